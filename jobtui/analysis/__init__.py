@@ -1,0 +1,1 @@
+"""Pure functions and state machines over records: correlation, timelines, filters. No I/O, no terminal."""

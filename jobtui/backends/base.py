@@ -1,0 +1,94 @@
+"""What a source is: the only contract a new service implements.
+
+Errors of this boundary:
+
+    SourceError                 the source as a whole could not be read
+     ├── SourceMissing          it is not there
+     ├── SourceDenied           it is there, and may not be read
+     └── SourceUnreachable      it did not answer, or broke off
+"""
+
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from jobtui.model.health import Skip
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.logs import LogRecord
+
+
+class SourceError(Exception):
+    """A source as a whole could not be read. The text says what failed, where, and what to do."""
+
+
+class SourceMissing(SourceError):
+    """The source is not there."""
+
+
+class SourceDenied(SourceError):
+    """The source is there and may not be read."""
+
+
+class SourceUnreachable(SourceError):
+    """The source did not answer, or broke off."""
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """What one poll gave.
+
+    `jobs` and `records` are new or changed, `gone` are jobs that are no more. `cursor` is opaque to everyone
+    but the source. `more` asks for the next poll at once. `count` is how many records were looked at, also
+    those that matter to nobody. `skip_count` counts all skipped input, `skipped` names some of it.
+    `note` says what the source deliberately has not read.
+    """
+
+    cursor: str
+    jobs: tuple[Job, ...] = ()
+    gone: tuple[JobId, ...] = ()
+    records: tuple[LogRecord, ...] = ()
+    skipped: tuple[Skip, ...] = ()
+    skip_count: int = 0
+    count: int = 0
+    more: bool = False
+    note: str | None = None
+
+
+class Source(Protocol):
+    """Something that can be polled for jobs or log records."""
+
+    @property
+    def name(self) -> str:
+        """Unique among the sources of a session; the path or address it reads."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """The backend: `sirepo_db`, `logfile`, ..."""
+        ...
+
+    async def poll(self, cursor: str | None) -> Batch:
+        """What is new since `cursor`; None asks for the beginning. Raises SourceError and nothing else."""
+        ...
+
+    async def changed(self, timeout_s: float) -> None:
+        """Return when a poll may find something new, at the latest after `timeout_s`."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release what is held. May be called twice."""
+        ...
+
+
+@runtime_checkable
+class DetailSource(Protocol):
+    """A source that can tell everything stored about one job."""
+
+    async def detail(self, job_id: JobId) -> JobDetail | None:
+        """The whole record of a job, None when this source has none. Raises SourceError."""
+        ...
+
+
+def next_delay(period_s: float, failures: int, cap_s: float = 60.0) -> float:
+    """Seconds to wait before the next poll after `failures` failures in a row."""
+    return min(period_s * 2.0 ** min(failures, 16), max(cap_s, period_s))

@@ -1,0 +1,1 @@
+"""The one-shot commands: one file each, all thin users of a session."""

@@ -1,0 +1,45 @@
+"""What jobtui knows of its own sources: state, age, and what was left out."""
+
+from enum import StrEnum
+
+import msgspec
+
+from jobtui.model.clock import Nanos, seconds_between
+
+
+class SourceState(StrEnum):
+    """Whether a source can be believed."""
+
+    STARTING = "starting"
+    OK = "ok"
+    PARTIAL = "partial"
+    DOWN = "down"
+
+
+class Skip(msgspec.Struct, frozen=True):
+    """One piece of input that made no sense: where it is and why it was left out."""
+
+    where: str
+    why: str
+
+
+class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of one source.
+
+    `read_at` is when it was last read with success, `records` and `skipped` count since the start,
+    `last_skips` are the newest few of the skipped, `note` says what was deliberately not read.
+    """
+
+    name: str
+    kind: str
+    state: SourceState = SourceState.STARTING
+    read_at: Nanos | None = None
+    records: int = 0
+    skipped: int = 0
+    last_skips: tuple[Skip, ...] = ()
+    error: str | None = None
+    note: str | None = None
+
+    def lag_s(self, now: Nanos) -> float | None:
+        """Age of what it shows in seconds, None when it was never read."""
+        return None if self.read_at is None else max(0.0, seconds_between(self.read_at, now))

@@ -1,0 +1,106 @@
+"""Ids as types, with the grammar by which they are recognized.
+
+Grammar of Sirepo's ids: a computeJid is `<uid>-<simulationId>-<computeModel>`; agent ids and op ids are
+32 characters of base 62 of which logs show the first four. Agent ids are secrets: jobtui keeps their
+prefix and nothing else.
+"""
+
+import re
+from typing import NamedTuple, NewType
+
+JobId = NewType("JobId", str)
+"""The id of a job in its own system: a computeJid for Sirepo."""
+Uid = NewType("Uid", str)
+SimulationId = NewType("SimulationId", str)
+OpPrefix = NewType("OpPrefix", str)
+OpId = NewType("OpId", str)
+AgentPrefix = NewType("AgentPrefix", str)
+RunDir = NewType("RunDir", str)
+ContainerName = NewType("ContainerName", str)
+
+PREFIX_LENGTH = 4
+
+UID = r"[A-Za-z0-9]{8}"
+SIMULATION_ID = r"(?:[A-Za-z0-9]{8}|_1_st(?:ful|lss))"
+JID = rf"{UID}-{SIMULATION_ID}-\w+"
+
+_JID = re.compile(rf"(?P<uid>{UID})-(?P<simulation_id>{SIMULATION_ID})-(?P<model>\w+)", re.ASCII)
+_CONTAINER = re.compile(rf"srj-(?P<kind>[sp])-(?P<uid>{UID})", re.ASCII)
+_LOCAL_RUN_DIR = re.compile(rf"/user/({UID})/\w+/({SIMULATION_ID})/(\w+)/?$", re.ASCII)
+_SBATCH_RUN_DIR = re.compile(rf"/user/{UID}/\w+/({JID})/?$", re.ASCII)
+_FULL_ID = re.compile(r"[A-Za-z0-9]{32}", re.ASCII)
+_PREFIX = re.compile(r"[A-Za-z0-9]{4}", re.ASCII)
+
+
+class JidParts(NamedTuple):
+    """The parts of a computeJid."""
+
+    uid: Uid
+    simulation_id: SimulationId
+    model: str
+
+
+def split_jid(text: str) -> JidParts | None:
+    """The parts of a computeJid, None when `text` is not one."""
+    match = _JID.fullmatch(text)
+    if match is None:
+        return None
+    return JidParts(Uid(match["uid"]), SimulationId(match["simulation_id"]), match["model"])
+
+
+def is_quasi_jid(jid: str) -> bool:
+    """Whether a computeJid is only the record of a stateful or stateless compute call, not of a simulation."""
+    return "-_1_st" in jid
+
+
+def jid_of_run_dir(run_dir: str) -> JobId | None:
+    """The computeJid that a run directory belongs to, None when the path is not one.
+
+    Local and Docker: `.../user/<uid>/<app>/<simulationId>/<model>`; sbatch: `.../user/<uid>/<app>/<computeJid>`.
+    """
+    if match := _LOCAL_RUN_DIR.search(run_dir):
+        return JobId("-".join(match.groups()))
+    if match := _SBATCH_RUN_DIR.search(run_dir):
+        return JobId(match[1])
+    return None
+
+
+def app_of_run_dir(run_dir: str) -> str | None:
+    """The simulation type named in a run directory path, None when the path is not a run directory."""
+    match = _LOCAL_RUN_DIR.search(run_dir) or _SBATCH_RUN_DIR.search(run_dir)
+    return match[0].split("/")[3] if match else None
+
+
+class ContainerParts(NamedTuple):
+    """What the name of a Docker agent's container says."""
+
+    kind: str
+    uid: Uid
+
+
+def split_container(text: str) -> ContainerParts | None:
+    """Kind (`sequential` or `parallel`) and user of a container name, None when `text` is not one."""
+    match = _CONTAINER.fullmatch(text)
+    if match is None:
+        return None
+    return ContainerParts("parallel" if match["kind"] == "p" else "sequential", Uid(match["uid"]))
+
+
+def is_full_id(text: str) -> bool:
+    """Whether `text` has the form of a full op or agent id."""
+    return _FULL_ID.fullmatch(text) is not None
+
+
+def is_prefix(text: str) -> bool:
+    """Whether `text` has the form of an op or agent prefix as logs show it."""
+    return _PREFIX.fullmatch(text) is not None
+
+
+def op_prefix(op_id: str) -> OpPrefix:
+    """What logs show of an op id."""
+    return OpPrefix(op_id[:PREFIX_LENGTH])
+
+
+def agent_prefix(agent_id: str) -> AgentPrefix:
+    """What may be shown of an agent id, which is a secret."""
+    return AgentPrefix(agent_id[:PREFIX_LENGTH])

@@ -1,0 +1,151 @@
+"""Ops: the messages a supervisor and its agents exchange about a job, and the steps each has passed."""
+
+from enum import StrEnum
+
+import msgspec
+
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpId, OpPrefix, RunDir
+
+
+class Component(StrEnum):
+    """Who wrote a line; the lanes of a timeline, in the order a request passes them."""
+
+    SERVER = "server"
+    SUPERVISOR = "supervisor"
+    DRIVER = "driver"
+    AGENT = "agent"
+    JOB_CMD = "job_cmd"
+
+
+class Certainty(StrEnum):
+    """How a line was tied to its op or job, surest first."""
+
+    FULL_ID = "full_id"
+    JID = "jid"
+    PREFIX = "prefix"
+    ADJACENT = "adjacent"
+
+    @property
+    def rank(self) -> int:
+        """0 for the surest."""
+        return _RANK[self]
+
+
+_RANK = {certainty: rank for rank, certainty in enumerate(Certainty)}
+
+
+class OpStatus(StrEnum):
+    """How far an op has come.
+
+    `created`: no driver yet. `waiting`: for its agent or a slot. `sent`: no reply yet. `replied`: a run whose
+    job goes on. `ended`: all that it will do is done. `destroyed`: given up before a reply. `lost`: the
+    supervisor that held it was restarted.
+    """
+
+    CREATED = "created"
+    WAITING = "waiting"
+    SENT = "sent"
+    REPLIED = "replied"
+    ENDED = "ended"
+    DESTROYED = "destroyed"
+    LOST = "lost"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more may come."""
+        return self in _OPEN
+
+
+_OPEN = frozenset({OpStatus.CREATED, OpStatus.WAITING, OpStatus.SENT, OpStatus.REPLIED})
+
+
+class Step(msgspec.Struct, frozen=True, gc=False):
+    """One thing that happened to an op: a log line, in the words of the flow.
+
+    `text` is the line's message as written: not masked, not safe for a terminal.
+    """
+
+    step: str
+    at: Nanos | None
+    component: Component
+    text: str
+    source: str
+    line: int
+    offset: int
+    certainty: Certainty
+
+
+class Op(msgspec.Struct, frozen=True, kw_only=True):
+    """One op with everything that is known of it.
+
+    `agent` is the agent it was sent to, None when it never was; `assigned_agent` the one it was meant for.
+    `run_dir` is that of the creation line. `certainty` tells how the op was tied to its job, `candidates`
+    the ids of other jobs it may belong to when that could not be decided.
+    """
+
+    key: int
+    op: OpPrefix
+    name: str
+    status: OpStatus
+    jid: JobId | None = None
+    op_id: OpId | None = None
+    api: str | None = None
+    job_cmd: str | None = None
+    driver: str | None = None
+    agent: AgentPrefix | None = None
+    assigned_agent: AgentPrefix | None = None
+    kind: str | None = None
+    uid: str | None = None
+    run_dir: RunDir | None = None
+    error: str | None = None
+    created_at: Nanos | None = None
+    sent_at: Nanos | None = None
+    arrived_at: Nanos | None = None
+    replied_at: Nanos | None = None
+    ended_at: Nanos | None = None
+    sends: int = 0
+    replies: int = 0
+    updates: int = 0
+    certainty: Certainty = Certainty.JID
+    candidates: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    dropped_steps: int = 0
+
+
+class AgentState(StrEnum):
+    """What is known of an agent from the supervisor's lines."""
+
+    STARTING = "starting"
+    CONNECTED = "connected"
+    LOST = "lost"
+    KILLED = "killed"
+    NEVER_CONNECTED = "never_connected"
+    UNKNOWN = "unknown"
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent identity as its driver has it. `ops` are those it holds now, `log` where its own log is."""
+
+    agent: AgentPrefix
+    driver: str
+    kind: str
+    uid: str
+    state: AgentState
+    host: str | None = None
+    container: ContainerName | None = None
+    started_at: Nanos | None = None
+    connected_at: Nanos | None = None
+    last_message_at: Nanos | None = None
+    messages: int = 0
+    starts: int = 0
+    ops: tuple[OpPrefix, ...] = ()
+    log: str | None = None
+
+
+class Unlinked(msgspec.Struct, frozen=True, gc=False):
+    """A line that names a job but belongs to no op that is known. `why` says what was missing."""
+
+    jid: JobId
+    step: Step
+    why: str

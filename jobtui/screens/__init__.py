@@ -1,0 +1,1 @@
+"""One file for each screen; a screen moves records from the store to widgets and answers their messages."""

@@ -1,0 +1,69 @@
+"""Polling: one task for each source, one poll in flight, back-off on errors. Never raises into the session."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from jobtui.backends.base import Source, SourceError, next_delay
+from jobtui.store.store import Store
+
+PERIODS_S: Mapping[str, float] = {"logfile": 0.25}
+"""How long a source may wait for a sign of change, by kind; a poll is due at the latest then."""
+PERIOD_S = 2.0
+
+log = logging.getLogger(__name__)
+
+
+class Poller:
+    """Keeps the store up to date with one source."""
+
+    def __init__(self, source: Source, store: Store, *, strict: bool = False) -> None:
+        self._source = source
+        self._store = store
+        self._strict = strict
+        self._cursor: str | None = None
+        self._failures = 0
+        self._period_s = PERIODS_S.get(source.kind, PERIOD_S)
+        store.add_source(source.name, source.kind)
+
+    @property
+    def source(self) -> Source:
+        """The source it polls."""
+        return self._source
+
+    async def run(self) -> None:
+        """Poll until cancelled."""
+        while True:
+            if await self.poll_once():
+                await asyncio.sleep(0)
+            elif self._failures:
+                await asyncio.sleep(next_delay(self._period_s, self._failures))
+            else:
+                await self._source.changed(self._period_s)
+
+    async def catch_up(self) -> None:
+        """Poll until the source has no more for now."""
+        while await self.poll_once():
+            await asyncio.sleep(0)
+
+    async def poll_once(self) -> bool:
+        """One poll into the store; whether there is more at once."""
+        try:
+            batch = await self._source.poll(self._cursor)
+        except SourceError as error:
+            self._fail(str(error))
+            return False
+        except Exception as error:  # noqa: BLE001 - a fault in one backend must not end the others
+            log.exception("internal error in source %s", self._source.name)
+            if self._strict:
+                raise
+            self._fail(f"internal error: {type(error).__name__}: {error}")
+            return False
+        self._failures = 0
+        self._cursor = batch.cursor
+        self._store.apply(self._source.name, batch)
+        return batch.more
+
+    def _fail(self, error: str) -> None:
+        self._failures += 1
+        self._store.fail(self._source.name, error)

@@ -1,0 +1,160 @@
+"""All that is known now: jobs by id, ops by job, the health of every source.
+
+Plain data behind methods, no locks: only the event loop touches it. It keeps no view state (filter, sort and
+selection belong to screens). Correlation is handed in, so that the store knows what it needs and not how it
+is done.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from jobtui.backends.base import Batch
+from jobtui.model.clock import Clock
+from jobtui.model.health import Skip, SourceHealth, SourceState
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job
+from jobtui.model.logs import LogRecord
+from jobtui.model.ops import Agent, Op, Unlinked
+
+SKIPS_KEPT = 20
+"""How many of a source's skipped inputs are kept by name; all are counted."""
+
+
+class Correlation(Protocol):
+    """What ties log records to jobs. `analysis.correlate.Correlator` is one."""
+
+    def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
+        """Take in records, return the jobs that are now known better."""
+        ...
+
+    def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
+        """The ops of a job, oldest first."""
+        ...
+
+    def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
+        """Lines that name a job and could not be placed."""
+        ...
+
+    def ops(self) -> Iterable[Op]:
+        """Every op that is kept, also those without a job."""
+        ...
+
+    def agents(self) -> tuple[Agent, ...]:
+        """Every agent that is known."""
+        ...
+
+    def agent_of(self, job_id: JobId) -> Agent | None:
+        """The agent that holds or last held the job's run op."""
+        ...
+
+    @property
+    def dropped_ops(self) -> int:
+        """How many old ops were let go to stay within bounds."""
+        ...
+
+
+class Changes(NamedTuple):
+    """Which jobs are new, changed or better known, which are gone, and whether a source's state changed."""
+
+    jobs: frozenset[JobId]
+    gone: frozenset[JobId] = frozenset()
+    sources: bool = False
+
+    def __or__(self, other: "Changes") -> "Changes":  # type: ignore[override]
+        """Both together."""
+        return Changes(
+            (self.jobs - other.gone) | other.jobs,
+            (self.gone - other.jobs) | other.gone,
+            self.sources or other.sources,
+        )
+
+
+NO_CHANGES = Changes(frozenset())
+
+Listener = Callable[[Changes], None]
+
+
+class Store:
+    """Jobs, ops and source health, kept up to date by `apply`."""
+
+    def __init__(self, correlation: Correlation, clock: Clock) -> None:
+        self._correlation = correlation
+        self._clock = clock
+        self._jobs: dict[JobId, Job] = {}
+        self._health: dict[str, SourceHealth] = {}
+        self._listeners: list[Listener] = []
+
+    @property
+    def jobs(self) -> Mapping[JobId, Job]:
+        """Every job by id."""
+        return self._jobs
+
+    @property
+    def correlation(self) -> Correlation:
+        """Ops and agents, by the log records fed so far."""
+        return self._correlation
+
+    def job(self, job_id: JobId) -> Job | None:
+        """The job with this id."""
+        return self._jobs.get(job_id)
+
+    def sources(self) -> tuple[SourceHealth, ...]:
+        """The health of every source, in the order they were added."""
+        return tuple(self._health.values())
+
+    def add_source(self, name: str, kind: str) -> None:
+        """Announce a source, so that it is shown before its first poll ends."""
+        self._health.setdefault(name, SourceHealth(name=name, kind=kind))
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` after every change; returns what ends it."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def apply(self, source: str, batch: Batch) -> Changes:
+        """Take in one batch of a source. Applying it twice changes nothing more."""
+        changed = {job.id for job in batch.jobs if self._jobs.get(job.id) != job}
+        self._jobs.update((job.id, job) for job in batch.jobs if job.id in changed)
+        gone = frozenset(job_id for job_id in batch.gone if self._drop(job_id, source))
+        changed |= self._correlation.feed(batch.records)
+        return self._tell(Changes(frozenset(changed - gone), gone, self._succeeded(source, batch)))
+
+    def fail(self, source: str, error: str) -> Changes:
+        """Note that a source could not be read. What it gave before is kept."""
+        before = self._health[source]
+        self._health[source] = msgspec.structs.replace(before, state=SourceState.DOWN, error=error)
+        return self._tell(Changes(frozenset(), sources=self._health[source] != before))
+
+    def _drop(self, job_id: JobId, source: str) -> bool:
+        job = self._jobs.get(job_id)
+        if job is None or job.source != source:
+            return False
+        del self._jobs[job_id]
+        return True
+
+    def _succeeded(self, source: str, batch: Batch) -> bool:
+        before = self._health[source]
+        skipped = before.skipped + batch.skip_count
+        self._health[source] = after = msgspec.structs.replace(
+            before,
+            state=SourceState.PARTIAL if skipped else SourceState.OK,
+            read_at=self._clock.now(),
+            records=before.records + batch.count,
+            skipped=skipped,
+            last_skips=_newest(before.last_skips, batch.skipped),
+            error=None,
+            note=batch.note if batch.note is not None else before.note,
+        )
+        return (before.state, before.skipped, before.note) != (after.state, after.skipped, after.note)
+
+    def _tell(self, changes: Changes) -> Changes:
+        if changes != NO_CHANGES:
+            for listener in tuple(self._listeners):
+                listener(changes)
+        return changes
+
+
+def _newest(old: tuple[Skip, ...], new: tuple[Skip, ...]) -> tuple[Skip, ...]:
+    return (old + new)[-SKIPS_KEPT:] if new else old

@@ -1,0 +1,1 @@
+"""What is drawn: Textual widgets that take records from their screen and never see the store."""
