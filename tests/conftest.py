@@ -1,4 +1,4 @@
-"""What every test runs under: a home of its own, one locale, one size, one time, and no configuration found."""
+"""What every test runs under: its own home, one locale, size and time, and no configuration found."""
 
 import os
 import time
