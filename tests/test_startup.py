@@ -1,0 +1,98 @@
+"""What starting costs: one-shot commands never load the dashboard, and importing does nothing but define."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FIXTURES = Path(__file__).parent / "fixtures" / "sirepo"
+
+RUN_AND_TELL = """
+import json, sys
+from jobtui.cli import main
+try:
+    code = main(sys.argv[1:])
+except SystemExit as ended:
+    code = ended.code
+print(json.dumps({"code": code, "modules": sorted(sys.modules)}), file=sys.stderr)
+"""
+
+HEAVY = {
+    "--version": ("textual", "rich", "msgspec", "asyncio", "watchfiles"),
+    "--help": ("textual", "rich", "msgspec", "asyncio", "watchfiles"),
+    "jobs --json": ("textual", "rich", "plotext", "httpx"),
+    "doctor --json": ("textual", "rich", "plotext", "httpx"),
+}
+"""What a command must not have loaded when it ends."""
+
+
+def run_python(source: str, arguments: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [sys.executable, "-c", source, *arguments],
+        cwd=cwd,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("command", HEAVY)
+def test_a_one_shot_command_leaves_the_heavy_libraries_alone(command: str, tmp_path: Path) -> None:
+    sources = [] if command.startswith("--") else ["--srdb", str(srdb_of(tmp_path))]
+    ran = run_python(RUN_AND_TELL, [*command.split(), *sources], tmp_path)
+    told = json.loads(ran.stderr.splitlines()[-1])
+    assert told["code"] in (0, None), ran.stderr
+    assert ran.stdout
+    loaded = {name.partition(".")[0] for name in told["modules"]}
+    assert not loaded & set(HEAVY[command])
+
+
+def srdb_of(place: Path) -> Path:
+    """A database root with the records of a capture."""
+    root = place / "db"
+    root.mkdir()
+    (root / "supervisor-job").symlink_to(FIXTURES / "local" / "supervisor-job")
+    return root
+
+
+WATCH_IMPORTS = """
+import importlib, pkgutil, sys
+
+def watch(event, arguments):
+    if event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+"):
+        written.append(f"opens {arguments[0]} for writing")
+    elif event in ("os.mkdir", "os.rename", "os.remove", "os.symlink", "os.truncate", "shutil.rmtree"):
+        written.append(f"{event} {arguments}")
+    elif event in ("socket.connect", "socket.bind", "subprocess.Popen", "os.fork", "os.system"):
+        written.append(f"{event} {arguments}")
+
+written = []
+names = ["jobtui"]
+import jobtui
+names += [found.name for found in pkgutil.walk_packages(jobtui.__path__, "jobtui.")]
+names.remove("jobtui.__main__")
+# What libraries do when they are first loaded is theirs; only what remains is the project's.
+for name in names:
+    importlib.import_module(name)
+for name in names:
+    del sys.modules[name]
+sys.addaudithook(watch)
+for name in names:
+    importlib.import_module(name)
+print("\\n".join(written))
+"""
+
+
+def test_importing_writes_nothing_and_starts_nothing(tmp_path: Path) -> None:
+    ran = run_python(WATCH_IMPORTS, [], tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.strip() == ""
+    assert ran.stderr == ""
+    assert not list(tmp_path.iterdir())
