@@ -1,0 +1,1 @@
+"""Programs that measure jobtui, each figure beside a reference taken in the same run on the same machine."""

@@ -1,0 +1,109 @@
+"""The one form every benchmark reports in: what was measured, beside what, against which budget."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One measured figure. `reference` is in the same unit; `holds` is None when there is no budget for it."""
+
+    what: str
+    measured: float
+    unit: str
+    reference: float | None = None
+    ratio: float | None = None
+    budget: str | None = None
+    holds: bool | None = None
+
+
+def at_most(what: str, measured: float, unit: str, limit: float) -> Row:
+    """A figure that may not pass a limit."""
+    return Row(
+        what=what, measured=measured, unit=unit, budget=f"<= {limit:g} {unit}", holds=measured <= limit
+    )
+
+
+def at_least(what: str, measured: float, unit: str, limit: float) -> Row:
+    """A figure that must reach a limit."""
+    return Row(
+        what=what, measured=measured, unit=unit, budget=f">= {limit:g} {unit}", holds=measured >= limit
+    )
+
+
+def at_most_times(
+    what: str, measured: float, unit: str, *, reference: float, limit: float, ratio: float | None = None
+) -> Row:
+    """A figure that may not pass `limit` times its reference; `ratio` when it is known better than that."""
+    ratio = measured / reference if ratio is None else ratio
+    return Row(
+        what=what,
+        measured=measured,
+        unit=unit,
+        reference=reference,
+        ratio=ratio,
+        budget=f"<= {limit:g} x reference",
+        holds=ratio <= limit,
+    )
+
+
+def at_most_over(what: str, measured: float, unit: str, *, reference: float, limit: float) -> Row:
+    """A figure that may pass its reference by `limit`, no more."""
+    return Row(
+        what=what,
+        measured=measured,
+        unit=unit,
+        reference=reference,
+        ratio=measured / reference,
+        budget=f"<= reference + {limit:g} {unit}",
+        holds=measured - reference <= limit,
+    )
+
+
+def report(rows: Iterable[Row], as_json: bool) -> int:
+    """Print rows as a table or as JSON; 1 when a budget does not hold."""
+    kept = list(rows)
+    if as_json:
+        json.dump({"rows": [asdict(row) for row in kept]}, sys.stdout, indent=1)
+        print()
+    else:
+        print(table(kept))
+    return int(any(row.holds is False for row in kept))
+
+
+def table(rows: Sequence[Row]) -> str:
+    """A Markdown table that also reads well as plain text."""
+    head = ("what", "budget", "measured", "reference", "ratio", "holds")
+    lines = [head, *(_cells(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    drawn = ["| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in lines]
+    drawn.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(drawn)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    verdict = {None: "", True: "yes", False: "NO"}[row.holds]
+    reference = "" if row.reference is None else f"{figure(row.reference)} {row.unit}"
+    ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+    return (row.what, row.budget or "", f"{figure(row.measured)} {row.unit}", reference, ratio, verdict)
+
+
+def figure(value: float) -> str:
+    """A number with three significant digits or all its whole ones."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def main(description: str, measure: Callable[[bool], Iterable[Row]]) -> int:
+    """The command line of a benchmark program: `--json` for the common form, `--quick` for a rough run."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer repeats and less data, for a rough figure"
+    )
+    options = parser.parse_args()
+    return report(measure(options.quick), options.json)
