@@ -1,0 +1,82 @@
+"""The base of every large widget: lines of styled spans, of which only what changed is painted again.
+
+A widget says what a line holds; this compares it with what is on the screen and marks the difference. Styles
+are names (`failed`, `dim`), several with blanks between; theme variables `jobtui-<name>` say how they look.
+"""
+
+from itertools import groupby
+from operator import attrgetter
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from jobtui.render.spans import Line, difference, width_of
+
+VARIABLE = "jobtui-"
+"""What the names of the theme variables with our styles begin with."""
+
+
+class LineView(Widget):
+    """A stack of lines. Subclasses give `line` and call `repaint` when something may have changed."""
+
+    DEFAULT_CSS = "LineView { height: 1fr; }"
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._painted: dict[int, Line] = {}
+        self._looks: dict[str, Style] = {}
+
+    def line(self, y: int) -> Line:
+        """What line `y` of the widget holds now."""
+        raise NotImplementedError
+
+    def repaint(self) -> None:
+        """Mark for painting whatever differs from what is on the screen."""
+        for y, before in list(self._painted.items()):
+            after = self.line(y)
+            if changed := difference(before, after):
+                self._painted[y] = after
+                self.refresh(Region(changed.start, y, changed.stop - changed.start, 1))
+
+    def render_line(self, y: int) -> Strip:
+        """A line as Textual wants it."""
+        line = self._painted.get(y)
+        if line is None:
+            line = self._painted[y] = self.line(y)
+        return self.strip(line, self.size.width)
+
+    def strip(self, line: Line, width: int) -> Strip:
+        """A line with its styles, exactly `width` cells wide and with the background painted."""
+        segments = [
+            Segment("".join(span.text for span in spans), self.look(style))
+            for style, spans in groupby((span for span in line if span.text), key=attrgetter("style"))
+        ]
+        return Strip(segments, width_of(line)).adjust_cell_length(
+            width, self.look(line[-1].style if line else "")
+        )
+
+    def look(self, names: str) -> Style:
+        """The style behind one or several names; a name the theme does not know changes nothing."""
+        found = self._looks.get(names)
+        if found is None:
+            variables = self.app.theme_variables
+            named = (Style.parse(variables.get(VARIABLE + name, "none")) for name in names.split())
+            found = self._looks[names] = self.rich_style + Style.combine(named)
+        return found
+
+    def notify_style_update(self) -> None:
+        """Forget looks when the theme or a rule changed."""
+        self._looks = {}
+        super().notify_style_update()
+
+    def on_resize(self) -> None:
+        """Everything is another width: begin anew."""
+        self.start_over()
+
+    def start_over(self) -> None:
+        """Forget what is on the screen and paint all of it."""
+        self._painted.clear()
+        self.refresh()

@@ -1,0 +1,95 @@
+"""Records for tests, each valid as it is: a test names only what it is about."""
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import AgentPrefix, JobId, OpPrefix
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step
+from tests.conftest import NOW
+
+HOSTILE = (
+    "[bold red]markup[/] [/nope]",
+    "\x1b[31mred\x1b[0m \x1b]52;c;aGk=\x07 \x1b[2J",
+    "\x9b31m c1 \x90dcs\x9c",
+    "left\u202eright\u2066bidi\u2069",
+    "nul\x00 tab\tcr\rlf\nbell\x07 del\x7f",
+    "表格ひらがな" * 3,
+    "e" + "\u0301" * 40,
+    "👩‍👩‍👧‍👦 family 🇨🇭",
+    "\ud800 lone \udfff",
+    "x" * 10_000,
+)
+"""Text that wants to be markup, drive the terminal or break the columns."""
+
+_keys = count(1)
+
+
+def job_id(number: int = 0, *, model: str = "heightWeightReport", uid: str = "EPRSqtUW") -> JobId:
+    """A computeJid, another one for each number."""
+    return JobId(f"{uid}-{number:08d}-{model}")
+
+
+def ago(seconds: float) -> Nanos:
+    """A time before the tests' now."""
+    return Nanos(NOW - round(seconds * SECOND))
+
+
+def a_job(number: int = 0, /, **fields: Any) -> Job:
+    """A job that runs since a minute; its id is made of `number`."""
+    values: dict[str, Any] = {
+        "id": job_id(number),
+        "system": "sirepo",
+        "status": JobStatus.RUNNING,
+        "source": "/srv/db",
+        "owner": "EPRSqtUW",
+        "name": f"heights {number}",
+        "app": "myapp",
+        "model": "heightWeightReport",
+        "mode": "sequential",
+        "queued_at": ago(61),
+        "started_at": ago(60),
+        "updated_at": ago(5),
+        "runs": 1,
+    } | fields
+    values.setdefault("native_status", str(values["status"]))
+    return Job(**values)
+
+
+def a_step(step: str = "create", after_s: float = 0.0, /, **fields: Any) -> Step:
+    """A step in the supervisor's log, `after_s` seconds after a minute ago."""
+    values: dict[str, Any] = {
+        "at": Nanos(ago(60) + round(after_s * SECOND)),
+        "component": Component.SUPERVISOR,
+        "text": f"_Op(run, pb5u) {step}",
+        "source": "/var/log/supervisor.log",
+        "line": 100 + round(after_s),
+        "offset": 1000,
+        "certainty": Certainty.PREFIX,
+    } | fields
+    return Step(step=step, **values)
+
+
+def an_op(name: str = "run", /, steps: Sequence[Step] = (), **fields: Any) -> Op:
+    """An op that was replied to, made a minute ago."""
+    key = next(_keys)
+    values: dict[str, Any] = {
+        "key": key,
+        "op": OpPrefix("pb5u"),
+        "name": name,
+        "status": OpStatus.REPLIED,
+        "jid": job_id(),
+        "api": "api_runSimulation",
+        "driver": "LocalDriver",
+        "agent": AgentPrefix("WUt4"),
+        "kind": "sequential",
+        "uid": "EPRS",
+        "created_at": ago(60),
+        "sent_at": ago(59),
+        "sends": 1,
+        "replies": 1,
+        "steps": tuple(steps),
+    } | fields
+    return Op(**values)

@@ -1,0 +1,123 @@
+"""Stand-ins for what a session is made of: sources that follow a script, ops that are simply there."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+
+from jobtui.backends.base import Batch, SourceError
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.logs import LogRecord
+from jobtui.model.ops import Agent, Op, Unlinked
+
+
+class ScriptedSource:
+    """A source that gives, poll by poll, the batches it was told to, and raises the errors among them.
+
+    When the script is over it has nothing new. `hold()` makes polls wait until `go_on()`.
+    """
+
+    def __init__(
+        self,
+        script: Sequence[Batch | SourceError] = (),
+        *,
+        name: str = "/srv/db",
+        kind: str = "sirepo_db",
+        details: Mapping[JobId, JobDetail] | None = None,
+    ) -> None:
+        self._script = list(script)
+        self._name = name
+        self._kind = kind
+        self._details = details or {}
+        self._news = asyncio.Event()
+        self._open = asyncio.Event()
+        self._open.set()
+        self.polls = 0
+        self.closed = 0
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def kind(self) -> str:
+        return self._kind
+
+    def add(self, *steps: Batch | SourceError) -> None:
+        """Go on with these."""
+        self._script += steps
+        self._news.set()
+
+    def hold(self) -> None:
+        """Let polls wait."""
+        self._open.clear()
+
+    def go_on(self) -> None:
+        """Let them go."""
+        self._open.set()
+
+    async def poll(self, cursor: str | None) -> Batch:
+        await self._open.wait()
+        self.polls += 1
+        if not self._script:
+            self._news.clear()
+            return Batch(cursor=str(self.polls))
+        step = self._script.pop(0)
+        if isinstance(step, SourceError):
+            raise step
+        return step
+
+    async def changed(self, timeout_s: float) -> None:
+        if not self._script:
+            await self._news.wait()
+
+    async def detail(self, job_id: JobId) -> JobDetail | None:
+        return self._details.get(job_id)
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+
+class FakeCorrelation:
+    """Ops as a test sets them. Records are taken in by naming the job in their field `jid`."""
+
+    def __init__(self, ops: Iterable[Op] = (), agents: Iterable[Agent] = ()) -> None:
+        self._agents = tuple(agents)
+        self._ops: dict[JobId, tuple[Op, ...]] = {}
+        for op in ops:
+            if op.jid is not None:
+                self.put(op.jid, op)
+
+    def put(self, job_id: JobId, *ops: Op) -> None:
+        """Give a job more ops."""
+        self._ops[job_id] = self._ops.get(job_id, ()) + ops
+
+    def replace(self, job_id: JobId, *ops: Op) -> None:
+        """Give a job these ops instead of those it has."""
+        self._ops[job_id] = ops
+
+    def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
+        return {JobId(jid) for record in records if (jid := record.fields.get("jid"))}
+
+    def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
+        return self._ops.get(job_id, ())
+
+    def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
+        return ()
+
+    def ops(self) -> Iterable[Op]:
+        return [op for ops in self._ops.values() for op in ops]
+
+    def agents(self) -> tuple[Agent, ...]:
+        return self._agents
+
+    def agent_of(self, job_id: JobId) -> Agent | None:
+        return None
+
+    @property
+    def dropped_ops(self) -> int:
+        return 0
+
+
+def batch(*jobs: Job, gone: Iterable[JobId] = (), more: bool = False, **fields: object) -> Batch:
+    """A batch with these jobs."""
+    return Batch(cursor="1", jobs=jobs, gone=tuple(gone), more=more, count=len(jobs), **fields)  # type: ignore[arg-type]
