@@ -1,0 +1,216 @@
+"""Outside text made fit for a terminal, and measured in its cells; times and durations in words.
+
+Nothing that jobtui did not write itself reaches a terminal but through `safe` or `show`. Colours and layout
+are not decided here.
+
+What `safe` does with a character that is not plainly visible: C0 controls and DEL become their control
+pictures (U+2400 on) and tabs a space; C1 controls become U+2426; characters that direct, join or hide others
+(bidi, zero width, variation selectors, skin tones, fillers) become U+25CA, because terminals disagree on their
+width and they can make a text look like another; what has no meaning (surrogates, private use, unassigned)
+becomes U+FFFD; every kind of space a space. Characters of ambiguous width are taken as narrow.
+"""
+
+import time
+import unicodedata
+from functools import lru_cache
+from typing import Literal
+
+from rich.cells import get_character_cell_size
+
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.secrets import mask_text
+
+Align = Literal["left", "right"]
+
+ELLIPSIS = "…"
+NONE = "–"
+MAX_MARKS = 4
+"""Combining marks kept on one character; living languages use up to three."""
+
+_CONTROL_PICTURES = 0x2400
+_DELETE = 0x7F
+_DELETE_PICTURE = "\u2421"
+_C1_PICTURE = "\u2426"
+_HIDDEN = "\u25ca"
+_MEANINGLESS = "\ufffd"
+_MARK_HOLDER = "\u25cc"
+"""Carries a combining mark that has no character before it."""
+
+_FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f")
+_VARIATION_SELECTORS = frozenset(
+    map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
+)
+_SKIN_TONES = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
+_ALWAYS_HIDDEN = _FILLERS | _VARIATION_SELECTORS | _SKIN_TONES
+_ASCII = {code: chr(_CONTROL_PICTURES + code) for code in range(32)} | {
+    _DELETE: _DELETE_PICTURE,
+    ord("\t"): " ",
+}
+_BY_CATEGORY = {
+    "Cf": _HIDDEN,
+    "Zl": _HIDDEN,
+    "Zp": _HIDDEN,
+    "Zs": " ",
+    "Cs": _MEANINGLESS,
+    "Co": _MEANINGLESS,
+    "Cn": _MEANINGLESS,
+}
+
+
+def show(text: str) -> str:
+    """Outside text with its secrets masked and nothing in it that could drive a terminal."""
+    return safe(mask_text(text))
+
+
+def safe(text: str) -> str:
+    """`text` as one line of visible characters. Masks nothing. Applying it twice changes nothing more."""
+    if text.isascii():
+        return text if text.isprintable() else text.translate(_ASCII)
+    distinct = set(text)
+    table = {ord(char): symbol for char in distinct if (symbol := _symbol(char)) != char}
+    if table:
+        text = text.translate(table)
+    return _limit_marks(text) if any(_is_mark(char) for char in distinct) else text
+
+
+def width(text: str) -> int:
+    """How many cells `safe(text)` takes."""
+    text = safe(text)
+    return len(text) if text.isascii() else sum(map(get_character_cell_size, text))
+
+
+def fit(text: str, cells: int, *, align: Align = "left") -> str:
+    """`safe(text)` in exactly `cells` cells: filled with spaces, or cut with an ellipsis at its end.
+
+    A wide character or one with its combining marks is kept or left out as a whole.
+    """
+    text = safe(text)
+    if text.isascii():
+        taken = len(text)
+        if taken > cells:
+            return text[: cells - 1] + ELLIPSIS if cells > 0 else ""
+    else:
+        text, taken = _cut(text, cells)
+    filling = " " * (cells - taken)
+    return text + filling if align == "left" else filling + text
+
+
+def _cut(text: str, cells: int) -> tuple[str, int]:
+    """What of a safe text goes into `cells` cells, with an ellipsis when that is not all, and its width."""
+    if cells <= 0:
+        return "", 0
+    taken = kept = kept_taken = 0
+    for index, char in enumerate(text):
+        size = get_character_cell_size(char)
+        if size and taken <= cells - 1:
+            kept, kept_taken = index, taken
+        taken += size
+        if taken > cells:
+            return text[:kept] + ELLIPSIS, kept_taken + 1
+    return text, taken
+
+
+@lru_cache(maxsize=4096)
+def _symbol(char: str) -> str:
+    """What is shown for one character."""
+    code = ord(char)
+    if code < 0x80:
+        return _ASCII.get(code, char)
+    if code < 0xA0:
+        return _C1_PICTURE
+    if char in _ALWAYS_HIDDEN:
+        return _HIDDEN
+    return _BY_CATEGORY.get(unicodedata.category(char), char)
+
+
+@lru_cache(maxsize=4096)
+def _is_mark(char: str) -> bool:
+    """Whether a character takes no cell of its own, once it is safe."""
+    return get_character_cell_size(_symbol(char)) == 0
+
+
+def _limit_marks(text: str) -> str:
+    parts: list[str] = []
+    marks = 0
+    for char in text:
+        if not _is_mark(char):
+            marks = 0
+        elif not parts:
+            parts.append(_MARK_HOLDER)
+            marks = 1
+        else:
+            marks += 1
+        if marks <= MAX_MARKS:
+            parts.append(char)
+    return "".join(parts)
+
+
+_MINUTE = 60
+_HOUR = 60 * _MINUTE
+_DAY = 24 * _HOUR
+_COARSE_FROM_S = 10 * _MINUTE
+
+
+def age(seconds: float | None) -> str:
+    """How long ago, as coarse as is useful: "41s", "6m12s", "12m", "1h04m", "3d 2h", "12d"; "–" for None.
+
+    From ten minutes on it changes only once a minute, so that a table of ages costs few bytes.
+    """
+    if seconds is None or not _is_finite(seconds):
+        return NONE
+    if seconds < 0:
+        return f"-{age(-seconds)}" if seconds <= -1 else "0s"
+    if _COARSE_FROM_S <= seconds < _HOUR:
+        return f"{int(seconds) // _MINUTE}m"
+    return _in_units(int(seconds))
+
+
+def duration(seconds: float | None) -> str:
+    """How long: "40ms", "2.9s", "41s", "6m12s", "1h04m", "3d 2h", "12d"; "–" for None."""
+    if seconds is None or not _is_finite(seconds):
+        return NONE
+    if seconds < 0:
+        return f"-{duration(-seconds)}"
+    if 0 < seconds < 0.1:
+        return f"{seconds * 1000:.0f}ms" if seconds >= 0.001 else "<1ms"
+    if seconds < 9.95 and seconds != int(seconds):
+        return f"{seconds:.1f}s".replace(".0s", "s")
+    return _in_units(int(seconds))
+
+
+def _is_finite(seconds: float) -> bool:
+    return -float("inf") < seconds < float("inf")
+
+
+def _in_units(seconds: int) -> str:
+    if seconds < _MINUTE:
+        return f"{seconds}s"
+    if seconds < _HOUR:
+        minutes, rest = divmod(seconds, _MINUTE)
+        return f"{minutes}m{rest:02d}s" if rest else f"{minutes}m"
+    if seconds < _DAY:
+        hours, rest = divmod(seconds, _HOUR)
+        return f"{hours}h{rest // _MINUTE:02d}m" if rest >= _MINUTE else f"{hours}h"
+    days, rest = divmod(seconds, _DAY)
+    return f"{days}d {rest // _HOUR}h" if rest >= _HOUR and days < 10 else f"{days}d"
+
+
+def clock_time(at: Nanos, *, local: bool = False, millis: bool = False) -> str:
+    """Time of day, "14:20:31" or "14:20:31.204", in UTC unless `local`."""
+    text = time.strftime("%H:%M:%S", _broken_down(at, local))
+    return f"{text}.{at % SECOND // 1_000_000:03d}" if millis else text
+
+
+def date_time(at: Nanos, *, local: bool = False) -> str:
+    """Date and time of day, "2026-11-20 14:20:31", in UTC unless `local`."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", _broken_down(at, local))
+
+
+def _broken_down(at: Nanos, local: bool) -> time.struct_time:
+    seconds = min(max(at // SECOND, _FIRST_S), _LAST_S)
+    return time.localtime(seconds) if local else time.gmtime(seconds)
+
+
+_FIRST_S = -62_135_510_400
+"""The second day of year 1; with `_LAST_S`, the last but one of 9999, what every time zone can tell."""
+_LAST_S = 253_402_214_400

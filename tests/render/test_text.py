@@ -1,0 +1,206 @@
+import time
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from jobtui.model.clock import Nanos
+from jobtui.render.text import MAX_MARKS, age, clock_time, date_time, duration, fit, safe, show, width
+
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+PILE = "e" + "\u0301" * 50
+HOSTILE = [
+    "\x1b[31mred\x1b[0m",
+    "\x1b]52;c;aGk=\x07",
+    "a\x00b\r\nc\td\x7f",
+    "\x9b31m\x85",
+    "\u202eevil\u202c \u2066x\u2069 \u200f\u200e\u061c\u200b\ufeff",
+    "[bold]x[/nope]",
+    "\ud800 \udfff",
+    FAMILY,
+    PILE,
+    "\u0301 starts with a mark",
+    "漢字" * 5000,
+    PILE * 100,
+    "\u3164\u115f\u1160\uffa0\u00ad\u034f\u180e",
+    "\ue000\u0378\U0010ffff\ufffe",
+    "a\u2028b\u2029c\u3000d\u00a0e",
+    "\U000e0041\U000e007f",
+    "👍🏽 ❤️ 1️⃣ 🇩🇪",
+    "नि ကြ ที่ 각",
+    "",
+]
+ANY_TEXT = st.text(st.characters() | st.sampled_from("\u200d\u0301漢👩\x1b\u202e\ud800e "), max_size=60)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("\x1b[31m", "␛[31m"),
+        ("a\x00\x07\x7f", "a␀␇␡"),
+        ("a\tb\nc\r", "a b␊c␍"),
+        ("\x85\x9b", "␦␦"),
+        ("a\u202eb\u2066c\u200b\u200e\ufeff", "a◊b◊c◊◊◊"),
+        ("\ud800\ue000\u0378", "���"),
+        ("a\u00a0b\u2003c", "a b c"),
+        ("é e\u0301 漢", "é e\u0301 漢"),
+        ("\u0301x", "◌\u0301x"),
+        (PILE, "e" + "\u0301" * MAX_MARKS),
+        ("👩\u200d👧", "👩◊👧"),
+        ("❤\ufe0f", "❤◊"),
+        ("Größe 𝒜", "Größe 𝒜"),
+    ],
+)
+def test_safe(text: str, shown: str) -> None:
+    assert safe(text) == shown
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("cells", [0, 1, 2, 3, 7, 40, 200])
+def test_hostile_text_fits_any_number_of_cells(text: str, cells: int) -> None:
+    for align in ("left", "right"):
+        fitted = fit(text, cells, align=align)
+        assert cell_len(fitted) == cells
+        assert safe(fitted) == fitted
+
+
+@settings(deadline=None, max_examples=300)
+@given(ANY_TEXT, st.integers(0, 70))
+def test_fit_is_exact(text: str, cells: int) -> None:
+    fitted = fit(text, cells)
+    assert width(fitted) == cell_len(fitted) == cells
+    if width(text) <= cells:
+        assert fitted.rstrip(" ") == safe(text).rstrip(" ")
+
+
+@settings(deadline=None, max_examples=300)
+@given(ANY_TEXT)
+def test_safe_text_has_only_visible_characters(text: str) -> None:
+    shown = safe(text)
+    assert not {unicodedata.category(char) for char in shown} & {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+    assert safe(shown) == shown
+    assert width(text) == cell_len(shown)
+    shown.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "fitted"),
+    [
+        ("abc", 5, "abc  "),
+        ("abcdef", 5, "abcd…"),
+        ("abcdef", 1, "…"),
+        ("abc", 0, ""),
+        ("abc", -3, ""),
+        ("漢字", 4, "漢字"),
+        ("漢字", 3, "漢…"),
+        ("漢字", 2, "… "),
+        ("a漢字", 3, "a… "),
+        ("e\u0301e\u0301e\u0301", 2, "e\u0301…"),
+        ("e\u0301e\u0301", 2, "e\u0301e\u0301"),
+    ],
+)
+def test_fit(text: str, cells: int, fitted: str) -> None:
+    assert fit(text, cells) == fitted
+
+
+def test_fit_to_the_right() -> None:
+    assert fit("41", 5, align="right") == "   41"
+    assert fit("123456", 5, align="right") == "1234…"
+
+
+def test_show_masks_and_makes_safe() -> None:
+    assert show("\x1bX_TOKEN=abc") == "␛X_TOKEN=***"
+
+
+def test_a_secret_hidden_by_a_control_character_is_masked() -> None:
+    assert "abc" not in show("X_TOKEN='ab\x00c\x1b'")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        *(
+            (None, "–"),
+            (float("nan"), "–"),
+            (float("inf"), "–"),
+            (0, "0s"),
+            (0.9, "0s"),
+            (3, "3s"),
+            (59.99, "59s"),
+        ),
+        *(
+            (60, "1m"),
+            (372, "6m12s"),
+            (599, "9m59s"),
+            (600, "10m"),
+            (3599, "59m"),
+            (3600, "1h"),
+            (3840, "1h04m"),
+        ),
+        *(
+            (86399, "23h59m"),
+            (86400, "1d"),
+            (3 * 86400 + 7300, "3d 2h"),
+            (12 * 86400 + 7300, "12d"),
+            (-0.5, "0s"),
+        ),
+        (-90, "-1m30s"),
+    ],
+)
+def test_age(seconds: float | None, text: str) -> None:
+    assert age(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        *((None, "–"), (0, "0s"), (0.0004, "<1ms"), (0.04, "40ms"), (0.4, "0.4s"), (2.94, "2.9s"), (3, "3s")),
+        *(
+            (9.97, "9s"),
+            (41.9, "41s"),
+            (372, "6m12s"),
+            (725, "12m05s"),
+            (3840, "1h04m"),
+            (266400, "3d 2h"),
+            (-3, "-3s"),
+        ),
+    ],
+)
+def test_duration(seconds: float | None, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.floats() | st.integers(-(10**30), 10**30))
+def test_times_never_raise(seconds: float) -> None:
+    assert age(seconds)
+    assert duration(seconds)
+
+
+AT = Nanos(1_795_207_531_204_999_999)
+
+
+def test_clock_time() -> None:
+    assert clock_time(AT) == "20:45:31"
+    assert clock_time(AT, millis=True) == "20:45:31.204"
+    assert date_time(AT) == "2026-11-20 20:45:31"
+
+
+def test_local_clock_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        assert clock_time(AT, local=True) == "02:15:31"
+        assert date_time(AT, local=True) == "2026-11-21 02:15:31"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(-(10**30), 10**30), st.booleans())
+def test_clock_time_of_any_number(at: int, local: bool) -> None:
+    assert len(clock_time(Nanos(at), local=local, millis=True)) == len("20:45:31.204")
