@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One measured figure. `reference` is in the same unit; `holds` is None when there is no budget for it."""
+    """One measured figure. `reference` is in the same unit; `holds` is None without a budget."""
 
     what: str
     measured: float

@@ -1,0 +1,162 @@
+"""Measures terminal programs from outside, each on a pseudo-terminal of its own: paint, keys, idling, memory.
+
+    python -m benchmarks.pty_meter --ready TEXT [--vs "COMMAND"] [options] -- COMMAND [ARGUMENT ...]
+
+Byte counts are exact. Times depend on the machine and on what else it does, so two programs are started in
+turn and their ratio is given, and keys are pressed often enough for a 95th percentile. Linux only; uses
+nothing but the standard library, so that it can measure any program.
+"""
+
+import argparse
+import json
+import shlex
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from benchmarks.terminal import NotReady, Program, Terminal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyReport:
+    """Many presses of one key."""
+
+    key: str
+    pressed: int
+    answered: int
+    p50_ms: float
+    p95_ms: float
+    median_bytes: int
+    most_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionReport:
+    """One session of a program: its first paint, its keys, then a time in which nobody touched it."""
+
+    first_paint_ms: float
+    first_bytes: int
+    keys: tuple[KeyReport, ...]
+    idle_bytes_per_s: float
+    idle_cpu_percent: float
+    rss_mb: float
+    rss_of_files_mb: float
+
+
+def first_paint_ms(program: Program) -> float:
+    """Milliseconds from starting the program to its ready text. Raises NotReady."""
+    with Terminal(program) as terminal:
+        return terminal.wait_for(program.ready) * 1e3
+
+
+def first_paints_ms(programs: Sequence[Program], runs: int) -> list[list[float]]:
+    """First paints of several programs, started in turn so that a busy moment hits all; one list for each."""
+    rounds = [[first_paint_ms(program) for program in programs] for _ in range(runs)]
+    return [list(column) for column in zip(*rounds, strict=True)]
+
+
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Median of the ratios of runs that were made next to each other."""
+    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest value that at least this share of the values do not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, max(0, -int(-len(ordered) * share // 1) - 1))]
+
+
+def press_often(terminal: Terminal, key: str, presses: int) -> KeyReport:
+    """Press one key many times. Raises NotReady when it never had an answer."""
+    answers = [answer for answer in (terminal.press(key) for _ in range(presses)) if answer]
+    if not answers:
+        raise NotReady(f"key {key!r} had no answer")
+    times = [answer.first_s * 1e3 for answer in answers]
+    sizes = [answer.size_bytes for answer in answers]
+    return KeyReport(
+        key=key,
+        pressed=presses,
+        answered=len(answers),
+        p50_ms=statistics.median(times),
+        p95_ms=percentile(times, 0.95),
+        median_bytes=int(statistics.median(sizes)),
+        most_bytes=max(sizes),
+    )
+
+
+def idle(terminal: Terminal, seconds: float) -> tuple[float, float]:
+    """Bytes per second and percent of one core while nobody touches the program."""
+    terminal.settle(at_most_s=3.0)
+    received, cpu, started = terminal.received, terminal.cpu_s(), time.perf_counter()
+    while (left := seconds - (time.perf_counter() - started)) > 0 and terminal.read(left) != b"":
+        pass
+    passed = time.perf_counter() - started
+    return (terminal.received - received) / passed, (terminal.cpu_s() - cpu) / passed * 100
+
+
+def measure(
+    program: Program, keys: Sequence[str] = (), presses: int = 40, idle_s: float = 5.0
+) -> SessionReport:
+    """One whole session. Raises NotReady."""
+    with Terminal(program) as terminal:
+        paint_s = terminal.wait_for(program.ready)
+        terminal.settle()
+        first_bytes = terminal.received
+        reports = tuple(press_often(terminal, key, presses) for key in keys)
+        idle_bytes, idle_cpu = idle(terminal, idle_s)
+        return SessionReport(
+            first_paint_ms=paint_s * 1e3,
+            first_bytes=first_bytes,
+            keys=reports,
+            idle_bytes_per_s=idle_bytes,
+            idle_cpu_percent=idle_cpu,
+            rss_mb=terminal.rss_mb(),
+            rss_of_files_mb=terminal.rss_of_files_mb(),
+        )
+
+
+def main() -> int:
+    """Measure one program, or two beside each other, and print JSON."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--ready", required=True, help="text that shows the first useful screen is painted")
+    parser.add_argument("--vs", help="a second command, started in turn with the first")
+    parser.add_argument("--vs-ready", help="its ready text, when it is another one")
+    parser.add_argument("--runs", type=int, default=5, help="starts of each program")
+    parser.add_argument("--keys", default="", help="keys to press, with commas between")
+    parser.add_argument("--presses", type=int, default=40, help="how often each")
+    parser.add_argument("--idle", type=float, default=5.0, help="seconds to watch it do nothing")
+    parser.add_argument("--columns", type=int, default=120)
+    parser.add_argument("--rows", type=int, default=40)
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args()
+    size = {"columns": options.columns, "rows": options.rows}
+    programs = [Program(argv=options.command, ready=options.ready, **size)]
+    if options.vs:
+        programs.append(
+            Program(argv=shlex.split(options.vs), ready=options.vs_ready or options.ready, **size)
+        )
+    paints = first_paints_ms(programs, options.runs)
+    keys = [key for key in options.keys.split(",") if key]
+    result: dict[str, object] = {
+        shlex.join(program.argv): {
+            "first_paints_ms": taken,
+            **asdict(measure(program, keys, options.presses, options.idle)),
+        }
+        for program, taken in zip(programs, paints, strict=True)
+    }
+    if options.vs:
+        result["first_paint_ratio"] = ratio(*paints)
+    json.dump(result, sys.stdout, indent=1)
+    print()
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except NotReady as error:
+        sys.exit(str(error))
