@@ -5,9 +5,9 @@ are not decided here.
 
 What `safe` does with a character that is not plainly visible: C0 controls and DEL become their control
 pictures (U+2400 on) and tabs a space; C1 controls become U+2426; characters that direct, join or hide others
-(bidi, zero width, variation selectors, skin tones, fillers) become U+25CA, because terminals disagree on their
-width and they can make a text look like another; what has no meaning (surrogates, private use, unassigned)
-becomes U+FFFD; every kind of space a space. Characters of ambiguous width are taken as narrow.
+(bidi, zero width, variation selectors, skin tones, fillers) become U+25CA, because terminals disagree on
+their width and they can make a text look like another; what has no meaning (surrogates, private use,
+unassigned) becomes U+FFFD; every kind of space a space. Characters of ambiguous width are taken as narrow.
 """
 
 import time
@@ -17,13 +17,15 @@ from typing import Literal
 
 from rich.cells import get_character_cell_size
 
+from jobtui.analysis.time_words import NONE, age, duration
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.secrets import mask_text
+
+__all__ = ["NONE", "age", "clock_time", "date_time", "duration", "fit", "safe", "show", "width"]
 
 Align = Literal["left", "right"]
 
 ELLIPSIS = "…"
-NONE = "–"
 MAX_MARKS = 4
 """Combining marks kept on one character; living languages use up to three."""
 
@@ -143,56 +145,6 @@ def _limit_marks(text: str) -> str:
         if marks <= MAX_MARKS:
             parts.append(char)
     return "".join(parts)
-
-
-_MINUTE = 60
-_HOUR = 60 * _MINUTE
-_DAY = 24 * _HOUR
-_COARSE_FROM_S = 10 * _MINUTE
-
-
-def age(seconds: float | None) -> str:
-    """How long ago, as coarse as is useful: "41s", "6m12s", "12m", "1h04m", "3d 2h", "12d"; "–" for None.
-
-    From ten minutes on it changes only once a minute, so that a table of ages costs few bytes.
-    """
-    if seconds is None or not _is_finite(seconds):
-        return NONE
-    if seconds < 0:
-        return f"-{age(-seconds)}" if seconds <= -1 else "0s"
-    if _COARSE_FROM_S <= seconds < _HOUR:
-        return f"{int(seconds) // _MINUTE}m"
-    return _in_units(int(seconds))
-
-
-def duration(seconds: float | None) -> str:
-    """How long: "40ms", "2.9s", "41s", "6m12s", "1h04m", "3d 2h", "12d"; "–" for None."""
-    if seconds is None or not _is_finite(seconds):
-        return NONE
-    if seconds < 0:
-        return f"-{duration(-seconds)}"
-    if 0 < seconds < 0.1:
-        return f"{seconds * 1000:.0f}ms" if seconds >= 0.001 else "<1ms"
-    if seconds < 9.95 and seconds != int(seconds):
-        return f"{seconds:.1f}s".replace(".0s", "s")
-    return _in_units(int(seconds))
-
-
-def _is_finite(seconds: float) -> bool:
-    return -float("inf") < seconds < float("inf")
-
-
-def _in_units(seconds: int) -> str:
-    if seconds < _MINUTE:
-        return f"{seconds}s"
-    if seconds < _HOUR:
-        minutes, rest = divmod(seconds, _MINUTE)
-        return f"{minutes}m{rest:02d}s" if rest else f"{minutes}m"
-    if seconds < _DAY:
-        hours, rest = divmod(seconds, _HOUR)
-        return f"{hours}h{rest // _MINUTE:02d}m" if rest >= _MINUTE else f"{hours}h"
-    days, rest = divmod(seconds, _DAY)
-    return f"{days}d {rest // _HOUR}h" if rest >= _HOUR and days < 10 else f"{days}d"
 
 
 def clock_time(at: Nanos, *, local: bool = False, millis: bool = False) -> str:
