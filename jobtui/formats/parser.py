@@ -137,7 +137,15 @@ class LogParser:
             self._read_forwarded(fields["container"] or "", fields["output"] or "", place, records)
         records.append(
             LogRecord(
-                self._source, place.line, place.offset, at, pid, shape.name, fields, message[:TEXT_LIMIT], container
+                self._source,
+                place.line,
+                place.offset,
+                at,
+                pid,
+                shape.name,
+                fields,
+                message[:TEXT_LIMIT],
+                container,
             )
         )
         return True
@@ -167,3 +175,14 @@ class LogParser:
         if len(self._seen) > REPEATS_KEPT:
             self._seen.popitem(last=False)
         return False
+
+
+def split_forwarded(func: str, message: str) -> list[tuple[str, str]]:
+    """Function and message of each record in a line: itself, or those a container's output holds."""
+    forwarded = _FORWARDED.match(message) if func == "_write" else None
+    if forwarded is None:
+        return [(func, message)]
+    text = forwarded[2]
+    starts = [found.start() for found in _INNER.finditer(text)]
+    inner = (LINE.match(text[start:end]) for start, end in pairwise([*starts, len(text)]))
+    return [(found[4], found[5]) for found in inner if found]

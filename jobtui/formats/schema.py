@@ -14,6 +14,8 @@ from jobtui.model.ops import Component
 DRIVER_HEAD = "*Driver"
 _HEAD = re.compile(r"\w*", re.ASCII)
 _MACRO = re.compile(r"\{([a-z]+)\}")
+_GROUP = re.compile(r"\{[a-z]+\}|\((?:[^()\\]|\\.)*\)[?*+]*|\[(?:[^\]\\]|\\.)*\][?*+]*")
+_PLAIN = re.compile(r"(?:[\w =,:/'\"<>-](?![?*]))+")
 _SHAPE_KEYS = frozenset({"name", "component", "step", "heads", "pattern", "func", "sample"})
 
 
@@ -30,13 +32,17 @@ class Sample(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """One kind of message. `step` is its words in a timeline, None when it is not shown there."""
+    """One kind of message. `step` is its words in a timeline, None when it is not shown there.
+
+    `literal` must be in a message that matches: looking for it first spares most failing matches.
+    """
 
     name: str
     component: Component
     step: str | None
     heads: tuple[str, ...]
     pattern: re.Pattern[str]
+    literal: str
     func: str | None
     samples: tuple[Sample, ...]
 
@@ -52,7 +58,7 @@ class LogFormat(NamedTuple):
     def match(self, message: str, func: str) -> tuple[Shape, dict[str, str | None]] | None:
         """The shape of a message written by `func`, with its fields; None when it has none of these."""
         for shape in self.by_head.get(head_of(message), ()):
-            if shape.func is not None and shape.func != func:
+            if shape.literal not in message or (shape.func is not None and shape.func != func):
                 continue
             if found := shape.pattern.fullmatch(message):
                 return shape, found.groupdict()
@@ -96,6 +102,7 @@ def _shape(file: str, entry: dict[str, object], macros: dict[str, str]) -> Shape
             step=str(entry["step"]) if "step" in entry else None,
             heads=tuple(_strings(entry["heads"])),
             pattern=re.compile(_expand(str(entry["pattern"]), macros), re.ASCII),
+            literal=longest_literal(str(entry["pattern"])),
             func=str(entry["func"]) if "func" in entry else None,
             samples=tuple(_samples(entry.get("sample", []))),
         )
@@ -105,6 +112,15 @@ def _shape(file: str, entry: dict[str, object], macros: dict[str, str]) -> Shape
 
 def _expand(pattern: str, macros: dict[str, str]) -> str:
     return _MACRO.sub(lambda macro: macros[macro[1]], pattern)
+
+
+def longest_literal(pattern: str) -> str:
+    """The longest text that every match of `pattern` holds, as far as it stands outside groups and classes."""
+    outside = re.sub(r"\\\W", "\0", pattern)
+    while (fewer := _GROUP.sub("\0", outside)) != outside:
+        outside = fewer
+    outside = re.sub(r"\\\w[?*+]*|[.][?*+]*", "\0", outside)
+    return max((run.strip("\0") for run in _PLAIN.findall(outside)), key=len, default="")
 
 
 def _strings(value: object) -> list[str]:

@@ -1,0 +1,222 @@
+"""Lines of agents and job_cmd, tied to the ops the supervisor knows.
+
+They may come before the supervisor's own lines (another file) or minutes after (forwarded container
+output), so each is looked up among all ops that are kept, and waits when there is none yet. What a
+`fastcgi` process or the sbatch poller writes is not any op's: they serve all jobs of their agent.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+
+from jobtui.analysis.agent_track import Agents, started_agent, user_of_container
+from jobtui.analysis.messages import read_message
+from jobtui.analysis.op_index import OpIndex, others
+from jobtui.analysis.op_track import OpTrack
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import AgentPrefix, JobId, jid_of_run_dir, op_prefix
+from jobtui.model.logs import LogRecord
+from jobtui.model.ops import Certainty, Component
+
+WAITING_KEPT = 5_000
+"""Agent lines kept whose op has not been seen yet; the oldest go first."""
+AHEAD = 2 * SECOND
+"""How much earlier than the send an arrival may be written: a second's rounding and the clocks."""
+SHARED_COMMANDS = frozenset({"_FastCgiCmd", "_SbatchRunStatus"})
+"""Processes that serve every job of an agent."""
+
+_ARRIVALS = frozenset({"op_arrived"})
+_STEPS: Mapping[str, tuple[str, Component]] = {
+    "op_arrived": ("arrived", Component.AGENT),
+    "op_raised": ("exception in the agent", Component.AGENT),
+    "job_cmd_exited": ("job_cmd exited", Component.JOB_CMD),
+    "job_cmd_killed": ("kills job_cmd", Component.AGENT),
+    "job_cmd_ended": ("job_cmd ended", Component.AGENT),
+    "job_cmd_note": ("note of the agent", Component.AGENT),
+    "job_cmd_output": ("job_cmd wrote", Component.JOB_CMD),
+    "job_cmd_error": ("error with job_cmd", Component.AGENT),
+    "run_status_answer": ("answers run_status", Component.AGENT),
+}
+SHAPES = frozenset(_STEPS) | {"agent_started", "job_cmd_started", "job_cmd_failed", "scancel"}
+"""Names of the shapes this pass reads."""
+
+_Process = tuple[str, str | None, int | None]
+
+
+class AgentPass:
+    """Takes agents' records in the order of each file. `read` returns the job that is now known better."""
+
+    def __init__(self, ops: OpIndex, agents: Agents) -> None:
+        self._ops = ops
+        self._agents = agents
+        self._last: OrderedDict[_Process, OpTrack] = OrderedDict()
+        self._waiting: OrderedDict[int, LogRecord] = OrderedDict()
+        self._waiting_of: dict[str, list[int]] = {}
+        self._count = 0
+        self.dropped = 0
+
+    def read(self, record: LogRecord) -> JobId | None:
+        """Take in one record; the id of the job it concerns, None when it concerns none (yet)."""
+        handler = _HANDLERS.get(record.shape, AgentPass._of_op)
+        return handler(self, record)
+
+    def retry(self, prefix: str) -> None:
+        """Try again to place the lines that wait for an op with this prefix."""
+        for number in self._waiting_of.pop(prefix, ()):
+            record = self._waiting.pop(number, None)
+            if record is not None:
+                self.read(record)
+
+    def _started(self, record: LogRecord) -> JobId | None:
+        agent = started_agent(record)
+        self._agents.learn_process(record, agent)
+        track = self._agents.with_prefix(agent, user_of_container(record.container) or "")
+        if track is not None:
+            track.source = record.source
+        return None
+
+    def _of_op(self, record: LogRecord) -> JobId | None:
+        if record.fields.get("cmd") in SHARED_COMMANDS:
+            return None
+        prefix = _prefix(record)
+        if prefix is None:
+            return None
+        found = self._fitting(record, prefix)
+        if not found:
+            self._wait(record, prefix)
+            return None
+        op = _best(record, found)
+        self._place(record, op, found)
+        return op.jid
+
+    def _fitting(self, record: LogRecord, prefix: str) -> list[OpTrack]:
+        fields = record.fields
+        name, jid = fields.get("name"), _jid_of(record)
+        agent = self._agent_of(record)
+        uid = user_of_container(record.container) or ""
+        return self._ops.kept_with(
+            prefix,
+            lambda t: (
+                (name is None or t.name == name)
+                and (jid is None or t.jid == jid or _is_cut(record, jid, t.jid))
+                and (agent is None or t.agent is None or t.agent == agent)
+                and t.belongs_to_user(uid)
+                and t.sends > 0
+            ),
+        )
+
+    def _agent_of(self, record: LogRecord) -> AgentPrefix | None:
+        own = record.fields.get("a")
+        if own:
+            self._agents.learn_process(record, AgentPrefix(own))
+            return AgentPrefix(own)
+        return self._agents.of_process(record)
+
+    def _place(self, record: LogRecord, op: OpTrack, found: list[OpTrack]) -> None:
+        mark = (record.shape, record.text)
+        if mark in op.agent_side:
+            return
+        op.agent_side.add(mark)
+        step, component = _STEPS[record.shape]
+        code = record.fields.get("returncode")
+        message = read_message(record.fields.get("message") or "")
+        op.op_id = op.op_id or message.op_id
+        rivals = others(op, found)
+        certainty = Certainty.FULL_ID if message.op_id else Certainty.JID
+        if certainty is Certainty.JID and _jid_of(record) is None:
+            certainty = Certainty.ADJACENT if rivals else Certainty.PREFIX
+        op.add(record, f"{step} {code}" if code else step, component, certainty)
+        if record.shape in _ARRIVALS:
+            op.arrived_at = op.arrived_at if op.arrived_at is not None else record.at
+        elif record.shape == "job_cmd_exited":
+            op.exited = True
+        self._remember(record, op)
+
+    def _remember(self, record: LogRecord, op: OpTrack) -> None:
+        key = _process(record)
+        self._last.pop(key, None)
+        self._last[key] = op
+        if len(self._last) > WAITING_KEPT:
+            self._last.popitem(last=False)
+
+    def _after_last(self, record: LogRecord) -> JobId | None:
+        """A line that names nothing: it speaks of the op its process spoke of just before."""
+        op = self._last.get(_process(record))
+        if op is None:
+            return None
+        step, component = _UNNAMED[record.shape]
+        mark = (record.shape, f"{record.at} {record.text}")
+        if mark not in op.agent_side:
+            op.agent_side.add(mark)
+            op.add(record, step, component, Certainty.ADJACENT)
+        return op.jid
+
+    def _wait(self, record: LogRecord, prefix: str) -> None:
+        self._count += 1
+        self._waiting[self._count] = record
+        self._waiting_of.setdefault(prefix, []).append(self._count)
+        if len(self._waiting) > WAITING_KEPT:
+            self._waiting.popitem(last=False)
+            self.dropped += 1
+            if self.dropped % WAITING_KEPT == 0:
+                self._forget_dropped()
+
+    def _forget_dropped(self) -> None:
+        for prefix, numbers in list(self._waiting_of.items()):
+            kept = [number for number in numbers if number in self._waiting]
+            if kept:
+                self._waiting_of[prefix] = kept
+            else:
+                del self._waiting_of[prefix]
+
+    def waiting_for(self, jid: JobId) -> Iterable[LogRecord]:
+        """Lines that name a job and whose op was never seen."""
+        return [record for record in self._waiting.values() if _jid_of(record) == jid]
+
+
+def _best(record: LogRecord, found: list[OpTrack]) -> OpTrack:
+    """Of the ops a line may mean: one it was not said of yet, sent last before it."""
+    arrival = record.shape in _ARRIVALS
+    fresh = [t for t in found if (t.arrived_at is None if arrival else not t.exited)] or found
+    at = record.at
+    timed = [t for t in fresh if at is not None and t.sent_at is not None and t.sent_at <= at + AHEAD]
+    return max(timed, key=_sent_at) if timed else fresh[0]
+
+
+def _sent_at(op: OpTrack) -> tuple[Nanos, int]:
+    return op.sent_at or Nanos(0), -op.key
+
+
+def _prefix(record: LogRecord) -> str | None:
+    if record.shape == "run_status_answer":
+        op_id = read_message(record.fields["message"] or "").op_id
+        return op_prefix(op_id) if op_id else None
+    prefix = record.fields.get("o")
+    return None if prefix in (None, "None") else prefix
+
+
+def _jid_of(record: LogRecord) -> JobId | None:
+    jid = record.fields.get("jid")
+    if jid:
+        return JobId(jid)
+    return jid_of_run_dir(record.fields.get("run_dir") or "")
+
+
+def _is_cut(record: LogRecord, jid: JobId, whole: JobId | None) -> bool:
+    """Whether a forwarded line, which may be cut at its end, may have meant this job."""
+    return record.container is not None and whole is not None and whole.startswith(jid)
+
+
+def _process(record: LogRecord) -> _Process:
+    return record.source, record.container, record.pid
+
+
+_UNNAMED: Mapping[str, tuple[str, Component]] = {
+    "job_cmd_started": ("job_cmd started", Component.JOB_CMD),
+    "scancel": ("scancel", Component.AGENT),
+}
+_HANDLERS: Mapping[str, Callable[[AgentPass, LogRecord], JobId | None]] = {
+    "agent_started": AgentPass._started,
+    "job_cmd_started": AgentPass._after_last,
+    "scancel": AgentPass._after_last,
+    "job_cmd_failed": lambda agents, record: None,
+}

@@ -1,0 +1,112 @@
+"""Log records of every source into ops with their steps. New records cost in proportion to themselves.
+
+A supervisor's lines make the ops in one forward pass for each file; agents' lines and the API server's
+calls are tied to them afterwards, in whatever order the files are read. `reference` of the rules: the
+message tables in `formats/sirepo.toml`, and the docstrings of the passes.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from jobtui.analysis import agent_pass
+from jobtui.analysis.agent_pass import AgentPass
+from jobtui.analysis.agent_track import Agents
+from jobtui.analysis.job_events import JobEvents, place_calls
+from jobtui.analysis.op_index import OPS_KEPT, OpIndex
+from jobtui.analysis.op_track import in_order
+from jobtui.analysis.supervisor_pass import SupervisorPass
+from jobtui.model.ids import JobId
+from jobtui.model.logs import LogRecord
+from jobtui.model.ops import Agent, Certainty, Component, Op, Step, Unlinked
+
+
+class Correlator:
+    """Feed it log records of any source; ask it for the ops of a job."""
+
+    def __init__(self, limit: int = OPS_KEPT) -> None:
+        self._ops = OpIndex(limit)
+        self._agents = Agents()
+        self._events = JobEvents()
+        self._supervisors: dict[str, SupervisorPass] = {}
+        self._agent_pass = AgentPass(self._ops, self._agents)
+
+    def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
+        """Take in records, each source's in its order; the jobs that are now known better."""
+        changed: set[JobId | None] = set()
+        for record in records:
+            shape = record.shape
+            if shape in agent_pass.SHAPES:
+                changed.add(self._agent_pass.read(record))
+            elif shape == "api_called":
+                changed.add(self._events.called(record))
+            else:
+                changed.add(self._supervisor(record.source).read(record))
+                if shape == "op_sent":
+                    self._agent_pass.retry(record.fields["o"] or "")
+        changed.discard(None)
+        return {jid for jid in changed if jid is not None}
+
+    def _supervisor(self, source: str) -> SupervisorPass:
+        found = self._supervisors.get(source)
+        if found is None:
+            found = self._supervisors[source] = SupervisorPass(self._ops, self._agents, self._events)
+        return found
+
+    def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
+        """The ops of a job, oldest first, each with the API server's call that caused it."""
+        tracks = list(self._ops.of_job(job_id))
+        calls, _ = place_calls(self._events.calls_of(job_id), tracks)
+        return tuple(_with_call(track.freeze(), calls.get(track.key)) for track in tracks)
+
+    def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
+        """Lines that name a job and could not be placed, in the order of their sources."""
+        _, calls = place_calls(self._events.calls_of(job_id), list(self._ops.of_job(job_id)))
+        return (
+            *(Unlinked(job_id, _loose(r, Component.SERVER), "no op came of this call") for r in calls),
+            *self._events.unlinked_of(job_id),
+            *(
+                Unlinked(job_id, _loose(r, Component.AGENT), "the supervisor's line of this op was not read")
+                for r in self._agent_pass.waiting_for(job_id)
+            ),
+        )
+
+    def ops(self) -> Iterable[Op]:
+        """Every op that is kept, also those without a job, oldest first."""
+        return (track.freeze() for track in sorted(self._ops, key=lambda track: track.key))
+
+    def agents(self) -> tuple[Agent, ...]:
+        """Every agent that is known."""
+        return self._agents.all()
+
+    def agent_of(self, job_id: JobId) -> Agent | None:
+        """The agent that holds or last held the job's run op."""
+        for track in reversed(self._ops.of_job(job_id)):
+            prefix = track.agent or track.assigned_agent
+            if track.name == "run" and prefix and (agent := self._agents.with_prefix(prefix, track.uid)):
+                return agent.freeze()
+        return None
+
+    @property
+    def dropped_ops(self) -> int:
+        """How many old ops were let go to stay within bounds."""
+        return self._ops.dropped
+
+
+def _with_call(op: Op, call: Step | None) -> Op:
+    if call is None:
+        return op
+    return msgspec.structs.replace(op, steps=in_order([call, *op.steps]))
+
+
+def _loose(record: LogRecord, component: Component) -> Step:
+    return Step(
+        record.shape.replace("_", " "),
+        record.at,
+        component,
+        record.text,
+        record.source,
+        record.line,
+        record.offset,
+        Certainty.JID,
+    )

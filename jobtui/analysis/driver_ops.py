@@ -1,0 +1,200 @@
+"""A driver's lines about ops: assigned, waiting, sent, answered. The send tells which agent has the op."""
+
+from collections.abc import Mapping
+
+from jobtui.analysis.agent_track import AgentTrack
+from jobtui.analysis.driver_agents import agent_state
+from jobtui.analysis.messages import Message, read_message
+from jobtui.analysis.op_track import OpTrack
+from jobtui.analysis.pass_state import NEVER_SENT, Handler, PassState, add_step, latest_op, path_in
+from jobtui.model.ids import JobId, jid_of_run_dir, op_prefix
+from jobtui.model.logs import LogRecord
+from jobtui.model.ops import AgentState, Certainty, Component, OpStatus
+
+_DRIVER = Component.DRIVER
+_JID, _PREFIX, _ADJACENT, _FULL = Certainty.JID, Certainty.PREFIX, Certainty.ADJACENT, Certainty.FULL_ID
+
+_WAYPOINTS: Mapping[str, tuple[str, AgentState | None]] = {
+    "agent_start_wanted": ("agent start", AgentState.STARTING),
+    "agent_wait": ("waits for the agent", None),
+    "agent_ready": ("agent alive", None),
+    "slot_wait_driver": ("waits for a slot", None),
+}
+
+
+def _op_assigned(state: PassState, record: LogRecord) -> JobId | None:
+    agent = state.agents.of_driver(record)
+    fields = record.fields
+    name = fields["name"]
+    found = state.ops.open_with(
+        fields["o"] or "",
+        lambda t: (
+            t.name == name and t.assigned_agent is None and not t.sends and t.belongs_to_user(agent.uid)
+        ),
+    )
+    op = found[-1] if found else _adopt(state, record, agent)
+    certain = op is state.newest or len(found) == 1
+    op.assigned_agent = agent.agent
+    op.driver, op.kind = agent.driver, agent.kind
+    op.learn_user(agent.uid)
+    op.status = OpStatus.WAITING
+    add_step(op, record, "driver assigned", _DRIVER, _PREFIX, () if certain else found)
+    if op.name in NEVER_SENT:
+        op.end(OpStatus.ENDED, record.at)
+    return op.jid
+
+
+def _op_sent(state: PassState, record: LogRecord) -> JobId | None:
+    agent = state.agents.of_driver(record)
+    fields = record.fields
+    run_dir = path_in(fields["run_dir"])
+    jid = jid_of_run_dir(run_dir) if run_dir else None
+    op, found = _unsent(state, record, agent, jid)
+    if jid is not None and op.jid is None:
+        state.ops.tie(op, jid)
+        op.certainty = _JID
+    op.run_dir = op.run_dir or run_dir
+    op.agent, op.driver, op.kind = agent.agent, agent.driver, agent.kind
+    op.learn_user(agent.uid)
+    op.sends += 1
+    op.sent_at = record.at
+    op.status = OpStatus.SENT
+    add_step(op, record, "sent", _DRIVER, _JID if jid is not None else _PREFIX, found if jid is None else ())
+    return op.jid
+
+
+def _unsent(
+    state: PassState, record: LogRecord, agent: AgentTrack, jid: JobId | None
+) -> tuple[OpTrack, list[OpTrack]]:
+    """The op a send line means, and all it may mean.
+
+    One meant for this agent comes before one whose agent was replaced meanwhile or that was never assigned
+    (the cancel of a time limit is not).
+    """
+    name = record.fields["name"]
+    found = state.ops.open_with(
+        record.fields["o"] or "",
+        lambda t: (
+            t.name == name
+            and not t.sends
+            and (jid is None or t.jid is None or t.jid == jid)
+            and t.belongs_to_user(agent.uid)
+            and (t.kind is None or (t.kind, t.driver) == (agent.kind, agent.driver))
+        ),
+    )
+    meant = [t for t in found if t.assigned_agent == agent.agent] or found
+    return (meant[0], meant) if meant else (_adopt(state, record, agent), [])
+
+
+def _adopt(state: PassState, record: LogRecord, agent: AgentTrack) -> OpTrack:
+    """An op whose creation was not seen, because reading began after it."""
+    op = state.ops.create(record.fields["o"] or "", record.fields["name"] or "", record.source, None)
+    op.learn_user(agent.uid)
+    return op
+
+
+def _not_delivered(state: PassState, record: LogRecord) -> JobId | None:
+    op = latest_op(state, record, lambda t: t.sends > 0)
+    if op is None:
+        return None
+    op.error = record.fields.get("error") or "websocket closed"
+    op.add(record, "not delivered", _DRIVER, _ADJACENT)
+    return op.jid
+
+
+def _on_the_way(state: PassState, record: LogRecord) -> JobId | None:
+    """A line of a driver about an op that waits: for its agent's start, the agent, or a slot."""
+    agent = state.agents.of_driver(record)
+    step, life = _WAYPOINTS[record.shape]
+    if life is not None:
+        agent_state(agent, life, record)
+    name, uid = record.fields["name"], agent.uid
+    found = state.ops.kept_with(
+        record.fields["o"] or "",
+        lambda t: t.name == name and not t.sends and t.belongs_to_user(uid),
+    )
+    meant = [t for t in found if t.assigned_agent == agent.agent] or found
+    if not meant:
+        return None
+    op = meant[-1]
+    if op.name in NEVER_SENT:
+        op.reopen(OpStatus.WAITING)
+        if record.shape == "agent_ready":
+            op.end(OpStatus.ENDED, record.at)
+    add_step(op, record, step, _DRIVER, _PREFIX, meant)
+    return op.jid
+
+
+def _agent_message(state: PassState, record: LogRecord) -> JobId | None:
+    agent = state.agents.of_driver(record)
+    _heard(agent, record)
+    name = record.fields["op_name"]
+    if name == "run_status_update":
+        state.update = (record, agent)
+        return None
+    if record.fields["o"] == "None":
+        if name == "alive":
+            agent_state(agent, AgentState.CONNECTED, record)
+        return None
+    debug = state.debug
+    op_id = debug.op_id if debug and op_prefix(debug.op_id or "") == record.fields["o"] else None
+    message = Message(op_id, name, None, None, None)
+    return _reply(state, record, agent, record.fields["o"] or "", message)
+
+
+def _agent_error(state: PassState, record: LogRecord) -> JobId | None:
+    agent = state.agents.of_driver(record)
+    _heard(agent, record)
+    message = read_message(record.fields["message"] or "")
+    if message.op_id is None:
+        state.update = (record, agent) if message.jid else None
+        return None
+    return _reply(state, record, agent, op_prefix(message.op_id), message)
+
+
+def _reply(
+    state: PassState, record: LogRecord, agent: AgentTrack, prefix: str, message: Message
+) -> JobId | None:
+    found = state.ops.open_with(prefix, lambda t: t.agent == agent.agent and t.belongs_to_user(agent.uid))
+    known = [t for t in found if message.op_id and t.op_id == message.op_id]
+    waiting = known or [t for t in found if not t.replies] or [t for t in found if t.name == message.op_name]
+    if not waiting:
+        return _reply_without_op(state, record, message)
+    op = waiting[0]
+    op.op_id = message.op_id or op.op_id
+    op.replies += 1
+    op.replied_at = record.at if op.replied_at is None else op.replied_at
+    failed = record.shape == "agent_error"
+    if failed:
+        op.error = message.error or op.error
+    step = "reply error" if failed else f"reply {message.op_name}"
+    add_step(op, record, step, _DRIVER, _FULL if message.op_id else _PREFIX, waiting)
+    if op.name == "run" and not failed:
+        op.status = OpStatus.REPLIED
+    elif op.name != "run_status":
+        op.end(OpStatus.ENDED, record.at)
+    else:
+        op.status = OpStatus.REPLIED
+    return op.jid
+
+
+def _reply_without_op(state: PassState, record: LogRecord, message: Message) -> JobId | None:
+    if message.jid is not None:
+        state.events.keep(message.jid, record, _DRIVER, "reply", _JID, "no op with this id is known")
+    return message.jid
+
+
+def _heard(agent: AgentTrack, record: LogRecord) -> None:
+    agent.messages += 1
+    agent.last_message_at = record.at
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "op_assigned": _op_assigned,
+    "op_sent": _op_sent,
+    "not_delivered": _not_delivered,
+    "agent_message": _agent_message,
+    "agent_error": _agent_error,
+    **dict.fromkeys(_WAYPOINTS, _on_the_way),
+}
+"""What reads each shape."""

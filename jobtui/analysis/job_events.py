@@ -1,0 +1,158 @@
+"""Lines that name a job and are, or may yet become, part of an op: requests, the server's calls, the rest."""
+
+from collections import OrderedDict, deque
+
+from jobtui.analysis.op_track import OpTrack
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import JobId, jid_of_run_dir, split_jid
+from jobtui.model.logs import LogRecord
+from jobtui.model.ops import Certainty, Component, Step, Unlinked
+
+JOBS_KEPT = 20_000
+"""Jobs whose events are kept; those not heard of for longest go first."""
+EVENTS_KEPT = 100
+"""Events of each sort kept for one job; the newest stay."""
+MERE_CHECKS = frozenset({"sbatch_agent_ready"})
+"""Ops that are created as a check, never assigned, and dropped; their request makes a further op."""
+NEAR = 3 * SECOND
+"""How far a server's line and the supervisor's may be apart: their clocks, a second's rounding, the way."""
+
+
+class _Events:
+    __slots__ = ("calls", "requests", "unlinked")
+
+    def __init__(self) -> None:
+        self.requests: deque[tuple[LogRecord, ...]] = deque(maxlen=EVENTS_KEPT)
+        self.calls: deque[LogRecord] = deque(maxlen=EVENTS_KEPT)
+        self.unlinked: deque[Unlinked] = deque(maxlen=EVENTS_KEPT)
+
+
+class JobEvents:
+    """What names a job without naming an op, by job, within bounds."""
+
+    def __init__(self) -> None:
+        self._jobs: OrderedDict[JobId, _Events] = OrderedDict()
+
+    def _of(self, jid: JobId) -> _Events:
+        events = self._jobs.get(jid)
+        if events is None:
+            events = self._jobs[jid] = _Events()
+            if len(self._jobs) > JOBS_KEPT:
+                self._jobs.popitem(last=False)
+        else:
+            self._jobs.move_to_end(jid)
+        return events
+
+    def requested(self, record: LogRecord) -> JobId | None:
+        """Keep a request until an op comes out of it. Those that name no job are not kept."""
+        jid = record.fields["jid"] or ""
+        if split_jid(jid) is None:
+            return None
+        requests = self._of(JobId(jid)).requests
+        told_more = record.shape == "analysis_wanted" and requests and _same_api(requests[-1][-1], record)
+        requests.append((*requests.pop(), record) if told_more else (record,))
+        return JobId(jid)
+
+    def claim_request(self, op: OpTrack, before: LogRecord | None) -> None:
+        """Give an op the request it came from: the line before it, else the newest one of its job.
+
+        A cancel comes from a `runCancel` only (the time limit makes one without a request), and its message
+        names no api.
+        """
+        if before is not None and before.shape == "request" and before.fields["jid"] == "None":
+            self._take(op, (before,), Certainty.ADJACENT)
+            return
+        events = self._jobs.get(op.jid) if op.jid else None
+        if not events or not events.requests or (op.name == "cancel") != _is_cancel(events.requests[-1][-1]):
+            return
+        request = events.requests[-1] if op.name in MERE_CHECKS else events.requests.pop()
+        self._take(op, request, Certainty.JID)
+
+    def _take(self, op: OpTrack, request: tuple[LogRecord, ...], certainty: Certainty) -> None:
+        last = request[-1]
+        op.called_api = last.fields["api"]
+        if op.name != "cancel":
+            op.api = op.called_api
+        op.job_cmd = last.fields.get("job_cmd") or _JOB_CMDS.get(op.name)
+        op.requested_at = request[0].at
+        for record in request:
+            op.add(record, _REQUEST_STEPS[record.shape], Component.SUPERVISOR, certainty)
+
+    def called(self, record: LogRecord) -> JobId | None:
+        """Keep a call of the API server that names a run directory."""
+        jid = jid_of_run_dir(record.fields["run_dir"] or "")
+        if jid is not None:
+            self._of(jid).calls.append(record)
+        return jid
+
+    def calls_of(self, jid: JobId) -> tuple[LogRecord, ...]:
+        """The server's calls about a job, oldest first."""
+        events = self._jobs.get(jid)
+        return tuple(events.calls) if events else ()
+
+    def keep(
+        self, jid: JobId, record: LogRecord, component: Component, step: str, certainty: Certainty, why: str
+    ) -> None:
+        """Keep a line that names a job and could not be placed."""
+        self._of(jid).unlinked.append(Unlinked(jid, _step(record, component, step, certainty), why))
+
+    def unlinked_of(self, jid: JobId) -> tuple[Unlinked, ...]:
+        """The lines that name a job and belong to no op, unanswered requests among them."""
+        events = self._jobs.get(jid)
+        if events is None:
+            return ()
+        waiting = (
+            Unlinked(jid, _step(r, Component.SUPERVISOR, "request", Certainty.JID), "no op followed")
+            for request in events.requests
+            for r in request
+        )
+        return (*waiting, *events.unlinked)
+
+
+_JOB_CMDS = {"run": "compute", "io": "download_run_file"}
+"""What job_cmd does for an op of this name, where the supervisor's lines do not say it."""
+_REQUEST_STEPS = {"request": "request", "analysis_wanted": "analysis wanted"}
+
+
+def _is_cancel(request: LogRecord) -> bool:
+    return request.fields["api"] == "api_runCancel"
+
+
+def _same_api(request: LogRecord, record: LogRecord) -> bool:
+    """Whether the line that says which analysis is wanted speaks of the request announced before it."""
+    return request.shape == "request" and request.fields["api"] == record.fields["api"]
+
+
+def _step(record: LogRecord, component: Component, step: str, certainty: Certainty) -> Step:
+    return Step(step, record.at, component, record.text, record.source, record.line, record.offset, certainty)
+
+
+def place_calls(
+    calls: tuple[LogRecord, ...], ops: list[OpTrack]
+) -> tuple[dict[int, Step], tuple[LogRecord, ...]]:
+    """The server's call behind each op (by key), and the calls behind none.
+
+    A call and the op's request name the same api and job. With times on both the nearest within three
+    seconds is taken; without, they are paired in order from the newest back.
+    """
+    placed: dict[int, Step] = {}
+    left: list[LogRecord] = []
+    for call in reversed(calls):
+        api = call.fields["api"]
+        open_ops = [op for op in ops if op.called_api == api and op.key not in placed]
+        op = _nearest(call.at, open_ops)
+        if op is None:
+            left.append(call)
+        else:
+            exact = call.at is not None and op.requested_at is not None
+            certainty = Certainty.JID if exact else Certainty.ADJACENT
+            placed[op.key] = _step(call, Component.SERVER, api or "", certainty)
+    return placed, tuple(reversed(left))
+
+
+def _nearest(at: Nanos | None, ops: list[OpTrack]) -> OpTrack | None:
+    timed = [op for op in ops if op.requested_at is not None]
+    if at is None or not timed:
+        return ops[-1] if ops else None
+    best = min(timed, key=lambda op: abs((op.requested_at or 0) - at))
+    return best if abs((best.requested_at or 0) - at) <= NEAR else None

@@ -1,0 +1,42 @@
+"""The forward pass over one supervisor's lines: every op, with what was sent and what came back.
+
+A supervisor writes some pairs of lines with no await between, so that they are adjacent among its own lines:
+a request (or a cancel) and the op without a run directory that it makes; an agent's `run_status_update` and
+the line that names its job. All else is tied by ids. The line that ties an op to its job is its creation;
+that which tells its agent is the one that sends it.
+"""
+
+from collections.abc import Mapping
+
+from jobtui.analysis import driver_agents, driver_ops, supervisor_jobs, supervisor_ops
+from jobtui.analysis.agent_track import Agents
+from jobtui.analysis.job_events import JobEvents
+from jobtui.analysis.op_index import OpIndex
+from jobtui.analysis.pass_state import Handler, PassState
+from jobtui.model.ids import JobId
+from jobtui.model.logs import LogRecord
+
+HANDLERS: Mapping[str, Handler] = {
+    **supervisor_ops.HANDLERS,
+    **supervisor_jobs.HANDLERS,
+    **driver_ops.HANDLERS,
+    **driver_agents.HANDLERS,
+}
+"""What reads each shape; a shape without an entry says nothing about a job."""
+
+
+class SupervisorPass:
+    """Takes the records of one supervisor's log in order."""
+
+    def __init__(self, ops: OpIndex, agents: Agents, events: JobEvents) -> None:
+        self._state = PassState(ops, agents, events)
+
+    def read(self, record: LogRecord) -> JobId | None:
+        """Take in one record; the id of the job it concerns, None when it concerns none."""
+        state = self._state
+        handler = HANDLERS.get(record.shape)
+        jid = handler(state, record) if handler else None
+        state.before = record
+        if record.shape != "debug_message":
+            state.debug = None
+        return jid

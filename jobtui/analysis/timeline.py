@@ -1,0 +1,67 @@
+"""An op's steps as rows of a timeline: who, what, how long since the start and since the step before."""
+
+from typing import NamedTuple
+
+from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step
+
+GAP_S = 5.0
+"""A step that comes this many seconds after the one before it, or more, is marked as a gap."""
+
+
+class TimelineRow(NamedTuple):
+    """One row. Times in seconds are None where a line carries none; `since_prev_s` of the first row too."""
+
+    at: Nanos | None
+    from_start_s: float | None
+    since_prev_s: float | None
+    lane: Component
+    text: str
+    step: Step
+    is_gap: bool
+    certainty: Certainty
+
+
+def timeline_rows(op: Op, now: Nanos) -> tuple[TimelineRow, ...]:
+    """The rows of an op, in the order of its steps. `now` is not needed for ops that have ended."""
+    start = next((step.at for step in op.steps if step.at is not None), None)
+    rows: list[TimelineRow] = []
+    before: Nanos | None = None
+    for step in op.steps:
+        since = seconds_between(before, step.at) if before is not None and step.at is not None else None
+        rows.append(
+            TimelineRow(
+                at=step.at,
+                from_start_s=_since(start, step.at),
+                since_prev_s=since,
+                lane=step.component,
+                text=step.step,
+                step=step,
+                is_gap=since is not None and since >= GAP_S,
+                certainty=step.certainty,
+            )
+        )
+        before = step.at if step.at is not None else before
+    return tuple(rows)
+
+
+def _since(start: Nanos | None, at: Nanos | None) -> float | None:
+    return None if start is None or at is None else seconds_between(start, at)
+
+
+def op_duration_s(op: Op, now: Nanos) -> float | None:
+    """Seconds from an op's creation (its first known time) to its end, or to now while it is open."""
+    start = op.created_at if op.created_at is not None else next((s.at for s in op.steps if s.at), None)
+    if start is None:
+        return None
+    if op.status.is_open:
+        return max(0.0, seconds_between(start, now))
+    end = op.ended_at if op.ended_at is not None else op.replied_at
+    return None if end is None else max(0.0, seconds_between(start, end))
+
+
+def waits_since(op: Op) -> Nanos | None:
+    """When an open op passed its last step; None when it has ended or no line carries a time."""
+    if not op.status.is_open or op.status is OpStatus.REPLIED:
+        return None
+    return next((step.at for step in reversed(op.steps) if step.at is not None), None)
