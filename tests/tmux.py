@@ -1,0 +1,81 @@
+"""A program in tmux: keys go in, what a person would see comes out. A server of its own for each."""
+
+import os
+import shlex
+import subprocess
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from tests.waiting import wait_for
+
+
+class Tmux:
+    """A program that runs in a window of so many columns and rows. A context manager that ends it.
+
+    The window stays when the program ends, so that what it left behind can be read.
+    """
+
+    def __init__(
+        self, command: Sequence[str], columns: int, rows: int, environ: Mapping[str, str] | None = None
+    ) -> None:
+        self._socket = f"jobtui-{uuid.uuid4().hex[:12]}"
+        extra = {"COLORTERM": "truecolor", **(environ or {})}
+        program = shlex.join(["env", "TERM=tmux-256color", *(f"{k}={v}" for k, v in extra.items()), *command])
+        self._size = ["-x", str(columns), "-y", str(rows)]
+        self._program = f"{program}; printf '\\n[ended %s]\\n' $?; exec sleep 3600"
+
+    def __enter__(self) -> Self:
+        quiet = [";", "set", "-g", "status", "off"]
+        self.run("-f", os.devnull, "new-session", "-d", *self._size, self._program, *quiet)
+        self.run("resize-window", *self._size)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        subprocess.run(["tmux", "-L", self._socket, "kill-server"], check=False, capture_output=True)
+
+    def run(self, *command: str) -> str:
+        """What a tmux command prints."""
+        done = subprocess.run(
+            ["tmux", "-L", self._socket, *command], check=True, capture_output=True, text=True
+        )
+        return done.stdout
+
+    def keys(self, *names: str) -> None:
+        """Press keys, by tmux's names for them: `Enter`, `Escape`, `C-p`, `j`."""
+        for name in names:
+            self.run("send-keys", name)
+
+    def type(self, text: str) -> None:
+        """Type text as it is."""
+        self.run("send-keys", "-l", text)
+
+    def text(self) -> str:
+        """What the window shows, without colours."""
+        return self.run("capture-pane", "-p")
+
+    def styled(self) -> str:
+        """What the window shows, with escapes for colours."""
+        return self.run("capture-pane", "-p", "-e", "-N")
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the window another size."""
+        self.run("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def wait_text(self, shows: Callable[[str], object] | str, timeout_s: float = 15.0) -> str:
+        """The text of the window once it holds this, or satisfies it. AssertionError with the text when not."""
+        seen = ""
+
+        def there() -> bool:
+            nonlocal seen
+            seen = self.text()
+            return shows in seen if isinstance(shows, str) else bool(shows(seen))
+
+        try:
+            wait_for(there, timeout_s=timeout_s, step_s=0.05)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\nthe window shows:\n{seen}") from error
+        return seen
