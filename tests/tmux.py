@@ -66,7 +66,7 @@ class Tmux:
         self.run("resize-window", "-x", str(columns), "-y", str(rows))
 
     def wait_text(self, shows: Callable[[str], object] | str, timeout_s: float = 15.0) -> str:
-        """The text of the window once it holds this, or satisfies it. AssertionError with the text when not."""
+        """The text of the window once it holds or satisfies this; an AssertionError shows it otherwise."""
         seen = ""
 
         def there() -> bool:

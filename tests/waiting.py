@@ -17,7 +17,11 @@ class Pausable(Protocol):
 
 
 async def wait_until(
-    condition: Callable[[], object], pilot: Pausable | None = None, *, timeout_s: float = 10.0
+    condition: Callable[[], object],
+    pilot: Pausable | None = None,
+    *,
+    timeout_s: float = 10.0,
+    step_s: float = STEP_S,
 ) -> None:
     """Return once `condition()` is true; AssertionError after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
@@ -25,7 +29,7 @@ async def wait_until(
         assert time.monotonic() < deadline, f"not so within {timeout_s} s: {_named(condition)}"
         if pilot is not None:
             await pilot.pause()
-        await asyncio.sleep(STEP_S)
+        await asyncio.sleep(step_s)
 
 
 def wait_for(condition: Callable[[], object], *, timeout_s: float = 10.0, step_s: float = STEP_S) -> None:

@@ -1,0 +1,209 @@
+"""jobtui beside a real job system while jobs run in it: one session, one dashboard, one-shot commands.
+
+None of them is restarted. What each has seen is kept with its time, to be compared with the truth.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jobtui.backends import registry
+from jobtui.model.health import SourceHealth
+from jobtui.model.ops import Op
+from jobtui.model.specs import LogRole, SourceSpec
+from jobtui.session import Session
+from jobtui.store.store import Changes, Store
+from tests.real.sirepo_jobs import Asked, Jobs
+from tests.real.sirepo_system import SirepoSystem
+from tests.real.truth import Status, Truth, read_truth
+from tests.tmux import Tmux
+from tests.waiting import wait_until
+
+COLUMNS, ROWS = 170, 50
+FRAME_PERIOD_S = 0.1
+SETTLE_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What the dashboard showed from a time on."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The statuses by job that a one-shot command printed, and those in the files before and after it ran."""
+
+    before: Mapping[str, str]
+    printed: Mapping[str, str]
+    after: Mapping[str, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class Watched:
+    """Everything that was seen, and the truth to compare it with."""
+
+    asked: tuple[Asked, ...]
+    truth: Truth
+    ops: tuple[Op, ...]
+    seen: Mapping[str, Sequence[Status]]
+    frames: Sequence[Frame]
+    listings: Sequence[Listing]
+    timelines: Mapping[str, Mapping[str, Any]]
+    health: Sequence[SourceHealth]
+
+
+@dataclass(slots=True)
+class StoreWatch:
+    """Notes every status of every job that a store tells its listeners of."""
+
+    store: Store
+    seen: dict[str, list[Status]] = field(default_factory=dict)
+
+    def __call__(self, changes: Changes) -> None:
+        """Take in one change."""
+        for job_id in changes.jobs:
+            job = self.store.job(job_id)
+            states = self.seen.setdefault(str(job_id), [])
+            if job is not None and (not states or states[-1].state != job.native_status):
+                states.append(Status(time.time(), job.native_status))
+
+
+class DashboardWatch:
+    """Reads the window of a dashboard again and again, in a thread of its own, until it is stopped."""
+
+    def __init__(self, window: Tmux) -> None:
+        self.frames: list[Frame] = []
+        self._window = window
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End watching."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(FRAME_PERIOD_S):
+            text = self._window.text()
+            if not self.frames or self.frames[-1].text != text:
+                self.frames.append(Frame(time.time(), text))
+
+
+def source_flags(system: SirepoSystem) -> list[str]:
+    """The command line that names this system's sources."""
+    logs = system.logs
+    return [
+        *("--srdb", str(system.srdb)),
+        *("--log", f"supervisor={logs / 'supervisor.log'}"),
+        *("--log", f"server={logs / 'server.log'}"),
+    ]
+
+
+def session_of(system: SirepoSystem) -> Session:
+    """A session on the same sources."""
+    specs = [
+        SourceSpec("srdb", str(system.srdb)),
+        SourceSpec("log", str(system.logs / "supervisor.log"), LogRole.SUPERVISOR),
+        SourceSpec("log", str(system.logs / "server.log"), LogRole.SERVER),
+    ]
+    return Session([registry.build(spec) for spec in specs], strict=True)
+
+
+def jobtui_command(system: SirepoSystem, *words: str) -> list[str]:
+    """A command line of jobtui on this system."""
+    return [sys.executable, "-m", "jobtui", *source_flags(system), *words]
+
+
+def jobtui_environ(system: SirepoSystem) -> dict[str, str]:
+    """An environment in which jobtui finds no configuration."""
+    home = str(system.root / "home")
+    return {"HOME": home, "XDG_CONFIG_HOME": f"{home}/.config", "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}
+
+
+def printed_json(system: SirepoSystem, *words: str) -> Any:
+    """What a one-shot command prints with `--json`."""
+    ran = subprocess.run(
+        jobtui_command(system, *words, "--json"),
+        env=jobtui_environ(system),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert ran.stdout, f"{words} printed nothing, exit code {ran.returncode}: {ran.stderr}"
+    return json.loads(ran.stdout)
+
+
+def statuses_in_files(srdb: Path) -> dict[str, str]:
+    """The status of every job as it stands in its record."""
+    return {
+        path.stem: str(json.loads(path.read_text())["status"])
+        for path in sorted((srdb / "supervisor-job").glob("*.json"))
+    }
+
+
+def list_jobs(system: SirepoSystem) -> Listing:
+    """What `jobtui jobs` says now."""
+    before = statuses_in_files(system.srdb)
+    printed = printed_json(system, "jobs", "--quasi")["jobs"]
+    return Listing(
+        before, {job["id"]: job["native_status"] for job in printed}, statuses_in_files(system.srdb)
+    )
+
+
+async def watch(system: SirepoSystem, kinds: Sequence[str], seed: int) -> Watched:
+    """Run jobs of these kinds in a system, with jobtui beside it all the time."""
+    async with session_of(system) as session:
+        noted = StoreWatch(session.store)
+        session.store.subscribe(noted)
+        running = asyncio.create_task(session.run())
+        with Tmux(jobtui_command(system), COLUMNS, ROWS, jobtui_environ(system)) as window:
+            dashboard = DashboardWatch(window)
+            listings: list[Listing] = []
+            try:
+                jobs = await asyncio.to_thread(Jobs, system, seed)
+                await asyncio.to_thread(jobs.run, kinds, lambda: listings.append(list_jobs(system)))
+                await _catch_up(session, system)
+            finally:
+                await asyncio.to_thread(dashboard.stop)
+        assert not running.done(), running
+        running.cancel()
+        truth = read_truth(system.witness)
+        timelines = await asyncio.to_thread(
+            lambda: {jid: printed_json(system, "timeline", jid) for jid in truth.statuses}
+        )
+        return Watched(
+            asked=tuple(jobs.asked),
+            truth=truth,
+            ops=tuple(session.store.correlation.ops()),
+            seen=noted.seen,
+            frames=dashboard.frames,
+            listings=listings,
+            timelines=timelines,
+            health=session.store.sources(),
+        )
+
+
+async def _catch_up(session: Session, system: SirepoSystem) -> None:
+    """Wait until all that the witness noted has reached the session, or so long that it never will."""
+
+    def has_all() -> bool:
+        wanted = [(op.op_id[:4], op.sends, op.replies, op.updates) for op in read_truth(system.witness).ops]
+        got = [(str(op.op), op.sends, op.replies, op.updates) for op in session.store.correlation.ops()]
+        return sorted(wanted) == sorted(got)
+
+    try:
+        await wait_until(has_all, timeout_s=SETTLE_S, step_s=0.2)
+    except AssertionError:
+        return  # the tests compare in detail and show the difference
