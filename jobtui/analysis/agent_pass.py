@@ -80,17 +80,17 @@ class AgentPass:
         prefix = _prefix(record)
         if prefix is None:
             return None
-        found = self._fitting(record, prefix)
+        jid = _jid_of(record)
+        found = self._fitting(record, prefix, jid)
         if not found:
             self._wait(record, prefix)
             return None
-        op = _best(record, found)
-        self._place(record, op, found)
+        op = found[0] if len(found) == 1 else _best(record, found)
+        self._place(record, op, jid, found)
         return op.jid
 
-    def _fitting(self, record: LogRecord, prefix: str) -> list[OpTrack]:
-        fields = record.fields
-        name, jid = fields.get("name"), _jid_of(record)
+    def _fitting(self, record: LogRecord, prefix: str, jid: JobId | None) -> list[OpTrack]:
+        name = record.fields.get("name")
         agent = self._agent_of(record)
         uid = user_of_container(record.container) or ""
         return self._ops.kept_with(
@@ -111,7 +111,7 @@ class AgentPass:
             return AgentPrefix(own)
         return self._agents.of_process(record)
 
-    def _place(self, record: LogRecord, op: OpTrack, found: list[OpTrack]) -> None:
+    def _place(self, record: LogRecord, op: OpTrack, jid: JobId | None, found: list[OpTrack]) -> None:
         mark = (record.shape, record.text)
         if mark in op.agent_side:
             return
@@ -120,9 +120,9 @@ class AgentPass:
         code = record.fields.get("returncode")
         message = read_message(record.fields.get("message") or "")
         op.op_id = op.op_id or message.op_id
-        rivals = others(op, found)
         certainty = Certainty.FULL_ID if message.op_id else Certainty.JID
-        if certainty is Certainty.JID and _jid_of(record) is None:
+        if certainty is Certainty.JID and jid is None:
+            rivals = len(found) > 1 and others(op, found)
             certainty = Certainty.ADJACENT if rivals else Certainty.PREFIX
         op.add(record, f"{step} {code}" if code else step, component, certainty)
         if record.shape in _ARRIVALS:

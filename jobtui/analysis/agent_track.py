@@ -17,7 +17,7 @@ _EXEC_DIR = re.compile(r"/user/(\w{8})/agent-(?:docker/(?P<host>[^/]+)/(?P<conta
 _HOST = re.compile(r"--host=tcp://(?P<host>[^:\s']+)")
 _NAME = re.compile(r"--name=(?P<container>srj-[sp]-\w{8})")
 
-AgentKey = tuple[str, str, str, str]
+AgentKey = tuple[str | None, str | None, str | None, str | None]
 
 
 class AgentTrack:
@@ -94,10 +94,11 @@ class Agents:
     def of_driver(self, record: LogRecord) -> AgentTrack:
         """The agent of a line that begins with, or holds, a driver's text."""
         fields = record.fields
-        key = (fields["driver"] or "", fields["a"] or "", fields["k"] or "", fields["u"] or "")
+        key = (fields["driver"], fields["a"], fields["k"], fields["u"])
         track = self._tracks.get(key)
         if track is None:
-            track = self._tracks[key] = AgentTrack(AgentPrefix(key[1]), key[0], key[2], key[3])
+            driver, agent, kind, uid = (part or "" for part in key)
+            track = self._tracks[key] = AgentTrack(AgentPrefix(agent), driver, kind, uid)
             if len(self._tracks) > AGENTS_KEPT:
                 del self._tracks[next(iter(self._tracks))]
         track.held = fields["held"] or ""
@@ -107,7 +108,7 @@ class Agents:
         """The newest agent with this prefix (of this user)."""
         found = None
         for (_, prefix, _, user), track in self._tracks.items():
-            if prefix == agent and (not uid or uid.startswith(user)):
+            if prefix == agent and (not uid or uid.startswith(user or "")):
                 found = track
         return found
 

@@ -15,7 +15,7 @@ from jobtui.analysis.agent_track import Agents
 from jobtui.analysis.job_events import JobEvents, place_calls
 from jobtui.analysis.op_index import OPS_KEPT, OpIndex
 from jobtui.analysis.op_track import in_order
-from jobtui.analysis.supervisor_pass import SupervisorPass
+from jobtui.analysis.supervisor_pass import HANDLERS, SupervisorPass
 from jobtui.model.ids import JobId
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, Certainty, Component, Op, Step, Unlinked
@@ -36,15 +36,14 @@ class Correlator:
         changed: set[JobId | None] = set()
         for record in records:
             shape = record.shape
-            if shape in agent_pass.SHAPES:
-                changed.add(self._agent_pass.read(record))
-            elif shape == "api_called":
-                changed.add(self._events.called(record))
-            else:
+            if shape in HANDLERS:
                 changed.add(self._supervisor(record.source).read(record))
                 if shape == "op_sent":
                     self._agent_pass.retry(record.fields["o"] or "")
-        changed.discard(None)
+            elif shape in agent_pass.SHAPES:
+                changed.add(self._agent_pass.read(record))
+            elif shape == "api_called":
+                changed.add(self._events.called(record))
         return {jid for jid in changed if jid is not None}
 
     def _supervisor(self, source: str) -> SupervisorPass:

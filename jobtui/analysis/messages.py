@@ -22,8 +22,14 @@ class Message(NamedTuple):
     error: str | None
 
 
+NOTHING = Message(None, None, None, None, None)
+"""What an empty text says."""
+
+
 def read_message(text: str) -> Message:
     """What a logged message says of itself. Never raises; agent ids in it are not looked at."""
+    if not text:
+        return NOTHING
     found: dict[str, str] = {}
     for key, single, double, bare in _FIELD.findall(text):
         found.setdefault(key, single or double or bare)

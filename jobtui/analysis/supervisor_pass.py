@@ -32,10 +32,9 @@ class SupervisorPass:
         self._state = PassState(ops, agents, events)
 
     def read(self, record: LogRecord) -> JobId | None:
-        """Take in one record; the id of the job it concerns, None when it concerns none."""
+        """Take in one record of a shape in HANDLERS; the job it concerns, None when it concerns none."""
         state = self._state
-        handler = HANDLERS.get(record.shape)
-        jid = handler(state, record) if handler else None
+        jid = HANDLERS[record.shape](state, record)
         state.before = record
         if record.shape != "debug_message":
             state.debug = None

@@ -16,7 +16,7 @@ from collections import OrderedDict
 from itertools import pairwise
 from typing import NamedTuple
 
-from jobtui.formats.schema import LogFormat, load
+from jobtui.formats.schema import LogFormat, Shape, load
 from jobtui.formats.sieve import sift
 from jobtui.formats.times import TIME_LENGTH, TimeReader
 from jobtui.model.clock import Nanos
@@ -28,11 +28,15 @@ TEXT_LIMIT = 8_192
 """Characters kept of one message."""
 REPEATS_KEPT = 4_096
 """Agent lines remembered to recognize repeats; an echo is 200 lines."""
-ECHO = "agent-sbatch"
-"""What stands as container of records out of an echoed cluster log: their pids are those of another host."""
+CONTAINERS_KEPT = 1_000
+"""Containers whose last, perhaps cut, line is held."""
 
 _TIME = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d"
-LINE = re.compile(rf"(?:({_TIME}) +(\d+) +\d+ )?([^\s:]+):\d+:([\w<>]+) (.*)", re.ASCII | re.DOTALL)
+LINE = re.compile(
+    rf"(?:(?P<time>{_TIME}) +(?P<pid>\d+) +\d+ )?[^\s:]+:\d+:(?P<func>[\w<>]+) (?P<message>(?P<head>\w*).*)",
+    re.ASCII | re.DOTALL,
+)
+"""A line with a call site: time, pid, function, message, and the message's first word."""
 _INNER = re.compile(rf"{_TIME} +\d+ +\d+ (?=[^\s:]+:\d+:)", re.ASCII)
 _FORWARDED = re.compile(r"(srj-[sp]-\w+) (.*)", re.ASCII | re.DOTALL)
 _AGENT_SIDE = frozenset({Component.AGENT, Component.JOB_CMD})
@@ -47,12 +51,6 @@ class Parsed(NamedTuple):
     skip_count: int
 
 
-class _Place(NamedTuple):
-    line: int
-    offset: int
-    newest: Nanos
-
-
 class LogParser:
     """Turns the blocks of one file, in order, into records. A new file needs a new parser."""
 
@@ -61,9 +59,10 @@ class LogParser:
         self._role = role
         self._format = log_format or load("sirepo")
         self._times = TimeReader()
+        self._newest = Nanos(0)
         self._held: dict[str, str] = {}
-        self._seen: OrderedDict[str, None] = OrderedDict()
-        self._echoing = False
+        self._seen: OrderedDict[tuple[Nanos | None, int, str], None] = OrderedDict()
+        self._records: list[LogRecord] = []
 
     def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
         """The records of a block of whole lines.
@@ -71,13 +70,11 @@ class LogParser:
         `offset` and `line` are those of its first line, `newest` bounds times that carry no year: the
         file's mtime, or now. Never raises on any bytes.
         """
+        self._newest = newest
         records: list[LogRecord] = []
-        counted = 0
-        for start, end in sift(block, self._format):
-            line += block.count(b"\n", counted, start)
-            counted = start
-            text = block[start:end].decode("utf-8", "replace").rstrip("\r")
-            self._read(text, _Place(line, offset + start, newest), records)
+        self._records = records
+        for number, start, end in sift(block, self._format):
+            self._read(block[start:end].decode("utf-8", "replace"), line + number, offset + start)
         return Parsed(records, block.count(b"\n"), [], 0)
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
@@ -88,101 +85,99 @@ class LogParser:
         self, text: str, offset: int, line: int, at: Nanos | None, pid: int | None
     ) -> list[LogRecord]:
         """The records of one line whose time and process are known from elsewhere, such as a journal."""
+        self._newest = at or Nanos(0)
         records: list[LogRecord] = []
-        self._read(text, _Place(line, offset, at or Nanos(0)), records, at, pid)
+        self._records = records
+        self._read(text, line, offset, at, pid)
         return records
 
     def _read(
-        self,
-        text: str,
-        place: _Place,
-        records: list[LogRecord],
-        at: Nanos | None = None,
-        pid: int | None = None,
+        self, text: str, line: int, offset: int, at: Nanos | None = None, pid: int | None = None
     ) -> None:
         found = LINE.match(text)
         if found is None:
             return
-        time, own_pid, _, func, message = found.groups()
-        if time:
-            at = self._times.read(time, place.newest)
-            pid = int(own_pid)
+        time, own_pid, func, message, head = found.groups()
         if func == "_write" and (forwarded := _FORWARDED.match(message)):
-            self._read_forwarded(forwarded[1], forwarded[2], place, records)
+            self._read_forwarded(forwarded[1], forwarded[2], line, offset)
             return
-        self._add(message, func, place, at, pid, None, records)
+        matched = self._format.match(message.rstrip("\r"), func, head)
+        if matched is None:
+            return
+        if time:
+            at = self._times.read(time, self._newest)
+            pid = int(own_pid)
+        self._add(matched, message, line, offset, at, pid, None)
 
     def _add(
         self,
+        matched: tuple[Shape, dict[str, str | None]],
         message: str,
-        func: str,
-        place: _Place,
+        line: int,
+        offset: int,
         at: Nanos | None,
         pid: int | None,
         container: str | None,
-        records: list[LogRecord],
-    ) -> bool:
-        matched = self._format.match(message, func)
-        if matched is None:
-            return False
+    ) -> None:
         shape, fields = matched
         if shape.component in _AGENT_SIDE:
-            if container is None and self._echoing:
-                container = ECHO
-            if pid is not None and self._is_repeat(f"{at} {pid} {message}"):
-                return True
-        else:
-            self._echoing = shape.name == "agent_echo"
-        if shape.name == "container_rest":
-            self._read_forwarded(fields["container"] or "", fields["output"] or "", place, records)
-        records.append(
-            LogRecord(
-                self._source,
-                place.line,
-                place.offset,
-                at,
-                pid,
-                shape.name,
-                fields,
-                message[:TEXT_LIMIT],
-                container,
-            )
+            if pid is not None and self._is_repeat((at, pid, message)):
+                return
+        elif shape.name == "container_rest":
+            self._read_forwarded(fields["container"] or "", fields["output"] or "", line, offset)
+        if len(message) > TEXT_LIMIT:
+            message = message[:TEXT_LIMIT]
+        self._records.append(
+            LogRecord(self._source, line, offset, at, pid, shape.name, fields, message, container)
         )
-        return True
 
-    def _read_forwarded(self, container: str, text: str, place: _Place, records: list[LogRecord]) -> None:
+    def _read_forwarded(self, container: str, text: str, line: int, offset: int) -> None:
+        """Records out of what a container printed; a line cut in two is held until its rest comes."""
         starts = [found.start() for found in _INNER.finditer(text)]
         head = text[: starts[0]] if starts else text
         held = self._held.pop(container, None)
         if held is not None and head:
-            self._read_inner(container, held + head, place, records)
+            self._read_inner(container, held + head, line, offset)
         for start, end in pairwise([*starts, len(text)]):
             segment = text[start:end]
-            if not self._read_inner(container, segment, place, records) and end == len(text):
-                self._held[container] = segment[:TEXT_LIMIT]
+            if not self._read_inner(container, segment, line, offset) and end == len(text):
+                self._hold(container, segment[:TEXT_LIMIT])
 
-    def _read_inner(self, container: str, text: str, place: _Place, records: list[LogRecord]) -> bool:
+    def _read_inner(self, container: str, text: str, line: int, offset: int) -> bool:
         found = LINE.match(text)
-        if found is None or not found[1]:
+        if found is None or not found["time"]:
             return False
-        at = self._times.read(found[1], place.newest)
-        return self._add(found[5], found[4], place, at, int(found[2]), container, records)
+        time, pid, func, message, head = found.groups()
+        matched = self._format.match(message, func, head)
+        if matched is None:
+            return False
+        at = self._times.read(time, self._newest)
+        self._add(matched, message, line, offset, at, int(pid), container)
+        return True
 
-    def _is_repeat(self, text: str) -> bool:
-        if text in self._seen:
+    def _hold(self, container: str, text: str) -> None:
+        self._held[container] = text
+        if len(self._held) > CONTAINERS_KEPT:
+            del self._held[next(iter(self._held))]
+
+    def _is_repeat(self, line: tuple[Nanos | None, int, str]) -> bool:
+        if line in self._seen:
             return True
-        self._seen[text] = None
+        self._seen[line] = None
         if len(self._seen) > REPEATS_KEPT:
             self._seen.popitem(last=False)
         return False
 
 
-def split_forwarded(func: str, message: str) -> list[tuple[str, str]]:
-    """Function and message of each record in a line: itself, or those a container's output holds."""
-    forwarded = _FORWARDED.match(message) if func == "_write" else None
+def split_line(text: str) -> list[re.Match[str]]:
+    """Matches of `LINE` for the records in a line: itself, none, or those a container's output holds."""
+    found = LINE.match(text)
+    if found is None:
+        return []
+    forwarded = _FORWARDED.match(found["message"]) if found["func"] == "_write" else None
     if forwarded is None:
-        return [(func, message)]
-    text = forwarded[2]
-    starts = [found.start() for found in _INNER.finditer(text)]
-    inner = (LINE.match(text[start:end]) for start, end in pairwise([*starts, len(text)]))
-    return [(found[4], found[5]) for found in inner if found]
+        return [found]
+    output = forwarded[2]
+    starts = [inner.start() for inner in _INNER.finditer(output)]
+    segments = (LINE.match(output[start:end]) for start, end in pairwise([*starts, len(output)]))
+    return [segment for segment in segments if segment]

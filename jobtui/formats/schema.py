@@ -12,7 +12,6 @@ from typing import NamedTuple
 from jobtui.model.ops import Component
 
 DRIVER_HEAD = "*Driver"
-_HEAD = re.compile(r"\w*", re.ASCII)
 _MACRO = re.compile(r"\{([a-z]+)\}")
 _GROUP = re.compile(r"\{[a-z]+\}|\((?:[^()\\]|\\.)*\)[?*+]*|\[(?:[^\]\\]|\\.)*\][?*+]*")
 _PLAIN = re.compile(r"(?:[\w =,:/'\"<>-](?![?*]))+")
@@ -51,13 +50,13 @@ class LogFormat(NamedTuple):
     """Every shape of a system, by the word its message begins with, and what to look for in raw bytes."""
 
     shapes: tuple[Shape, ...]
-    by_head: dict[str, tuple[Shape, ...]]
+    by_head: "_ByHead"
     needles: tuple[bytes, ...]
     dense: bytes
 
-    def match(self, message: str, func: str) -> tuple[Shape, dict[str, str | None]] | None:
-        """The shape of a message written by `func`, with its fields; None when it has none of these."""
-        for shape in self.by_head.get(head_of(message), ()):
+    def match(self, message: str, func: str, head: str) -> tuple[Shape, dict[str, str | None]] | None:
+        """The shape of a message that begins with the word `head`, with its fields; None when it has none."""
+        for shape in self.by_head[head]:
             if shape.literal not in message or (shape.func is not None and shape.func != func):
                 continue
             if found := shape.pattern.fullmatch(message):
@@ -65,11 +64,11 @@ class LogFormat(NamedTuple):
         return None
 
 
-def head_of(message: str) -> str:
-    """The key under which shapes of a message are found: its first word, one key for all drivers."""
-    found = _HEAD.match(message)
-    word = found[0] if found else ""
-    return DRIVER_HEAD if word.endswith("Driver") else word
+class _ByHead(dict[str, tuple[Shape, ...]]):
+    """Shapes by the first word of their messages. One key serves all drivers; other words have no shapes."""
+
+    def __missing__(self, head: str) -> tuple[Shape, ...]:
+        return self.get(DRIVER_HEAD, ()) if head.endswith("Driver") else ()
 
 
 @cache
@@ -85,7 +84,7 @@ def load(name: str) -> LogFormat:
             by_head.setdefault(head, []).append(shape)
     return LogFormat(
         shapes=shapes,
-        by_head={head: tuple(found) for head, found in by_head.items()},
+        by_head=_ByHead((head, tuple(found)) for head, found in by_head.items()),
         needles=tuple(needle.encode() for needle in document.get("needles", ())),
         dense=document.get("dense", "").encode(),
     )
@@ -115,7 +114,7 @@ def _expand(pattern: str, macros: dict[str, str]) -> str:
 
 
 def longest_literal(pattern: str) -> str:
-    """The longest text that every match of `pattern` holds, as far as it stands outside groups and classes."""
+    """The longest text in every match of `pattern`, as far as it stands outside groups and classes."""
     outside = re.sub(r"\\\W", "\0", pattern)
     while (fewer := _GROUP.sub("\0", outside)) != outside:
         outside = fewer

@@ -4,10 +4,11 @@ Lines that say nothing about a job have shapes too (`known.toml`), so that a lin
 a message of a release that is not known yet.
 """
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from jobtui.formats.parser import LINE, split_forwarded
+from jobtui.formats.parser import split_line
 from jobtui.formats.schema import load
 
 EXAMPLES_KEPT = 5
@@ -39,22 +40,15 @@ def survey(lines: Iterable[bytes]) -> Survey:
     examples: dict[str, str] = {}
     for line in lines:
         count += 1
-        for func, message in _messages(line):
+        for found in split_line(line.decode("utf-8", "replace").rstrip("\r\n")):
             records += 1
-            if not _is_known(message, func):
+            if not _is_known(found):
                 unknown += 1
                 if len(examples) < EXAMPLES_KEPT:
-                    examples.setdefault(func, message[:EXAMPLE_LENGTH])
+                    examples.setdefault(found["func"], found["message"][:EXAMPLE_LENGTH])
     return Survey(count, records, max(0, count - records), unknown, tuple(examples.values()))
 
 
-def _messages(line: bytes) -> list[tuple[str, str]]:
-    """Call sites' functions and messages in a line: one, none, or several glued ones."""
-    found = LINE.match(line.decode("utf-8", "replace").rstrip("\r\n"))
-    if found is None:
-        return []
-    return split_forwarded(found[4], found[5])
-
-
-def _is_known(message: str, func: str) -> bool:
-    return load("sirepo").match(message, func) is not None or load("known").match(message, func) is not None
+def _is_known(found: re.Match[str]) -> bool:
+    message, func, head = found["message"], found["func"], found["head"]
+    return any(load(name).match(message, func, head) for name in ("sirepo", "known"))
