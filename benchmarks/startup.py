@@ -1,0 +1,101 @@
+"""What starting costs: one-shot commands beside bare Python, a first paint beside that of a minimal app."""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.minimal_app import READY
+from benchmarks.pty_meter import first_paints_ms, ratio
+from benchmarks.records import write_records
+from benchmarks.rows import Row, at_most_over, at_most_times, main
+from benchmarks.terminal import Program
+
+ROOT = Path(__file__).parents[1]
+ONE_SHOT_OVER_BARE_MS = 150
+FIRST_PAINT_RATIO = 1.6
+TABLE_HEAD = "STATE"
+"""On the wire once the job table is painted, with or without jobs."""
+
+
+def isolated(home: Path) -> dict[str, str]:
+    """An environment in which no configuration is found."""
+    return {"HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), "PYTHONPATH": str(ROOT)}
+
+
+def run_ms(command: Sequence[str], environ: Mapping[str, str]) -> float:
+    """Milliseconds that a command takes."""
+    started = time.perf_counter()
+    subprocess.run(command, env={**os.environ, **environ}, stdout=subprocess.DEVNULL, check=True)
+    return (time.perf_counter() - started) * 1e3
+
+
+def one_shots(home: Path, small: Path, runs: int) -> Iterator[Row]:
+    """Commands that print and end, in turn with an interpreter that does nothing."""
+    environ = isolated(home)
+    commands = {
+        "jobtui --version": ["--version"],
+        "jobtui --help": ["--help"],
+        "jobtui jobs --json, 100 jobs": ["--srdb", str(small), "jobs", "--json"],
+    }
+    # The console script, as a user starts it; the interpreter of the same environment.
+    program, bare = [str(Path(sys.executable).parent / "jobtui")], [sys.executable, "-c", "pass"]
+    for name, words in commands.items():
+        rounds = [(run_ms([*program, *words], environ), run_ms(bare, environ)) for _ in range(runs)]
+        measured, reference = (statistics.median(column) for column in zip(*rounds, strict=True))
+        yield at_most_over(name, measured, "ms", reference=reference, limit=ONE_SHOT_OVER_BARE_MS)
+
+
+def first_paints(home: Path, small: Path, large: Path, runs: int) -> Iterator[Row]:
+    """The dashboard over sources that answer, hang, or are not there, each in turn with a minimal app."""
+    hanging = home / "hanging.log"
+    os.mkfifo(hanging)  # opening it to read does not return
+    log = home / "supervisor.log"
+    log.touch()
+    newest = next(
+        iter(sorted(small.glob("supervisor-job/*"), key=lambda path: path.stat().st_mtime, reverse=True))
+    )
+    cases = {
+        "first paint, sources up": (["--srdb", str(small), "--log", str(log)], newest.name[:8]),
+        "first paint, 20,000 records and a log that hangs": (
+            ["--srdb", str(large), "--log", f"supervisor={hanging}"],
+            TABLE_HEAD,
+        ),
+        "first paint, sources down": (
+            ["--srdb", str(home / "gone"), "--log", f"supervisor={home / 'gone.log'}"],
+            TABLE_HEAD,
+        ),
+    }
+    environ = isolated(home)
+    minimal = Program(argv=[sys.executable, "-m", "benchmarks.minimal_app"], ready=READY, environ=environ)
+    for name, (words, ready) in cases.items():
+        ours = Program(argv=[sys.executable, "-m", "jobtui", *words], ready=ready, environ=environ)
+        taken, reference = first_paints_ms([ours, minimal], runs)
+        yield at_most_times(
+            name,
+            statistics.median(taken),
+            "ms",
+            reference=statistics.median(reference),
+            limit=FIRST_PAINT_RATIO,
+            ratio=ratio(taken, reference),
+        )
+
+
+def measure(quick: bool) -> Iterator[Row]:
+    """All rows."""
+    runs = 3 if quick else 11
+    with tempfile.TemporaryDirectory(prefix="jobtui-bench-") as place:
+        home, small, large = (Path(place, name) for name in ("home", "small", "large"))
+        home.mkdir()
+        write_records(small, 100)
+        write_records(large, 20_000)
+        yield from one_shots(home, small, runs)
+        yield from first_paints(home, small, large, runs)
+
+
+if __name__ == "__main__":
+    sys.exit(main(__doc__ or "", measure))
