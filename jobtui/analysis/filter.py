@@ -1,0 +1,201 @@
+"""The filter language for jobs: one for the table, the one-shot commands and the palette.
+
+Quasi jobs, which are only records of compute calls, are hidden unless the filter asks for them: by `quasi:`,
+`flag:quasi`, a comparison of `id` or `model`, or a whole id. What a mistake is, `FilterError` says.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from jobtui.analysis.filter_fields import FIELD_BY_NAME, FIELDS, RECORD_ONLY, VALUE_WORDS, FilterContext
+from jobtui.analysis.filter_syntax import (
+    All,
+    Comparison,
+    FilterError,
+    Node,
+    Not,
+    Value,
+    Word,
+    leaves,
+    parse_nodes,
+)
+from jobtui.analysis.filter_tests import Test, make_test
+from jobtui.analysis.flags import Flag
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import is_quasi_jid, jid_of_run_dir, split_container, split_jid
+from jobtui.model.jobs import Job
+
+__all__ = ["Filter", "FilterContext", "FilterError", "complete", "parse", "token_span"]
+
+_NOTHING_KNOWN: Mapping[str, Iterable[str]] = {}
+_VALUE_HEAD = re.compile(
+    r"(?P<head>(?P<field>\w+|%)(?:!=|<=|>=|[:=<>])(?:[^,\"]*,)*)(?P<begun>[^,\"]*)", re.ASCII
+)
+_PLAIN_VALUE = re.compile(r"[\w.@/+\-]+")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+|[^\W_]")
+"""The words of a text, also those of joinedLikeThis."""
+_MAX_ABBREVIATED = 200
+_SHOW_QUASI_FIELDS = frozenset({"quasi", "id", "model"})
+
+
+class Filter:
+    """A filter that was understood. Its `str` can be parsed again, and gives an equal filter."""
+
+    __slots__ = ("_node", "_test", "shows_quasi")
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._test = _compile(node)
+        self.shows_quasi = any(_asks_for_quasi(leaf) for leaf, negated in leaves(node) if not negated)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it lets every job pass."""
+        return self._node == All(())
+
+    def matches(self, job: Job, now: Nanos, context: FilterContext = RECORD_ONLY) -> bool:
+        """Whether the job passes."""
+        return (not job.is_quasi or self.shows_quasi) and self._test(job, now, context)
+
+    def select(self, jobs: Iterable[Job], now: Nanos, context: FilterContext = RECORD_ONLY) -> list[Job]:
+        """The jobs that pass, in their order."""
+        test = self._test
+        if self.shows_quasi:
+            return [job for job in jobs if test(job, now, context)]
+        return [job for job in jobs if not job.is_quasi and test(job, now, context)]
+
+    def __str__(self) -> str:
+        return str(self._node)
+
+    def __repr__(self) -> str:
+        return f"Filter({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Filter) and self._node == other._node
+
+    def __hash__(self) -> int:
+        return hash(self._node)
+
+
+def parse(text: str) -> Filter:
+    """The filter that `text` writes. Raises FilterError and nothing else."""
+    return Filter(parse_nodes(text))
+
+
+def token_span(text: str, cursor: int) -> tuple[int, int]:
+    """From where to where `text` would be replaced by a completion at `cursor`."""
+    cursor = min(max(cursor, 0), len(text))
+    start = cursor
+    while start > 0 and not text[start - 1].isspace() and text[start - 1] not in "(":
+        start -= 1
+    return (start + 1, cursor) if text[start:cursor].startswith("-") else (start, cursor)
+
+
+def complete(text: str, cursor: int, known: Mapping[str, Iterable[str]] = _NOTHING_KNOWN) -> list[str]:
+    """What may stand in place of the token that ends at `cursor`: fields, or values of the field before it.
+
+    `known` are values to offer for fields with free text, by the field's name: apps, users, hosts.
+    """
+    start, end = token_span(text, cursor)
+    token = text[start:end]
+    found = _VALUE_HEAD.fullmatch(token)
+    if found is None:
+        return [name + ":" for field in FIELDS for name in field.names if name.startswith(token.lower())]
+    field = FIELD_BY_NAME.get(found["field"].lower())
+    if field is None:
+        return []
+    begun = found["begun"].lower()
+    words = VALUE_WORDS.get(field.kind) or known.get(field.name, ())
+    return [found["head"] + _as_value(word) for word in words if word.lower().startswith(begun)]
+
+
+def _as_value(word: str) -> str:
+    return word if _PLAIN_VALUE.fullmatch(word) else str(Value(word, quoted=True))
+
+
+def _compile(node: Node) -> Test:
+    if isinstance(node, Comparison):
+        return make_test(node)
+    if isinstance(node, Word):
+        return _word_test(node.value)
+    if isinstance(node, Not):
+        inner = _compile(node.node)
+        return lambda job, now, context: not inner(job, now, context)
+    tests = [_compile(part) for part in node.nodes]
+    if isinstance(node, All):
+        return _all_of(tests)
+    return lambda job, now, context: any(test(job, now, context) for test in tests)
+
+
+def _all_of(tests: list[Test]) -> Test:
+    if len(tests) == 1:
+        return tests[0]
+    if len(tests) == 2:
+        first, second = tests
+        return lambda job, now, context: first(job, now, context) and second(job, now, context)
+    return lambda job, now, context: all(test(job, now, context) for test in tests)
+
+
+def _word_test(value: Value) -> Test:
+    word = value.text
+    if job_id := word if split_jid(word) else jid_of_run_dir(word):
+        return lambda job, now, context: job.id == job_id
+    if container := split_container(word):
+        return lambda job, now, context: job.owner == container.uid
+    low = word.lower()
+    if value.quoted:
+        return lambda job, now, context: low in _haystack(job)
+    return lambda job, now, context: low in _haystack(job) or _starts_words(low, job)
+
+
+def _haystack(job: Job) -> str:
+    return f"{job.id}\n{job.owner}\n{job.name or ''}\n{job.app}\n{job.model}".lower()
+
+
+def _starts_words(low: str, job: Job) -> bool:
+    """Whether `low` is made of beginnings of words in the name, app or model: "hwr" of heightWeightReport.
+
+    Ids are left out: nearly anything can be found in random letters.
+    """
+    return any(text and _is_abbreviation(low, text) for text in (job.model, job.app, job.name))
+
+
+@lru_cache(maxsize=32768)
+def _is_abbreviation(low: str, text: str) -> bool:
+    at = -1
+    text_low = text.lower()
+    for char in low:  # most texts lack a letter, which is found out cheaply
+        at = text_low.find(char, at + 1)
+        if at < 0:
+            return False
+    words = [word.lower() for word in _WORDS.findall(text[:_MAX_ABBREVIATED])]
+    return len(low) > 1 and _is_made_of(low, words)
+
+
+def _is_made_of(low: str, words: list[str]) -> bool:
+    """Whether `low` can be cut into pieces that begin some of `words`, in their order."""
+    reached = {0}
+    for word in words:
+        for start in sorted(reached, reverse=True):
+            reached.update(range(start + 1, start + _shared_length(low[start:], word) + 1))
+    return len(low) in reached
+
+
+def _shared_length(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    for at, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return at
+    return min(len(one), len(other))
+
+
+def _asks_for_quasi(leaf: Word | Comparison) -> bool:
+    if isinstance(leaf, Word):
+        return is_quasi_jid(leaf.value.text) and split_jid(leaf.value.text) is not None
+    if leaf.op in ("!=", "!~"):
+        return False
+    name = FIELD_BY_NAME[leaf.field.text.lower()].name
+    if name == "flag":
+        return any(value.text.lower() == Flag.QUASI for value in leaf.values)
+    return name in _SHOW_QUASI_FIELDS

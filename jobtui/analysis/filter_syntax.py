@@ -1,0 +1,272 @@
+"""The grammar of filters: text to nodes and back. What the fields and values mean is not known here.
+
+filter := group { "or" group }
+group  := term { ["and"] term }
+term   := ("not" | "-") term | "(" filter ")" | word | field op values
+op     := ":" "=" "!=" "<" "<=" ">" ">=" ":~" "!~"
+values := value { "," value }          one regular expression after :~ and !~
+word, value may be "quoted", with \\" and \\\\ inside
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+MAX_LENGTH = 4000
+MAX_DEPTH = 40
+
+_KEYWORDS = frozenset({"or", "and", "not"})
+_SPACE = re.compile(r"\s*")
+_FIELD = re.compile(r"(?P<field>[A-Za-z_]\w*|%)(?P<op>!=|<=|>=|:~|!~|=~|~|:(?!//)|=|<|>)", re.ASCII)
+_OPS = {"~": ":~", "=~": ":~"}
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ESCAPED = re.compile(r'\\(["\\])')
+
+
+class FilterError(Exception):
+    """A mistake in a filter: what it is, from where to where in the text, and what may have been meant."""
+
+    def __init__(self, start: int, end: int, message: str, nearest: str | None = None) -> None:
+        super().__init__(message)
+        self.start = start
+        self.end = end
+        self.message = message
+        self.nearest = nearest
+
+    def __str__(self) -> str:
+        return f"{self.message}; did you mean {self.nearest}?" if self.nearest else self.message
+
+
+class Value(NamedTuple):
+    """One word or value as written, without its quotes. `start` and `end` do not count in comparisons."""
+
+    text: str
+    quoted: bool = False
+    start: int = 0
+    end: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Value) and self[:2] == other[:2]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:2])
+
+    def __str__(self) -> str:
+        if not self.quoted:
+            return self.text
+        return '"' + self.text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+class Word(NamedTuple):
+    """A word to be found somewhere in the job."""
+
+    value: Value
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class Comparison(NamedTuple):
+    """A field compared with values."""
+
+    field: Value
+    op: str
+    values: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        return f"{self.field}{self.op}{','.join(map(str, self.values))}"
+
+
+class Not(NamedTuple):
+    """What does not match `node`."""
+
+    node: "Node"
+
+    def __str__(self) -> str:
+        return f"-{_in_group(self.node)}"
+
+
+class All(NamedTuple):
+    """What matches every one of `nodes`; everything when there are none."""
+
+    nodes: tuple["Node", ...]
+
+    def __str__(self) -> str:
+        return " ".join(f"({node})" if isinstance(node, Any) else str(node) for node in self.nodes)
+
+
+class Any(NamedTuple):
+    """What matches at least one of `nodes`."""
+
+    nodes: tuple["Node", ...]
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.nodes))
+
+
+Node = Word | Comparison | Not | All | Any
+
+
+def parse_nodes(text: str) -> Node:
+    """The nodes of a filter. Raises FilterError and nothing else."""
+    if len(text) > MAX_LENGTH:
+        raise FilterError(MAX_LENGTH, len(text), f"a filter has at most {MAX_LENGTH} characters")
+    reader = _Reader(text)
+    node = reader.read_any(0)
+    if not reader.at_end():
+        raise FilterError(reader.at, reader.at + 1, "there is no ( for this )")
+    return node
+
+
+def leaves(node: Node) -> Iterator[tuple[Word | Comparison, bool]]:
+    """Every word and comparison in `node`, and whether it is negated."""
+    stack: list[tuple[Node, bool]] = [(node, False)]
+    while stack:
+        node, negated = stack.pop()
+        if isinstance(node, Not):
+            stack.append((node.node, not negated))
+        elif isinstance(node, All | Any):
+            stack.extend((part, negated) for part in node.nodes)
+        else:
+            yield node, negated
+
+
+def _in_group(node: Node) -> str:
+    return f"({node})" if isinstance(node, All | Any) else str(node)
+
+
+class _Reader:
+    """Reads nodes from the start of a text to its end."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.at = 0
+        self._skip_space()
+
+    def at_end(self) -> bool:
+        return self.at >= len(self._text)
+
+    def read_any(self, depth: int) -> Node:
+        nodes = [self._read_all(depth)]
+        while (start := self.at) is not None and self._take_keyword("or"):
+            nodes.append(self._read_all(depth))
+            if not all(_has_terms(node) for node in nodes[-2:]):
+                raise FilterError(start, start + 2, "there is nothing to choose from on one side of or")
+        flat = [part for node in nodes for part in (node.nodes if isinstance(node, Any) else (node,))]
+        return flat[0] if len(flat) == 1 else Any(tuple(flat))
+
+    def _read_all(self, depth: int) -> Node:
+        nodes: list[Node] = []
+        while not self.at_end() and self._text[self.at] != ")" and not self._sees_keyword("or"):
+            if nodes and self._take_keyword("and") and self.at_end():
+                break
+            node = self._read_term(depth)
+            nodes += node.nodes if isinstance(node, All) else (node,)
+        return nodes[0] if len(nodes) == 1 else All(tuple(nodes))
+
+    def _read_term(self, depth: int) -> Node:
+        start = self.at
+        negated = False
+        while self._take_negation():
+            negated = not negated
+        if self.at_end() or self._text[self.at] == ")" or (self.at > start and self._sees_keyword("or")):
+            raise FilterError(start, max(self.at, start + 1), "there is nothing after not")
+        node = self._read_group(depth) if self._text[self.at] == "(" else self._read_simple()
+        self._skip_space()
+        if not negated:
+            return node
+        return node.node if isinstance(node, Not) else Not(node)
+
+    def _read_group(self, depth: int) -> Node:
+        start = self.at
+        if depth >= MAX_DEPTH:
+            raise FilterError(start, start + 1, f"at most {MAX_DEPTH} ( may be open")
+        self.at += 1
+        self._skip_space()
+        node = self.read_any(depth + 1)
+        if self.at_end():
+            raise FilterError(start, start + 1, "this ( is not closed")
+        if not _has_terms(node):
+            raise FilterError(start, self.at + 1, "there is nothing in these ( )")
+        self.at += 1
+        return node
+
+    def _read_simple(self) -> Node:
+        field = _FIELD.match(self._text, self.at)
+        if field is None:
+            return Word(self._read_word())
+        name = Value(field["field"], start=field.start("field"), end=field.end("field"))
+        op = _OPS.get(field["op"], field["op"])
+        self.at = field.end()
+        is_pattern = op.endswith("~")
+        values = [self._read_value(stop_at_comma=not is_pattern)]
+        while not is_pattern and self._text.startswith(",", self.at):
+            self.at += 1
+            values.append(self._read_value(stop_at_comma=True))
+        for value in values:
+            if not value.text and not value.quoted:
+                raise FilterError(
+                    field.start(), max(value.end, field.end()), f"a value is missing after {name.text}{op}"
+                )
+        return Comparison(name, op, tuple(values))
+
+    def _read_word(self) -> Value:
+        """A word; what looks like a keyword counts as quoted, so that it stays a word when written again."""
+        word = self._read_value(stop_at_comma=False)
+        return word._replace(quoted=True) if word.text.lower() in _KEYWORDS else word
+
+    def _read_value(self, *, stop_at_comma: bool) -> Value:
+        if self._text.startswith('"', self.at):
+            return self._read_quoted()
+        start = self.at
+        open_brackets = 0
+        while self.at < len(self._text):
+            char = self._text[self.at]
+            if char.isspace() or (char == "," and stop_at_comma) or (char == ")" and not open_brackets):
+                break
+            open_brackets += (char == "(") - (char == ")")
+            self.at += 1
+        return Value(self._text[start : self.at], start=start, end=self.at)
+
+    def _read_quoted(self) -> Value:
+        found = _QUOTED.match(self._text, self.at)
+        if found is None:
+            raise FilterError(self.at, len(self._text), "this quote is not closed")
+        self.at = found.end()
+        return Value(_ESCAPED.sub(r"\1", found[1]), quoted=True, start=found.start(), end=found.end())
+
+    def _take_negation(self) -> bool:
+        if self._take_keyword("not"):
+            return True
+        if (
+            self._text.startswith("-", self.at)
+            and self.at + 1 < len(self._text)
+            and not self._text[self.at + 1].isspace()
+        ):
+            self.at += 1
+            return True
+        return False
+
+    def _sees_keyword(self, word: str) -> bool:
+        end = self.at + len(word)
+        if self._text[self.at : end].lower() != word:
+            return False
+        return end >= len(self._text) or self._text[end].isspace() or self._text[end] in "()"
+
+    def _take_keyword(self, word: str) -> bool:
+        if not self._sees_keyword(word):
+            return False
+        self.at += len(word)
+        self._skip_space()
+        return True
+
+    def _skip_space(self) -> None:
+        found = _SPACE.match(self._text, self.at)
+        self.at = found.end() if found else self.at
+
+
+def _has_terms(node: Node) -> bool:
+    return not isinstance(node, All) or bool(node.nodes)
