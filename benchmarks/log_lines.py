@@ -2,7 +2,7 @@
 
     python benchmarks/log_lines.py [--quick] [--json]
 
-Lines are those of a recorded supervisor log, once for each of many copies with other op ids. Three mixes: lines
+Lines are those of a recorded supervisor log, copied many times with other op ids. Three mixes: lines
 that matter to nobody, the log as it is, and only its lines that become records. The reference is what no
 reader in Python can be quicker than: one match of the line's call site for each line, in the same process.
 Times are those of the process, so that other work on the machine counts as little as possible.

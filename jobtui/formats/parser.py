@@ -22,7 +22,6 @@ from jobtui.formats.times import TIME_LENGTH, TimeReader
 from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Component
 
 TEXT_LIMIT = 8_192
 """Characters kept of one message."""
@@ -39,7 +38,6 @@ LINE = re.compile(
 """A line with a call site: time, pid, function, message, and the message's first word."""
 _INNER = re.compile(rf"{_TIME} +\d+ +\d+ (?=[^\s:]+:\d+:)", re.ASCII)
 _FORWARDED = re.compile(r"(srj-[sp]-\w+) (.*)", re.ASCII | re.DOTALL)
-_AGENT_SIDE = frozenset({Component.AGENT, Component.JOB_CMD})
 
 
 class Parsed(NamedTuple):
@@ -120,7 +118,7 @@ class LogParser:
         container: str | None,
     ) -> None:
         shape, fields = matched
-        if shape.component in _AGENT_SIDE:
+        if shape.from_agent:
             if pid is not None and self._is_repeat((at, pid, message)):
                 return
         elif shape.name == "container_rest":

@@ -33,7 +33,8 @@ class Sample(NamedTuple):
 class Shape(NamedTuple):
     """One kind of message. `step` is its words in a timeline, None when it is not shown there.
 
-    `literal` must be in a message that matches: looking for it first spares most failing matches.
+    `from_agent` tells that an agent or its job_cmd writes it. `literal` must be in a message that matches:
+    looking for it first spares most failing matches.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Shape(NamedTuple):
     heads: tuple[str, ...]
     pattern: re.Pattern[str]
     literal: str
+    from_agent: bool
     func: str | None
     samples: tuple[Sample, ...]
 
@@ -102,6 +104,7 @@ def _shape(file: str, entry: dict[str, object], macros: dict[str, str]) -> Shape
             heads=tuple(_strings(entry["heads"])),
             pattern=re.compile(_expand(str(entry["pattern"]), macros), re.ASCII),
             literal=longest_literal(str(entry["pattern"])),
+            from_agent=str(entry["component"]) in (Component.AGENT, Component.JOB_CMD),
             func=str(entry["func"]) if "func" in entry else None,
             samples=tuple(_samples(entry.get("sample", []))),
         )
