@@ -37,7 +37,7 @@ class Timed(NamedTuple):
 
 
 def first_time(source: ByteSource, offset: int, end: int, time_of: TimeOf) -> Timed | None:
-    """The first line with a time from `offset` on and before `end`; None when PROBE_BYTES of text hold none."""
+    """The first line with a time in `offset` .. `end`; None when PROBE_BYTES of text hold none."""
     return next(_timed_lines(source, offset, end, time_of), None)
 
 

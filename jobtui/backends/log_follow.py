@@ -154,6 +154,8 @@ class Follower:
             return False
         if self._current.was_rewritten():
             self._begin_again(self._current, gathered)
+        elif lost := self._current.cut_off:
+            self._tell_lost(self._current, lost, "truncated", gathered)
         return self._current.read(gathered, now)
 
     def _read_retired(self, gathered: Gathered, now: float) -> bool:
@@ -163,7 +165,7 @@ class Follower:
                 if retired.log.read(gathered, now, release=is_over):
                     return True
             except OSError:
-                # Renamed, then deleted on another host, it can no longer be read: that must not stop the rest.
+                # Renamed, then deleted on another host, it can no longer be read: the rest goes on.
                 is_over = True
             if is_over:
                 self._dismiss(retired, gathered)
@@ -173,18 +175,18 @@ class Follower:
 
     def _dismiss(self, retired: _Retired, gathered: Gathered) -> None:
         self._retired.remove(retired)
-        self._tell_lost(retired.log, gathered, "rotated away")
+        self._tell_lost(retired.log, retired.log.unread, "rotated away", gathered)
         retired.log.opened.close()
 
     def _begin_again(self, log: OpenLog, gathered: Gathered) -> None:
         self._event = f"was truncated when {log.position.offset} bytes were read; read again from byte 0"
-        self._tell_lost(log, gathered, "truncated")
+        self._tell_lost(log, log.unread, "truncated", gathered)
         self._current = self._open_log(log.opened, Position())
 
-    def _tell_lost(self, log: OpenLog, gathered: Gathered, how: str) -> None:
-        if log.unread:
-            why = f"{how} before {log.unread} bytes were read"
-            gathered.skip((Skip(place(str(self._path), log.position), why),), 1)
+    def _tell_lost(self, log: OpenLog, size: int, how: str, gathered: Gathered) -> None:
+        if size:
+            skip = Skip(place(str(self._path), log.position), f"{how} before {size} bytes were read")
+            gathered.skip((skip,), 1)
 
     def _batch(self, gathered: Gathered, cursor: str, *, more: bool) -> Batch:
         began = self.beginning.note if self.beginning else None

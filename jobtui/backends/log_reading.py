@@ -13,9 +13,8 @@ from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
 
 MARK_BYTES = 256
-"""How much of what stands before the place of reading is compared, to notice that a file was written anew."""
-SURE_MARK_BYTES = 32
-"""How much of it must be there to believe that another file goes on with the same text."""
+"""How much of what stands before the place of reading is compared, to notice that a file was written anew.
+All of it must be there to believe that another file goes on with the same text."""
 BLOCKS_IN_BATCH = 1_000
 """Blocks given in one poll at most; they are small where holes are many."""
 
@@ -105,9 +104,16 @@ class OpenLog:
             return False
         return self._mark_in(self.opened) != self._mark
 
+    @property
+    def cut_off(self) -> int:
+        """How many bytes were there at the last look, are not given yet, and are not there any more."""
+        if self._seen is None or self.opened.gzip is not None:
+            return 0
+        return max(0, self._seen.size - max(self.opened.look().size, self.position.offset))
+
     def goes_on_in(self, other: OpenFile) -> bool:
         """Whether another file holds the same text up to here."""
-        if self.opened.gzip is not None or other.gzip is not None or len(self._mark) < SURE_MARK_BYTES:
+        if self.opened.gzip is not None or other.gzip is not None or len(self._mark) < MARK_BYTES:
             return False
         return self._mark_in(other) == self._mark
 

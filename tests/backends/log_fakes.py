@@ -1,0 +1,106 @@
+"""A parser that keeps every block it is given, and a reader that polls as the session's poller does."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from jobtui.backends.base import Source
+from jobtui.formats.parser import Parsed
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.health import Skip
+from jobtui.model.logs import LogRecord
+
+DEADLINE_S = 20.0
+
+
+class KeepingParser:
+    """One record for each line. A line's time is `@<seconds> ` at its head."""
+
+    def __init__(self, source: str, role: str = "auto") -> None:
+        self.source = source
+        self.blocks: list[tuple[int, int, bytes]] = []
+
+    @property
+    def text(self) -> bytes:
+        """All that was given, together."""
+        return b"".join(data for _, _, data in self.blocks)
+
+    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
+        """A record for each line."""
+        assert block.endswith(b"\n")
+        self.blocks.append((offset, line, block))
+        records = []
+        for nth, text in enumerate(block.split(b"\n")[:-1]):
+            shown = text[:100].decode("utf-8", "replace")
+            records.append(LogRecord(self.source, line + nth, offset, None, None, "line", {}, shown))
+            offset += len(text) + 1
+        return Parsed(records, len(records), [], 0)
+
+    def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
+        """The time at the head of a line."""
+        head, _, _ = line[:30].partition(b" ")
+        return Nanos(int(head[1:]) * SECOND) if head[:1] == b"@" and head[1:].isdigit() else None
+
+
+class Parsers:
+    """Makes parsers and keeps them, in the order of the files they were made for."""
+
+    def __init__(self) -> None:
+        self.made: list[KeepingParser] = []
+
+    def __call__(self, source: str, role: str) -> KeepingParser:
+        self.made.append(KeepingParser(source, role))
+        return self.made[-1]
+
+    @property
+    def texts(self) -> list[bytes]:
+        """What each file gave that gave anything."""
+        return [parser.text for parser in self.made if parser.blocks]
+
+    @property
+    def text(self) -> bytes:
+        """What all gave, together."""
+        return b"".join(self.texts)
+
+
+class Reading:
+    """Polls a source and keeps what it gave."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.cursor: str | None = None
+        self.records: list[LogRecord] = []
+        self.skips: list[Skip] = []
+        self.skip_count = 0
+        self.note: str | None = None
+        self.polls = 0
+
+    @property
+    def texts(self) -> list[str]:
+        """The lines read, without their newlines."""
+        return [record.text for record in self.records]
+
+    async def poll(self) -> bool:
+        """One poll; whether there is more at once."""
+        batch = await self.source.poll(self.cursor)
+        self.cursor = batch.cursor
+        self.records += batch.records
+        self.skips += batch.skipped
+        self.skip_count += batch.skip_count
+        self.note = batch.note
+        self.polls += 1
+        return batch.more
+
+    async def drain(self) -> None:
+        """Poll until there is no more for now."""
+        while await self.poll():
+            pass
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Poll, waiting for changes between, until the condition holds."""
+        end = time.monotonic() + DEADLINE_S
+        while not condition():
+            assert time.monotonic() < end, f"still not so: {self.texts[-5:]} {self.skips[-5:]} {self.note}"
+            if not await self.poll():
+                await self.source.changed(0.05)
+            await asyncio.sleep(0)
