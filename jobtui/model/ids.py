@@ -6,6 +6,7 @@ prefix and nothing else.
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple, NewType
 
 JobId = NewType("JobId", str)
@@ -19,6 +20,9 @@ RunDir = NewType("RunDir", str)
 ContainerName = NewType("ContainerName", str)
 
 PREFIX_LENGTH = 4
+
+LATELY = 4_096
+"""Ids and paths whose parts are remembered: the lines of one job come close together and repeat them."""
 
 UID = r"[A-Za-z0-9]{8}"
 SIMULATION_ID = r"(?:[A-Za-z0-9]{8}|_1_st(?:ful|lss))"
@@ -40,6 +44,7 @@ class JidParts(NamedTuple):
     model: str
 
 
+@lru_cache(LATELY)
 def split_jid(text: str) -> JidParts | None:
     """The parts of a computeJid, None when `text` is not one."""
     match = _JID.fullmatch(text)
@@ -53,6 +58,7 @@ def is_quasi_jid(jid: str) -> bool:
     return "-_1_st" in jid
 
 
+@lru_cache(LATELY)
 def jid_of_run_dir(run_dir: str) -> JobId | None:
     """The computeJid that a run directory belongs to, None when the path is not one.
 
