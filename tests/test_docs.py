@@ -1,0 +1,114 @@
+"""What exists is documented, and what is documented exists: the program's tables against the text."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jobtui.actions import ACTIONS, Action, Topic
+from jobtui.analysis.filter_fields import FIELDS
+from jobtui.backends.registry import FACTORIES
+from jobtui.commands.exits import Exit
+from jobtui.grammar import COMMANDS, DASHBOARD, GENERAL_FLAGS, SETTINGS, flags_of
+from tests.test_layers import MAY_IMPORT
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+FLAGS_OF_SCRIPTS = {"--write", "--quick", "--fix"}
+"""Flags in the documents that belong to programs in `scripts/`."""
+
+
+def known_flags() -> set[str]:
+    """Every long flag of every command."""
+    commands = (DASHBOARD, *COMMANDS)
+    return {flag.flag for command in commands for flag in flags_of(command)} | {
+        setting.flag for setting in SETTINGS
+    }
+
+
+def section(title: str) -> str:
+    """The text below one heading of the README."""
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", README, re.MULTILINE | re.DOTALL)
+    assert found, f"the README has no section {title!r}"
+    return found[1]
+
+
+def row_of(action: Action) -> str:
+    """The row of an action in the README's table of keys."""
+    keys = " ".join(f"`{key}`" for key in action.shown_keys.split())
+    return f"| {keys} | {action.help} |"
+
+
+def test_every_command_has_its_row() -> None:
+    for command in COMMANDS:
+        assert re.search(rf"^\| `{command.name}\b", section("Commands"), re.MULTILINE), command.name
+
+
+def test_every_flag_is_named() -> None:
+    missing = {flag for flag in known_flags() if not re.search(rf"`[^`]*{flag}\b", README)}
+    assert not missing
+
+
+def test_every_short_flag_is_named_with_its_long_one() -> None:
+    flags = {flag for command in (DASHBOARD, *COMMANDS) for flag in flags_of(command)} | set(GENERAL_FLAGS)
+    for flag in flags:
+        assert flag.short is None or f"`-{flag.short}`" in README, flag.name
+
+
+def test_no_flag_is_made_up() -> None:
+    for document in DOCUMENTS:
+        named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", document.read_text()))
+        assert named <= known_flags() | FLAGS_OF_SCRIPTS, document.name
+
+
+def test_every_setting_and_source_has_its_row() -> None:
+    for setting in SETTINGS:
+        title = "Sources" if setting.name in FACTORIES else "Settings"
+        assert re.search(rf"^\| `{setting.flag}\b", section(title), re.MULTILINE), setting.name
+
+
+@pytest.mark.parametrize("topic", Topic)
+def test_the_keys_are_those_of_the_program(topic: Topic) -> None:
+    text = section("Keys")
+    missing = [row_of(action) for action in ACTIONS if action.topic is topic and row_of(action) not in text]
+    assert not missing, "the README lacks:\n" + "\n".join(missing)
+
+
+def test_no_key_is_made_up() -> None:
+    rows = [line for line in section("Keys").splitlines() if line.startswith("| `")]
+    assert sorted(rows) == sorted(map(row_of, ACTIONS))
+
+
+def test_every_exit_code_has_its_row() -> None:
+    for code in Exit:
+        assert re.search(rf"^\| {code.value} \|", section("Exit codes"), re.MULTILINE), code
+
+
+def test_every_field_of_the_filter_language_is_named() -> None:
+    missing = {name for field in FIELDS for name in field.names if f"`{name}`" not in section("Filters")}
+    assert not missing
+
+
+def test_every_layer_is_explained() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    assert not {layer for layer in MAY_IMPORT if layer and f"`{layer}`" not in text}
+
+
+def test_every_script_is_named() -> None:
+    text = README + (ROOT / "CONTRIBUTING.md").read_text()
+    assert not {path.name for path in (ROOT / "scripts").iterdir() if f"scripts/{path.name}" not in text}
+
+
+def links() -> Iterator[tuple[Path, str]]:
+    """Every link of a document to a file of the repository."""
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\(([^)#]+)", document.read_text()):
+            if "://" not in target:
+                yield document, target
+
+
+def test_every_link_leads_somewhere() -> None:
+    assert [target for document, target in links() if not (document.parent / target).exists()] == []
