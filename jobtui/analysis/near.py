@@ -26,16 +26,15 @@ def near(thing: str, ids: Iterable[str], n: int = 3) -> tuple[str, ...]:
     the one that is meant shares some pieces of four characters with what was typed; only those that share
     the most are compared in full.
     """
+    return tuple(id_ for id_, _ in near_scored(thing, ids, n))
+
+
+def near_scored(thing: str, ids: Iterable[str], n: int = 3) -> tuple[tuple[str, float], ...]:
+    """The same as `near`, each with how much it is alike, from 0 to 1."""
     low = thing.strip().lower()[:_MAX_LENGTH]
-    best = sorted(
-        (
-            (alike, id_)
-            for id_ in _sharing_most(low, ids)
-            if (alike := _alike(low, id_.lower())) >= _LEAST_ALIKE
-        ),
-        key=lambda item: (-item[0], item[1]),
-    )
-    return tuple(id_ for _, id_ in best[:n])
+    scored = [(id_, _alike(low, id_.lower())) for id_ in _sharing_most(low, ids)]
+    good = [item for item in scored if item[1] >= _LEAST_ALIKE]
+    return tuple(sorted(good, key=lambda item: (-item[1], item[0]))[:n])
 
 
 def _sharing_most(low: str, ids: Iterable[str]) -> list[str]:

@@ -1,0 +1,239 @@
+"""Ranked candidates for anything pasted. An ambiguous thing has several; nothing is guessed for the user."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from jobtui.analysis.job_times import first_seen
+from jobtui.analysis.near import near_scored
+from jobtui.analysis.references import Reference, Target, references
+from jobtui.model.ids import PREFIX_LENGTH, JobId, is_quasi_jid, op_prefix, split_container, split_jid
+from jobtui.model.jobs import Job
+from jobtui.model.ops import Agent, Op
+
+MAX_CANDIDATES = 50
+"""Of more than these only the likeliest are given."""
+AMBIGUOUS_WITHIN = 0.05
+"""Candidates whose scores are no further apart may each be what was meant."""
+
+_SHARED_WEIGHT = 0.6
+"""What is left of a score when several fit."""
+_NEAR_WEIGHT = 0.85
+"""The score of what is spelled nearly alike is less than that of anything exact."""
+_SURE = 0.55
+"""From this score on nothing is looked for that is spelled alike."""
+_LONGEST_NEAR = 100
+_PART_LENGTH = 3
+_LONGEST_NAME = 200
+
+
+class Candidate(NamedTuple):
+    """Something a pasted text may mean.
+
+    `kind` is one of `job op agent container user trace`; `id` is what jobtui shows of it: of ops and agents
+    the prefix. `job` is the job it belongs to, where there is one. `score` goes from 0 to 1.
+    """
+
+    kind: str
+    id: str
+    score: float
+    why: str
+    job: JobId | None = None
+
+
+def find(
+    thing: str,
+    jobs: Mapping[JobId, Job],
+    ops: Iterable[Op] = (),
+    agents: Iterable[Agent] = (),
+    ids: Iterable[str] = (),
+) -> tuple[Candidate, ...]:
+    """What `thing` may mean, likeliest first: an id or part of one, a path, an address, a name, a log line.
+
+    `ids` are ids of further jobs that are known to exist. Never raises.
+    """
+    text = thing.strip()
+    if not text:
+        return ()
+    search = _Search(jobs, tuple(ops), tuple(agents), ids)
+    found = sorted(references(text), key=lambda reference: reference.target is not Target.JOB)
+    for reference in found:
+        search.resolve(reference)
+    search.add_named(text)
+    if not text.isdigit() and search.surest < _SURE:
+        search.add_near(next((ref.text for ref in found if ref.target is Target.JOB), text))
+    return search.ranked()
+
+
+def is_ambiguous(candidates: tuple[Candidate, ...]) -> bool:
+    """Whether the first candidate is not clearly the likeliest."""
+    return len(candidates) > 1 and candidates[0].score - candidates[1].score <= AMBIGUOUS_WITHIN
+
+
+class _Search:
+    """Collects candidates, the best score for each. References to jobs are to be resolved first."""
+
+    def __init__(
+        self, jobs: Mapping[JobId, Job], ops: tuple[Op, ...], agents: tuple[Agent, ...], ids: Iterable[str]
+    ) -> None:
+        self._jobs = jobs
+        self._ops = ops
+        self._agents = agents
+        self._ids = {*jobs, *map(JobId, ids), *(op.jid for op in ops if op.jid is not None)}
+        self._named: set[JobId] = set()
+        self.surest = 0.0
+        """How surely the best reference was meant, also when several share it."""
+        self.found: dict[tuple[str, str, JobId | None], Candidate] = {}
+        self._resolvers: Mapping[Target, Callable[[Reference], None]] = {
+            Target.JOB: self._add_job,
+            Target.USER: self._add_user,
+            Target.SIMULATION: self._add_simulation,
+            Target.OP: self._add_ops,
+            Target.AGENT: self._add_agents,
+            Target.CONTAINER: self._add_container,
+            Target.TRACE: self._add_trace,
+            Target.PART: self._add_parts,
+        }
+
+    def resolve(self, reference: Reference) -> None:
+        """Add what is known under a reference."""
+        self._resolvers[reference.target](reference)
+
+    def add_named(self, text: str) -> None:
+        """Add the jobs whose name is `text`, or failing that contains it."""
+        low = text.casefold()
+        if len(low) < _PART_LENGTH or len(low) > _LONGEST_NAME:
+            return
+        named = [job.id for job in self._jobs.values() if job.name is not None and low in job.name.casefold()]
+        exact = [job_id for job_id in named if (self._jobs[job_id].name or "").casefold() == low]
+        if exact:
+            self._add_jobs(exact, 0.9, "this is its name")
+        elif not text.isdigit():
+            self._add_jobs(named, 0.6, "its name contains this")
+
+    def add_near(self, text: str) -> None:
+        """Add jobs whose id or name is spelled nearly like `text`, which is not a whole line or more."""
+        if len(text) > _LONGEST_NEAR:
+            return
+        for job_id, alike in near_scored(text, self._ids):
+            self._add("job", job_id, _NEAR_WEIGHT * alike**2, "its id is spelled nearly so", JobId(job_id))
+        names = {job.name: job.id for job in self._jobs.values() if job.name}
+        for name, alike in near_scored(text, names):
+            why = "its name is spelled nearly so"
+            self._add("job", names[name], _NEAR_WEIGHT * alike**2, why, names[name])
+
+    def ranked(self) -> tuple[Candidate, ...]:
+        """The candidates, likeliest first."""
+        best = sorted(
+            self.found.values(), key=lambda found: (-found.score, found.kind, found.id, found.job or "")
+        )
+        return tuple(best[:MAX_CANDIDATES])
+
+    def _add(self, kind: str, id_: str, score: float, why: str, job: JobId | None = None) -> None:
+        self.surest = max(self.surest, score)
+        key = (kind, id_, job)
+        if key not in self.found or self.found[key].score < score:
+            self.found[key] = Candidate(kind, id_, round(score, 3), why, job)
+
+    def _shared(self, score: float, why: str, count: int, what: str) -> tuple[float, str]:
+        """Score and reason when `count` fit alike."""
+        if count < 2:
+            return score, why
+        self.surest = max(self.surest, score)
+        return score * _SHARED_WEIGHT, f"{why}, as {count} {what} do"
+
+    def _add_jobs(self, job_ids: Iterable[JobId], score: float, why: str) -> None:
+        """Add jobs that all fit alike."""
+        several = sorted(job_ids, key=self._newest_first)
+        score, why = self._shared(score, why, len(several), "jobs")
+        for job_id in several[:MAX_CANDIDATES]:
+            self._add("job", job_id, score, why, job_id)
+
+    def _newest_first(self, job_id: JobId) -> tuple[int, str]:
+        job = self._jobs.get(job_id)
+        return (-(first_seen(job) or 0) if job else 0, job_id)
+
+    def _add_job(self, reference: Reference) -> None:
+        job_id = JobId(reference.text)
+        if job_id in self._ids:
+            self._named.add(job_id)
+            self._add("job", job_id, reference.weight, reference.why, job_id)
+
+    def _add_user(self, reference: Reference) -> None:
+        job_ids = self._by_user.get(reference.text, [])
+        if job_ids:
+            why = f"{reference.why}; has {len(job_ids)} job{'s' * (len(job_ids) > 1)}"
+            self._add("user", reference.text, reference.weight, why)
+        if len(job_ids) == 1:
+            self._add("job", job_ids[0], reference.weight * 0.9, "the only job of this user", job_ids[0])
+
+    def _add_simulation(self, reference: Reference) -> None:
+        self._add_jobs(self._by_simulation.get(reference.text, ()), reference.weight, reference.why)
+
+    def _add_ops(self, reference: Reference) -> None:
+        ops = [op for op in self._ops if _is_op(op, reference.text)]
+        of_named = [op for op in ops if op.jid in self._named]
+        ops = of_named or ops
+        score, why = self._shared(reference.weight, reference.why, len(ops), "ops")
+        for op in ops[-MAX_CANDIDATES:]:
+            place = op.jid or "an unknown job"
+            self._add("op", op.op, score, f"{why}: {op.name} of {place}", op.jid)
+
+    def _add_agents(self, reference: Reference) -> None:
+        agents = [agent for agent in self._agents if agent.agent == reference.text]
+        self._add_agents_alike(agents, reference.weight, reference.why)
+
+    def _add_agents_alike(self, agents: list[Agent], weight: float, why: str) -> None:
+        score, why = self._shared(weight, why, len(agents), "agents")
+        for agent in agents[-MAX_CANDIDATES:]:
+            self._add("agent", agent.agent, score, f"{why}: {agent.driver} {agent.kind} of {agent.uid}")
+
+    def _add_container(self, reference: Reference) -> None:
+        container = split_container(reference.text)
+        agents = [agent for agent in self._agents if agent.container == reference.text]
+        self._add_agents_alike(agents[-1:], reference.weight, "runs in this container")
+        if container is not None and (agents or container.uid in self._by_user):
+            self._add("container", reference.text, reference.weight + 0.1, reference.why)
+            self._add_user(Reference(Target.USER, container.uid, 0.4, "the container is of this user"))
+
+    def _add_trace(self, reference: Reference) -> None:
+        self._add("trace", reference.text, reference.weight, reference.why)
+
+    def _add_parts(self, reference: Reference) -> None:
+        part = reference.text
+        if len(part) < _PART_LENGTH or part.isdigit():
+            return
+        job_ids = [job_id for job_id in self._ids if part in job_id]
+        if not job_ids:
+            part = part.lower()
+            job_ids = [job_id for job_id in self._ids if part in job_id.lower()]
+        self._add_jobs(job_ids, reference.weight, reference.why)
+        users = [user for user in self._by_user if user.startswith(reference.text) and user != reference.text]
+        score, why = self._shared(0.6, "the user's id begins so", len(users), "users")
+        for user in sorted(users)[:MAX_CANDIDATES]:
+            self._add("user", user, score, why)
+
+    @cached_property
+    def _by_user(self) -> dict[str, list[JobId]]:
+        found: dict[str, list[JobId]] = {}
+        for job_id in self._ids:
+            job = self._jobs.get(job_id)
+            user = job.owner if job is not None else job_id.partition("-")[0]
+            found.setdefault(user, []).append(job_id)
+        return found
+
+    @cached_property
+    def _by_simulation(self) -> dict[str, list[JobId]]:
+        found: dict[str, list[JobId]] = {}
+        for job_id in self._ids:
+            parts = split_jid(job_id)
+            if parts is not None and not is_quasi_jid(job_id):
+                found.setdefault(parts.simulation_id, []).append(job_id)
+        return found
+
+
+def _is_op(op: Op, text: str) -> bool:
+    """Whether an op has this prefix, or this full id as far as its own is known."""
+    if len(text) > PREFIX_LENGTH and op.op_id is not None:
+        return op.op_id == text
+    return op.op == op_prefix(text)

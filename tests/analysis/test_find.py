@@ -1,0 +1,251 @@
+import re
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobtui.analysis.find import MAX_CANDIDATES, Candidate, find, is_ambiguous
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpId, OpPrefix, split_jid
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.ops import Agent, AgentState, Op, OpStatus
+
+OP_ID = "pb5uBCrpfCnFYD1h0DppNggyzUpVfKsQ"
+AGENT_ID = "WUt4nXc2Jt0qYbLr5Vh8sDfEoPz3mKa7"
+
+
+def a_job(job_id: str, name: str, queued: int) -> Job:
+    parts = split_jid(job_id)
+    assert parts is not None
+    return Job(
+        id=JobId(job_id),
+        system="sirepo",
+        source="db",
+        status=JobStatus.COMPLETED,
+        native_status="completed",
+        owner=parts.uid,
+        name=name,
+        app="myapp",
+        model=parts.model,
+        queued_at=Nanos(queued * SECOND),
+        is_quasi="_1_st" in job_id,
+    )
+
+
+HEIGHTS, FEL, SURVEY, TRACKING, QUASI = (
+    "EPRSqtUW-IVh7w74d-heightWeightReport",
+    "EPRSqtUW-IVh7w74d-animation",
+    "vn9m3eZW-a1B2c3D4-animation",
+    "hj3Ze0Qq-Zz9Yy8Xx-beamlineReport",
+    "vn9m3eZW-_1_stlss-statelessCompute",
+)
+JOBS: Mapping[JobId, Job] = {
+    job.id: job
+    for job in (
+        a_job(HEIGHTS, "heights", 10),
+        a_job(FEL, "fel scan 12", 20),
+        a_job(SURVEY, "Beamline 7 survey", 30),
+        a_job(TRACKING, "tracking A", 40),
+        a_job(QUASI, "", 50),
+    )
+}
+
+
+def an_op(key: int, prefix: str, jid: str | None, op_id: str | None = None) -> Op:
+    return Op(
+        key=key,
+        op=OpPrefix(prefix),
+        name="run",
+        status=OpStatus.SENT,
+        jid=None if jid is None else JobId(jid),
+        op_id=None if op_id is None else OpId(op_id),
+    )
+
+
+OPS = (
+    an_op(1, "pb5u", HEIGHTS, OP_ID),
+    an_op(2, "k2Wc", FEL),
+    an_op(3, "k2Wc", SURVEY),
+    an_op(4, "9QxZ", None),
+    an_op(5, "WUt4", SURVEY),
+)
+AGENTS = (
+    Agent(
+        agent=AgentPrefix("WUt4"),
+        driver="LocalDriver",
+        kind="sequential",
+        uid="EPRS",
+        state=AgentState.CONNECTED,
+    ),
+    Agent(
+        agent=AgentPrefix("t7K7"),
+        driver="DockerDriver",
+        kind="parallel",
+        uid="vn9m",
+        state=AgentState.CONNECTED,
+        container=ContainerName("srj-p-vn9m3eZW"),
+    ),
+)
+
+
+def found(thing: str) -> tuple[Candidate, ...]:
+    return find(thing, JOBS, OPS, AGENTS)
+
+
+@pytest.mark.parametrize(
+    ("thing", "kind", "id_"),
+    [
+        (HEIGHTS, "job", HEIGHTS),
+        (f"  {HEIGHTS}\n", "job", HEIGHTS),
+        (QUASI, "job", QUASI),
+        ("EPRSqtUW-IVh7w74d-height", "job", HEIGHTS),
+        ("IVh7w74d-heightWeight", "job", HEIGHTS),
+        ("beamlinereport", "job", TRACKING),
+        (HEIGHTS.replace("q", "g"), "job", HEIGHTS),
+        (HEIGHTS.replace("-", "_", 1), "job", HEIGHTS),
+        ("/srv/sirepo/db/user/EPRSqtUW/myapp/IVh7w74d/heightWeightReport", "job", HEIGHTS),
+        ("/srv/sirepo/db/user/EPRSqtUW/myapp/IVh7w74d/heightWeightReport/run.log", "job", HEIGHTS),
+        ("user/EPRSqtUW/myapp/IVh7w74d/heightWeightReport/", "job", None),
+        (f"/scratch/user/EPRSqtUW/myapp/{HEIGHTS}", "job", HEIGHTS),
+        (f"/srv/sirepo/db/supervisor-job/{HEIGHTS}.json", "job", HEIGHTS),
+        (f"/srv/sirepo/db/supervisor-job/{HEIGHTS}.pkio-tmp-x1", "job", HEIGHTS),
+        ("pb5u", "op", "pb5u"),
+        ("o=pb5u", "op", "pb5u"),
+        (OP_ID, "op", "pb5u"),
+        ("t7K7", "agent", "t7K7"),
+        ("srj-p-vn9m3eZW", "container", "srj-p-vn9m3eZW"),
+        ("vn9m3eZW", "user", "vn9m3eZW"),
+        ("vn9m", "user", "vn9m3eZW"),
+        ("Zz9Yy8Xx", "job", TRACKING),
+        ("https://www.sirepo.com/myapp#/source/Zz9Yy8Xx", "job", TRACKING),
+        ("https://www.sirepo.com/myapp#/visualization/Zz9Yy8Xx?x=1", "job", TRACKING),
+        ("/simulation-frame/2*beamlineReport*Zz9Yy8Xx*myapp*HashIsUnused*1795206874", "job", TRACKING),
+        ("tracking A", "job", TRACKING),
+        ("TRACKING a", "job", TRACKING),
+        ("trackin", "job", TRACKING),
+        ("Beamline 7 servey", "job", SURVEY),
+        (
+            "00-6cfba141d1c24bd1a4d5c6e9a0b10238-00f067aa0ba902b7-01",
+            "trace",
+            "6cfba141d1c24bd1a4d5c6e9a0b10238",
+        ),
+        ("TRACEPARENT=00-6cfba141d1c24bd1a4d5c6e9a0b10238-00f067aa0ba902b7-01", "trace", None),
+        ("6cfba141d1c24bd1a4d5c6e9a0b10238", "trace", None),
+    ],
+)
+def test_the_first_candidate(thing: str, kind: str, id_: str | None) -> None:
+    candidates = found(thing)
+    assert candidates
+    assert candidates[0].kind == kind
+    assert id_ is None or candidates[0].id == id_
+    assert not is_ambiguous(candidates) or id_ is None
+
+
+@pytest.mark.parametrize(
+    ("thing", "ids"),
+    [
+        ("k2Wc", {("op", "k2Wc", FEL), ("op", "k2Wc", SURVEY)}),
+        ("WUt4", {("op", "WUt4", SURVEY), ("agent", "WUt4", None)}),
+        ("IVh7w74d", {("job", HEIGHTS, HEIGHTS), ("job", FEL, FEL)}),
+        ("EPRSqtUW-IVh7w74d", {("job", HEIGHTS, HEIGHTS), ("job", FEL, FEL)}),
+    ],
+)
+def test_what_is_ambiguous_is_shown_so(thing: str, ids: set[tuple[str, str, str | None]]) -> None:
+    candidates = found(thing)
+    assert is_ambiguous(candidates)
+    assert {(candidate.kind, candidate.id, candidate.job) for candidate in candidates[: len(ids)]} == ids
+
+
+def test_the_number_of_those_that_fit_is_told() -> None:
+    assert "as 2 ops do" in found("k2Wc")[0].why
+
+
+def test_an_op_prefix_is_decided_by_the_job_in_the_same_line() -> None:
+    line = f"_on_exit _Process(pid=1 cmd=_Cmd(a=t7K7 jid={SURVEY} o=k2Wc job_cmd=compute)) returncode=0"
+    candidates = found(line)
+    assert [(candidate.kind, candidate.id) for candidate in candidates[:3]] == [
+        ("job", SURVEY),
+        ("op", "k2Wc"),
+        ("agent", "t7K7"),
+    ]
+    assert candidates[1].job == SURVEY
+    assert all(candidate.job != FEL for candidate in candidates)
+
+
+def test_a_log_line_gives_every_id_in_it_with_a_reason() -> None:
+    line = (
+        "Nov 20 20:34:30 30699     0 job_driver/__init__.py:337:_log LocalDriver(a=WUt4 k=sequential u=EPRS "
+        f"[_Op(run, pb5u)]) runDir=/srv/db/user/EPRSqtUW/myapp/IVh7w74d/animation jid={TRACKING}"
+    )
+    candidates = found(line)
+    kinds = {(candidate.kind, candidate.id) for candidate in candidates}
+    assert {("job", TRACKING), ("job", FEL), ("op", "pb5u"), ("agent", "WUt4"), ("user", "EPRSqtUW")} <= kinds
+    assert candidates[0].id == TRACKING
+    assert all(candidate.why for candidate in candidates)
+
+
+def test_full_agent_ids_are_never_shown() -> None:
+    for thing in (AGENT_ID, f"agentId': '{AGENT_ID}'", f"/db/user/EPRSqtUW/agent-local/{AGENT_ID}"):
+        candidates = found(thing)
+        assert ("agent", "WUt4") in {(candidate.kind, candidate.id) for candidate in candidates}
+        assert AGENT_ID not in repr(candidates)
+
+
+@pytest.mark.parametrize(
+    "thing", ["", "   ", "4", "81430001", "123456789012", "qqqqqqqq", "zzzz", "???", "\x00\x1b"]
+)
+def test_what_nobody_knows_has_no_candidates(thing: str) -> None:
+    assert found(thing) == ()
+
+
+def test_further_ids_are_known_too() -> None:
+    other = "LoIEQ6fa-Qq0w9E8r-animation"
+    assert find(other, {}) == ()
+    assert find(other, {}, ids=[other])[0].id == other
+    assert find("Qq0w9E8r", {}, ids=[other])[0].id == other
+    assert find("LoIEQ6fa", {}, ids=[other])[0].kind == "user"
+    assert find("LoIEQ6fa-Qq0v9E8r-animation", {}, ids=[other])[0].id == other
+
+
+def test_a_job_known_only_from_its_ops_is_found() -> None:
+    assert find(HEIGHTS, {}, OPS)[0].id == HEIGHTS
+
+
+def test_candidates_are_bounded_and_the_newest_come_first() -> None:
+    jobs = {job.id: job for job in (a_job(f"EPRSqtUW-{n:08d}-animation", "same", n) for n in range(200))}
+    candidates = find("same", jobs)
+    assert len(candidates) == MAX_CANDIDATES
+    assert "as 200 jobs do" in candidates[0].why
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.text()
+    | st.lists(
+        st.sampled_from(
+            [
+                HEIGHTS,
+                "k2Wc",
+                "o=",
+                "a=",
+                "_Op(run, ",
+                ")",
+                "/user/",
+                "srj-p-",
+                " ",
+                "-",
+                AGENT_ID,
+                "IVh7w74d",
+            ]
+        ),
+        max_size=8,
+    ).map("".join)
+)
+def test_anything_may_be_pasted(thing: str) -> None:
+    candidates = found(thing)
+    assert [candidate.score for candidate in candidates] == sorted(
+        (c.score for c in candidates), reverse=True
+    )
+    assert all(0 < candidate.score <= 1 for candidate in candidates)
+    assert not re.search(AGENT_ID, repr(candidates))
