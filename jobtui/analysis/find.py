@@ -7,7 +7,7 @@ from typing import NamedTuple
 from jobtui.analysis.job_times import first_seen
 from jobtui.analysis.near import near_scored
 from jobtui.analysis.references import Reference, Target, references
-from jobtui.model.ids import PREFIX_LENGTH, JobId, is_quasi_jid, op_prefix, split_container, split_jid
+from jobtui.model.ids import PREFIX_LENGTH, JobId, op_prefix, split_container
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Agent, Op
 
@@ -20,7 +20,7 @@ _SHARED_WEIGHT = 0.6
 """What is left of a score when several fit."""
 _NEAR_WEIGHT = 0.85
 """The score of what is spelled nearly alike is less than that of anything exact."""
-_SURE = 0.55
+_SURE = 0.8
 """From this score on nothing is looked for that is spelled alike."""
 _LONGEST_NEAR = 100
 _PART_LENGTH = 3
@@ -82,7 +82,7 @@ class _Search:
         self._ids = {*jobs, *map(JobId, ids), *(op.jid for op in ops if op.jid is not None)}
         self._named: set[JobId] = set()
         self.surest = 0.0
-        """How surely the best reference was meant, also when several share it."""
+        """How surely something was meant exactly as it was written."""
         self.found: dict[tuple[str, str, JobId | None], Candidate] = {}
         self._resolvers: Mapping[Target, Callable[[Reference], None]] = {
             Target.JOB: self._add_job,
@@ -106,6 +106,8 @@ class _Search:
             return
         named = [job.id for job in self._jobs.values() if job.name is not None and low in job.name.casefold()]
         exact = [job_id for job_id in named if (self._jobs[job_id].name or "").casefold() == low]
+        if named:
+            self.surest = 1.0
         if exact:
             self._add_jobs(exact, 0.9, "this is its name")
         elif not text.isdigit():
@@ -207,6 +209,8 @@ class _Search:
         if not job_ids:
             part = part.lower()
             job_ids = [job_id for job_id in self._ids if part in job_id.lower()]
+        if job_ids:
+            self.surest = 1.0
         self._add_jobs(job_ids, reference.weight, reference.why)
         users = [user for user in self._by_user if user.startswith(reference.text) and user != reference.text]
         score, why = self._shared(0.6, "the user's id begins so", len(users), "users")
@@ -226,9 +230,8 @@ class _Search:
     def _by_simulation(self) -> dict[str, list[JobId]]:
         found: dict[str, list[JobId]] = {}
         for job_id in self._ids:
-            parts = split_jid(job_id)
-            if parts is not None and not is_quasi_jid(job_id):
-                found.setdefault(parts.simulation_id, []).append(job_id)
+            # split_jid would check the form too, which takes most of the time for very many ids
+            found.setdefault(job_id.partition("-")[2].partition("-")[0], []).append(job_id)
         return found
 
 
