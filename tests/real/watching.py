@@ -199,9 +199,12 @@ async def _catch_up(session: Session, system: SirepoSystem) -> None:
     """Wait until all that the witness noted has reached the session, or so long that it never will."""
 
     def has_all() -> bool:
-        wanted = [(op.op_id[:4], op.sends, op.replies, op.updates) for op in read_truth(system.witness).ops]
+        truth = read_truth(system.witness)
+        wanted = [(op.op_id[:4], op.sends, op.replies, op.updates) for op in truth.ops]
         got = [(str(op.op), op.sends, op.replies, op.updates) for op in session.store.correlation.ops()]
-        return sorted(wanted) == sorted(got)
+        final = {jid: states[-1].state for jid, states in truth.statuses.items()}
+        known = {str(job.id): job.native_status for job in session.store.jobs.values()}
+        return sorted(wanted) == sorted(got) and final == known
 
     try:
         await wait_until(has_all, timeout_s=SETTLE_S, step_s=0.2)
