@@ -9,8 +9,17 @@ from types import TracebackType
 from typing import Self
 
 from jobtui.analysis.correlate import Correlator
-from jobtui.backends.base import DetailSource, Source
+from jobtui.backends.base import (
+    Batch,
+    DetailSource,
+    Source,
+    SourceDenied,
+    SourceError,
+    SourceMissing,
+    SourceUnreachable,
+)
 from jobtui.model.clock import Clock, SystemClock
+from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.store.poller import Poller
@@ -20,10 +29,19 @@ from jobtui.store.store import Store
 class Session:
     """Sources, their pollers and the store they fill. An async context manager that closes the sources."""
 
-    def __init__(self, sources: Sequence[Source], clock: Clock | None = None, *, strict: bool = False) -> None:
+    def __init__(
+        self, sources: Sequence[Source], clock: Clock | None = None, *, strict: bool = False
+    ) -> None:
         self.clock = clock or SystemClock()
         self.store = Store(Correlator(), self.clock)
-        self._pollers = [Poller(source, self.store, strict=strict) for source in sources]
+        self._strict = strict
+        self._pollers: list[Poller] = []
+        for source in sources:
+            self.add(source)
+
+    def add(self, source: Source) -> None:
+        """Take in one more source; it is closed with the others."""
+        self._pollers.append(Poller(source, self.store, strict=self._strict))
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -32,13 +50,38 @@ class Session:
 
     async def catch_up(self, kinds: Iterable[str] | None = None) -> None:
         """Read every source (of these kinds) until it has no more for now, side by side."""
-        wanted = None if kinds is None else frozenset(kinds)
-        chosen = [p for p in self._pollers if wanted is None or p.source.kind in wanted]
-        await asyncio.gather(*(poller.catch_up() for poller in chosen))
+        await asyncio.gather(*(poller.catch_up() for poller in self._of_kinds(kinds)))
 
-    async def run(self) -> None:
-        """Keep the store up to date until cancelled."""
-        await asyncio.gather(*(poller.run() for poller in self._pollers))
+    async def run(self, kinds: Iterable[str] | None = None) -> None:
+        """Keep the store up to date with every source (of these kinds) until cancelled."""
+        await asyncio.gather(*(poller.run() for poller in self._of_kinds(kinds)))
+
+    def _of_kinds(self, kinds: Iterable[str] | None) -> list[Poller]:
+        wanted = None if kinds is None else frozenset(kinds)
+        return [poller for poller in self._pollers if wanted is None or poller.source.kind in wanted]
+
+    async def look_up(self, job_id: JobId) -> JobDetail | None:
+        """Everything stored about one job, without reading any other; the store learns it as if by a poll.
+
+        A source that cannot be read, or the record alone, is noted in its health, and the next one is asked.
+        """
+        for source in self.sources:
+            if not isinstance(source, DetailSource):
+                continue
+            try:
+                found = await source.detail(job_id)
+            except (SourceMissing, SourceDenied, SourceUnreachable) as error:
+                self.store.fail(source.name, str(error))
+                continue
+            except SourceError as error:
+                skip = Skip(job_id, str(error))
+                self.store.apply(source.name, Batch(cursor="", skipped=(skip,), skip_count=1))
+                continue
+            jobs = (found.job,) if found else ()
+            self.store.apply(source.name, Batch(cursor="", jobs=jobs, count=len(jobs)))
+            if found:
+                return found
+        return None
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """Everything stored about a job, from the first source that has it. Raises SourceError."""

@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "jobtui"
 
 BELOW_TERMINAL = frozenset(
-    {"model", "formats", "backends", "analysis", "store", "render", "session", "config"}
+    {"model", "formats", "backends", "analysis", "store", "render", "session", "config", "grammar"}
 )
 TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions"})
 ALL = BELOW_TERMINAL | TERMINAL | {"commands", "demo"}
@@ -23,7 +23,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "analysis": frozenset({"model", "formats"}),
     "store": frozenset({"model", "backends.base"}),
     "render": frozenset({"model", "analysis"}),
-    "config": frozenset({"model"}),
+    "grammar": frozenset({"model"}),
+    "config": frozenset({"model", "grammar"}),
     "actions": frozenset({"model"}),
     "theme": frozenset({"model", "render"}),
     "session": frozenset({"model", "backends", "analysis", "store", "config"}),
@@ -32,7 +33,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "screens": frozenset({"model", "analysis", "render", "store", "widgets", "actions"}),
     "commands": BELOW_TERMINAL | {"demo", "actions"},
     "app": ALL - {"commands"},
-    "cli": frozenset({"", "config"}),
+    "cli": frozenset({"", "config", "grammar"}),
     "__main__": frozenset({"cli"}),
 }
 """Layer (first name below jobtui, "" for the package itself) to what it may import, besides itself."""

@@ -1,0 +1,55 @@
+"""Sources out of what a configuration names. A new kind of source is one line in FACTORIES.
+
+Making a source opens nothing: one that is missing or denied says so when it is polled.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from jobtui.backends.base import Source
+from jobtui.model.clock import Nanos
+from jobtui.model.specs import SourceSpec
+
+JOB_SETTINGS = frozenset({"srdb"})
+"""Settings whose sources give jobs; the others give log records about them."""
+
+LOG_KINDS = frozenset({"logfile"})
+"""Kinds of the sources that give log records."""
+
+
+class Window(NamedTuple):
+    """Which part of a log to read. None leaves the beginning to the source, the end to the log."""
+
+    since: Nanos | None = None
+    whole: bool = False
+
+
+def _sirepo_db(spec: SourceSpec, window: Window) -> Source:
+    from jobtui.backends.sirepo_db import SirepoDb  # each backend costs its start only where it is used
+
+    return SirepoDb(Path(spec.target))
+
+
+def _log_file(spec: SourceSpec, window: Window) -> Source:
+    from jobtui.backends.log_start import FromStart, FromTime
+    from jobtui.backends.logfile import LogFile
+
+    start = FromStart() if window.whole else None if window.since is None else FromTime(window.since)
+    return LogFile(Path(spec.target), spec.role.value, start=start)
+
+
+FACTORIES: Mapping[str, Callable[[SourceSpec, Window], Source]] = {
+    "srdb": _sirepo_db,
+    "log": _log_file,
+}
+
+
+def build(spec: SourceSpec, window: Window | None = None) -> Source:
+    """The source that a setting names."""
+    return FACTORIES[spec.setting](spec, window or Window())
+
+
+def gives_jobs(spec: SourceSpec) -> bool:
+    """Whether a source knows of jobs by itself."""
+    return spec.setting in JOB_SETTINGS

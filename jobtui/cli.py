@@ -1,0 +1,223 @@
+"""The command line: parses what `grammar` allows, and runs the command.
+
+Nothing heavy is imported at module level: `--version` and `--help` answer without any of the program behind
+them, and a one-shot command loads only what it needs.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+
+from jobtui.config import ConfigError, load
+from jobtui.grammar import (
+    COMMAND_BY_NAME,
+    COMMANDS,
+    DASHBOARD,
+    SETTINGS,
+    Command,
+    Expects,
+    Flag,
+    Invocation,
+    Setting,
+    flags_of,
+    nearest,
+)
+
+
+class UsageError(Exception):
+    """The command line is wrong. The text is one line that says how, and what is right."""
+
+
+_Known = Flag | Setting
+
+
+def _spellings() -> dict[str, _Known]:
+    """Every way to write a flag, over all commands: a flag may stand before its command."""
+    flags = [flag for command in (DASHBOARD, *COMMANDS) for flag in flags_of(command)]
+    spellings: dict[str, _Known] = {setting.flag: setting for setting in SETTINGS}
+    spellings |= {flag.flag: flag for flag in flags}
+    return spellings | {f"-{flag.short}": flag for flag in flags if flag.short}
+
+
+class _Parser:
+    """One pass over the words of a command line."""
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        self._rest = list(reversed(arguments))
+        self._spellings = _spellings()
+        self._command: Command | None = None
+        self._words: list[str] = []
+        self._settings: dict[str, list[str]] = {}
+        self._flags: dict[str, str] = {}
+
+    def parse(self) -> Invocation:
+        """Take it apart. Raises UsageError."""
+        while self._rest:
+            word = self._rest.pop()
+            if word == "--":
+                self._take_words(reversed(self._rest))
+                break
+            if word.startswith("--"):
+                self._long(word)
+            elif word.startswith("-") and word != "-" and not self._is_word(word):
+                self._short(word)
+            else:
+                self._take_words([word])
+        settings = {name: tuple(values) for name, values in self._settings.items()}
+        return Invocation(self._command or DASHBOARD, tuple(self._words), settings, self._flags)
+
+    def _take_words(self, words: Iterable[str]) -> None:
+        for word in words:
+            if self._command is None and not self._words and word in COMMAND_BY_NAME:
+                self._command = COMMAND_BY_NAME[word]
+            else:
+                self._words.append(word)
+
+    def _is_word(self, word: str) -> bool:
+        """Whether a word with one dash is meant as such: `jobs -app:srw` leaves an app out."""
+        argument = self._command.argument if self._command else None
+        return argument is not None and argument.dashes and word not in self._spellings
+
+    def _long(self, word: str) -> None:
+        name, equals, value = word.partition("=")
+        known = self._spellings.get(name)
+        if known is None:
+            raise UsageError(f"unknown flag {name}{nearest(name, self._offered())}")
+        if known.metavar is None and equals:
+            raise UsageError(f"{name} takes no value")
+        self._note(known, name, value if equals else None)
+
+    def _short(self, word: str) -> None:
+        known = self._spellings.get(word[:2])
+        if known is None:
+            raise UsageError(f"unknown flag {word[:2]}{nearest('-' + word, self._offered())}")
+        attached = word[2:]
+        if known.metavar is not None:
+            self._note(known, word[:2], attached or None)
+            return
+        self._note(known, word[:2], None)
+        if attached:
+            self._short(f"-{attached}")
+
+    def _offered(self) -> list[str]:
+        return [spelling for spelling in self._spellings if spelling.startswith("--")]
+
+    def _note(self, known: _Known, spelling: str, value: str | None) -> None:
+        if known.metavar is None:
+            value = "true"
+        elif value is None:
+            if not self._rest or self._rest[-1].partition("=")[0] in self._spellings:
+                raise UsageError(f"{spelling} needs a value: {spelling} {known.metavar}")
+            value = self._rest.pop()
+        if isinstance(known, Flag):
+            self._flags[known.name] = value
+        elif known.repeatable:
+            self._settings.setdefault(known.name, []).append(value)
+        else:
+            self._settings[known.name] = [value]
+
+
+def parse(arguments: Sequence[str]) -> Invocation:
+    """What a command line asks for; nothing is checked beside `--help` or `--version`. Raises UsageError."""
+    invocation = _Parser(arguments).parse()
+    if not invocation.flags.keys() & {"help", "version"}:
+        _check_flags(invocation)
+        _check_words(invocation)
+    return invocation
+
+
+def _check_flags(invocation: Invocation) -> None:
+    allowed = {flag.name: flag for flag in flags_of(invocation.command)}
+    for name, value in invocation.flags.items():
+        flag = allowed.get(name)
+        if flag is None:
+            owners = [c.name for c in COMMANDS if any(f.name == name for f in flags_of(c))]
+            raise UsageError(
+                f"--{name} is a flag of {', '.join(owners)}, not of {_called(invocation.command)}"
+            )
+        _check_value(flag, value)
+    if {"json", "csv"} <= invocation.flags.keys():
+        raise UsageError("--json and --csv exclude each other")
+
+
+def _check_value(flag: Flag, value: str) -> None:
+    if flag.expects is Expects.COUNT and not (value.isdecimal() and value.isascii() and len(value) < 10):
+        raise UsageError(f"--{flag.name} needs a whole number, not {value!r}")
+    if flag.expects is Expects.REGEX:
+        import re
+
+        try:
+            re.compile(value)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise UsageError(f"--{flag.name} {value!r} is not a regular expression: {error}") from error
+
+
+def _check_words(invocation: Invocation) -> None:
+    argument, words = invocation.command.argument, invocation.words
+    name = _called(invocation.command)
+    if argument is None:
+        if words:
+            raise UsageError(f"{name} takes nothing, found {words[0]!r}")
+        return
+    if argument.required and not words:
+        raise UsageError(f"{name} needs {argument.name}: {argument.help}")
+    if not argument.many and len(words) > 1:
+        hint = nearest(words[0], COMMAND_BY_NAME) if invocation.command is DASHBOARD else ""
+        where = (
+            f"unknown command {words[0]!r}"
+            if hint
+            else f"{name} takes one {argument.name}, found {words[1]!r} too"
+        )
+        raise UsageError(where + hint)
+    if argument.choices and words[0] not in argument.choices:
+        expected = f"; expected {', '.join(argument.choices)}"
+        raise UsageError(
+            f"unknown {argument.name} {words[0]!r}{nearest(words[0], argument.choices) or expected}"
+        )
+
+
+def _called(command: Command) -> str:
+    return "jobtui" if command is DASHBOARD else command.name
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line; the exit code of the program (see `commands.exits`)."""
+    from jobtui.commands.streams import complain, guarded, prepare_streams
+
+    prepare_streams()
+    try:
+        invocation = parse(sys.argv[1:] if arguments is None else arguments)
+        return guarded(lambda: _run(invocation))
+    except (UsageError, ConfigError) as error:
+        complain(str(error))
+        return 2
+
+
+def _run(invocation: Invocation) -> int:
+    if "help" in invocation.flags:
+        from jobtui.commands.help import help_text
+
+        sys.stdout.write(help_text(invocation.command))
+        return 0
+    if "version" in invocation.flags:
+        from jobtui import __version__
+
+        sys.stdout.write(f"jobtui {__version__}\n")
+        return 0
+    return _run_command(invocation)
+
+
+def _run_command(invocation: Invocation) -> int:
+    from jobtui.commands.context import make_context
+    from jobtui.model.ids import JobId
+    from jobtui.session import Session
+
+    def open_dashboard(session: Session, open_at: JobId | None) -> None:
+        from jobtui.app import JobtuiApp
+
+        JobtuiApp(session, open_at=open_at).run()
+
+    config = load(invocation.settings, os.environ)
+    module = import_module(f"jobtui.commands.{invocation.command.name}")
+    return int(module.run(make_context(invocation, config, open_dashboard)))

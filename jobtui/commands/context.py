@@ -1,0 +1,107 @@
+"""What a command is given: the command line, the settings, the clock, and where its output goes."""
+
+import os
+import sys
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from jobtui.analysis.moments import parse_moment
+from jobtui.config import Config, ConfigError
+from jobtui.grammar import Invocation
+from jobtui.model.clock import SECOND, Clock, FixedClock, Nanos, SystemClock
+from jobtui.model.ids import JobId
+from jobtui.session import Session
+
+
+class OpenDashboard(Protocol):
+    """Runs the dashboard until it is left."""
+
+    def __call__(self, session: Session, open_at: JobId | None) -> None:
+        """Open it at a job, or at the table of all."""
+        ...
+
+
+class OutputFormat(StrEnum):
+    """How a command prints."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    PLAIN = "plain"
+
+
+class Context(NamedTuple):
+    """A command line and what it runs with. `since` and `until` bound what is read, None for no bound."""
+
+    invocation: Invocation
+    config: Config
+    open_dashboard: OpenDashboard
+    clock: Clock
+    since: Nanos | None = None
+    until: Nanos | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What stands behind the command."""
+        return self.invocation.words
+
+    def flag(self, name: str) -> str | None:
+        """The value of a flag, None when it was not given."""
+        return self.invocation.flags.get(name)
+
+    @property
+    def format(self) -> OutputFormat:
+        """How to print."""
+        for name in (OutputFormat.JSON, OutputFormat.CSV, OutputFormat.PLAIN):
+            if name in self.invocation.flags:
+                return name
+        return OutputFormat.TABLE
+
+    @property
+    def width(self) -> int | None:
+        """Cells that a line may take; None when there is no limit, as off a terminal."""
+        if self.format is not OutputFormat.TABLE or not sys.stdout.isatty():
+            return None
+        try:
+            return os.get_terminal_size(sys.stdout.fileno()).columns or None
+        except OSError:
+            return None
+
+    @property
+    def colour(self) -> bool:
+        """Whether to print in colour: on a terminal that can, unless NO_COLOR or --plain say otherwise."""
+        return (
+            self.format is OutputFormat.TABLE
+            and sys.stdout.isatty()
+            and not os.environ.get("NO_COLOR")
+            and os.environ.get("TERM", "dumb") != "dumb"
+        )
+
+
+LATEST = 253_402_300_799 * SECOND
+"""The end of the year 9999, the last that a calendar date can tell."""
+TIME_EXPECTED = "expected a UTC time such as 2026-11-20T20:34:30Z or 20:34, or a time ago such as 2h or 15m"
+
+
+def make_context(invocation: Invocation, config: Config, open_dashboard: OpenDashboard) -> Context:
+    """What a command runs with. Raises ConfigError for a time that is none."""
+    clock: Clock = SystemClock()
+    at = _moment(config, "at", clock.now())
+    if at is not None:
+        clock = FixedClock(at)
+    since, until = (_moment(config, name, clock.now()) for name in ("since", "until"))
+    if since is not None and until is not None and since > until:
+        raise ConfigError("since is later than until, nothing can be between them")
+    return Context(invocation, config, open_dashboard, clock, since, at if until is None else until)
+
+
+def _moment(config: Config, name: str, now: Nanos) -> Nanos | None:
+    written = config.settings[name]
+    if not written.values:
+        return None
+    text = written.values[-1]
+    moment = parse_moment(text.strip())
+    if moment is None:
+        where = written.origin if written.origin.endswith(name) else f"{written.origin}: {name}"
+        raise ConfigError(f'{where}: "{text}" is no time; {TIME_EXPECTED}')
+    return Nanos(min(max(0, moment.span(now).start), LATEST))

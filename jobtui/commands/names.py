@@ -1,0 +1,21 @@
+"""Short names for sources, as they stand in front of lines."""
+
+from collections.abc import Mapping, Sequence
+
+from jobtui.model.health import SourceHealth
+from jobtui.render.sources import labels
+from jobtui.render.text import show
+
+
+class SourceNames:
+    """The shortest name of each source that no other of them has."""
+
+    def __init__(self, sources: Sequence[SourceHealth]) -> None:
+        self._labels: Mapping[str, str] = dict(
+            zip((source.name for source in sources), labels(sources), strict=True)
+        )
+
+    def place(self, source: str, line: int, offset: int) -> str:
+        """Where a line stands: its number, or the byte where it begins when the lines are not counted."""
+        name = self._labels.get(source) or show(source)
+        return f"{name}:{line}" if line > 0 else f"{name}@{offset}"

@@ -1,0 +1,38 @@
+"""Printing what a command found: a JSON document, CSV, or lines of text."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+from jobtui.commands.reading import Reader
+from jobtui.render.text import show
+
+
+def print_document(command: str, body: Mapping[str, object], reader: Reader) -> None:
+    """A command's JSON document, as the contract has it."""
+    from jobtui.render.json_output import document, dumps
+
+    whole = document(command, body, reader.sources, reader.now, partial=reader.partial)
+    sys.stdout.write(dumps(whole) + "\n")
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Lines of text that are safe already."""
+    write = sys.stdout.write
+    for line in lines:
+        write(line + "\n")
+
+
+def print_csv(columns: Sequence[str], records: Iterable[Mapping[str, object]], *, head: bool = True) -> None:
+    """Records as CSV with these columns; texts are masked and made safe, lists are joined with blanks."""
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    if head:
+        writer.writerow(columns)
+    writer.writerows([_csv_value(record.get(name)) for name in columns] for record in records)
+
+
+def _csv_value(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return " ".join(show(str(item)) for item in value)
+    return show(value) if isinstance(value, str) else value

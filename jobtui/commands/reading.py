@@ -1,0 +1,233 @@
+"""Reading for one-shot commands: only the sources that a question needs, once, and no further than it needs.
+
+It can take its time: progress goes to stderr on a terminal, and ctrl+c ends the reading and not the command,
+which then prints what there is and says that it is partial.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
+from typing import Protocol, runtime_checkable
+
+from jobtui.backends.base import Source, SourceError
+from jobtui.backends.discovery import Surroundings, discover, looked_for
+from jobtui.backends.registry import LOG_KINDS, Window, build, gives_jobs
+from jobtui.backends.window import Until
+from jobtui.commands.context import Context
+from jobtui.commands.exits import Exit
+from jobtui.commands.streams import complain
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import JobDetail
+from jobtui.model.specs import SourceSpec
+from jobtui.session import Session
+
+WHOLE_BYTES = 64 << 20
+"""A log up to this size is read whole for a question about one job: its agents began long before it."""
+STRETCH_BYTES = 256 << 20
+"""If more than this follows a job's last run, reading ends when the run has been over for SLACK_S."""
+SLACK_S = 600
+"""How much is read before the submission of a run and after its end, seconds."""
+PROGRESS_AFTER_S = 1.0
+PROGRESS_PERIOD_S = 0.2
+
+
+@runtime_checkable
+class ListsJobs(Protocol):
+    """A source that can name its jobs without reading them."""
+
+    async def job_ids(self) -> list[JobId]:
+        """The id of every job. Raises SourceError."""
+        ...
+
+
+class Reader:
+    """A session that a command fills step by step with what it needs."""
+
+    def __init__(self, context: Context, session: Session, specs: Sequence[SourceSpec]) -> None:
+        self.context = context
+        self.session = session
+        self.specs = tuple(specs)
+        self.partial = False
+        self._logs_read = False
+
+    @property
+    def now(self) -> Nanos:
+        """The present time, or the one that `--at` says."""
+        return self.context.clock.now()
+
+    @property
+    def sources(self) -> tuple[SourceHealth, ...]:
+        """The sources that were read."""
+        return self.session.store.sources()
+
+    def add_job_sources(self) -> None:
+        """Take in the sources that know of jobs; nothing is read yet."""
+        if not self.session.sources:
+            for spec in self.specs:
+                if gives_jobs(spec):
+                    self.session.add(build(spec))
+
+    async def read_jobs(self) -> None:
+        """Read every job there is; out of logs alone when no source knows of jobs."""
+        self.add_job_sources()
+        if self.session.sources:
+            await self.watched(self.session.catch_up())
+        else:
+            await self.read_logs(None)
+
+    async def look_up(self, job_id: JobId) -> JobDetail | None:
+        """Everything stored about one job, without reading others."""
+        self.add_job_sources()
+        return await self.session.look_up(job_id)
+
+    async def job_ids(self) -> list[str]:
+        """The id of every job, without reading their records where that can be helped."""
+        ids: list[str] = list(self.session.store.jobs)
+        for source in self.session.sources:
+            if isinstance(source, ListsJobs):
+                with suppress(SourceError):
+                    ids += await source.job_ids()
+        return ids
+
+    async def read_logs(self, detail: JobDetail | None, *, to_end: bool = False) -> None:
+        """Read the logs as far as a question about this job needs, or their ends when there is none.
+
+        With `to_end` they can be followed afterwards.
+        """
+        if self._logs_read:
+            return
+        self._logs_read = True
+        for spec in self.specs:
+            if not gives_jobs(spec):
+                self.session.add(await self._log(spec, detail, to_end=to_end))
+        await self.watched(self.session.catch_up(LOG_KINDS))
+
+    async def follow_logs(self) -> None:
+        """Go on reading the logs until cancelled."""
+        await self.session.run(LOG_KINDS)
+
+    async def _log(self, spec: SourceSpec, detail: JobDetail | None, *, to_end: bool) -> Source:
+        size = _size(spec.target)
+        window = self._window(size, detail)
+        source = build(spec, window)
+        until = self.context.until
+        if until is None and window.since is not None and self.context.since is None and not to_end:
+            until = await _early_end(source, window.since, size, detail)
+        return source if until is None else Until(source, until)
+
+    def _window(self, size: int, detail: JobDetail | None) -> Window:
+        if self.context.since is not None:
+            return Window(since=self.context.since)
+        if size <= WHOLE_BYTES:
+            return Window(whole=True)
+        last = detail.runs[-1] if detail and detail.runs else None
+        queued_at = last.queued_at if last else None
+        return Window() if queued_at is None else Window(since=Nanos(queued_at - SLACK_S * SECOND))
+
+    async def watched(self, reading: Coroutine[object, object, None]) -> None:
+        """Do some reading that can be seen and stopped; what was read until then stays."""
+        task = asyncio.ensure_future(reading)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, task.cancel)
+        progress = asyncio.ensure_future(self._show_progress())
+        try:
+            await task
+        except asyncio.CancelledError:
+            self.partial = True
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+            progress.cancel()
+            with suppress(asyncio.CancelledError):
+                await progress
+
+    async def _show_progress(self) -> None:
+        if not sys.stderr.isatty():
+            return
+        start = time.monotonic()
+        await asyncio.sleep(PROGRESS_AFTER_S)
+        try:
+            while True:
+                count = sum(source.records for source in self.sources)
+                spent = time.monotonic() - start
+                sys.stderr.write(f"\rreading: {count:,} records, {spent:.0f} s (ctrl+c: print what there is)")
+                sys.stderr.flush()
+                await asyncio.sleep(PROGRESS_PERIOD_S)
+        finally:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def settle(self, code: Exit) -> Exit:
+        """Name on stderr what was not read; `code`, or NO_SOURCE when nothing could be."""
+        down = [source for source in self.sources if source.state is SourceState.DOWN]
+        for source in down:
+            complain(source.error or f"{source.name}: cannot be read")
+        for source in self.sources:
+            if source.note:
+                complain(f"{source.name}: {source.note}")
+            if source.skipped and source.last_skips:
+                skip = source.last_skips[-1]
+                complain(f"{source.name}: {source.skipped} skipped, such as {skip.where}: {skip.why}")
+        if self.partial:
+            complain("interrupted: what is printed is partial")
+        return Exit.NO_SOURCE if down and len(down) == len(self.sources) else code
+
+
+def configured(context: Context) -> tuple[SourceSpec, ...]:
+    """The sources to read: those that are configured, else those that are found."""
+    return context.config.sources or tuple(finding.spec for finding in discover(surroundings()))
+
+
+def surroundings() -> Surroundings:
+    """Where this process runs."""
+    try:
+        directory = os.getcwd()
+    except OSError:  # it was removed
+        directory = os.sep
+    return Surroundings(os.environ, directory, os.path.expanduser("~"))
+
+
+def in_session(context: Context, body: Callable[[Reader], Awaitable[Exit]]) -> Exit:
+    """Run a command's body with a reader over the configured sources; without any, say so."""
+    for warning in context.config.warnings:
+        complain(warning)
+    specs = configured(context)
+    if not specs:
+        complain(f"no source is configured, and there is no {looked_for()}; to look around try `jobtui demo`")
+        return Exit.NO_SOURCE
+    return asyncio.run(_within(context, specs, body))
+
+
+async def _within(
+    context: Context, specs: Iterable[SourceSpec], body: Callable[[Reader], Awaitable[Exit]]
+) -> Exit:
+    async with Session((), context.clock) as session:
+        return await body(Reader(context, session, tuple(specs)))
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):
+        return 0
+
+
+async def _early_end(source: Source, since: Nanos, size: int, detail: JobDetail | None) -> Nanos | None:
+    """When to end the reading of a large log: after the job's last run, if very much was written since."""
+    from jobtui.backends.logfile import LogFile
+
+    ended_at = detail.job.ended_at if detail and not detail.job.status.is_live else None
+    if ended_at is None or not isinstance(source, LogFile):
+        return None
+    try:
+        offset = await source.offset_at(since)
+    except SourceError:
+        return None  # polling it will say the same
+    if offset is None or size - offset <= STRETCH_BYTES:
+        return None
+    return Nanos(ended_at + SLACK_S * SECOND)

@@ -1,0 +1,122 @@
+"""What job a pasted thing means: an exact id at once, anything else by ranked candidates."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from jobtui.analysis.find import Candidate, find, is_ambiguous
+from jobtui.analysis.near import near
+from jobtui.analysis.references import Reference, Target, references
+from jobtui.commands.exits import Exit
+from jobtui.commands.reading import Reader
+from jobtui.commands.streams import complain
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import JobId, app_of_run_dir, is_quasi_jid, split_jid
+from jobtui.model.jobs import Job, JobDetail, JobStatus
+
+SHOWN = 10
+"""How many candidates are named on stderr."""
+SURE = 0.35
+"""A candidate with a lower score is only spelled nearly so."""
+LOG_TARGETS = frozenset({Target.OP, Target.AGENT, Target.CONTAINER})
+"""What only logs know of."""
+
+
+class Found(NamedTuple):
+    """The job that was meant and what is stored of it; without one, the exit code, the reason being said."""
+
+    job: Job | None = None
+    detail: JobDetail | None = None
+    code: Exit = Exit.NOT_FOUND
+
+
+async def resolve(reader: Reader, thing: str, *, to_end: bool = False) -> Found:
+    """The one job that `thing` means. Reads only what that takes; says on stderr why there is none."""
+    referred = list(references(thing.strip()))
+    named = sorted({ref.text for ref in referred if ref.target is Target.JOB})
+    if len(named) == 1:
+        return await _exact(reader, JobId(named[0]), to_end=to_end)
+    candidates = await candidates_for(reader, thing, referred)
+    best = candidates[0] if candidates else None
+    if best is None or best.score < SURE:
+        complain(f"nothing is known of {thing!r}")
+        offer(candidates, "nearest")
+    elif is_ambiguous(candidates) or best.job is None:
+        complain(f"{thing!r} is {'ambiguous' if best.job else f'no job but a {best.kind}'}")
+        offer(candidates, "candidate")
+    else:
+        return await _exact(reader, best.job, to_end=to_end)
+    return Found()
+
+
+async def candidates_for(
+    reader: Reader, thing: str, referred: Sequence[Reference] | None = None
+) -> tuple[Candidate, ...]:
+    """What `thing` may mean, out of all jobs, and out of the logs where only they can know."""
+    known = references(thing.strip()) if referred is None else referred
+    await reader.read_jobs()
+    if any(reference.target in LOG_TARGETS for reference in known):
+        await reader.read_logs(None)
+    store = reader.session.store
+    return find(thing, store.jobs, store.correlation.ops(), store.correlation.agents())
+
+
+def offer(candidates: Sequence[Candidate], word: str) -> None:
+    """Name candidates on stderr."""
+    for candidate in candidates[:SHOWN]:
+        job = f" of {candidate.job}" if candidate.job and candidate.job != candidate.id else ""
+        complain(f"{word}: {candidate.kind} {candidate.id}{job} ({candidate.why})")
+    if len(candidates) > SHOWN:
+        complain(f"and {len(candidates) - SHOWN} more")
+
+
+async def _exact(reader: Reader, job_id: JobId, *, to_end: bool) -> Found:
+    detail = await reader.look_up(job_id)
+    if detail is not None:
+        return Found(detail.job, detail)
+    await reader.read_logs(None, to_end=to_end)
+    if (job := _known_by_logs(reader, job_id)) is not None:
+        complain(f"{job_id}: no record of it was read; this is what the logs tell")
+        return Found(job)
+    complain(f"no job {job_id} is known")
+    ids = await reader.job_ids()
+    for near_id in near(job_id, ids):
+        complain(f"nearest: {near_id}")
+    return Found()
+
+
+def _known_by_logs(reader: Reader, job_id: JobId) -> Job | None:
+    """A job as far as logs alone tell it: its status stays unknown. None when they do not name it."""
+    correlation = reader.session.store.correlation
+    ops = correlation.ops_of(job_id)
+    steps = [step for op in ops for step in op.steps]
+    steps += [loose.step for loose in correlation.unlinked_of(job_id)]
+    if not steps:
+        return None
+    parts = split_jid(job_id)
+    run_dir = next((op.run_dir for op in ops if op.run_dir), None)
+    return Job(
+        id=job_id,
+        system="sirepo",
+        status=JobStatus.UNKNOWN,
+        native_status="",
+        source=steps[0].source,
+        owner=parts.uid if parts else "",
+        model=parts.model if parts else "",
+        app=(app_of_run_dir(run_dir) if run_dir else None) or "",
+        updated_at=max((step.at for step in steps if step.at is not None), default=None),
+        is_quasi=is_quasi_jid(job_id),
+    )
+
+
+def jobs_known_by_logs(reader: Reader) -> list[Job]:
+    """Every job that the logs name an op of, for when no source knows of jobs."""
+    ids = {op.jid for op in reader.session.store.correlation.ops() if op.jid is not None}
+    jobs = (_known_by_logs(reader, job_id) for job_id in sorted(ids))
+    return [job for job in jobs if job is not None]
+
+
+def last_active(job: Job) -> Nanos:
+    """When the job was last heard of, for sorting."""
+    return max(
+        (at for at in (job.updated_at, job.ended_at, job.queued_at) if at is not None), default=Nanos(0)
+    )

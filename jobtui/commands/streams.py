@@ -1,0 +1,68 @@
+"""Standard output and standard error: what may be written to them, and what to do when they are gone.
+
+Whatever the locale, nothing that is printed raises: a character which the encoding of a stream lacks is
+replaced by one ASCII character, so that tables stay aligned.
+"""
+
+import codecs
+import os
+import sys
+from collections.abc import Callable
+
+from jobtui.commands.exits import Exit
+
+_ASCII = {
+    "●": "*", "○": "o", "✓": "+", "✗": "x", "⊘": "-", "·": ".", "…": "~", "–": "-", "─": "-", "│": "|",
+    "›": ">", "±": "~", "→": ">",
+}  # fmt: skip
+
+
+def _replace(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_ASCII.get(c, "?") for c in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("jobtui.ascii", _replace)
+
+
+def prepare_streams() -> None:
+    """Make the standard streams take every character, and exist."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the caller, as with >&-
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - lives as long as we do
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="jobtui.ascii")
+
+
+def complain(text: str) -> None:
+    """One line on stderr."""
+    from jobtui.render.text import show
+
+    prepare_streams()
+    try:
+        sys.stderr.write(f"jobtui: {show(text)}\n")
+        sys.stderr.flush()
+    except OSError:
+        _detach(sys.stderr.fileno())
+
+
+def guarded(write: Callable[[], int]) -> int:
+    """The exit code that `write` returns; a reader that goes away (`| head`) is a quiet end."""
+    try:
+        code = write()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _detach(sys.stdout.fileno())
+        return Exit.FINE
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    return code
+
+
+def _detach(descriptor: int) -> None:
+    """Point a stream whose reader is gone at nothing, so that Python's own flush at exit stays quiet."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)

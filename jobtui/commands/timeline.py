@@ -1,0 +1,135 @@
+"""`timeline ID`: the ops of a job, each with its steps."""
+
+from collections.abc import Iterator, Sequence
+
+from jobtui.analysis.timeline import TimelineRow, op_duration_s, timeline_rows
+from jobtui.commands.context import Context, OutputFormat
+from jobtui.commands.exits import Exit
+from jobtui.commands.names import SourceNames
+from jobtui.commands.printing import print_csv, print_document, print_lines
+from jobtui.commands.reading import Reader, in_session
+from jobtui.commands.resolve import resolve
+from jobtui.commands.show import headline, with_agent
+from jobtui.commands.verdict import judge
+from jobtui.model.clock import Nanos
+from jobtui.model.ops import Certainty, Op, OpStatus, Unlinked
+from jobtui.render.json_output import job_record, op_record, step_record, unlinked_record
+from jobtui.render.table import Cell, Head, paint, table_lines
+from jobtui.render.text import NONE, clock_time, duration, show
+
+STEP_HEADS = (
+    Head("TIME", least=8),
+    Head("+START", "right", least=6, drop=2),
+    Head("+STEP", "right", least=6, drop=1),
+    Head("WHO", least=6),
+    Head("STEP", least=16),
+    Head("LINE", least=12, drop=3),
+)
+INDENT = "  "
+
+_MARKS = {OpStatus.ENDED: "✓", OpStatus.DESTROYED: "✗", OpStatus.LOST: "✗"}
+_OPEN_MARK = "●"
+
+
+def run(context: Context) -> Exit:
+    """Print the timeline; FAILED or ATTENTION when the job failed or needs a person."""
+    return in_session(context, _timeline)
+
+
+async def _timeline(reader: Reader) -> Exit:
+    found = await resolve(reader, reader.context.words[0])
+    if found.job is None:
+        return reader.settle(found.code)
+    await reader.read_logs(found.detail)
+    correlation = reader.session.store.correlation
+    ops = correlation.ops_of(found.job.id)
+    unlinked = correlation.unlinked_of(found.job.id)
+    job = with_agent(reader, found.job)
+    match reader.context.format:
+        case OutputFormat.JSON:
+            body = {
+                "job": job_record(job, reader.now),
+                "ops": [op_record(op) for op in ops],
+                "unlinked": [unlinked_record(line) for line in unlinked],
+                "dropped": correlation.dropped_ops,
+            }
+            print_document("timeline", body, reader)
+        case OutputFormat.CSV:
+            _print_csv(ops)
+        case _:
+            print_lines([headline(job, reader.context.colour), *_lines(reader, ops, unlinked)])
+    return reader.settle(judge(job, reader.now))
+
+
+def _print_csv(ops: Sequence[Op]) -> None:
+    columns = (
+        "op",
+        "name",
+        "agent",
+        "status",
+        "step",
+        "at",
+        "component",
+        "text",
+        "source",
+        "line",
+        "certainty",
+    )
+    print_csv(
+        columns,
+        (
+            {"op": op.op, "name": op.name, "agent": op.agent, "status": op.status.value} | step_record(step)
+            for op in ops
+            for step in op.steps
+        ),
+    )
+
+
+def _lines(reader: Reader, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> Iterator[str]:
+    width, colour = reader.context.width, reader.context.colour
+    inner = None if width is None else max(1, width - len(INDENT))
+    names = SourceNames(reader.sources)
+    if not ops:
+        yield "no ops of it are in what was read of the logs"
+    for op in ops:
+        yield ""
+        yield _op_line(op, reader.now, colour)
+        rows = [_row(row, names) for row in timeline_rows(op, reader.now)]
+        yield from (INDENT + line for line in table_lines(STEP_HEADS, rows, inner, colour))
+        if op.dropped_steps:
+            yield f"{INDENT}{op.dropped_steps} more steps were not kept"
+    if unlinked:
+        yield ""
+        yield paint("lines that could not be placed", "heading", colour)
+        for step, why in ((line.step, line.why) for line in unlinked):
+            at = clock_time(step.at) if step.at is not None else NONE
+            place = names.place(step.source, step.line, step.offset)
+            yield f"{INDENT}{at}  {show(step.text)}  ({show(why)}; {place})"
+
+
+def _op_line(op: Op, now: Nanos, colour: bool) -> str:
+    agent = op.agent or op.assigned_agent or "no agent"
+    parts = [
+        f"{_MARKS.get(op.status, _OPEN_MARK)} {op.name} {op.op}",
+        op.api or "",
+        " ".join(part for part in (op.driver, agent, op.kind) if part),
+        f"{op.status.value} {duration(op_duration_s(op, now))}",
+        f"sent {op.sends}, replies {op.replies}, updates {op.updates}",
+        f"error: {op.error}" if op.error else "",
+        f"may also belong to {', '.join(op.candidates)}" if op.candidates else "",
+    ]
+    bad = op.error is not None or op.status in (OpStatus.DESTROYED, OpStatus.LOST)
+    return paint(show("  ".join(part for part in parts if part)), "error" if bad else "heading", colour)
+
+
+def _row(row: TimelineRow, names: SourceNames) -> list[Cell]:
+    inferred = row.certainty is Certainty.ADJACENT
+    since = NONE if row.since_prev_s is None else duration(row.since_prev_s)
+    return [
+        Cell(clock_time(row.at) if row.at is not None else NONE),
+        Cell(NONE if row.from_start_s is None else duration(row.from_start_s)),
+        Cell(since, "warning" if row.is_gap else "settled"),
+        Cell(row.lane.value),
+        Cell(show(row.text) + (" (inferred)" if inferred else "")),
+        Cell(names.place(row.step.source, row.step.line, row.step.offset), "settled"),
+    ]

@@ -1,0 +1,213 @@
+"""Settings: which there are, and the effective value of each with where it came from.
+
+`grammar.SETTINGS` lists them. Precedence: defaults, then the configuration
+file, then its chosen profile, then the environment, then flags; a higher one replaces a setting whole.
+Reads the configuration file and nothing else; opens no source.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from jobtui.grammar import ENVIRONMENT_PREFIX, SETTING_BY_NAME, SETTINGS, Kind, Scope, Setting, nearest
+from jobtui.model.specs import SourceSpec
+
+FILE_NAME = "config.toml"
+PROFILES = "profiles"
+LIST_SEPARATOR = ";"
+FILE_SIZE_LIMIT = 1 << 20
+"""A larger configuration file is refused: it is not one."""
+
+
+class ConfigError(Exception):
+    """A setting is wrong. The text is one line that says where and what is right."""
+
+
+class Effective(NamedTuple):
+    """The values that hold for a setting, as written, and where they were written."""
+
+    values: tuple[str, ...] = ()
+    origin: str = "default"
+
+
+class Config(NamedTuple):
+    """The effective settings, as written; `sources` are those they name."""
+
+    settings: Mapping[str, Effective]
+    sources: tuple[SourceSpec, ...] = ()
+    file: str | None = None
+    profile: str | None = None
+    profiles: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def load(flags: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> Config:
+    """The settings that hold, out of flags, environment and configuration file. Raises ConfigError."""
+    given = _of_environment(environ) | {
+        name: Effective(values, SETTING_BY_NAME[name].flag) for name, values in flags.items()
+    }
+    path, document = _read_file(given.get("config"))
+    profile, layers = _of_file(path, document, given.get("profile"))
+    settings = {setting.name: Effective() for setting in SETTINGS} | layers | given
+    return Config(
+        settings=settings,
+        sources=tuple(_sources(settings)),
+        file=path if document is not None else None,
+        profile=profile,
+        profiles=tuple(_profiles(document or {}, path)),
+        warnings=tuple(_unknown_variables(environ)),
+    )
+
+
+def user_file() -> str:
+    """Where the configuration file of this user is, whether it exists or not."""
+    from platformdirs import user_config_path  # costs 20 ms
+
+    return str(user_config_path("jobtui") / FILE_NAME)
+
+
+def _of_environment(environ: Mapping[str, str]) -> dict[str, Effective]:
+    found = {}
+    for setting in SETTINGS:
+        text = environ.get(setting.variable, "")
+        if not text.strip():
+            continue
+        values = text.split(LIST_SEPARATOR) if setting.repeatable else [text]
+        found[setting.name] = Effective(
+            tuple(_expanded(setting, v.strip()) for v in values if v.strip()), setting.variable
+        )
+    return found
+
+
+def _unknown_variables(environ: Mapping[str, str]) -> Iterable[str]:
+    known = {setting.variable for setting in SETTINGS}
+    for name in sorted(environ):
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in known:
+            yield f"the environment variable {name} is unknown and ignored{nearest(name, known)}"
+
+
+def _read_file(given: Effective | None) -> tuple[str, dict[str, object] | None]:
+    """The configuration file and its content, None when there is none and none was asked for."""
+    path = os.path.expanduser(given.values[-1]) if given else user_file()
+    try:
+        with open(path, "rb") as file:
+            content = file.read(FILE_SIZE_LIMIT + 1)
+    except FileNotFoundError:
+        if given:
+            raise ConfigError(f"{path}: no such configuration file ({given.origin})") from None
+        return path, None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(content) > FILE_SIZE_LIMIT:
+        raise ConfigError(f"{path}: larger than {FILE_SIZE_LIMIT} bytes, not a configuration file")
+    return path, _parse_toml(path, content)
+
+
+def _parse_toml(path: str, content: bytes) -> dict[str, object]:
+    import tomllib  # costs 20 ms, and most have no configuration file
+
+    try:
+        return tomllib.loads(content.decode())
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 at byte {error.start}") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path}: not TOML: {error or 'nested too deeply'}") from error
+
+
+def _of_file(
+    path: str, document: dict[str, object] | None, given: Effective | None
+) -> tuple[str | None, dict[str, Effective]]:
+    """The chosen profile and the settings of the file, those of the profile over those at its top."""
+    document = document or {}
+    profiles = _profiles(document, path)
+    tables = {name: _layer(f"{path} [{PROFILES}.{name}]", table, path) for name, table in profiles.items()}
+    top = _layer(path, {key: value for key, value in document.items() if key != PROFILES}, path, top=True)
+    chosen = given or top.get("profile")
+    if chosen is None:
+        return None, top
+    name = chosen.values[-1]
+    if name not in tables:
+        known = ", ".join(tables) or "none"
+        raise ConfigError(
+            f'{path}: no profile "{name}" ({chosen.origin}), there is {known}{nearest(name, tables)}'
+        )
+    return name, top | tables[name]
+
+
+def _profiles(document: Mapping[str, object], path: str) -> dict[str, dict[str, object]]:
+    profiles = document.get(PROFILES, {})
+    if not isinstance(profiles, dict):
+        raise ConfigError(f"{path}: {PROFILES}: expected tables [{PROFILES}.NAME]")
+    for name, table in profiles.items():
+        if not isinstance(table, dict):
+            raise ConfigError(f"{path}: {PROFILES}.{name}: expected a table")
+    return profiles
+
+
+def _layer(where: str, table: Mapping[str, object], path: str, *, top: bool = False) -> dict[str, Effective]:
+    allowed = (Scope.ANYWHERE, Scope.FILE) if top else (Scope.ANYWHERE,)
+    known = [setting.name for setting in SETTINGS if setting.scope in allowed]
+    found = {}
+    for key, value in table.items():
+        if key not in known:
+            raise ConfigError(f'{where}: unknown key "{key}"{nearest(key, known)}')
+        setting = SETTING_BY_NAME[key]
+        values = _values(where, setting, value)
+        found[key] = Effective(
+            tuple(_expanded(setting, text, os.path.dirname(path)) for text in values), where
+        )
+    return found
+
+
+def _values(where: str, setting: Setting, value: object) -> tuple[str, ...]:
+    """A setting's value in the file as texts."""
+    if setting.metavar is None:
+        if not isinstance(value, bool):
+            raise ConfigError(f"{where}: {setting.name}: expected true or false, found {_kind_of(value)}")
+        return ("true",) if value else ()
+    if setting.repeatable and isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    if setting.kind is Kind.TIME and hasattr(value, "isoformat"):
+        return (str(value.isoformat()),)
+    if isinstance(value, str):
+        return (value,)
+    expected = "a text or a list of texts" if setting.repeatable else "a text"
+    raise ConfigError(f"{where}: {setting.name}: expected {expected}, found {_kind_of(value)}")
+
+
+_KINDS: Mapping[type, str] = {
+    bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", dict: "a table",
+}  # fmt: skip
+
+
+def _kind_of(value: object) -> str:
+    if isinstance(value, list):
+        odd = next((item for item in value if not isinstance(item, str)), None)
+        return "a list" if odd is None else f"a list with {_kind_of(odd)}"
+    return _KINDS.get(type(value), type(value).__name__)
+
+
+def _expanded(setting: Setting, text: str, base: str = "") -> str:
+    """A path with `~` resolved and, out of a file, relative to its directory; other texts as they are."""
+    if not setting.completes:
+        return text
+    head, equals, path = text.partition("=")
+    if not equals or not head.isidentifier():
+        head, equals, path = "", "", text
+    return head + equals + os.path.join(base, os.path.expanduser(path)) if path else text
+
+
+def _sources(settings: Mapping[str, Effective]) -> Iterable[SourceSpec]:
+    seen = set()
+    for setting in SETTINGS:
+        if setting.parse is None:
+            continue
+        effective = settings[setting.name]
+        for text in effective.values:
+            try:
+                spec = setting.parse(text)
+            except ValueError as error:
+                raise ConfigError(f"{effective.origin}: {text!r}: {error}") from error
+            if spec not in seen:
+                seen.add(spec)
+                yield spec

@@ -1,0 +1,220 @@
+"""What can be said on the command line: settings, flags, commands, as tables.
+
+They are the only place that lists them. The parser, help, completion, `JOBTUI_*` variables, the keys of the
+configuration file and `jobtui config` are all made from them, so that a flag is one entry. A setting may also
+be given in the environment and in the configuration file; a flag may not. Parses nothing itself.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from jobtui.model.specs import SourceSpec, parse_log, parse_srdb
+
+ENVIRONMENT_PREFIX = "JOBTUI_"
+
+
+class Kind(StrEnum):
+    """What the values of a setting are."""
+
+    SOURCE = "source"
+    TIME = "time"
+    TEXT = "text"
+
+
+class Scope(StrEnum):
+    """Where a setting may be given, beside flags and environment."""
+
+    ANYWHERE = "anywhere"
+    FILE = "file"
+    NOWHERE = "nowhere"
+
+
+class Setting(NamedTuple):
+    """One setting. `name` is its key; `--name` is the flag and `JOBTUI_NAME` the variable.
+
+    `metavar` is None for a switch. `completes` names what a shell may offer: `file`, `directory` or nothing.
+    """
+
+    name: str
+    metavar: str | None
+    help: str
+    kind: Kind
+    repeatable: bool = False
+    scope: Scope = Scope.ANYWHERE
+    completes: str = ""
+    parse: Callable[[str], SourceSpec] | None = None
+
+    @property
+    def flag(self) -> str:
+        """How it is written on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """How it is written in the environment."""
+        return ENVIRONMENT_PREFIX + self.name.upper()
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "srdb", "DIR", "a Sirepo database root, the directory that holds supervisor-job",
+        Kind.SOURCE, repeatable=True, completes="directory", parse=parse_srdb,
+    ),
+    Setting(
+        "log", "[ROLE=]FILE", "a log file; ROLE is server, supervisor, agent or auto",
+        Kind.SOURCE, repeatable=True, completes="file", parse=parse_log,
+    ),
+    Setting("profile", "NAME", "the profile of the configuration file to use", Kind.TEXT, scope=Scope.FILE),
+    Setting(
+        "config", "FILE", "the configuration file to read", Kind.TEXT,
+        scope=Scope.NOWHERE, completes="file",
+    ),
+    Setting("since", "TIME", "leave out what was before: UTC ISO time, or 2h, 15m ago", Kind.TIME),
+    Setting("until", "TIME", "leave out what came after", Kind.TIME),
+    Setting("at", "TIME", "take this for the present time", Kind.TIME),
+)  # fmt: skip
+
+SETTING_BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
+
+
+class Expects(StrEnum):
+    """What the value of a flag must be."""
+
+    NOTHING = "nothing"
+    TEXT = "text"
+    COUNT = "count"
+    REGEX = "regex"
+
+
+class Flag(NamedTuple):
+    """One flag of the command line that is no setting."""
+
+    name: str
+    help: str
+    short: str | None = None
+    metavar: str | None = None
+    expects: Expects = Expects.NOTHING
+    choices: tuple[str, ...] = ()
+
+    @property
+    def flag(self) -> str:
+        """How it is written on the command line."""
+        return f"--{self.name}"
+
+
+class Argument(NamedTuple):
+    """What stands behind a command. `many` words are joined with spaces."""
+
+    name: str
+    help: str
+    required: bool = True
+    many: bool = False
+    dashes: bool = False
+    choices: tuple[str, ...] = ()
+
+
+class Command(NamedTuple):
+    """One command; `jobtui.commands.<name>` runs it. `opens` marks the dashboard, which has no name."""
+
+    name: str
+    summary: str
+    argument: Argument | None = None
+    flags: tuple[Flag, ...] = ()
+    prints: bool = True
+
+
+OUTPUT_FLAGS: tuple[Flag, ...] = (
+    Flag("json", "print JSON"),
+    Flag("csv", "print CSV"),
+    Flag("plain", "print without colour and without a limit of width"),
+)
+
+GENERAL_FLAGS: tuple[Flag, ...] = (
+    Flag("help", "print help, also of a command", short="h"),
+    Flag("version", "print the version", short="V"),
+)
+
+_ID = Argument("ID", "a computeJid, or anything that `find` resolves to one job")
+
+DASHBOARD = Command(
+    "open",
+    "open the dashboard, at THING when given",
+    Argument(
+        "THING", "anything that `find` takes; without a terminal it is shown and jobtui ends", required=False
+    ),
+)
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "jobs",
+        "the job table",
+        Argument(
+            "FILTER", "such as status:running dur>10m user:vn9m", required=False, many=True, dashes=True
+        ),
+        (Flag("quasi", "also list records that are no simulations", short="q"),),
+    ),
+    Command("show", "one job: its record, its runs, where its files and logs are", _ID),
+    Command("timeline", "the ops of a job, each with its steps", _ID),
+    Command(
+        "logs",
+        "the log lines that belong to a job, merged in time order",
+        _ID,
+        (
+            Flag("agent", "only lines of this agent", metavar="A", expects=Expects.TEXT),
+            Flag("op", "only lines of this op", metavar="O", expects=Expects.TEXT),
+            Flag("grep", "only lines in which this is found", metavar="RE", expects=Expects.REGEX),
+            Flag("lines", "only the last N lines", short="n", metavar="N", expects=Expects.COUNT),
+            Flag("follow", "go on with new lines until interrupted", short="f"),
+        ),
+    ),
+    Command(
+        "find",
+        "ranked candidates for anything pasted, with reasons",
+        Argument(
+            "THING", "an id, a prefix, a path, a container, a name or a whole log line; - reads it", many=True
+        ),
+    ),
+    Command("doctor", "what every configured source is worth: reachable, readable, fresh, understood"),
+    Command(
+        "demo",
+        "a simulated job system in a temporary directory, to look around in",
+        None,
+        (
+            Flag("seed", "which of the possible worlds", metavar="N", expects=Expects.COUNT),
+            Flag("incident", "play a known failure; `list` names them", metavar="NAME", expects=Expects.TEXT),
+        ),
+        prints=False,
+    ),
+    Command("config", "the effective settings and where each came from"),
+    Command(
+        "completion",
+        "the completion script for a shell",
+        Argument("SHELL", "bash, zsh or fish", choices=("bash", "zsh", "fish")),
+        prints=False,
+    ),
+)
+
+COMMAND_BY_NAME: Mapping[str, Command] = {command.name: command for command in COMMANDS}
+
+
+class Invocation(NamedTuple):
+    """A command line, understood: which command, its words, and the flags by name with their values."""
+
+    command: Command
+    words: tuple[str, ...]
+    settings: Mapping[str, tuple[str, ...]]
+    flags: Mapping[str, str]
+
+
+def flags_of(command: Command) -> tuple[Flag, ...]:
+    """Every flag of a command that is no setting."""
+    return command.flags + (OUTPUT_FLAGS if command.prints else ()) + GENERAL_FLAGS
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown word: the nearest right one, or nothing when none is near."""
+    from difflib import get_close_matches  # only ever needed on the way out
+
+    found = get_close_matches(word, list(known), n=1, cutoff=0.55)
+    return f'; did you mean "{found[0]}"?' if found else ""

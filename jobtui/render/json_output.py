@@ -1,0 +1,213 @@
+"""Records as the JSON contract has them: names, times as RFC 3339 UTC, durations in seconds, absent as null.
+
+Every text that comes from outside is masked here. It is not made safe for a terminal: `dumps` escapes all but
+ASCII, so that nothing raw gets out and nothing is lost.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+from jobtui.analysis.find import Candidate
+from jobtui.analysis.flags import flags_of
+from jobtui.analysis.job_lines import JobLine
+from jobtui.model.clock import Nanos, to_rfc3339
+from jobtui.model.health import SourceHealth
+from jobtui.model.jobs import Job, JobDetail, Run
+from jobtui.model.ops import Op, Step, Unlinked
+from jobtui.model.secrets import mask_document, mask_text
+
+Document = dict[str, object]
+
+CONTRACT_VERSION = 1
+
+
+def dumps(document: Mapping[str, object], *, indent: int | None = 2) -> str:
+    """A document as ASCII JSON."""
+    return json.dumps(document, ensure_ascii=True, indent=indent, allow_nan=False)
+
+
+def document(
+    command: str, body: Mapping[str, object], sources: Iterable[SourceHealth], now: Nanos, *, partial: bool
+) -> Document:
+    """What a command prints: the schema first, the sources last."""
+    return {
+        "schema": f"jobtui/{command}/{CONTRACT_VERSION}",
+        **body,
+        "partial": partial,
+        "sources": [source_record(source, now) for source in sources],
+    }
+
+
+def time_or_null(at: Nanos | None) -> str | None:
+    """RFC 3339 UTC with `Z`; null when absent or outside what the calendar holds."""
+    try:
+        return None if at is None else to_rfc3339(at)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def text_or_null(text: str | None) -> str | None:
+    """A text from outside with its secrets masked; null when absent."""
+    return None if text is None else mask_text(text)
+
+
+def source_record(source: SourceHealth, now: Nanos) -> Document:
+    """The state of a source."""
+    return {
+        "name": source.name,
+        "kind": source.kind,
+        "state": source.state.value,
+        "lag_s": source.lag_s(now),
+        "records": source.records,
+        "skipped": source.skipped,
+        "error": text_or_null(source.error),
+        "note": text_or_null(source.note),
+        "skips": [{"where": mask_text(skip.where), "why": mask_text(skip.why)} for skip in source.last_skips],
+    }
+
+
+def job_record(job: Job, now: Nanos) -> Document:
+    """A job as in `jobs`."""
+    return {
+        "id": job.id,
+        "system": job.system,
+        "status": job.status.value,
+        "native_status": mask_text(job.native_status),
+        "owner": mask_text(job.owner),
+        "name": text_or_null(job.name),
+        "app": mask_text(job.app),
+        "model": mask_text(job.model),
+        "mode": mask_text(job.mode),
+        "queued_at": time_or_null(job.queued_at),
+        "started_at": time_or_null(job.started_at),
+        "updated_at": time_or_null(job.updated_at),
+        "ended_at": time_or_null(job.ended_at),
+        "runs": job.runs,
+        "percent": job.percent,
+        "message": text_or_null(job.message),
+        "error": text_or_null(job.error),
+        "flags": list(flags_of(job, now)),
+        "source": job.source,
+        "elapsed_s": job.elapsed_s(now),
+        "waited_s": job.waited_s(now),
+        "limit_s": job.limit_s,
+        "alert": text_or_null(job.alert),
+        "frames": job.frames,
+        "driver": text_or_null(job.driver),
+        "host": text_or_null(job.host),
+        "plan": text_or_null(job.plan),
+        "quasi": job.is_quasi,
+    }
+
+
+def run_record(run: Run) -> Document:
+    """One entry of a job's history."""
+    return {
+        "run": run.number,
+        "status": run.status.value,
+        "native_status": mask_text(run.native_status),
+        "mode": mask_text(run.mode),
+        "queued_at": time_or_null(run.queued_at),
+        "started_at": time_or_null(run.started_at),
+        "updated_at": time_or_null(run.updated_at),
+        "ended_at": time_or_null(run.ended_at),
+        "message": text_or_null(run.message),
+        "error": text_or_null(run.error),
+        "alert": text_or_null(run.alert),
+        "limit_s": run.limit_s,
+        "driver": text_or_null(run.driver),
+        "host": text_or_null(run.host),
+    }
+
+
+def detail_record(detail: JobDetail, now: Nanos) -> Document:
+    """A job as in `show`: with its record as stored, secrets masked."""
+    return job_record(detail.job, now) | {"native": mask_document(detail.native), "path": detail.path}
+
+
+def op_record(op: Op) -> Document:
+    """An op with its steps."""
+    return {
+        "op": op.op,
+        "op_id": op.op_id,
+        "name": op.name,
+        "api": op.api,
+        "driver": op.driver,
+        "agent": op.agent,
+        "kind": op.kind,
+        "uid": op.uid,
+        "run_dir": text_or_null(op.run_dir),
+        "status": op.status.value,
+        "created_at": time_or_null(op.created_at),
+        "sent_at": time_or_null(op.sent_at),
+        "arrived_at": time_or_null(op.arrived_at),
+        "replied_at": time_or_null(op.replied_at),
+        "ended_at": time_or_null(op.ended_at),
+        "sends": op.sends,
+        "replies": op.replies,
+        "updates": op.updates,
+        "certainty": op.certainty.value,
+        "candidates": [mask_text(candidate) for candidate in op.candidates],
+        "steps": [step_record(step) for step in op.steps],
+        "job_cmd": op.job_cmd,
+        "assigned_agent": op.assigned_agent,
+        "error": text_or_null(op.error),
+        "dropped_steps": op.dropped_steps,
+    }
+
+
+def step_record(step: Step) -> Document:
+    """One step of an op."""
+    return {
+        "step": step.step,
+        "at": time_or_null(step.at),
+        "component": step.component.value,
+        "text": mask_text(step.text),
+        "source": step.source,
+        "line": step.line if step.line > 0 else None,
+        "certainty": step.certainty.value,
+    }
+
+
+def unlinked_record(unlinked: Unlinked) -> Document:
+    """A line that names the job and belongs to no op that is known."""
+    return step_record(unlinked.step) | {"why": unlinked.why}
+
+
+def line_record(line: JobLine) -> Document:
+    """One line of a log. `line` is null where the lines before it are not counted; `offset` is in bytes."""
+    op = line.op
+    return {
+        "at": time_or_null(line.at),
+        "source": line.source,
+        "host": None,
+        "line": line.line or None,
+        "level": line.level,
+        "text": mask_text(line.text),
+        "ids": {
+            "job": line.job_id,
+            "op": op.op if op else None,
+            "op_id": op.op_id if op else None,
+            "agent": (op.agent or op.assigned_agent) if op else None,
+        },
+        "certainty": line.certainty.value,
+        "component": line.component.value,
+        "offset": line.offset,
+        "continues": line.continues,
+    }
+
+
+def candidate_record(candidate: Candidate) -> Document:
+    """Something a pasted text may mean."""
+    return {
+        "kind": candidate.kind,
+        "id": mask_text(candidate.id),
+        "score": candidate.score,
+        "why": mask_text(candidate.why),
+        "job": candidate.job,
+    }
+
+
+def history_records(runs: Sequence[Run]) -> list[Document]:
+    """A job's history, oldest first."""
+    return [run_record(run) for run in runs]

@@ -1,0 +1,122 @@
+"""Tables as lines of text: aligned by cells, cut to the width of a terminal or not at all.
+
+Cells are made safe here (`text.safe`); masking is for whoever makes them. Styles are names, and colours are only
+put in when asked for.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from jobtui.render.text import Align, fit, safe, width
+
+GAP = "  "
+RULE = "─"
+SMALLEST = 4
+"""Cells below which no column is squeezed."""
+
+_RESET = "\x1b[0m"
+_SGR: Mapping[str, str] = {
+    "heading": "1",
+    "settled": "2",
+    "status.running": "36",
+    "status.pending": "33",
+    "status.failed": "31",
+    "status.needs_person": "1;31",
+    "status.unknown": "35",
+    "status.canceled": "2",
+    "status.completed": "",
+    "status.missing": "2",
+    "status.purged": "2",
+    "warning": "33",
+    "error": "31",
+}
+"""What a style looks like: one accent, grey for what is settled, weight only where a person must look."""
+
+
+class Head(NamedTuple):
+    """One column. `least` is how narrow it may get; columns with the highest `drop` go first, 0 never goes."""
+
+    title: str
+    align: Align = "left"
+    least: int = SMALLEST
+    drop: int = 0
+
+
+class Cell(NamedTuple):
+    """What stands in one place, and the name of its style."""
+
+    text: str
+    style: str = ""
+
+
+def paint(text: str, style: str, colour: bool) -> str:
+    """A safe text in a style."""
+    code = _SGR.get(style, "") if colour else ""
+    return f"\x1b[{code}m{text}{_RESET}" if code and text else text
+
+
+def table_lines(
+    heads: Sequence[Head], rows: Sequence[Sequence[Cell]], cells: int | None, colour: bool = False
+) -> Iterator[str]:
+    """The lines of a table: its heads and rows, at most `cells` wide when that is given."""
+    kept, widths = _layout(heads, rows, cells)
+    yield _line([Cell(heads[i].title, "heading") for i in kept], [heads[i] for i in kept], widths, colour)
+    for row in rows:
+        yield _line([row[i] for i in kept], [heads[i] for i in kept], widths, colour)
+
+
+def fact_lines(facts: Iterable[tuple[str, Cell]], cells: int | None, colour: bool = False) -> Iterator[str]:
+    """Names and values under each other; a long value is cut when there is a limit."""
+    known = list(facts)
+    column = max((width(name) for name, _ in known), default=0)
+    for name, value in known:
+        text = safe(value.text)
+        if cells is not None:
+            text = fit(text, max(SMALLEST, cells - column - len(GAP))).rstrip()
+        yield f"{paint(fit(name, column), 'settled', colour)}{GAP}{paint(text, value.style, colour)}".rstrip()
+
+
+def _layout(
+    heads: Sequence[Head], rows: Sequence[Sequence[Cell]], cells: int | None
+) -> tuple[list[int], list[int]]:
+    """Which columns are kept, and how wide each is."""
+    natural = [
+        max(width(head.title), max((width(row[i].text) for row in rows), default=0))
+        for i, head in enumerate(heads)
+    ]
+    kept = list(range(len(heads)))
+    if cells is None:
+        return kept, natural
+    least = [min(size, head.least) for size, head in zip(natural, heads, strict=True)]
+    for index in sorted(kept, key=lambda i: -heads[i].drop):
+        if _total(least[i] for i in kept) <= cells or heads[index].drop == 0:
+            break
+        kept.remove(index)
+    return kept, _squeezed([natural[i] for i in kept], [least[i] for i in kept], cells)
+
+
+def _total(widths: Iterable[int]) -> int:
+    sizes = list(widths)
+    return sum(sizes) + len(GAP) * max(0, len(sizes) - 1)
+
+
+def _squeezed(widths: list[int], least: list[int], cells: int) -> list[int]:
+    """The widths with the widest ones narrowed until all fit, or until none can be."""
+    sizes = widths[:]
+    while (over := _total(sizes) - cells) > 0:
+        candidates = [i for i, size in enumerate(sizes) if size > least[i]]
+        if not candidates:
+            break
+        widest = max(candidates, key=lambda i: sizes[i])
+        next_size = max((sizes[i] for i in candidates if sizes[i] < sizes[widest]), default=0)
+        sizes[widest] -= min(over, max(1, sizes[widest] - max(next_size, least[widest])))
+    return sizes
+
+
+def _line(row: Sequence[Cell], heads: Sequence[Head], widths: Sequence[int], colour: bool) -> str:
+    parts = [
+        paint(fit(cell.text, size, align=head.align), cell.style, colour)
+        for cell, head, size in zip(row, heads, widths, strict=True)
+    ]
+    line = GAP.join(parts)
+    return line if colour else line.rstrip()
