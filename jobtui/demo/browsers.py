@@ -125,14 +125,18 @@ class Browser:
         )
 
     async def start(self, simulation: Simulation, plan: Plan, *, force: bool = False) -> Answer:
-        """Press the button. Logs in to the cluster when that is asked for (not after a second refusal)."""
-        self._world.set_plan(self.jid(simulation), plan)
-        request = msgspec.structs.replace(self.request("api_runSimulation", simulation), force=force)
-        answer = await self._call("/run-simulation", request)
+        """Press the button, and log in to the cluster when that is asked for (once)."""
+        answer = await self.attempt(simulation, plan, force=force)
         if answer.login_needed:
             await self.login(simulation, good=self._world.rng.random() < 0.7)
-            answer = await self._call("/run-simulation", request)
+            answer = await self.attempt(simulation, plan, force=force)
         return answer
+
+    async def attempt(self, simulation: Simulation, plan: Plan, *, force: bool = False) -> Answer:
+        """Press the button, and do nothing more."""
+        self._world.set_plan(self.jid(simulation), plan)
+        request = msgspec.structs.replace(self.request("api_runSimulation", simulation), force=force)
+        return await self._call("/run-simulation", request)
 
     async def login(self, simulation: Simulation, *, good: bool) -> Answer:
         """Log in to the cluster; a wrong password is followed by the right one."""

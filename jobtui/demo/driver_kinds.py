@@ -90,6 +90,12 @@ class Drivers:
         sbatch = ["sbatch"] if self._supervisor.settings.sbatch_users else []
         return [str(self._supervisor.settings.driver), *sbatch]
 
+    def free_slots(self, kind: str) -> int:
+        """How many more runs of a kind could start now."""
+        if self._supervisor.settings.driver is DriverName.DOCKER:
+            return sum(len(host.cpu_slots[kind]) for host in self._hosts)
+        return len(self._local_slots[kind])
+
     def of(self, op: Op) -> Driver:
         """The driver for an op: the user's own, made when there is none."""
         uid = op.request.uid

@@ -39,6 +39,11 @@ class RunDirs:
         self._disk = disk
         self._gone: set[str] = set()
 
+    def use_disk(self, disk: Disk) -> None:
+        """Keep them there from now on."""
+        if self._disk is not None:
+            self._disk = disk
+
     def is_gone(self, run_dir: str) -> bool:
         """Whether somebody removed it."""
         return run_dir in self._gone

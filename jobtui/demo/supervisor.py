@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING
 
-from jobtui.demo.disk import Disk
 from jobtui.demo.driver_kinds import Drivers
 from jobtui.demo.handlers import HANDLERS
 from jobtui.demo.jobs import Job
@@ -52,7 +51,6 @@ class Supervisor:
         self.rng: random.Random = world.rng
         self.jobs: dict[str, Job] = {}
         self.drivers = Drivers(self)
-        self._disk: Disk = world.disk
         self._active: Counter[str] = Counter()
         self._open: dict[Future[Answer], None] = {}
 
@@ -73,7 +71,7 @@ class Supervisor:
     def save(self, record: Record) -> None:
         """Write a job's record."""
         if self.process.alive:
-            self._disk.write(self._path(record["computeJid"]), to_bytes(record))
+            self.world.save(self._path(record["computeJid"]), to_bytes(record))
 
     def request(self, request: Request, done: Future[Answer]) -> None:
         """Serve a request; the answer goes into `done`, one that says it failed when the supervisor ends."""
@@ -117,7 +115,7 @@ class Supervisor:
         assert request.jid is not None
         job = self.jobs.get(request.jid)
         if job is None:
-            data = self._disk.read(self._path(request.jid))
+            data = self.world.disk.read(self._path(request.jid))
             job = self.jobs[request.jid] = Job(self, request, read_back(data) if data else None)
             self._forget_later(job)
             if job.live and job.record["jobRunMode"] != "sbatch":

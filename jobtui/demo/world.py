@@ -56,6 +56,7 @@ class World:
         self.agents: dict[Agent, None] = {}
         self.mute: set[str] = set()
         self.slow: dict[str, float] = {}
+        self._record_paths: dict[str, None] = {}
         self._plans: dict[str, Plan] = {}
         self._tokens: dict[str, str] = {}
         self._streams: dict[str, Stream] = {}
@@ -66,15 +67,16 @@ class World:
         self._agent_lines = catalog(self.settings, agent=True)
         self.server = Server(self, self._process(self._stream(SERVER_LOG)))
         self.supervisor = Supervisor(self, self._process(self._stream(SUPERVISOR_LOG)))
-        self.users = self._make_users()
+        self.users: list[User] = []
+        self._user_rng = random.Random(f"{seed}/users")
+        for number in range(self.settings.users + self.settings.sbatch_users):
+            self.add_user(on_cluster=number >= self.settings.users)
 
-    def _make_users(self) -> list[User]:
-        rng = random.Random(f"{self.seed}/users")
-        total = self.settings.users + self.settings.sbatch_users
-        return [
-            User(uid=self.names.uid(), plan=rng.choice(PLANS), on_cluster=number >= self.settings.users)
-            for number in range(total)
-        ]
+    def add_user(self, *, on_cluster: bool = False) -> User:
+        """Someone who was not here before."""
+        user = User(uid=self.names.uid(), plan=self._user_rng.choice(PLANS), on_cluster=on_cluster)
+        self.users.append(user)
+        return user
 
     # running
 
@@ -90,6 +92,11 @@ class World:
     def advance(self, until: Nanos) -> None:
         """Do all that is due up to a time."""
         self.kernel.run(until)
+
+    def use_disk(self, disk: Disk) -> None:
+        """Keep files there from now on."""
+        self.disk = disk
+        self.run_dirs.use_disk(disk)
 
     async def restart(self, *, crash: bool = False, down_s: float = 2.0) -> None:
         """Stop the supervisor (in good order, or not) and start another one."""
@@ -140,10 +147,16 @@ class World:
     def records(self) -> dict[str, Record]:
         """Every job record by jid, as on disk."""
         found = {}
-        for jid in self._plans | {op.jid: None for op in self.witness if op.jid}:
-            if data := self.disk.read(f"{self.settings.root}/supervisor-job/{jid}.json"):
-                found[jid] = read_back(data)
+        for path in self._record_paths:
+            if data := self.disk.read(path):
+                record = read_back(data)
+                found[str(record["computeJid"])] = record
         return found
+
+    def save(self, path: str, data: bytes) -> None:
+        """Keep a job record."""
+        self._record_paths[path] = None
+        self.disk.write(path, data)
 
     def truth(self) -> Truth:
         """What really happened."""
