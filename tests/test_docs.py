@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
-FLAGS_OF_SCRIPTS = {"--write", "--quick", "--fix"}
-"""Flags in the documents that belong to programs in `scripts/`."""
+FLAGS_OF_SCRIPTS = {"--write", "--quick", "--fix", "--ready", "--keys"}
+"""Flags in the documents that belong to the programs of scripts and benchmarks."""
 
 
 def known_flags() -> set[str]:
