@@ -1,10 +1,11 @@
 """Line shapes as data: reads a `*.toml` of this folder and compiles it.
 
-The file says what it may hold; `load` refuses anything else with a FormatError that names the shape.
+The file says what it may hold; `load` refuses anything else with a FormatError that names file and shape.
 """
 
 import re
 import tomllib
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
@@ -12,10 +13,17 @@ from typing import NamedTuple
 from jobtui.model.ops import Component
 
 DRIVER_HEAD = "*Driver"
+ANY_HEAD = "*"
+"""Head of messages that may begin with any word; such a shape must name its functions."""
+
 _MACRO = re.compile(r"\{([a-z]+)\}")
 _GROUP = re.compile(r"\{[a-z]+\}|\((?:[^()\\]|\\.)*\)[?*+]*|\[(?:[^\]\\]|\\.)*\][?*+]*")
 _PLAIN = re.compile(r"(?:[\w =,:/'\"<>-](?![?*]))+")
-_SHAPE_KEYS = frozenset({"name", "component", "step", "heads", "pattern", "func", "sample"})
+_HEAD = re.compile(r"(\w*)(?:$|\\\W|[ =:;,/.!'\"<>#-](?![?*+{]))")
+_DOCUMENT_KEYS = frozenset({"needles", "dense", "macros", "shape", "lines"})
+_SHAPE_KEYS = frozenset({"name", "component", "step", "heads", "pattern", "funcs", "sample"})
+_LINES_KEYS = frozenset({"name", "component", "heads", "funcs", "shapes"})
+_SAMPLE_KEYS = frozenset({"text", "func", "fields"})
 
 
 class FormatError(Exception):
@@ -34,7 +42,7 @@ class Shape(NamedTuple):
     """One kind of message. `step` is its words in a timeline, None when it is not shown there.
 
     `from_agent` tells that an agent or its job_cmd writes it. `literal` must be in a message that matches:
-    looking for it first spares most failing matches.
+    looking for it first spares most failing matches. With `funcs` the message counts only when written by one of these functions.
     """
 
     name: str
@@ -44,7 +52,7 @@ class Shape(NamedTuple):
     pattern: re.Pattern[str]
     literal: str
     from_agent: bool
-    func: str | None
+    funcs: frozenset[str]
     samples: tuple[Sample, ...]
 
 
@@ -59,7 +67,7 @@ class LogFormat(NamedTuple):
     def match(self, message: str, func: str, head: str) -> tuple[Shape, dict[str, str | None]] | None:
         """The shape of a message that begins with the word `head`, with its fields; None when it has none."""
         for shape in self.by_head[head]:
-            if shape.literal not in message or (shape.func is not None and shape.func != func):
+            if shape.literal not in message or (shape.funcs and func not in shape.funcs):
                 continue
             if found := shape.pattern.fullmatch(message):
                 return shape, found.groupdict()
@@ -67,53 +75,104 @@ class LogFormat(NamedTuple):
 
 
 class _ByHead(dict[str, tuple[Shape, ...]]):
-    """Shapes by the first word of their messages. One key serves all drivers; other words have no shapes."""
+    """Shapes by the first word of their messages. One key serves all drivers, one all other words."""
 
     def __missing__(self, head: str) -> tuple[Shape, ...]:
-        return self.get(DRIVER_HEAD, ()) if head.endswith("Driver") else ()
+        return self.get(DRIVER_HEAD if head.endswith("Driver") else ANY_HEAD, ())
 
 
 @cache
 def load(name: str) -> LogFormat:
-    """The format in `<name>.toml`. Raises FormatError when the file breaks its own rules."""
+    """The format in `<name>.toml` of this folder. Raises FormatError when the file breaks its own rules."""
     text = resources.files("jobtui.formats").joinpath(f"{name}.toml").read_text("utf-8")
-    document = tomllib.loads(text)
+    return read_format(name, text)
+
+
+def read_format(name: str, text: str) -> LogFormat:
+    """The format that `text`, the content of `<name>.toml`, describes. Raises FormatError."""
+    where = f"{name}.toml"
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise FormatError(f"{where}: {error}") from error
+    _only(document, _DOCUMENT_KEYS, where)
     macros: dict[str, str] = document.get("macros", {})
-    shapes = tuple(_shape(name, entry, macros) for entry in document["shape"])
-    by_head: dict[str, list[Shape]] = {}
-    for shape in shapes:
-        for head in shape.heads:
-            by_head.setdefault(head, []).append(shape)
+    shapes = [_shape(where, entry, macros) for entry in document.get("shape", ())]
+    for entry in document.get("lines", ()):
+        shapes.extend(_shapes_of_lines(where, entry, macros))
     return LogFormat(
-        shapes=shapes,
-        by_head=_ByHead((head, tuple(found)) for head, found in by_head.items()),
+        shapes=tuple(shapes),
+        by_head=_by_head(shapes),
         needles=tuple(needle.encode() for needle in document.get("needles", ())),
         dense=document.get("dense", "").encode(),
     )
 
 
+def _by_head(shapes: Iterable[Shape]) -> _ByHead:
+    by_head: dict[str, list[Shape]] = {}
+    for shape in shapes:
+        for head in shape.heads:
+            by_head.setdefault(head, []).append(shape)
+    anywhere = by_head.get(ANY_HEAD, [])
+    return _ByHead(
+        (head, tuple(found if head == ANY_HEAD else [*found, *anywhere])) for head, found in by_head.items()
+    )
+
+
 def _shape(file: str, entry: dict[str, object], macros: dict[str, str]) -> Shape:
-    where = f"{file}.toml, shape {entry.get('name')!r}"
-    if unknown := entry.keys() - _SHAPE_KEYS:
-        raise FormatError(f"{where}: unknown key {sorted(unknown)[0]!r}")
+    where = f"{file}, shape {entry.get('name')!r}"
+    _only(entry, _SHAPE_KEYS, where)
     try:
+        pattern = _expand(str(entry["pattern"]), macros)
         return Shape(
             name=str(entry["name"]),
             component=Component(str(entry["component"])),
             step=str(entry["step"]) if "step" in entry else None,
-            heads=tuple(_strings(entry["heads"])),
-            pattern=re.compile(_expand(str(entry["pattern"]), macros), re.ASCII),
+            heads=_heads(entry, pattern),
+            pattern=re.compile(pattern, re.ASCII),
             literal=longest_literal(str(entry["pattern"])),
             from_agent=str(entry["component"]) in (Component.AGENT, Component.JOB_CMD),
-            func=str(entry["func"]) if "func" in entry else None,
+            funcs=frozenset(_strings(entry.get("funcs", []))),
             samples=tuple(_samples(entry.get("sample", []))),
         )
     except (KeyError, ValueError, TypeError, re.error) as error:
         raise FormatError(f"{where}: {error!r}") from error
 
 
+def _shapes_of_lines(file: str, entry: dict[str, object], macros: dict[str, str]) -> Iterator[Shape]:
+    """The shapes of a `[[lines]]` table: `shapes` are pairs of a pattern and a sample, the rest is common."""
+    where = f"{file}, lines {entry.get('name')!r}"
+    _only(entry, _LINES_KEYS, where)
+    pairs = entry.get("shapes")
+    if not isinstance(pairs, list) or not all(isinstance(p, list) and len(p) == 2 for p in pairs):
+        raise FormatError(f"{where}: shapes must be pairs of a pattern and a sample")
+    funcs = entry.get("funcs", [])
+    common = {key: value for key, value in entry.items() if key != "shapes"}
+    for pattern, text in pairs:
+        sample = {"text": text, "func": next(iter(_strings(funcs)), "")}
+        yield _shape(file, {**common, "pattern": pattern, "sample": [sample]}, macros)
+
+
+def _only(table: dict[str, object], known: frozenset[str], where: str) -> None:
+    if unknown := table.keys() - known:
+        raise FormatError(f"{where}: unknown key {min(unknown)!r}")
+
+
 def _expand(pattern: str, macros: dict[str, str]) -> str:
     return _MACRO.sub(lambda macro: macros[macro[1]], pattern)
+
+
+def _heads(entry: dict[str, object], pattern: str) -> tuple[str, ...]:
+    """The heads a shape names, else the word its pattern begins with."""
+    if "heads" not in entry:
+        found = _HEAD.match(pattern)
+        if found is None:
+            raise ValueError(f"heads are needed where a pattern does not begin with a word: {pattern!r}")
+        return (found[1],)
+    heads = tuple(_strings(entry["heads"]))
+    if ANY_HEAD in heads and not entry.get("funcs"):
+        raise ValueError("a message that may begin with anything needs funcs")
+    return heads
 
 
 def longest_literal(pattern: str) -> str:
@@ -121,6 +180,8 @@ def longest_literal(pattern: str) -> str:
     outside = re.sub(r"\\\W", "\0", pattern)
     while (fewer := _GROUP.sub("\0", outside)) != outside:
         outside = fewer
+    if "|" in outside:
+        return ""
     outside = re.sub(r"\\\w[?*+]*|[.][?*+]*", "\0", outside)
     return max((run.strip("\0") for run in _PLAIN.findall(outside)), key=len, default="")
 
@@ -131,7 +192,10 @@ def _strings(value: object) -> list[str]:
     return value
 
 
-def _samples(value: object) -> list[Sample]:
-    if not isinstance(value, list):
+def _samples(value: object) -> Iterator[Sample]:
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise TypeError(f"expected tables, not {value!r}")
-    return [Sample(s["text"], s.get("func", ""), s.get("fields", {})) for s in value]
+    for sample in value:
+        if unknown := sample.keys() - _SAMPLE_KEYS:
+            raise ValueError(f"sample with unknown key {min(unknown)!r}")
+        yield Sample(sample["text"], sample.get("func", ""), sample.get("fields", {}))
