@@ -21,7 +21,7 @@ from jobtui.analysis.time_words import NONE, age, duration
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.secrets import mask_text
 
-__all__ = ["NONE", "age", "clock_time", "date_time", "duration", "fit", "safe", "show", "width"]
+__all__ = ["NONE", "age", "clock_time", "date_time", "duration", "fit", "safe", "short_time", "show", "width"]
 
 Align = Literal["left", "right"]
 
@@ -81,23 +81,23 @@ def width(text: str) -> int:
     return len(text) if text.isascii() else sum(map(get_character_cell_size, text))
 
 
-def fit(text: str, cells: int, *, align: Align = "left") -> str:
+def fit(text: str, cells: int, *, align: Align = "left", ellipsis: str = ELLIPSIS) -> str:
     """`safe(text)` in exactly `cells` cells: filled with spaces, or cut with an ellipsis at its end.
 
-    A wide character or one with its combining marks is kept or left out as a whole.
+    A wide character or one with its combining marks is kept or left out as a whole. `ellipsis` is one cell.
     """
     text = safe(text)
     if text.isascii():
         taken = len(text)
         if taken > cells:
-            return text[: cells - 1] + ELLIPSIS if cells > 0 else ""
+            return text[: cells - 1] + ellipsis if cells > 0 else ""
     else:
-        text, taken = _cut(text, cells)
+        text, taken = _cut(text, cells, ellipsis)
     filling = " " * (cells - taken)
     return text + filling if align == "left" else filling + text
 
 
-def _cut(text: str, cells: int) -> tuple[str, int]:
+def _cut(text: str, cells: int, ellipsis: str) -> tuple[str, int]:
     """What of a safe text goes into `cells` cells, with an ellipsis when that is not all, and its width."""
     if cells <= 0:
         return "", 0
@@ -108,7 +108,7 @@ def _cut(text: str, cells: int) -> tuple[str, int]:
             kept, kept_taken = index, taken
         taken += size
         if taken > cells:
-            return text[:kept] + ELLIPSIS, kept_taken + 1
+            return text[:kept] + ellipsis, kept_taken + 1
     return text, taken
 
 
@@ -158,11 +158,23 @@ def date_time(at: Nanos, *, local: bool = False) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", _broken_down(at, local))
 
 
+def short_time(at: Nanos, now: Nanos, *, local: bool = False) -> str:
+    """A time in at most six cells: "14:20" today, "Nov 20" this year, else the year."""
+    then, today = _broken_down(at, local), _broken_down(now, local)
+    if then[:3] == today[:3]:
+        return time.strftime("%H:%M", then)
+    return (
+        f"{_MONTHS[then.tm_mon - 1]} {then.tm_mday}" if then.tm_year == today.tm_year else f"{then.tm_year}"
+    )
+
+
 def _broken_down(at: Nanos, local: bool) -> time.struct_time:
     seconds = min(max(at // SECOND, _FIRST_S), _LAST_S)
     return time.localtime(seconds) if local else time.gmtime(seconds)
 
 
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+"""Not those of the locale, which may be wider."""
 _FIRST_S = -62_135_510_400
 """The second day of year 1; with `_LAST_S`, the last but one of 9999, what every time zone can tell."""
 _LAST_S = 253_402_214_400

@@ -1,0 +1,219 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.render.cells import RowContext
+from jobtui.render.columns import (
+    DEFAULT_COLUMNS,
+    JOB_COLUMNS,
+    Column,
+    columns_for,
+    gap_for,
+    sort_jobs,
+)
+from jobtui.render.status import ASCII_GLYPHS, GLYPHS, NEEDS_PERSON_STYLE, SETTLED_STYLE, STYLES, WORDS
+from jobtui.render.text import fit, safe, width
+from tests.builders import HOSTILE, a_job, ago
+from tests.conftest import NOW
+
+CONTEXT = RowContext(now=NOW)
+BY_KEY = {column.key: column for column in JOB_COLUMNS}
+
+
+def cell(key: str, job: Job, context: RowContext = CONTEXT) -> str:
+    return BY_KEY[key].cell(job, context)
+
+
+def keys(cells: int) -> list[str]:
+    return [column.key for column, _ in columns_for(cells)]
+
+
+STUCK = a_job(
+    1, status=JobStatus.PENDING, mode="parallel", queued_at=ago(372), started_at=None, updated_at=None
+)
+RUNNING = a_job(2, percent=41.4, started_at=ago(720), mode="sbatch", host="v4", driver="SbatchDriver")
+FAILED = a_job(3, status=JobStatus.FAILED, ended_at=ago(120), error="no such element: crystal3")
+DONE = a_job(4, status=JobStatus.COMPLETED, ended_at=ago(120), alert=None)
+BARE = Job(id=a_job(5).id, system="x", status=JobStatus.UNKNOWN, native_status="odd", source="y")
+
+
+@pytest.mark.parametrize(
+    ("job", "key", "text"),
+    [
+        (STUCK, "state", "! ○ pending"),
+        (STUCK, "age", "6m12s"),
+        (STUCK, "mode", "par"),
+        (STUCK, "percent", "–"),
+        (STUCK, "waits", "no agent answered for 6m12s (limit 20s)"),
+        (STUCK, "dur", "–"),
+        (STUCK, "started", "–"),
+        (RUNNING, "state", "  ● running"),
+        (RUNNING, "age", "12m"),
+        (RUNNING, "percent", "41"),
+        (RUNNING, "mode", "sbatch"),
+        (RUNNING, "host", "v4"),
+        (RUNNING, "driver", "SbatchDriver"),
+        (RUNNING, "waits", ""),
+        (RUNNING, "dur", "12m"),
+        (FAILED, "state", "  ✗ failed"),
+        (FAILED, "waits", "no such element: crystal3"),
+        (FAILED, "age", "2m"),
+        (DONE, "state", "  ✓ done"),
+        (DONE, "user", "EPRSqtUW"),
+        (DONE, "name", "heights 4"),
+        (DONE, "runs", "1"),
+        (DONE, "queued", "1m01s"),
+        (BARE, "state", "  ? unknown"),
+        (BARE, "age", "–"),
+        (BARE, "user", "–"),
+        (BARE, "name", "–"),
+        (BARE, "waits", ""),
+    ],
+)
+def test_cells(job: Job, key: str, text: str) -> None:
+    assert cell(key, job) == text
+
+
+def test_plain_terminals_get_ascii() -> None:
+    context = RowContext(now=NOW, ascii_only=True)
+    for job in (STUCK, RUNNING, FAILED, DONE, BARE):
+        for column in JOB_COLUMNS:
+            assert column.cell(job, context).isascii()
+    assert cell("state", FAILED, context) == "  x failed"
+
+
+def test_times_may_be_absolute() -> None:
+    context = RowContext(now=NOW, relative=False)
+    assert cell("age", RUNNING, context).count(":") == 1
+    assert len(cell("started", RUNNING, context)) == len("2026-11-20 20:45:31")
+    assert cell("age", a_job(started_at=ago(3 * 86400)), context)[:3].isalpha()
+    assert cell("age", a_job(started_at=ago(800 * 86400)), context).isdigit()
+
+
+def test_host_and_driver_may_come_from_the_logs() -> None:
+    context = RowContext(now=NOW, host_of=lambda job: "cori\x1b", driver_of=lambda job: "DockerDriver")
+    assert cell("host", STUCK, context) == "cori␛"
+    assert cell("driver", STUCK, context) == "DockerDriver"
+
+
+def test_secrets_in_cells_are_masked() -> None:
+    job = a_job(status=JobStatus.FAILED, error="bad X_TOKEN=abcdef", name="password=xyz")
+    assert cell("waits", job) == "bad X_TOKEN=***"
+    assert cell("name", job) == "password=***"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_texts_stay_in_their_columns(text: str) -> None:
+    job = a_job(
+        owner=text, name=text, app=text, model=text, mode=text, host=text, driver=text, plan=text, error=text,
+        message=text, alert=text, status=JobStatus.FAILED,
+    )  # fmt: skip
+    for column, cells in columns_for(200, JOB_COLUMNS):
+        shown = column.cell(job, CONTEXT)
+        assert safe(shown) == shown
+        assert width(fit(shown, cells, align=column.align)) == cells
+
+
+def test_styles() -> None:
+    state, name, waits = BY_KEY["state"], BY_KEY["name"], BY_KEY["waits"]
+    assert state.style(STUCK, CONTEXT) == NEEDS_PERSON_STYLE
+    assert waits.style(STUCK, CONTEXT) == NEEDS_PERSON_STYLE
+    assert state.style(RUNNING, CONTEXT) == STYLES[JobStatus.RUNNING]
+    assert name.style(RUNNING, CONTEXT) == name.style(FAILED, CONTEXT) == ""
+    assert name.style(DONE, CONTEXT) == SETTLED_STYLE
+
+
+def test_every_status_has_its_own_signs() -> None:
+    assert set(GLYPHS) == set(ASCII_GLYPHS) == set(WORDS) == set(STYLES) == set(JobStatus)
+    assert len(set(GLYPHS.values())) == len(set(ASCII_GLYPHS.values())) == len(JobStatus)
+    assert all(width(sign) == 1 for sign in (*GLYPHS.values(), *ASCII_GLYPHS.values()))
+
+
+@pytest.mark.parametrize(
+    "chosen", [DEFAULT_COLUMNS, JOB_COLUMNS, JOB_COLUMNS[-4:]], ids=["default", "all", "last"]
+)
+def test_columns_fill_no_more_than_there_is(chosen: tuple[Column, ...]) -> None:
+    order = [column.key for column in chosen]
+    for cells in (*range(1, 251), 1000):
+        shown = columns_for(cells, chosen)
+        assert shown
+        assert _taken(shown, cells) <= cells
+        assert all(1 <= size <= column.cells.most for column, size in shown), cells
+        assert [column.key for column, _ in shown] == [k for k in order if k in {c.key for c, _ in shown}]
+        assert cells < 10 or all(size >= min(column.cells.least, 6) for column, size in shown), cells
+
+
+def test_with_some_room_no_column_is_squeezed_and_none_wasted() -> None:
+    for cells in range(40, 251):
+        shown = columns_for(cells)
+        assert all(size >= column.cells.least for column, size in shown), cells
+        assert _taken(shown, cells) == cells
+
+
+def _taken(shown: tuple[tuple[Column, int], ...], cells: int) -> int:
+    return sum(size for _, size in shown) + gap_for(cells) * (len(shown) - 1)
+
+
+def test_what_goes_first_when_it_gets_narrow() -> None:
+    assert keys(120) == [column.key for column in DEFAULT_COLUMNS]
+    assert keys(80) == ["state", "age", "user", "name", "model", "percent", "waits"]
+    assert keys(40) == ["state", "age", "name", "waits"]
+    assert keys(20) == ["state", "age", "name"]
+    assert keys(10) == ["state", "name"]
+    assert keys(2) == ["state"]
+
+
+def test_a_narrow_state_is_a_sign() -> None:
+    (column, cells), *_ = columns_for(40)
+    assert cells == 2
+    assert column.cell(STUCK, CONTEXT) == "!○"
+    assert column.cell(RUNNING, CONTEXT) == " ●"
+
+
+def test_no_columns_at_all() -> None:
+    assert columns_for(80, ()) == ()
+
+
+def test_sorting_is_by_value_and_puts_none_last_both_ways() -> None:
+    jobs = [a_job(n, percent=value) for n, value in enumerate([9.0, None, 100.0, 41.0, None])]
+    up = [job.percent for job in sort_jobs(jobs, BY_KEY["percent"])]
+    down = [job.percent for job in sort_jobs(jobs, BY_KEY["percent"], reverse=True)]
+    assert up == [9.0, 41.0, 100.0, None, None]
+    assert down == [100.0, 41.0, 9.0, None, None]
+
+
+def test_ages_sort_the_youngest_first() -> None:
+    assert sort_jobs([FAILED, BARE, RUNNING, STUCK], BY_KEY["age"]) == [FAILED, STUCK, RUNNING, BARE]
+
+
+def test_durations_of_those_still_running_come_last() -> None:
+    assert sort_jobs([RUNNING, STUCK, FAILED], BY_KEY["dur"]) == [FAILED, RUNNING, STUCK]
+
+
+JOBS = st.builds(
+    a_job,
+    st.integers(0, 99),
+    status=st.sampled_from(JobStatus),
+    owner=st.text(max_size=5),
+    name=st.none() | st.text(max_size=5),
+    percent=st.none() | st.floats(0, 100),
+    queued_at=st.none() | st.integers(0, 2**62),
+    started_at=st.none() | st.integers(0, 2**62),
+    ended_at=st.none() | st.integers(0, 2**62),
+    message=st.none() | st.text(max_size=5),
+    error=st.none() | st.text(max_size=5),
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(JOBS, max_size=6), st.sampled_from(JOB_COLUMNS), st.booleans())
+def test_any_jobs_can_be_shown_and_sorted_by_any_column(
+    jobs: list[Job], column: Column, reverse: bool
+) -> None:
+    ordered = sort_jobs(jobs, column, reverse=reverse)
+    assert len(ordered) == len(jobs)
+    for job in jobs:
+        for relative in (True, False):
+            shown = column.cell(job, RowContext(now=NOW, relative=relative))
+            assert safe(shown) == shown
