@@ -168,9 +168,7 @@ class Agent:
             return
         if self._fastcgi is None:
             jid = self._request(order).jid or ""
-            self._fastcgi = self.launch(
-                order, jid, "fastcgi", self.identity.exec_dir, kind=self.fastcgi_kind
-            )
+            self._fastcgi = self.launch(order, jid, "fastcgi", self.identity.exec_dir, kind=self.fastcgi_kind)
             self._work = Queue(self.world.kernel)
             fastcgi, work = self._fastcgi, self._work
             self.process.tasks.spawn(lambda: self._serve(fastcgi, work))
@@ -245,11 +243,9 @@ class Agent:
             return
         self.process.end()
         self.world.agents.pop(self, None)
-        closed, gone = self._socket, self._exited
-        first, second = (closed and closed.close_by_agent), lambda: gone(returncode)
-        if first is not None:
-            first()
-        self.world.kernel.later(self.rng.uniform(0.002, 0.06), second)
+        if self._socket is not None:
+            self._socket.close_by_agent()
+        self.world.kernel.later(self.rng.uniform(0.002, 0.06), lambda: self._exited(returncode))
 
     def socket_lost(self) -> None:
         """The supervisor closed the connection or is gone: try again for a while."""

@@ -63,7 +63,7 @@ HOSTILE_NAMES = (
     "ビームライン 7 調整",
     "e\u0301le\u0301ment\u200b test\tab\nnew line",
 )
-"""Names that would drive a careless terminal program: markup, escapes, bidi marks, wide and combining characters."""
+"""Names that would drive a careless terminal program: markup, escapes, bidi marks, wide characters."""
 
 RAISED = (
     ("srw", "no such element: crystal3"),
@@ -83,7 +83,11 @@ PREPARE_ERROR = "no such breed"
 
 LOG_LINES: dict[str, tuple[str, ...]] = {
     "srw": ("Reading beamline ...", "Setting up wavefront {n}", "Electron {n} of 100000: intensity averaged"),
-    "elegant": ("This is elegant 2024.1", "pass {n}: transmission 0.998", "statistics: emittance ex 1.2e-9 m"),
+    "elegant": (
+        "This is elegant 2024.1",
+        "pass {n}: transmission 0.998",
+        "statistics: emittance ex 1.2e-9 m",
+    ),
     "opal": ("OPAL> This is OPAL Version 2022.1", "OPAL> * Step {n} t= 1.2 [ns] E= 6.4 [MeV]"),
     "warppba": ("# Warp 4.5", "it = {n} zmin=1.2e-5 rate 0.21 s/step"),
     "genesis": ("Genesis 1.3 Version 4", "Slice {n}: power 1.3e9 W", "bunching 0.12"),
@@ -95,7 +99,12 @@ DEFAULT_LOG_LINES = ("started", "step {n} done")
 
 PLANS = ("basic", "basic", "basic", "trial", "premium", "premium", "enterprise")
 AGENT_TEXT = "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"
-STATELESS_METHODS = ("global_resources", "calculate_bunch_parameters", "create_mirror_file", "enable_time_limit")
+STATELESS_METHODS = (
+    "global_resources",
+    "calculate_bunch_parameters",
+    "create_mirror_file",
+    "enable_time_limit",
+)
 
 
 def model(app: str, name: str) -> Model:

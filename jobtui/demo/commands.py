@@ -53,7 +53,8 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
         uri = f"http://127.0.0.1:{self.port}"
         return (
             f"{{'agent_id': '{self.agent_id}', 'dev_source_dirs': False, 'fastcgi_sock_dir': /tmp, "
-            f"'global_resources_server_token': None, 'global_resources_server_uri': '{uri}/global-resources', "
+            f"'global_resources_server_token': None, "
+            f"'global_resources_server_uri': '{uri}/global-resources', "
             f"'mpich_shm_clean_up': False, 'no_hdf5_do_mpi_file_sync': False, "
             f"'sim_db_file_server_token': '{self.token}', "
             f"'sim_db_file_server_uri': '{uri}/sim-db-file/{self.uid}/', 'start_delay': 0, "

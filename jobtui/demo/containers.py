@@ -1,4 +1,4 @@
-"""The Docker driver: agents in containers on other hosts, and how their output reaches the supervisor's log."""
+"""The Docker driver: agents in containers on other hosts, whose output reaches the supervisor's log."""
 
 from __future__ import annotations
 
@@ -132,8 +132,9 @@ class DockerDriver(Driver):
 class Output(Stream):
     """What a container prints: whole in its own log, in pieces in the supervisor's.
 
-    The supervisor reads at most 1000 bytes at a time. When a piece ends in a newline its last line is held back
-    and glued, without a newline, to the next piece; a line cut by a piece's end becomes two. So is the real one.
+    The supervisor reads at most 1000 bytes at a time. When a piece ends in a newline its last line is held
+    back and glued, without a newline, to the next piece; a line cut by a piece's end becomes two. So is the
+    real one.
     """
 
     def __init__(self, kernel: Kernel, driver: DockerDriver, whole: Stream) -> None:

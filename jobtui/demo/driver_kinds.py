@@ -21,7 +21,7 @@ KINDS = ("sequential", "parallel")
 
 
 class LocalDriver(Driver):
-    """Agents as processes beside the supervisor. One driver per user and kind, as long as the supervisor lives."""
+    """Agents as processes beside the supervisor. One driver per user and kind, for its whole life."""
 
     name = "LocalDriver"
     starting_secs = 5

@@ -78,7 +78,7 @@ class Driver:
     # sending
 
     async def prepare(self, op: Op) -> bool:
-        """Wait for agent and slots; False when the op was given up meanwhile. Raises LoginNeeded and Fault."""
+        """Wait for agent and slots; False when the op was given up meanwhile. Raises LoginNeeded, Fault."""
         self.check(op)
         if not await self._agent_ready(op):
             return False

@@ -74,7 +74,7 @@ async def _run(supervisor: Supervisor, job: Job, request: Request) -> Answer:
 
 
 async def run_status(supervisor: Supervisor, request: Request) -> Answer:
-    """What became of a run. Asks the agent when no op follows the run, and for the result when it is there."""
+    """What became of a run. Asks the agent when no op follows the run, and for a result that is there."""
     job = supervisor.job(request)
     if job.live and not job.status_op:
         await _ask_agent(job, request)

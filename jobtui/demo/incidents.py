@@ -1,7 +1,8 @@
 """Known failures as small scripts, each with what a good diagnosis of it has to say.
 
 A script acts on a site through a user's browser and makes one job go wrong. `verdict` is the code that
-explaining that job should give, `lead_s` how long before now a live demo begins it, so that it is seen at once.
+explaining that job should give, `lead_s` how long before now a live demo begins it, so that it is seen at
+once.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -176,7 +177,7 @@ async def supervisor_restart(stage: Stage) -> None:
 
 
 async def stale_record(stage: Stage) -> None:
-    """The supervisor is restarted while the job runs, and the user's browser is closed: nobody asks any more."""
+    """The supervisor is restarted while the job runs, and the browser is closed: nobody asks any more."""
     simulation = await stage.simulation(HEAVY, "thesis fig 4")
     answer = await stage.browser.start(simulation, good_plan(simulation.model, 900))
     await stage.browser.watch(simulation, answer, for_s=10)
@@ -226,7 +227,9 @@ INCIDENTS: Mapping[str, Incident] = {
     "killed-signal-9": Incident("the program is killed", "killed_by_signal", killed_signal_9),
     "user-cancel": Incident("the user presses stop", "canceled_by_user", user_cancel),
     "time-limit": Incident("a report runs into its limit", "timed_out", time_limit, lead_s=352),
-    "waiting-for-slot": Incident("all parallel slots are taken", "waiting_cpu_slot", waiting_for_slot, lead_s=90),
+    "waiting-for-slot": Incident(
+        "all parallel slots are taken", "waiting_cpu_slot", waiting_for_slot, lead_s=90
+    ),
     "waiting-op-slot": Incident("the user's other run is first", "waiting_op_slot", waiting_op_slot),
     "agent-death": Incident("the agent is killed", "agent_lost", agent_death),
     "supervisor-restart": Incident("the supervisor is restarted", "supervisor_restarted", supervisor_restart),

@@ -1,4 +1,4 @@
-"""Jobs as the supervisor holds them: the record, the ops that are under way, and how a run's state changes."""
+"""Jobs as the supervisor holds them: the record, the ops under way, and how a run's state changes."""
 
 from __future__ import annotations
 
@@ -54,10 +54,12 @@ class Job:
     def reset(self, request: Request) -> None:
         """Begin a new record, the present one goes to its history. Not yet written."""
         previous = self.record or None
-        hash_text = "HashIsUnused" if request.is_parallel else self.supervisor.names.hex(32)
+        self.record = new_record(request, previous, self._hash(request))
+
+    def _hash(self, request: Request) -> str | None:
         if request.api == "api_statelessCompute":
-            hash_text = None
-        self.record = new_record(request, previous, hash_text)
+            return None
+        return "HashIsUnused" if request.is_parallel else self.supervisor.names.hex(32)
 
     def update(self, **changes: Any) -> None:
         """Change fields of the record and write it."""
@@ -78,7 +80,9 @@ class Job:
         if self.status_op is op:
             self.status_op = None
 
-    def create_op(self, name: str, request: Request, *, job_cmd: str | None = None, api: str | None = None) -> Op:
+    def create_op(
+        self, name: str, request: Request, *, job_cmd: str | None = None, api: str | None = None
+    ) -> Op:
         """Make an op of this job. Analysis runs on the sequential agent even for parallel jobs."""
         parallel = self.record["isParallel"] and name != "analysis"
         op = Op(

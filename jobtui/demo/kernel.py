@@ -1,7 +1,7 @@
-"""A virtual clock and the coroutines that live by it. Nothing here sleeps, and nothing depends on the real time.
+"""A virtual clock and the coroutines that live by it. Nothing here sleeps or depends on the real time.
 
-What waits, waits for a `Future`; what is due, is in a heap ordered by (time, order of asking). So one seed gives
-one order of events, always.
+What waits, waits for a `Future`; what is due, is in a heap ordered by (time, order of asking). So one seed
+gives one order of events, always.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator

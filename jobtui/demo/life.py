@@ -36,7 +36,9 @@ class Life:
         self._users = tuple(world.users)
         self._busy_from = busy_from
         self._pauses = (early_s, busy_s)
-        self._apps = {user.uid: self._rng.sample(sorted({m.app for m in catalog.MODELS}), 2) for user in self._users}
+        self._apps = {
+            user.uid: self._rng.sample(sorted({m.app for m in catalog.MODELS}), 2) for user in self._users
+        }
         self._known: dict[str, list[Simulation]] = {}
         self._long_runs: Counter[str] = Counter()
 

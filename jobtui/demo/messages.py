@@ -8,9 +8,9 @@ import msgspec
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """A request to the supervisor.
 
-    `jid`, `run_dir` and what names a simulation are None or empty for requests about none. `serial` is the run
-    that the browser means (0: any), `force` asks for a run even when the result is there. `password_ok` is what
-    an sbatch login brings (None: no login).
+    `jid`, `run_dir` and what names a simulation are None or empty for requests about none. `serial` is the
+    run that the browser means (0: any), `force` asks for a run even when the result is there. `password_ok`
+    is what an sbatch login brings (None: no login).
     """
 
     api: str

@@ -107,7 +107,7 @@ class Op:
         return self.driver
 
     async def prepare(self) -> bool:
-        """Get a driver, an agent and the slots; False when the op was given up meanwhile. Raises LoginNeeded."""
+        """Get a driver, an agent and the slots; False when the op was given up. Raises LoginNeeded, Fault."""
         if self.driver is None:
             driver = self.assign()
             self.log("assigned", driver, self)
@@ -121,7 +121,7 @@ class Op:
     def slot(self, name: str) -> Slot:
         """Its claim to a slot: `op`, `run_dir` or `cpu`. Raises Fault when it was given up meanwhile.
 
-        The fault is Sirepo's: an op that is cancelled while it waits for its first slot stumbles over the next.
+        The fault is Sirepo's: an op cancelled while it waits for its first slot stumbles over the next.
         """
         if name not in self._slots:
             raise Fault(f"'_Op' object has no attribute '{name}_slot'")

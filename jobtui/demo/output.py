@@ -1,8 +1,8 @@
 """Processes that write log lines, and the streams they write to.
 
-A process works on one thing at a time and each of its lines takes a little while, so its own clock runs ahead of
-the kernel's while it is busy. A stream puts the lines of its processes in the order of those clocks: that is how
-the lines of a supervisor and of its local agents come to be mixed.
+A process works on one thing at a time and each of its lines takes a little while, so its own clock runs ahead
+of the kernel's while it is busy. A stream puts the lines of its processes in the order of those clocks: that
+is how the lines of a supervisor and of its local agents come to be mixed.
 """
 
 import random
@@ -16,6 +16,8 @@ from jobtui.model.clock import SECOND, Nanos
 
 LINE_COST_NS = (60_000, 420_000)
 """How long writing a line takes, least and most."""
+PIECE_GAP_S = (0.0005, 0.004)
+"""How long after the first piece of a record the second is written."""
 
 
 class Stream:
@@ -32,7 +34,7 @@ class Stream:
         heappush(self._waiting, (at, self._written, text.encode("utf-8", "surrogateescape") + b"\n"))
 
     def take(self, everything: bool = False) -> bytes:
-        """All that no later line can come before; with `everything` also what is written ahead of the clock."""
+        """All that no later line can come before; with `everything` also what is ahead of the clock."""
         waiting, parts = self._waiting, []
         now = self._kernel.now
         while waiting and (everything or waiting[0][0] <= now):
@@ -79,7 +81,15 @@ class Process:
     """Something with a pid that writes lines and has tasks, until it ends."""
 
     def __init__(
-        self, kernel: Kernel, rng: random.Random, catalog: Catalog, stream: Stream, pid: int, *, head: bool
+        self,
+        kernel: Kernel,
+        rng: random.Random,
+        catalog: Catalog,
+        stream: Stream,
+        pid: int,
+        *,
+        head: bool,
+        torn: float = 0.0,
     ) -> None:
         self.kernel = kernel
         self.pid = pid
@@ -89,6 +99,7 @@ class Process:
         self._catalog = catalog
         self._stream = stream
         self._head = Head(pid) if head else None
+        self._torn = torn
         self._clock = kernel.now
 
     @property
@@ -112,7 +123,13 @@ class Process:
         return text
 
     def emit(self, text: str) -> None:
-        """Put finished text (it may span lines) into the stream."""
+        """Put finished text into the stream. What spans lines may be written in two pieces."""
+        if self._torn and "\n" in text and self._rng.random() < self._torn:
+            lines = text.split("\n")
+            cut = self._rng.randrange(1, len(lines))
+            self._stream.write(self._clock, "\n".join(lines[:cut]))
+            self.work(self._rng.uniform(*PIECE_GAP_S))
+            text = "\n".join(lines[cut:])
         self._stream.write(self._clock, text)
 
     def end(self) -> None:

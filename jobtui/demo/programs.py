@@ -24,7 +24,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """One run's program. `duration_s` counts from its start; `queued_s` is how long a cluster lets it wait."""
+    """One run's program. `duration_s` counts from its start, `queued_s` is its wait on a cluster."""
 
     ending: Ending = Ending.COMPLETED
     duration_s: float = 2.0

@@ -11,9 +11,22 @@ Record = dict[str, Any]
 
 HISTORY_FIELDS = frozenset(
     (
-        "alert canceledAfterSecs computeJobQueued computeJobSerial computeJobStart computeModel driverDetails "
-        "error internalError isParallel activePlan jobRunMode jobStatusMessage lastUpdateTime status"
-    ).split()
+        "activePlan",
+        "alert",
+        "canceledAfterSecs",
+        "computeJobQueued",
+        "computeJobSerial",
+        "computeJobStart",
+        "computeModel",
+        "driverDetails",
+        "error",
+        "internalError",
+        "isParallel",
+        "jobRunMode",
+        "jobStatusMessage",
+        "lastUpdateTime",
+        "status",
+    )
 )
 PARALLEL_STATUS_FIELDS = (
     "percentComplete",
@@ -80,25 +93,3 @@ def read_back(data: bytes) -> Record:
 def to_bytes(record: Record) -> bytes:
     """The record as its file holds it: one line, no newline."""
     return json.dumps(record, separators=(",", ":")).encode("ascii")
-
-
-def to_bytes_2020(record: Record) -> bytes:
-    """The record as it was written in March 2020: other names, no plan, no time of writing."""
-
-    def old(entry: Record, driver: bool) -> Record:
-        kept = {k: v for k, v in entry.items() if k not in NOT_IN_2020}
-        kept["cancelledAfterSecs"] = kept.pop("canceledAfterSecs")
-        kept["isPremiumUser"] = entry["activePlan"] == "premium" or None
-        if not driver:
-            kept.pop("driverDetails", None)
-            kept.pop("computeModel", None)
-        return kept
-
-    document = old(record, driver=True)
-    document["history"] = [old(entry, driver=False) for entry in record["history"]]
-    return to_bytes(document)
-
-
-NOT_IN_2020 = frozenset(
-    "activePlan dbUpdateTime jobStatusMessage queueState queuedState internalError history".split()
-)

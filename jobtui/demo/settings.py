@@ -27,11 +27,13 @@ class Era(StrEnum):
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """A simulated site.
 
-    `prefixes` limits how many different first four characters op and agent ids have, so that they clash (None:
-    as random as real ones). `pid_time` is the time and process id at the head of supervisor and server lines,
-    which production leaves to the journal. `agents_in_supervisor_log` lets the agents of the local driver write
-    into the supervisor's stream. `restarts` and `agent_deaths` are chances per job. `tempo` shortens the pauses
-    of users; `debug` is only about the shape of what development mode adds to the sbatch driver's output.
+    `prefixes` limits how many different first four characters op and agent ids have, so that they clash
+    (None: as random as real ones). `pid_time` is the time and process id at the head of supervisor and server
+    lines, which production leaves to the journal. `agents_in_supervisor_log` lets local agents write into the
+    supervisor's stream. `ops` is when users stop, `restarts`, `crashes` and `agent_deaths` are chances per
+    thing that a user does, `tempo` stretches the pauses between. `torn_records` is the share of multi-line
+    records that are written in two pieces. `dev` is development mode: the sbatch driver echoes the cluster's
+    log into its own.
     """
 
     users: int = 4

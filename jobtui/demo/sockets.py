@@ -1,4 +1,4 @@
-"""The connection between a supervisor and an agent: messages in order, a moment late, until one end is gone."""
+"""The connection between a supervisor and an agent: messages in order, until one end is gone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jobtui.demo.drivers import Driver
     from jobtui.demo.supervisor import Supervisor
 
-LATENCY_S = (0.0002, 0.0025)
+LATENCY_S = (0.00005, 0.0015)
 CLOSE_S = (0.001, 0.05)
 
 

@@ -1,8 +1,8 @@
 """What really happened in a simulated site, noted inside the supervisor and not derived from its logs.
 
-Counted as the captures' `expected.json` does: sends are attempts to send, replies are messages with the op's id
-(also late ones), updates are `run_status_update` messages that arrived, counted to the latest run or run_status
-op of their job.
+Counted as the captures' `expected.json` does: sends are attempts to send, replies are messages with the op's
+id (also late ones), updates are `run_status_update` messages that arrived, counted to the latest run or
+run_status op of their job.
 """
 
 from collections.abc import Iterator

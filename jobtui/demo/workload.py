@@ -120,16 +120,12 @@ class Workload:
             Ending.PREPARE_FAILS: catalog.PREPARE_ERROR,
         }
         frames = rng.randint(1, 20)
-        return Plan(
-            ending=ending, duration_s=seconds, error=errors[ending], frames=frames, queued_s=queued
-        )
+        return Plan(ending=ending, duration_s=seconds, error=errors[ending], frames=frames, queued_s=queued)
 
     async def _new(self, browser: Browser, models: tuple[Model, ...]) -> Simulation:
         rng = self._rng
         mode = "sbatch" if browser.user.on_cluster else None
-        simulation = await browser.new(
-            rng.choice(models), rng.choice(catalog.SIMULATION_NAMES), mode=mode
-        )
+        simulation = await browser.new(rng.choice(models), rng.choice(catalog.SIMULATION_NAMES), mode=mode)
         self._known.setdefault(browser.user.uid, []).append((browser, simulation))
         return simulation
 

@@ -41,7 +41,12 @@ class World:
     """One site. Logs are kept by file name until taken."""
 
     def __init__(
-        self, seed: int, settings: Settings | None = None, *, disk: Disk | None = None, keep_run_dirs: bool = False
+        self,
+        seed: int,
+        settings: Settings | None = None,
+        *,
+        disk: Disk | None = None,
+        keep_run_dirs: bool = False,
     ) -> None:
         self.settings = settings or Settings()
         self.seed = seed
@@ -238,4 +243,6 @@ class World:
     def _process(self, stream: Stream, *, agent: bool = False, pid: int | None = None) -> Process:
         lines = self._agent_lines if agent else self._supervisor_lines
         head = agent or self.settings.pid_time
-        return Process(self.kernel, self.rng, lines, stream, pid or self.next_pid(), head=head)
+        torn = self.settings.torn_records
+        pid = pid or self.next_pid()
+        return Process(self.kernel, self.rng, lines, stream, pid, head=head, torn=torn)
