@@ -213,10 +213,10 @@ def _run_command(invocation: Invocation) -> int:
     from jobtui.model.ids import JobId
     from jobtui.session import Session
 
-    def open_dashboard(session: Session, open_at: JobId | None) -> None:
-        from jobtui.app import JobtuiApp
+    def open_dashboard(session: Session, open_at: JobId | None, title: str) -> None:
+        from jobtui.app import run_app
 
-        JobtuiApp(session, open_at=open_at).run()
+        run_app(session, open_at, title=title)
 
     config = load(invocation.settings, os.environ)
     module = import_module(f"jobtui.commands.{invocation.command.name}")

@@ -198,7 +198,8 @@ def _expanded(setting: Setting, text: str, base: str = "") -> str:
 
 
 def _sources(settings: Mapping[str, Effective]) -> Iterable[SourceSpec]:
-    seen = set()
+    """Each source once: of one that is named twice, the later naming holds."""
+    found: dict[tuple[str, str], SourceSpec] = {}
     for setting in SETTINGS:
         if setting.parse is None:
             continue
@@ -208,6 +209,5 @@ def _sources(settings: Mapping[str, Effective]) -> Iterable[SourceSpec]:
                 spec = setting.parse(text)
             except ValueError as error:
                 raise ConfigError(f"{effective.origin}: {text!r}: {error}") from error
-            if spec not in seen:
-                seen.add(spec)
-                yield spec
+            found[setting.name, os.path.normpath(spec.target)] = spec
+    return found.values()

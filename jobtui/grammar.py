@@ -152,7 +152,6 @@ COMMANDS: tuple[Command, ...] = (
         Argument(
             "FILTER", "such as status:running dur>10m user:vn9m", required=False, many=True, dashes=True
         ),
-        (Flag("quasi", "also list records that are no simulations", short="q"),),
     ),
     Command("show", "one job: its record, its runs, where its files and logs are", _ID),
     Command("timeline", "the ops of a job, each with its steps", _ID),

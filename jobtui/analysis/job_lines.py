@@ -1,4 +1,4 @@
-"""The log lines that belong to a job: the steps of its ops and what could not be placed, in the order of time."""
+"""The log lines that belong to a job: steps of its ops and what could not be placed, in the order of time."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ class JobLine(NamedTuple):
 
 
 def job_lines(job_id: JobId, ops: Iterable[Op], unlinked: Iterable[Unlinked]) -> list[JobLine]:
-    """Every line of a job once, with its surest link, in the order of time and, within a source, as written."""
+    """Every line of a job once, with its surest link, in the order of time; each source keeps its own."""
     surest: dict[tuple[str, int, str], JobLine] = {}
     for line in _lines(job_id, ops, unlinked):
         before = surest.get(line.place)

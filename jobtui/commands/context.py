@@ -16,8 +16,8 @@ from jobtui.session import Session
 class OpenDashboard(Protocol):
     """Runs the dashboard until it is left."""
 
-    def __call__(self, session: Session, open_at: JobId | None) -> None:
-        """Open it at a job, or at the table of all."""
+    def __call__(self, session: Session, open_at: JobId | None, title: str) -> None:
+        """Open it at a job, or at the table of all. `title` names what is watched."""
         ...
 
 

@@ -15,7 +15,11 @@ class SourceNames:
             zip((source.name for source in sources), labels(sources), strict=True)
         )
 
+    def short(self, source: str) -> str:
+        """The short name of a source, safe to show."""
+        return self._labels.get(source) or show(source)
+
     def place(self, source: str, line: int, offset: int) -> str:
         """Where a line stands: its number, or the byte where it begins when the lines are not counted."""
-        name = self._labels.get(source) or show(source)
+        name = self.short(source)
         return f"{name}:{line}" if line > 0 else f"{name}@{offset}"

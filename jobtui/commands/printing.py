@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from jobtui.commands.reading import Reader
-from jobtui.render.text import show
 
 
 def print_document(command: str, body: Mapping[str, object], reader: Reader) -> None:
@@ -26,13 +25,15 @@ def print_csv(columns: Sequence[str], records: Iterable[Mapping[str, object]], *
     """Records as CSV with these columns; texts are masked and made safe, lists are joined with blanks."""
     import csv
 
+    from jobtui.render.text import show
+
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if head:
         writer.writerow(columns)
-    writer.writerows([_csv_value(record.get(name)) for name in columns] for record in records)
 
+    def text_of(value: object) -> object:
+        if isinstance(value, list | tuple):
+            return " ".join(show(str(item)) for item in value)
+        return show(value) if isinstance(value, str) else value
 
-def _csv_value(value: object) -> object:
-    if isinstance(value, list | tuple):
-        return " ".join(show(str(item)) for item in value)
-    return show(value) if isinstance(value, str) else value
+    writer.writerows([text_of(record.get(name)) for name in columns] for record in records)

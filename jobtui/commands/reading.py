@@ -54,7 +54,7 @@ class Reader:
         self.session = session
         self.specs = tuple(specs)
         self.partial = False
-        self._logs_read = False
+        self.logs_read = False
 
     @property
     def now(self) -> Nanos:
@@ -100,9 +100,9 @@ class Reader:
 
         With `to_end` they can be followed afterwards.
         """
-        if self._logs_read:
+        if self.logs_read:
             return
-        self._logs_read = True
+        self.logs_read = True
         for spec in self.specs:
             if not gives_jobs(spec):
                 self.session.add(await self._log(spec, detail, to_end=to_end))
@@ -194,13 +194,23 @@ def surroundings() -> Surroundings:
 
 def in_session(context: Context, body: Callable[[Reader], Awaitable[Exit]]) -> Exit:
     """Run a command's body with a reader over the configured sources; without any, say so."""
-    for warning in context.config.warnings:
-        complain(warning)
+    warn(context)
     specs = configured(context)
     if not specs:
-        complain(f"no source is configured, and there is no {looked_for()}; to look around try `jobtui demo`")
-        return Exit.NO_SOURCE
+        return no_source()
     return asyncio.run(_within(context, specs, body))
+
+
+def warn(context: Context) -> None:
+    """Say on stderr what is odd about the settings."""
+    for warning in context.config.warnings:
+        complain(warning)
+
+
+def no_source() -> Exit:
+    """Say on stderr that there is nothing to read, and where was looked."""
+    complain(f"no source is configured, and there is no {looked_for()}; to look around try `jobtui demo`")
+    return Exit.NO_SOURCE
 
 
 async def _within(

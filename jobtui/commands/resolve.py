@@ -9,7 +9,6 @@ from jobtui.analysis.references import Reference, Target, references
 from jobtui.commands.exits import Exit
 from jobtui.commands.reading import Reader
 from jobtui.commands.streams import complain
-from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId, app_of_run_dir, is_quasi_jid, split_jid
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 
@@ -113,10 +112,3 @@ def jobs_known_by_logs(reader: Reader) -> list[Job]:
     ids = {op.jid for op in reader.session.store.correlation.ops() if op.jid is not None}
     jobs = (_known_by_logs(reader, job_id) for job_id in sorted(ids))
     return [job for job in jobs if job is not None]
-
-
-def last_active(job: Job) -> Nanos:
-    """When the job was last heard of, for sorting."""
-    return max(
-        (at for at in (job.updated_at, job.ended_at, job.queued_at) if at is not None), default=Nanos(0)
-    )

@@ -7,6 +7,7 @@ import msgspec
 from jobtui.analysis.flags import flags_of, waits_for
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
+from jobtui.commands.jobs import with_agent
 from jobtui.commands.places import Place, places_of
 from jobtui.commands.printing import print_csv, print_document, print_lines
 from jobtui.commands.reading import Reader, in_session
@@ -44,14 +45,6 @@ async def show_job(reader: Reader, thing: str) -> Exit:
     job = with_agent(reader, found.job)
     _print(reader, job, found.detail)
     return reader.settle(judge(job, reader.now))
-
-
-def with_agent(reader: Reader, job: Job) -> Job:
-    """The job with host and driver as the logs tell them, where its record does not."""
-    agent = reader.session.store.correlation.agent_of(job.id)
-    if agent is None:
-        return job
-    return msgspec.structs.replace(job, host=job.host or agent.host, driver=job.driver or agent.driver)
 
 
 def _print(reader: Reader, job: Job, detail: JobDetail | None) -> None:

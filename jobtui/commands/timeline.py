@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from jobtui.analysis.timeline import TimelineRow, op_duration_s, timeline_rows
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
+from jobtui.commands.jobs import with_agent
 from jobtui.commands.names import SourceNames
 from jobtui.commands.printing import print_csv, print_document, print_lines
 from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.resolve import resolve
-from jobtui.commands.show import headline, with_agent
+from jobtui.commands.show import headline
 from jobtui.commands.verdict import judge
 from jobtui.model.clock import Nanos
 from jobtui.model.ops import Certainty, Op, OpStatus, Unlinked

@@ -7,7 +7,6 @@ ASCII, so that nothing raw gets out and nothing is lost.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from jobtui.analysis.find import Candidate
 from jobtui.analysis.flags import flags_of
 from jobtui.analysis.job_lines import JobLine
 from jobtui.model.clock import Nanos, to_rfc3339
@@ -194,17 +193,6 @@ def line_record(line: JobLine) -> Document:
         "component": line.component.value,
         "offset": line.offset,
         "continues": line.continues,
-    }
-
-
-def candidate_record(candidate: Candidate) -> Document:
-    """Something a pasted text may mean."""
-    return {
-        "kind": candidate.kind,
-        "id": mask_text(candidate.id),
-        "score": candidate.score,
-        "why": mask_text(candidate.why),
-        "job": candidate.job,
     }
 
 

@@ -1,7 +1,7 @@
 """Tables as lines of text: aligned by cells, cut to the width of a terminal or not at all.
 
-Cells are made safe here (`text.safe`); masking is for whoever makes them. Styles are names, and colours are only
-put in when asked for.
+Cells are made safe here (`text.safe`); masking is for whoever makes them. Styles are names, and colours are
+only put in when asked for.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ _SGR: Mapping[str, str] = {
 
 
 class Head(NamedTuple):
-    """One column. `least` is how narrow it may get; columns with the highest `drop` go first, 0 never goes."""
+    """One column. `least` is how narrow it may get; those with the highest `drop` go first, 0 never goes."""
 
     title: str
     align: Align = "left"

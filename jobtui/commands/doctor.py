@@ -1,0 +1,149 @@
+"""`doctor`: what every configured source is worth: reachable, readable, fresh, and understood."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from jobtui.backends.base import SourceError
+from jobtui.backends.log_sample import newest_time, tail_lines
+from jobtui.backends.registry import gives_jobs
+from jobtui.commands.context import Context, OutputFormat
+from jobtui.commands.exits import Exit
+from jobtui.commands.printing import print_csv, print_document, print_lines
+from jobtui.commands.reading import Reader, in_session
+from jobtui.formats.survey import Survey, survey
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.specs import LogRole, SourceSpec
+
+UNKNOWN_SHARE_LIMIT = 0.01
+"""Which part of a log's records may be of no known shape."""
+SKIPPED_SHARE_LIMIT = 0.01
+"""Which part of a source may have been skipped."""
+BEHIND_S = 3600
+"""A supervisor's log that ends this much before its records do is not the log of that supervisor."""
+CSV_COLUMNS = ("source", "kind", "fine", "state", "records", "skipped", "newest_at", "unknown_share", "says")
+
+
+class Finding(NamedTuple):
+    """What was found out about one source. `faults` say what is not fine, `remarks` what else to know.
+
+    `newest_at` is the time of its newest news. Shares are of 1, None where they say nothing.
+    """
+
+    source: SourceHealth
+    faults: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    newest_at: Nanos | None = None
+    unknown_share: float | None = None
+    lines: int | None = None
+    continuations: int | None = None
+    examples: tuple[str, ...] = ()
+
+
+def run(context: Context) -> Exit:
+    """Print what was found; FAILED when a source is not fine, NO_SOURCE when none could be read."""
+    return in_session(context, _doctor)
+
+
+async def _doctor(reader: Reader) -> Exit:
+    reader.add_job_sources()
+    await reader.watched(reader.session.catch_up())
+    await reader.read_logs(None)
+    newest_record = _newest_record(reader)
+    by_name = {source.name: source for source in reader.sources}
+    findings = [
+        await _examine(spec, by_name[str(Path(spec.target))], newest_record, reader) for spec in reader.specs
+    ]
+    match reader.context.format:
+        case OutputFormat.JSON:
+            print_document("doctor", {"checks": [_record(finding) for finding in findings]}, reader)
+        case OutputFormat.CSV:
+            print_csv(CSV_COLUMNS, map(_record, findings))
+        case _:
+            from jobtui.commands.doctor_view import view
+
+            print_lines(view(findings, reader.now, reader.context.width, reader.context.colour))
+    faulty = any(finding.faults for finding in findings)
+    return reader.settle(Exit.FAILED if faulty else Exit.FINE)
+
+
+def _newest_record(reader: Reader) -> Nanos | None:
+    times = (job.updated_at for job in reader.session.store.jobs.values())
+    return max((at for at in times if at is not None and at <= reader.now), default=None)
+
+
+async def _examine(
+    spec: SourceSpec, source: SourceHealth, newest_record: Nanos | None, reader: Reader
+) -> Finding:
+    if source.state is SourceState.DOWN:
+        return Finding(source, faults=(source.error or "cannot be read",))
+    faults, remarks = tuple(_skip_faults(source)), tuple(_skip_remarks(source))
+    if gives_jobs(spec):
+        count = len(reader.session.store.jobs)
+        return Finding(source, faults, (f"{count} jobs", *remarks), newest_record)
+    return await _examine_log(spec, Finding(source, faults, remarks), newest_record)
+
+
+def _skip_faults(source: SourceHealth) -> Iterator[str]:
+    if source.skipped > SKIPPED_SHARE_LIMIT * (source.records + source.skipped):
+        yield f"{source.skipped} of {source.records + source.skipped} skipped"
+
+
+def _skip_remarks(source: SourceHealth) -> Iterator[str]:
+    for skip in source.last_skips[-3:]:
+        yield f"skipped {skip.where}: {skip.why}"
+    if source.note:
+        yield source.note
+
+
+async def _examine_log(spec: SourceSpec, finding: Finding, newest_record: Nanos | None) -> Finding:
+    path = Path(spec.target)
+    try:
+        seen = await asyncio.to_thread(lambda: survey(tail_lines(path)))
+        newest_at = await asyncio.to_thread(newest_time, path, spec.role.value)
+    except SourceError as error:
+        return finding._replace(faults=(*finding.faults, str(error)))
+    return finding._replace(
+        faults=(*finding.faults, *_log_faults(spec, seen, newest_at, newest_record)),
+        remarks=(*finding.remarks, *([] if seen.lines else ["empty"])),
+        newest_at=newest_at,
+        unknown_share=seen.unknown_share,
+        lines=seen.lines,
+        continuations=seen.continuations,
+        examples=seen.examples,
+    )
+
+
+def _log_faults(
+    spec: SourceSpec, seen: Survey, newest_at: Nanos | None, newest_record: Nanos | None
+) -> Iterator[str]:
+    if seen.unknown_share > UNKNOWN_SHARE_LIMIT:
+        yield f"{seen.unknown_share:.1%} of its records have no known shape"
+    if seen.lines and not seen.records:
+        yield "not a single line looks like one of Sirepo's"
+    if spec.role is LogRole.SUPERVISOR and newest_at is not None and newest_record is not None:
+        behind_s = (newest_record - newest_at) / SECOND
+        if behind_s > BEHIND_S:
+            yield f"ends {behind_s / 3600:.0f} h before the newest record: it may be another file by now"
+
+
+def _record(finding: Finding) -> dict[str, object]:
+    from jobtui.model.secrets import mask_text
+    from jobtui.render.json_output import time_or_null
+
+    return {
+        "source": finding.source.name,
+        "kind": finding.source.kind,
+        "fine": not finding.faults,
+        "state": finding.source.state.value,
+        "records": finding.source.records,
+        "skipped": finding.source.skipped,
+        "newest_at": time_or_null(finding.newest_at),
+        "unknown_share": finding.unknown_share,
+        "lines": finding.lines,
+        "continuations": finding.continuations,
+        "examples": [mask_text(text) for text in finding.examples],
+        "says": [mask_text(text) for text in (*finding.faults, *finding.remarks)],
+    }
