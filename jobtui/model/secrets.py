@@ -46,7 +46,7 @@ _KEPT_VALUES = frozenset({"", "None", "null", "true", "false", "True", "False", 
 """Values that hold no secret, and tell something."""
 
 _WORD_END = re.compile(r"[\w.\-]*", re.ASCII)
-_SEPARATOR = re.compile(r"(?P<quote>\\*['\"])?\]?[ \t]*(?:==?|=>|:=|:(?!:)|%3[dD])>?[ \t]*")
+_SEPARATOR = re.compile(r"(?P<quote>\\*['\"])?\]?[ \t]*(?:==?|=>|:=|:(?!:)|%3[dD])>?(?(quote)\s*|[ \t]*)")
 _OPTION_SEPARATOR = re.compile(r"\\*['\"], *(?=[bBuU]?\\*['\"])|[ \t]+(?=[^\s\-])")
 _PAIR_SEPARATOR = re.compile(r"\\*['\"], *(?=[bBuU]?\\*['\"])")
 _OPTION_HEAD = re.compile(r"(?:^|[\s'\"=(,])--?[\w.\-]*$", re.ASCII)
@@ -60,14 +60,24 @@ _BARE = re.compile(
     r"(?:[^\s'\"&;,)\]}\\%]"
     r"|,(?!\s|$|[\w.\-]+[=:]|[bBuU]?\\*['\"])"
     r"|[)\]}](?![\s,)\]}:;.'\"\\]|$)"
-    r"|\\(?![nrt'\"\\])|%(?!26))+"
+    r"|\\(?!\\{0,8}[nrt'\"])|%(?!26))+"
 )
+_SCHEME = re.compile(r"(?:bearer|basic|digest|token|negotiate)[ ]+[^\s'\"]", re.IGNORECASE)
 _REST_OF_HEADER = re.compile(r"[^\r\n'\"\\]*")
 _REST_OF_LINE = re.compile(r"[^\r\n]*")
 _AGENT_VALUE = re.compile(r"[A-Za-z0-9]*", re.ASCII)
 _AGENT_PREFIX = re.compile(rf"[A-Za-z0-9]{{0,{PREFIX_LENGTH}}}{CUT}?", re.ASCII)
 _PASSWORD = re.compile(r"[^\s/?#'\"@:\\]*:([^\s/?#'\"]+)@")
 _CREDENTIAL = re.compile(r"[A-Za-z0-9._~+/=\-]{12,}")
+_TORN = re.compile(
+    r"(?:[^\n]{0,400}?\bsrj-[sp]-[A-Za-z0-9]{8} )?"
+    r"(?:(?P<tail>(?=[A-Za-z]*\d)[A-Za-z0-9]{8,32})(?=\\*'(?:[\s,)}\]]|\\n|$))"
+    rf"|(?P<key>\w{{0,40}}\\*'?(?:=|: )\\*')(?P<value>[A-Za-z0-9]{{{FULL_ID_LENGTH}}})(?=\\*'))",
+    re.ASCII,
+)
+"""The end of a secret whose key, or part of it, was cut off: forwarded output is cut anywhere."""
+_NO_SECRETS = ("opid", "hash")
+"""How keys of ids end that are no secrets."""
 _PEM_END = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY-----")
 _STOP = re.compile(rf"(?<!\\)\\*(?P<quote>['\"])|{_SNIP}|\n|\r|{_TIME}")
 _JOINED = re.compile(r"(?:\\{1,4}'|\"'\")(?P<quote>')")
@@ -86,6 +96,8 @@ class _Span(NamedTuple):
 def mask_text(text: str) -> str:
     """`text` with every secret in it masked. Never raises."""
     low = text.lower()
+    if "srj-" in low or "'" in low[: FULL_ID_LENGTH + 2]:
+        text = _without_torn(text)
     # plain substring tests, because nearly every line ends here and a pattern takes twice as long
     if (
         "cre" in low  # secret, credential
@@ -171,6 +183,15 @@ def _masked(text: str) -> str:
     return "".join(parts) + text[done:] if parts else text
 
 
+def _without_torn(text: str) -> str:
+    """`text` with the end of a torn secret masked, at its start or at the start of output forwarded in it."""
+    found = _TORN.match(text)
+    if found is None or (found["key"] and found["key"].strip("\\'=: ").lower().endswith(_NO_SECRETS)):
+        return text
+    group = "tail" if found["key"] is None else "value"
+    return text[: found.start(group)] + MASK + text[found.end(group) :]
+
+
 def _lower(text: str) -> str:
     """`text` in lower case with every character at its place."""
     return text.replace(_GROWS, "i").lower()
@@ -234,7 +255,7 @@ def _value(text: str, at: int, key: str) -> _Span:
     if text[at : at + 1] in _OPENERS:
         end = _end_of_group(text, at)
         return _Span(at, end, end)
-    if key.lower() == "authorization":
+    if key.lower() == "authorization" or _SCHEME.match(text, at):
         return _header(text, at)
     end = _end_of_bare(text, at)
     return _Span(at, end, end)

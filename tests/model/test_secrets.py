@@ -63,6 +63,18 @@ MASKED = [
     (f"run_dir=/u/agent-local/{AGENT_ID}))", "run_dir=/u/agent-local/RBb6…))"),
     (f"/u/agent-local/{AGENT_ID}/job_agent.pid", "/u/agent-local/RBb6…/job_agent.pid"),
     (f'{{"agent": "{AGENT_ID}", "n": 1}}', '{"agent": "RBb6…", "n": 1}'),
+    ("token: Bearer abc.def", "token: ***"),
+    ('{"token":\n  "abc"}', '{"token":\n  "***"}'),
+    (r"X_TOKEN=a\\b next", "X_TOKEN=*** next"),
+    # torn in two, of which this is the second part
+    (f"srj-s-OAxT2b3c {TOKEN[7:]}'", "srj-s-OAxT2b3c ***'"),
+    (
+        f"docker.py:483:_write srj-p-OAxT2b3c {TOKEN}', 'x': 1",
+        "docker.py:483:_write srj-p-OAxT2b3c ***', 'x': 1",
+    ),
+    (f"srj-s-OAxT2b3c KEN='{TOKEN}'", "srj-s-OAxT2b3c KEN='***'"),
+    (f"srj-s-OAxT2b3c _id': '{AGENT_ID}', 'x': 1", "srj-s-OAxT2b3c _id': '***', 'x': 1"),
+    (f"{TOKEN[5:]}'", "***'"),
     # cut and glued
     (f"start {{'agent_id': '{AGENT_ID[:9]}", "start {'agent_id': 'RBb6…"),
     (f"export X_TOKEN='{TOKEN[:9]}", "export X_TOKEN='***"),
@@ -94,6 +106,11 @@ LEFT = [
     "'agent_id': 'WUt4'",
     "http://127.0.0.1:8001/x a@b",
     "Mrs. Bearer came late",
+    "Beamline7's name is 'x'",
+    "activityAnimation', 'x': 1",
+    f"opId': '{OP_ID}', 'x': 1",
+    "computeJobHash': '0cc175b9c0f1b6a831c399e269772661', 'x': 1",
+    "srj-s-OAxT2b3c repo/prod/db'",
 ]
 
 
