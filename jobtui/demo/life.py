@@ -23,6 +23,8 @@ PARALLEL_SHARES = (0.45, 0.13)
 IMPATIENT_SHARE = 0.06
 """How often somebody starts another long run while one is under way."""
 LONGEST_S = 5_400.0
+WINDOW_OPEN_S = 40.0
+"""How long people watch a long run in quiet times before they come back for its result."""
 LOG_LINES_PER_S = 0.5
 ENDINGS = {Ending.COMPLETED: 80, Ending.RAISES: 12, Ending.KILLED: 3, Ending.PREPARE_FAILS: 2}
 
@@ -84,6 +86,11 @@ class Life:
         if cancels:
             self._world.play(lambda: self._cancel_later(browser, simulation, plan.duration_s))
         answer = await browser.start(simulation, plan, force=again)
+        if not self._is_busy:
+            answer = await browser.watch(simulation, answer, for_s=WINDOW_OPEN_S)
+            if answer.live:
+                await self._world.kernel.sleep(plan.duration_s)
+                answer = await browser.poll(simulation)
         answer = await browser.watch(simulation, answer)
         if answer.state != "completed" or not simulation.model.parallel:
             return

@@ -112,7 +112,9 @@ async def sbatch_nologin(stage: Stage) -> None:
     simulation = await stage.simulation(ANIMATION, "login", mode="sbatch")
     await stage.browser.attempt(simulation, _on_cluster(SHORT))
     await stage.browser.login(simulation, good=False)
-    answer = await stage.browser.watch(simulation, await stage.browser.attempt(simulation, _on_cluster(SHORT)))
+    answer = await stage.browser.watch(
+        simulation, await stage.browser.attempt(simulation, _on_cluster(SHORT))
+    )
     for number in range(2):
         await stage.browser.frame(simulation, number, answer.serial)
 
