@@ -32,7 +32,7 @@ _START = re.compile(
     re.ASCII,
 )
 """What may announce a secret, in lower case, which is found much faster than in any case."""
-_AGENT_GATE = re.compile(rf"{_AGENT_WORD}|{_AGENT_PLACE}", re.ASCII)
+_AGENT_GATE = re.compile(r"agent(?:[_-]?id|-local/|\\*['\"]?[:=])", re.ASCII)
 _KEY_GATE = re.compile("api[_-]?key")
 
 _TIME = r"[A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d "
@@ -70,9 +70,10 @@ _AGENT_PREFIX = re.compile(rf"[A-Za-z0-9]{{0,{PREFIX_LENGTH}}}{CUT}?", re.ASCII)
 _PASSWORD = re.compile(r"[^\s/?#'\"@:\\]*:([^\s/?#'\"]+)@")
 _CREDENTIAL = re.compile(r"[A-Za-z0-9._~+/=\-]{12,}")
 _TORN = re.compile(
-    r"(?:[^\n]{0,400}?\bsrj-[sp]-[A-Za-z0-9]{8} )?"
+    r"(?P<forwarded>[^\n]{0,400}?\bsrj-[sp]-[A-Za-z0-9]{8} )?"
     r"(?:(?P<tail>(?=[A-Za-z]*\d)[A-Za-z0-9]{8,32})(?=\\*'(?:[\s,)}\]]|\\n|$))"
-    rf"|(?P<key>\w{{0,40}}\\*'?(?:=|: )\\*')(?P<value>[A-Za-z0-9]{{{FULL_ID_LENGTH}}})(?=\\*'))",
+    r"|(?P<key>(?:\w{0,40}\\*'?(?:=|: )|(?(forwarded) ?|(?!)))\\*')"
+    rf"(?P<value>[A-Za-z0-9]{{{FULL_ID_LENGTH}}})(?=\\*'))",
     re.ASCII,
 )
 """The end of a secret whose key, or part of it, was cut off: forwarded output is cut anywhere."""

@@ -74,6 +74,7 @@ MASKED = [
     ),
     (f"srj-s-OAxT2b3c KEN='{TOKEN}'", "srj-s-OAxT2b3c KEN='***'"),
     (f"srj-s-OAxT2b3c _id': '{AGENT_ID}', 'x': 1", "srj-s-OAxT2b3c _id': '***', 'x': 1"),
+    (f"srj-s-OAxT2b3c  '{AGENT_ID}', 'x': 1", "srj-s-OAxT2b3c  '***', 'x': 1"),
     (f"{TOKEN[5:]}'", "***'"),
     # cut and glued
     (f"start {{'agent_id': '{AGENT_ID[:9]}", "start {'agent_id': 'RBb6…"),
@@ -107,6 +108,7 @@ LEFT = [
     "http://127.0.0.1:8001/x a@b",
     "Mrs. Bearer came late",
     "Beamline7's name is 'x'",
+    f"'{OP_ID}' is unknown",
     "activityAnimation', 'x': 1",
     f"opId': '{OP_ID}', 'x': 1",
     "computeJobHash': '0cc175b9c0f1b6a831c399e269772661', 'x': 1",
@@ -146,6 +148,18 @@ def test_no_secret_of_any_capture_survives() -> None:
     for path, text in texts.items():
         for number, line in enumerate(text.split("\n"), 1):
             assert not any_secret.search(mask_text(line)), f"{path}:{number}"
+
+
+def test_secrets_torn_anywhere_are_masked_in_both_parts() -> None:
+    head = "docker.py:483:_write srj-s-AbCd1234 "
+    lines = (CAPTURES / "docker" / "container-srj-p-VUlhaMOD.log").read_text().split("\n")
+    torn = [(line, secret) for line in lines for secret in sorted(_agent_ids_and_tokens(line))]
+    assert torn
+    for line, secret in torn:
+        start = line.index(secret)
+        for cut in range(start - 30, start + len(secret) - 12):
+            shown = mask_text(head + line[:cut]) + mask_text(head + line[cut:])
+            assert not any(secret[at : at + 12] in shown for at in range(len(secret) - 11)), (line, cut)
 
 
 def test_op_ids_of_the_captures_survive() -> None:
