@@ -1,4 +1,4 @@
-"""Lines of styled spans, and which cells of a line changed. Styles are names; the theme says how they look."""
+"""Lines of styled spans, and which of their cells changed. Styles are names that the theme explains."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

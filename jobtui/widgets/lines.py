@@ -63,8 +63,8 @@ class LineView(Widget):
         found = self._looks.get(names)
         if found is None:
             variables = self.app.theme_variables
-            named = (Style.parse(variables.get(VARIABLE + name, "none")) for name in names.split())
-            found = self._looks[names] = self.rich_style + Style.combine(named)
+            known = (variables.get(VARIABLE + name.replace(".", "-"), "none") for name in names.split())
+            found = self._looks[names] = sum(map(Style.parse, known), self.rich_style)
         return found
 
     def notify_style_update(self) -> None:

@@ -2,11 +2,12 @@
 
 Textual 8.2.8 sends a changed line from its left end on, and sets and resets every colour at every segment.
 Over ssh that is most of the traffic. Both are put right where the update becomes text; what is drawn is the
-same. This leans on `Compositor`, `ChopsUpdate` and `LayoutUpdate` of the textual version that pyproject.toml pins.
+same. This leans on insides of the textual version that pyproject.toml pins, all of them in this file.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from rich.color import ColorSystem
 from rich.console import Console
@@ -18,8 +19,24 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 RESET = "\x1b[0m"
-DEFAULTS = ("39", "49")
-"""What sets foreground and background to those of the terminal."""
+DEFAULT_FOREGROUND = "39"
+DEFAULT_BACKGROUND = "49"
+OFF: Mapping[str, str] = {
+    "1": "22",
+    "2": "22",
+    "3": "23",
+    "4": "24",
+    "5": "25",
+    "6": "25",
+    "7": "27",
+    "8": "28",
+    "9": "29",
+    "21": "24",
+    "51": "54",
+    "52": "54",
+    "53": "55",
+}
+"""What ends each attribute."""
 
 
 class LeanChops(ChopsUpdate):
@@ -81,33 +98,45 @@ class Pen:
         return "".join(self._out)
 
 
+class Codes(NamedTuple):
+    """A style as SGR parameters."""
+
+    attributes: frozenset[str]
+    foreground: str
+    background: str
+
+
 @lru_cache(4096)
 def transition(before: Style, after: Style, colors: ColorSystem) -> str:
     """The escape sequence from one style to another, as short as it gets."""
-    old, new = _codes(before, colors), _codes(after, colors)
+    old, new = codes_of(before, colors), codes_of(after, colors)
     if old == new:
         return ""
-    if new == ("", "", ""):
+    if new == codes_of(Style.null(), colors):
         return RESET
-    if old[0] != new[0]:
-        return f"\x1b[{';'.join(('0', *filter(None, new)))}m"
-    wanted = (code or DEFAULTS[place] for place, code in _changed(old[1:], new[1:]))
-    return f"\x1b[{';'.join(wanted)}m"
-
-
-def _changed(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[tuple[int, str]]:
-    return ((place, code) for place, (was, code) in enumerate(zip(old, new, strict=True)) if was != code)
+    off = {OFF[attribute] for attribute in old.attributes - new.attributes}
+    on = {
+        attribute for attribute in new.attributes if attribute not in old.attributes or OFF[attribute] in off
+    }
+    wanted = sorted(off) + sorted(on)
+    if old.foreground != new.foreground:
+        wanted.append(new.foreground or DEFAULT_FOREGROUND)
+    if old.background != new.background:
+        wanted.append(new.background or DEFAULT_BACKGROUND)
+    anew = ["0", *sorted(new.attributes), *filter(None, new[1:])]
+    return min((f"\x1b[{';'.join(codes)}m" for codes in (wanted, anew)), key=len)
 
 
 @lru_cache(4096)
-def _codes(style: Style, colors: ColorSystem) -> tuple[str, str, str]:
-    """Attributes, foreground and background of a style as SGR parameters."""
+def codes_of(style: Style, colors: ColorSystem) -> Codes:
+    """What sets a style on a terminal that has none set."""
     plain = Style(color=style.color, bgcolor=style.bgcolor)
-    both = Strip.render_ansi(style, colors)
-    attributes = both.removesuffix(Strip.render_ansi(plain, colors)).rstrip(";")
-    foreground = Strip.render_ansi(Style(color=style.color), colors)
-    background = Strip.render_ansi(Style(bgcolor=style.bgcolor), colors)
-    return attributes, foreground, background
+    attributes = Strip.render_ansi(style, colors).removesuffix(Strip.render_ansi(plain, colors))
+    return Codes(
+        frozenset(filter(None, attributes.split(";"))),
+        Strip.render_ansi(Style(color=style.color), colors),
+        Strip.render_ansi(Style(bgcolor=style.bgcolor), colors),
+    )
 
 
 class LeanCompositor(Compositor):

@@ -1,0 +1,165 @@
+"""Every action and its keys, in one table, of which bindings, footer, help and palette are made."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Place(StrEnum):
+    """A screen on which an action can be taken."""
+
+    JOBS = "jobs"
+    JOB = "job"
+    SOURCES = "sources"
+    READING = "reading"
+
+
+EVERYWHERE = frozenset(Place)
+
+
+class Topic(StrEnum):
+    """A heading of the help screen."""
+
+    GO = "Go to"
+    MOVE = "Move"
+    LOOK = "Look at jobs"
+    TAKE = "Take along"
+    PROGRAM = "Program"
+
+
+class Action(NamedTuple):
+    """One thing a user can do.
+
+    `keys` are Textual's names of keys, the first one is shown; `call` is what is called on the screen
+    (`app.` before it: on the app). `hint` is its word in the footer, None when it is not there; where there
+    is little room those with the lowest `rank` stay.
+    """
+
+    call: str
+    keys: tuple[str, ...]
+    help: str
+    topic: Topic
+    places: frozenset[Place] = EVERYWHERE
+    hint: str | None = None
+    rank: int = 3
+
+    @property
+    def shown_keys(self) -> str:
+        """Its keys as help shows them."""
+        return " ".join(map(shown_key, self.keys))
+
+
+SHOWN_KEYS = {
+    "enter": "↵",
+    "escape": "esc",
+    "slash": "/",
+    "question_mark": "?",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "up": "↑",
+    "down": "↓",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+}
+
+
+def shown_key(key: str) -> str:
+    """A key as a person would write it."""
+    return SHOWN_KEYS.get(key, key)
+
+
+_JOBS = frozenset({Place.JOBS})
+_JOB = frozenset({Place.JOB})
+_LISTS = frozenset({Place.JOBS, Place.JOB, Place.SOURCES})
+
+ACTIONS: tuple[Action, ...] = (
+    Action("app.go('jobs')", ("1",), "All jobs", Topic.GO, hint="jobs", rank=5),
+    Action(
+        "app.go('sources')",
+        ("6",),
+        "What is read, how old it is, what went wrong",
+        Topic.GO,
+        hint="sources",
+        rank=4,
+    ),
+    Action("open", ("enter",), "Open the job under the cursor", Topic.GO, _JOBS, "open", 2),
+    Action("open", ("enter",), "Read the whole log line behind the step", Topic.GO, _JOB, "line", 2),
+    Action(
+        "open",
+        ("enter",),
+        "Read all about the source under the cursor",
+        Topic.GO,
+        frozenset({Place.SOURCES}),
+        "read",
+        2,
+    ),
+    Action(
+        "back",
+        ("escape",),
+        "Back; on the jobs: end the filter, then forget the marks",
+        Topic.GO,
+        hint="back",
+        rank=1,
+    ),
+    Action("move('up')", ("k", "up"), "A line up", Topic.MOVE),
+    Action("move('down')", ("j", "down"), "A line down", Topic.MOVE),
+    Action("move('half_up')", ("ctrl+u",), "Half a page up", Topic.MOVE),
+    Action("move('half_down')", ("ctrl+d",), "Half a page down", Topic.MOVE),
+    Action("move('page_up')", ("pageup", "ctrl+b"), "A page up", Topic.MOVE),
+    Action("move('page_down')", ("pagedown", "ctrl+f"), "A page down", Topic.MOVE),
+    Action("move('top')", ("g", "home"), "To the first line, and stay with whatever comes first", Topic.MOVE),
+    Action("move('bottom')", ("G", "end"), "To the last line", Topic.MOVE),
+    Action(
+        "switch_pane",
+        ("tab",),
+        "From the ops to the steps of the op, and back",
+        Topic.MOVE,
+        _JOB,
+        "ops/steps",
+    ),
+    Action("filter", ("slash",), "Filter the jobs", Topic.LOOK, _JOBS, "filter", 2),
+    Action("sort", ("s",), "Sort by the next column", Topic.LOOK, _JOBS, "sort"),
+    Action("reverse", ("S",), "Sort the other way round", Topic.LOOK, _JOBS),
+    Action("mark", ("space",), "Mark the job under the cursor, or take the mark away", Topic.LOOK, _JOBS),
+    Action(
+        "show_hidden", ("x",), "Show the jobs that are only compute calls, or hide them", Topic.LOOK, _JOBS
+    ),
+    Action(
+        "show_hidden",
+        ("x",),
+        "Show the ops that only ask for a status, or hide them",
+        Topic.LOOK,
+        _JOB,
+        "hidden",
+    ),
+    Action("app.times", ("t",), "Ages or times of day", Topic.LOOK, _LISTS, "times", 4),
+    Action(
+        "copy", ("y",), "Copy what is under the cursor: the id, the line, the text", Topic.TAKE, hint="copy"
+    ),
+    Action("app.command_palette", ("ctrl+p",), "Palette: every action by name", Topic.PROGRAM),
+    Action("app.keys", ("question_mark",), "This page", Topic.PROGRAM, hint="keys", rank=1),
+    Action("app.quit", ("q", "ctrl+c"), "Quit", Topic.PROGRAM, hint="quit", rank=2),
+)
+"""All of them, in the order of footer and help."""
+
+
+def actions_at(place: Place) -> Iterator[Action]:
+    """The actions that can be taken on a screen."""
+    return (action for action in ACTIONS if place in action.places)
+
+
+class Hint(NamedTuple):
+    """What the footer says of an action."""
+
+    key: str
+    word: str
+    rank: int
+
+
+def hints_at(place: Place) -> list[Hint]:
+    """What the footer of a screen names. On the jobs there is nothing to go back to."""
+    return [
+        Hint(shown_key(action.keys[0]), action.hint, action.rank)
+        for action in actions_at(place)
+        if action.hint and not (action.call == "back" and place is Place.JOBS)
+    ]

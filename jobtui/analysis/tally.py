@@ -1,0 +1,48 @@
+"""How many jobs there are of each status, kept up to date job by job."""
+
+from collections import Counter
+from typing import NamedTuple
+
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job, JobStatus
+
+RECENT_S = 3600
+"""Failures count as recent for this long."""
+
+
+class Counts(NamedTuple):
+    """Jobs by status, and how many failed within the last hour. Quasi jobs are not counted."""
+
+    by_status: dict[JobStatus, int]
+    failed_lately: int
+
+
+class Tally:
+    """Counts of the jobs it was told of."""
+
+    def __init__(self) -> None:
+        self._by_status: Counter[JobStatus] = Counter()
+        self._failed_at: dict[JobId, Nanos] = {}
+
+    def move(self, before: Job | None, after: Job | None) -> None:
+        """A job changed; None where it was not there, or is no more."""
+        old = None if before is None or before.is_quasi else before.status
+        new = None if after is None or after.is_quasi else after.status
+        if old is not new:
+            if old is not None:
+                self._by_status[old] -= 1
+            if new is not None:
+                self._by_status[new] += 1
+        if old is JobStatus.FAILED and before is not None:
+            self._failed_at.pop(before.id, None)
+        if new is JobStatus.FAILED and after is not None:
+            at = after.ended_at if after.ended_at is not None else after.updated_at
+            if at is not None:
+                self._failed_at[after.id] = at
+
+    def counts(self, now: Nanos) -> Counts:
+        """The counts, as of now."""
+        since = now - RECENT_S * SECOND
+        self._failed_at = {job_id: at for job_id, at in self._failed_at.items() if at > since}
+        return Counts({status: self._by_status[status] for status in JobStatus}, len(self._failed_at))

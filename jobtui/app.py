@@ -1,0 +1,121 @@
+"""The dashboard: puts session, screens and theme together. What is shown is for screens and widgets."""
+
+import os
+from collections.abc import Iterable, Mapping
+
+from textual.app import App, SystemCommand
+from textual.screen import Screen
+
+from jobtui.actions import ACTIONS
+from jobtui.model.health import SourceState
+from jobtui.model.ids import JobId
+from jobtui.render.text import show
+from jobtui.screens.base import Board, LiveScreen
+from jobtui.screens.help import HelpScreen
+from jobtui.screens.job import JobScreen
+from jobtui.screens.jobs import JobsScreen
+from jobtui.screens.sources import SourcesScreen
+from jobtui.session import Session
+from jobtui.store.store import Changes
+from jobtui.theme import THEMES, default_theme
+
+OVER_SSH = ("SSH_TTY", "SSH_CONNECTION")
+
+
+class JobtuiApp(App[None]):
+    """The dashboard on a session, opened at a job when one is given."""
+
+    CSS = "Screen { layers: base; }"
+    TITLE = "jobtui"
+
+    def __init__(
+        self,
+        session: Session,
+        open_at: JobId | None = None,
+        *,
+        theme: str | None = None,
+        title: str = "jobtui",
+    ) -> None:
+        super().__init__()
+        self._session = session
+        self._open_at = open_at
+        self._board = Board(session.store, session.clock, session.detail, title)
+        self._states: dict[str, SourceState] = {}
+        self.animation_level = "none"
+        for known in THEMES:
+            self.register_theme(known)
+        self.theme = theme or default_theme(os.environ)
+
+    def get_default_screen(self) -> Screen[None]:
+        """The jobs are at the bottom of every stack of screens."""
+        return JobsScreen(self._board)
+
+    def on_mount(self) -> None:
+        """Paint first, then read."""
+        if self._open_at is not None:
+            self.push_screen(JobScreen(self._board, self._open_at))
+        self._session.store.subscribe(self._watch_sources)
+        self.call_after_refresh(self._read)
+
+    def _read(self) -> None:
+        self.run_worker(self._session.run(), name="session", exit_on_error=True)
+
+    def open_job(self, job_id: JobId) -> None:
+        """Show a job."""
+        self.push_screen(JobScreen(self._board, job_id))
+
+    def action_go(self, place: str) -> None:
+        """Go to a screen; from wherever one is, back to the jobs first."""
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
+        if place == "sources":
+            self.push_screen(SourcesScreen(self._board))
+
+    def action_keys(self) -> None:
+        """Show the keys."""
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen(self._board))
+
+    def action_times(self) -> None:
+        """Ages or times of day, on every screen."""
+        self._board.absolute = not self._board.absolute
+        if isinstance(self.screen, LiveScreen):
+            self.screen.show_all()
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """The actions that can be taken here, for the palette."""
+        if not isinstance(screen, LiveScreen):
+            return
+        for action in ACTIONS:
+            if screen.PLACE in action.places:
+                yield SystemCommand(action.help, action.shown_keys, screen.caller(action.call))
+
+    def _watch_sources(self, changes: Changes) -> None:
+        """One toast when a source goes down after it was up, or comes back."""
+        if not changes.sources:
+            return
+        for source in self._session.store.sources():
+            before = self._states.get(source.name, SourceState.STARTING)
+            self._states[source.name] = source.state
+            was_up = before in (SourceState.OK, SourceState.PARTIAL)
+            if source.state is SourceState.DOWN and was_up:
+                self.notify(
+                    show(f"{source.name}: {source.error}"),
+                    title="source down",
+                    severity="error",
+                    markup=False,
+                )
+            elif before is SourceState.DOWN and source.state is not SourceState.DOWN:
+                self.notify(show(source.name), title="source is back", markup=False)
+
+
+def mouse_wanted(environment: Mapping[str, str]) -> bool:
+    """Whether to take the mouse: not over ssh, where selecting is the terminal's and every move costs."""
+    return not any(environment.get(name) for name in OVER_SSH)
+
+
+def run_app(session: Session, open_at: JobId | None = None, *, title: str = "jobtui") -> int:
+    """Run the dashboard until the user quits; the exit code."""
+    app = JobtuiApp(session, open_at, title=title)
+    app.run(mouse=mouse_wanted(os.environ))
+    return app.return_code or 0

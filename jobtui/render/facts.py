@@ -1,0 +1,102 @@
+"""What the top of a job's screen says: how it stands, what is wrong with it, and what the record tells."""
+
+from collections.abc import Iterator
+
+from jobtui.analysis.flags import Flag, flags_of, needs_person, waits_for
+from jobtui.analysis.job_times import status_since
+from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.render.spans import Line, Span
+from jobtui.render.status import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STYLES, WORDS
+from jobtui.render.text import age, clock_time, date_time, duration, fit, show
+
+FLAG_WORDS = {
+    Flag.NO_PROGRESS: "pending without a reason",
+    Flag.OVER_LIMIT: "over its time limit",
+    Flag.EXCEPTION: "exception in the supervisor",
+    Flag.STALE: "no word for long",
+    Flag.LONG_WAIT: "waits for long",
+    Flag.TIME_LIMIT: "canceled by its time limit",
+    Flag.ALERT: "alert",
+    Flag.UNKNOWN_STATUS: "status not known",
+    Flag.QUASI: "only a compute call",
+}
+SEPARATOR = " · "
+
+
+def status_words(job: Job, now: Nanos, *, absolute: bool) -> Line:
+    """Glyph, status and since when."""
+    words = WORDS[job.status] if job.status is not JobStatus.UNKNOWN else show(job.native_status)
+    person = (Span(f"{NEEDS_PERSON_GLYPH} ", NEEDS_PERSON_STYLE),) if needs_person(job, now) else ()
+    return (*person, Span(f"{GLYPHS[job.status]} {words}{_since(job, now, absolute)}", STYLES[job.status]))
+
+
+def _since(job: Job, now: Nanos, absolute: bool) -> str:
+    at = status_since(job)
+    if at is None:
+        return ""
+    if absolute:
+        return f" {'since' if job.status.is_live else 'at'} {clock_time(at)}Z"
+    since = age(max(0.0, seconds_between(at, now)))
+    return f" for {since}" if job.status.is_live else f" {since} ago"
+
+
+def matter(job: Job, now: Nanos) -> Span:
+    """The one thing to know about it: what it failed of, what it waits for, or that all is well."""
+    if job.error:
+        return Span(show(job.error), STYLES[JobStatus.FAILED])
+    if job.alert:
+        return Span(show(job.alert), "warning")
+    if job.status is JobStatus.CANCELED and job.limit_s is not None:
+        return Span(f"canceled by its time limit of {duration(job.limit_s)}", "warning")
+    if reason := waits_for(job, now):
+        style = NEEDS_PERSON_STYLE if needs_person(job, now) else ""
+        return Span(f"{'waits for ' if _is_thing(job) else ''}{show(reason)}", style)
+    if job.message:
+        return Span(show(job.message))
+    return Span(_FINE.get(job.status, ""), "settled")
+
+
+def _is_thing(job: Job) -> bool:
+    return job.status is JobStatus.PENDING and not job.message
+
+
+_FINE = {
+    JobStatus.RUNNING: "running, nothing to say",
+    JobStatus.COMPLETED: "completed, without an error",
+    JobStatus.CANCELED: "canceled",
+    JobStatus.FAILED: "failed, the record does not say of what",
+    JobStatus.MISSING: "never run, or its files are gone",
+    JobStatus.PURGED: "its files were removed",
+}
+
+
+def flag_words(job: Job, now: Nanos) -> list[str]:
+    """Its flags in words."""
+    return [FLAG_WORDS[Flag(flag)] for flag in flags_of(job, now)]
+
+
+def record_line(job: Job, now: Nanos, cells: int) -> Line:
+    """What the record says, in the order in which it is worth a place."""
+    return (Span(" " + fit(SEPARATOR.join(_facts(job, now)), max(0, cells - 1)), "dim"),)
+
+
+def _facts(job: Job, now: Nanos) -> Iterator[str]:
+    if job.name:
+        yield show(job.name)
+    for text in (job.app, job.model, job.mode, f"user {job.owner}" if job.owner else "", job.host or ""):
+        if text:
+            yield show(text)
+    if job.percent is not None:
+        yield f"{job.percent:.0f}%"
+    if job.queued_at is not None:
+        yield f"queued {date_time(job.queued_at)}Z"
+    if job.started_at is not None:
+        yield f"waited {duration(job.waited_s(now))}"
+        verb = "runs" if job.status.is_live else "ran"
+        yield f"{verb} {duration(_whole(job.elapsed_s(now)))}"
+    yield from flag_words(job, now)
+
+
+def _whole(seconds: float | None) -> float | None:
+    return None if seconds is None else float(int(max(0.0, seconds)))

@@ -1,0 +1,158 @@
+"""An op's timeline as lines: a lane for each component where there is room, a plain list where not."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from jobtui.analysis.timeline import TimelineRow
+from jobtui.model.clock import SECOND
+from jobtui.model.ops import Certainty, Component, Op
+from jobtui.render.spans import Line, Span, padded, width_of
+from jobtui.render.text import clock_time, duration, fit, show
+
+NAMES: Mapping[Component, str] = {component: component.value for component in Component}
+SHORT_NAMES: Mapping[Component, str] = NAMES | {
+    Component.SUPERVISOR: "superv",
+    Component.JOB_CMD: "jobcmd",
+}
+SHORT_CELLS = 8
+TIME_CELLS = 9
+"""Cells of a column of times, with a blank before it."""
+LANE_CELLS = 11
+"""Fewest cells of a lane, so that its name and an arrow fit."""
+TEXT_CELLS = 12
+"""Cells that the last lane has for words at least."""
+
+BAD = re.compile(
+    r"\b(error|fail\w*|destroyed|lost|time ?out|time limit|given up|killed|no reply|never|restart\w*"
+    r"|exception)\b",
+    re.IGNORECASE,
+)
+"""Words of a step that somebody looks for."""
+
+CERTAINTY_WORDS: Mapping[Certainty, str] = {
+    Certainty.FULL_ID: "sure: the line has the op's full id",
+    Certainty.JID: "sure: the line names the job",
+    Certainty.PREFIX: "likely: by the first four characters of the id, with user, agent and time",
+    Certainty.ADJACENT: "inferred: only because of the line next to it",
+}
+
+
+class Times(NamedTuple):
+    """How times are told: to the millisecond where logs have that, of day instead of since the start."""
+
+    fine: bool = False
+    absolute: bool = False
+
+
+class Lanes(NamedTuple):
+    """Where each lane begins, and how many cells all of them have."""
+
+    columns: Mapping[Component, int]
+    cells: int
+
+
+def lanes_in(cells: int) -> Lanes | None:
+    """The lanes of a timeline of so many cells, None when there is no room for lanes."""
+    room = cells - 2 * TIME_CELLS - 1
+    each = (room - TEXT_CELLS) // len(Component)
+    if each < LANE_CELLS:
+        return None
+    return Lanes({lane: 1 + at * each for at, lane in enumerate(Component)}, room)
+
+
+def heading(op: Op | None, cells: int) -> Line:
+    """Names of lanes and columns of times."""
+    lanes = lanes_in(cells)
+    times = fit("start", TIME_CELLS, align="right")
+    if lanes is None:
+        return (Span(" " + fit("step", cells - TIME_CELLS - 1) + times, "heading", cells),)
+    more = _who(op) if op else {}
+    names = ""
+    places = [*lanes.columns.values(), lanes.cells][1:]
+    for (lane, at), end in zip(lanes.columns.items(), places, strict=True):
+        names = fit(names, at) + fit(f"{NAMES[lane]} {more.get(lane, '')}", end - at - 1) + " "
+    times += fit("step", TIME_CELLS, align="right")
+    return padded((Span(fit(names, lanes.cells) + times, "heading"),), cells, "heading")
+
+
+def _who(op: Op) -> dict[Component, str]:
+    return {
+        Component.DRIVER: show(op.driver or "").removesuffix("Driver"),
+        Component.AGENT: show(op.agent or op.assigned_agent or ""),
+    }
+
+
+def is_fine(rows: Sequence[TimelineRow]) -> bool:
+    """Whether the times tell more than whole seconds."""
+    return any(row.at is not None and row.at % SECOND for row in rows)
+
+
+def row_line(row: TimelineRow, before: TimelineRow | None, cells: int, times: Times) -> Line:
+    """One step. `before` is the step before it, whose lane an arrow comes from."""
+    lanes = lanes_in(cells)
+    start = _start(row, times)
+    if lanes is None:
+        room = max(0, cells - SHORT_CELLS - TIME_CELLS - 1)
+        name = Span(" " + fit(SHORT_NAMES[row.lane], SHORT_CELLS), "dim", SHORT_CELLS + 1)
+        return (name, Span(fit(show(row.text), room), _style(row), room), Span(start, "dim", TIME_CELLS))
+    since = _time(row.since_prev_s, times.fine, sign="+") if row.since_prev_s else " " * TIME_CELLS
+    drawn = padded(_lane_line(row, before, lanes), lanes.cells)
+    since_span = Span(since, "warning" if row.is_gap else "dim", TIME_CELLS)
+    return (*drawn, Span(start, "dim", TIME_CELLS), since_span)
+
+
+def gap_line(row: TimelineRow, before: TimelineRow, cells: int) -> Line:
+    """The time that passed before a step, where it was long."""
+    lanes = lanes_in(cells)
+    at = SHORT_CELLS + 1 if lanes is None else lanes.columns[before.lane]
+    return (Span(" " * at, "", at), Span(f"┊ {duration(row.since_prev_s)}", "warning"))
+
+
+def waiting_line(last: TimelineRow, seconds: float, cells: int) -> Line:
+    """Below the last step of an op that is open: for how long nothing has come."""
+    lanes = lanes_in(cells)
+    at = SHORT_CELLS + 1 if lanes is None else lanes.columns[last.lane]
+    return (Span(" " * at, "", at), Span(f"◌ nothing for {duration(int(seconds))}", "warning"))
+
+
+def _lane_line(row: TimelineRow, before: TimelineRow | None, lanes: Lanes) -> Line:
+    """Mark, arrow from the lane before and words."""
+    at = lanes.columns[row.lane]
+    source = at if before is None else lanes.columns[before.lane]
+    stroke = "┄" if row.certainty is Certainty.ADJACENT else "─"
+    style = _style(row)
+    mark = Span("✗" if style else "●", style or "accent", 1)
+    arrow_style = "dim"
+    if source < at:
+        arrow = "╰" + stroke * (at - source - 2) + "▶"
+        drawn: Line = (_blanks(source), Span(arrow, arrow_style, at - source), mark)
+    elif source > at:
+        arrow = "◀" + stroke * (source - at - 1) + "╯"
+        drawn = (_blanks(at), mark, Span(arrow, arrow_style, source - at + 1))
+    else:
+        drawn = (_blanks(at), mark)
+    text = show(row.text)
+    room = lanes.cells - width_of(drawn) - 1
+    return (*drawn, Span(" ", "", 1), Span(fit(text, room).rstrip(), style))
+
+
+def _blanks(cells: int) -> Span:
+    return Span(" " * cells, "", cells)
+
+
+def _style(row: TimelineRow) -> str:
+    return "error" if BAD.search(row.text) else ""
+
+
+def _start(row: TimelineRow, times: Times) -> str:
+    if times.absolute and row.at is not None:
+        return fit(clock_time(row.at), TIME_CELLS, align="right")
+    return _time(row.from_start_s, times.fine)
+
+
+def _time(seconds: float | None, fine: bool, sign: str = "") -> str:
+    if seconds is None:
+        return fit("–", TIME_CELLS, align="right")
+    text = f"{seconds:.3f}" if fine and abs(seconds) < 1000 else duration(seconds)
+    return fit(sign + text if seconds >= 0 else text, TIME_CELLS, align="right")

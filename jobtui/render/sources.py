@@ -1,0 +1,96 @@
+"""How sources are named and judged on a screen: short labels, ages, what is late or dead."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceHealth, SourceState
+from jobtui.render.spans import Line, Span, width_of
+from jobtui.render.text import age, fit, show
+
+FRESH_S = 5.0
+"""Up to this age a source that is polled every two seconds is up to date; its age is not counted up."""
+LATE_S = 15.0
+"""From this age on it is late."""
+
+KIND_LABELS: Mapping[str, str] = {"sirepo_db": "db"}
+"""Labels for kinds of which there is one as a rule; others are called by the end of their name."""
+SEPARATOR = Span(" · ", "rule", 3)
+REASON_CELLS = 24
+"""Fewest cells for the reason why a source is down."""
+
+
+class Judgement(NamedTuple):
+    """What to say of a source, and in which style."""
+
+    words: str
+    style: str
+
+
+def labels(sources: Sequence[SourceHealth]) -> list[str]:
+    """A short name for each source, unique among them, safe to show."""
+    taken: dict[str, int] = {}
+    candidates = [_candidates(source) for source in sources]
+    for names in candidates:
+        for name in set(names):
+            taken[name] = taken.get(name, 0) + 1
+    return [show(next((name for name in names if taken[name] == 1), names[-1])) for names in candidates]
+
+
+def _candidates(source: SourceHealth) -> list[str]:
+    parts = source.name.rstrip("/").split("/")
+    first = [KIND_LABELS[source.kind]] if source.kind in KIND_LABELS else []
+    return [*first, parts[-1] or source.name, "/".join(parts[-2:]), "/".join(parts[-3:]), source.name]
+
+
+def judge(source: SourceHealth, now: Nanos) -> Judgement:
+    """How a source stands, in a word or two."""
+    lag_s = source.lag_s(now)
+    if source.state is SourceState.DOWN:
+        return Judgement("down" if lag_s is None else f"down, last read {age(lag_s)} ago", "error")
+    if lag_s is None:
+        return Judgement("starting", "dim")
+    if lag_s >= LATE_S:
+        return Judgement(f"{age(lag_s)} late", "warning")
+    fresh = f"<{FRESH_S:.0f}s" if lag_s < FRESH_S else age(lag_s)
+    skipped = f", {source.skipped:,} skipped" if source.skipped else ""
+    return Judgement(fresh + skipped, "dim")
+
+
+def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int) -> Line:
+    """All sources in one line. Where not all fit, those to look at come first, and the rest are counted."""
+    parts = [_part(label, source, now) for label, source in zip(labels(sources), sources, strict=True)]
+    drawn = _joined(parts)
+    if width_of(drawn) + 1 > cells:
+        parts.sort(key=lambda part: part[0].style == "dim")
+        drawn = _as_many_as_fit(parts, cells - 1)
+    return (Span(" ", "", 1), *drawn) if sources else (Span(fit(" no sources", cells), "warning", cells),)
+
+
+def _part(label: str, source: SourceHealth, now: Nanos) -> Line:
+    words, style = judge(source, now)
+    reason = f": {show(source.error)}" if source.error and source.state is SourceState.DOWN else ""
+    return (Span(f"{label} {words}{reason}", style),)
+
+
+def _joined(parts: Iterable[Line]) -> Line:
+    line: list[Span] = []
+    for part in parts:
+        line += [SEPARATOR, *part] if line else part
+    return tuple(line)
+
+
+def _as_many_as_fit(parts: Sequence[Line], cells: int) -> Line:
+    """The first parts, the last of them cut if need be, and how many are left out."""
+    for kept in range(len(parts) - 1, 0, -1):
+        rest = len(parts) - kept
+        tail = (SEPARATOR, Span(f"{rest} more", "dim"))
+        room = cells - width_of(tail)
+        line = _joined(parts[:kept])
+        if width_of(line) <= room:
+            return (*line, *tail)
+        last = line[-1]
+        left = room - width_of(line[:-1])
+        if left >= REASON_CELLS or kept == 1:
+            return (*line[:-1], Span(fit(last.text, max(0, left)), last.style), *tail)
+    return tuple(span._replace(text=fit(span.text, max(0, cells)), cells=-1) for span in parts[0])

@@ -1,0 +1,221 @@
+"""All jobs: the table, what it is filtered and sorted by, and whether it can be believed."""
+
+from collections.abc import Callable
+
+import msgspec
+from textual import on
+from textual.app import ComposeResult
+
+from jobtui.actions import Place, hints_at
+from jobtui.analysis.filter import FilterContext, FilterError, parse
+from jobtui.model.jobs import Job
+from jobtui.render.columns import DEFAULT_COLUMNS, RowContext
+from jobtui.render.text import safe, show
+from jobtui.screens.base import Board, LiveScreen, bindings_at
+from jobtui.screens.job import JobScreen
+from jobtui.store.store import Changes
+from jobtui.widgets.filter_bar import FilterBar, Mistake
+from jobtui.widgets.header import Header
+from jobtui.widgets.job_table import JobTable
+from jobtui.widgets.key_line import KeyLine
+from jobtui.widgets.row_view import Move
+from jobtui.widgets.rule_line import RuleLine
+from jobtui.widgets.source_strip import SourceStrip
+
+SORTS = (None, *(column.key for column in DEFAULT_COLUMNS))
+"""What one can sort by, in the order in which the key goes through it; None is what needs a person first."""
+
+
+class JobsScreen(LiveScreen):
+    """The first screen."""
+
+    PLACE = Place.JOBS
+    BINDINGS = bindings_at(Place.JOBS)
+
+    DEFAULT_CSS = """
+    JobsScreen.-flat SourceStrip, JobsScreen.-flat KeyLine { display: none; }
+    JobsScreen.-low RuleLine.-needed { display: block; }
+    """
+
+    def __init__(self, board: Board) -> None:
+        super().__init__(board)
+        self._filter_text = ""
+        self._filter = parse("")
+        self._shows_hidden = False
+        self._header = Header(board.now, board.title)
+        self._strip = SourceStrip(board.now)
+        self._table = JobTable(self._row_context)
+        self._rule = RuleLine()
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        yield self._header
+        yield self._strip
+        yield RuleLine()
+        yield self._table
+        yield self._rule
+        yield KeyLine(hints_at(Place.JOBS))
+
+    def on_mount(self) -> None:
+        """Show what is known already."""
+        self._apply_filter()
+        self._table.apply(self.board.store.jobs.values())
+        self._show_surroundings()
+
+    def take(self, changes: Changes) -> None:
+        """Show what changed."""
+        find = self.board.store.job
+        jobs = [job for job_id in changes.jobs if (job := find(job_id)) is not None]
+        self._table.apply(jobs, changes.gone)
+        self._show_surroundings()
+
+    def tick(self) -> None:
+        """Let ages go on."""
+        self._table.tick()
+        self._show_surroundings()
+
+    def show_all(self) -> None:
+        """Draw everything anew."""
+        self._table.redraw()
+        self._show_surroundings()
+
+    def move_list(self, move: Move) -> None:
+        """Move the cursor."""
+        self._table.move(move)
+
+    def action_open(self) -> None:
+        """Open the job under the cursor."""
+        self._table.open()
+
+    def action_copy(self) -> None:
+        """Copy the ids of the marked jobs, or that of the job under the cursor."""
+        ids = sorted(self._table.selected) or [job_id for job_id in (self._table.cursor_id,) if job_id]
+        if ids:
+            self.copy("\n".join(ids))
+
+    def action_mark(self) -> None:
+        """Mark the job under the cursor."""
+        self._table.toggle()
+
+    def action_sort(self) -> None:
+        """Sort by the next column."""
+        key, _ = self._table.sorted_by
+        self._table.sort_by(SORTS[(SORTS.index(key) + 1) % len(SORTS)])
+
+    def action_reverse(self) -> None:
+        """Sort the other way round."""
+        key, reverse = self._table.sorted_by
+        self._table.sort_by(key, reverse=not reverse)
+
+    def action_show_hidden(self) -> None:
+        """Show or hide the records of mere compute calls."""
+        self._shows_hidden = not self._shows_hidden
+        self._apply_filter()
+
+    def action_back(self) -> None:
+        """Take away one after the other: the filter, the marks."""
+        if self._filter_text:
+            self._set_filter("")
+        elif self._table.selected:
+            self._table.clear_selection()
+
+    async def action_filter(self) -> None:
+        """Let a filter be typed."""
+        if not self.query(FilterBar):
+            await self.mount(FilterBar(self._filter_text), before=self._rule)
+
+    @on(FilterBar.Edited)
+    def _preview(self, message: FilterBar.Edited) -> None:
+        """Show at once what the filter does; a mistake is shown at its place, and filters nothing."""
+        message.bar.set_mistake(self._set_filter(message.text))
+
+    @on(FilterBar.Closed)
+    async def _close_filter(self, message: FilterBar.Closed) -> None:
+        """Keep the filter, or the one before; a filter with a mistake stays to be mended."""
+        mistake = self._set_filter(message.text)
+        if mistake is None:
+            await message.bar.remove()
+
+    @on(JobTable.Opened)
+    def _open_job(self, message: JobTable.Opened) -> None:
+        self.app.push_screen(JobScreen(self.board, message.job_id))
+
+    @on(JobTable.Recounted)
+    def _show_words(self) -> None:
+        self._rule.set_words(self._words())
+        self._rule.set_class(bool(self._filter_text or self._table.selected), "-needed")
+
+    def _words(self) -> str:
+        """How many jobs are shown, in which order, under which filter."""
+        table = self._table
+        key, reverse = table.sorted_by
+        order = "what needs you first" if key is None else f"by {key}"
+        hidden = table.total - table.count
+        if self._filter_text:
+            count = f"{table.count:,} of {table.total:,} jobs"
+        else:
+            count = f"{table.count:,} jobs" + (f", {hidden:,} hidden" if hidden else "")
+        parts = [
+            f"{len(table.selected):,} marked" if table.selected else "",
+            f"/{safe(self._filter_text)}" if self._filter_text else "",
+            count,
+            order + (", reversed" if reverse else "") + (" …" if table.is_sorting else ""),
+        ]
+        return " · ".join(filter(None, parts))
+
+    def _show_surroundings(self) -> None:
+        """Counts, clock and sources."""
+        now = self.board.now()
+        self._header.set_counts(self._table.counts(now), self._table.attention)
+        self._strip.set_sources(self.board.store.sources())
+
+    def _set_filter(self, text: str) -> Mistake | None:
+        """Filter by this text; what is wrong with it, if anything."""
+        mistake = None
+        try:
+            self._filter = parse(text)
+        except FilterError as error:
+            self._filter = parse("")
+            mistake = Mistake(error.start, error.end, show(str(error)))
+        self._filter_text = "" if mistake else text.strip()
+        self._apply_filter()
+        return mistake
+
+    def _apply_filter(self) -> None:
+        self._table.set_filter(self._keeper(), ages=not self._filter.is_empty)
+
+    def _keeper(self) -> Callable[[Job], bool] | None:
+        """What tells whether a job is shown, None when all are."""
+        chosen, now, shows_hidden = self._filter, self.board.now, self._shows_hidden
+        if chosen.is_empty:
+            return None if shows_hidden else lambda job: not job.is_quasi
+        context = FilterContext(host_of=self._host_of, driver_of=self._driver_of)
+        if not shows_hidden:
+            return lambda job: chosen.matches(job, now(), context)
+        return lambda job: chosen.matches(_as_plain(job), now(), context)
+
+    def _row_context(self) -> RowContext:
+        return RowContext(
+            now=self.board.now(),
+            relative=not self.board.absolute,
+            host_of=self._host_of,
+            driver_of=self._driver_of,
+        )
+
+    def _host_of(self, job: Job) -> str | None:
+        """Where a job runs; the logs know what today's records leave out."""
+        if job.host:
+            return job.host
+        agent = self.board.store.correlation.agent_of(job.id)
+        return agent.host if agent else None
+
+    def _driver_of(self, job: Job) -> str | None:
+        if job.driver:
+            return job.driver
+        agent = self.board.store.correlation.agent_of(job.id)
+        return agent.driver if agent else None
+
+
+def _as_plain(job: Job) -> Job:
+    """A job as the filter lets it pass although it is only a compute call."""
+    return msgspec.structs.replace(job, is_quasi=False) if job.is_quasi else job

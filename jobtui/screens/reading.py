@@ -1,0 +1,51 @@
+"""A screen to read something long on: a whole log line, the full text of an error."""
+
+from collections.abc import Iterable
+
+from textual.app import ComposeResult
+
+from jobtui.actions import Place, hints_at
+from jobtui.render.spans import Span
+from jobtui.screens.base import Board, LiveScreen, bindings_at
+from jobtui.store.store import Changes
+from jobtui.widgets.header import Header
+from jobtui.widgets.key_line import KeyLine
+from jobtui.widgets.row_view import Move
+from jobtui.widgets.rule_line import RuleLine
+from jobtui.widgets.text_pane import TextPane
+
+
+class ReadingScreen(LiveScreen):
+    """Paragraphs that are safe to show. They stay as they are while data goes on."""
+
+    PLACE = Place.READING
+    BINDINGS = bindings_at(Place.READING)
+
+    def __init__(self, board: Board, title: str, paragraphs: Iterable[Span]) -> None:
+        super().__init__(board)
+        self._paragraphs = tuple(paragraphs)
+        self._title = title
+        self._text = TextPane(self._paragraphs)
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        yield Header(self.board.now, f"{self.board.title} › {self._title}")
+        yield RuleLine()
+        yield self._text
+        yield RuleLine()
+        yield KeyLine(hints_at(Place.READING))
+
+    def take(self, changes: Changes) -> None:
+        """It does not change."""
+
+    def tick(self) -> None:
+        """Let the clock go on."""
+        self.query_one(Header).repaint()
+
+    def move_list(self, move: Move) -> None:
+        """Scroll."""
+        self._text.move(move)
+
+    def action_copy(self) -> None:
+        """Copy all of it."""
+        self.copy("\n".join(span.text for span in self._paragraphs))

@@ -1,0 +1,103 @@
+"""What is read, how old it is, what went wrong, and what was left out."""
+
+from collections.abc import Iterator
+
+from textual import on
+from textual.app import ComposeResult
+
+from jobtui.actions import Place, hints_at
+from jobtui.model.health import SourceHealth, SourceState
+from jobtui.render.spans import Span
+from jobtui.render.text import show
+from jobtui.screens.base import Board, LiveScreen, bindings_at
+from jobtui.screens.reading import ReadingScreen
+from jobtui.store.store import Changes
+from jobtui.widgets.header import Header
+from jobtui.widgets.key_line import KeyLine
+from jobtui.widgets.row_view import Move
+from jobtui.widgets.rule_line import RuleLine
+from jobtui.widgets.source_list import SourceList
+from jobtui.widgets.text_pane import TextPane
+
+
+class SourcesScreen(LiveScreen):
+    """All sources, and all about the one under the cursor."""
+
+    PLACE = Place.SOURCES
+    BINDINGS = bindings_at(Place.SOURCES)
+
+    DEFAULT_CSS = """
+    SourcesScreen TextPane { height: 1fr; }
+    SourcesScreen.-low TextPane, SourcesScreen.-flat TextPane { display: none; }
+    SourcesScreen.-flat KeyLine { display: none; }
+    """
+
+    def __init__(self, board: Board) -> None:
+        super().__init__(board)
+        self._header = Header(board.now, f"{board.title} › sources")
+        self._list = SourceList(board.now)
+        self._about = TextPane()
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        yield self._header
+        yield RuleLine()
+        yield self._list
+        yield RuleLine()
+        yield self._about
+        yield RuleLine()
+        yield KeyLine(hints_at(Place.SOURCES))
+
+    def on_mount(self) -> None:
+        """Show what is known already."""
+        self.show_all()
+
+    def take(self, changes: Changes) -> None:
+        """Show how the sources are now."""
+        self.show_all()
+
+    def tick(self) -> None:
+        """Let ages go on."""
+        self.show_all()
+        self._header.repaint()
+
+    def show_all(self) -> None:
+        """Show the sources anew; what is the same is not painted again."""
+        self._list.set_sources(self.board.store.sources(), absolute=self.board.absolute)
+
+    def move_list(self, move: Move) -> None:
+        """Move the cursor."""
+        self._list.move(move)
+
+    def action_open(self) -> None:
+        """Read all about the source."""
+        if self._list.source is not None:
+            self.app.push_screen(ReadingScreen(self.board, "source", about(self._list.source)))
+
+    def action_copy(self) -> None:
+        """Copy the name of the source."""
+        if self._list.source is not None:
+            self.copy(show(self._list.source.name))
+
+    @on(SourceList.Highlighted)
+    def _chosen(self, message: SourceList.Highlighted) -> None:
+        self._about.set_text(about(message.source))
+
+
+def about(source: SourceHealth) -> Iterator[Span]:
+    """All that is known of a source in words."""
+    yield Span(show(source.name), "title")
+    if source.error:
+        yield Span(show(source.error), "error" if source.state is SourceState.DOWN else "warning")
+    if source.note:
+        yield Span(show(source.note))
+    if not source.error and not source.note and not source.skipped:
+        yield Span("nothing went wrong" if source.read_at is not None else "not read yet", "dim")
+    if source.skipped:
+        yield Span("")
+        yield Span(
+            f"{source.skipped:,} pieces of input made no sense; the newest {len(source.last_skips)}:",
+            "warning",
+        )
+    for skip in source.last_skips:
+        yield Span(show(f"{skip.where}: {skip.why}"))

@@ -1,0 +1,211 @@
+"""What the names of styles look like: the only place with colours.
+
+Four themes: our own dark and light one, one in the colours of the user's terminal, and one without colours,
+in which weight and reverse carry what colour carries elsewhere. Widgets find a style under the theme variable
+`jobtui-<name>`, with a dash for each dot of the name.
+"""
+
+from collections.abc import Mapping
+
+from textual.theme import Theme
+
+VARIABLE = "jobtui-"
+
+
+class Colors:
+    """The few colours a theme is made of, as Rich names them; `None` for the terminal's own."""
+
+    def __init__(
+        self,
+        *,
+        text: str,
+        settled: str,
+        faint: str,
+        accent: str,
+        good: str,
+        bad: str,
+        care: str,
+        cursor: str,
+        weak_cursor: str,
+        changed: str,
+    ) -> None:
+        self.styles: Mapping[str, str] = {
+            "title": f"bold {text}",
+            "strong": f"bold {text}",
+            "dim": settled,
+            "settled": settled,
+            "rule": faint,
+            "heading": settled,
+            "accent": accent,
+            "sorted": f"bold {accent}",
+            "key": accent,
+            "good": good,
+            "error": bad,
+            "warning": care,
+            "cursor": cursor,
+            "cursor.weak": weak_cursor,
+            "changed": changed,
+            "marked": f"bold {accent}",
+            "mistake": f"underline {bad}",
+            "status.running": good,
+            "status.pending": text,
+            "status.completed": settled,
+            "status.failed": bad,
+            "status.canceled": settled,
+            "status.missing": settled,
+            "status.purged": settled,
+            "status.unknown": care,
+            "status.needs_person": f"bold {care}",
+        }
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The styles as theme variables."""
+        return {VARIABLE + name.replace(".", "-"): style for name, style in self.styles.items()}
+
+
+DARK = Theme(
+    name="jobtui-dark",
+    primary="#7ea6e0",
+    secondary="#5d7ba6",
+    accent="#7ea6e0",
+    warning="#dcae62",
+    error="#e57373",
+    success="#8fbc8f",
+    foreground="#cdd2da",
+    background="#15171c",
+    surface="#1b1e25",
+    panel="#22262f",
+    dark=True,
+    variables=Colors(
+        text="#cdd2da",
+        settled="#7c8594",
+        faint="#3a414d",
+        accent="#7ea6e0",
+        good="#8fbc8f",
+        bad="#e57373",
+        care="#dcae62",
+        cursor="on #2b3547",
+        weak_cursor="on #20252e",
+        changed="on #333a2c",
+    ).variables,
+)
+LIGHT = Theme(
+    name="jobtui-light",
+    primary="#1f5fa8",
+    secondary="#5b7ea8",
+    accent="#1f5fa8",
+    warning="#8a5a00",
+    error="#b3261e",
+    success="#2e6b34",
+    foreground="#24282f",
+    background="#fbfaf7",
+    surface="#f1efe9",
+    panel="#e7e4dc",
+    dark=False,
+    variables=Colors(
+        text="#24282f",
+        settled="#6a717d",
+        faint="#cbc8c0",
+        accent="#1f5fa8",
+        good="#2e6b34",
+        bad="#b3261e",
+        care="#8a5a00",
+        cursor="on #dbe5f3",
+        weak_cursor="on #f0efe9",
+        changed="on #efe8c8",
+    ).variables,
+)
+
+
+def _native(name: str, styles: Mapping[str, str], *, dark: bool = True) -> Theme:
+    """A theme that leaves fore- and background to the terminal."""
+    own = "ansi_default"
+    return Theme(
+        name=name,
+        ansi=True,
+        dark=dark,
+        primary=own,
+        secondary=own,
+        warning=own,
+        error=own,
+        success=own,
+        accent=own,
+        foreground=own,
+        background=own,
+        surface=own,
+        panel=own,
+        boost=own,
+        variables={
+            "ansi-background": "ansi_black",
+            "ansi-foreground": "ansi_white",
+            "border": own,
+            "border-blurred": own,
+            "block-cursor-foreground": own,
+            "block-cursor-background": own,
+            "block-cursor-text-style": "reverse",
+            "input-cursor-background": own,
+            "input-cursor-foreground": own,
+            "input-cursor-text-style": "reverse",
+            "input-selection-background": own,
+            "input-selection-foreground": own,
+            "screen-selection-background": own,
+            "screen-selection-foreground": own,
+        }
+        | {VARIABLE + key.replace(".", "-"): style for key, style in styles.items()},
+    )
+
+
+ANSI = _native(
+    "jobtui-ansi",
+    Colors(
+        text="default",
+        settled="bright_black",
+        faint="bright_black",
+        accent="cyan",
+        good="green",
+        bad="red",
+        care="yellow",
+        cursor="reverse",
+        weak_cursor="bold",
+        changed="underline",
+    ).styles,
+)
+PLAIN = _native(
+    "jobtui-plain",
+    {
+        "title": "bold",
+        "strong": "bold",
+        "dim": "dim",
+        "settled": "dim",
+        "rule": "dim",
+        "heading": "dim",
+        "sorted": "bold",
+        "key": "bold",
+        "error": "bold",
+        "warning": "bold",
+        "cursor": "reverse",
+        "cursor.weak": "bold",
+        "changed": "underline",
+        "marked": "bold",
+        "mistake": "underline",
+        "status.completed": "dim",
+        "status.failed": "bold",
+        "status.canceled": "dim",
+        "status.missing": "dim",
+        "status.purged": "dim",
+        "status.needs_person": "bold",
+    },
+)
+THEMES = (DARK, LIGHT, ANSI, PLAIN)
+
+
+def default_theme(environment: Mapping[str, str]) -> str:
+    """The name of the theme to begin with: without colours where `NO_COLOR` is set, ours otherwise."""
+    if environment.get("NO_COLOR"):
+        return PLAIN.name
+    return ANSI.name if environment.get("TERM", "") in SMALL_TERMINALS else DARK.name
+
+
+SMALL_TERMINALS = frozenset({"linux", "ansi", "vt100", "vt220"})
+"""Terminals whose own few colours fit better than ours."""

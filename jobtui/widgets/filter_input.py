@@ -1,0 +1,63 @@
+"""The input of the filter bar, apart from it because only here Textual's Input is needed."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.highlighter import Highlighter
+from rich.text import Text
+from textual import events, on
+from textual.binding import Binding, BindingType
+from textual.widgets import Input
+
+from jobtui.render.text import safe
+
+if TYPE_CHECKING:
+    from jobtui.widgets.filter_bar import FilterBar
+
+PLACEHOLDER = "words, or: status:failed user:vn9m age<10m dur>1h"
+
+
+class FilterInput(Input):
+    """An input that `escape` leaves, and that underlines a mistake."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", show=False)]
+
+    def __init__(self, bar: "FilterBar", text: str) -> None:
+        super().__init__(text, placeholder=PLACEHOLDER, highlighter=_Underline(bar), select_on_focus=False)
+        self.cursor_blink = False
+        self._bar = bar
+
+    def on_mount(self) -> None:
+        """Take the keys."""
+        self.focus()
+
+    def action_cancel(self) -> None:
+        """Leave the filter as it was before."""
+        self._bar.close(None)
+
+    @on(Input.Changed)
+    def _tell_text(self, message: Input.Changed) -> None:
+        message.stop()
+        self._bar.edited(message.value)
+
+    @on(Input.Submitted)
+    def _tell_end(self, message: Input.Submitted) -> None:
+        message.stop()
+        self._bar.close(message.value)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """A pasted text goes in as one line; what is hostile in it is shown, never sent."""
+        event.prevent_default()
+        event.stop()
+        self.insert_text_at_cursor(safe(" ".join(event.text.split())))
+
+
+class _Underline(Highlighter):
+    """Marks the place of a mistake in the text that is being typed."""
+
+    def __init__(self, bar: "FilterBar") -> None:
+        self._bar = bar
+
+    def highlight(self, text: Text) -> None:
+        mistake = self._bar.mistake
+        if mistake is not None:
+            text.stylize("underline", mistake.start, max(mistake.end, mistake.start + 1))

@@ -1,0 +1,67 @@
+"""The top line: where one is, how many jobs stand how, what time it is."""
+
+from collections.abc import Callable, Sequence
+
+from jobtui.analysis.tally import Counts
+from jobtui.model.clock import Nanos
+from jobtui.model.jobs import JobStatus
+from jobtui.render.spans import Line, Span, spread, width_of
+from jobtui.render.status import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STYLES
+from jobtui.render.text import clock_time, fit
+from jobtui.widgets.lines import LineView
+
+COUNTED = (JobStatus.RUNNING, JobStatus.PENDING)
+GAP = Span("   ", "", 3)
+CLOCK_CELLS = 11
+
+
+class Header(LineView):
+    """Title on the left, counts and clock on the right. Where it is narrow counts shrink, then they go."""
+
+    DEFAULT_CSS = "Header { height: 1; }"
+
+    def __init__(self, now: Callable[[], Nanos], title: str, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._now = now
+        self._title = title
+        self._counts: Counts | None = None
+        self._attention = 0
+
+    def set_counts(self, counts: Counts, attention: int) -> None:
+        """Show these counts; `attention` is how many jobs need a person."""
+        self._counts = counts
+        self._attention = attention
+        self.repaint()
+
+    def line(self, y: int) -> Line:
+        """All of it, as far as there is room."""
+        cells = self.size.width
+        title = (Span(f" {self._title} ", "title"),)
+        clock = Span(f"   {clock_time(self._now())}Z ", "dim", CLOCK_CELLS + 2)
+        for right in ((*self._words(), clock), (*self._glyphs(), clock), self._glyphs(), ()):
+            if width_of(title) + width_of(right) <= cells:
+                return spread(title, right, cells)
+        return (Span(fit(title[0].text, cells), "title", cells),)
+
+    def _parts(self) -> Sequence[tuple[str, str, int, str]]:
+        """Glyph, words, number and style of each count that is worth a place."""
+        if self._counts is None:
+            return ()
+        counts = self._counts.by_status
+        parts = [(GLYPHS[status], status.value, counts[status], STYLES[status]) for status in COUNTED]
+        parts.append((NEEDS_PERSON_GLYPH, "to look at", self._attention, NEEDS_PERSON_STYLE))
+        failed = self._counts.failed_lately
+        parts.append((GLYPHS[JobStatus.FAILED], "failed 1h", failed, STYLES[JobStatus.FAILED]))
+        return [part for part in parts if part[2] or part[1] in COUNTED]
+
+    def _words(self) -> Line:
+        spans: list[Span] = []
+        for _, words, number, style in self._parts():
+            spans += [GAP, Span(f"{number:,} {words}", style if number else "dim")]
+        return tuple(spans)
+
+    def _glyphs(self) -> Line:
+        spans: list[Span] = []
+        for glyph, _, number, style in self._parts():
+            spans += [Span(" "), Span(f"{glyph}{number:,}", style if number else "dim")]
+        return (*spans, Span(" ")) if spans else ()

@@ -1,0 +1,82 @@
+"""The top of a job's screen: which job, how it stands, and what its record says."""
+
+from collections.abc import Callable
+
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job
+from jobtui.render.facts import matter, record_line, status_words
+from jobtui.render.spans import Line, Span, spread, width_of
+from jobtui.render.text import fit, show, width
+from jobtui.widgets.lines import LineView
+
+TRAIL = " jobs › "
+SHORTEST_ID = 12
+
+
+class JobFacts(LineView):
+    """Three lines, two where the screen is low, one where it is flat."""
+
+    DEFAULT_CSS = """
+    JobFacts { height: 3; }
+    .-low JobFacts { height: 2; }
+    .-flat JobFacts { height: 1; }
+    """
+
+    def __init__(self, now: Callable[[], Nanos], job_id: JobId, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._now = now
+        self._job_id = job_id
+        self._job: Job | None = None
+        self._absolute = False
+
+    def set_job(self, job: Job | None, *, absolute: bool) -> None:
+        """Show this record; None when no source has one."""
+        self._job = job
+        self._absolute = absolute
+        self.repaint()
+
+    def tick(self) -> None:
+        """Let ages go on."""
+        self.repaint()
+
+    def line(self, y: int) -> Line:
+        """Which job, what matters, or what the record says."""
+        cells = self.size.width
+        if y == 0:
+            return self._name_line(cells)
+        if self._job is None:
+            words = "no source has a record of this job; its ops are those that logs name" if y == 1 else ""
+            return (Span(fit(f" {words}", cells), "warning"),)
+        if y == 1:
+            said = matter(self._job, self._now())
+            return (Span(" " + fit(said.text, max(0, cells - 1)), said.style),)
+        return record_line(self._job, self._now(), cells)
+
+    def _name_line(self, cells: int) -> Line:
+        right = self._right(cells)
+        room = cells - width_of(right)
+        trail = TRAIL if width(TRAIL + self._job_id) <= room else " "
+        name = show(self._job_id)
+        if width(trail + name) > room:
+            name = shortened(name, max(0, room - len(trail)))
+        return spread((Span(trail, "dim"), Span(name, "title")), right, cells)
+
+    def _right(self, cells: int) -> Line:
+        if self._job is None:
+            return ()
+        status = (Span("  "), *status_words(self._job, self._now(), absolute=self._absolute), Span(" "))
+        runs = f"   run {self._job.runs} of {self._job.runs}" if self._job.runs else "   never run"
+        full = (Span(runs, "dim"), *status)
+        for right in (full, status):
+            if width_of(right) + SHORTEST_ID <= cells:
+                return right
+        return ()
+
+
+def shortened(job_id: str, cells: int) -> str:
+    """A job's id with its middle left out: the user in front and the model at the end tell most."""
+    if width(job_id) <= cells:
+        return job_id
+    short = f"{job_id.partition('-')[0]}…{job_id.rpartition('-')[2]}"
+    return short if width(short) <= cells else fit(short, cells)

@@ -1,0 +1,187 @@
+"""The jobs behind the table: which are shown, in which order, which need a person. No terminal in it.
+
+Single changes are worked in at once. A new order, a new filter and very many changes at a time are worked out
+in slices; until that is done the old order is served.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from itertools import islice
+from time import perf_counter
+from typing import Any
+
+from jobtui.analysis.flags import needs_person
+from jobtui.analysis.job_times import status_since
+from jobtui.analysis.tally import Tally
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.widgets.row_index import Order, RowIndex
+
+BULK = 4096
+"""More changes than this at once are sorted in anew rather than one by one."""
+SLICE_S = 0.006
+"""How long a slice of work on a new order may take."""
+SWEPT = 400
+"""Jobs looked at again at each sweep, because time alone changes what is said of them."""
+
+Sort = Callable[[Job], Any]
+Keep = Callable[[Job], bool]
+
+_NEVER_RUN = frozenset({JobStatus.MISSING, JobStatus.PURGED})
+_FAR = 1 << 64
+
+
+class _Round:
+    """Goes through the keys of a mapping by a few at a time, and begins again at the end."""
+
+    def __init__(self, mapping: Mapping[JobId, object]) -> None:
+        self._mapping = mapping
+        self._left: Iterator[JobId] = iter(())
+
+    def next(self) -> list[JobId]:
+        """The next few."""
+        found = list(islice(self._left, SWEPT))
+        if not found:
+            self._left = iter(list(self._mapping))
+            found = list(islice(self._left, SWEPT))
+        return found
+
+
+class JobRows:
+    """All jobs and the index of those shown. Without a sort key those that need a person come first."""
+
+    def __init__(self, now: Callable[[], Nanos]) -> None:
+        self._now = now
+        self.jobs: dict[JobId, Job] = {}
+        self.tally = Tally()
+        self.needy: set[JobId] = set()
+        """The jobs that need a person."""
+        self._live: dict[JobId, None] = {}
+        self._index: RowIndex[Job] = RowIndex(Order(self._urgency))
+        self._wanted = self._index.order
+        self._work: Generator[None, None, RowIndex[Job]] | None = None
+        self._late: set[JobId] = set()
+        self._ages = False
+        self._live_round = _Round(self._live)
+        self._round = _Round(self.jobs)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @property
+    def is_sorting(self) -> bool:
+        """Whether a new order is being worked out."""
+        return self._work is not None
+
+    def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> bool:
+        """Take in new and changed jobs, forget others; whether the rows shown are other ones or moved."""
+        jobs = list(changed)
+        if len(jobs) > BULK:
+            for job in jobs:
+                self._take(job)
+            self._begin()
+            moved = False
+        else:
+            put = self._index.put
+            moved = False
+            for job in jobs:
+                self._take(job)
+                moved |= put(job)
+            if self._work is not None:
+                self._late.update(job.id for job in jobs)
+        for job_id in gone:
+            moved |= self._drop(job_id)
+        return moved
+
+    def set_order(
+        self, sort: Sort | None, *, reverse: bool = False, keep: Keep | None = None, ages: bool = False
+    ) -> None:
+        """Show the jobs that `keep` lets pass, by this key; none stands for what needs a person first.
+
+        `ages` says that what passes may change by time alone.
+        """
+        self._ages = ages
+        self._wanted = Order(sort or self._urgency, reverse, keep)
+        self._begin()
+
+    def work(self) -> bool:
+        """Go on with a new order for some milliseconds; whether it is done and now served."""
+        if self._work is None:
+            return False
+        end = perf_counter() + SLICE_S
+        try:
+            while perf_counter() < end:
+                next(self._work)
+        except StopIteration as done:
+            self._serve(done.value)
+            return self._work is None
+        return False
+
+    def sweep(self) -> bool:
+        """Look again at some jobs of which time alone may change what is said; whether rows moved."""
+        moved = False
+        for job_id in (*self._live_round.next(), *(self._round.next() if self._ages else ())):
+            if job := self.jobs.get(job_id):
+                self._judge(job)
+                moved |= self._index.put(job)
+        return moved
+
+    def position(self, job_id: JobId) -> int | None:
+        """At which place a job is shown, None when it is not."""
+        return self._index.position(job_id)
+
+    def window(self, start: int, stop: int) -> list[JobId]:
+        """The jobs shown at these places."""
+        return [JobId(row_id) for row_id in self._index.window(start, stop)]
+
+    def _take(self, job: Job) -> None:
+        before = self.jobs.get(job.id)
+        self.jobs[job.id] = job
+        self.tally.move(before, job)
+        self._judge(job)
+
+    def _judge(self, job: Job) -> None:
+        if not job.status.is_live:
+            self._live.pop(job.id, None)
+            self.needy.discard(job.id)
+            return
+        self._live[job.id] = None
+        if not job.is_quasi and needs_person(job, self._now()):
+            self.needy.add(job.id)
+        else:
+            self.needy.discard(job.id)
+
+    def _drop(self, job_id: JobId) -> bool:
+        self.tally.move(self.jobs.pop(job_id, None), None)
+        self._live.pop(job_id, None)
+        self.needy.discard(job_id)
+        self._late.add(job_id)
+        return self._index.discard(job_id)
+
+    def _begin(self) -> None:
+        self._late.clear()
+        self._work = RowIndex.rebuilt(list(self.jobs.values()), self._wanted)
+
+    def _serve(self, index: RowIndex[Job]) -> None:
+        """Use a new index once what changed meanwhile is worked in; begin again if that is too much."""
+        if len(self._late) > BULK:
+            self._begin()
+            return
+        for job_id in self._late:
+            if job := self.jobs.get(job_id):
+                index.put(job)
+            else:
+                index.discard(job_id)
+        self._late.clear()
+        self._index, self._work = index, None
+
+    def _urgency(self, job: Job) -> int:
+        """First what needs a person, then what is live, then what ended; in each the latest first."""
+        if job.id in self.needy:
+            rank = 0
+        elif job.status.is_live:
+            rank = 1
+        else:
+            rank = 3 if job.status in _NEVER_RUN else 2
+        since = status_since(job)
+        return rank * 2 * _FAR + (_FAR if since is None else _FAR - since)

@@ -1,0 +1,144 @@
+"""A list of rows with a cursor, of which only the visible ones are ever asked for."""
+
+from enum import StrEnum
+
+from textual import events
+
+from jobtui.render.spans import Line, Span, padded, styled
+from jobtui.render.text import width
+from jobtui.widgets.lines import LineView
+
+WHEEL_ROWS = 3
+
+
+class Move(StrEnum):
+    """A way for the cursor to go."""
+
+    UP = "up"
+    DOWN = "down"
+    HALF_UP = "half_up"
+    HALF_DOWN = "half_down"
+    PAGE_UP = "page_up"
+    PAGE_DOWN = "page_down"
+    TOP = "top"
+    BOTTOM = "bottom"
+
+
+class RowView(LineView):
+    """Rows below some lines of heading. Subclasses give `count`, `row` and perhaps `heading`."""
+
+    HEADINGS = 1
+    """Lines of heading; there are none where all of the widget is one or two lines high."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.top = 0
+        self.cursor = 0
+        self.shows_cursor = True
+        self.is_active = True
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        raise NotImplementedError
+
+    @property
+    def headings(self) -> int:
+        """Lines of heading there are at this height."""
+        return self.HEADINGS if self.size.height > 2 else 0
+
+    @property
+    def page(self) -> int:
+        """How many rows are visible at once."""
+        return max(1, self.size.height - self.headings)
+
+    def heading(self, y: int) -> Line:
+        """A line of heading."""
+        raise NotImplementedError
+
+    def row(self, index: int) -> Line:
+        """A row, no wider than the widget."""
+        raise NotImplementedError
+
+    def set_active(self, is_active: bool) -> None:
+        """Whether it is the one that has the keys."""
+        self.is_active = is_active
+        self.repaint()
+
+    def cursor_moved(self) -> None:
+        """Called after the cursor went to another row."""
+
+    def line(self, y: int) -> Line:
+        """What line `y` of the widget holds now."""
+        if y < self.headings:
+            return self.heading(y)
+        index = self.top + y - self.headings
+        if index >= self.count:
+            return ()
+        if index == self.cursor and self.shows_cursor:
+            style = "cursor" if self.is_active else "cursor.weak"
+            return styled(padded(self.row(index), self.size.width), style)
+        return self.row(index)
+
+    def move(self, move: Move) -> None:
+        """Move the cursor, and the rows with it when it would leave the view."""
+        half = max(1, self.page // 2)
+        steps = {
+            Move.UP: -1,
+            Move.DOWN: 1,
+            Move.HALF_UP: -half,
+            Move.HALF_DOWN: half,
+            Move.PAGE_UP: -self.page,
+            Move.PAGE_DOWN: self.page,
+            Move.TOP: -self.count,
+            Move.BOTTOM: self.count,
+        }
+        self.go(self.cursor + steps[move])
+
+    def go(self, index: int) -> None:
+        """Put the cursor on a row."""
+        before = self.cursor
+        self.cursor = max(0, min(index, self.count - 1))
+        self.keep_in_view()
+        self.repaint()
+        if before != self.cursor:
+            self.cursor_moved()
+
+    def keep_in_view(self) -> None:
+        """Move the rows as far as needed to show the cursor and no emptiness below the last row."""
+        self.cursor = max(0, min(self.cursor, self.count - 1))
+        self.top = max(min(self.top, self.cursor), self.cursor - self.page + 1)
+        self.top = max(0, min(self.top, self.count - self.page))
+
+    def on_resize(self) -> None:
+        """Keep the cursor in view; the base paints anew."""
+        self.keep_in_view()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Scroll by the wheel."""
+        event.stop()
+        self.scroll_rows(WHEEL_ROWS)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Scroll by the wheel."""
+        event.stop()
+        self.scroll_rows(-WHEEL_ROWS)
+
+    def scroll_rows(self, rows: int) -> None:
+        """Move the rows, and the cursor only as far as it must to stay in view."""
+        self.top = max(0, min(self.top + rows, self.count - self.page))
+        self.go(max(self.top, min(self.cursor, self.top + self.page - 1)))
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor where the mouse is."""
+        index = self.top + event.y - self.headings
+        if event.y >= self.headings and index < self.count:
+            self.go(index)
+
+
+def rule(cells: int, text: str = "") -> Line:
+    """A rule across the screen, with some words at its right end when they fit."""
+    end = f" {text} ──" if text else ""
+    if width(end) + 4 > cells:
+        end = ""
+    return (Span("─" * (cells - width(end)) + end, "rule", cells),)

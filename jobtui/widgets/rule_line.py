@@ -1,0 +1,27 @@
+"""A rule across the screen, with a few words in it."""
+
+from jobtui.render.spans import Line
+from jobtui.widgets.lines import LineView
+from jobtui.widgets.row_view import rule
+
+
+class RuleLine(LineView):
+    """The rule. It goes first where a screen is low."""
+
+    DEFAULT_CSS = """
+    RuleLine { height: 1; }
+    .-low RuleLine, .-flat RuleLine { display: none; }
+    """
+
+    def __init__(self, words: str = "", *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._words = words
+
+    def set_words(self, words: str) -> None:
+        """Say something else; it must be safe to show."""
+        self._words = words
+        self.repaint()
+
+    def line(self, y: int) -> Line:
+        """The rule."""
+        return rule(self.size.width, self._words)

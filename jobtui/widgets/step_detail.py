@@ -1,0 +1,54 @@
+"""The log line behind a step: where it stands, what it says, and how sure it is that it belongs here."""
+
+from jobtui.model.ops import Step
+from jobtui.render.lanes import CERTAINTY_WORDS
+from jobtui.render.spans import Line, Span
+from jobtui.render.text import fit, show
+from jobtui.widgets.lines import LineView
+from jobtui.widgets.text_pane import wrapped
+
+MOST_SHOWN = 4_000
+"""Characters of a line that may be shown here; what is longer is read on its own screen."""
+
+
+def where(step: Step, *, full: bool = False) -> str:
+    """File and line of a step; the byte where lines are not counted yet."""
+    source = show(step.source)
+    name = source if full else source.rstrip("/").rsplit("/", 1)[-1]
+    return f"{name}:{step.line}" if step.line > 0 else f"{name} at byte {step.offset:,}"
+
+
+class StepDetail(LineView):
+    """The line in a few lines of the screen, and a sentence on certainty below it."""
+
+    DEFAULT_CSS = """
+    StepDetail { height: 4; }
+    .-low StepDetail, .-flat StepDetail { display: none; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._step: Step | None = None
+
+    def set_step(self, step: Step | None) -> None:
+        """Show the line behind this step."""
+        self._step = step
+        self.repaint()
+
+    def line(self, y: int) -> Line:
+        """Where and what, then how sure."""
+        if self._step is None:
+            return ()
+        cells = self.size.width
+        if y == self.size.height - 1:
+            return (Span(" " + fit(CERTAINTY_WORDS[self._step.certainty], max(0, cells - 1)), "dim"),)
+        place = where(self._step)
+        lines = wrapped(f"{place}  {show(self._step.text)[:MOST_SHOWN]}", max(2, cells - 2))
+        if y >= len(lines):
+            return ()
+        text = lines[y]
+        if y == self.size.height - 2 and len(lines) > y + 1:
+            text = fit(text, cells - 4).rstrip() + " …"
+        if y == 0 and text.startswith(place):
+            return (Span(f" {place}", "accent"), Span(text[len(place) :]))
+        return (Span(f" {text}"),)

@@ -1,0 +1,46 @@
+"""An app with one widget on it, in our theme, whose painting is watched."""
+
+from textual.app import App, ComposeResult
+from textual.strip import Strip
+from textual.widget import Widget
+
+from jobtui.theme import DARK, THEMES
+from jobtui.widgets.lines import LineView
+
+
+class Stage(App[None]):
+    """Shows a widget, and keeps the messages of ours that reach it."""
+
+    def __init__(self, *widgets: Widget, theme: str = DARK.name) -> None:
+        super().__init__()
+        self._widgets = widgets
+        for known in THEMES:
+            self.register_theme(known)
+        self.theme = theme
+
+    def compose(self) -> ComposeResult:
+        yield from self._widgets
+
+
+def text_of(widget: LineView) -> list[str]:
+    """What the lines of a widget say, without their blanks at the end."""
+    return ["".join(span.text for span in widget.line(y)).rstrip() for y in range(widget.size.height)]
+
+
+def screen_text(app: App[None]) -> list[str]:
+    """What the whole screen says, as it was composed."""
+    strips: list[Strip] = app.screen._compositor.render_strips()
+    return [strip.text.rstrip() for strip in strips]
+
+
+def watch(widget: LineView) -> list[int]:
+    """A list to which the number of every line is added that is painted from now on."""
+    painted: list[int] = []
+    render = widget.render_line
+
+    def noted(y: int) -> Strip:
+        painted.append(y)
+        return render(y)
+
+    widget.render_line = noted  # type: ignore[method-assign]
+    return painted
