@@ -43,7 +43,13 @@ _VARIATION_SELECTORS = frozenset(
     map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
 )
 _SKIN_TONES = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
-_ALWAYS_HIDDEN = _FILLERS | _VARIATION_SELECTORS | _SKIN_TONES
+_UNSETTLED_WIDTHS = frozenset(
+    chr(code)
+    for first, last in ((0x2630, 0x2637), (0x268A, 0x268F), (0x3248, 0x324F), (0x1D300, 0x1D376))
+    for code in range(first, last + 1)
+)
+"""Signs whose width changed between versions of Unicode."""
+_ALWAYS_HIDDEN = _FILLERS | _VARIATION_SELECTORS | _SKIN_TONES | _UNSETTLED_WIDTHS
 _ASCII = {code: chr(_CONTROL_PICTURES + code) for code in range(32)} | {
     _DELETE: _DELETE_PICTURE,
     ord("\t"): " ",

@@ -51,6 +51,7 @@ ANY_TEXT = st.text(st.characters() | st.sampled_from("\u200d\u0301漢👩\x1b\u2
         (PILE, "e" + "\u0301" * MAX_MARKS),
         ("👩\u200d👧", "👩◊👧"),
         ("❤\ufe0f", "❤◊"),
+        ("\u2630", "◊"),
         ("Größe 𝒜", "Größe 𝒜"),
     ],
 )
