@@ -29,11 +29,10 @@ from jobtui.model.jobs import Job
 __all__ = ["Filter", "FilterContext", "FilterError", "complete", "parse", "token_span"]
 
 _NOTHING_KNOWN: Mapping[str, Iterable[str]] = {}
-_VALUE_HEAD = re.compile(
-    r"(?P<head>(?P<field>\w+|%)(?:!=|<=|>=|[:=<>])(?:[^,\"]*,)*)(?P<begun>[^,\"]*)", re.ASCII
-)
-_PLAIN_VALUE = re.compile(r"[\w.@/+\-]+")
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+|[^\W_]")
+# patterns that few filters need are kept as text: `re` compiles each when it is used first, and remembers it
+_VALUE_HEAD = r"(?P<head>(?P<field>\w+|%)(?:!=|<=|>=|[:=<>])(?:[^,\"]*,)*)(?P<begun>[^,\"]*)"
+_PLAIN_VALUE = r"[\w.@/+\-]+"
+_WORDS = r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+|[^\W_]"
 """The words of a text, also those of joinedLikeThis."""
 _MAX_ABBREVIATED = 200
 _SHOW_QUASI_FIELDS = frozenset({"quasi", "id", "model"})
@@ -99,7 +98,7 @@ def complete(text: str, cursor: int, known: Mapping[str, Iterable[str]] = _NOTHI
     """
     start, end = token_span(text, cursor)
     token = text[start:end]
-    found = _VALUE_HEAD.fullmatch(token)
+    found = re.fullmatch(_VALUE_HEAD, token, re.ASCII)
     if found is None:
         return [name + ":" for field in FIELDS for name in field.names if name.startswith(token.lower())]
     field = FIELD_BY_NAME.get(found["field"].lower())
@@ -111,7 +110,7 @@ def complete(text: str, cursor: int, known: Mapping[str, Iterable[str]] = _NOTHI
 
 
 def _as_value(word: str) -> str:
-    return word if _PLAIN_VALUE.fullmatch(word) else str(Value(word, quoted=True))
+    return word if re.fullmatch(_PLAIN_VALUE, word) else str(Value(word, quoted=True))
 
 
 def _compile(node: Node) -> Test:
@@ -169,7 +168,7 @@ def _is_abbreviation(low: str, text: str) -> bool:
         at = text_low.find(char, at + 1)
         if at < 0:
             return False
-    words = [word.lower() for word in _WORDS.findall(text[:_MAX_ABBREVIATED])]
+    words = [word.lower() for word in re.findall(_WORDS, text[:_MAX_ABBREVIATED])]
     return len(low) > 1 and _is_made_of(low, words)
 
 

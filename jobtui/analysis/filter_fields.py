@@ -1,9 +1,10 @@
 """The fields a filter may name, and the words their values may be. Data; the tests are made elsewhere."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
+
+import msgspec
 
 from jobtui.analysis.flags import Flag
 from jobtui.analysis.job_times import age_s, first_seen, last_active
@@ -21,8 +22,7 @@ def _own_driver(job: Job) -> str | None:
     return job.driver
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterContext:
+class FilterContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a filter needs beside the job: host and driver as the logs tell, and the zone of written times."""
 
     host_of: Look = _own_host

@@ -46,10 +46,9 @@ _IN_SPAN: Mapping[str, Callable[[int, int, int], bool]] = {
 _OF_DAY = {**_IN_SPAN, "<=": lambda at, start, end: at < end, ">": lambda at, start, end: at >= end}
 """The same for a day, which as a whole comes before and after; "after 14:00" begins at 14:00:00."""
 _ORDERED_KINDS = frozenset({Kind.NUMBER, Kind.DURATION, Kind.TIME})
-_PATTERN_PART = re.compile(
+_PATTERN_PART = (
     r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<open>\()|(?P<close>\))|(?P<alternative>\|)"
-    r"|(?P<repeat>[*+]|\{\d*,\d*\}|\{\d{2,}\})|(?P<other>.)",
-    re.DOTALL,
+    r"|(?P<repeat>[*+]|\{\d*,\d*\}|\{\d{2,}\})|(?P<other>.)"
 )
 
 
@@ -206,7 +205,7 @@ def _danger(pattern: str) -> str | None:
     open_groups: list[bool] = []
     closed_branching = branching = False
     repeats = 0
-    for part in _PATTERN_PART.finditer(pattern):
+    for part in re.finditer(_PATTERN_PART, pattern, re.DOTALL):
         if part["repeat"]:
             if closed_branching:
                 return "repeating a group that repeats or chooses could take for ever"

@@ -4,18 +4,18 @@ What was written is kept apart from what it means, because a time of day means a
 """
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import date
 from typing import NamedTuple
 
 from jobtui.analysis.time_words import parse_duration
 from jobtui.model.clock import SECOND, Nanos
 
 _DAY = 86_400 * SECOND
-_DATE_TIME = re.compile(
+_EPOCH = date(1970, 1, 1).toordinal()
+_DATE_TIME = (
     r"(?:(?P<date>\d{4}-\d\d-\d\d)|(?P<day>today|yesterday))?(?:(?:^|[T ])"
     r"(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d{1,9}))?)?)?"
-    r"(?P<zone>Z|[+-]\d\d:?\d\d)?",
-    re.ASCII | re.IGNORECASE,
+    r"(?P<zone>Z|[+-]\d\d:?\d\d)?"
 )
 
 
@@ -68,7 +68,7 @@ def parse_moment(text: str) -> Moment | None:
     seconds = parse_duration(text)
     if seconds is not None:
         return Moment(0, ago=round(seconds * SECOND))
-    found = _DATE_TIME.fullmatch(text)
+    found = re.fullmatch(_DATE_TIME, text, re.ASCII | re.IGNORECASE)
     if found is None or not (found["date"] or found["day"] or found["hour"]):
         return None
     time_of_day, length = _time_of_day(found), _length(found)
@@ -80,16 +80,16 @@ def parse_moment(text: str) -> Moment | None:
         return Moment(length, days_back=back, time_of_day=time_of_day, zone=zone)
     if found["date"] is None:
         return Moment(length, time_of_day=time_of_day, zone=zone)
-    date = _date(found["date"])
-    return None if date is None else Moment(length, date=date, time_of_day=time_of_day, zone=zone)
+    day = _date(found["date"])
+    return None if day is None else Moment(length, date=day, time_of_day=time_of_day, zone=zone)
 
 
 def _date(text: str) -> int | None:
+    """Days since 1970."""
     try:
-        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+        return date.fromisoformat(text).toordinal() - _EPOCH
     except ValueError:
         return None
-    return (day - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(days=1)
 
 
 def _time_of_day(found: re.Match[str]) -> int | None:

@@ -1,7 +1,10 @@
 """What is spelled nearly like something, also among very many ids."""
 
 from collections.abc import Iterable
-from difflib import SequenceMatcher, get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from difflib import SequenceMatcher
 
 _PIECE = 4
 _STRIDE = 2
@@ -15,6 +18,8 @@ _CONTAINED = 0.9
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
     """The one of a few words that is spelled most like `word`, None when none is."""
+    from difflib import get_close_matches  # only a mistake needs it
+
     found = get_close_matches(word.lower()[:_MAX_LENGTH], list(words), n=1, cutoff=_LEAST_ALIKE_WORD)
     return found[0] if found else None
 
@@ -68,12 +73,14 @@ def _alike(low: str, id_low: str) -> float:
     if low in id_low:
         return _CONTAINED + (1 - _CONTAINED) * len(low) / len(id_low)
     others = {id_low, id_low[: len(low)], *(id_low.split("-") if "-" not in low else ())}
+    from difflib import SequenceMatcher  # only a mistake needs it
+
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(low)
     return max(_ratio(matcher, other) for other in others)
 
 
-def _ratio(matcher: SequenceMatcher[str], text: str) -> float:
+def _ratio(matcher: "SequenceMatcher[str]", text: str) -> float:
     matcher.set_seq1(text)
     if matcher.real_quick_ratio() < _LEAST_ALIKE or matcher.quick_ratio() < _LEAST_ALIKE:
         return 0.0

@@ -37,54 +37,50 @@ class Reference(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    pattern: re.Pattern[str]
+    pattern: str
     target: Target
     weight: float
     why: str
     form: str = r"\1"
 
 
-def _shape(pattern: str, target: Target, weight: float, why: str, form: str = r"\1") -> _Shape:
-    return _Shape(re.compile(pattern, re.ASCII), target, weight, why, form)
-
-
 _WORD_BEFORE = r"(?<![A-Za-z0-9])"
 _WORD_AFTER = r"(?![A-Za-z0-9])"
 
 _SHAPES = (
-    _shape(rf"(?<![\w-])({JID})", Target.JOB, 1.0, "its id is in the text"),
-    _shape(
+    _Shape(rf"(?<![\w-])({JID})", Target.JOB, 1.0, "its id is in the text"),
+    _Shape(
         rf"/user/({UID})/\w+/({SIMULATION_ID})/(\w+)",
         Target.JOB,
         0.97,
         "this is its run directory",
         r"\1-\2-\3",
     ),
-    _shape(
+    _Shape(
         rf"\*(\w+)\*({SIMULATION_ID})\*", Target.SIMULATION, 0.8, "a frame of its simulation is named", r"\2"
     ),
-    _shape(r"\b_Op\((?:DESTROYED, )?\w+, (\w{4})\b", Target.OP, 0.9, "the text names its op"),
-    _shape(r"\bo=(\w{4})\b", Target.OP, 0.9, "the text names its op"),
-    _shape(r"\bopId\W{1,6}(\w{32})\b", Target.OP, 0.95, "the text has the op's full id"),
-    _shape(r"\ba=(\w{4})\b", Target.AGENT, 0.6, "the text names the agent"),
-    _shape(r"\b(?i:agent_?id)\W{1,6}(\w{4})", Target.AGENT, 0.6, "the text names the agent"),
-    _shape(r"\bagent-local/(\w{4})", Target.AGENT, 0.6, "this is the agent's directory"),
-    _shape(
+    _Shape(r"\b_Op\((?:DESTROYED, )?\w+, (\w{4})\b", Target.OP, 0.9, "the text names its op"),
+    _Shape(r"\bo=(\w{4})\b", Target.OP, 0.9, "the text names its op"),
+    _Shape(r"\bopId\W{1,6}(\w{32})\b", Target.OP, 0.95, "the text has the op's full id"),
+    _Shape(r"\ba=(\w{4})\b", Target.AGENT, 0.6, "the text names the agent"),
+    _Shape(r"\b(?i:agent_?id)\W{1,6}(\w{4})", Target.AGENT, 0.6, "the text names the agent"),
+    _Shape(r"\bagent-local/(\w{4})", Target.AGENT, 0.6, "this is the agent's directory"),
+    _Shape(
         rf"{_WORD_BEFORE}(srj-[sp]-{UID}){_WORD_AFTER}", Target.CONTAINER, 0.7, "the text names the container"
     ),
-    _shape(rf"\bu=({UID}){_WORD_AFTER}", Target.USER, 0.5, "the text names the user"),
-    _shape(rf"\buid=(?:l[io]-|cr-)?({UID}){_WORD_AFTER}", Target.USER, 0.5, "the text names the user"),
-    _shape(rf"/user/({UID}){_WORD_AFTER}", Target.USER, 0.5, "this is a directory of the user"),
-    _shape(rf"{_WORD_BEFORE}({UID}){_WORD_AFTER}", Target.SIMULATION, 0.75, "its simulation is named"),
-    _shape(rf"{_WORD_BEFORE}({UID}){_WORD_AFTER}", Target.USER, 0.45, "the user's id is in the text"),
-    _shape(
+    _Shape(rf"\bu=({UID}){_WORD_AFTER}", Target.USER, 0.5, "the text names the user"),
+    _Shape(rf"\buid=(?:l[io]-|cr-)?({UID}){_WORD_AFTER}", Target.USER, 0.5, "the text names the user"),
+    _Shape(rf"/user/({UID}){_WORD_AFTER}", Target.USER, 0.5, "this is a directory of the user"),
+    _Shape(rf"{_WORD_BEFORE}({UID}){_WORD_AFTER}", Target.SIMULATION, 0.75, "its simulation is named"),
+    _Shape(rf"{_WORD_BEFORE}({UID}){_WORD_AFTER}", Target.USER, 0.45, "the user's id is in the text"),
+    _Shape(
         r"(?<![0-9a-f])[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}\b",
         Target.TRACE,
         1.0,
         "a trace context",
     ),
 )
-_TRACE_ID = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_TRACE_ID = r"[0-9a-f]{32}"
 
 
 def references(thing: str) -> Iterator[Reference]:
@@ -93,7 +89,7 @@ def references(thing: str) -> Iterator[Reference]:
     if not any(char.isspace() for char in text):
         yield from _bare(text)
     for pattern, target, weight, why, form in _SHAPES:
-        for found in pattern.finditer(text):
+        for found in re.finditer(pattern, text, re.ASCII):
             yield Reference(target, found.expand(form), weight, why)
 
 
@@ -105,7 +101,7 @@ def _bare(text: str) -> Iterator[Reference]:
     if is_full_id(text):
         yield Reference(Target.OP, text, 1.0, "this is its op id")
         yield Reference(Target.AGENT, text[:4], 0.6, "its id begins so")
-    if _TRACE_ID.fullmatch(text):
+    if re.fullmatch(_TRACE_ID, text):
         yield Reference(Target.TRACE, text, 0.5, "this has the form of a trace id")
     if re.fullmatch(UID, text, re.ASCII):
         yield Reference(Target.USER, text, 0.95, "this is the user's id")

@@ -53,15 +53,15 @@ def _in_units(seconds: int) -> str:
 
 
 _UNITS_S = {"s": 1.0, "m": _MINUTE, "h": _HOUR, "d": _DAY, "w": 7 * _DAY}
-_DURATION = re.compile(
-    r"(?:(?P<w>\d{1,9})w)?(?:(?P<d>\d{1,9})d)?(?:(?P<h>\d{1,9})h)?(?:(?P<m>\d{1,9})m)?(?:(?P<s>\d{1,9}(?:\.\d{1,9})?)s)?",
-    re.ASCII,
+_DURATION = (
+    r"(?:(?P<w>\d{1,9})w)?(?:(?P<d>\d{1,9})d)?(?:(?P<h>\d{1,9})h)?(?:(?P<m>\d{1,9})m)?"
+    r"(?:(?P<s>\d{1,9}(?:\.\d{1,9})?)s)?"
 )
 
 
 def parse_duration(text: str) -> float | None:
     """Seconds of "90s", "10m", "2h30m", "1d", "3d 2h" or "0.5s"; None when `text` is no duration."""
-    found = _DURATION.fullmatch(text.replace(" ", "").lower())
+    found = re.fullmatch(_DURATION, text.replace(" ", "").lower(), re.ASCII)
     if found is None or not any(found.groups()):
         return None
     return sum(float(amount) * _UNITS_S[unit] for unit, amount in found.groupdict().items() if amount)

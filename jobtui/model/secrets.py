@@ -9,96 +9,30 @@ Masking twice changes nothing more. Op ids are no secrets.
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
-from jobtui.model.ids import PREFIX_LENGTH
 
 FULL_ID_LENGTH = 32
-
 MASK = "***"
 CUT = "…"
 MAX_DEPTH = 100
 """Documents nested deeper are masked from there on, so that no input can exhaust the stack."""
 
-_AGENT_WORD = "agent[_-]?id"
-SECRET_WORDS = f"token|secret|passw|otp|private|{_AGENT_WORD}|api[_-]?key|authorization|credential"
+AGENT_WORD = "agent[_-]?id"
+SECRET_WORDS = f"token|secret|passw|otp|private|{AGENT_WORD}|api[_-]?key|authorization|credential"
 
 _SECRET_KEY = re.compile(SECRET_WORDS, re.IGNORECASE | re.ASCII)
-_AGENT_PLACE = rf"agent-local/|\bagent\\*['\"]?[:=] ?\\*['\"]?(?=[a-z0-9]{{{FULL_ID_LENGTH}}}\b)"
-_AGENT_KEY = re.compile(rf"{_AGENT_WORD}|^agent\W", re.IGNORECASE | re.ASCII)
-_START = re.compile(
-    rf"(?P<agent>{_AGENT_PLACE})|(?P<url>://)|(?P<bearer>bearer[ ]+)"
-    rf"|(?P<pem>-----begin [a-z ]{{0,40}}private key-----)|(?P<key>{SECRET_WORDS})",
-    re.ASCII,
-)
-"""What may announce a secret, in lower case, which is found much faster than in any case."""
 _AGENT_GATE = re.compile(r"agent(?:[_-]?id|-local/|\\*['\"]?[:=])", re.ASCII)
 _KEY_GATE = re.compile("api[_-]?key")
-
-_TIME = r"[A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d "
-_RECORD = re.compile(_TIME)
-"""The time at the head of a log record, which may be glued to the end of the one before."""
-_RECORD_LENGTH = len("Nov 20 20:34:30 ")
-_GROWS = "\u0130"
-"""The one character whose lower case is longer than itself."""
-_SNIP = "<SNIP>"
-_KEPT_VALUES = frozenset({"", "None", "null", "true", "false", "True", "False", "<REDACTED>", MASK})
-"""Values that hold no secret, and tell something."""
-
-_WORD_END = re.compile(r"[\w.\-]*", re.ASCII)
-_SEPARATOR = re.compile(r"(?P<quote>\\*['\"])?\]?[ \t]*(?:==?|=>|:=|:(?!:)|%3[dD])>?(?(quote)\s*|[ \t]*)")
-_OPTION_SEPARATOR = re.compile(r"\\*['\"], *(?=[bBuU]?\\*['\"])|[ \t]+(?=[^\s\-])")
-_PAIR_SEPARATOR = re.compile(r"\\*['\"], *(?=[bBuU]?\\*['\"])")
-_OPTION_HEAD = re.compile(r"(?:^|[\s'\"=(,])--?[\w.\-]*$", re.ASCII)
-_PAIR_HEAD = re.compile(r"[(\[][bBuU]?\\*['\"][\w.\-]*$", re.ASCII)
-_HEAD_LENGTH = 64
-_LINE_NUMBER = re.compile(r"\d+:")
-
-_QUOTE = re.compile(r"[bBuUrRfF]{0,2}(?P<quote>\\*['\"])")
-_ENDS_LIST_ITEM = re.compile(r"\\*['\"][ ]*(?:$|[)\]}]|,[ ]*[bBuU]?\\*['\"])")
-_BARE = re.compile(
-    r"(?:[^\s'\"&;,)\]}\\%]"
-    r"|,(?!\s|$|[\w.\-]+[=:]|[bBuU]?\\*['\"])"
-    r"|[)\]}](?![\s,)\]}:;.'\"\\]|$)"
-    r"|\\(?!\\{0,8}[nrt'\"])|%(?!26))+"
-)
-_SCHEME = re.compile(r"(?:bearer|basic|digest|token|negotiate)[ ]+[^\s'\"]", re.IGNORECASE)
-_REST_OF_HEADER = re.compile(r"[^\r\n'\"\\]*")
-_REST_OF_LINE = re.compile(r"[^\r\n]*")
-_AGENT_VALUE = re.compile(r"[A-Za-z0-9]*", re.ASCII)
-_AGENT_PREFIX = re.compile(rf"[A-Za-z0-9]{{0,{PREFIX_LENGTH}}}{CUT}?", re.ASCII)
-_PASSWORD = re.compile(r"[^\s/?#'\"@:\\]*:([^\s/?#'\"]+)@")
-_CREDENTIAL = re.compile(r"[A-Za-z0-9._~+/=\-]{12,}")
-_TORN = re.compile(
-    r"(?P<forwarded>[^\n]{0,400}?\bsrj-[sp]-[A-Za-z0-9]{8} )?"
-    r"(?:(?P<tail>(?=[A-Za-z]*\d)[A-Za-z0-9]{8,32})(?=\\*'(?:[\s,)}\]]|\\n|$))"
-    r"|(?P<key>(?:\w{0,40}\\*'?(?:=|: )|(?(forwarded) ?|(?!)))\\*')"
-    rf"(?P<value>[A-Za-z0-9]{{{FULL_ID_LENGTH}}})(?=\\*'))",
-    re.ASCII,
-)
-"""The end of a secret whose key, or part of it, was cut off: forwarded output is cut anywhere."""
-_NO_SECRETS = ("opid", "hash")
-"""How keys of ids end that are no secrets."""
-_PEM_END = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY-----")
-_STOP = re.compile(rf"(?<!\\)\\*(?P<quote>['\"])|{_SNIP}|\n|\r|{_TIME}")
-_JOINED = re.compile(r"(?:\\{1,4}'|\"'\")(?P<quote>')")
-_OPENERS = {"{": "}", "[": "]", "(": ")"}
-_GROUP_PART = re.compile(rf"(?<!\\)\\*(?P<quote>['\"])|(?P<open>[{{\[(])|[}}\])]|(?P<record>{_TIME})")
-
-
-class _Span(NamedTuple):
-    """Where a value is, and where to go on reading."""
-
-    start: int
-    end: int
-    resume: int
 
 
 def mask_text(text: str) -> str:
     """`text` with every secret in it masked. Never raises."""
+    # the scan is imported where it is needed first: its patterns are a good part of what starting costs
     low = text.lower()
     if "srj-" in low or "'" in low[: FULL_ID_LENGTH + 2]:
-        text = _without_torn(text)
+        from jobtui.model.secret_scan import without_torn
+
+        text = without_torn(text)
     # plain substring tests, because nearly every line ends here and a pattern takes twice as long
     if (
         "cre" in low  # secret, credential
@@ -112,7 +46,9 @@ def mask_text(text: str) -> str:
         or ("agent" in low and _AGENT_GATE.search(low))
         or ("key" in low and _KEY_GATE.search(low))
     ):
-        return _masked(text)
+        from jobtui.model.secret_scan import masked
+
+        return masked(text)
     return text
 
 
@@ -154,186 +90,8 @@ def _mask_entry(name: str, value: object, depth: int) -> object:
         return _mask_value(value, depth)
     if value is None or isinstance(value, bool):
         return value
-    return _replacement(value, name) if isinstance(value, str) else MASK
+    if not isinstance(value, str):
+        return MASK
+    from jobtui.model.secret_scan import replacement
 
-
-def _replacement(value: str, name: str) -> str:
-    """What is shown instead of the value of a secret key."""
-    if value in _KEPT_VALUES:
-        return value
-    if _AGENT_KEY.search(name):
-        if _AGENT_PREFIX.fullmatch(value):
-            return value
-        if found := _AGENT_VALUE.match(value)[0]:  # type: ignore[index]
-            return found[:PREFIX_LENGTH] + CUT
-    return MASK
-
-
-def _masked(text: str) -> str:
-    """Read through `text` once, from one possible secret to the next."""
-    low = _lower(text)
-    parts: list[str] = []
-    done = at = 0
-    while found := _START.search(low, at):
-        span = _FINDERS[str(found.lastgroup)](text, found)
-        at = span.resume
-        if span.start < span.end:
-            shown = _replacement(text[span.start : span.end], found[0])
-            parts += text[done : span.start], shown
-            done = span.end
-    return "".join(parts) + text[done:] if parts else text
-
-
-def _without_torn(text: str) -> str:
-    """`text` with the end of a torn secret masked, at its start or at the start of output forwarded in it."""
-    found = _TORN.match(text)
-    if found is None or (found["key"] and found["key"].strip("\\'=: ").lower().endswith(_NO_SECRETS)):
-        return text
-    group = "tail" if found["key"] is None else "value"
-    return text[: found.start(group)] + MASK + text[found.end(group) :]
-
-
-def _lower(text: str) -> str:
-    """`text` in lower case with every character at its place."""
-    return text.replace(_GROWS, "i").lower()
-
-
-def _find_agent(text: str, found: re.Match[str]) -> _Span:
-    end = _end_of(_AGENT_VALUE, text, found.end())
-    return _Span(found.end(), end, end)
-
-
-def _find_password(text: str, found: re.Match[str]) -> _Span:
-    password = _PASSWORD.match(text, found.end())
-    if password is None:
-        return _nothing(found.end())
-    return _Span(password.start(1), password.end(1), password.end(1))
-
-
-def _find_bearer(text: str, found: re.Match[str]) -> _Span:
-    end = _end_of(_CREDENTIAL, text, found.end())
-    return _Span(found.end(), end, end)
-
-
-def _find_pem(text: str, found: re.Match[str]) -> _Span:
-    closing = _PEM_END.search(text, found.end())
-    end = closing.start() if closing else len(text)
-    return _Span(found.end(), end, end)
-
-
-def _find_key(text: str, found: re.Match[str]) -> _Span:
-    """The value of the key at `found`; nothing when no value follows, because then it is prose."""
-    word_end = _end_of(_WORD_END, text, found.end())
-    separator = _SEPARATOR.match(text, word_end)
-    if separator is None:
-        return _find_after_option(text, found.start(), word_end)
-    at = separator.end()
-    if separator["quote"] is None:
-        if _is_file_name(text, found.start(), word_end) and _LINE_NUMBER.match(text, at):
-            return _nothing(word_end)
-        if _ENDS_LIST_ITEM.match(text, at):
-            return _nothing(at)
-    return _value(text, at, found[0])
-
-
-def _find_after_option(text: str, start: int, word_end: int) -> _Span:
-    """The value after `--key` in a command, its argument list, or of the pair `('key', 'value')`."""
-    head = text[max(0, start - _HEAD_LENGTH) : start]
-    for before, between in ((_OPTION_HEAD, _OPTION_SEPARATOR), (_PAIR_HEAD, _PAIR_SEPARATOR)):
-        if before.search(head) and (separator := between.match(text, word_end)):
-            return _value(text, separator.end(), text[start:word_end])
-    return _nothing(word_end)
-
-
-def _is_file_name(text: str, start: int, word_end: int) -> bool:
-    """Whether the key is a source file as log lines name them, with its line number behind a colon."""
-    return "." in text[start:word_end] and not text.endswith(".", start, word_end)
-
-
-def _value(text: str, at: int, key: str) -> _Span:
-    if quote := _QUOTE.match(text, at):
-        return _quoted(text, quote)
-    if text[at : at + 1] in _OPENERS:
-        end = _end_of_group(text, at)
-        return _Span(at, end, end)
-    if key.lower() == "authorization" or _SCHEME.match(text, at):
-        return _header(text, at)
-    end = _end_of_bare(text, at)
-    return _Span(at, end, end)
-
-
-def _quoted(text: str, quote: re.Match[str]) -> _Span:
-    """A quoted value, with the pieces a shell would join to it."""
-    end, resume = _end_of_quoted(text, quote.end(), quote["quote"])
-    while more := _JOINED.match(text, resume):
-        end, resume = _end_of_quoted(text, more.end(), more["quote"])
-    return _Span(quote.end(), end, resume)
-
-
-def _end_of_quoted(text: str, start: int, quote: str) -> tuple[int, int]:
-    """Where a quoted value ends and where to go on; at a cut, the next record or the line's end if unclosed.
-
-    `quote` is the quote with the backslashes before it, of which there are more at each level of escaping.
-    """
-    level = len(quote) - 1
-    for stop in _STOP.finditer(text, start):
-        if stop["quote"] is None:
-            return stop.start(), stop.end() if stop[0] == _SNIP else stop.start()
-        backslashes = len(stop[0]) - 1
-        if (
-            stop["quote"] == quote[-1]
-            and backslashes >= level
-            and (backslashes - level) % (2 * level + 2) == 0
-        ):
-            return stop.end() - len(quote), stop.end()
-    return len(text), len(text)
-
-
-def _end_of_group(text: str, at: int) -> int:
-    """Where a bracketed value ends; the end of the text or the next record if its brackets do not match."""
-    expected: list[str] = []
-    while part := _GROUP_PART.search(text, at):
-        at = part.end()
-        if part["quote"]:
-            at = _end_of_quoted(text, at, part[0])[1]
-        elif part["open"]:
-            expected.append(_OPENERS[part[0]])
-        elif part["record"]:
-            return part.start()
-        elif not expected or expected.pop() != part[0]:
-            break
-        elif not expected:
-            return at
-    return len(text)
-
-
-def _header(text: str, at: int) -> _Span:
-    """The value of an authorization header: the scheme and what follows it."""
-    rest = _REST_OF_LINE if text[at : at + 6].lower() == "digest" else _REST_OF_HEADER
-    end = _end_of(rest, text, at)
-    return _Span(at, end, end)
-
-
-def _end_of_bare(text: str, at: int) -> int:
-    end = _end_of(_BARE, text, at)
-    glued = _RECORD.search(text, at, min(end + _RECORD_LENGTH, len(text)))
-    return glued.start() if glued else end
-
-
-def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Where a match of `pattern` that begins at `at` ends; `at` when there is none."""
-    found = pattern.match(text, at)
-    return found.end() if found else at
-
-
-def _nothing(resume: int) -> _Span:
-    return _Span(resume, resume, resume)
-
-
-_FINDERS = {
-    "agent": _find_agent,
-    "url": _find_password,
-    "bearer": _find_bearer,
-    "pem": _find_pem,
-    "key": _find_key,
-}
+    return replacement(value, name)

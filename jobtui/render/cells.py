@@ -1,7 +1,8 @@
 """What stands in a cell of the job table, and in which style. Texts are masked and safe for a terminal."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from jobtui.analysis.flags import needs_person, waits_for
 from jobtui.analysis.job_times import age_s, status_since
@@ -35,8 +36,7 @@ def _own_driver(job: Job) -> str | None:
     return job.driver
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowContext:
+class RowContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a cell depends on beside its job.
 
     `relative` shows ages instead of times, `local` times in the zone of this machine. `host_of` and

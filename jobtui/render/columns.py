@@ -4,8 +4,9 @@ Sorting is by the values of the record, never by what is shown.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from jobtui.model.jobs import Job
 from jobtui.render.cells import (
@@ -43,8 +44,7 @@ class Cells(NamedTuple):
     most: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(msgspec.Struct, frozen=True, kw_only=True):
     """One column. `cell` gives text that may be shown as it is, `style` the name of its style.
 
     `sort` gives None where there is no value; such jobs come last in either direction. Of a table too narrow
