@@ -33,7 +33,8 @@ def tail_lines(path: Path, size: int = SAMPLE_BYTES) -> Iterator[bytes]:
             if len(rest) > LINE_BYTES:
                 yield rest
                 rest = b""
-        if rest and not first_is_cut and start < end:
+        is_cut = first_is_cut or (opened.gzip is not None and start >= end)
+        if rest and not is_cut:
             yield rest
     except OSError as error:
         raise source_error(error, path) from error

@@ -5,11 +5,10 @@ import sys
 from jobtui.analysis.find import Candidate, is_ambiguous
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
-from jobtui.commands.printing import print_csv, print_document, print_lines
+from jobtui.commands.printing import candidate_record, print_csv, print_document, print_lines
 from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.resolve import SURE, candidates_for
 from jobtui.commands.streams import complain
-from jobtui.model.secrets import mask_text
 from jobtui.render.table import Cell, Head, table_lines
 from jobtui.render.text import show
 
@@ -64,14 +63,3 @@ def _row(candidate: Candidate) -> list[Cell]:
         Cell(show(candidate.job or "")),
         Cell(show(candidate.why)),
     ]
-
-
-def candidate_record(candidate: Candidate) -> dict[str, object]:
-    """Something a pasted text may mean."""
-    return {
-        "kind": candidate.kind,
-        "id": mask_text(candidate.id),
-        "score": candidate.score,
-        "why": mask_text(candidate.why),
-        "job": candidate.job,
-    }

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from jobtui.analysis.filter import Filter
 
 CSV_COLUMNS = (
-    "id", "system", "status", "native_status", "owner", "name", "app", "model", "mode", "queued_at", "started_at",
-    "updated_at", "ended_at", "runs", "percent", "message", "error", "flags", "source",
+    "id", "system", "status", "native_status", "owner", "name", "app", "model", "mode", "queued_at",
+    "started_at", "updated_at", "ended_at", "runs", "percent", "message", "error", "flags", "source",
 )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def _print(reader: Reader, jobs: Iterable[Job]) -> Exit:
             print_document("jobs", {"jobs": [job_record(job, now) for job in picked]}, reader)
         case OutputFormat.CSV:
             print_csv(CSV_COLUMNS, (job_record(job, now) for job in picked))
-        case _:
+        case _ if not reader.nothing_read:
             from jobtui.commands.jobs_view import view
 
             print_lines(view(picked, now, reader.context.width, reader.context.colour))

@@ -12,7 +12,7 @@ from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.continuations import with_continuations
 from jobtui.commands.exits import Exit
 from jobtui.commands.names import SourceNames
-from jobtui.commands.printing import print_csv, print_document, print_lines
+from jobtui.commands.printing import print_csv, print_document, print_lines, print_not_found
 from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.resolve import resolve
 from jobtui.commands.streams import complain
@@ -38,7 +38,7 @@ async def _logs(reader: Reader) -> Exit:
     following = reader.context.flag("follow") is not None
     found = await resolve(reader, reader.context.words[0], to_end=following)
     if found.job is None:
-        return reader.settle(found.code)
+        return print_not_found("logs", {"lines": []}, found.candidates, reader)
     await reader.read_logs(found.detail, to_end=following)
     chosen = _choice(reader, found.job.id)
     if chosen is None:

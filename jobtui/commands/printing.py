@@ -2,8 +2,15 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from jobtui.commands.context import OutputFormat
+from jobtui.commands.exits import Exit
 from jobtui.commands.reading import Reader
+from jobtui.model.secrets import mask_text
+
+if TYPE_CHECKING:
+    from jobtui.analysis.find import Candidate
 
 
 def print_document(command: str, body: Mapping[str, object], reader: Reader) -> None:
@@ -37,3 +44,24 @@ def print_csv(columns: Sequence[str], records: Iterable[Mapping[str, object]], *
         return show(value) if isinstance(value, str) else value
 
     writer.writerows([text_of(record.get(name)) for name in columns] for record in records)
+
+
+def print_not_found(
+    command: str, body: Mapping[str, object], candidates: Sequence["Candidate"], reader: Reader
+) -> Exit:
+    """What a command prints that found no job: as JSON what may have been meant. Gives the exit code."""
+    if reader.context.format is OutputFormat.JSON:
+        records = [candidate_record(candidate) for candidate in candidates]
+        print_document(command, {**body, "candidates": records}, reader)
+    return reader.settle(Exit.NOT_FOUND)
+
+
+def candidate_record(candidate: "Candidate") -> dict[str, object]:
+    """Something a pasted text may mean."""
+    return {
+        "kind": candidate.kind,
+        "id": mask_text(candidate.id),
+        "score": candidate.score,
+        "why": mask_text(candidate.why),
+        "job": candidate.job,
+    }

@@ -66,6 +66,11 @@ class Reader:
         """The sources that were read."""
         return self.session.store.sources()
 
+    @property
+    def nothing_read(self) -> bool:
+        """Whether not one of the sources could be read."""
+        return bool(self.sources) and all(source.state is SourceState.DOWN for source in self.sources)
+
     def add_job_sources(self) -> None:
         """Take in the sources that know of jobs; nothing is read yet."""
         if not self.session.sources:
@@ -175,7 +180,7 @@ class Reader:
                 complain(f"{source.name}: {source.skipped} skipped, such as {skip.where}: {skip.why}")
         if self.partial:
             complain("interrupted: what is printed is partial")
-        return Exit.NO_SOURCE if down and len(down) == len(self.sources) else code
+        return Exit.NO_SOURCE if self.nothing_read else code
 
 
 def configured(context: Context) -> tuple[SourceSpec, ...]:

@@ -6,9 +6,10 @@ from typing import NamedTuple
 from jobtui.analysis.find import Candidate, find, is_ambiguous
 from jobtui.analysis.near import near
 from jobtui.analysis.references import Reference, Target, references
-from jobtui.commands.exits import Exit
 from jobtui.commands.reading import Reader
 from jobtui.commands.streams import complain
+from jobtui.grammar import COMMAND_BY_NAME, nearest
+from jobtui.model.clock import to_rfc3339
 from jobtui.model.ids import JobId, app_of_run_dir, is_quasi_jid, split_jid
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 
@@ -21,11 +22,11 @@ LOG_TARGETS = frozenset({Target.OP, Target.AGENT, Target.CONTAINER})
 
 
 class Found(NamedTuple):
-    """The job that was meant and what is stored of it; without one, the exit code, the reason being said."""
+    """The job that was meant and what is stored of it; without one, what may have been meant instead."""
 
     job: Job | None = None
     detail: JobDetail | None = None
-    code: Exit = Exit.NOT_FOUND
+    candidates: tuple[Candidate, ...] = ()
 
 
 async def resolve(reader: Reader, thing: str, *, to_end: bool = False) -> Found:
@@ -36,15 +37,22 @@ async def resolve(reader: Reader, thing: str, *, to_end: bool = False) -> Found:
         return await _exact(reader, JobId(named[0]), to_end=to_end)
     candidates = await candidates_for(reader, thing, referred)
     best = candidates[0] if candidates else None
+    if best is not None and best.score >= SURE and best.job and not is_ambiguous(candidates):
+        return await _exact(reader, best.job, to_end=to_end)
+    if not reader.nothing_read:
+        _say_why_not(thing, candidates)
+    return Found(candidates=candidates)
+
+
+def _say_why_not(thing: str, candidates: Sequence[Candidate]) -> None:
+    best = candidates[0] if candidates else None
     if best is None or best.score < SURE:
-        complain(f"nothing is known of {thing!r}")
+        hint = nearest(thing, COMMAND_BY_NAME)
+        complain(f"nothing is known of {thing!r}{hint and f', and there is no such command{hint}'}")
         offer(candidates, "nearest")
-    elif is_ambiguous(candidates) or best.job is None:
+    else:
         complain(f"{thing!r} is {'ambiguous' if best.job else f'no job but a {best.kind}'}")
         offer(candidates, "candidate")
-    else:
-        return await _exact(reader, best.job, to_end=to_end)
-    return Found()
 
 
 async def candidates_for(
@@ -71,16 +79,29 @@ def offer(candidates: Sequence[Candidate], word: str) -> None:
 async def _exact(reader: Reader, job_id: JobId, *, to_end: bool) -> Found:
     detail = await reader.look_up(job_id)
     if detail is not None:
+        _say_if_later(reader, detail.job)
         return Found(detail.job, detail)
     await reader.read_logs(None, to_end=to_end)
     if (job := _known_by_logs(reader, job_id)) is not None:
         complain(f"{job_id}: no record of it was read; this is what the logs tell")
         return Found(job)
+    if reader.nothing_read:
+        return Found()
     complain(f"no job {job_id} is known")
-    ids = await reader.job_ids()
-    for near_id in near(job_id, ids):
-        complain(f"nearest: {near_id}")
-    return Found()
+    nearest_ids = near(job_id, await reader.job_ids())
+    candidates = tuple(
+        Candidate("job", id_, 0.0, "its id is spelled nearly so", JobId(id_)) for id_ in nearest_ids
+    )
+    offer(candidates, "nearest")
+    return Found(candidates=candidates)
+
+
+def _say_if_later(reader: Reader, job: Job) -> None:
+    """A record holds the present state only, whatever time was asked for."""
+    until = reader.context.until
+    written_at = job.written_at or job.updated_at
+    if until is not None and written_at is not None and written_at > until:
+        complain(f"{job.id}: its record is of {to_rfc3339(written_at)}, later than was asked for")
 
 
 def _known_by_logs(reader: Reader, job_id: JobId) -> Job | None:

@@ -9,7 +9,7 @@ from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.jobs import with_agent
 from jobtui.commands.places import Place, places_of
-from jobtui.commands.printing import print_csv, print_document, print_lines
+from jobtui.commands.printing import print_csv, print_document, print_lines, print_not_found
 from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.resolve import resolve
 from jobtui.commands.verdict import judge
@@ -40,7 +40,7 @@ async def show_job(reader: Reader, thing: str) -> Exit:
     """Print the job that `thing` names."""
     found = await resolve(reader, thing)
     if found.job is None:
-        return reader.settle(found.code)
+        return print_not_found("show", {"job": None, "history": []}, found.candidates, reader)
     await reader.read_logs(found.detail)
     job = with_agent(reader, found.job)
     _print(reader, job, found.detail)

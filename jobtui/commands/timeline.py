@@ -7,7 +7,7 @@ from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.jobs import with_agent
 from jobtui.commands.names import SourceNames
-from jobtui.commands.printing import print_csv, print_document, print_lines
+from jobtui.commands.printing import print_csv, print_document, print_lines, print_not_found
 from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.resolve import resolve
 from jobtui.commands.show import headline
@@ -40,7 +40,7 @@ def run(context: Context) -> Exit:
 async def _timeline(reader: Reader) -> Exit:
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
-        return reader.settle(found.code)
+        return print_not_found("timeline", {"job": None, "ops": [], "unlinked": []}, found.candidates, reader)
     await reader.read_logs(found.detail)
     correlation = reader.session.store.correlation
     ops = correlation.ops_of(found.job.id)

@@ -5,6 +5,7 @@ ASCII, so that nothing raw gets out and nothing is lost.
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from jobtui.analysis.flags import flags_of
@@ -21,8 +22,19 @@ CONTRACT_VERSION = 1
 
 
 def dumps(document: Mapping[str, object], *, indent: int | None = 2) -> str:
-    """A document as ASCII JSON."""
-    return json.dumps(document, ensure_ascii=True, indent=indent, allow_nan=False)
+    """A document as ASCII JSON. Numbers that JSON cannot write, as a record may hold them, become null."""
+    try:
+        return json.dumps(document, ensure_ascii=True, indent=indent, allow_nan=False)
+    except ValueError:
+        return json.dumps(_writable(document), ensure_ascii=True, indent=indent)
+
+
+def _writable(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _writable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_writable(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def document(

@@ -4,6 +4,7 @@ Cells are made safe here (`text.safe`); masking is for whoever makes them. Style
 only put in when asked for.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -101,15 +102,18 @@ def _total(widths: Iterable[int]) -> int:
 
 
 def _squeezed(widths: list[int], least: list[int], cells: int) -> list[int]:
-    """The widths with the widest ones narrowed until all fit, or until none can be."""
-    sizes = widths[:]
-    while (over := _total(sizes) - cells) > 0:
-        candidates = [i for i, size in enumerate(sizes) if size > least[i]]
-        if not candidates:
-            break
-        widest = max(candidates, key=lambda i: sizes[i])
-        next_size = max((sizes[i] for i in candidates if sizes[i] < sizes[widest]), default=0)
-        sizes[widest] -= min(over, max(1, sizes[widest] - max(next_size, least[widest])))
+    """The widths with the widest ones narrowed alike until all fit, or until none can be."""
+
+    def capped(cap: int) -> list[int]:
+        return [max(low, min(size, cap)) for size, low in zip(widths, least, strict=True)]
+
+    cap = bisect_right(range(max(widths, default=0)), cells, key=lambda cap: _total(capped(cap))) - 1
+    sizes = capped(max(cap, 0)) if _total(widths) > cells else widths
+    spare = cells - _total(sizes)
+    for index, size in enumerate(sizes):
+        if spare > 0 and size < widths[index]:
+            sizes[index] += 1
+            spare -= 1
     return sizes
 
 

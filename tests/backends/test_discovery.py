@@ -1,0 +1,48 @@
+"""What is found when nothing is configured."""
+
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.discovery import Surroundings, discover, looked_for
+from jobtui.model.specs import SourceSpec
+
+
+@pytest.fixture
+def around(tmp_path: Path) -> Surroundings:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "here" / "deep").mkdir(parents=True)
+    return Surroundings({}, str(tmp_path / "here" / "deep"), str(tmp_path / "home"))
+
+
+def a_run(checkout: Path) -> SourceSpec:
+    (checkout / "run" / "supervisor-job").mkdir(parents=True)
+    return SourceSpec("srdb", str(checkout / "run"))
+
+
+def test_nothing_is_found_where_nothing_is(around: Surroundings, tmp_path: Path) -> None:
+    (tmp_path / "here" / "run").mkdir()  # a directory of that name alone is nobody's database
+    assert discover(around) == ()
+    assert "SIREPO_SRDB_ROOT" in looked_for()
+
+
+def test_sirepos_own_variable_comes_first(around: Surroundings, tmp_path: Path) -> None:
+    a_run(tmp_path / "here")
+    (found,) = discover(around._replace(environ={"SIREPO_SRDB_ROOT": "/srv/sirepo/db"}))
+    assert found == (SourceSpec("srdb", "/srv/sirepo/db"), "SIREPO_SRDB_ROOT")
+
+
+@pytest.mark.parametrize("checkout", ["here", "here/deep", "here/deep/sirepo", "home/src/radiasoft/sirepo"])
+def test_the_run_directory_of_a_checkout_is_found(
+    around: Surroundings, tmp_path: Path, checkout: str
+) -> None:
+    spec = a_run(tmp_path / checkout)
+    (found,) = discover(around)
+    assert found.spec == spec
+    assert checkout in found.origin
+
+
+def test_the_nearest_checkout_is_taken(around: Surroundings, tmp_path: Path) -> None:
+    a_run(tmp_path / "here")
+    nearest = a_run(tmp_path / "here" / "deep")
+    assert [finding.spec for finding in discover(around)] == [nearest]

@@ -1,0 +1,134 @@
+"""The JSON contract of the commands, as a checker. Keys may be added to what it names, never renamed."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+Check = Callable[[object], bool]
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+
+
+def text(value: object) -> bool:
+    """A text."""
+    return isinstance(value, str)
+
+
+def number(value: object) -> bool:
+    """A number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def whole(value: object) -> bool:
+    """A whole number, 0 or more."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def time(value: object) -> bool:
+    """RFC 3339 in UTC, with `Z`."""
+    return isinstance(value, str) and _TIME.fullmatch(value) is not None
+
+
+def mapping(value: object) -> bool:
+    """An object."""
+    return isinstance(value, dict)
+
+
+def texts(value: object) -> bool:
+    """An array of texts."""
+    return isinstance(value, list) and all(map(text, value))
+
+
+def or_null(check: Check) -> Check:
+    """What passes the check, or null."""
+    return lambda value: value is None or check(value)
+
+
+def one_of(*words: str) -> Check:
+    """One of these words."""
+    return lambda value: value in words
+
+
+def each(keys: Mapping[str, Check]) -> Check:
+    """An array of objects with these keys."""
+
+    def check(value: object) -> bool:
+        assert isinstance(value, list), value
+        for item in value:
+            has(item, keys)
+        return True
+
+    return check
+
+
+def an(keys: Mapping[str, Check]) -> Check:
+    """An object with these keys."""
+
+    def check(value: object) -> bool:
+        has(value, keys)
+        return True
+
+    return check
+
+
+def has(document: object, keys: Mapping[str, Check]) -> None:
+    """Assert that an object has these keys with such values."""
+    assert isinstance(document, dict), document
+    for name, check in keys.items():
+        assert name in document, f"no {name} in {sorted(document)}"
+        assert check(document[name]), f"{name}: {document[name]!r}"
+
+
+STATUS = one_of("pending", "running", "completed", "failed", "canceled", "missing", "purged", "unknown")
+CERTAINTY = one_of("full_id", "jid", "prefix", "adjacent")
+
+SOURCE: Mapping[str, Check] = {
+    "name": text, "kind": text, "state": one_of("starting", "ok", "partial", "down"),
+    "lag_s": or_null(number), "records": whole, "skipped": whole, "error": or_null(text),
+}  # fmt: skip
+
+JOB: Mapping[str, Check] = {
+    "id": text, "system": text, "status": STATUS, "native_status": text, "owner": text, "name": or_null(text),
+    "app": text, "model": text, "mode": text, "queued_at": or_null(time), "started_at": or_null(time),
+    "updated_at": or_null(time), "ended_at": or_null(time), "runs": whole, "percent": or_null(number),
+    "message": or_null(text), "error": or_null(text), "flags": texts, "source": text,
+}  # fmt: skip
+
+STEP: Mapping[str, Check] = {
+    "step": text, "at": or_null(time), "component": text, "text": text, "source": text,
+    "line": or_null(whole), "certainty": CERTAINTY,
+}  # fmt: skip
+
+OP: Mapping[str, Check] = {
+    "op": text, "op_id": or_null(text), "name": text, "api": or_null(text), "driver": or_null(text),
+    "agent": or_null(text), "kind": or_null(text), "uid": or_null(text), "run_dir": or_null(text),
+    "status": text, "created_at": or_null(time), "sent_at": or_null(time), "arrived_at": or_null(time),
+    "replied_at": or_null(time), "ended_at": or_null(time), "sends": whole, "replies": whole,
+    "updates": whole, "certainty": CERTAINTY, "candidates": texts, "steps": each(STEP),
+}  # fmt: skip
+
+LINE: Mapping[str, Check] = {
+    "at": or_null(time), "source": text, "host": or_null(text), "line": or_null(whole),
+    "level": or_null(text), "text": text, "ids": mapping, "certainty": CERTAINTY,
+}  # fmt: skip
+
+BODIES: Mapping[str, Mapping[str, Check]] = {
+    "jobs": {"jobs": each(JOB)},
+    "show": {"job": an(JOB | {"native": or_null(mapping)}), "history": each({"status": STATUS})},
+    "timeline": {"job": an(JOB), "ops": each(OP), "unlinked": each(STEP)},
+    "logs": {"lines": each(LINE)},
+    "find": {"candidates": each({"kind": text, "id": text, "score": number, "why": text})},
+    "doctor": {},
+    "config": {},
+}
+
+
+def check_document(document: dict[str, Any], command: str, keys: Sequence[str] = ()) -> None:
+    """Assert that a command's document keeps the contract."""
+    names = list(document)
+    assert names[0] == "schema"
+    assert names[-1] == "sources"
+    assert document["schema"] == f"jobtui/{command}/1"
+    each(SOURCE)(document["sources"])
+    has(document, BODIES[command])
+    assert set(keys) <= set(names)

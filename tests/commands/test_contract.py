@@ -1,0 +1,78 @@
+"""Every command's JSON keeps the contract, on every capture, and the checker that says so can say no."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from tests.commands.contract import check_document
+from tests.commands.running import AT, CAPTURES, Runner, sources_of
+
+ALL_CAPTURES = sorted(path.name for path in CAPTURES.iterdir() if path.is_dir())
+
+
+def jids_of(capture: str) -> list[str]:
+    return sorted(path.stem for path in (CAPTURES / capture / "supervisor-job").glob("*.json"))
+
+
+@pytest.mark.parametrize("capture", ALL_CAPTURES)
+def test_jobs_show_and_find(capture: str, run: Runner) -> None:
+    ran = run("jobs", "--json", "--at", AT, *sources_of(capture))
+    assert ran.code == 0
+    check_document(ran.json, "jobs")
+    shown = {job["id"] for job in ran.json["jobs"]}
+    assert shown == {jid for jid in jids_of(capture) if "_1_st" not in jid}
+    for jid in jids_of(capture)[:3]:
+        ran = run("show", jid, "--json", "--at", AT, *sources_of(capture))
+        check_document(ran.json, "show", ["runs", "places"])
+        assert ran.json["job"]["id"] == jid
+        assert ran.json["job"]["native"]["computeJid"] == jid
+    ran = run("find", jids_of(capture)[0], "--json", "--at", AT, *sources_of(capture))
+    check_document(ran.json, "find")
+    assert ran.json["candidates"][0]["id"] == jids_of(capture)[0]
+
+
+@pytest.mark.parametrize("capture", ALL_CAPTURES)
+def test_timeline_and_logs(capture: str, run: Runner) -> None:
+    for jid in jids_of(capture)[:3]:
+        timeline = run("timeline", jid, "--json", "--at", AT, *sources_of(capture))
+        check_document(timeline.json, "timeline", ["dropped"])
+        logs = run("logs", jid, "--json", "--at", AT, *sources_of(capture))
+        check_document(logs.json, "logs")
+        assert logs.code == 0
+        steps = {(s["source"], s["line"]) for op in timeline.json["ops"] for s in op["steps"]}
+        assert steps <= {(line["source"], line["line"]) for line in logs.json["lines"]}
+
+
+def test_doctor_and_config(run: Runner) -> None:
+    check_document(run("doctor", "--json", *sources_of("local")).json, "doctor", ["checks"])
+    check_document(run("config", "--json", *sources_of("local")).json, "config", ["settings"])
+
+
+def test_the_checker_sees_what_is_wrong(run: Runner) -> None:
+    good = run("timeline", jids_of("local")[0], "--json", *sources_of("local")).json
+    check_document(good, "timeline")
+
+    def broken(change: str) -> dict[str, Any]:
+        found = copy.deepcopy(good)
+        exec(change, {"d": found})
+        return found
+
+    for change in (
+        "d['x'] = 1",
+        "d['schema'] = 'jobtui/timeline/2'",
+        "del d['job']['flags']",
+        "d['job']['queued_at'] = 1.5",
+        "d['job']['queued_at'] = '2026-11-20T20:34:36'",
+        "d['ops'][0]['certainty'] = 'guess'",
+        "d['ops'][0]['steps'][0]['line'] = -3",
+        "d['sources'][0]['state'] = 'fine'",
+    ):
+        with pytest.raises(AssertionError):
+            check_document(broken(change), "timeline")
+
+
+def test_schema_is_first_and_sources_last_as_printed(run: Runner) -> None:
+    pairs = json.loads(run("jobs", "--json", *sources_of("local")).out, object_pairs_hook=list)
+    assert (pairs[0][0], pairs[-1][0]) == ("schema", "sources")

@@ -1,0 +1,44 @@
+"""`timeline` against what was noted inside the real supervisor: every job, every op, exactly."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, sources_of
+
+STATUSES = {"error": "failed", "job_run_purged": "purged"}
+FULL_IDS = {"local-debug", "docker-debug"}
+"""Captures whose logs show full op ids."""
+
+
+def truth_of(capture: str) -> dict[str, Any]:
+    truth: dict[str, Any] = json.loads((CAPTURES / capture / "expected.json").read_text())["jobs"]
+    return truth
+
+
+def all_jobs() -> Iterator[tuple[str, str]]:
+    for capture in TRUE_CAPTURES:
+        yield from ((capture, jid) for jid in truth_of(capture))
+
+
+@pytest.mark.parametrize(("capture", "jid"), [*all_jobs()])
+def test_a_timeline_is_what_happened(capture: str, jid: str, run: Runner) -> None:
+    truth = truth_of(capture)[jid]
+    ran = run("timeline", jid, "--json", "--at", AT, *sources_of(capture))
+    job, ops = ran.json["job"], ran.json["ops"]
+    status = STATUSES.get(truth["finalStatus"], truth["finalStatus"])
+    assert (job["status"], job["native_status"]) == (status, truth["finalStatus"])
+    assert job["error"] == truth["error"]
+    assert [(op["op"], op["name"], op["agent"], op["sends"], op["replies"], op["updates"]) for op in ops] == [
+        (op["op"], op["opName"], op["agent"], op["sent"], op["replies"], op["updates"]) for op in truth["ops"]
+    ]
+    for op, true in zip(ops, truth["ops"], strict=True):
+        assert op["op_id"] in ({true["opId"]} if capture in FULL_IDS else {true["opId"], None})
+    assert ran.code == (1 if status == "failed" else 0) or "needs a person" in ran.err
+
+
+def test_the_captures_hold_what_they_should() -> None:
+    assert len([*all_jobs()]) > 30
+    assert sum(len(truth["ops"]) for capture in TRUE_CAPTURES for truth in truth_of(capture).values()) > 80

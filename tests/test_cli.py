@@ -1,0 +1,149 @@
+"""The grammar of the command line, and what is said when it is not kept."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtui.cli import UsageError, main, parse
+from jobtui.grammar import COMMANDS, DASHBOARD, SETTINGS, Flag, flags_of
+
+JID = "DJouDZ9T-4F4EUZjI-heightWeightReport"
+
+
+def test_without_words_the_dashboard_is_asked_for() -> None:
+    assert parse([]).command is DASHBOARD
+    assert parse([JID]).words == (JID,)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--srdb", "/db", "--json", "timeline", JID],
+        ["timeline", JID, "--json", "--srdb=/db"],
+        ["timeline", "--srdb", "/db", "--json", JID],
+        ["--json", "timeline", "--srdb=/db", "--", JID],
+    ],
+)
+def test_flags_stand_before_and_behind_the_command(arguments: list[str]) -> None:
+    found = parse(arguments)
+    assert (found.command.name, found.words) == ("timeline", (JID,))
+    assert found.settings == {"srdb": ("/db",)}
+    assert found.flags == {"json": "true"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["logs", "X", "-n", "20", "-f"],
+        ["logs", "-fn20", "X"],
+        ["-n20", "-f", "logs", "X"],
+        ["logs", "--lines=20", "--follow", "X"],
+    ],
+)
+def test_short_flags_join_and_take_their_value_at_once(arguments: list[str]) -> None:
+    assert parse(arguments).flags == {"lines": "20", "follow": "true"}
+
+
+def test_a_repeatable_setting_collects_and_another_keeps_the_last() -> None:
+    found = parse(["jobs", "--log", "a", "--log", "server=b", "--profile", "x", "--profile", "y"])
+    assert found.settings == {"log": ("a", "server=b"), "profile": ("y",)}
+
+
+def test_a_filter_may_leave_things_out() -> None:
+    assert parse(["jobs", "status:failed", "-app:srw", "-hello", "%>=90"]).words == (
+        "status:failed",
+        "-app:srw",
+        "-hello",
+        "%>=90",
+    )
+    assert "help" in parse(["jobs", "-h"]).flags
+
+
+def test_everything_behind_two_dashes_is_a_word() -> None:
+    assert parse(["find", "--", "--json", "-x"]).words == ("--json", "-x")
+
+
+def test_a_command_name_is_a_word_when_it_comes_second() -> None:
+    assert parse(["find", "jobs"]).words == ("jobs",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--srbd", "/db"], 'unknown flag --srbd; did you mean "--srdb"?'),
+        (["jobs", "--jsn"], '"--json"'),
+        (["jobs", "--xyzzy"], "unknown flag --xyzzy"),
+        (["-z"], "unknown flag -z"),
+        (["--since"], "--since needs a value: --since TIME"),
+        (["--srdb", "--json", "jobs"], "--srdb needs a value"),
+        (["jobs", "--json=yes"], "--json takes no value"),
+        (["jobs", "--json", "--csv"], "exclude each other"),
+        (["jobs", "--grep", "x"], "--grep is a flag of logs, not of jobs"),
+        (["completion", "bash", "--json"], "not of completion"),
+        (["show"], "show needs ID"),
+        (["show", "a", "b"], "show takes one ID, found 'b' too"),
+        (["doctor", "a"], "doctor takes nothing"),
+        (["tmeline", JID], "unknown command 'tmeline'; did you mean \"timeline\"?"),
+        (["qqq", "zzz"], "jobtui takes one THING"),
+        (["logs", "x", "-n", "many"], "--lines needs a whole number, not 'many'"),
+        (["logs", "x", "-n", "-1"], "--lines needs a whole number"),
+        (["logs", "x", "--grep", "("], "not a regular expression"),
+        (["completion", "bsh"], 'did you mean "bash"?'),
+        (["completion", "powershell"], "bash"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_exit_2(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert says in err
+    assert err.startswith("jobtui: ")
+
+
+def test_help_and_version_ask_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "--help"]) == 0
+    assert "Usage: jobtui [FLAGS] show ID" in capsys.readouterr().out
+    assert main(["--version", "--srdb", "/nowhere"]) == 0
+    assert capsys.readouterr().out.startswith("jobtui 0")
+
+
+def test_help_names_everything_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--help"])
+    program = capsys.readouterr().out
+    assert all(f"  {command.name}" in program and command.summary[:20] in program for command in COMMANDS)
+    assert all(f"{setting.flag} " in program for setting in SETTINGS)
+    for command in COMMANDS:
+        main([command.name, "--help"])
+        own = capsys.readouterr().out
+        assert all(flag.flag in own for flag in command.flags)
+        assert max(map(len, own.splitlines())) <= 100
+
+
+def test_one_spelling_means_one_thing() -> None:
+    """Flags may stand before their command, so that a spelling takes a value always or never."""
+    meaning: dict[str, object] = {}
+    everything: list[Flag] = [flag for command in (DASHBOARD, *COMMANDS) for flag in flags_of(command)]
+    for flag in everything:
+        for spelling in (flag.flag, flag.short and f"-{flag.short}"):
+            if spelling:
+                assert meaning.setdefault(spelling, flag) == flag
+    assert not set(meaning) & {setting.flag for setting in SETTINGS}
+
+
+_WORDS = st.one_of(
+    st.text(max_size=8),
+    st.sampled_from(
+        ["--", "-", "-f", "-n", "--json", "--srdb", "--srdb=x", "logs", "jobs", "-fn", "--lines=3"]
+    ),
+)
+
+
+@given(st.lists(_WORDS, max_size=6))
+def test_no_command_line_breaks_the_parser(arguments: list[str]) -> None:
+    with suppress(UsageError):
+        parse(arguments)
