@@ -139,9 +139,11 @@ class BlockReader:
         if end := data.rfind(b"\n", 0, hole.start()) + 1:
             return self._give(data[:end])
         begin = self.position.offset + hole.start()
-        end = self._end_of_hole(self.position.offset + hole.end())
-        if not release and end - begin < SETTLED_HOLE_BYTES and not self.source.read(end, 1):
-            return None
+        end = self.position.offset + hole.end()
+        if hole.end() == len(data):
+            end = self._end_of_hole(end)
+            if not release and end - begin < SETTLED_HOLE_BYTES and not self.source.read(end, 1):
+                return None
         if hole.start():
             return self._give(data[: hole.start()], newline_missing=True)
         self._skip(f"{end - begin} NUL bytes in a row")

@@ -114,27 +114,33 @@ def lines_around(
     `line` is the number of the line at `offset`, if that is known. The line at `offset` begins there even if
     something else stands before it (see `BlockReader`).
     """
-    earlier = _lines_before(source, offset, before)
-    later = _lines_after(source, offset, after + 1)
-    lines = earlier + later
-    if line is not None:
-        lines = [_numbered(raw, line - len(earlier) + nth) for nth, raw in enumerate(lines)]
-    return tuple(lines)
+    data = _text_before(source, offset, before)
+    begin = offset - len(data)
+    text = data.rstrip(b"\0")
+    earlier = _split(text, begin)
+    if earlier and begin:
+        earlier[0] = _with(earlier[0], cut=True)
+    # What stands before a hole belongs to the same line as what stands behind it.
+    numbered = [*enumerate(earlier, -text.count(b"\n")), *enumerate(_lines_after(source, offset, after + 1))]
+    numbered = numbered[max(0, len(earlier) - before) :]
+    return tuple(raw if line is None else _with(raw, line=line + nth) for nth, raw in numbered)
 
 
-def _numbered(raw: RawLine, line: int) -> RawLine:
-    return RawLine(line, raw.offset, raw.text, raw.cut)
+def _with(raw: RawLine, *, line: int | None = None, cut: bool = False) -> RawLine:
+    return RawLine(line, raw.offset, raw.text, cut or raw.cut)
 
 
-def _lines_before(source: ByteSource, offset: int, count: int) -> list[RawLine]:
+def _text_before(source: ByteSource, offset: int, count: int) -> bytes:
+    """Enough of what stands before `offset` to hold `count` lines, or as much as is looked at."""
     data = b""
     while count and len(data) < min(offset, AROUND_BYTES) and data.count(b"\n") <= count:
         size = min(max(_WINDOW_BYTES, len(data)), offset - len(data))
-        data = source.read(offset - len(data) - size, size) + data
-    lines = _split(data, offset - len(data))
-    if lines and len(data) < offset:
-        lines[0] = RawLine(None, lines[0].offset, lines[0].text, cut=True)
-    return lines[-count:] if count else []
+        piece = source.read(offset - len(data) - size, size)
+        if len(piece) < size:
+            # The file ends before the place asked for.
+            return b""
+        data = piece + data
+    return data
 
 
 def _lines_after(source: ByteSource, offset: int, count: int) -> list[RawLine]:

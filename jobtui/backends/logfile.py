@@ -8,7 +8,7 @@ counted at once they are provisional (see `model.lines`) until `line_number` is 
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -159,7 +159,7 @@ class LogFile:
 
     async def search_back(
         self, needles: Sequence[bytes], *, end: int | None = None, progress: Progress | None = None
-    ) -> AsyncIterator[RawLine]:
+    ) -> AsyncGenerator[RawLine, None]:
         """The lines that contain any of `needles`, the last one first; lines have no numbers here.
 
         Searches before byte `end` (the file's end by default), a few MB at a time: stop iterating to stop it.
