@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from operator import eq, ge, gt, le, lt
 from typing import TypeVar
 
@@ -131,11 +132,12 @@ def _time_test(field: Field, op: str, value: Value) -> Test:
         raise FilterError(value.start, value.end, f"{value.text} is no time", "14:00")
     if op == ":":
         op = ">=" if moment.ago is not None and field.colon == "=" else field.colon
+    span = lru_cache(maxsize=1)(moment.span)
     get, compare = field.get, (_OF_DAY if moment.is_day else _IN_SPAN)[op]
 
     def test(job: Job, now: Nanos, context: FilterContext) -> bool:
         at = get(job, now, context)
-        return isinstance(at, int) and compare(at, *moment.span(now, context.offset_s))
+        return isinstance(at, int) and compare(at, *span(now, context.offset_s))
 
     return test
 

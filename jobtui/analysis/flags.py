@@ -5,7 +5,7 @@ the logs to tell. The traps these rules know are those of a job supervisor whose
 job whose agent never started stays `pending` without a word, and after a crash a record stays live for ever.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from jobtui.analysis.time_words import age
@@ -35,8 +35,6 @@ class Flag(StrEnum):
     QUASI = "quasi"
     """No simulation, only the record of a compute call."""
 
-
-NEEDS_PERSON = frozenset({Flag.NO_PROGRESS, Flag.OVER_LIMIT, Flag.EXCEPTION, Flag.STALE})
 
 AGENT_START_S = 20.0
 """An agent that has not answered by then never will: the supervisor gives up after 5 to 15 s."""
@@ -82,7 +80,7 @@ def flags_of(job: Job, now: Nanos) -> tuple[str, ...]:
 
 def needs_person(job: Job, now: Nanos) -> bool:
     """Whether somebody should look at this job."""
-    return job.status.is_live and not NEEDS_PERSON.isdisjoint(_live_flags(job, now))
+    return job.status.is_live and any(applies(job, now) for applies in _GRAVE.values())
 
 
 def waits_for(job: Job, now: Nanos) -> str | None:
@@ -112,10 +110,7 @@ def _live_flags(job: Job, now: Nanos) -> tuple[str, ...]:
     return tuple(
         flag
         for flag, applies in (
-            (Flag.NO_PROGRESS, _has_no_progress(job, now)),
-            (Flag.OVER_LIMIT, _over_limit_s(job, now) > LIMIT_GRACE_S),
-            (Flag.EXCEPTION, job.message is not None and job.message.startswith(_EXCEPTION)),
-            (Flag.STALE, _is_stale(job, now)),
+            *((flag, applies(job, now)) for flag, applies in _GRAVE.items()),
             (Flag.LONG_WAIT, _waits_long(job, now)),
             (Flag.ALERT, job.alert is not None),
             (Flag.QUASI, job.is_quasi),
@@ -143,6 +138,14 @@ def _has_no_progress(job: Job, now: Nanos) -> bool:
         and job.mode in LIMITS_S
         and _pending_s(job, now) > AGENT_START_S
     )
+
+
+def _is_over_limit(job: Job, now: Nanos) -> bool:
+    return _over_limit_s(job, now) > LIMIT_GRACE_S
+
+
+def _has_exception(job: Job, now: Nanos) -> bool:
+    return job.message is not None and job.message.startswith(_EXCEPTION)
 
 
 def _waits_long(job: Job, now: Nanos) -> bool:
@@ -175,3 +178,12 @@ def _last_word(job: Job) -> Nanos | None:
     """The latest time the record names."""
     times = (job.written_at, job.updated_at, job.started_at, job.queued_at)
     return max((at for at in times if at is not None), default=None)
+
+
+_GRAVE: Mapping[Flag, Callable[[Job, Nanos], bool]] = {
+    Flag.NO_PROGRESS: _has_no_progress,
+    Flag.OVER_LIMIT: _is_over_limit,
+    Flag.EXCEPTION: _has_exception,
+    Flag.STALE: _is_stale,
+}
+"""The flags of live jobs that need a person."""

@@ -10,7 +10,6 @@ Masking twice changes nothing more. Op ids are no secrets.
 import re
 from collections.abc import Mapping
 
-
 FULL_ID_LENGTH = 32
 MASK = "***"
 CUT = "…"
