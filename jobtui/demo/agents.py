@@ -139,8 +139,12 @@ class Agent:
             self.destroy(command)
         command = self.launch(order, request.jid or "", "compute", order.run_dir or "", state="running")
         self.world.run_dirs.prepare(order.run_dir or "", request)
-        self.send(self.reply(order, state="ok"))
+        self.accepted(order)
         self.process.tasks.spawn(lambda: run_program(self, command, request))
+
+    def accepted(self, order: Order) -> None:
+        """Confirm that a run was started."""
+        self.send(self.reply(order, state="ok"))
 
     def launch(
         self, order: Order, jid: str, job_cmd: str, run_dir: str, *, kind: str = "", state: str | None = None

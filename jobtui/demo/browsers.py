@@ -56,7 +56,7 @@ class Server:
         began = process.clock
         process.log("route_start", address, uri, proto, AGENT_TEXT)
         await world.kernel.sleep(world.rng.uniform(*HANDLE_S))
-        if request.api != "api_runStatus":
+        if request.api != "api_runStatus" or world.is_old:
             process.log("api", request.api, request.run_dir)
         done: Future[Answer] = Future(world.kernel)
         world.kernel.later(world.rng.uniform(*NETWORK_S), lambda: world.deliver(request, done))
@@ -84,6 +84,8 @@ class Browser:
         """Open the list of simulations, which gets the user's agent started. The answer is not waited for."""
         uri = "/simulation-list"
         self._world.server.page(self._address, self.user.uid, "/auth-state", 3.1)
+        if self._world.is_old:
+            return
         request = Request(api="api_beginSession", uid=self.user.uid, plan=self.user.plan)
         self._world.tasks.spawn(lambda: self._call(uri, request))
         await self._pause(0.05)
@@ -179,8 +181,9 @@ class Browser:
     async def download(self, simulation: Simulation) -> Answer:
         """Ask for a file of the run directory."""
         model = simulation.model
+        name = "api_downloadDataFile" if self._world.is_old else "api_downloadRunFile"
         uri = f"/download-run-file/{model.app}/{simulation.id}/{model.name}/-1"
-        return await self._call(uri, self.request("api_downloadRunFile", simulation, full=False), "GET")
+        return await self._call(uri, self.request(name, simulation, full=False), "GET")
 
     async def compute(self, app: str, method: str) -> Answer:
         """Ask for a small computation that belongs to no simulation."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from jobtui.demo.agents import Agent
-from jobtui.demo.commands import Command, Identity
+from jobtui.demo.commands import Command
 from jobtui.demo.drivers import Driver
 from jobtui.demo.messages import Message, Order
 from jobtui.demo.ops import LoginNeeded, Op
@@ -82,15 +82,7 @@ class SbatchDriver(Driver):
 
     def _launch(self, root: str) -> None:
         world = self.supervisor.world
-        identity = Identity(
-            agent_id=self.agent_id,
-            uid=self.uid,
-            kind=self.kind,
-            token=world.token_of(self.uid),
-            port=world.settings.supervisor_port,
-            root=root,
-            exec_dir=root,
-        )
+        identity = self.identity(root, root)
         process = world.agent_process(identity.prefix, world.cluster_stream(self.login))
         self._agent = ClusterAgent(world, process, identity, self._on_exit)
         world.agents[self._agent] = None

@@ -42,6 +42,8 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     port: int
     root: str
     exec_dir: str
+    shows_agent: bool = True
+    """Whether its commands say which agent they belong to, as they do since April 2020."""
 
     @property
     def prefix(self) -> str:
@@ -105,10 +107,8 @@ class Command:
 
     def __str__(self) -> str:
         op = self.op_id[:PREFIX_LENGTH] if self.op_id else None
-        return (
-            f"{self._kind}(a={self._identity.prefix} jid={self.jid} o={op} "
-            f"job_cmd={self.job_cmd} run_dir={self.run_dir})"
-        )
+        agent = f"a={self._identity.prefix} " if self._identity.shows_agent else ""
+        return f"{self._kind}({agent}jid={self.jid} o={op} job_cmd={self.job_cmd} run_dir={self.run_dir})"
 
     def process_text(self, *, killed: bool = False) -> str:
         """Its process as lines show it; the pid is not known any more once it was killed."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jobtui.demo.agents import SIGTERM, Agent
-from jobtui.demo.commands import Identity
 from jobtui.demo.drivers import Driver
 from jobtui.demo.kernel import Kernel
 from jobtui.demo.ops import Op
@@ -64,20 +63,13 @@ class DockerDriver(Driver):
         world = self.supervisor.world
         exec_dir = f"{world.settings.root}/user/{self.uid}/agent-docker/{self._host_name}/{self._container}"
         self.log("exec_dir_docker", self, exec_dir)
+        self.log("run_docker", self, self._run_command())
         await world.kernel.sleep(world.rng.uniform(*CREATE_S))
         self._container_id = world.names.hex(64)
-        identity = Identity(
-            agent_id=self.agent_id,
-            uid=self.uid,
-            kind=self.kind,
-            token=world.token_of(self.uid),
-            port=world.settings.supervisor_port,
-            root=world.settings.root,
-            exec_dir=exec_dir,
-        )
+        identity = self.identity(exec_dir)
         self._output = Output(world.kernel, self, world.container_stream(self._container))
         process = world.agent_process(identity.prefix, self._output)
-        self._agent = Agent(world, process, identity, self._on_exit)
+        self._agent = world.agent_class(world, process, identity, self._on_exit)
         world.agents[self._agent] = None
         self._agent.start(never_connects=world.agent_is_mute(self.uid))
         self.log("container", self, self._container, self._container_id[:12])
@@ -116,6 +108,10 @@ class DockerDriver(Driver):
         error = f"non-zero exit={code}" if code else ""
         command = self._docker("start", "--interactive", self._container_id or "")
         self.log("docker_ended", "start", self._container, error, command)
+
+    def _run_command(self) -> str:
+        options = ("--init", "--interactive", "--rm", "--network=host", f"--name={self._container}")
+        return " ".join(self._docker("run", *options, "radiasoft/sirepo:prod", "/bin/bash", "-l"))
 
     def _docker(self, *arguments: str) -> tuple[str, ...]:
         """A command line of the docker client."""

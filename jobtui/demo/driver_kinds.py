@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from jobtui.demo.agents import SIGTERM, Agent
 from jobtui.demo.cluster import SbatchDriver
-from jobtui.demo.commands import Identity
 from jobtui.demo.containers import DockerDriver, Host
 from jobtui.demo.drivers import Driver
 from jobtui.demo.kernel import Event
@@ -40,16 +39,9 @@ class LocalDriver(Driver):
         """Start the process."""
         world = self.supervisor.world
         self.log("exec_dir", self, self.exec_dir)
-        identity = Identity(
-            agent_id=self.agent_id,
-            uid=self.uid,
-            kind=self.kind,
-            token=world.token_of(self.uid),
-            port=world.settings.supervisor_port,
-            root=world.settings.root,
-            exec_dir=self.exec_dir,
-        )
-        self._agent = Agent(world, world.agent_process(identity.prefix), identity, self._on_exit)
+        identity = self.identity(self.exec_dir)
+        process = world.agent_process(identity.prefix)
+        self._agent = world.agent_class(world, process, identity, self._on_exit)
         world.agents[self._agent] = None
         self._agent.start(never_connects=world.agent_is_mute(self.uid))
 

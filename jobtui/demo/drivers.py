@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jobtui.demo.commands import Identity
 from jobtui.demo.kernel import Event, Lock, Timer
 from jobtui.demo.messages import Message
 from jobtui.demo.ops import WITH_CPU_SLOT, WITH_OP_SLOT, WITHOUT_SLOTS, Op
+from jobtui.demo.settings import Era
 from jobtui.demo.slots import WAIT_CPU, WAIT_OP, WAIT_RUN_DIR, Slots, Taken
 from jobtui.model.ids import PREFIX_LENGTH
 
@@ -66,6 +68,20 @@ class Driver:
     async def kill(self) -> None:
         """End the agent."""
         raise NotImplementedError
+
+    def identity(self, exec_dir: str, root: str | None = None) -> Identity:
+        """What its agent is started with."""
+        world = self.supervisor.world
+        return Identity(
+            agent_id=self.agent_id,
+            uid=self.uid,
+            kind=self.kind,
+            token=world.token_of(self.uid),
+            port=world.settings.supervisor_port,
+            root=root or world.settings.root,
+            exec_dir=exec_dir,
+            shows_agent=world.settings.era is Era.TODAY,
+        )
 
     def check(self, op: Op) -> None:
         """Make an op fit for this driver. Raises LoginNeeded."""

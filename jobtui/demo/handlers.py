@@ -29,10 +29,10 @@ async def run_simulation(supervisor: Supervisor, request: Request) -> Answer:
     """Start a run, unless one is under way or its result is there. Raises LoginNeeded and Fault."""
     job = supervisor.job(request)
     if job.live:
-        if not _is_valid(job, request) or request.force:
+        if not is_valid(job, request) or request.force:
             return Answer(state="error")
-        return _status(job, request)
-    if not request.force and _is_valid(job, request) and job.record["status"] == "completed":
+        return job_status(job, request)
+    if not request.force and is_valid(job, request) and job.record["status"] == "completed":
         return await run_status(supervisor, request)
     return await _run(supervisor, job, request)
 
@@ -78,7 +78,7 @@ async def run_status(supervisor: Supervisor, request: Request) -> Answer:
     job = supervisor.job(request)
     if job.live and not job.status_op:
         await _ask_agent(job, request)
-    answer = _status(job, request)
+    answer = job_status(job, request)
     if job.record["isParallel"] or answer.state != "completed":
         return answer
     message = await _analyze(job, request, "sequential_result")
@@ -121,17 +121,17 @@ async def _ask_agent(job: Job, request: Request) -> None:
 
 async def simulation_frame(supervisor: Supervisor, request: Request) -> Answer:
     """One frame of a parallel run's result."""
-    return _answer(await _analyze(supervisor.job(request), request, "get_simulation_frame"))
+    return plain_answer(await _analyze(supervisor.job(request), request, "get_simulation_frame"))
 
 
 async def stateless_compute(supervisor: Supervisor, request: Request) -> Answer:
     """A small computation that belongs to no simulation."""
-    return _answer(await _analyze(supervisor.job(request), request, "stateless_compute"))
+    return plain_answer(await _analyze(supervisor.job(request), request, "stateless_compute"))
 
 
 async def analysis_job(supervisor: Supervisor, request: Request) -> Answer:
     """An analysis of a result by the simulation's own code."""
-    return _answer(await _analyze(supervisor.job(request), request, "analysis_job"))
+    return plain_answer(await _analyze(supervisor.job(request), request, "analysis_job"))
 
 
 async def download_run_file(supervisor: Supervisor, request: Request) -> Answer:
@@ -139,13 +139,13 @@ async def download_run_file(supervisor: Supervisor, request: Request) -> Answer:
     job = supervisor.job(request)
     op, message = await job.exchange("io", request, job_cmd="download_run_file", api=request.api)
     op.destroy()
-    return _answer(message)
+    return plain_answer(message)
 
 
 async def run_cancel(supervisor: Supervisor, request: Request) -> Answer:
     """Stop a run."""
     job = supervisor.job(request)
-    if not _is_valid(job, request) or not job.live:
+    if not is_valid(job, request) or not job.live:
         job.log("cancel_ignored", job)
     else:
         await job.cancel()
@@ -174,13 +174,15 @@ async def _analyze(job: Job, request: Request, job_cmd: str) -> Message | None:
     return message
 
 
-def _is_valid(job: Job, request: Request) -> bool:
+def is_valid(job: Job, request: Request) -> bool:
+    """Whether a request is about the job's latest run."""
     return not request.serial or job.record["computeJobSerial"] == request.serial
 
 
-def _status(job: Job, request: Request) -> Answer:
+def job_status(job: Job, request: Request) -> Answer:
+    """What a browser is told of a job."""
     record = job.record
-    if not _is_valid(job, request):
+    if not is_valid(job, request):
         return Answer(state="missing")
     frames = record.get("parallelStatus", {}).get("frameCount", 0)
     return Answer(
@@ -191,7 +193,8 @@ def _status(job: Job, request: Request) -> Answer:
     )
 
 
-def _answer(message: Message | None) -> Answer:
+def plain_answer(message: Message | None) -> Answer:
+    """What a browser is told of an op that has one answer."""
     if message is None or message.reply is None:
         return CANCELED
     return Answer(state=str(message.reply.get("state")))

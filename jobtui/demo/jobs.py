@@ -81,11 +81,17 @@ class Job:
             self.status_op = None
 
     def create_op(
-        self, name: str, request: Request, *, job_cmd: str | None = None, api: str | None = None
+        self,
+        name: str,
+        request: Request,
+        *,
+        job_cmd: str | None = None,
+        api: str | None = None,
+        cancels: tuple[str | None, str | None] = (None, None),
     ) -> Op:
         """Make an op of this job. Analysis runs on the sequential agent even for parallel jobs."""
         parallel = self.record["isParallel"] and name != "analysis"
-        op = Op(
+        op = self.supervisor.op_class(
             self.supervisor,
             name,
             request,
@@ -96,6 +102,7 @@ class Job:
             job_cmd=job_cmd,
             api=api,
             jid=self.jid,
+            cancels=cancels,
         )
         op.serial = self.record["computeJobSerial"]
         self.ops.append(op)

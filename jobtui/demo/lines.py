@@ -24,7 +24,7 @@ SSH = "asyncssh/logging.py"
 Entry = tuple[str, int, str, str]
 """File, line number, function and message."""
 
-TODAY: Mapping[str, Entry] = {
+TODAY: Mapping[str, Entry | None] = {
     # supervisor
     "modules": (DRIVER, 526, "init_module", "modules={}"),
     "listening": (COMMAND, 78, "default_command", "ip=127.0.0.1 port={}"),
@@ -123,6 +123,10 @@ TODAY: Mapping[str, Entry] = {
     "kill_local": (LOCAL, 86, "kill", "{} pid={}"),
     "agent_exited": (LOCAL, 111, "_agent_on_exit", "{} returncode={}"),
     "exec_dir_docker": (DOCKER, 247, "_do_agent_start", "{} agent_exec_dir={}"),
+    "run_docker": None,
+    "enter_op": None,
+    "enter_run_dir": None,
+    "enter_cpu": None,
     "container": (DOCKER, 264, "_do_agent_start", "{} cname={} cid={}"),
     "kill_docker": (DOCKER, 213, "kill", "{} cid={}"),
     "forwarded": (DOCKER, 483, "_write", "{} {}"),
@@ -174,6 +178,10 @@ Y2020: Mapping[str, Entry | None] = {
     "assigned": None,
     "await_reply": (SUPERVISOR, 668, "reply_get", "{} await _reply_q.get()"),
     "no_reply": None,
+    "enter": None,
+    "exit": None,
+    "new_status": None,
+    "same_status": None,
     "enter_op": (DRIVER, 265, "_slots_ready", "{} {} await op_q.get()"),
     "enter_run_dir": (SUPERVISOR, 512, "_send_with_single_reply", "{} await self.run_dir_mutex"),
     "enter_cpu": (DRIVER, 271, "_slots_ready", "{} await cpu_slot_q.get()"),
@@ -215,7 +223,7 @@ Catalog = Mapping[str, Line | None]
 
 def catalog(settings: Settings, *, agent: bool = False) -> Catalog:
     """The lines as a supervisor or server (or an agent) of this site writes them."""
-    entries: dict[str, Entry | None] = dict(TODAY)
+    entries = dict(TODAY)
     prefix = settings.agent_site_packages if agent else settings.site_packages
     if settings.era is Era.Y2020:
         entries.update(Y2020)

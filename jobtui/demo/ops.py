@@ -78,6 +78,7 @@ class Op:
         self._slots: dict[str, Slot] = {}
         if job is not None:
             self._slots["run_dir"] = Slot(self, job.run_dir_slots)
+        self._born()
         note = OpNote(self.op_id, name, jid, request.uid, api, job_cmd, supervisor.process.clock)
         supervisor.witness.created(note)
         self.log("op", self, run_dir)
@@ -86,6 +87,9 @@ class Op:
         dead = "DESTROYED, " if self.is_destroyed else ""
         error = f", internal_error={self._internal_error}" if self._internal_error else ""
         return f"_Op({dead}{self.name}, {self.op_id[:PREFIX_LENGTH]}{error})"
+
+    def _born(self) -> None:
+        """What happens before it is logged."""
 
     @property
     def owner(self) -> str:
@@ -96,7 +100,7 @@ class Op:
         """Write a line of the supervisor."""
         self.supervisor.process.log(name, *values)
 
-    def set_situation(self, situation: str | None) -> None:
+    def _set_situation(self, situation: str | None) -> None:
         """Note in the job's record what a run waits for."""
         if self.name == "run" and self.job is not None:
             self.job.update(jobStatusMessage=situation)
@@ -111,12 +115,28 @@ class Op:
         if self.driver is None:
             driver = self.assign()
             self.log("assigned", driver, self)
-            self._slots["cpu"] = Slot(self, driver.cpu_slots)
-            if self.name in driver.op_slots:
-                self._slots["op"] = Slot(self, driver.op_slots[self.name])
-            self.max_run_secs = self._limit(driver)
+            self._claim(driver)
         assert self.driver is not None
         return await self.driver.prepare(self)
+
+    def _claim(self, driver: Driver) -> None:
+        self._slots["cpu"] = Slot(self, driver.cpu_slots)
+        if self.name in driver.op_slots:
+            self._slots["op"] = Slot(self, driver.op_slots[self.name])
+        self.max_run_secs = self._limit(driver)
+
+    def waits(self, situation: str) -> None:
+        """It has to wait for a slot."""
+        self.log("enter", self, situation, self.owner)
+        self._set_situation(situation)
+
+    def goes_on(self, situation: str) -> None:
+        """It has got the slot."""
+        self.log("exit", self, situation, self.owner)
+
+    def settles(self) -> None:
+        """It waits no more."""
+        self._set_situation(None)
 
     def slot(self, name: str) -> Slot:
         """Its claim to a slot: `op`, `run_dir` or `cpu`. Raises Fault when it was given up meanwhile.

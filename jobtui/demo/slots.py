@@ -64,16 +64,13 @@ class Slot:
             self._number = await self._slots.take()
             return Taken.AT_ONCE
         op = self._op
-        op.log("enter", op, situation, op.owner)
-        op.set_situation(situation)
+        op.waits(situation)
         self._number = await self._slots.take()
-        op.log("exit", op, situation, op.owner)
+        op.goes_on(situation)
         if op.is_destroyed:
             self.free()
-            op.set_situation(None)
-            return Taken.DESTROYED
-        op.set_situation(None)
-        return Taken.WAITED
+        op.settles()
+        return Taken.DESTROYED if op.is_destroyed else Taken.WAITED
 
     def free(self) -> None:
         """Give the slot back, when there is one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING
 
 from jobtui.demo.driver_kinds import Drivers
@@ -13,7 +13,7 @@ from jobtui.demo.jobs import Job
 from jobtui.demo.kernel import Future, Kernel, Timer
 from jobtui.demo.messages import Answer, Message, Order, Request
 from jobtui.demo.names import Names
-from jobtui.demo.ops import Fault, LoginNeeded
+from jobtui.demo.ops import Fault, LoginNeeded, Op
 from jobtui.demo.output import Process
 from jobtui.demo.records import Record, read_back, to_bytes
 from jobtui.demo.settings import Settings
@@ -40,6 +40,10 @@ _STACK = """Traceback (most recent call last):
 
 class Supervisor:
     """One supervisor, from its start to its stop."""
+
+    handlers: Mapping[str, Callable[[Supervisor, Request], Awaitable[Answer]]] = HANDLERS
+    op_class: type[Op] = Op
+    job_class: type[Job] = Job
 
     def __init__(self, world: World, process: Process) -> None:
         self.world = world
@@ -71,7 +75,17 @@ class Supervisor:
     def save(self, record: Record) -> None:
         """Write a job's record."""
         if self.process.alive:
-            self.world.save(self._path(record["computeJid"]), to_bytes(record))
+            self.world.save(self._path(record["computeJid"]), self.written(record))
+
+    @staticmethod
+    def written(record: Record) -> bytes:
+        """A record as its file holds it."""
+        return to_bytes(record)
+
+    @staticmethod
+    def read(data: bytes) -> Record:
+        """A record out of its file."""
+        return read_back(data)
 
     def request(self, request: Request, done: Future[Answer]) -> None:
         """Serve a request; the answer goes into `done`, one that says it failed when the supervisor ends."""
@@ -95,7 +109,7 @@ class Supervisor:
     async def _receive(self, request: Request) -> Answer:
         if request.api != "api_runStatus":
             self.process.log("request", request)
-        handler: Callable[[Supervisor, Request], Awaitable[Answer]] = HANDLERS[request.api]
+        handler = self.handlers[request.api]
         self._active[request.jid or ""] += 1
         try:
             return await handler(self, request)
@@ -116,7 +130,7 @@ class Supervisor:
         job = self.jobs.get(request.jid)
         if job is None:
             data = self.world.disk.read(self._path(request.jid))
-            job = self.jobs[request.jid] = Job(self, request, read_back(data) if data else None)
+            job = self.jobs[request.jid] = self.job_class(self, request, self.read(data) if data else None)
             self._forget_later(job)
             if job.live and job.record["jobRunMode"] != "sbatch":
                 self.process.log("reload", job.jid, request.api)

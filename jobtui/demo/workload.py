@@ -91,6 +91,8 @@ class Workload:
             (0.8, self._compute),
             (0.5, self._look),
         ]
+        if self._world.is_old:
+            actions = [action for action in actions if action[1] != self._compute]
         if user.on_cluster:
             actions = [(4, self._animation), (1, self._cancel), (0.5, self._again)]
         weights = [weight for weight, _ in actions]

@@ -19,14 +19,15 @@ from jobtui.demo.cluster import Slurm
 from jobtui.demo.commands import Command
 from jobtui.demo.disk import Disk, MemoryDisk
 from jobtui.demo.kernel import Future, Kernel, TaskGroup
+from jobtui.demo.legacy import Agent2020, Supervisor2020
 from jobtui.demo.lines import catalog
 from jobtui.demo.messages import Answer, Order, Request
 from jobtui.demo.names import Names
 from jobtui.demo.output import Process, Stream, TailStream
 from jobtui.demo.programs import Plan
-from jobtui.demo.records import Record, read_back
+from jobtui.demo.records import Record
 from jobtui.demo.rundirs import RunDirs
-from jobtui.demo.settings import Settings
+from jobtui.demo.settings import Era, Settings
 from jobtui.demo.supervisor import Supervisor
 from jobtui.demo.truth import Truth, Witness
 from jobtui.model.clock import Nanos
@@ -71,11 +72,21 @@ class World:
         self._supervisor_lines = catalog(self.settings)
         self._agent_lines = catalog(self.settings, agent=True)
         self.server = Server(self, self._process(self._stream(SERVER_LOG)))
-        self.supervisor = Supervisor(self, self._process(self._stream(SUPERVISOR_LOG)))
+        self.agent_class: type[Agent] = Agent2020 if self.is_old else Agent
+        self.supervisor = self._new_supervisor()
         self.users: list[User] = []
         self._user_rng = random.Random(f"{seed}/users")
         for number in range(self.settings.users + self.settings.sbatch_users):
             self.add_user(on_cluster=number >= self.settings.users)
+
+    @property
+    def is_old(self) -> bool:
+        """Whether Sirepo of 2020 is played."""
+        return self.settings.era is Era.Y2020
+
+    def _new_supervisor(self) -> Supervisor:
+        kind = Supervisor2020 if self.is_old else Supervisor
+        return kind(self, self._process(self._stream(SUPERVISOR_LOG)))
 
     def add_user(self, *, on_cluster: bool = False) -> User:
         """Someone who was not here before."""
@@ -120,7 +131,7 @@ class World:
             self.tasks.spawn(stop)
             await stopped
         await self.kernel.sleep(down_s)
-        self.supervisor = Supervisor(self, self._process(self._stream(SUPERVISOR_LOG)))
+        self.supervisor = self._new_supervisor()
         self.supervisor.start()
 
     def deliver(self, request: Request, done: Future[Answer]) -> None:
@@ -154,7 +165,7 @@ class World:
         found = {}
         for path in self._record_paths:
             if data := self.disk.read(path):
-                record = read_back(data)
+                record = self.supervisor.read(data)
                 found[str(record["computeJid"])] = record
         return found
 

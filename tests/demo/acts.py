@@ -1,4 +1,4 @@
-"""What the client of the captures provoked (their README says what each kind is), acted out in the simulation."""
+"""What the client of the captures provoked (their README says what each is), acted out in the simulation."""
 
 from collections.abc import Awaitable, Callable, Mapping
 

@@ -38,7 +38,7 @@ def shape(message: str) -> str:
 
 
 def of_job(log: str, jid: str, ops: Iterable[str]) -> list[str]:
-    """The shapes of the supervisor's lines that are about a job or one of its ops, repeats of progress once."""
+    """The shapes of the supervisor's lines about a job or one of its ops, repeats of progress once."""
     prefixes = "|".join(ops) or "----"
     about_op = re.compile(
         rf"(?:_Op\((?:DESTROYED, )?\w+, (?:{prefixes})\b|\bo=(?:{prefixes})$|'opId': '(?:{prefixes}))"

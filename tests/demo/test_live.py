@@ -14,6 +14,7 @@ from jobtui.demo.live import HISTORY_S, LiveDemo
 from jobtui.demo.records import Record
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_seconds
 from jobtui.model.ids import split_jid
+from tests.waiting import wait_until
 
 NOW = Nanos(1_795_206_870 * SECOND)
 
@@ -161,9 +162,7 @@ async def test_it_runs_in_real_time_until_cancelled(tmp_path: Path) -> None:
     log = demo.sources.logs[0][1]
     size = log.stat().st_size
     task = asyncio.create_task(demo.run())
-    async with asyncio.timeout(20):
-        while log.stat().st_size == size:
-            await asyncio.sleep(0.01)
+    await wait_until(lambda: log.stat().st_size > size)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

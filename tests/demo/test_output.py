@@ -1,4 +1,4 @@
-"""Streams and processes: lines in the order of their writers' clocks, and container output as it is forwarded."""
+"""Streams and processes: lines in the order of their writers' clocks, and forwarded container output."""
 
 import random
 import re
@@ -27,8 +27,8 @@ def test_a_line_has_time_process_and_call_site() -> None:
     _process(stream, kernel).log("listening", 8001)
 
     assert stream.take(everything=True) == (
-        b"Nov 20 20:34:30  4711     0 ../../venv/lib/python3.11/site-packages/sirepo/pkcli/job_supervisor.py:78:"
-        b"default_command ip=127.0.0.1 port=8001\n"
+        b"Nov 20 20:34:30  4711     0 ../../venv/lib/python3.11/site-packages/sirepo/pkcli/job_supervisor.py"
+        b":78:default_command ip=127.0.0.1 port=8001\n"
     )
 
 
@@ -96,7 +96,7 @@ def test_a_tail_remembers_what_was_taken() -> None:
 
 @pytest.fixture(scope="module")
 def forwarded() -> dict[str, tuple[str, str]]:
-    """For each container what it printed, and what of it the supervisor's log has, joined without newlines."""
+    """For each container what it printed, and what the supervisor's log has of it, without newlines."""
     world = simulate(4, Settings(driver=DriverName.DOCKER, users=2, ops=40))
     found = {}
     log = world.log("supervisor.log").decode()

@@ -1,4 +1,4 @@
-"""The simulated supervisor writes, for each kind of job, the very sequence of lines the captured one wrote."""
+"""The simulated supervisor writes, for each kind of job, the lines that the captured one wrote, in order."""
 
 import json
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_truth_and_record_are_as_captured(capture: str, jid: str) -> None:
 
 
 def _act(job: dict[str, Any]) -> acts.Act:
-    """The act for a job; some kinds were provoked with a report in one capture, with an animation in another."""
+    """The act for a job; some kinds were provoked with a report in one capture, an animation in another."""
     act = acts.ACTS[tuple(job["asked"])]
     if job["isParallel"] and act in (acts.cancel, acts.agentdeath):
         return acts.cancel_parallel if act is acts.cancel else acts.agentdeath_parallel

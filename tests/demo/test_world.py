@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,9 @@ from jobtui.demo.settings import DriverName, Settings
 from jobtui.demo.workload import simulate
 from jobtui.demo.world import World
 from tests.demo.shapes import DRIVER, JOB, LINE, OP
+
+FIXTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
+REAL_RECORD = FIXTURES / "local" / "supervisor-job" / "DJouDZ9T-4F4EUZjI-heightWeightReport.json"
 
 SITES = {
     "local": Settings(users=3, ops=150),
@@ -105,12 +109,7 @@ def test_truth_of_jobs_is_what_the_records_say(world: World) -> None:
 
 
 def test_records_have_the_fields_of_the_real_ones(world: World) -> None:
-    real = {
-        "activePlan", "alert", "queueState", "canceledAfterSecs", "computeJid", "computeJobHash", "computeJobQueued",
-        "computeJobSerial", "computeJobStart", "computeModel", "dbUpdateTime", "driverDetails", "error", "history",
-        "isParallel", "jobStatusMessage", "lastUpdateTime", "simName", "simulationId", "simulationType", "status",
-        "uid", "jobRunMode", "nextRequestSeconds",
-    }  # fmt: skip
+    real = set(json.loads(REAL_RECORD.read_bytes()))
     for record in world.records().values():
         assert real <= set(record) <= real | {"parallelStatus", "queuedState", "internalError"}
         assert ("parallelStatus" in record) == record["isParallel"]
