@@ -1,16 +1,23 @@
-"""A parser that keeps every block it is given, and a reader that polls as the session's poller does."""
+"""A parser that keeps every block it is given, a reader that polls as the poller does, and files."""
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
 
 from jobtui.backends.base import Source
+from jobtui.backends.file_blocks import Limits
+from jobtui.backends.log_start import Start
+from jobtui.backends.logfile import LogFile
 from jobtui.formats.parser import Parsed
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
 
 DEADLINE_S = 20.0
+QUICK = Limits(hold_s=0.05, retire_s=0.2, gone_s=0.05)
 
 
 class KeepingParser:
@@ -104,3 +111,53 @@ class Reading:
             if not await self.poll():
                 await self.source.changed(0.05)
             await asyncio.sleep(0)
+
+
+class Opened:
+    """A LogFile on a path with a keeping parser, and its reading. `close_all` closes all there are."""
+
+    open: ClassVar[list["Opened"]] = []
+
+    def __init__(self, path: Path, limits: Limits = QUICK, start: Start | None = None) -> None:
+        self.parsers = Parsers()
+        self.log = LogFile(path, parser_factory=self.parsers, limits=limits, start=start)
+        self.reading = Reading(self.log)
+        self.open.append(self)
+
+    @classmethod
+    async def close_all(cls) -> None:
+        """Close every one that was made."""
+        while cls.open:
+            await cls.open.pop().log.aclose()
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write the file anew."""
+    path.write_bytes(data)
+
+
+def append(path: Path, data: bytes) -> None:
+    """Write to its end."""
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def rename(path: Path, name: str) -> None:
+    """Give it another name in its directory."""
+    path.rename(path.with_name(name))
+
+
+def inode(path: Path) -> int:
+    """Which file it is."""
+    return path.stat().st_ino
+
+
+def open_inodes() -> set[int]:
+    """Which files this process has open."""
+    inodes = set()
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            inodes.add(os.fstat(int(name)).st_ino)
+        except OSError:
+            continue
+    return inodes

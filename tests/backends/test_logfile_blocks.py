@@ -172,7 +172,7 @@ def test_where_a_line_begins(data: bytes, offset: int, aligned: int | None) -> N
     assert align(MemoryBytes(data), offset, 500) == aligned
 
 
-async def read_file(path: Path, size: int) -> tuple[Reading, Parsers, int]:
+async def read_file(path: Path) -> tuple[Reading, Parsers, int]:
     """Read the whole file; what was read, and the most memory held meanwhile."""
     parsers = Parsers()
     log = LogFile(path, parser_factory=parsers, start=FromStart())
@@ -182,7 +182,6 @@ async def read_file(path: Path, size: int) -> tuple[Reading, Parsers, int]:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     await log.aclose()
-    assert path.stat().st_size == size
     return reading, parsers, peak
 
 
@@ -193,7 +192,7 @@ async def test_a_hole_of_gigabytes_costs_no_memory(tmp_path: Path) -> None:
         file.write(b"one\n")
         file.seek(size - 4)
         file.write(b"two\n")
-    reading, _, peak = await read_file(path, size)
+    reading, _, peak = await read_file(path)
     assert reading.texts == ["one", "two"]
     assert reading.records[-1].offset == size - 4
     assert reading.skip_count >= 1
@@ -207,7 +206,7 @@ async def test_nuls_that_are_really_written_cost_no_memory(tmp_path: Path) -> No
         for _ in range(300):
             file.write(bytes(1 << 20))
         file.write(b"two\n")
-    reading, _, peak = await read_file(path, 8 + (300 << 20))
+    reading, _, peak = await read_file(path)
     assert reading.texts == ["one", "two"]
     assert peak < 16 << 20
     path.unlink()
@@ -220,7 +219,7 @@ async def test_a_line_of_hundreds_of_megabytes_costs_no_memory(tmp_path: Path) -
         for _ in range(300):
             file.write(b"x" * (1 << 20))
         file.write(b"\nthree\n")
-    reading, parsers, peak = await read_file(path, 11 + (300 << 20))
+    reading, parsers, peak = await read_file(path)
     assert [text[:5] for text in reading.texts] == ["one", "xxxxx", "three"]
     assert [record.line for record in reading.records] == [1, 2, 3]
     assert len(parsers.text) == 4 + (1 << 20) + 1 + 6
