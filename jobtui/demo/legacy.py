@@ -95,9 +95,13 @@ class Job2020(Job):
         self.update(**changes)
 
     async def cancel(self, timed_out: Op | None = None) -> None:
+        """A time limit was reached."""
+        if timed_out is not None:
+            await self.give_up(timed_out.request, timed_out)
+
+    async def give_up(self, request: Request, timed_out: Op | None = None) -> None:
         """Name the ops that are given up, and have the agent stop them."""
         given_up = timed_out or self.status_op
-        request = given_up.request if given_up else Request(api="api_runCancel", uid=self.record["uid"])
         op = self.create_op(
             "cancel", request, api=None, cancels=(self.jid, given_up.op_id if given_up else None)
         )
@@ -114,7 +118,7 @@ class Job2020(Job):
 
 
 class Agent2020(Agent):
-    """An agent that answers to the run op whenever something changes, and runs a command for each analysis."""
+    """An agent that answers the run op whenever something changes, and runs a command for each analysis."""
 
     def update(
         self,
@@ -201,8 +205,8 @@ async def download_data_file(supervisor: Supervisor, request: Request) -> Answer
 async def run_cancel(supervisor: Supervisor, request: Request) -> Answer:
     """Stop a run."""
     job = supervisor.job(request)
-    if job.live:
-        await job.cancel()
+    if job.live and isinstance(job, Job2020):
+        await job.give_up(request)
     return CANCELED
 
 

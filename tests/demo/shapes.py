@@ -23,7 +23,7 @@ _REPLACED = (
     (re.compile(r"(\bo=)\w{4}"), r"\1OP"),
     (re.compile(r"('computeModel': |'simulationId': )'\w+'"), r"\1X"),
 )
-AGENT_START = ("await=_do_agent_start", "await _websocket_ready", "websocket alive")
+AGENT_START = ("await=_do_agent_start", "await _do_agent_start", "await _websocket_ready", "websocket alive")
 """What a line about an op ends in when its agent is not there yet."""
 
 

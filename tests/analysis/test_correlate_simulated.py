@@ -1,0 +1,109 @@
+"""The correlator against simulated sites, whose truth is known: exact, also when prefixes clash."""
+
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from jobtui.analysis.correlate import Correlator
+from jobtui.demo.settings import DriverName, Era, Settings
+from jobtui.demo.truth import TrueOp
+from jobtui.demo.workload import simulate
+from jobtui.demo.world import World
+from jobtui.formats.parser import LogParser
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ops import Op
+
+FEW_PREFIXES = 20
+SITES = {
+    "local": Settings(users=5, ops=400),
+    "one slot of each kind": Settings(users=5, ops=400, slots_parallel=1, slots_sequential=1),
+    "torn records": Settings(users=5, ops=400, torn_records=0.5),
+    "restarts": Settings(users=5, ops=400, restarts=0.02, crashes=0.02, agent_deaths=0.05),
+    "docker": Settings(users=5, ops=400, driver=DriverName.DOCKER, agent_deaths=0.05),
+    "production": Settings(users=5, ops=400, driver=DriverName.DOCKER, pid_time=False, restarts=0.01),
+    "2020": Settings(users=5, ops=400, era=Era.Y2020, slots_parallel=1),
+    "2020 with docker": Settings(
+        users=5, ops=400, era=Era.Y2020, driver=DriverName.DOCKER, restarts=0.01, slots_sequential=1
+    ),
+    "cluster": Settings(users=1, sbatch_users=5, ops=400),
+    "cluster in trouble": Settings(
+        users=1, sbatch_users=5, ops=400, restarts=0.01, crashes=0.01, agent_deaths=0.05
+    ),
+}
+BLOCK = 100_000
+"""Bytes given to the parser at a time, as a growing file would give them."""
+
+
+class Seen(NamedTuple):
+    """What is compared of an op."""
+
+    op: str
+    name: str
+    jid: str | None
+    agent: str | None
+    sends: int
+    replies: int
+    updates: int
+
+
+def _seen(op: Op | TrueOp) -> Seen:
+    return Seen(op.op, op.name, op.jid, op.agent, op.sends, op.replies, op.updates)
+
+
+def _correlate(world: World, *names: str) -> Correlator:
+    correlator = Correlator(limit=1_000_000)
+    newest = Nanos(world.kernel.now + SECOND)
+    for name in names:
+        parser = LogParser(name)
+        lines = world.log(name).splitlines(keepends=True)
+        offset = number = 0
+        while number < len(lines):
+            block = b"".join(lines[number : number + BLOCK // 100])
+            parsed = parser.parse(block, offset, number + 1, newest)
+            correlator.feed(parsed.records)
+            offset += len(block)
+            number += parsed.lines
+    return correlator
+
+
+def _assert_exact(world: World, *names: str) -> None:
+    found = [_seen(op) for op in sorted(_correlate(world, *names).ops(), key=lambda op: op.key)]
+    truth = [_seen(op) for op in world.truth().ops]
+    differing = [f"{t}\n  but {f}" for t, f in zip(truth, found, strict=False) if t != f]
+    assert not differing, f"{len(differing)} differ, first:\n{differing[0]}"
+    assert len(found) == len(truth)
+
+
+@pytest.mark.parametrize("prefixes", [None, FEW_PREFIXES], ids=["random prefixes", "20 prefixes"])
+@pytest.mark.parametrize("site", SITES)
+@pytest.mark.parametrize("seed", range(100, 104))
+def test_ops_are_exact(site: str, prefixes: int | None, seed: int) -> None:
+    settings = msgspec.structs.replace(SITES[site], prefixes=prefixes)
+
+    _assert_exact(simulate(seed, settings), "supervisor.log")
+
+
+@pytest.mark.parametrize("prefixes", [None, FEW_PREFIXES], ids=["random prefixes", "20 prefixes"])
+def test_ten_thousand_ops_are_exact(prefixes: int | None) -> None:
+    world = simulate(5, Settings(users=30, ops=10_000, prefixes=prefixes))
+
+    assert len(world.witness) >= 10_000
+    _assert_exact(world, "supervisor.log")
+
+
+@pytest.mark.parametrize("site", ["local", "docker", "cluster"])
+def test_other_logs_change_no_count(site: str) -> None:
+    world = simulate(7, SITES[site])
+
+    _assert_exact(world, *world.logs())
+
+
+@pytest.mark.parametrize("site", ["local", "production"])
+def test_full_ids_are_those_of_the_ops(site: str) -> None:
+    world = simulate(8, SITES[site])
+    found = sorted(_correlate(world, "supervisor.log").ops(), key=lambda op: op.key)
+
+    known = [(op.op_id, true.op_id) for op, true in zip(found, world.truth().ops, strict=True) if op.op_id]
+    assert known
+    assert all(got == true for got, true in known)
