@@ -16,9 +16,9 @@ from collections import OrderedDict
 from itertools import pairwise
 from typing import NamedTuple
 
-from jobtui.formats.schema import LogFormat, Shape, load
+from jobtui.formats.schema import MATCH_LIMIT, LogFormat, Shape, load
 from jobtui.formats.sieve import sift
-from jobtui.formats.times import TIME_LENGTH, TimeReader
+from jobtui.formats.times import MONTHS, TIME_LENGTH, TimeReader
 from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
@@ -38,6 +38,24 @@ LINE = re.compile(
 """A line with a call site: time, pid, function, message, and the message's first word."""
 _INNER = re.compile(rf"{_TIME} +\d+ +\d+ (?=[^\s:]+:\d+:)", re.ASCII)
 _FORWARDED = re.compile(r"(srj-[sp]-\w+) (.*)", re.ASCII | re.DOTALL)
+
+
+def _any_beginning(parts: tuple[str, ...]) -> str:
+    return f"(?:{parts[0]}{_any_beginning(parts[1:])})?" if parts else ""
+
+
+_AFTER_MONTH = (
+    *(" ", r"[ \d]", r"\d", " ", r"\d", r"\d", ":", r"\d", r"\d", ":", r"\d", r"\d"),
+    *(" +", r"\d+", " +", r"\d+", " ", r"[^\s:]+", ":", r"\d+"),
+)
+_MONTH_LETTERS = sorted({name[:length] for name in MONTHS for length in (1, 2)}, key=len, reverse=True)
+_BEGUN = re.compile(
+    rf"(?:(?:{'|'.join(MONTHS)}){_any_beginning(_AFTER_MONTH)}|(?P<letters>{'|'.join(_MONTH_LETTERS)}))\Z",
+    re.ASCII,
+)
+"""What may be the beginning of a line's head at the end of a text. A letter or two are likely not."""
+_HEAD_LENGTH = 250
+"""Characters of a line's head at most: time, pid, thread and the path of a source file."""
 
 
 class Parsed(NamedTuple):
@@ -96,10 +114,11 @@ class LogParser:
         if found is None:
             return
         time, own_pid, func, message, head = found.groups()
+        message = message.rstrip("\r")
         if func == "_write" and (forwarded := _FORWARDED.match(message)):
             self._read_forwarded(forwarded[1], forwarded[2], line, offset)
             return
-        matched = self._format.match(message.rstrip("\r"), func, head)
+        matched = self._format.match(message, func, head)
         if matched is None:
             return
         if time:
@@ -130,16 +149,20 @@ class LogParser:
         )
 
     def _read_forwarded(self, container: str, text: str, line: int, offset: int) -> None:
-        """Records out of what a container printed; a line cut in two is held until its rest comes."""
+        """Records out of what a container printed; a line cut in two is held until its rest comes.
+
+        So is what may be the beginning of the next line, glued to the end of a whole one.
+        """
+        text = self._held.pop(container, "") + text
+        begun = _BEGUN.search(text, max(0, len(text) - _HEAD_LENGTH))
+        whole = len(text) if begun is None or begun["letters"] else begun.start()
+        rest = begun[0] if begun else ""
         starts = [found.start() for found in _INNER.finditer(text)]
-        head = text[: starts[0]] if starts else text
-        held = self._held.pop(container, None)
-        if held is not None and head:
-            self._read_inner(container, held + head, line, offset)
         for start, end in pairwise([*starts, len(text)]):
-            segment = text[start:end]
-            if not self._read_inner(container, segment, line, offset) and end == len(text):
-                self._hold(container, segment[:TEXT_LIMIT])
+            last = end == len(text)
+            if not self._read_inner(container, text[start : whole if last else end], line, offset) and last:
+                rest = text[start:]
+        self._hold(container, rest)
 
     def _read_inner(self, container: str, text: str, line: int, offset: int) -> bool:
         found = LINE.match(text)
@@ -154,6 +177,8 @@ class LogParser:
         return True
 
     def _hold(self, container: str, text: str) -> None:
+        if not 0 < len(text) <= MATCH_LIMIT:
+            return
         self._held[container] = text
         if len(self._held) > CONTAINERS_KEPT:
             del self._held[next(iter(self._held))]
@@ -167,15 +192,22 @@ class LogParser:
         return False
 
 
-def split_line(text: str) -> list[re.Match[str]]:
+class Split(NamedTuple):
+    """A record in a line. `may_be_cut` when its end may stand in another line."""
+
+    found: re.Match[str]
+    may_be_cut: bool
+
+
+def split_line(text: str) -> list[Split]:
     """Matches of `LINE` for the records in a line: itself, none, or those a container's output holds."""
     found = LINE.match(text)
     if found is None:
         return []
     forwarded = _FORWARDED.match(found["message"]) if found["func"] == "_write" else None
     if forwarded is None:
-        return [found]
+        return [Split(found, False)]
     output = forwarded[2]
-    starts = [inner.start() for inner in _INNER.finditer(output)]
-    segments = (LINE.match(output[start:end]) for start, end in pairwise([*starts, len(output)]))
-    return [segment for segment in segments if segment]
+    ends = [*(inner.start() for inner in _INNER.finditer(output)), len(output)]
+    segments = ((LINE.match(output[start:end]), end == len(output)) for start, end in pairwise(ends))
+    return [Split(segment, last) for segment, last in segments if segment]

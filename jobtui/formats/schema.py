@@ -16,6 +16,9 @@ DRIVER_HEAD = "*Driver"
 ANY_HEAD = "*"
 """Head of messages that may begin with any word; such a shape must name its functions."""
 
+MATCH_LIMIT = 16_384
+"""Characters of a message that are looked at: the time some patterns take grows with the square of it."""
+
 _MACRO = re.compile(r"\{([a-z]+)\}")
 _GROUP = re.compile(r"\{[a-z]+\}|\((?:[^()\\]|\\.)*\)[?*+]*|\[(?:[^\]\\]|\\.)*\][?*+]*")
 _PLAIN = re.compile(r"(?:[\w =,:/'\"<>-](?![?*]))+")
@@ -42,7 +45,7 @@ class Shape(NamedTuple):
     """One kind of message. `step` is its words in a timeline, None when it is not shown there.
 
     `from_agent` tells that an agent or its job_cmd writes it. `literal` must be in a message that matches:
-    looking for it first spares most failing matches. With `funcs` the message counts only when written by one of these functions.
+    looking for it first spares most failing matches. With `funcs` it counts only when one of them wrote it.
     """
 
     name: str
@@ -66,6 +69,7 @@ class LogFormat(NamedTuple):
 
     def match(self, message: str, func: str, head: str) -> tuple[Shape, dict[str, str | None]] | None:
         """The shape of a message that begins with the word `head`, with its fields; None when it has none."""
+        message = message[:MATCH_LIMIT]
         for shape in self.by_head[head]:
             if shape.literal not in message or (shape.funcs and func not in shape.funcs):
                 continue

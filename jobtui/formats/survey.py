@@ -19,7 +19,8 @@ EXAMPLE_LENGTH = 160
 class Survey(NamedTuple):
     """Counts of lines. `records` begin with a call site, `unknown` of these have no known shape.
 
-    `continuations` belong to the record before them: tracebacks, scripts on stdin, output of programs.
+    `continuations` are lines without a record: they belong to the one before them, such as tracebacks,
+    scripts on stdin, output of programs. One line of a container's output can hold several records.
     """
 
     lines: int
@@ -36,17 +37,19 @@ class Survey(NamedTuple):
 
 def survey(lines: Iterable[bytes]) -> Survey:
     """Look at every line. Never raises on any bytes; examples are outside text, not masked."""
-    count = records = unknown = 0
+    count = records = continuations = unknown = 0
     examples: dict[str, str] = {}
     for line in lines:
         count += 1
-        for found in split_line(line.decode("utf-8", "replace").rstrip("\r\n")):
+        split = split_line(line.decode("utf-8", "replace").rstrip("\r\n"))
+        continuations += not split
+        for found, may_be_cut in split:
             records += 1
-            if not _is_known(found):
+            if not _is_known(found) and not may_be_cut:
                 unknown += 1
                 if len(examples) < EXAMPLES_KEPT:
                     examples.setdefault(found["func"], found["message"][:EXAMPLE_LENGTH])
-    return Survey(count, records, max(0, count - records), unknown, tuple(examples.values()))
+    return Survey(count, records, continuations, unknown, tuple(examples.values()))
 
 
 def _is_known(found: re.Match[str]) -> bool:

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from jobtui.model.clock import SECOND, Nanos
 
-_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MONTHS = {name: number for number, name in enumerate(_NAMES, 1)}
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTHS = {name: number for number, name in enumerate(MONTHS, 1)}
 TIME_LENGTH = len("Nov 20 20:34:30")
 SKEW = 600 * SECOND
 """How far a line may be ahead of its file's newest time before it is taken for last year's: clocks differ."""
