@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 
 from jobtui.analysis.agent_track import Agents, started_agent, user_of_container
-from jobtui.analysis.messages import read_message
+from jobtui.analysis.messages import Message, read_message
 from jobtui.analysis.op_index import OpIndex, others
 from jobtui.analysis.op_track import OpTrack
 from jobtui.model.clock import SECOND, Nanos
@@ -35,8 +35,17 @@ _STEPS: Mapping[str, tuple[str, Component]] = {
     "job_cmd_output": ("job_cmd wrote", Component.JOB_CMD),
     "job_cmd_error": ("error with job_cmd", Component.AGENT),
     "run_status_answer": ("answers run_status", Component.AGENT),
+    "run_status_mismatch": ("asked for another run than it has", Component.AGENT),
+    "fastcgi_failed": ("fastcgi failed", Component.AGENT),
+    "answer_not_sent": ("answer could not be sent", Component.AGENT),
+    "job_cmd_canceled": ("cancels job_cmd", Component.AGENT),
 }
-SHAPES = frozenset(_STEPS) | {"agent_started", "job_cmd_started", "job_cmd_failed", "scancel"}
+_UNNAMED: Mapping[str, tuple[str, Component]] = {
+    "job_cmd_started": ("job_cmd started", Component.JOB_CMD),
+    "scancel": ("scancel", Component.AGENT),
+    "sbatch_refused": ("sbatch refused", Component.AGENT),
+}
+SHAPES = frozenset(_STEPS) | frozenset(_UNNAMED) | {"agent_started"}
 """Names of the shapes this pass reads."""
 
 _Process = tuple[str, str | None, int | None]
@@ -91,12 +100,14 @@ class AgentPass:
 
     def _fitting(self, record: LogRecord, prefix: str, jid: JobId | None) -> list[OpTrack]:
         name = record.fields.get("name")
+        op_id = _message(record).op_id
         agent = self._agent_of(record)
         uid = user_of_container(record.container) or ""
         return self._ops.kept_with(
             prefix,
             lambda t: (
                 (name is None or t.name == name)
+                and (op_id is None or t.op_id in (None, op_id))
                 and (jid is None or t.jid == jid or _is_cut(record, jid, t.jid))
                 and (agent is None or t.agent is None or t.agent == agent)
                 and t.belongs_to_user(uid)
@@ -112,13 +123,11 @@ class AgentPass:
         return self._agents.of_process(record)
 
     def _place(self, record: LogRecord, op: OpTrack, jid: JobId | None, found: list[OpTrack]) -> None:
-        mark = (record.shape, record.text)
-        if mark in op.agent_side:
+        if not op.is_news((record.shape, record.text)):
             return
-        op.agent_side.add(mark)
         step, component = _STEPS[record.shape]
         code = record.fields.get("returncode")
-        message = read_message(record.fields.get("message") or "")
+        message = _message(record)
         op.op_id = op.op_id or message.op_id
         certainty = Certainty.FULL_ID if message.op_id else Certainty.JID
         if certainty is Certainty.JID and jid is None:
@@ -144,9 +153,7 @@ class AgentPass:
         if op is None:
             return None
         step, component = _UNNAMED[record.shape]
-        mark = (record.shape, f"{record.at} {record.text}")
-        if mark not in op.agent_side:
-            op.agent_side.add(mark)
+        if op.is_news((record.shape, f"{record.at} {record.text}")):
             op.add(record, step, component, Certainty.ADJACENT)
         return op.jid
 
@@ -187,36 +194,34 @@ def _sent_at(op: OpTrack) -> tuple[Nanos, int]:
 
 
 def _prefix(record: LogRecord) -> str | None:
-    if record.shape == "run_status_answer":
-        op_id = read_message(record.fields["message"] or "").op_id
-        return op_prefix(op_id) if op_id else None
     prefix = record.fields.get("o")
-    return None if prefix in (None, "None") else prefix
+    if prefix is None and (op_id := _message(record).op_id):
+        return op_prefix(op_id)
+    return None if prefix == "None" else prefix
+
+
+def _message(record: LogRecord) -> Message:
+    return read_message(record.fields.get("message") or "")
 
 
 def _jid_of(record: LogRecord) -> JobId | None:
-    jid = record.fields.get("jid")
-    if jid:
+    if jid := record.fields.get("jid"):
         return JobId(jid)
-    return jid_of_run_dir(record.fields.get("run_dir") or "")
+    return jid_of_run_dir(record.fields.get("run_dir") or "") or _message(record).jid
 
 
 def _is_cut(record: LogRecord, jid: JobId, whole: JobId | None) -> bool:
-    """Whether a forwarded line, which may be cut at its end, may have meant this job."""
-    return record.container is not None and whole is not None and whole.startswith(jid)
+    """Whether a forwarded line, cut or with the first letters of the next one, may have meant this job."""
+    if record.container is None or whole is None:
+        return False
+    return whole.startswith(jid) or whole == jid[:-1] or whole == jid[:-2]
 
 
 def _process(record: LogRecord) -> _Process:
     return record.source, record.container, record.pid
 
 
-_UNNAMED: Mapping[str, tuple[str, Component]] = {
-    "job_cmd_started": ("job_cmd started", Component.JOB_CMD),
-    "scancel": ("scancel", Component.AGENT),
-}
 _HANDLERS: Mapping[str, Callable[[AgentPass, LogRecord], JobId | None]] = {
     "agent_started": AgentPass._started,
-    "job_cmd_started": AgentPass._after_last,
-    "scancel": AgentPass._after_last,
-    "job_cmd_failed": lambda agents, record: None,
+    **dict.fromkeys(_UNNAMED, AgentPass._after_last),
 }

@@ -5,7 +5,7 @@ calls are tied to them afterwards, in whatever order the files are read. `refere
 message tables in `formats/sirepo.toml`, and the docstrings of the passes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -15,6 +15,7 @@ from jobtui.analysis.agent_track import Agents
 from jobtui.analysis.job_events import JobEvents, place_calls
 from jobtui.analysis.op_index import OPS_KEPT, OpIndex
 from jobtui.analysis.op_track import in_order
+from jobtui.analysis.sbatch_notes import is_note, job_of, place_notes
 from jobtui.analysis.supervisor_pass import HANDLERS, SupervisorPass
 from jobtui.model.ids import JobId
 from jobtui.model.logs import LogRecord
@@ -40,6 +41,9 @@ class Correlator:
                 changed.add(self._supervisor(record.source).read(record))
                 if shape == "op_sent":
                     self._agent_pass.retry(record.fields["o"] or "")
+            elif is_note(record):
+                if jid := job_of(record):
+                    changed.add(self._events.noted(jid, record))
             elif shape in agent_pass.SHAPES:
                 changed.add(self._agent_pass.read(record))
             elif shape == "api_called":
@@ -56,17 +60,22 @@ class Correlator:
         """The ops of a job, oldest first, each with the API server's call that caused it."""
         tracks = list(self._ops.of_job(job_id))
         calls, _ = place_calls(self._events.calls_of(job_id), tracks)
-        return tuple(_with_call(track.freeze(), calls.get(track.key)) for track in tracks)
+        notes, _ = place_notes(self._events.notes_of(job_id), tracks)
+        return tuple(
+            _with_steps(track.freeze(), calls.get(track.key), notes.get(track.key, ())) for track in tracks
+        )
 
     def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
         """Lines that name a job and could not be placed, in the order of their sources."""
-        _, calls = place_calls(self._events.calls_of(job_id), list(self._ops.of_job(job_id)))
+        tracks = list(self._ops.of_job(job_id))
+        _, calls = place_calls(self._events.calls_of(job_id), tracks)
+        _, notes = place_notes(self._events.notes_of(job_id), tracks)
         return (
             *(Unlinked(job_id, _loose(r, Component.SERVER), "no op came of this call") for r in calls),
             *self._events.unlinked_of(job_id),
             *(
                 Unlinked(job_id, _loose(r, Component.AGENT), "the supervisor's line of this op was not read")
-                for r in self._agent_pass.waiting_for(job_id)
+                for r in (*notes, *self._agent_pass.waiting_for(job_id))
             ),
         )
 
@@ -92,10 +101,10 @@ class Correlator:
         return self._ops.dropped
 
 
-def _with_call(op: Op, call: Step | None) -> Op:
-    if call is None:
+def _with_steps(op: Op, call: Step | None, notes: Sequence[Step]) -> Op:
+    if call is None and not notes:
         return op
-    return msgspec.structs.replace(op, steps=in_order([call, *op.steps]))
+    return msgspec.structs.replace(op, steps=in_order([*((call,) if call else ()), *op.steps, *notes]))
 
 
 def _loose(record: LogRecord, component: Component) -> Step:

@@ -7,7 +7,8 @@ from jobtui.analysis.driver_agents import agent_state
 from jobtui.analysis.messages import Message, read_message
 from jobtui.analysis.op_track import OpTrack
 from jobtui.analysis.pass_state import NEVER_SENT, Handler, PassState, add_step, latest_op, path_in
-from jobtui.model.ids import JobId, jid_of_run_dir, op_prefix
+from jobtui.analysis.supervisor_jobs import from_agent
+from jobtui.model.ids import JobId, is_full_id, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import AgentState, Certainty, Component, OpStatus
 
@@ -178,6 +179,33 @@ def _reply(
     return op.jid
 
 
+def _late_reply(state: PassState, record: LogRecord) -> JobId | None:
+    """A reply to an op that was given up before it came. The source of 2020 names its id as its opName."""
+    agent = state.agents.of_driver(record)
+    name = record.fields["op_name"] or ""
+    prefix = op_prefix(name) if is_full_id(name) else record.fields["o"] or ""
+    found = state.ops.kept_with(
+        prefix, lambda t: t.agent == agent.agent and t.belongs_to_user(agent.uid) and t.sends > 0
+    )
+    if not found:
+        return None
+    add_step(found[-1], record, "late reply, ignored", _DRIVER, _PREFIX, found)
+    return found[-1].jid
+
+
+def _stray_message(state: PassState, record: LogRecord) -> JobId | None:
+    """A message of an agent that this supervisor did not start: a reply to an op, or news of a job."""
+    op_id = read_message(record.fields["message"] or "").op_id
+    if op_id is None:
+        return from_agent(state, record)
+    found = state.ops.kept_with(op_prefix(op_id), lambda t: t.op_id in (None, op_id))
+    if not found:
+        return None
+    certainty = _FULL if found[-1].op_id else _PREFIX
+    add_step(found[-1], record, "message from an agent that is not known", _DRIVER, certainty, found)
+    return found[-1].jid
+
+
 def _reply_without_op(state: PassState, record: LogRecord, message: Message) -> JobId | None:
     if message.jid is not None:
         state.events.keep(message.jid, record, _DRIVER, "reply", _JID, "no op with this id is known")
@@ -195,6 +223,8 @@ HANDLERS: Mapping[str, Handler] = {
     "not_delivered": _not_delivered,
     "agent_message": _agent_message,
     "agent_error": _agent_error,
+    "late_reply": _late_reply,
+    "stray_message": _stray_message,
     **dict.fromkeys(_WAYPOINTS, _on_the_way),
 }
 """What reads each shape."""

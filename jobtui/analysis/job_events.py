@@ -19,11 +19,12 @@ NEAR = 3 * SECOND
 
 
 class _Events:
-    __slots__ = ("calls", "requests", "unlinked")
+    __slots__ = ("calls", "notes", "requests", "unlinked")
 
     def __init__(self) -> None:
         self.requests: deque[tuple[LogRecord, ...]] = deque(maxlen=EVENTS_KEPT)
         self.calls: deque[LogRecord] = deque(maxlen=EVENTS_KEPT)
+        self.notes: deque[LogRecord] = deque(maxlen=EVENTS_KEPT)
         self.unlinked: deque[Unlinked] = deque(maxlen=EVENTS_KEPT)
 
 
@@ -89,6 +90,18 @@ class JobEvents:
         """The server's calls about a job, oldest first."""
         events = self._jobs.get(jid)
         return tuple(events.calls) if events else ()
+
+    def noted(self, jid: JobId, record: LogRecord) -> JobId:
+        """Keep a line about the polling of a run that sbatch has; its echo by the supervisor is the same."""
+        notes = self._of(jid).notes
+        if not any(note.text == record.text and note.at == record.at for note in notes):
+            notes.append(record)
+        return jid
+
+    def notes_of(self, jid: JobId) -> tuple[LogRecord, ...]:
+        """The lines about the polling of a job's runs, in the order they were read."""
+        events = self._jobs.get(jid)
+        return tuple(events.notes) if events else ()
 
     def keep(
         self, jid: JobId, record: LogRecord, component: Component, step: str, certainty: Certainty, why: str

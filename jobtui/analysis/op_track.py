@@ -9,6 +9,8 @@ STEPS_KEPT = 200
 """Steps kept of one op: a run that reports every two seconds would have thousands."""
 FIRST_STEPS_KEPT = 60
 """How many of those are the first ones; the rest are the newest."""
+LINES_KEPT = 500
+"""Agent lines remembered of one op, to know a line that comes again."""
 
 
 class OpTrack:
@@ -54,7 +56,7 @@ class OpTrack:
         self.candidates: tuple[str, ...] = ()
         self.steps: list[Step] = []
         self.dropped_steps = 0
-        self.agent_side: set[tuple[str, str]] = set()
+        self.agent_side: dict[int, None] = {}
         self.frozen: Op | None = None
 
     def belongs_to_user(self, uid: str) -> bool:
@@ -66,6 +68,16 @@ class OpTrack:
         """Keep the longer of what is known of the user's id."""
         if len(uid) > len(self.uid):
             self.uid = uid
+
+    def is_news(self, line: tuple[str, str]) -> bool:
+        """Whether an agent's line is said of it for the first time: its log and its echo say the same."""
+        mark = hash(line)
+        if mark in self.agent_side:
+            return False
+        self.agent_side[mark] = None
+        if len(self.agent_side) > LINES_KEPT:
+            del self.agent_side[next(iter(self.agent_side))]
+        return True
 
     def end(self, status: OpStatus, at: Nanos | None) -> None:
         """No more comes about it."""

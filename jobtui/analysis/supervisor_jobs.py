@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from jobtui.analysis.messages import read_message
+from jobtui.analysis.op_track import OpTrack
 from jobtui.analysis.pass_state import FINAL_STATES, RUNS, Handler, PassState, jid_in
 from jobtui.model.ids import JobId
 from jobtui.model.logs import LogRecord
@@ -23,8 +24,17 @@ _JOB_STEPS: Mapping[str, str] = {
     "reply_ignored": "reply ignored, the record has changed",
     "job_failed": "exception in the supervisor",
     "purged": "run directory purged",
+    "purge_failed": "run directory not purged",
+    "request_refused": "request refused, the job is another user's",
+    "request_not_met": "request cannot be met",
+    "request_raised": "exception in the supervisor",
+    "unhandled_message": "message not understood",
     "slot_wait_job": "waits for the run dir",
     "request_failed": "request failed",
+}
+_REFUSALS: Mapping[str, str] = {
+    "foreign_update": "news from another user's agent, ignored",
+    "stray_message": "message from an agent that is not known",
 }
 
 
@@ -70,18 +80,34 @@ def _run_status_result(state: PassState, record: LogRecord) -> JobId | None:
 
 def about_job(state: PassState, record: LogRecord) -> JobId | None:
     """A line that names a job: a step of its newest run, or kept beside when there is none."""
-    jid = jid_in(record)
+    jid = jid_in(record) or read_message(record.fields.get("message") or "").jid
     if jid is None:
         return None
     step = _JOB_STEPS.get(record.shape, record.shape.replace("_", " "))
+    op = _to_newest_run(state, jid, record, _SUPERVISOR, step)
+    if op is not None and record.shape == "canceled_after_restart":
+        op.end(OpStatus.LOST, record.at)
+    return jid
+
+
+def from_agent(state: PassState, record: LogRecord) -> JobId | None:
+    """A driver's line about a job: an agent's message was refused."""
+    state.update = None
+    jid = jid_in(record) or read_message(record.fields.get("message") or "").jid
+    if jid is not None:
+        _to_newest_run(state, jid, record, _DRIVER, _REFUSALS[record.shape])
+    return jid
+
+
+def _to_newest_run(
+    state: PassState, jid: JobId, record: LogRecord, component: Component, step: str
+) -> OpTrack | None:
     op = next((t for t in reversed(state.ops.of_job(jid)) if t.name == "run"), None)
     if op is None:
-        state.events.keep(jid, record, _SUPERVISOR, step, _JID, "no run op of this job is known")
+        state.events.keep(jid, record, component, step, _JID, "no run op of this job is known")
     else:
-        op.add(record, step, _SUPERVISOR, _JID)
-        if record.shape == "canceled_after_restart":
-            op.end(OpStatus.LOST, record.at)
-    return jid
+        op.add(record, step, component, _JID)
+    return op
 
 
 def _restarted(state: PassState, record: LogRecord) -> JobId | None:
@@ -106,6 +132,7 @@ HANDLERS: Mapping[str, Handler] = {
     "run_status_result": _run_status_result,
     "supervisor_started": _restarted,
     "debug_message": _debug_message,
+    "foreign_update": from_agent,
     **dict.fromkeys(_JOB_STEPS.keys() - {"request_failed"}, about_job),
 }
 """What reads each shape."""

@@ -1,5 +1,6 @@
 """A supervisor's lines about requests and ops: asked for, created, waiting for a slot, canceled, given up."""
 
+import re
 from collections.abc import Mapping
 
 from jobtui.analysis.job_events import MERE_CHECKS
@@ -18,12 +19,18 @@ _NAMING_A_JOB = frozenset({"request", "analysis_wanted", "cancel"})
 _SUPERVISOR = Component.SUPERVISOR
 _JID, _PREFIX, _ADJACENT, _FULL = Certainty.JID, Certainty.PREFIX, Certainty.ADJACENT, Certainty.FULL_ID
 
+_NAMED_OP = re.compile(r"_Op\((?:DESTROYED, )?(\w+), (\w{4})", re.ASCII)
+"""An op in the text of a cancel, as it was until 2024; today a cancel names a full id, or none."""
+
 _OP_STEPS: Mapping[str, tuple[str, bool]] = {
     "reply_wait": ("waits for the reply", False),
     "no_reply": ("destroyed, no reply", True),
     "time_limit": ("time limit reached", False),
     "op_failed": ("op failed", False),
     "op_destroyed": ("given up before it was sent", True),
+    "op_superseded": ("ignored, another run took over", False),
+    "op_agent_ready": ("agent alive", False),
+    "agent_start_delayed": ("agent start delayed", False),
 }
 
 
@@ -94,13 +101,18 @@ def _cancel(state: PassState, record: LogRecord) -> JobId | None:
     jid = jid_in(record)
     if jid is None:
         return None
-    message = read_message(record.fields["args"] or "")
-    timed_out = message.op_id
+    args = record.fields["args"] or ""
+    timed_out = read_message(args).op_id
+    named = set(_NAMED_OP.findall(args))
     for op in state.ops.of_job(jid):
-        hit = op.op == op_prefix(timed_out) if timed_out else op.name == "run"
+        if timed_out:
+            hit, step = op.op == op_prefix(timed_out), "canceled by the time limit"
+        elif named:
+            hit, step = op.name != "cancel" and (op.name, op.op) in named, "canceled"
+        else:
+            hit, step = op.name == "run", "canceled by the user"
         if hit and op.is_open:
             op.op_id = timed_out or op.op_id
-            step = "canceled by the time limit" if timed_out else "canceled by the user"
             op.add(record, step, _SUPERVISOR, _FULL if timed_out else _JID)
             op.end(OpStatus.ENDED, record.at)
     return jid
