@@ -12,13 +12,14 @@ from jobtui.analysis.correlate import Correlator
 from jobtui.backends.base import (
     Batch,
     DetailSource,
+    RewindableSource,
     Source,
     SourceDenied,
     SourceError,
     SourceMissing,
     SourceUnreachable,
 )
-from jobtui.model.clock import Clock, SystemClock
+from jobtui.model.clock import Clock, Nanos, SystemClock
 from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
@@ -36,6 +37,8 @@ class Session:
         self.store = Store(Correlator(), self.clock)
         self._strict = strict
         self._pollers: list[Poller] = []
+        self._polling: dict[Poller, asyncio.Task[None]] = {}
+        self._reaching = asyncio.Lock()
         for source in sources:
             self.add(source)
 
@@ -54,7 +57,39 @@ class Session:
 
     async def run(self, kinds: Iterable[str] | None = None) -> None:
         """Keep the store up to date with every source (of these kinds) until cancelled."""
-        await asyncio.gather(*(poller.run() for poller in self._of_kinds(kinds)))
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                for poller in self._of_kinds(kinds):
+                    self._polling[poller] = group.create_task(poller.run())
+        finally:
+            self._polling.clear()
+
+    async def reach_back(self, at: Nanos) -> bool:
+        """Read the logs again, from `at` on, if one was read from later only; whether it was done.
+
+        What is known is replaced when all of it has been read, so that nothing is missing meanwhile.
+        """
+        async with self._reaching:
+            logs = [(p, p.source) for p in self._pollers if isinstance(p.source, RewindableSource)]
+            if not any(source.begins_after(at) for _, source in logs):
+                return False
+            again = Store(Correlator(), self.clock)
+            fresh = [Poller(source.starting_at(at), again, strict=self._strict) for _, source in logs]
+            await asyncio.gather(*(poller.catch_up() for poller in fresh))
+            await self._replace([poller for poller, _ in logs], fresh, again)
+            return True
+
+    async def _replace(self, old: list[Poller], fresh: list[Poller], again: Store) -> None:
+        self._pollers = [poller for poller in self._pollers if poller not in old] + fresh
+        for poller in fresh:
+            poller.feed_into(self.store)
+        for before, after in zip(old, fresh, strict=True):
+            if (task := self._polling.pop(before, None)) is not None:
+                task.cancel()
+                self._polling[after] = self._group.create_task(after.run())
+        self.store.take_over(again)
+        await asyncio.gather(*(poller.source.aclose() for poller in old))
 
     def _of_kinds(self, kinds: Iterable[str] | None) -> list[Poller]:
         wanted = None if kinds is None else frozenset(kinds)

@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
+from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
@@ -39,8 +40,9 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
     `jobs` and `records` are new or changed, `gone` are jobs that are no more. `cursor` is opaque to everyone
     but the source. `more` asks for the next poll at once. `count` is how many records were looked at, also
-    those that matter to nobody. `skip_count` counts all skipped input, `skipped` names some of it.
-    `note` says what the source deliberately has not read.
+    those that matter to nobody. `skip_count` counts all skipped input, `skipped` names some of it;
+    `recovered` counts what was skipped before and is good again. `note` says what the source deliberately
+    has not read.
     """
 
     cursor: str
@@ -49,6 +51,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     records: tuple[LogRecord, ...] = ()
     skipped: tuple[Skip, ...] = ()
     skip_count: int = 0
+    recovered: int = 0
     count: int = 0
     more: bool = False
     note: str | None = None
@@ -86,6 +89,19 @@ class DetailSource(Protocol):
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """The whole record of a job, None when this source has none. Raises SourceError."""
+        ...
+
+
+@runtime_checkable
+class RewindableSource(Protocol):
+    """A source that begins near the end of what there is, and can be read again from an earlier time."""
+
+    def begins_after(self, at: Nanos) -> bool:
+        """Whether records of this time may lie before where reading began."""
+        ...
+
+    def starting_at(self, at: Nanos) -> Source:
+        """The same source, not yet polled, that begins at this time."""
         ...
 
 

@@ -26,7 +26,15 @@ from jobtui.backends.file_search import (
 )
 from jobtui.backends.log_follow import Follower, Origin
 from jobtui.backends.log_reading import MARK_BYTES
-from jobtui.backends.log_start import Beginning, BlockParser, ParserFactory, Start, TailBytes, find_time
+from jobtui.backends.log_start import (
+    Beginning,
+    BlockParser,
+    FromTime,
+    ParserFactory,
+    Start,
+    TailBytes,
+    find_time,
+)
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import Nanos
 from jobtui.model.lines import RawLine, settled
@@ -63,7 +71,9 @@ class LogFile:
         self.role = role
         self._path = path
         self._parser_factory = parser_factory
-        self._follower = Follower(path, self._make_parser, start or TailBytes(), limits or Limits(), timer)
+        self._limits = limits or Limits()
+        self._timer = timer
+        self._follower = Follower(path, self._make_parser, start or TailBytes(), self._limits, timer)
         self._lock = threading.Lock()
         self._looked: Look | None = None
         self._lines_before: int | None = None
@@ -76,6 +86,24 @@ class LogFile:
     def beginning(self) -> Beginning | None:
         """Where reading began, None before the first poll that succeeded."""
         return self._follower.beginning
+
+    def begins_after(self, at: Nanos) -> bool:
+        """Whether lines of this time may lie before where reading began."""
+        beginning = self.beginning
+        if beginning is None or beginning.whole:
+            return False
+        return beginning.at is None or beginning.at > at
+
+    def starting_at(self, at: Nanos) -> "LogFile":
+        """The same file, not yet read, from this time on."""
+        return LogFile(
+            self._path,
+            self.role,
+            start=FromTime(at),
+            parser_factory=self._parser_factory,
+            limits=self._limits,
+            timer=self._timer,
+        )
 
     async def poll(self, cursor: str | None) -> Batch:
         """What was written since `cursor`; None asks for the beginning. Raises SourceError."""

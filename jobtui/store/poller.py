@@ -1,4 +1,4 @@
-"""Polling: one task for each source, one poll in flight, back-off on errors. Never raises into the session."""
+"""Polling: one task for each source, one poll in flight, back-off on errors, nothing raised."""
 
 import asyncio
 import logging
@@ -31,6 +31,10 @@ class Poller:
         """The source it polls."""
         return self._source
 
+    def feed_into(self, store: Store) -> None:
+        """Let what it reads from now on go into another store."""
+        self._store = store
+
     async def run(self) -> None:
         """Poll until cancelled."""
         while True:
@@ -43,7 +47,7 @@ class Poller:
 
     async def catch_up(self) -> None:
         """Poll until the source has no more for now."""
-        while await self.poll_once():
+        while await self.poll_once():  # noqa: ASYNC110 - there is more at once, others get their turn
             await asyncio.sleep(0)
 
     async def poll_once(self) -> bool:
@@ -53,7 +57,7 @@ class Poller:
         except SourceError as error:
             self._fail(str(error))
             return False
-        except Exception as error:  # noqa: BLE001 - a fault in one backend must not end the others
+        except Exception as error:
             log.exception("internal error in source %s", self._source.name)
             if self._strict:
                 raise

@@ -62,7 +62,7 @@ class Changes(NamedTuple):
     gone: frozenset[JobId] = frozenset()
     sources: bool = False
 
-    def __or__(self, other: "Changes") -> "Changes":  # type: ignore[override]
+    def __or__(self, other: "Changes") -> "Changes":
         """Both together."""
         return Changes(
             (self.jobs - other.gone) | other.jobs,
@@ -127,6 +127,13 @@ class Store:
         self._health[source] = msgspec.structs.replace(before, state=SourceState.DOWN, error=error)
         return self._tell(Changes(frozenset(), sources=self._health[source] != before))
 
+    def take_over(self, other: "Store") -> Changes:
+        """Replace what logs have told, and the health of their sources, by what another store has of them."""
+        known = {op.jid for op in (*self._correlation.ops(), *other.correlation.ops()) if op.jid is not None}
+        self._correlation = other.correlation
+        self._health.update((source.name, source) for source in other.sources())
+        return self._tell(Changes(frozenset(known), sources=True))
+
     def _drop(self, job_id: JobId, source: str) -> bool:
         job = self._jobs.get(job_id)
         if job is None or job.source != source:
@@ -136,7 +143,7 @@ class Store:
 
     def _succeeded(self, source: str, batch: Batch) -> bool:
         before = self._health[source]
-        skipped = before.skipped + batch.skip_count
+        skipped = max(0, before.skipped + batch.skip_count - batch.recovered)
         self._health[source] = after = msgspec.structs.replace(
             before,
             state=SourceState.PARTIAL if skipped else SourceState.OK,
