@@ -82,13 +82,14 @@ async def _examine(
     faults, remarks = tuple(_skip_faults(source)), tuple(_skip_remarks(source))
     if gives_jobs(spec):
         count = len(reader.session.store.jobs)
-        return Finding(source, faults, (f"{count} jobs", *remarks), newest_record)
+        return Finding(source, faults, (f"{count} job{'s' * (count != 1)}", *remarks), newest_record)
     return await _examine_log(spec, Finding(source, faults, remarks), newest_record)
 
 
 def _skip_faults(source: SourceHealth) -> Iterator[str]:
-    if source.skipped > SKIPPED_SHARE_LIMIT * (source.records + source.skipped):
-        yield f"{source.skipped} of {source.records + source.skipped} skipped"
+    looked_at = max(source.records, source.skipped)
+    if source.skipped > SKIPPED_SHARE_LIMIT * looked_at:
+        yield f"{source.skipped} of {looked_at} skipped"
 
 
 def _skip_remarks(source: SourceHealth) -> Iterator[str]:

@@ -38,7 +38,7 @@ async def _logs(reader: Reader) -> Exit:
     following = reader.context.flag("follow") is not None
     found = await resolve(reader, reader.context.words[0], to_end=following)
     if found.job is None:
-        return print_not_found("logs", {"lines": []}, found.candidates, reader)
+        return print_not_found("logs", {"lines": []}, found, reader)
     await reader.read_logs(found.detail, to_end=following)
     chosen = _choice(reader, found.job.id)
     if chosen is None:

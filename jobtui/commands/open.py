@@ -40,5 +40,5 @@ async def _resolve(context: Context) -> tuple[JobId | None, Exit]:
     async with Session((), context.clock) as session:
         reader = Reader(context, session, configured(context))
         found = await resolve(reader, context.words[0])
-        code = Exit.FINE if found.job else reader.settle(Exit.NOT_FOUND)
+        code = Exit.FINE if found.job else reader.settle(found.code)
     return (found.job.id if found.job else None), code

@@ -11,6 +11,7 @@ from jobtui.model.secrets import mask_text
 
 if TYPE_CHECKING:
     from jobtui.analysis.find import Candidate
+    from jobtui.commands.resolve import Found
 
 
 def print_document(command: str, body: Mapping[str, object], reader: Reader) -> None:
@@ -46,14 +47,12 @@ def print_csv(columns: Sequence[str], records: Iterable[Mapping[str, object]], *
     writer.writerows([text_of(record.get(name)) for name in columns] for record in records)
 
 
-def print_not_found(
-    command: str, body: Mapping[str, object], candidates: Sequence["Candidate"], reader: Reader
-) -> Exit:
+def print_not_found(command: str, body: Mapping[str, object], found: "Found", reader: Reader) -> Exit:
     """What a command prints that found no job: as JSON what may have been meant. Gives the exit code."""
     if reader.context.format is OutputFormat.JSON:
-        records = [candidate_record(candidate) for candidate in candidates]
+        records = [candidate_record(candidate) for candidate in found.candidates]
         print_document(command, {**body, "candidates": records}, reader)
-    return reader.settle(Exit.NOT_FOUND)
+    return reader.settle(found.code)
 
 
 def candidate_record(candidate: "Candidate") -> dict[str, object]:

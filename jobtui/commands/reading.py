@@ -21,7 +21,7 @@ from jobtui.commands.context import Context
 from jobtui.commands.exits import Exit
 from jobtui.commands.streams import complain
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import Skip, SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.model.specs import SourceSpec
@@ -177,10 +177,15 @@ class Reader:
                 complain(f"{source.name}: {source.note}")
             if source.skipped and source.last_skips:
                 skip = source.last_skips[-1]
-                complain(f"{source.name}: {source.skipped} skipped, such as {skip.where}: {skip.why}")
+                complain(f"{source.name}: {source.skipped} skipped, such as {_skip_text(skip)}")
         if self.partial:
             complain("interrupted: what is printed is partial")
         return Exit.NO_SOURCE if self.nothing_read else code
+
+
+def _skip_text(skip: Skip) -> str:
+    """What was skipped and why, without saying twice where."""
+    return skip.why if skip.where in skip.why else f"{skip.where}: {skip.why}"
 
 
 def configured(context: Context) -> tuple[SourceSpec, ...]:

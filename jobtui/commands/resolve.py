@@ -6,6 +6,7 @@ from typing import NamedTuple
 from jobtui.analysis.find import Candidate, find, is_ambiguous
 from jobtui.analysis.near import near
 from jobtui.analysis.references import Reference, Target, references
+from jobtui.commands.exits import Exit
 from jobtui.commands.reading import Reader
 from jobtui.commands.streams import complain
 from jobtui.grammar import COMMAND_BY_NAME, nearest
@@ -27,6 +28,7 @@ class Found(NamedTuple):
     job: Job | None = None
     detail: JobDetail | None = None
     candidates: tuple[Candidate, ...] = ()
+    code: Exit = Exit.NOT_FOUND
 
 
 async def resolve(reader: Reader, thing: str, *, to_end: bool = False) -> Found:
@@ -87,6 +89,8 @@ async def _exact(reader: Reader, job_id: JobId, *, to_end: bool) -> Found:
         return Found(job)
     if reader.nothing_read:
         return Found()
+    if any(skip.where == job_id for source in reader.sources for skip in source.last_skips):
+        return Found(code=Exit.NO_SOURCE)  # it is there and cannot be read, which is said at the end
     complain(f"no job {job_id} is known")
     nearest_ids = near(job_id, await reader.job_ids())
     candidates = tuple(

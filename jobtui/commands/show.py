@@ -40,7 +40,7 @@ async def show_job(reader: Reader, thing: str) -> Exit:
     """Print the job that `thing` names."""
     found = await resolve(reader, thing)
     if found.job is None:
-        return print_not_found("show", {"job": None, "history": []}, found.candidates, reader)
+        return print_not_found("show", {"job": None, "history": []}, found, reader)
     await reader.read_logs(found.detail)
     job = with_agent(reader, found.job)
     _print(reader, job, found.detail)

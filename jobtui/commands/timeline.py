@@ -40,7 +40,7 @@ def run(context: Context) -> Exit:
 async def _timeline(reader: Reader) -> Exit:
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
-        return print_not_found("timeline", {"job": None, "ops": [], "unlinked": []}, found.candidates, reader)
+        return print_not_found("timeline", {"job": None, "ops": [], "unlinked": []}, found, reader)
     await reader.read_logs(found.detail)
     correlation = reader.session.store.correlation
     ops = correlation.ops_of(found.job.id)

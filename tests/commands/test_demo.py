@@ -1,0 +1,48 @@
+"""`demo` without a terminal, and `jobtui THING` without one."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from jobtui.demo.incidents import INCIDENTS
+from tests.commands.running import AT, Runner, sources_of
+
+FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
+
+
+def test_the_views_are_printed_and_nothing_is_left_behind(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ran = run("demo", "--seed", "3")
+    assert ran.code == 0
+    assert "STATE" in ran.out
+    assert "+START" in ran.out
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_incidents_are_listed_and_a_wrong_one_is_exit_2(run: Runner) -> None:
+    listed = run("demo", "--incident", "list")
+    assert listed.code == 0
+    assert all(name in listed.out for name in INCIDENTS)
+    wrong = run("demo", "--incident", "agent-deth")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert '"agent-death"' in wrong.err
+
+
+def test_a_thing_without_a_terminal_is_shown(run: Runner) -> None:
+    shown = run(FAILED, "--at", AT, *sources_of("local"))
+    assert shown == run("show", FAILED, "--at", AT, *sources_of("local"))
+    assert shown.code == 1
+    assert run(FAILED, "--json", *sources_of("local")).json["schema"] == "jobtui/show/1"
+
+
+def test_nothing_without_a_terminal_is_the_job_table(run: Runner) -> None:
+    assert run("--at", AT, *sources_of("local")) == run("jobs", "--at", AT, *sources_of("local"))
+
+
+def test_an_unknown_thing_that_is_nearly_a_command_is_told_so(run: Runner) -> None:
+    ran = run("tmeline", *sources_of("local"))
+    assert ran.code == 4
+    assert 'did you mean "timeline"?' in ran.err

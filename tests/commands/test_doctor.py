@@ -1,0 +1,80 @@
+"""`doctor`: what each source is worth."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands.running import AT, CAPTURES, Runner, sources_of
+
+ALL_CAPTURES = sorted(path.name for path in CAPTURES.iterdir() if path.is_dir())
+KNOWN = (
+    "Nov 20 20:34:31 30699     0 sirepo/job_supervisor.py:254:receive ServerReq(api_runSimulation, None)\n"
+)
+UNKNOWN = "Nov 20 20:34:31 30699     0 sirepo/job_supervisor.py:99:novel a message of a release to come\n"
+
+
+@pytest.mark.parametrize("capture", ALL_CAPTURES)
+def test_every_capture_is_fine(capture: str, run: Runner) -> None:
+    ran = run("doctor", "--json", "--at", AT, *sources_of(capture))
+    assert ran.code == 0, ran.out
+    for check in ran.json["checks"]:
+        assert check["fine"]
+        assert check["kind"] == "sirepo_db" or (check["unknown_share"] < 0.01 and check["lines"] > 0)
+
+
+def test_a_log_that_is_not_understood_is_a_fault(tmp_path: Path, run: Runner) -> None:
+    log = tmp_path / "supervisor.log"
+    log.write_text(KNOWN * 20 + UNKNOWN)
+    ran = run("doctor", "--json", "--log", log)
+    assert ran.code == 1
+    (check,) = ran.json["checks"]
+    assert (check["fine"], check["lines"]) == (False, 21)
+    assert "4.8% of its records have no known shape" in check["says"]
+    assert check["examples"] == ["a message of a release to come"]
+    table = run("doctor", "--plain", "--log", log).out
+    assert "✗" in table
+    assert "of unknown shape: a message of a release to come" in table
+
+
+def test_a_file_of_something_else_is_a_fault(tmp_path: Path, run: Runner) -> None:
+    log = tmp_path / "poem.txt"
+    log.write_text("roses are red\nviolets are blue\n")
+    ran = run("doctor", "--log", log)
+    assert ran.code == 1
+    assert "not a single line" in ran.out
+
+
+def test_an_empty_log_is_fine(tmp_path: Path, run: Runner) -> None:
+    (tmp_path / "a.log").touch()
+    ran = run("doctor", "--log", tmp_path / "a.log")
+    assert ran.code == 0
+    assert "empty" in ran.out
+
+
+def test_a_source_that_is_gone_is_a_fault_and_without_any_it_is_exit_5(tmp_path: Path, run: Runner) -> None:
+    gone = ["--log", f"server={tmp_path / 'gone.log'}"]
+    some = run("doctor", "--json", *gone, *sources_of("local"))
+    assert some.code == 1
+    assert [check["fine"] for check in some.json["checks"]] == [True, False, True, True]
+    none = run("doctor", *gone)
+    assert none.code == 5
+    assert "gone.log" in none.out
+
+
+def test_a_supervisors_log_that_ends_before_its_records_is_a_fault(tmp_path: Path, run: Runner) -> None:
+    log = tmp_path / "supervisor.log"
+    log.write_text(KNOWN.replace("Nov 20 20:", "Nov 20 12:"))
+    ran = run("doctor", "--json", "--log", f"supervisor={log}", "--srdb", CAPTURES / "local")
+    assert ran.code == 1
+    assert any("before the newest record" in said for said in ran.json["checks"][1]["says"])
+
+
+def test_much_that_was_skipped_is_a_fault(tmp_path: Path, run: Runner) -> None:
+    records = tmp_path / "supervisor-job"
+    records.mkdir()
+    (records / "aaaaaaaa-aaaaaaaa-good.json").write_text('{"status": "completed"}')
+    (records / "aaaaaaaa-aaaaaaaa-torn.json").write_text('{"status": ')
+    ran = run("doctor", "--json", "--srdb", tmp_path)
+    assert ran.code == 1
+    (check,) = ran.json["checks"]
+    assert check["says"][0] == "1 of 2 skipped"

@@ -1,0 +1,59 @@
+"""`find`: candidates for anything pasted."""
+
+import csv
+import io
+
+import pytest
+
+from tests.builders import HOSTILE
+from tests.commands.running import AT, Runner, jobtui, sources_of
+
+JID = "DJouDZ9T-4F4EUZjI-heightWeightReport"
+
+
+@pytest.mark.parametrize(
+    ("thing", "kind", "id_"),
+    [
+        (JID, "job", JID),
+        ("TZoe", "op", "TZoe"),
+        ("DJouDZ9T", "user", "DJouDZ9T"),
+        (f"  new status=error _ComputeJob({JID} u=DJouDZ9T running []) ", "job", JID),
+    ],
+)
+def test_the_likeliest_comes_first(thing: str, kind: str, id_: str, run: Runner) -> None:
+    ran = run("find", thing, "--json", "--at", AT, *sources_of("local"))
+    assert ran.code == 0
+    first = ran.json["candidates"][0]
+    assert (first["kind"], first["id"]) == (kind, id_)
+    assert first["why"]
+    scores = [candidate["score"] for candidate in ran.json["candidates"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_words_need_no_quotes(run: Runner) -> None:
+    ran = run("find", "ServerReq(api_runSimulation,", f"{JID})", "--json", *sources_of("local"))
+    assert ran.json["candidates"][0]["id"] == JID
+
+
+def test_an_ambiguous_thing_and_an_unknown_one_are_exit_4(run: Runner) -> None:
+    ambiguous = run("find", "heightWeightReport", *sources_of("local"))
+    assert ambiguous.code == 4
+    assert "ambiguous" in ambiguous.err
+    assert len(ambiguous.out.splitlines()) > 2
+    unknown = run("find", "no-such-thing-anywhere", *sources_of("local"))
+    assert unknown.code == 4
+    assert "nothing is known of" in unknown.err
+
+
+def test_a_line_can_come_through_a_pipe() -> None:
+    line = f"Nov 20 20:34:36 1 0 x.py:1:f ServerReq(api_runSimulation, {JID})\n".encode()
+    ran = jobtui("find", "-", "--csv", *sources_of("local"), stdin=line + b"\xff\xfe\n")
+    assert ran.code == 0
+    assert next(csv.DictReader(io.StringIO(ran.out)))["id"] == JID
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_things_are_shown_as_what_they_are(text: str, run: Runner) -> None:
+    ran = run("find", text.replace("\x00", ""), "--plain", *sources_of("local"))
+    assert ran.code == 4
+    assert all(line.isprintable() for line in (ran.out + ran.err).splitlines())

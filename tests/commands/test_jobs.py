@@ -1,0 +1,168 @@
+"""`jobs`: what is listed, in which order, and as what."""
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.running import AT, CAPTURES, Runner, sources_of
+
+HANGING = "docker-agents-never-start"
+
+
+def a_db(place: Path, **records: dict[str, Any]) -> Path:
+    """A database root with records of these ids, which `__` stands for the dashes of."""
+    directory = place / "db" / "supervisor-job"
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, record in records.items():
+        jid = name.replace("__", "-")
+        (directory / f"{jid}.json").write_text(json.dumps({"computeJid": jid} | record))
+    return place / "db"
+
+
+def ids(out: str) -> list[str]:
+    return [job["id"] for job in json.loads(out)["jobs"]]
+
+
+def test_a_filter_picks(run: Runner) -> None:
+    ran = run("jobs", "status:failed", "-model:~Anim", "--json", "--at", AT, *sources_of("local"))
+    assert ran.code == 0
+    assert {job["status"] for job in ran.json["jobs"]} == {"failed"}
+    assert len(ran.json["jobs"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("status:runing", "did you mean running?"), ("stats:failed", "status"), ("dur>soon", ">>>"), ("(", "")],
+)
+def test_a_wrong_filter_is_one_line_and_exit_2(text: str, says: str, run: Runner) -> None:
+    ran = run("jobs", text, *sources_of("local"))
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.count("\n") == 1
+    assert says in ran.err
+
+
+def test_what_needs_a_person_is_first_and_then_the_newest(tmp_path: Path, run: Runner) -> None:
+    db = a_db(
+        tmp_path,
+        aaaaaaaa__aaaaaaaa__old={"status": "completed", "lastUpdateTime": 1795206000},
+        aaaaaaaa__bbbbbbbb__new={"status": "completed", "lastUpdateTime": 1795207000},
+        aaaaaaaa__cccccccc__live={
+            "status": "running", "computeJobStart": 1795208300, "lastUpdateTime": 1795208300,
+            "jobRunMode": "parallel",
+        },
+        aaaaaaaa__dddddddd__hangs={
+            "status": "pending", "computeJobQueued": 1795200000, "jobRunMode": "sequential",
+        },
+    )  # fmt: skip
+    ran = run("jobs", "--srdb", db, "--at", AT, "--json")
+    assert [jid.rpartition("-")[2] for jid in ids(ran.out)] == ["hangs", "live", "new", "old"]
+    assert ran.json["jobs"][0]["flags"] == ["no_progress"]
+
+
+def test_a_job_whose_agent_never_started_is_flagged(run: Runner) -> None:
+    ran = run("jobs", "flag:no_progress", "--json", "--at", AT, *sources_of(HANGING))
+    (job,) = ran.json["jobs"]
+    assert (job["status"], job["message"]) == ("pending", None)
+    table = run("jobs", "--plain", "--at", AT, *sources_of(HANGING)).out
+    assert "! ○ pending" in table.splitlines()[1]
+    assert job["id"] in table
+
+
+def test_quasi_jobs_are_hidden_until_asked_for(run: Runner) -> None:
+    hidden = run("jobs", "--json", *sources_of("local"))
+    assert not [jid for jid in ids(hidden.out) if "_1_st" in jid]
+    shown = run("jobs", "quasi:yes", "--json", *sources_of("local"))
+    assert ids(shown.out) == ["hZk95g40-_1_stlss-global_resources"]
+
+
+def test_only_jobs_that_lived_in_the_time_asked_for(run: Runner) -> None:
+    until = run("jobs", "--json", "--until", "2026-11-20T20:34:35Z", *sources_of("local"))
+    since = run("jobs", "--json", "--since", "2026-11-20T20:35:45Z", *sources_of("local"))
+    every = run("jobs", "--json", *sources_of("local"))
+    assert 0 < len(ids(until.out)) < len(ids(every.out))
+    assert 0 < len(ids(since.out)) < len(ids(every.out))
+
+
+def test_csv_has_a_head_and_a_row_for_each(run: Runner) -> None:
+    ran = run("jobs", "--csv", *sources_of("local"))
+    rows = [*csv.DictReader(io.StringIO(ran.out))]
+    assert len(rows) == 18
+    assert {"id", "status", "owner", "queued_at", "flags"} <= set(rows[0])
+    assert {row["status"] for row in rows} == {"completed", "failed", "canceled", "missing"}
+
+
+def test_hosts_are_taken_from_the_logs_when_the_filter_asks(run: Runner) -> None:
+    asked = run("jobs", "driver:~Docker", "--json", *sources_of("docker"))
+    assert asked.json["jobs"]
+    assert {job["driver"] for job in asked.json["jobs"]} == {"DockerDriver"}
+    assert len(asked.json["sources"]) == 3
+    not_asked = run("jobs", "--json", *sources_of("docker"))
+    assert [source["kind"] for source in not_asked.json["sources"]] == ["sirepo_db"]
+
+
+def test_without_records_the_logs_tell_which_jobs_there_are(run: Runner) -> None:
+    log = CAPTURES / "local" / "supervisor.log"
+    ran = run("jobs", "--json", "--log", f"supervisor={log}")
+    assert ran.code == 0
+    assert len(ids(ran.out)) >= 15
+    assert {job["status"] for job in ran.json["jobs"]} == {"unknown"}
+
+
+def test_a_torn_record_costs_itself_only(tmp_path: Path, run: Runner) -> None:
+    db = a_db(tmp_path, aaaaaaaa__aaaaaaaa__good={"status": "completed"}, aaaaaaaa__bbbbbbbb__torn={})
+    torn = db / "supervisor-job" / "aaaaaaaa-bbbbbbbb-torn.json"
+    torn.write_text('{"status": "compl')
+    ran = run("jobs", "--json", "--srdb", db)
+    assert ran.code == 0
+    assert ids(ran.out) == ["aaaaaaaa-aaaaaaaa-good"]
+    (source,) = ran.json["sources"]
+    assert (source["state"], source["skipped"]) == ("partial", 1)
+    assert "aaaaaaaa-bbbbbbbb-torn" in ran.err
+
+
+@pytest.mark.parametrize("format_flag", ["--json", "--plain"])
+def test_a_missing_database_is_one_line_and_exit_5(format_flag: str, tmp_path: Path, run: Runner) -> None:
+    ran = run("jobs", format_flag, "--srdb", tmp_path / "gone")
+    assert ran.code == 5
+    assert ran.err == f"jobtui: {tmp_path}/gone: no such directory; name the db directory of Sirepo\n"
+    assert ran.out == "" or ran.json["sources"][0]["state"] == "down"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_an_unreadable_database_is_one_line_and_exit_5(tmp_path: Path, run: Runner) -> None:
+    db = a_db(tmp_path)
+    (db / "supervisor-job").chmod(0)
+    ran = run("jobs", "--srdb", db)
+    (db / "supervisor-job").chmod(0o700)
+    assert ran.code == 5
+    assert "permission denied" in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_a_source_that_is_down_does_not_take_the_others_with_it(tmp_path: Path, run: Runner) -> None:
+    ran = run("jobs", "--json", "--srdb", tmp_path / "gone", *sources_of("local"))
+    assert ran.code == 0
+    assert len(ids(ran.out)) == 18
+    assert sorted(source["state"] for source in ran.json["sources"]) == ["down", "ok"]
+    assert "gone" in ran.err
+
+
+def test_without_any_source_it_is_said_what_was_looked_for(
+    tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = run("jobs")
+    assert (ran.code, ran.out) == (5, "")
+    assert ran.err.count("\n") == 1
+    assert "SIREPO_SRDB_ROOT" in ran.err
+    assert "jobtui demo" in ran.err
+
+
+def test_sirepos_own_variable_is_enough(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIREPO_SRDB_ROOT", str(CAPTURES / "local"))
+    assert len(ids(run("jobs", "--json").out)) == 18

@@ -1,0 +1,202 @@
+"""`logs`: the lines of a job, chosen, merged and followed."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobtui.commands import reading
+from jobtui.model.secrets import mask_text
+from tests.commands.contract import check_document
+from tests.commands.running import CAPTURES, Runner, environment, sources_of
+from tests.waiting import wait_for
+
+JID = "DJouDZ9T-3mJbMh8p-activityAnimation"
+NEW_LINE = (
+    f"Nov 20 20:40:00 30699     0 sirepo/job_supervisor.py:254:receive ServerReq(api_runSimulation, {JID})\n"
+)
+
+
+def lines_of(run: Runner, *flags: object, jid: str = JID, capture: str = "local") -> list[dict[str, Any]]:
+    ran = run("logs", jid, "--json", *flags, *sources_of(capture))
+    assert ran.code == 0, ran.err
+    lines: list[dict[str, Any]] = ran.json["lines"]
+    return lines
+
+
+def test_lines_come_in_the_order_of_time_with_their_source(run: Runner) -> None:
+    lines = lines_of(run)
+    times = [line["at"] for line in lines]
+    assert times == sorted(times)
+    assert {Path(line["source"]).name for line in lines} == {"server.log", "supervisor.log"}
+    for source in {line["source"] for line in lines}:
+        numbers = [line["line"] for line in lines if line["source"] == source]
+        assert numbers == sorted(numbers)
+
+
+def test_every_line_is_as_it_stands_in_its_file(run: Runner) -> None:
+    for line in lines_of(run):
+        written = Path(line["source"]).read_bytes().split(b"\n")[line["line"] - 1].decode()
+        assert line["text"] in mask_text(written)
+
+
+def test_what_continues_a_record_is_given_with_it(run: Runner) -> None:
+    lines = lines_of(run)
+    started = next(i for i, line in enumerate(lines) if "stdin=b" in line["text"])
+    following = lines[started + 1 : started + 20]
+    assert all(line["continues"] and line["certainty"] == "adjacent" for line in following)
+    assert following[0]["line"] == lines[started]["line"] + 1
+    assert not any(line["text"].startswith("Nov ") for line in lines)
+
+
+def test_op_agent_and_expression_choose(run: Runner) -> None:
+    every = lines_of(run)
+    of_run = lines_of(run, "--op", "7Osx")
+    assert {line["ids"]["op"] for line in of_run} == {"7Osx"}
+    assert 0 < len(of_run) < len(every)
+    of_agent = lines_of(run, "--agent", "dj5k")
+    assert {line["ids"]["agent"] for line in of_agent} == {"dj5k"}
+    found = lines_of(run, "--grep", r"new status=\w+")
+    assert found
+    assert all("new status=" in line["text"] for line in found)
+
+
+def test_an_agent_is_also_known_by_its_container(run: Runner) -> None:
+    expected = json.loads((CAPTURES / "docker" / "expected.json").read_text())["jobs"]
+    jid, ops = next((jid, job["ops"]) for jid, job in expected.items() if len(job["ops"]) > 1)
+    container = f"srj-p-{jid.partition('-')[0]}"
+    lines = lines_of(run, "--agent", container, jid=jid, capture="docker")
+    assert {line["ids"]["agent"] for line in lines} <= {op["agent"] for op in ops}
+
+
+@pytest.mark.parametrize("flag", ["--op", "--agent"])
+def test_an_unknown_op_or_agent_is_exit_4_and_those_there_are_named(flag: str, run: Runner) -> None:
+    ran = run("logs", JID, flag, "zzzz", *sources_of("local"))
+    assert (ran.code, ran.out) == (4, "")
+    assert ("7Osx" if flag == "--op" else "dj5k") in ran.err
+
+
+def test_only_the_last_lines(run: Runner) -> None:
+    assert lines_of(run, "-n", "3") == lines_of(run)[-3:]
+    assert lines_of(run, "-n0") == []
+
+
+def test_a_time_bounds_what_is_read(run: Runner) -> None:
+    lines = lines_of(run, "--since", "2026-11-20T20:35:45Z", "--until", "2026-11-20T20:35:45Z")
+    assert {line["at"] for line in lines} == {"2026-11-20T20:35:45Z"}
+
+
+def test_text_has_the_source_in_front_and_csv_has_columns(run: Runner) -> None:
+    plain = run("logs", JID, "--plain", "--op", "7Osx", *sources_of("local")).out.splitlines()
+    assert plain[0].startswith("2026-11-20 20:35:43Z  server.log:230")
+    table = run("logs", JID, "--csv", "--op", "7Osx", *sources_of("local")).out.splitlines()
+    assert table[0].startswith("at,source,line,component,op")
+
+
+def test_secrets_in_lines_are_masked(run: Runner) -> None:
+    text = "\n".join(line["text"] for line in lines_of(run))
+    written = (CAPTURES / "local" / "supervisor.log").read_text()
+    token = written.partition("SIREPO_SIM_DB_FILE_SERVER_TOKEN='")[2].partition("'")[0]
+    assert len(token) == 32
+    assert "SIREPO_SIM_DB_FILE_SERVER_TOKEN" in text
+    assert token not in text
+
+
+def test_a_large_log_is_read_from_the_last_run_on_and_says_so(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "WHOLE_BYTES", 1000)
+    monkeypatch.setattr(reading, "SLACK_S", 5)
+    ran = run("logs", JID, "--json", *sources_of("local"))
+    whole_notes = [source["note"] for source in ran.json["sources"] if source["kind"] == "logfile"]
+    assert all("what is before was not read" in note for note in whole_notes)
+    assert "what is before was not read" in ran.err
+    assert any("new status=completed" in line["text"] for line in ran.json["lines"])
+    monkeypatch.setattr(reading, "STRETCH_BYTES", 1000)
+    ended = run("logs", JID, "--json", *sources_of("local"))
+    assert any("nothing after" in (source["note"] or "") for source in ended.json["sources"])
+    assert any("new status=completed" in line["text"] for line in ended.json["lines"])
+
+
+class Following:
+    """A `logs -f` that runs, and what it has printed so far."""
+
+    def __init__(self, place: Path, *flags: str) -> None:
+        self.log = place / "supervisor.log"
+        shutil.copy(CAPTURES / "local" / "supervisor.log", self.log)
+        self.out = place / "out"
+        command = [
+            sys.executable,
+            "-m",
+            "jobtui",
+            "logs",
+            JID,
+            "-f",
+            *flags,
+            "--log",
+            f"supervisor={self.log}",
+        ]
+        with self.out.open("wb") as out:
+            self.process = subprocess.Popen(
+                [*command, "--srdb", str(CAPTURES / "local")],
+                stdout=out, stderr=subprocess.PIPE, env=environment(),
+            )  # fmt: skip
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        self.process.communicate(timeout=20)
+        return self.process.returncode
+
+
+def test_new_lines_are_printed_as_they_come(tmp_path: Path) -> None:
+    following = Following(tmp_path, "--json", "-n", "2")
+    try:
+        wait_for(lambda: following.out.read_text().count("\n") == 2, timeout_s=20)
+        with following.log.open("a") as log:
+            log.write(NEW_LINE)
+        wait_for(lambda: following.out.read_text().count("\n") == 3)
+        *_, last = following.out.read_text().splitlines()
+        assert following.stop() == 0
+    finally:
+        following.process.kill()
+        following.process.wait()
+    document = json.loads(last)
+    assert next(iter(document)) == "schema"
+    assert list(document)[-1] == "sources"
+    assert "ServerReq(api_runSimulation" in document["text"]
+
+
+def test_following_ends_when_its_reader_goes_away(tmp_path: Path) -> None:
+    log = tmp_path / "supervisor.log"
+    shutil.copy(CAPTURES / "local" / "supervisor.log", log)
+    command = [sys.executable, "-m", "jobtui", "logs", JID, "-f", "--log", str(log)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    ) as running:
+        assert running.stdout is not None
+        running.stdout.readline()
+        running.stdout.close()
+
+        def is_over() -> bool:
+            with log.open("a") as file:
+                file.write(NEW_LINE)
+            return running.poll() is not None
+
+        try:
+            wait_for(is_over, timeout_s=20, step_s=0.2)
+        finally:
+            running.kill()
+        assert running.stderr is not None
+        assert b"Traceback" not in running.stderr.read()
+
+
+def test_the_document_of_a_capture_without_lines(run: Runner) -> None:
+    missing = "W75u0t3i-8fK5C9Xs-heightWeightReport"
+    ran = run("logs", missing, "--json", "--srdb", CAPTURES / "local")
+    check_document(ran.json, "logs")
+    assert ran.json["lines"] == []

@@ -1,0 +1,66 @@
+"""`config`: what holds, and why."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands.running import Runner
+
+
+def test_every_setting_has_its_value_and_where_it_came_from(
+    plain_environment: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = plain_environment / ".config" / "jobtui" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text('since = "2h"\n[profiles.prod]\nsrdb = ["/srv/db"]\n[profiles.dev]\n')
+    monkeypatch.setenv("JOBTUI_LOG", "server=/a.log;/b.log")
+    ran = run("config", "--json", "--profile", "prod")
+    assert ran.code == 0
+    settings = {row["name"]: (row["value"], row["origin"]) for row in ran.json["settings"]}
+    assert settings["srdb"] == (["/srv/db"], f"{path} [profiles.prod]")
+    assert settings["log"] == (["server=/a.log", "/b.log"], "JOBTUI_LOG")
+    assert settings["since"] == ("2h", str(path))
+    assert settings["until"] == (None, "default")
+    assert settings["profile"] == ("prod", "--profile")
+    assert (ran.json["file"], ran.json["profiles"]) == (str(path), ["prod", "dev"])
+    table = run("config", "--plain", "--profile", "prod").out
+    assert f"configuration file {path}, profile prod of prod, dev" in table
+
+
+def test_sources_that_were_found_are_shown_as_such(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIREPO_SRDB_ROOT", "/srv/sirepo/db")
+    ran = run("config", "--json")
+    assert {"name": "srdb", "value": ["/srv/sirepo/db"], "origin": "SIREPO_SRDB_ROOT"} in ran.json["settings"]
+
+
+def test_it_needs_no_source_and_reads_none(
+    tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("config").code == 0
+    assert run("config", "--srdb", tmp_path / "gone").code == 0
+
+
+def test_a_wrong_file_is_one_line_and_exit_2(plain_environment: Path, run: Runner) -> None:
+    path = plain_environment / ".config" / "jobtui" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text("srbd = '/db'\n")
+    for command in ("config", "jobs"):
+        ran = run(command)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err == f'jobtui: {path}: unknown key "srbd"; did you mean "srdb"?\n'
+
+
+@pytest.mark.parametrize("flag", ["--since", "--until", "--at"])
+def test_a_wrong_time_is_one_line_and_exit_2(flag: str, run: Runner) -> None:
+    ran = run("jobs", flag, "teatime")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f'jobtui: {flag}: "teatime" is no time; expected a UTC time such as')
+    assert run("jobs", "--since", "5m", "--until", "2h").code == 2
+
+
+def test_an_unknown_variable_is_told(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JOBTUI_SRBD", "/db")
+    ran = run("config")
+    assert ran.code == 0
+    assert '"JOBTUI_SRDB"' in ran.err

@@ -1,0 +1,155 @@
+"""`show`: one job, whatever it was called, and what its state means for a script."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.sirepo_db import SirepoDb
+from tests.builders import HOSTILE
+from tests.commands.running import AT, CAPTURES, Runner, sources_of
+from tests.commands.test_jobs import a_db
+
+FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
+RERUN = "W75u0t3i-8tss89dE-heightWeightReport"
+SECRET = "0123456789abcdefghijABCDEFGHIJ42"
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        FAILED,
+        "TZoe",
+        "/srv/sirepo/dev/db/user/DJouDZ9T/myapp/4F4EUZjI/heightWeightReport",
+        f"_ComputeJob({FAILED} u=DJouDZ9T running [_Op(run, TZoe)])",
+        "4F4EUZjI",
+    ],
+)
+def test_a_job_is_shown_by_anything_that_names_it(thing: str, run: Runner) -> None:
+    ran = run("show", thing, "--json", "--at", AT, *sources_of("local"))
+    assert ran.json["job"]["id"] == FAILED
+    assert ran.code == 1
+    assert "a big ugly error" in ran.err
+
+
+def test_the_history_is_whole_and_runs_are_counted(run: Runner) -> None:
+    expected = json.loads((CAPTURES / "local" / "expected.json").read_text())["jobs"][RERUN]
+    ran = run("show", RERUN, "--json", *sources_of("local"))
+    assert len(ran.json["history"]) == expected["historyLength"]
+    assert [entry["native_status"] for entry in ran.json["history"]] == expected["historyStatuses"]
+    assert ran.json["job"]["runs"] == len(ran.json["runs"]) == 3
+    assert [entry["status"] for entry in ran.json["runs"]] == ["completed", "failed", "completed"]
+    plain = run("show", RERUN, "--plain", *sources_of("local")).out
+    assert plain.count("✗ failed") == 1
+    assert "RUN" in plain
+
+
+def test_it_is_told_where_files_and_logs_are(run: Runner) -> None:
+    ran = run("show", FAILED, "--json", *sources_of("local"))
+    places = {place["what"]: place for place in ran.json["places"]}
+    assert places["record"]["where"].endswith(f"supervisor-job/{FAILED}.json")
+    assert places["run directory"]["where"].endswith("/user/DJouDZ9T/myapp/4F4EUZjI/heightWeightReport")
+    assert places["run directory"]["exists"] is False
+    assert places["agent"]["where"].startswith("LocalDriver dj5k")
+
+
+def test_a_run_directory_that_is_here_is_found_without_logs(run: Runner) -> None:
+    jid = "DJouDZ9T-1O1o56MF-activityAnimation"
+    ran = run("show", jid, "--json", "--srdb", CAPTURES / "local")
+    places = {place["what"]: place for place in ran.json["places"]}
+    assert places["run directory"]["exists"] is True
+    assert places["program output"]["where"].endswith("activityAnimation/run.log")
+
+
+def test_a_completed_job_is_exit_0_and_a_hanging_one_3(run: Runner) -> None:
+    assert run("show", "DJouDZ9T-1O1o56MF-activityAnimation", *sources_of("local")).code == 0
+    hanging = next((CAPTURES / "docker-agents-never-start" / "supervisor-job").glob("*.json")).stem
+    pending = run("jobs", "status:pending", "--json", "--at", AT, *sources_of("docker-agents-never-start"))
+    (hanging,) = [job["id"] for job in pending.json["jobs"]]
+    ran = run("show", hanging, "--at", AT, *sources_of("docker-agents-never-start"))
+    assert ran.code == 3
+    assert "no agent answered" in ran.err
+
+
+def test_one_job_is_shown_without_reading_the_others(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(self: SirepoDb, cursor: str | None) -> None:
+        raise AssertionError("read everything")
+
+    monkeypatch.setattr(SirepoDb, "poll", refuse)
+    assert run("show", FAILED, "--srdb", CAPTURES / "local").code == 1
+
+
+def test_an_unknown_id_is_exit_4_and_near_ones_are_offered(run: Runner) -> None:
+    ran = run("show", FAILED[:-2] + "xy", *sources_of("local"))
+    assert (ran.code, ran.out) == (4, "")
+    assert FAILED in ran.err
+    as_json = run("show", FAILED[:-2] + "xy", "--json", *sources_of("local"))
+    assert as_json.json["job"] is None
+    assert as_json.json["candidates"][0]["id"] == FAILED
+    assert run("show", "zzzzzzzzzz", *sources_of("local")).code == 4
+
+
+def test_an_ambiguous_thing_is_exit_4_and_its_candidates_are_named(run: Runner) -> None:
+    ran = run("show", "srunit_long_run", *sources_of("local"))
+    assert ran.code == 4
+    assert "ambiguous" in ran.err
+    assert ran.err.count("candidate: job") >= 3
+
+
+def test_what_only_logs_know_is_shown_as_far_as_they_tell(tmp_path: Path, run: Runner) -> None:
+    log = f"supervisor={CAPTURES / 'local' / 'supervisor.log'}"
+    ran = run("show", FAILED, "--json", "--log", log, "--srdb", tmp_path / "gone")
+    assert ran.code == 0
+    assert (ran.json["job"]["status"], ran.json["job"]["native"]) == ("unknown", None)
+    assert "no record of it was read" in ran.err
+
+
+def test_a_torn_record_is_named_and_not_called_unknown(tmp_path: Path, run: Runner) -> None:
+    db = a_db(tmp_path, aaaaaaaa__aaaaaaaa__torn={})
+    (db / "supervisor-job" / "aaaaaaaa-aaaaaaaa-torn.json").write_text("[]")
+    ran = run("show", "aaaaaaaa-aaaaaaaa-torn", "--srdb", db)
+    assert ran.code == 5
+    assert ran.err.count("\n") == 1
+    assert "aaaaaaaa-aaaaaaaa-torn.json: not a JSON object" in ran.err
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("flag", ["--plain", "--json", "--csv"])
+def test_hostile_text_reaches_no_terminal(text: str, flag: str, tmp_path: Path, run: Runner) -> None:
+    record = {
+        "status": "error", "simName": text, "error": text, "jobStatusMessage": text,
+        "simulationType": text[:40], "history": [{"status": text[:20], "error": text}], "more": {text: text},
+    }  # fmt: skip
+    db = a_db(tmp_path, aaaaaaaa__aaaaaaaa__report=record)
+    for command in ("show", "timeline"):
+        ran = run(command, "aaaaaaaa-aaaaaaaa-report", flag, "--srdb", db)
+        assert ran.code == 1
+        for line in (ran.out + ran.err).splitlines():
+            assert line.isprintable()
+    listed = run("jobs", flag, "--srdb", db)
+    assert all(line.isprintable() for line in listed.out.splitlines())
+
+
+def test_secrets_of_a_record_are_masked(tmp_path: Path, run: Runner) -> None:
+    record = {
+        "status": "error",
+        "error": f"agent_id='{SECRET}' failed",
+        "simName": f"token={SECRET}",
+        "nested": [{"apiKey": SECRET, "deep": {"password": SECRET}}],
+        "sim_db_file_server_token": SECRET,
+    }
+    db = a_db(tmp_path, aaaaaaaa__aaaaaaaa__report=record)
+    for flag in ("--json", "--plain", "--csv"):
+        for command in ("show", "timeline", "jobs"):
+            words = [] if command == "jobs" else ["aaaaaaaa-aaaaaaaa-report"]
+            ran = run(command, *words, flag, "--srdb", db)
+            assert SECRET not in ran.out + ran.err
+
+
+def test_a_record_with_numbers_that_json_cannot_write(tmp_path: Path, run: Runner) -> None:
+    db = a_db(tmp_path, aaaaaaaa__aaaaaaaa__report={"status": "completed"})
+    path = db / "supervisor-job" / "aaaaaaaa-aaaaaaaa-report.json"
+    path.write_text('{"status": "completed", "x": 1e999, "y": [1e400], "z": 123456789012345678901234567890}')
+    ran = run("show", "aaaaaaaa-aaaaaaaa-report", "--json", "--srdb", db)
+    assert ran.code == 0
+    assert set(ran.json["job"]["native"]) == {"status", "x", "y", "z"}
