@@ -10,7 +10,7 @@ from jobtui.demo.agents import Agent
 from jobtui.demo.commands import Command
 from jobtui.demo.drivers import Driver
 from jobtui.demo.messages import Message, Order
-from jobtui.demo.ops import LoginNeeded, Op
+from jobtui.demo.ops import Fault, LoginNeeded, Op
 from jobtui.demo.programs import Ending, Plan, parallel_status
 from jobtui.demo.slots import Slots
 from jobtui.model.clock import SECOND, Nanos, to_seconds
@@ -48,10 +48,15 @@ class SbatchDriver(Driver):
         return f"u{self.uid[:5].lower()}"
 
     def check(self, op: Op) -> None:
-        """Take the login that comes with an op, and give the op its directory on the cluster."""
+        """Take the login that comes with an op, and give the op its directory on the cluster.
+
+        Without a login Sirepo means to ask for one; with a cancel it stumbles over what that op does not have.
+        """
         if op.request.password_ok is not None and op.name == "sbatch_login":
             self._password_ok = op.request.password_ok
         if self._root is None:
+            if self._password_ok is None and op.name == "cancel":
+                raise Fault("'PKDict' object has no attribute 'computeModel'")
             if self._password_ok is None:
                 raise LoginNeeded("no-creds", op.request)
             self._root = self.supervisor.settings.cluster_root.format(user=self.login)

@@ -62,6 +62,7 @@ class World:
         self.agents: dict[Agent, None] = {}
         self.mute: set[str] = set()
         self.slow: dict[str, float] = {}
+        self._restarting = False
         self._record_paths: dict[str, None] = {}
         self._plans: dict[str, Plan] = {}
         self._tokens: dict[str, str] = {}
@@ -115,10 +116,11 @@ class World:
         self.run_dirs.use_disk(disk)
 
     async def restart(self, *, crash: bool = False, down_s: float = 2.0) -> None:
-        """Stop the supervisor (in good order, or not) and start another one."""
-        old = self.supervisor
-        if not old.process.alive:
+        """Stop the supervisor (in good order, or not) and start another one, unless that is under way."""
+        if self._restarting:
             return
+        self._restarting = True
+        old = self.supervisor
         if crash:
             old.end()
         else:
@@ -133,6 +135,7 @@ class World:
         await self.kernel.sleep(down_s)
         self.supervisor = self._new_supervisor()
         self.supervisor.start()
+        self._restarting = False
 
     def deliver(self, request: Request, done: Future[Answer]) -> None:
         """Bring a request to the supervisor; refused when that is not there."""
@@ -171,6 +174,7 @@ class World:
 
     def save(self, path: str, data: bytes) -> None:
         """Keep a job record."""
+        self._restarting = False
         self._record_paths[path] = None
         self.disk.write(path, data)
 

@@ -9,6 +9,7 @@ import pytest
 from jobtui.demo.settings import DriverName, Settings
 from jobtui.demo.workload import simulate
 from jobtui.demo.world import World
+from jobtui.model.clock import SECOND, Nanos
 from tests.demo.shapes import DRIVER, JOB, LINE, OP
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
@@ -129,3 +130,13 @@ def test_local_agents_may_have_logs_of_their_own() -> None:
     agents = [name for name in world.logs() if name.startswith("agent-")]
     assert agents
     assert all(b"job_agent.py:109:start" in world.log(name) for name in agents)
+
+
+def test_there_is_one_supervisor_at_a_time() -> None:
+    world = World(1, Settings(users=1))
+    world.start()
+    for _ in range(3):
+        world.play(world.restart)
+    world.advance(Nanos(world.kernel.now + 60 * SECOND))
+
+    assert world.log("supervisor.log").count(b":default_command ip=") == 2
