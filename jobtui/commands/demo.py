@@ -53,7 +53,9 @@ def run(context: Context) -> Exit:
         if not has_terminal():
             return _print_views(context, specs)
         with _living(demo):
-            context.open_dashboard(Session([build(spec) for spec in specs], context.clock), None, "demo")
+            context.open_dashboard(
+                Session([build(spec) for spec in specs], context.clock), None, "jobtui demo"
+            )
     return Exit.FINE
 
 

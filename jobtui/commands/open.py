@@ -2,14 +2,14 @@
 
 import asyncio
 import sys
+from collections.abc import Sequence
 
-from jobtui.backends.registry import build
 from jobtui.commands import jobs, show
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
-from jobtui.commands.reading import Reader, configured, no_source, warn
-from jobtui.commands.resolve import resolve
-from jobtui.model.ids import JobId
+from jobtui.commands.reading import Reader, configured, no_source, sources_to_watch, warn
+from jobtui.commands.resolve import Found, resolve
+from jobtui.model.specs import SourceSpec
 from jobtui.session import Session
 
 
@@ -21,13 +21,14 @@ def run(context: Context) -> Exit:
     specs = configured(context)
     if not specs:
         return no_source()
-    open_at: JobId | None = None
+    found: Found | None = None
     if context.words:
-        open_at, code = asyncio.run(_resolve(context))
-        if open_at is None:
+        found, code = asyncio.run(_resolve(context, specs))
+        if found.job is None:
             return code
-    session = Session([build(spec) for spec in specs], context.clock)
-    context.open_dashboard(session, open_at, context.config.profile or "")
+    session = Session(sources_to_watch(context, specs, found.detail if found else None), context.clock)
+    open_at = found.job.id if found and found.job else None
+    context.open_dashboard(session, open_at, " ".join(filter(None, ("jobtui", context.config.profile))))
     return Exit.FINE
 
 
@@ -36,9 +37,8 @@ def has_terminal() -> bool:
     return sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty()
 
 
-async def _resolve(context: Context) -> tuple[JobId | None, Exit]:
+async def _resolve(context: Context, specs: Sequence[SourceSpec]) -> tuple[Found, Exit]:
     async with Session((), context.clock) as session:
-        reader = Reader(context, session, configured(context))
+        reader = Reader(context, session, specs)
         found = await resolve(reader, context.words[0])
-        code = Exit.FINE if found.job else reader.settle(found.code)
-    return (found.job.id if found.job else None), code
+        return found, Exit.FINE if found.job else reader.settle(found.code)

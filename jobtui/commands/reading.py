@@ -119,21 +119,12 @@ class Reader:
 
     async def _log(self, spec: SourceSpec, detail: JobDetail | None, *, to_end: bool) -> Source:
         size = _size(spec.target)
-        window = self._window(size, detail)
+        window = window_for(self.context, size, detail)
         source = build(spec, window)
         until = self.context.until
         if until is None and window.since is not None and self.context.since is None and not to_end:
             until = await _early_end(source, window.since, size, detail)
         return source if until is None else Until(source, until)
-
-    def _window(self, size: int, detail: JobDetail | None) -> Window:
-        if self.context.since is not None:
-            return Window(since=self.context.since)
-        if size <= WHOLE_BYTES:
-            return Window(whole=True)
-        last = detail.runs[-1] if detail and detail.runs else None
-        queued_at = last.queued_at if last else None
-        return Window() if queued_at is None else Window(since=Nanos(queued_at - SLACK_S * SECOND))
 
     async def watched(self, reading: Coroutine[object, object, None]) -> None:
         """Do some reading that can be seen and stopped; what was read until then stays."""
@@ -228,6 +219,31 @@ async def _within(
 ) -> Exit:
     async with Session((), context.clock) as session:
         return await body(Reader(context, session, tuple(specs)))
+
+
+def window_for(context: Context, size: int, detail: JobDetail | None) -> Window:
+    """Which part of a log of `size` bytes is to be read for a question about a job."""
+    if context.since is not None:
+        return Window(since=context.since)
+    if size <= WHOLE_BYTES:
+        return Window(whole=True)
+    last = detail.runs[-1] if detail and detail.runs else None
+    queued_at = last.queued_at if last else None
+    return Window() if queued_at is None else Window(since=Nanos(queued_at - SLACK_S * SECOND))
+
+
+def sources_to_watch(context: Context, specs: Iterable[SourceSpec], detail: JobDetail | None) -> list[Source]:
+    """Sources for the dashboard; logs from where the job needs them that it is opened at, else their ends."""
+    found: list[Source] = []
+    for spec in specs:
+        if context.since is not None or detail is not None:
+            source = build(spec, window_for(context, _size(spec.target), detail))
+        else:
+            source = build(spec)
+        if context.until is not None and not gives_jobs(spec):
+            source = Until(source, context.until)
+        found.append(source)
+    return found
 
 
 def _size(path: str) -> int:

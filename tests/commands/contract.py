@@ -114,7 +114,7 @@ LINE: Mapping[str, Check] = {
 
 BODIES: Mapping[str, Mapping[str, Check]] = {
     "jobs": {"jobs": each(JOB)},
-    "show": {"job": an(JOB | {"native": or_null(mapping)}), "history": each({"status": STATUS})},
+    "show": {"job": an({**JOB, "native": or_null(mapping)}), "history": each({"status": STATUS})},
     "timeline": {"job": an(JOB), "ops": each(OP), "unlinked": each(STEP)},
     "logs": {"lines": each(LINE)},
     "find": {"candidates": each({"kind": text, "id": text, "score": number, "why": text})},

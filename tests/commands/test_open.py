@@ -1,0 +1,129 @@
+"""What the dashboard is opened on, and when it is not."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from jobtui import cli
+from jobtui.commands import demo, open, reading
+from jobtui.commands.context import Context, make_context
+from jobtui.commands.exits import Exit
+from jobtui.config import load
+from jobtui.model.ids import JobId
+from jobtui.session import Session
+from tests.commands.running import CAPTURES, sources_of
+from tests.waiting import wait_until
+
+JID = "DJouDZ9T-3mJbMh8p-activityAnimation"
+
+
+class Dashboard:
+    """Notes what it is opened with, and reads what it is given once."""
+
+    def __init__(self) -> None:
+        self.opened: list[tuple[JobId | None, str]] = []
+        self.jobs = 0
+        self.ops = 0
+        self.notes: list[str | None] = []
+
+    def __call__(self, session: Session, open_at: JobId | None, title: str) -> None:
+        asyncio.run(self._read(session))
+        self.opened.append((open_at, title))
+
+    async def _read(self, session: Session) -> None:
+        async with session:
+            await session.catch_up()
+            self.jobs = len(session.store.jobs)
+            self.ops = len(session.store.correlation.ops_of(JobId(JID)))
+            self.notes = [source.note for source in session.store.sources()]
+
+
+@pytest.fixture
+def dashboard() -> Dashboard:
+    return Dashboard()
+
+
+@pytest.fixture(autouse=True)
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open, "has_terminal", lambda: True)
+    monkeypatch.setattr(demo, "has_terminal", lambda: True)
+
+
+def context(dashboard: Dashboard, *arguments: str) -> Context:
+    invocation = cli.parse(arguments)
+    return make_context(invocation, load(invocation.settings, {}), dashboard)
+
+
+def test_it_is_opened_on_all_that_is_configured(dashboard: Dashboard) -> None:
+    assert open.run(context(dashboard, *sources_of("local"))) == Exit.FINE
+    assert dashboard.opened == [(None, "jobtui")]
+    assert dashboard.jobs == 19
+    assert dashboard.ops == 4
+
+
+def test_it_is_opened_at_the_job_that_was_meant(dashboard: Dashboard) -> None:
+    assert open.run(context(dashboard, "7Osx", *sources_of("local"))) == Exit.FINE
+    assert dashboard.opened == [(JID, "jobtui")]
+    assert dashboard.ops == 4
+
+
+def test_a_large_log_is_read_from_where_the_job_needs_it(
+    dashboard: Dashboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "WHOLE_BYTES", 1000)
+    monkeypatch.setattr(reading, "SLACK_S", 5)
+    open.run(context(dashboard, JID, *sources_of("local")))
+    assert dashboard.ops == 4
+    assert all(note and "what is before was not read" in note for note in dashboard.notes[1:])
+
+
+def test_a_time_bounds_what_is_read(dashboard: Dashboard) -> None:
+    open.run(context(dashboard, "--until", "2026-11-20T20:35:43Z", *sources_of("local")))
+    assert dashboard.ops == 1
+
+
+def test_it_is_not_opened_at_what_is_ambiguous(
+    dashboard: Dashboard, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert open.run(context(dashboard, "srunit_long_run", *sources_of("local"))) == Exit.NOT_FOUND
+    assert dashboard.opened == []
+    assert "candidate: job" in capsys.readouterr().err
+
+
+def test_it_opens_on_sources_that_are_down(dashboard: Dashboard, tmp_path: Path) -> None:
+    assert open.run(context(dashboard, "--srdb", str(tmp_path / "gone"))) == Exit.FINE
+    assert dashboard.opened == [(None, "jobtui")]
+
+
+def test_without_any_source_it_does_not_open(
+    dashboard: Dashboard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert open.run(context(dashboard)) == Exit.NO_SOURCE
+    assert dashboard.opened == []
+
+
+def test_a_profile_is_in_its_title(dashboard: Dashboard, tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text(f'[profiles.prod]\nsrdb = "{CAPTURES / "local"}"\n')
+    open.run(context(dashboard, "--config", str(path), "--profile", "prod"))
+    assert dashboard.opened == [(None, "jobtui prod")]
+
+
+def test_the_demo_lives_while_it_is_open(tmp_path: Path) -> None:
+    class Watching(Dashboard):
+        async def _read(self, session: Session) -> None:
+            async with session:
+                await session.catch_up()
+                before = self._read_so_far(session)
+                running = asyncio.ensure_future(session.run())
+                await wait_until(lambda: self._read_so_far(session) != before)
+                running.cancel()
+
+        def _read_so_far(self, session: Session) -> list[int]:
+            return [source.records for source in session.store.sources()]
+
+    watching = Watching()
+    assert demo.run(context(watching, "demo", "--seed", "2")) == Exit.FINE
+    assert watching.opened == [(None, "jobtui demo")]

@@ -1,0 +1,153 @@
+"""The program among others: pipes, terminals, locales, signals, closed streams."""
+
+import os
+import pty
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from jobtui.render.text import width
+from tests.commands.running import AT, CAPTURES, environment, jobtui, sources_of
+from tests.waiting import wait_for
+
+FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
+ESCAPE = re.compile(rb"\x1b\[[\d;]*m")
+
+
+def on_terminal(*arguments: str, **env: str) -> tuple[int, bytes]:
+    """Exit code and output of the program on a terminal of 80 columns."""
+    main, worker = pty.openpty()
+    os.set_inheritable(worker, True)
+    subprocess.run(["stty", "cols", "80", "rows", "24"], stdin=worker, check=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jobtui", *arguments],
+        stdin=worker, stdout=worker, stderr=subprocess.PIPE, env=environment(**env),
+    )  # fmt: skip
+    os.close(worker)
+    out = b""
+    while True:
+        try:
+            data = os.read(main, 65536)
+        except OSError:  # the other end was closed
+            break
+        if not data:
+            break
+        out += data
+    process.communicate(timeout=30)
+    os.close(main)
+    return process.returncode, out
+
+
+def test_colour_is_for_terminals_that_want_it() -> None:
+    arguments = ["jobs", "--at", AT, *sources_of("local")]
+    assert ESCAPE.search(on_terminal(*arguments)[1])
+    assert not ESCAPE.search(on_terminal(*arguments, NO_COLOR="1")[1])
+    assert not ESCAPE.search(on_terminal(*arguments, TERM="dumb")[1])
+    assert not ESCAPE.search(on_terminal(*arguments, "--plain")[1])
+    assert "\x1b" not in jobtui(*arguments).out
+
+
+def test_a_table_keeps_to_the_terminal_and_a_pipe_gets_it_whole() -> None:
+    arguments = ["jobs", "--at", AT, *sources_of("local")]
+    _, out = on_terminal(*arguments)
+    lines = ESCAPE.sub(b"", out).decode().splitlines()
+    assert max(map(width, lines)) <= 80
+    assert any(FAILED in line for line in lines)
+    assert max(map(width, jobtui(*arguments).out.splitlines())) > 80
+
+
+def test_a_reader_that_goes_away_is_a_quiet_end(tmp_path: Path) -> None:
+    errors = tmp_path / "errors"
+    program = shlex.join([sys.executable, "-m", "jobtui", "jobs", "--json", *sources_of("local")])
+    script = f"{program} 2>{errors} | head -n 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], env=environment(), capture_output=True, check=False)
+    assert done.stdout == b"{\n"
+    assert (done.returncode, errors.read_text()) == (0, "")
+
+
+@pytest.mark.parametrize("closing", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+def test_closed_streams_do_no_harm(closing: str) -> None:
+    program = shlex.join([sys.executable, "-m", "jobtui", "show", FAILED, *sources_of("local")])
+    done = subprocess.run(
+        ["bash", "-c", f"{program} {closing}"], env=environment(), capture_output=True, check=False
+    )
+    assert done.returncode == 1
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"LC_ALL": "C"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONIOENCODING": "latin-1"},
+    ],
+)
+def test_any_locale_will_do(settings: dict[str, str]) -> None:
+    for flag in ("--plain", "--json", "--csv"):
+        ran = jobtui("show", FAILED, flag, *sources_of("local"), env=environment(**settings))
+        assert ran.code == 1
+        assert "Traceback" not in ran.err
+        assert FAILED in ran.out
+    ran = jobtui("jobs", env=environment(**settings), cwd=CAPTURES)
+    assert ran.code == 5
+
+
+def test_ascii_terminals_get_signs_of_the_same_width() -> None:
+    settings = {"PYTHONIOENCODING": "ascii"}
+    ran = jobtui("jobs", "--at", AT, *sources_of("local"), env=environment(**settings))
+    unicode = jobtui("jobs", "--at", AT, *sources_of("local"))
+    assert [*map(len, ran.out.splitlines())] == [*map(len, unicode.out.splitlines())]
+    assert "x failed" in ran.out
+
+
+class Slow:
+    """A supervisor's log that does not end while it is read, behind a directory that holds records."""
+
+    def __init__(self, place: Path) -> None:
+        self.log = place / "supervisor.log"
+        text = (CAPTURES / "local" / "supervisor.log").read_bytes()
+        self.log.write_bytes(text * max(1, (60 << 20) // len(text)))
+
+
+def interrupted(arguments: Sequence[str], after: str) -> tuple[int, bytes, bytes]:
+    """Run a command, interrupt it when it says on its terminal that it reads, and give what it printed."""
+    main, worker = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jobtui", *arguments],
+        stdout=subprocess.PIPE, stderr=worker, env=environment(), start_new_session=True,
+    )  # fmt: skip
+    os.close(worker)
+    seen = b""
+
+    def told() -> bool:
+        nonlocal seen
+        seen += os.read(main, 4096)
+        return after.encode() in seen or process.poll() is not None
+
+    try:
+        wait_for(told, timeout_s=30)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+        seen += os.read(main, 65536)
+    finally:
+        process.kill()
+        os.close(main)
+    return process.returncode, out, seen
+
+
+def test_long_reading_shows_itself_and_can_be_stopped(tmp_path: Path) -> None:
+    slow = Slow(tmp_path)
+    arguments = ["timeline", FAILED, "--json", "--srdb", str(CAPTURES / "local"), "--log", str(slow.log)]
+    code, out, err = interrupted(arguments, "reading:")
+    assert code == 1
+    assert b'"partial": true' in out
+    assert out.rstrip().endswith(b"}")
+    assert b"interrupted: what is printed is partial" in err
