@@ -39,7 +39,7 @@ NEEDLE = "h9Kq2mXv-tR4wLp7Z"
 
 _RECORD = "Nov 20 20:34:31 30699     0 sirepo/job_supervisor.py:254:receive ServerReq(api_runStatus, %s)\n"
 _DULL = (
-    "Nov 20 20:34:30 9     0 sirepo/some/module.py:118:handler cache entry {} of table cleaned, {} kept\n",
+    "Nov 20 20:34:30 30699     0 sirepo/some/module.py:118:handler cache {} of table cleaned, {} kept\n",
     "Nov 20 20:34:30 30699     0 tornado/web.py:2348:log_request INFO:tornado.access:200 GET /s/{} {}ms\n",
     "sirepo/pkcli/service.py:77:tick queue={} idle={} nothing to be done\n",
 )
