@@ -1,0 +1,304 @@
+"""One record of Sirepo's job supervisor: the bytes of a file to a Job. Pure; opens no file.
+
+Format: the record of Sirepo 20261015 and the names of 2020 beside it, of which only those are used that mean
+something to jobtui; `native` keeps the rest. The file's name is the job's id, whatever the record says.
+
+Times are epoch seconds, 0 is not yet. When a job ended is not stored. For `completed`, `error` and `canceled`
+it is taken to be the last write of the file (`dbUpdateTime`; where that is missing, as before July 2020, the
+last news of the job, then the file's mtime): the same that Sirepo reckons with. The last news is no better,
+since a cancel does not renew it and an agent reports the age of a run directory in it. A record that was
+reset to `missing` or purged was written long after its run ended, so there only the last news counts; today
+such a record has lost its run to the history anyway, and has no end. In the history no time of writing is
+kept: an entry ended with its last news, except a canceled one, whose end is not known.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from sys import intern
+from typing import Annotated, TypeVar
+
+import msgspec
+
+from jobtui.backends.sirepo_json import NotARecord, read_document
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import JobId, is_quasi_jid, split_jid
+from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
+
+SYSTEM = "sirepo"
+LONGEST_TEXT = 4_096
+"""Characters of a name, message or error that are kept in a Job; `native` has all of it."""
+
+_LAST_SECOND = 253_402_300_799  # the year 9999, the last one that RFC 3339 can write
+_Seconds = Annotated[int, msgspec.Meta(ge=0, le=_LAST_SECOND)] | None
+_Moment = Annotated[float, msgspec.Meta(ge=0, le=_LAST_SECOND)] | None
+_Number = Annotated[float, msgspec.Meta(ge=0, le=1e12)] | None
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)] | None
+_Word = Annotated[str, msgspec.Meta(max_length=200)] | None
+_Text = str | None
+
+
+class _Driver(msgspec.Struct, gc=False):
+    type: _Word = None
+    host: _Word = None
+
+
+class _Progress(msgspec.Struct, gc=False):
+    percentComplete: _Number = None
+    frameCount: _Count = None
+
+
+class _Past(msgspec.Struct, gc=False):
+    """What a scan needs of an entry of the history."""
+
+    computeJobSerial: _Seconds = None
+
+
+class _Record(msgspec.Struct, gc=False):
+    """What is used of a record. In the order in which Sirepo writes it, which the decoder finds quickest."""
+
+    activePlan: _Word = None
+    alert: _Text = None
+    canceledAfterSecs: _Number = None
+    computeJid: _Text = None
+    computeJobQueued: _Seconds = None
+    computeJobSerial: _Seconds = None
+    computeJobStart: _Seconds = None
+    computeModel: _Word = None
+    dbUpdateTime: _Moment = None
+    driverDetails: _Driver | None = None
+    error: _Text = None
+    history: list[_Past] | None = None
+    jobStatusMessage: _Text = None
+    lastUpdateTime: _Seconds = None
+    simName: _Text = None
+    simulationType: _Word = None
+    status: _Word = None
+    uid: _Word = None
+    jobRunMode: _Word = None
+    parallelStatus: _Progress | None = None
+    cancelledAfterSecs: _Number = None
+    isPremiumUser: bool | None = None
+
+
+_NESTED: Mapping[str, type[msgspec.Struct]] = {
+    "driverDetails": _Driver,
+    "history": _Past,
+    "parallelStatus": _Progress,
+}
+
+
+_AT_WRITE, _AT_NEWS, _NEVER = range(3)
+"""When a run ended: with the last write, with the last news, or not at all."""
+
+_STATUS: Mapping[str | None, tuple[JobStatus, str, int]] = {
+    word: (status, word, ending)
+    for word, status, ending in (
+        ("pending", JobStatus.PENDING, _NEVER),
+        ("running", JobStatus.RUNNING, _NEVER),
+        ("completed", JobStatus.COMPLETED, _AT_WRITE),
+        ("error", JobStatus.FAILED, _AT_WRITE),
+        ("canceled", JobStatus.CANCELED, _AT_WRITE),
+        ("missing", JobStatus.MISSING, _AT_NEWS),
+        ("job_run_purged", JobStatus.PURGED, _AT_NEWS),
+    )
+}
+"""What a status word means, and when a run in that state ended."""
+
+_decode = msgspec.json.Decoder(_Record).decode
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def read_job(data: bytes, jid: JobId, mtime_ns: int, source: str) -> tuple[Job | None, str | None]:
+    """The job in the bytes of `<jid>.json`, and what is wrong with it; None for what there is not.
+
+    One odd field costs that field only. `mtime_ns` is the file's, for records without a time of writing.
+    """
+    try:
+        record = _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _read_odd(data, jid, mtime_ns, source)
+    fault = None if record.computeJid == jid or record.computeJid is None else _other_id(record.computeJid)
+    return _job(record, jid, mtime_ns, source), fault
+
+
+def _read_odd(data: bytes, jid: JobId, mtime_ns: int, source: str) -> tuple[Job | None, str | None]:
+    try:
+        document, faults = read_document(data)
+    except NotARecord as error:
+        return None, str(error)
+    record = _fit(_Record, document, faults)
+    if record.computeJid is not None and record.computeJid != jid:
+        faults.append(_other_id(record.computeJid))
+    return _job(record, jid, mtime_ns, source), "; ".join(faults) or None
+
+
+def _other_id(other: str) -> str:
+    return f"computeJid is not that of the file name: {other[:100]!r}"
+
+
+def read_detail(data: bytes, jid: JobId, mtime_ns: int, source: str, path: str) -> JobDetail:
+    """Everything in the bytes of `<jid>.json`. Raises NotARecord.
+
+    A Run is numbered among the runs, oldest first from 1; an entry of the history that was no run has 0.
+    """
+    document, faults = read_document(data)
+    record = _fit(_Record, document, faults)
+    history, number = [], 0
+    for entry in _objects(document.get("history")):
+        past = _fit(_Record, entry, faults)
+        number += bool(past.computeJobSerial)
+        history.append(_past_run(past, number if past.computeJobSerial else 0))
+    job = _job(record, jid, mtime_ns, source)
+    runs = [run for run in history if run.number]
+    if record.computeJobSerial:
+        runs.append(_run(record, number + 1, job.ended_at))
+    return JobDetail(job=job, runs=tuple(runs), history=tuple(history), native=document, path=path)
+
+
+def _objects(value: object) -> list[dict[str, object]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _past_run(past: _Record, number: int) -> Run:
+    status, _, ending = _status(past.status)
+    known = number and ending != _NEVER and status is not JobStatus.CANCELED
+    return _run(past, number, _nanos(past.lastUpdateTime) if known else None)
+
+
+def _run(run: _Record, number: int, ended_at: Nanos | None) -> Run:
+    status, native, _ = _status(run.status)
+    return Run(
+        number=number,
+        status=status,
+        native_status=native,
+        mode=run.jobRunMode or "",
+        queued_at=_nanos(run.computeJobQueued),
+        started_at=_nanos(run.computeJobStart),
+        updated_at=_nanos(run.lastUpdateTime),
+        ended_at=ended_at,
+        message=run.jobStatusMessage,
+        error=run.error,
+        alert=run.alert,
+        limit_s=run.canceledAfterSecs if run.cancelledAfterSecs is None else run.cancelledAfterSecs,
+        driver=run.driverDetails.type if run.driverDetails else None,
+        host=run.driverDetails.host if run.driverDetails else None,
+    )
+
+
+def _job(record: _Record, jid: JobId, mtime_ns: int, source: str) -> Job:
+    status, native, ending = _STATUS.get(record.status) or _status(record.status)
+    queued_at = _nanos(record.computeJobQueued)
+    at_once = record.computeJobStart == record.computeJobQueued
+    updated_at = _nanos(record.lastUpdateTime)
+    moment = record.dbUpdateTime
+    written_at = Nanos(round(moment * 1_000_000) * 1_000 if moment else mtime_ns)
+    ended_at = None
+    if record.computeJobSerial:
+        if ending == _AT_WRITE:
+            ended_at = written_at if moment else updated_at or written_at
+        elif ending == _AT_NEWS:
+            ended_at = updated_at
+    progress, driver = record.parallelStatus, record.driverDetails
+    plan = record.activePlan if record.isPremiumUser is None else _old_plan(record)
+    # By position, see Job. Equal texts and times of many jobs are kept once.
+    return Job(
+        jid,
+        SYSTEM,
+        status,
+        native,
+        source,
+        intern(record.uid or _owner_of(jid)),
+        record.simName and _short(record.simName),
+        intern(record.simulationType or ""),
+        intern(record.computeModel or _model_of(jid)),
+        intern(record.jobRunMode or ""),
+        queued_at,
+        queued_at if at_once else _nanos(record.computeJobStart),
+        updated_at,
+        ended_at,
+        written_at,
+        _runs(record),
+        progress.percentComplete if progress is not None else None,
+        progress.frameCount if progress is not None else None,
+        record.jobStatusMessage and _short(record.jobStatusMessage),
+        record.error and intern(_short(record.error)),
+        record.alert and _short(record.alert),
+        record.canceledAfterSecs if record.cancelledAfterSecs is None else record.cancelledAfterSecs,
+        driver.type if driver is not None else None,
+        driver.host if driver is not None else None,
+        plan and intern(plan),
+        is_quasi_jid(jid),
+    )
+
+
+def _runs(record: _Record) -> int:
+    runs = 1 if record.computeJobSerial else 0
+    for past in record.history or ():
+        if past.computeJobSerial:
+            runs += 1
+    return runs
+
+
+def _status(native: str | None) -> tuple[JobStatus, str, int]:
+    return _STATUS.get(native) or (JobStatus.UNKNOWN, native or "", _NEVER)
+
+
+def _old_plan(record: _Record) -> str:
+    return record.activePlan or ("premium" if record.isPremiumUser else "basic")
+
+
+def _owner_of(jid: JobId) -> str:
+    parts = split_jid(jid)
+    return parts.uid if parts else ""
+
+
+def _model_of(jid: JobId) -> str:
+    parts = split_jid(jid)
+    return parts.model if parts else ""
+
+
+def _nanos(seconds: int | None) -> Nanos | None:
+    """The time of whole epoch seconds, of which 0 is not yet."""
+    return seconds * SECOND if seconds else None  # type: ignore[return-value]  # Nanos() takes as long as all
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+
+
+@cache
+def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(kind)
+
+
+def _fit(kind: type[S], document: Mapping[str, object], faults: list[str], at: str = "") -> S:
+    """A Struct with every field of `document` that has the right type; the others are named in `faults`."""
+    values: dict[str, object] = {}
+    for field in _fields(kind):
+        name = field.encode_name
+        if name not in document:
+            continue
+        value = document[name]
+        if isinstance(value, float) and field.type == _Seconds:
+            value = int(value)
+        try:
+            values[name] = msgspec.convert(value, field.type)
+        except msgspec.ValidationError as error:
+            if (inner := _NESTED.get(name)) is not None:
+                values[name] = _fit_nested(inner, value, faults, f"{at}{name}")
+            else:
+                faults.append(f"{at}{name} left out: {str(error).partition(' - at ')[0]}")
+    return kind(**values)
+
+
+def _fit_nested(kind: type[S], value: object, faults: list[str], at: str) -> S | list[S] | None:
+    if isinstance(value, dict) and kind is not _Past:
+        return _fit(kind, value, faults, f"{at}.")
+    if isinstance(value, list) and kind is _Past:
+        odd = [number for number, entry in enumerate(value) if not isinstance(entry, dict)]
+        faults += [f"{at}[{number}] left out: not an object" for number in odd]
+        entries = ((n, entry) for n, entry in enumerate(value) if isinstance(entry, dict))
+        return [_fit(kind, entry, faults, f"{at}[{number}].") for number, entry in entries]
+    faults.append(f"{at} left out: Expected another type, got `{type(value).__name__}`")
+    return None
