@@ -57,12 +57,14 @@ class Beginning(msgspec.Struct, frozen=True):
     """Where reading of a file began: byte `offset`, the time `at` of the first line that has one near it.
 
     `size` is how large the file was then. `note` says in words what was not read, None when nothing was left.
+    `timeless`: a time was to be searched for, and the file has none.
     """
 
     offset: int
     at: Nanos | None
     size: int
     note: str | None = None
+    timeless: bool = False
 
     @property
     def whole(self) -> bool:
@@ -90,7 +92,7 @@ def _beginning(position: Position, first: Timed | None, seen: Look, timeless: bo
         note = f"read from byte {position.offset} of {seen.size} on{since}; what is before was not read"
         if timeless:
             note += " (it has no times to search by)"
-    return Beginning(position.offset, at, seen.size, note)
+    return Beginning(position.offset, at, seen.size, note, timeless)
 
 
 def _offset(opened: OpenFile, start: Start, parser: BlockParser, seen: Look) -> tuple[int, bool]:

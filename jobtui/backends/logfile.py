@@ -90,9 +90,9 @@ class LogFile:
         return self._follower.beginning
 
     def begins_after(self, at: Nanos) -> bool:
-        """Whether lines of this time may lie before where reading began."""
+        """Whether lines of this time may lie before where reading began, and could be found there."""
         beginning = self.beginning
-        if beginning is None or beginning.whole:
+        if beginning is None or beginning.whole or beginning.timeless:
             return False
         return beginning.at is None or beginning.at > at
 

@@ -169,6 +169,7 @@ async def test_takes_the_tail_and_says_why_when_there_are_no_times(
     await opened.reading.drain()
     assert opened.reading.texts == ["line", "line"]
     assert "no times" in (opened.reading.note or "")
+    assert not opened.log.begins_after(Nanos(1))
     assert await opened.log.offset_at(Nanos(1)) is None
 
 
