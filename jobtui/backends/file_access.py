@@ -89,6 +89,8 @@ class GzipBytes:
     def __init__(self, fd: int) -> None:
         self._file = os.fdopen(os.dup(fd), "rb")
         self.broken: str | None = None
+        self._start = 0
+        self._window = b""
         self._rewind()
 
     def read(self, offset: int, size: int) -> bytes:

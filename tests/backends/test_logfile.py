@@ -259,7 +259,7 @@ async def test_every_captured_line_is_given_once_whatever_the_size_of_a_batch(li
             assert text[record.offset :].startswith(record.text.encode()[:20])
 
 
-@pytest.mark.parametrize("name", ["local", "docker-debug", "sbatch"])
+@pytest.mark.parametrize("name", ["local", "docker", "docker-debug", "sbatch", "legacy-2020"])
 async def test_the_real_parser_gives_the_same_records_whatever_the_size_of_a_batch(name: str) -> None:
     path = CAPTURES / name / "supervisor.log"
     whole = LogParser(str(path)).parse(path.read_bytes(), 0, 1, Nanos(path.stat().st_mtime_ns))
