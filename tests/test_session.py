@@ -1,56 +1,69 @@
-"""A session as a whole: real files behind real sources, no terminal."""
+"""What a session does for one question: it reads what is asked for and notes how that went."""
 
-import asyncio
-from pathlib import Path
-
-from jobtui.backends.log_start import TailBytes
-from jobtui.backends.logfile import LogFile
-from jobtui.model.clock import Nanos
+from jobtui.backends.base import SourceError, SourceMissing
+from jobtui.model.clock import FixedClock
+from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
+from jobtui.model.jobs import JobDetail
 from jobtui.session import Session
-
-CAPTURE = Path(__file__).parent / "fixtures/sirepo/local"
-FIRST_JOB = JobId("hZk95g40-4u2Pj0fB-heightWeightReport")
-LAST_JOB = JobId("hZk95g40-7hdJ64j8-activityAnimation")
+from tests.builders import a_job, job_id
+from tests.fakes import ScriptedSource, batch
 
 
-def short_tail(path: Path) -> LogFile:
-    return LogFile(path, "supervisor", start=TailBytes(8_000))
+class Failing(ScriptedSource):
+    """A source whose details cannot be read."""
+
+    def __init__(self, error: SourceError, name: str) -> None:
+        super().__init__(name=name)
+        self._error = error
+
+    async def detail(self, job_id: JobId) -> JobDetail | None:
+        raise self._error
 
 
-async def test_reaching_back_finds_what_lies_before_the_tail() -> None:
-    async with Session([short_tail(CAPTURE / "supervisor.log")], strict=True) as session:
+def a_detail(number: int = 0) -> JobDetail:
+    return JobDetail(job=a_job(number), runs=(), history=(), native={})
+
+
+def with_detail(name: str = "/srv/db") -> ScriptedSource:
+    return ScriptedSource(name=name, details={job_id(): a_detail()})
+
+
+async def test_one_job_is_looked_up_without_a_poll(clock: FixedClock) -> None:
+    source = with_detail()
+    async with Session([source], clock) as session:
+        assert await session.look_up(job_id()) == a_detail()
+        assert session.store.job(job_id()) == a_job()
+        assert await session.look_up(job_id(7)) is None
+        (health,) = session.store.sources()
+    assert (health.state, health.records, health.read_at) == (SourceState.OK, 1, clock.now())
+    assert (source.polls, source.closed) == (0, 1)
+
+
+async def test_a_source_that_is_down_is_noted_and_the_next_is_asked(clock: FixedClock) -> None:
+    sources = [Failing(SourceMissing("a: gone"), "a"), with_detail("b")]
+    async with Session(sources, clock, strict=True) as session:
+        assert await session.look_up(job_id()) == a_detail()
+        down, up = session.store.sources()
+    assert (down.state, down.error) == (SourceState.DOWN, "a: gone")
+    assert up.state is SourceState.OK
+
+
+async def test_a_record_that_is_torn_does_not_take_its_source_down(clock: FixedClock) -> None:
+    async with Session([Failing(SourceError("a/x.json: torn"), "a")], clock) as session:
+        assert await session.look_up(job_id()) is None
+        (health,) = session.store.sources()
+    assert (health.state, health.skipped) == (SourceState.PARTIAL, 1)
+    assert (health.last_skips[0].where, health.last_skips[0].why) == (job_id(), "a/x.json: torn")
+
+
+async def test_a_source_can_be_added_later_and_kinds_be_chosen(clock: FixedClock) -> None:
+    db = ScriptedSource([batch(a_job(1))], name="db")
+    log = ScriptedSource([batch(a_job(2))], name="log", kind="logfile")
+    async with Session([db], clock) as session:
+        session.add(log)
+        await session.catch_up({"logfile"})
+        assert (db.polls, log.polls) == (0, 1)
         await session.catch_up()
-        assert session.store.correlation.ops_of(FIRST_JOB) == ()
-        assert await session.reach_back(Nanos(0))
-        assert [op.name for op in session.store.correlation.ops_of(FIRST_JOB)] == ["run", "analysis"]
-
-
-async def test_reaching_back_does_nothing_when_the_log_was_read_from_before() -> None:
-    async with Session([LogFile(CAPTURE / "supervisor.log", "supervisor")], strict=True) as session:
-        await session.catch_up()
-        correlation = session.store.correlation
-        assert not await session.reach_back(Nanos(0))
-        assert session.store.correlation is correlation
-
-
-async def test_a_log_is_followed_on_after_reaching_back(tmp_path: Path) -> None:
-    lines = (CAPTURE / "supervisor.log").read_bytes().splitlines(keepends=True)
-    log = tmp_path / "supervisor.log"
-    log.write_bytes(b"".join(lines[:-60]))
-    async with Session([short_tail(log)], strict=True) as session:
-        seen = asyncio.Event()
-        running = asyncio.create_task(session.run())
-        session.store.subscribe(lambda changes: seen.set())
-        async with asyncio.timeout(20):
-            await seen.wait()
-            assert await session.reach_back(Nanos(0))
-            before = session.store.correlation.ops_of(LAST_JOB)
-            with log.open("ab") as file:
-                file.writelines(lines[-60:])
-            while session.store.correlation.ops_of(LAST_JOB) == before:
-                seen.clear()
-                await seen.wait()
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        assert session.store.correlation.ops_of(FIRST_JOB)
+        assert set(session.store.jobs) == {job_id(1), job_id(2)}
+    assert (db.closed, log.closed) == (1, 1)

@@ -10,7 +10,7 @@ from jobtui.commands.reading import surroundings, warn
 from jobtui.config import user_file
 from jobtui.grammar import SETTINGS
 from jobtui.model.secrets import mask_text
-from jobtui.render.json_output import document, dumps
+from jobtui.render.json_output import document, document_lines
 from jobtui.render.table import Cell, Head, table_lines
 from jobtui.render.text import NONE, show
 
@@ -38,7 +38,7 @@ def run(context: Context) -> Exit:
                 "profile": context.config.profile,
                 "profiles": list(context.config.profiles),
             }
-            print_lines([dumps(document("config", body, (), context.clock.now(), partial=False))])
+            print_lines(document_lines(document("config", body, (), context.clock.now(), partial=False)))
         case OutputFormat.CSV:
             print_csv(CSV_COLUMNS, (row._asdict() for row in rows))
         case _:

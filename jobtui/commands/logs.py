@@ -150,7 +150,7 @@ class _Printer:
     def more(self, lines: Sequence[JobLine]) -> None:
         """Some lines, at once; as JSON one object a line."""
         if self._format is OutputFormat.JSON:
-            print_lines(dumps(self._document(line), indent=None) for line in lines)
+            print_lines(dumps(self._document(line)) for line in lines)
         elif self._format is OutputFormat.CSV:
             print_csv(CSV_COLUMNS, map(_flat, lines), head=not self._begun)
         else:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 def print_document(command: str, body: Mapping[str, object], reader: Reader) -> None:
     """A command's JSON document, as the contract has it."""
-    from jobtui.render.json_output import document, dumps
+    from jobtui.render.json_output import document, document_lines
 
     whole = document(command, body, reader.sources, reader.now, partial=reader.partial)
-    sys.stdout.write(dumps(whole) + "\n")
+    print_lines(document_lines(whole))
 
 
 def print_lines(lines: Iterable[str]) -> None:

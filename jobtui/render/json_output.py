@@ -6,7 +6,7 @@ ASCII, so that nothing raw gets out and nothing is lost.
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from jobtui.analysis.flags import flags_of
 from jobtui.analysis.job_lines import JobLine
@@ -21,12 +21,30 @@ Document = dict[str, object]
 CONTRACT_VERSION = 1
 
 
-def dumps(document: Mapping[str, object], *, indent: int | None = 2) -> str:
-    """A document as ASCII JSON. Numbers that JSON cannot write, as a record may hold them, become null."""
+def dumps(value: object, *, indent: int | None = None) -> str:
+    """A value as ASCII JSON. Numbers that JSON cannot write, as a record may hold them, become null."""
     try:
-        return json.dumps(document, ensure_ascii=True, indent=indent, allow_nan=False)
+        return json.dumps(value, ensure_ascii=True, indent=indent, allow_nan=False)
     except ValueError:
-        return json.dumps(_writable(document), ensure_ascii=True, indent=indent)
+        return json.dumps(_writable(value), ensure_ascii=True, indent=indent)
+
+
+def document_lines(document: Document) -> Iterator[str]:
+    """A document as lines of ASCII JSON. Each object of an array has a line of its own, to be searched for."""
+    last_key = next(reversed(document), None)
+    yield "{"
+    for key, value in document.items():
+        comma = "" if key == last_key else ","
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            yield f"  {dumps(key)}: ["
+            *others, last = value
+            yield from (f"    {dumps(item)}," for item in others)
+            yield f"    {dumps(last)}"
+            yield f"  ]{comma}"
+        else:
+            text = dumps(value, indent=2).replace("\n", "\n  ")
+            yield f"  {dumps(key)}: {text}{comma}"
+    yield "}"
 
 
 def _writable(value: object) -> object:
