@@ -41,7 +41,8 @@ class Poller:
             if await self.poll_once():
                 await asyncio.sleep(0)
             elif self._failures:
-                await asyncio.sleep(next_delay(self._period_s, self._failures))
+                await asyncio.sleep(self._period_s)
+                await self._source.changed(next_delay(self._period_s, self._failures) - self._period_s)
             else:
                 await self._source.changed(self._period_s)
 
