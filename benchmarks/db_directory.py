@@ -1,4 +1,4 @@
-"""Writes a supervisor's db directory of any size: records as Sirepo leaves them after years, nearly all final."""
+"""Writes a supervisor's db directory of any size: records as Sirepo leaves them after years."""
 
 import json
 import os
@@ -24,18 +24,11 @@ STATUSES = ("completed",) * 11 + ("error",) * 3 + ("canceled",) * 3 + ("missing"
 ERRORS = ("a big ugly error", "error exit(-9)", "no such breed", "exception during send")
 _BASE62 = string.ascii_letters + string.digits
 
-FIELDS = (
-    "activePlan alert queueState canceledAfterSecs computeJid computeJobHash computeJobQueued computeJobSerial "
-    "computeJobStart computeModel dbUpdateTime driverDetails error history isParallel jobStatusMessage "
-    "lastUpdateTime simName simulationId simulationType status uid jobRunMode nextRequestSeconds parallelStatus"
-).split()
-"""In the order in which Sirepo writes them."""
-
 Record = dict[str, Any]
 
 
 def write_db(root: Path, count: int, seed: int = 1) -> Path:
-    """Write `count` records below `root`, with mtimes spread over three years; gives the directory of them."""
+    """Write `count` records below `root`, with mtimes spread over three years; gives their directory."""
     directory = root / "supervisor-job"
     directory.mkdir(parents=True)
     records = generate(random.Random(seed))
@@ -50,35 +43,51 @@ def write_db(root: Path, count: int, seed: int = 1) -> Path:
 
 
 def generate(chance: random.Random) -> Iterator[tuple[str, Record]]:
-    """Records without end, each with its computeJid."""
+    """Records without end, each with its computeJid; nearly all final."""
     users = [_id(chance) for _ in range(2_000)]
     while True:
-        uid, simulation = chance.choice(users), _id(chance)
-        app, name = chance.choice(APPS), f"Beamline {chance.randrange(100_000)}"
+        simulation = {
+            "simName": f"Beamline {chance.randrange(100_000)}",
+            "simulationId": _id(chance),
+            "simulationType": chance.choice(APPS),
+            "uid": chance.choice(users),
+        }
         for model in chance.sample(sorted(MODELS), chance.randint(1, 3)):
-            record = _record(chance, uid, simulation, model)
-            record |= {"simulationType": app, "simName": name if record["computeJobSerial"] else None}
-            yield record["computeJid"], {name: record[name] for name in FIELDS if name in record}
+            jid = f"{simulation['uid']}-{simulation['simulationId']}-{model}"
+            yield jid, _record(chance, jid, model, simulation)
 
 
 def _id(chance: random.Random) -> str:
     return "".join(chance.choices(_BASE62, k=8))
 
 
-def _record(chance: random.Random, uid: str, simulation: str, model: str) -> Record:
+def _record(chance: random.Random, jid: str, model: str, simulation: Record) -> Record:
+    """One record, its fields in the order in which Sirepo writes them."""
     status = chance.choice(STATUSES)
     latest = NEWEST_S - chance.randrange(SPAN_S)
     run = _run(chance, status, model, 0 if status == "missing" else latest)
     starts = [0, *(latest - 1000 * n for n in range(chance.choice((0, 0, 0, 1, 1, 2, 4)), 0, -1))]
     history = [_run(chance, chance.choice(STATUSES) if at else "missing", model, at) for at in starts]
-    record = run | {
+    record = {
+        "activePlan": run["activePlan"],
+        "alert": None,
         "queueState": "queued",
-        "computeJid": f"{uid}-{simulation}-{model}",
+        "canceledAfterSecs": run["canceledAfterSecs"],
+        "computeJid": jid,
         "computeJobHash": f"{chance.getrandbits(128):032x}",
+        **{name: run[name] for name in ("computeJobQueued", "computeJobSerial", "computeJobStart")},
+        "computeModel": model,
         "dbUpdateTime": latest + 5 + chance.random() * 300,
+        "driverDetails": {},
+        "error": run["error"],
         "history": history,
-        "simulationId": simulation,
-        "uid": uid,
+        **{name: run[name] for name in ("isParallel", "jobStatusMessage", "lastUpdateTime")},
+        "simName": simulation["simName"] if run["computeJobSerial"] else None,
+        "simulationId": simulation["simulationId"],
+        "simulationType": simulation["simulationType"],
+        "status": status,
+        "uid": simulation["uid"],
+        "jobRunMode": run["jobRunMode"],
         "nextRequestSeconds": 1,
     }
     if MODELS[model]:

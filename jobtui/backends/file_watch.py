@@ -14,6 +14,9 @@ STEP_MS = 50
 DEBOUNCE_MS = 150
 """How long changes are held back at most while more come."""
 JOIN_S = 1.0
+REMOVED = "the directory was removed"
+"""The failure of a Watch after which another one can be had as soon as there is a directory again."""
+_DELETED = 3
 
 
 class DirectoryId(NamedTuple):
@@ -57,6 +60,7 @@ class DirectoryWatch:
         # Imported where it is needed: it takes as long as a whole one-shot command, which never watches.
         from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
+        self._path = path
         self._wanted = wanted
         self._wake = wake
         self._lock = threading.Lock()
@@ -101,6 +105,11 @@ class DirectoryWatch:
             self._wake()
 
     def _add(self, changes: set[tuple[int, str]]) -> None:
+        if any(change == _DELETED and path == self._path for change, path in changes):
+            # Another directory in its place can even have its inode, so only this event tells.
+            self._failure = REMOVED
+            self._stop.set()
+            self._wake()
         names = {name for _, path in changes if self._wanted(name := os.path.basename(path))}
         if names:
             with self._lock:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Protocol
 
-from jobtui.backends.file_watch import DirectoryId, Watch, WatchMaker
+from jobtui.backends.file_watch import REMOVED, DirectoryId, Watch, WatchMaker
 from jobtui.backends.sirepo_files import SUFFIX, is_record_name
 from jobtui.model.ids import JobId
 
@@ -83,12 +83,9 @@ class Lookout:
             self._do_without(f"no notification of changes: {error.strerror or error}")
             return False
         with self._lock:
-            if not self._closed:
-                self._watch, watch_to_close = watch, None
-            else:
-                watch_to_close = watch
-        if watch_to_close is not None:
-            watch_to_close.close()
+            self._watch = None if self._closed else watch
+        if self._watch is None:
+            watch.close()
         self.note = None if self.note is None else ""
         self.sweep_now()  # for what changed before the watch began
         return True
@@ -126,13 +123,15 @@ class Lookout:
             return
         status = os.fstat(directory)
         replaced = watch.directory != DirectoryId(status.st_dev, status.st_ino)
-        if replaced or watch.failure is not None:
-            self._watch = None
-            watch.close()
-        if replaced:
+        failure = REMOVED if replaced else watch.failure
+        if failure is None:
+            return
+        self._watch = None
+        watch.close()
+        if failure == REMOVED:
             self._begin_at = self._timer()
-        elif watch.failure is not None:
-            self._do_without(f"notification of changes failed: {watch.failure}")
+        else:
+            self._do_without(f"notification of changes failed: {failure}")
 
     async def wait(self, timeout_s: float) -> None:
         """Return after news, or after `timeout_s`; later when nothing tells and looking takes long."""

@@ -82,13 +82,15 @@ class SirepoDb:
         Without notification, as late as keeps the work for looking at every file small; the first call sets
         up the notification and returns.
         """
+        if self._closed:
+            return
         loop = asyncio.get_running_loop()
 
         def wake() -> None:
             with suppress(RuntimeError):  # the loop was closed, nobody waits any more
                 loop.call_soon_threadsafe(self._lookout.news.set)
 
-        if self._lookout.is_due and await self._run(partial(self._lookout.begin, wake)):
+        if self._lookout.is_due and await self._worker.run(partial(self._lookout.begin, wake)):
             return
         await self._lookout.wait(timeout_s)
 
@@ -114,9 +116,9 @@ class SirepoDb:
         return await self._worker.run(call)
 
     def _poll(self, cursor: str | None) -> Batch:
-        if self._last is not None and cursor is not None and int_of(cursor) == self._sent - 1:
+        if self._last is not None and cursor == str(self._sent - 1):
             return self._last  # it was lost on its way, as when whoever awaited it was cancelled
-        if cursor is None or int_of(cursor) != self._sent:
+        if cursor != str(self._sent):
             self._files.forget()
             self._lookout.sweep_now()
         with self._directory() as directory:
@@ -164,15 +166,16 @@ class SirepoDb:
     @contextmanager
     def _directory(self) -> Iterator[int]:
         """The directory, open as long as needed: a file system in use could not be unmounted."""
-        directory = -1
         try:
             directory = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            yield directory
         except (OSError, ValueError) as error:
             raise self._error(error, self._path) from error
+        try:
+            yield directory
+        except OSError as error:
+            raise self._error(error, self._path) from error
         finally:
-            if directory >= 0:
-                os.close(directory)
+            os.close(directory)
 
     def _error(self, error: OSError | ValueError, path: str) -> SourceError:
         if isinstance(error, PermissionError):
@@ -193,8 +196,3 @@ class SirepoDb:
             f"{self.name}: has no {DIRECTORY} directory: it is not the db directory of Sirepo, "
             "or its supervisor has not run yet"
         )
-
-
-def int_of(cursor: str) -> int:
-    """The number of a cursor, -1 for one that this source never gave."""
-    return int(cursor) if cursor.isascii() and cursor.isdecimal() and len(cursor) < 19 else -1

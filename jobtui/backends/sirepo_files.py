@@ -208,7 +208,7 @@ class JobFiles:
                 self._lose([jid])
                 continue
             except OSError as error:
-                # Not stamped, so that it is tried again: what forbids reading can go and leave no trace there.
+                # Not stamped, so that it is tried again: what forbids reading can go and leave no trace.
                 job, fault = None, error.strerror or str(error)
             if job is not None:
                 jobs.append(job)

@@ -27,6 +27,8 @@ from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 SYSTEM = "sirepo"
 LONGEST_TEXT = 4_096
 """Characters of a name, message or error that are kept in a Job; `native` has all of it."""
+FAULTS_NAMED = 5
+"""How much of what is odd in one record is told; the rest is counted."""
 
 _LAST_SECOND = 253_402_300_799  # the year 9999, the last one that RFC 3339 can write
 _Seconds = Annotated[int, msgspec.Meta(ge=0, le=_LAST_SECOND)] | None
@@ -118,7 +120,7 @@ def read_job(data: bytes, jid: JobId, mtime_ns: int, source: str) -> tuple[Job |
         record = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _read_odd(data, jid, mtime_ns, source)
-    fault = None if record.computeJid == jid or record.computeJid is None else _other_id(record.computeJid)
+    fault = None if record.computeJid == jid and record.status is not None else _at_odds(record, jid)
     return _job(record, jid, mtime_ns, source), fault
 
 
@@ -128,13 +130,16 @@ def _read_odd(data: bytes, jid: JobId, mtime_ns: int, source: str) -> tuple[Job 
     except NotARecord as error:
         return None, str(error)
     record = _fit(_Record, document, faults)
+    faults += filter(None, [_at_odds(record, jid)])
+    more = f"; and {len(faults) - FAULTS_NAMED} more" if len(faults) > FAULTS_NAMED else ""
+    return _job(record, jid, mtime_ns, source), "; ".join(faults[:FAULTS_NAMED]) + more or None
+
+
+def _at_odds(record: _Record, jid: JobId) -> str | None:
+    """What a record lacks or contradicts, although each field is what it should be."""
     if record.computeJid is not None and record.computeJid != jid:
-        faults.append(_other_id(record.computeJid))
-    return _job(record, jid, mtime_ns, source), "; ".join(faults) or None
-
-
-def _other_id(other: str) -> str:
-    return f"computeJid is not that of the file name: {other[:100]!r}"
+        return f"computeJid is not that of the file name: {record.computeJid[:100]!r}"
+    return None if record.status is not None else "no status"
 
 
 def read_detail(data: bytes, jid: JobId, mtime_ns: int, source: str, path: str) -> JobDetail:

@@ -33,8 +33,12 @@ class JobStatus(StrEnum):
 _LIVE = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The present state of one job. Times are None when the system has not set them."""
+class Job(msgspec.Struct, frozen=True, gc=False):
+    """The present state of one job. Times are None when the system has not set them.
+
+    Give the fields by name. Only who makes a hundred thousand at once may give them by position: a Struct
+    looks for every name in turn, which takes longer than all the rest.
+    """
 
     id: JobId
     system: str
