@@ -30,7 +30,7 @@ def dumps(value: object, *, indent: int | None = None) -> str:
 
 
 def document_lines(document: Document) -> Iterator[str]:
-    """A document as lines of ASCII JSON. Each object of an array has a line of its own, to be searched for."""
+    """A document as lines of ASCII JSON. Each object of an array has a line of its own, to be found by."""
     last_key = next(reversed(document), None)
     yield "{"
     for key, value in document.items():
