@@ -50,7 +50,7 @@ class SbatchDriver(Driver):
     def check(self, op: Op) -> None:
         """Take the login that comes with an op, and give the op its directory on the cluster.
 
-        Without a login Sirepo means to ask for one; with a cancel it stumbles over what that op does not have.
+        Without a login Sirepo asks for one; with a cancel it stumbles over what that op does not have.
         """
         if op.request.password_ok is not None and op.name == "sbatch_login":
             self._password_ok = op.request.password_ok
@@ -249,9 +249,10 @@ class _SlurmJob:
             return "canceled", 0.0, 0
         if now < self._starts:
             return "pending", 0.0, 0
-        share = (now - self._starts) / SECOND / self.plan.duration_s
-        if share < 1:
-            return "running", round(100 * share, 4), int(self.plan.frames * share)
+        seconds = (now - self._starts) / SECOND
+        if seconds < self.plan.duration_s:
+            progress = self.plan.after(seconds)
+            return "running", progress.percent, progress.frames
         if self.plan.ending is Ending.COMPLETED:
             return "completed", 100.0, self.plan.frames
         return "error", 0.0, 0

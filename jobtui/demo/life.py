@@ -121,16 +121,16 @@ class Life:
         """What a run of a model will do."""
         rng = self._rng
         ending = rng.choices(list(ENDINGS), list(ENDINGS.values()))[0]
-        seconds = min(model.typical_s * rng.lognormvariate(0, 0.6), LONGEST_S)
-        if ending is not Ending.COMPLETED:
-            seconds *= rng.uniform(0.05, 0.9)
+        whole_s = min(model.typical_s * rng.lognormvariate(0, 0.6), LONGEST_S)
+        seconds = whole_s if ending is Ending.COMPLETED else whole_s * rng.uniform(0.05, 0.9)
         return Plan(
             ending=ending,
             duration_s=seconds,
             error=_error(rng, model, ending),
-            frames=max(1, int(seconds // 6)),
+            frames=max(1, int(whole_s // 6)),
+            whole_s=whole_s,
             queued_s=rng.uniform(5, 120),
-            log=log_lines(model.app, max(3, int(seconds * LOG_LINES_PER_S))),
+            log=log_lines(model.app, max(3, int(whole_s * LOG_LINES_PER_S))),
         )
 
 

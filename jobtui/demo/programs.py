@@ -24,12 +24,17 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """One run's program. `duration_s` counts from its start, `queued_s` is its wait on a cluster."""
+    """One run's program.
+
+    `duration_s` counts from its start, `queued_s` is its wait on a cluster. `whole_s` is how long it would
+    take to its end, for one that ends before (0: as long as it takes).
+    """
 
     ending: Ending = Ending.COMPLETED
     duration_s: float = 2.0
     error: str | None = None
     frames: int = 10
+    whole_s: float = 0.0
     queued_s: float = 10.0
     log: tuple[str, ...] = ()
 
@@ -43,11 +48,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         reported = 0
         steps = int(self.duration_s // every_s)
         for step in range(1, steps + 1):
-            share = step * every_s / self.duration_s
-            frames = int(self.frames * share)
-            if frames > reported or step == 1:
-                reported = frames
-                yield Progress(step * every_s, round(100 * share, 4), frames)
+            progress = self.after(step * every_s)
+            if progress.frames > reported or step == 1:
+                reported = progress.frames
+                yield progress
+
+    def after(self, seconds: float) -> Progress:
+        """How far it is so long after its start."""
+        share = min(seconds / (self.whole_s or self.duration_s), 1.0)
+        return Progress(seconds, round(100 * share, 4), int(self.frames * share))
 
 
 def parallel_status(percent: float, frames: int, model: str, second: int) -> dict[str, object]:

@@ -36,15 +36,15 @@ async def run_program(agent: Agent, command: Command, request: Request) -> None:
     await kernel.sleep_until(_after(started, plan.duration_s))
     if command.ended:
         return
-    agent.world.run_dirs.log(command.run_dir, plan, written, 100)
+    agent.world.run_dirs.log(command.run_dir, plan, written, plan.after(plan.duration_s).percent)
     await _finish(agent, command, request, plan)
 
 
 async def _finish(agent: Agent, command: Command, request: Request, plan: Plan) -> None:
-    good = plan.ending is Ending.COMPLETED
     agent.world.run_dirs.result(command.run_dir, request, plan)
     if request.is_parallel:
-        _progress(agent, command, request, 100.0 if good else 0.0, plan.frames if good else 0)
+        last = plan.after(plan.duration_s)
+        _progress(agent, command, request, last.percent, last.frames)
         await agent.world.kernel.sleep(0.001)
         if command.ended:
             return

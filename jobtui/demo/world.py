@@ -174,7 +174,6 @@ class World:
 
     def save(self, path: str, data: bytes) -> None:
         """Keep a job record."""
-        self._restarting = False
         self._record_paths[path] = None
         self.disk.write(path, data)
 

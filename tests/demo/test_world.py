@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,6 @@ import pytest
 from jobtui.demo.settings import DriverName, Settings
 from jobtui.demo.workload import simulate
 from jobtui.demo.world import World
-from jobtui.model.clock import SECOND, Nanos
 from tests.demo.shapes import DRIVER, JOB, LINE, OP
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
@@ -133,10 +133,10 @@ def test_local_agents_may_have_logs_of_their_own() -> None:
 
 
 def test_there_is_one_supervisor_at_a_time() -> None:
-    world = World(1, Settings(users=1))
-    world.start()
-    for _ in range(3):
-        world.play(world.restart)
-    world.advance(Nanos(world.kernel.now + 60 * SECOND))
+    world = simulate(8, Settings(users=4, ops=200, driver=DriverName.DOCKER, restarts=0.05, crashes=0.02))
+    lines = filter(None, map(LINE.match, world.log("supervisor.log").decode().splitlines()))
+    pids = [m["pid"] for m in lines if not m["file"].endswith(("job_agent.py", "job_cmd.py"))]
 
-    assert world.log("supervisor.log").count(b":default_command ip=") == 2
+    changes = [pid for before, pid in pairwise(pids) if pid != before]
+    assert len(changes) >= 3
+    assert len(set(changes)) == len(changes)
