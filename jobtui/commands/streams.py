@@ -5,6 +5,7 @@ replaced by one ASCII character, so that tables stay aligned.
 """
 
 import codecs
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -22,6 +23,8 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
         raise error
     return "".join(_ASCII.get(c, "?") for c in error.object[error.start : error.end]), error.end
 
+
+_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 
 codecs.register_error("jobtui.ascii", _replace)
 
@@ -58,6 +61,12 @@ def guarded(write: Callable[[], int]) -> int:
         return Exit.FINE
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        _detach(sys.stdout.fileno())
+        complain(f"the output cannot be written: {error.strerror}")
+        return Exit.USAGE
     return code
 
 

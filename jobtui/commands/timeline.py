@@ -1,6 +1,6 @@
 """`timeline ID`: the ops of a job, each with its steps."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from jobtui.analysis.timeline import TimelineRow, op_duration_s, timeline_rows
 from jobtui.commands.context import Context, OutputFormat
@@ -13,6 +13,7 @@ from jobtui.commands.resolve import resolve
 from jobtui.commands.show import headline
 from jobtui.commands.verdict import judge
 from jobtui.model.clock import Nanos
+from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Op, OpStatus, Unlinked
 from jobtui.render.json_output import job_record, op_record, step_record, unlinked_record
 from jobtui.render.table import Cell, Head, paint, table_lines
@@ -26,6 +27,9 @@ STEP_HEADS = (
     Head("STEP", least=16),
     Head("LINE", least=12, drop=3),
 )
+CSV_COLUMNS = (
+    "op", "name", "agent", "status", "step", "at", "component", "text", "source", "line", "certainty",
+)  # fmt: skip
 INDENT = "  "
 
 _MARKS = {OpStatus.ENDED: "✓", OpStatus.DESTROYED: "✗", OpStatus.LOST: "✗"}
@@ -46,44 +50,41 @@ async def _timeline(reader: Reader) -> Exit:
     ops = correlation.ops_of(found.job.id)
     unlinked = correlation.unlinked_of(found.job.id)
     job = with_agent(reader, found.job)
+    others = _without_job(correlation.ops(), job)
     match reader.context.format:
         case OutputFormat.JSON:
             body = {
                 "job": job_record(job, reader.now),
                 "ops": [op_record(op) for op in ops],
                 "unlinked": [unlinked_record(line) for line in unlinked],
+                "ops_without_job": [op_record(op) for op in others],
                 "dropped": correlation.dropped_ops,
             }
             print_document("timeline", body, reader)
         case OutputFormat.CSV:
-            _print_csv(ops)
+            print_csv(CSV_COLUMNS, _csv_rows(ops))
         case _:
             print_lines([headline(job, reader.context.colour), *_lines(reader, ops, unlinked)])
+            if others:
+                names = ", ".join(sorted({op.name for op in others}))
+                print_lines(
+                    ["", f"besides {len(others)} ops of this user that belong to no job: {show(names)}"]
+                )
     return reader.settle(judge(job, reader.now))
 
 
-def _print_csv(ops: Sequence[Op]) -> None:
-    columns = (
-        "op",
-        "name",
-        "agent",
-        "status",
-        "step",
-        "at",
-        "component",
-        "text",
-        "source",
-        "line",
-        "certainty",
-    )
-    print_csv(
-        columns,
-        (
-            {"op": op.op, "name": op.name, "agent": op.agent, "status": op.status.value} | step_record(step)
-            for op in ops
-            for step in op.steps
-        ),
-    )
+def _without_job(ops: Iterable[Op], job: Job) -> list[Op]:
+    """Ops of the job's user that belong to no job; a new session's may have started the job's agent.
+
+    Logs show the first characters of the user only.
+    """
+    return [op for op in ops if op.jid is None and op.uid and job.owner.startswith(op.uid)]
+
+
+def _csv_rows(ops: Iterable[Op]) -> Iterator[dict[str, object]]:
+    for op in ops:
+        head = {"op": op.op, "name": op.name, "agent": op.agent, "status": op.status.value}
+        yield from (head | step_record(step) for step in op.steps)
 
 
 def _lines(reader: Reader, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> Iterator[str]:

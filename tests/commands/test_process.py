@@ -71,6 +71,15 @@ def test_a_reader_that_goes_away_is_a_quiet_end(tmp_path: Path) -> None:
     assert (done.returncode, errors.read_text()) == (0, "")
 
 
+def test_a_full_disk_is_one_line() -> None:
+    program = shlex.join([sys.executable, "-m", "jobtui", "jobs", *sources_of("local")])
+    done = subprocess.run(
+        ["bash", "-c", f"{program} >/dev/full"], env=environment(), capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"No space left" in done.stderr
+
+
 @pytest.mark.parametrize("closing", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
 def test_closed_streams_do_no_harm(closing: str) -> None:
     program = shlex.join([sys.executable, "-m", "jobtui", "show", FAILED, *sources_of("local")])
