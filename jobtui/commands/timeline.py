@@ -67,9 +67,7 @@ async def _timeline(reader: Reader) -> Exit:
             print_lines([headline(job, reader.context.colour), *_lines(reader, ops, unlinked)])
             if others:
                 names = ", ".join(sorted({op.name for op in others}))
-                print_lines(
-                    ["", f"besides {len(others)} ops of this user that belong to no job: {show(names)}"]
-                )
+                print_lines(["", f"ops of this user that belong to no job: {len(others)} ({show(names)})"])
     return reader.settle(judge(job, reader.now))
 
 
