@@ -182,7 +182,7 @@ def memory_row(root: Path, what: str, files: int) -> Row:
     asyncio.run(run())
     grown_mb = rss_mb() - before_mb
     assert len(kept[0]) == files, f"{len(kept[0])} jobs of {files} files"
-    return at_most(f"{what}: memory of all jobs", grown_mb, "MB", MEMORY_LIMIT_MB * max(1.0, files / FILES))
+    return at_most(f"{what}: memory of all jobs", grown_mb, "MB", max(10.0, MEMORY_LIMIT_MB * files / FILES))
 
 
 def measure(root: Path, files: int, rounds: int) -> Iterable[Row]:

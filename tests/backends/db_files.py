@@ -1,0 +1,97 @@
+"""Record files as the supervisor writes them, for tests: made up, or out of the captures."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from jobtui.model.ids import JobId
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "sirepo"
+DIRECTORY = "supervisor-job"
+
+Record = dict[str, Any]
+
+
+def captured() -> list[Path]:
+    """Every record of every capture, also those of the snapshots."""
+    return sorted([*FIXTURES.glob(f"*/{DIRECTORY}/*.json"), *FIXTURES.glob("*/snapshots/*/*.json")])
+
+
+def name_of(path: Path) -> str:
+    """A short name of a captured file."""
+    return "/".join(path.relative_to(FIXTURES).parts)
+
+
+def jid(number: int = 0, *, uid: str = "EPRSqtUW", model: str = "heightWeightReport") -> JobId:
+    """A computeJid, another one for each number."""
+    return JobId(f"{uid}-{number:08d}-{model}")
+
+
+def a_record(job_id: str, **fields: Any) -> Record:
+    """The record of a completed sequential job; a field that is `...` is left out."""
+    uid, simulation, model = job_id.split("-")
+    record: Record = {
+        "activePlan": "premium",
+        "alert": None,
+        "queueState": "queued",
+        "canceledAfterSecs": None,
+        "computeJid": job_id,
+        "computeJobHash": "HashIsUnused",
+        "computeJobQueued": 1795206871,
+        "computeJobSerial": 1795206871,
+        "computeJobStart": 1795206873,
+        "computeModel": model,
+        "dbUpdateTime": 1795206880.25,
+        "driverDetails": {},
+        "error": None,
+        "history": [],
+        "isParallel": False,
+        "jobStatusMessage": None,
+        "lastUpdateTime": 1795206879,
+        "simName": "Scooby Doo",
+        "simulationId": simulation,
+        "simulationType": "myapp",
+        "status": "completed",
+        "uid": uid,
+        "jobRunMode": "sequential",
+        "nextRequestSeconds": 1,
+    } | fields
+    return {name: value for name, value in record.items() if value is not ...}
+
+
+def to_bytes(record: Record) -> bytes:
+    """A record as its file holds it."""
+    return json.dumps(record, separators=(",", ":")).encode("ascii")
+
+
+class Db:
+    """A db directory that a test writes as the supervisor does."""
+
+    def __init__(self, root: Path, *, make: bool = True) -> None:
+        self.root = root
+        self.directory = root / DIRECTORY
+        if make:
+            self.directory.mkdir(parents=True)
+
+    def path(self, job_id: str) -> Path:
+        """Where the record of a job is."""
+        return self.directory / f"{job_id}.json"
+
+    def put(self, job_id: str, **fields: Any) -> JobId:
+        """Write a record, or replace it, by renaming."""
+        return self.put_bytes(job_id, to_bytes(a_record(job_id, **fields)))
+
+    def put_bytes(self, job_id: str, data: bytes, mtime_s: float | None = None) -> JobId:
+        """Write any bytes where a record should be, by renaming."""
+        path = self.path(job_id)
+        beside = path.with_name(f"{path.name}.pkio-tmp-Xy7")
+        beside.write_bytes(data)
+        if mtime_s is not None:
+            os.utime(beside, (mtime_s, mtime_s))
+        beside.rename(path)
+        return JobId(job_id)
+
+    def remove(self, job_id: str) -> None:
+        """Remove a record."""
+        self.path(job_id).unlink()
