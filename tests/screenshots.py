@@ -26,12 +26,16 @@ PLACE = Path(__file__).parents[1] / "screenshots"
 FONTS = Path("/usr/share/fonts/truetype/dejavu")
 THEME = MONOKAI
 CELL_WIDTH, CELL_HEIGHT, FONT_SIZE = 9, 19, 15
+READY = "q quit"
 LIVELY_S = 8.0
 """How long the demo runs before its picture is taken, so that something has happened in it."""
 
 
 class Shot(NamedTuple):
-    """One picture: its size in cells, the keys that lead there, and a text that shows it is there."""
+    """One picture: its size in cells, the keys that lead there, and a text that shows it is there.
+
+    A key that begins with `=` stands for typing what follows it.
+    """
 
     name: str
     columns: int
@@ -41,12 +45,16 @@ class Shot(NamedTuple):
     words: tuple[str, ...] = ()
 
 
+FAILED = ("/", "=status:failed", "Enter")
+
 SHOTS: tuple[Shot, ...] = (
     Shot("jobs", 120, 40, "STATE"),
-    Shot("job", 120, 40, "OPS", ("j", "j", "Enter")),
+    Shot("job", 120, 40, "OPS", (*FAILED, "Enter")),
+    Shot("filter", 80, 24, "status:failed", FAILED),
     Shot("sources", 120, 40, "sirepo_db", ("6",)),
     Shot("help", 120, 40, "Palette", ("?",)),
-    Shot("jobs-40x10", 40, 10, "running"),
+    Shot("jobs-40x10", 40, 10, "q quit"),
+    Shot("job-40x10", 40, 10, "esc", (*FAILED, "Enter")),
 )
 
 
@@ -54,9 +62,11 @@ def take(shot: Shot) -> Path:
     """Take one picture; gives its file."""
     command = [sys.executable, "-m", "jobtui", "demo", "--seed", "7", *shot.words]
     with Tmux(command, shot.columns, shot.rows) as window:
-        window.wait_text("running", timeout_s=30.0)
+        window.wait_text(READY, timeout_s=30.0)
         time.sleep(LIVELY_S)
-        window.keys(*shot.keys)
+        for key in shot.keys:
+            window.type(key[1:]) if key.startswith("=") else window.keys(key)
+            time.sleep(0.3)
         window.wait_text(shot.shows)
         time.sleep(0.5)  # for the paint that follows the one that shows it
         image = draw(window.styled().rstrip("\n").split("\n"), shot.columns, shot.rows)

@@ -21,8 +21,10 @@ class Tmux:
         self, command: Sequence[str], columns: int, rows: int, environ: Mapping[str, str] | None = None
     ) -> None:
         self._socket = f"jobtui-{uuid.uuid4().hex[:12]}"
-        extra = {"COLORTERM": "truecolor", **(environ or {})}
-        program = shlex.join(["env", "TERM=tmux-256color", *(f"{k}={v}" for k, v in extra.items()), *command])
+        extra = {"TERM": "tmux-256color", "COLORTERM": "truecolor", **(environ or {})}
+        # The size of the window counts, not what the variables of whoever runs the test say.
+        words = ["env", "-u", "COLUMNS", "-u", "LINES", *(f"{k}={v}" for k, v in extra.items()), *command]
+        program = shlex.join(words)
         self._size = ["-x", str(columns), "-y", str(rows)]
         self._program = f"{program}; printf '\\n[ended %s]\\n' $?; exec sleep 3600"
 

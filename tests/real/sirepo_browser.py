@@ -88,9 +88,9 @@ class Browser:
         """Start a report and poll until it has one of these states."""
         return self.wait(self.call("/run-simulation", simulation.request(report) | extra), until)
 
-    def wait(self, reply: Reply, until: Collection[str] = EXITS) -> Reply:
-        """Go on polling from a reply."""
-        deadline = time.monotonic() + JOB_TIMEOUT_S
+    def wait(self, reply: Reply, until: Collection[str] = EXITS, timeout_s: float = JOB_TIMEOUT_S) -> Reply:
+        """Go on polling from a reply, for so long at most."""
+        deadline = time.monotonic() + timeout_s
         request = reply.get("nextRequest")
         while reply.get("state") not in until and request and time.monotonic() < deadline:
             time.sleep(reply.get("nextRequestSeconds", 1))

@@ -29,6 +29,8 @@ from tests.waiting import wait_until
 COLUMNS, ROWS = 170, 50
 FRAME_PERIOD_S = 0.1
 SETTLE_S = 20.0
+SEEN_WITHIN_S = 2.5
+"""A state that lasts this long must be seen, and no later than this after it was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +156,9 @@ def statuses_in_files(srdb: Path) -> dict[str, str]:
 
 
 def list_jobs(system: SirepoSystem) -> Listing:
-    """What `jobtui jobs` says now."""
+    """What `jobtui jobs` says now, of calls that are no simulations too."""
     before = statuses_in_files(system.srdb)
-    printed = printed_json(system, "jobs", "--quasi")["jobs"]
+    printed = printed_json(system, "jobs", "quasi:no or quasi:yes")["jobs"]
     return Listing(
         before, {job["id"]: job["native_status"] for job in printed}, statuses_in_files(system.srdb)
     )
@@ -175,6 +177,7 @@ async def watch(system: SirepoSystem, kinds: Sequence[str], seed: int) -> Watche
                 jobs = await asyncio.to_thread(Jobs, system, seed)
                 await asyncio.to_thread(jobs.run, kinds, lambda: listings.append(list_jobs(system)))
                 await _catch_up(session, system)
+                await asyncio.sleep(SEEN_WITHIN_S)  # the dashboard is granted this time for the last news too
             finally:
                 await asyncio.to_thread(dashboard.stop)
         assert not running.done(), running
