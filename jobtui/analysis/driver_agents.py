@@ -47,8 +47,8 @@ def _steps_of_lost_ops(state: PassState, record: LogRecord, agent: AgentTrack) -
     step = _END_STEPS.get(record.shape)
     jid = None
     for op in state.ops.open_ops() if step else ():
-        mine = op.belongs_to_user(agent.uid) and (op.agent or op.assigned_agent) == agent.agent
-        if mine and step:
+        mine = (op.agent or op.assigned_agent) == agent.agent and op.kind == agent.kind
+        if mine and op.belongs_to_user(agent.uid) and step:
             op.add(record, step, Component.DRIVER, Certainty.PREFIX)
             jid = op.jid or jid
             if op.sends:

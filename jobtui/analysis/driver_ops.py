@@ -15,6 +15,11 @@ from jobtui.model.ops import AgentState, Certainty, Component, OpStatus
 _DRIVER = Component.DRIVER
 _JID, _PREFIX, _ADJACENT, _FULL = Certainty.JID, Certainty.PREFIX, Certainty.ADJACENT, Certainty.FULL_ID
 
+REPLY_WORDS = frozenset({"ok", "error", None})
+"""Names of messages that do not tell the name of the op they answer."""
+NAMED_IN_REPLIES = frozenset({"run", "analysis"})
+"""Ops whose answers bore their name until 2024."""
+
 _WAYPOINTS: Mapping[str, tuple[str, AgentState | None]] = {
     "agent_start_wanted": ("agent start", AgentState.STARTING),
     "agent_wait": ("waits for the agent", None),
@@ -59,6 +64,7 @@ def _op_sent(state: PassState, record: LogRecord) -> JobId | None:
     op.learn_user(agent.uid)
     op.sends += 1
     op.sent_at = record.at
+    op.sent_line = record.offset
     op.status = OpStatus.SENT
     add_step(op, record, "sent", _DRIVER, _JID if jid is not None else _PREFIX, found if jid is None else ())
     return op.jid
@@ -70,7 +76,7 @@ def _unsent(
     """The op a send line means, and all it may mean.
 
     One meant for this agent comes before one whose agent was replaced meanwhile or that was never assigned
-    (the cancel of a time limit is not).
+    (the cancel of a time limit is not); the one just created before those that wait.
     """
     name = record.fields["name"]
     found = state.ops.open_with(
@@ -84,7 +90,9 @@ def _unsent(
         ),
     )
     meant = [t for t in found if t.assigned_agent == agent.agent] or found
-    return (meant[0], meant) if meant else (_adopt(state, record, agent), [])
+    if not meant:
+        return _adopt(state, record, agent), []
+    return (state.newest if state.newest in meant else meant[0]), meant
 
 
 def _adopt(state: PassState, record: LogRecord, agent: AgentTrack) -> OpTrack:
@@ -100,6 +108,7 @@ def _not_delivered(state: PassState, record: LogRecord) -> JobId | None:
         return None
     op.error = record.fields.get("error") or "websocket closed"
     op.add(record, "not delivered", _DRIVER, _ADJACENT)
+    op.end(OpStatus.DESTROYED, record.at)
     return op.jid
 
 
@@ -156,9 +165,7 @@ def _agent_error(state: PassState, record: LogRecord) -> JobId | None:
 def _reply(
     state: PassState, record: LogRecord, agent: AgentTrack, prefix: str, message: Message
 ) -> JobId | None:
-    found = state.ops.open_with(prefix, lambda t: t.agent == agent.agent and t.belongs_to_user(agent.uid))
-    known = [t for t in found if message.op_id and t.op_id == message.op_id]
-    waiting = known or [t for t in found if not t.replies] or [t for t in found if t.name == message.op_name]
+    waiting = _unanswered(state, agent, prefix, message)
     if not waiting:
         return _reply_without_op(state, record, message)
     op = waiting[0]
@@ -179,14 +186,35 @@ def _reply(
     return op.jid
 
 
+def _unanswered(state: PassState, agent: AgentTrack, prefix: str, message: Message) -> list[OpTrack]:
+    """The ops a reply may mean, the likeliest first.
+
+    Until 2024 an answer to a run or an analysis bears its name, and each state of a run comes as a further
+    one: an agent has one run at a time, the one sent last. An op that was canceled may be answered all the
+    same.
+    """
+    found = state.ops.open_with(prefix, lambda t: t.sends > 0 and t.has_agent(agent))
+    if message.op_id and (known := [t for t in found if t.op_id == message.op_id]):
+        return known
+    if message.op_name not in REPLY_WORDS:
+        state.replies_bear_names = True
+        found = [t for t in found if t.name == message.op_name]
+        if message.op_name == "run" and found:
+            return [max(found, key=lambda t: t.sent_line)]
+    elif state.replies_bear_names:
+        found = [t for t in found if t.name not in NAMED_IN_REPLIES] or found
+    return [t for t in found if not t.replies] or state.ops.kept_with(
+        prefix,
+        lambda t: t.sends > 0 and not t.replies and t.has_agent(agent) and t.status is not OpStatus.LOST,
+    )[-1:]
+
+
 def _late_reply(state: PassState, record: LogRecord) -> JobId | None:
     """A reply to an op that was given up before it came. The source of 2020 names its id as its opName."""
     agent = state.agents.of_driver(record)
     name = record.fields["op_name"] or ""
     prefix = op_prefix(name) if is_full_id(name) else record.fields["o"] or ""
-    found = state.ops.kept_with(
-        prefix, lambda t: t.agent == agent.agent and t.belongs_to_user(agent.uid) and t.sends > 0
-    )
+    found = state.ops.kept_with(prefix, lambda t: t.sends > 0 and t.has_agent(agent))
     if not found:
         return None
     add_step(found[-1], record, "late reply, ignored", _DRIVER, _PREFIX, found)

@@ -1,5 +1,6 @@
 """One op while lines about it still come in. Mutable, private to correlation; `freeze` gives the record."""
 
+from jobtui.analysis.agent_track import AgentTrack
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import AgentPrefix, JobId, OpId, OpPrefix, RunDir
 from jobtui.model.logs import LogRecord
@@ -20,7 +21,8 @@ class OpTrack:
         "agent", "agent_side", "api", "arrived_at", "assigned_agent", "called_api", "candidates",
         "certainty", "created_at", "driver", "dropped_steps", "ended_at", "error", "exited", "frozen",
         "is_open", "jid", "job_cmd", "key", "kind", "name", "op", "op_id", "replied_at", "replies",
-        "requested_at", "run_dir", "sends", "sent_at", "source", "status", "steps", "uid", "updates",
+        "requested_at", "run_dir", "sends", "sent_at", "sent_line", "source", "status", "steps",
+        "told_destroyed", "uid", "updates",
     )  # fmt: skip
 
     def __init__(self, key: int, op: str, name: str, source: str, created_at: Nanos | None) -> None:
@@ -48,6 +50,8 @@ class OpTrack:
         self.replied_at: Nanos | None = None
         self.ended_at: Nanos | None = None
         self.sends = 0
+        self.sent_line = -1
+        self.told_destroyed = False
         self.replies = 0
         self.updates = 0
         self.exited = False
@@ -58,6 +62,10 @@ class OpTrack:
         self.dropped_steps = 0
         self.agent_side: dict[int, None] = {}
         self.frozen: Op | None = None
+
+    def has_agent(self, agent: AgentTrack) -> bool:
+        """Whether it was sent to this agent; the two agents of a user may share a prefix."""
+        return self.agent == agent.agent and self.kind == agent.kind and self.belongs_to_user(agent.uid)
 
     def belongs_to_user(self, uid: str) -> bool:
         """Whether it may be an op of the user whose id is, or begins with, `uid`."""

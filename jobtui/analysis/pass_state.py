@@ -9,7 +9,7 @@ from jobtui.analysis.op_index import OpIndex, others
 from jobtui.analysis.op_track import OpTrack
 from jobtui.model.ids import JobId, RunDir, split_jid
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Certainty, Component
+from jobtui.model.ops import Certainty, Component, OpStatus
 
 RUNS = frozenset({"run", "run_status"})
 """Ops to which an agent's news of a job's state belong."""
@@ -23,7 +23,8 @@ class PassState:
     """State of the pass over one supervisor's log.
 
     `before` is its line before this one; `update` an agent's news whose job the next line names; `debug` the
-    full message that a debug line has shown; `newest` the op created last.
+    full message that a debug line has shown; `newest` the op created last; `replies_bear_names` tells that the
+    supervisor is one of until 2024, whose agents answer a run or an analysis by its name.
     """
 
     def __init__(self, ops: OpIndex, agents: Agents, events: JobEvents) -> None:
@@ -34,6 +35,7 @@ class PassState:
         self.update: tuple[LogRecord, AgentTrack] | None = None
         self.debug: Message | None = None
         self.newest: OpTrack | None = None
+        self.replies_bear_names = False
 
 
 Handler = Callable[[PassState, LogRecord], JobId | None]
@@ -67,14 +69,25 @@ def add_step(
 
 
 def latest_op(state: PassState, record: LogRecord, fits: Callable[[OpTrack], bool]) -> OpTrack | None:
-    """The op of a line's prefix and name that the supervisor spoke of last."""
+    """The op of a line's prefix and name that the supervisor spoke of last.
+
+    A line that calls its op destroyed means one that was given up before it was answered, if there is one.
+    """
     name = record.fields["name"]
     prefix = record.fields["o"] or ""
-    found = state.ops.open_with(prefix, lambda t: t.name == name and fits(t))
+    found = None
+    if record.fields.get("dead"):
+        found = state.ops.kept_with(prefix, lambda t: t.name == name and _was_given_up(t) and fits(t))
+    found = found or state.ops.open_with(prefix, lambda t: t.name == name and fits(t))
     if not found:
         found = state.ops.kept_with(prefix, lambda t: t.name == name and fits(t))[-1:]
-    return max(found, key=_last_line, default=None)
+    return max(found, key=last_line, default=None)
 
 
-def _last_line(op: OpTrack) -> tuple[int, int]:
+def _was_given_up(op: OpTrack) -> bool:
+    return not op.is_open and not op.replies and not op.told_destroyed and op.status is not OpStatus.LOST
+
+
+def last_line(op: OpTrack) -> tuple[int, int]:
+    """Where the supervisor last spoke of an op; of two with the same line the newer one is greater."""
     return (op.steps[-1].offset if op.steps else -1), op.key

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from jobtui.analysis.job_events import MERE_CHECKS
 from jobtui.analysis.messages import read_message
 from jobtui.analysis.op_track import OpTrack
-from jobtui.analysis.pass_state import Handler, PassState, jid_in, latest_op, path_in
+from jobtui.analysis.pass_state import Handler, PassState, jid_in, last_line, latest_op, path_in
 from jobtui.analysis.supervisor_jobs import about_job
 from jobtui.model.ids import JobId, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
@@ -33,6 +33,14 @@ _OP_STEPS: Mapping[str, tuple[str, bool]] = {
     "agent_start_delayed": ("agent start delayed", False),
 }
 
+_SENT_OR_NOT: Mapping[str, bool] = {
+    "reply_wait": True,
+    "no_reply": True,
+    "time_limit": True,
+    "op_destroyed": False,
+}
+"""Whether the op that a line speaks of must have been sent."""
+
 
 def _request(state: PassState, record: LogRecord) -> JobId | None:
     return state.events.requested(record)
@@ -42,7 +50,9 @@ def _request_failed(state: PassState, record: LogRecord) -> JobId | None:
     jid = jid_in(record)
     if jid is None:
         return None
-    op = next((t for t in reversed(state.ops.of_job(jid)) if t.is_open and not t.sends), None)
+    api = record.fields["api"]
+    unsent = [t for t in state.ops.of_job(jid) if not t.sends and not t.error and t.api in (api, None)]
+    op = max(unsent, key=last_line, default=None)
     if op is None:
         return about_job(state, record)
     op.add(record, "request failed", _SUPERVISOR, _JID)
@@ -120,9 +130,11 @@ def _cancel(state: PassState, record: LogRecord) -> JobId | None:
 
 def _of_op(state: PassState, record: LogRecord) -> JobId | None:
     """A line that names nothing but an op: it speaks of the one last spoken of."""
-    op = latest_op(state, record, lambda t: True)
+    sent = _SENT_OR_NOT.get(record.shape)
+    op = latest_op(state, record, lambda t: sent is None or sent == (t.sends > 0))
     if op is None:
         return None
+    op.told_destroyed |= record.fields.get("dead") is not None
     step, ends = _OP_STEPS[record.shape]
     op.add(record, step, _SUPERVISOR, _PREFIX)
     op.error = record.fields.get("op_error") or record.fields.get("error") or op.error
