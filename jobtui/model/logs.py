@@ -9,10 +9,10 @@ class LogRecord(msgspec.Struct, frozen=True, gc=False):
     """One log record whose message has a known shape.
 
     `source` is the file (or journal) it came from, `line` its 1-based line number there (negative while
-    the lines before it are not counted, see `model.lines`), `offset` its byte offset. `shape` is
-    the name of the shape in `formats/`, `fields` what the shape's pattern found. `text` is the message without
-    its prefix, as written: not masked, not safe for a terminal. `container` is set when the record was
-    forwarded out of a container. `pid` is None where the process writes none.
+    the lines before it are not counted, see `model.lines`), `offset` its byte offset. `shape` is the name of
+    the shape in `formats/`, `fields` what the shape's pattern found. `text` is the message without its
+    prefix, as written: not masked, not safe for a terminal. `container` is set when the record was forwarded
+    out of a container. `pid` is None where the process writes none.
     """
 
     source: str
