@@ -157,9 +157,10 @@ class Hint(NamedTuple):
 
 
 def hints_at(place: Place) -> list[Hint]:
-    """What the footer of a screen names. On the jobs there is nothing to go back to."""
+    """What the footer of a screen names: not the way to itself, and on the jobs no way back."""
+    needless = {f"app.go('{place}')"} | ({"back"} if place is Place.JOBS else set())
     return [
         Hint(shown_key(action.keys[0]), action.hint, action.rank)
         for action in actions_at(place)
-        if action.hint and not (action.call == "back" and place is Place.JOBS)
+        if action.hint and action.call not in needless
     ]

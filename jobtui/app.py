@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from traceback import format_exc
 
+from rich.text import Text
 from textual.app import App, SystemCommand
 from textual.screen import Screen
 
@@ -25,7 +27,9 @@ OVER_SSH = ("SSH_TTY", "SSH_CONNECTION")
 class JobtuiApp(App[None]):
     """The dashboard on a session, opened at a job when one is given."""
 
-    CSS = "Screen { layers: base; }"
+    CSS = """
+    Toast { padding: 0 1; width: auto; max-width: 90%; margin-top: 0; }
+    """
     TITLE = "jobtui"
 
     def __init__(
@@ -89,6 +93,11 @@ class JobtuiApp(App[None]):
         for action in ACTIONS:
             if screen.PLACE in action.places:
                 yield SystemCommand(action.help, action.shown_keys, screen.caller(action.call))
+
+    def _fatal_error(self) -> None:
+        """End after an error of our own. Textual would print all variables, and what secrets they hold."""
+        self._exit_renderables.append(Text("\n".join(map(show, format_exc().splitlines()))))
+        self._close_messages_no_wait()
 
     def _watch_sources(self, changes: Changes) -> None:
         """One toast when a source goes down after it was up, or comes back."""

@@ -24,16 +24,16 @@ FLAG_WORDS = {
 SEPARATOR = " · "
 
 
-def status_words(job: Job, now: Nanos, *, absolute: bool) -> Line:
-    """Glyph, status and since when."""
+def status_words(job: Job, now: Nanos, *, absolute: bool | None) -> Line:
+    """Glyph, status and since when: as an age, as a time of day, or with None not at all."""
     words = WORDS[job.status] if job.status is not JobStatus.UNKNOWN else show(job.native_status)
     person = (Span(f"{NEEDS_PERSON_GLYPH} ", NEEDS_PERSON_STYLE),) if needs_person(job, now) else ()
     return (*person, Span(f"{GLYPHS[job.status]} {words}{_since(job, now, absolute)}", STYLES[job.status]))
 
 
-def _since(job: Job, now: Nanos, absolute: bool) -> str:
+def _since(job: Job, now: Nanos, absolute: bool | None) -> str:
     at = status_since(job)
-    if at is None:
+    if at is None or absolute is None:
         return ""
     if absolute:
         return f" {'since' if job.status.is_live else 'at'} {clock_time(at)}Z"
@@ -87,7 +87,7 @@ def _facts(job: Job, now: Nanos) -> Iterator[str]:
     for text in (job.app, job.model, job.mode, f"user {job.owner}" if job.owner else "", job.host or ""):
         if text:
             yield show(text)
-    if job.percent is not None:
+    if job.percent is not None and job.status.is_live:
         yield f"{job.percent:.0f}%"
     if job.queued_at is not None:
         yield f"queued {date_time(job.queued_at)}Z"

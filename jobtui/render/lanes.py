@@ -20,7 +20,7 @@ TIME_CELLS = 9
 """Cells of a column of times, with a blank before it."""
 LANE_CELLS = 11
 """Fewest cells of a lane, so that its name and an arrow fit."""
-TEXT_CELLS = 12
+TEXT_CELLS = 8
 """Cells that the last lane has for words at least."""
 
 BAD = re.compile(

@@ -52,9 +52,7 @@ def judge(source: SourceHealth, now: Nanos) -> Judgement:
         return Judgement("starting", "dim")
     if lag_s >= LATE_S:
         return Judgement(f"{age(lag_s)} late", "warning")
-    fresh = f"<{FRESH_S:.0f}s" if lag_s < FRESH_S else age(lag_s)
-    skipped = f", {source.skipped:,} skipped" if source.skipped else ""
-    return Judgement(fresh + skipped, "dim")
+    return Judgement(f"<{FRESH_S:.0f}s" if lag_s < FRESH_S else age(lag_s), "dim")
 
 
 def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int) -> Line:
@@ -70,7 +68,8 @@ def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int) -> Line:
 def _part(label: str, source: SourceHealth, now: Nanos) -> Line:
     words, style = judge(source, now)
     reason = f": {show(source.error)}" if source.error and source.state is SourceState.DOWN else ""
-    return (Span(f"{label} {words}{reason}", style),)
+    skipped = f", {source.skipped:,} skipped" if source.skipped else ""
+    return (Span(f"{label} {words}{skipped}{reason}", style),)
 
 
 def _joined(parts: Iterable[Line]) -> Line:

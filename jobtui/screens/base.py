@@ -56,6 +56,10 @@ class LiveScreen(LeanScreen, inherit_bindings=False):
 
     PLACE: ClassVar[Place]
     """Which screen it is in the table of actions."""
+    DEFAULT_CSS = """
+    LiveScreen.-low RuleLine, LiveScreen.-flat RuleLine { display: none; }
+    LiveScreen.-flat SourceStrip, LiveScreen.-flat KeyLine { display: none; }
+    """
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (6, "-low"), (16, "-high")]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (70, "-wide")]
 

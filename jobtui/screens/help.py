@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from jobtui.actions import ACTIONS, Topic
-from jobtui.render.spans import Span
 from jobtui.screens.base import Board
 from jobtui.screens.reading import ReadingScreen
+from jobtui.widgets.text_pane import Paragraph
 
 KEY_CELLS = 14
 
@@ -22,13 +22,13 @@ class HelpScreen(ReadingScreen):
         super().__init__(board, "keys", help_text())
 
 
-def help_text() -> Iterator[Span]:
+def help_text() -> Iterator[Paragraph]:
     """Every action under its topic."""
     for topic in Topic:
-        yield Span(str(topic), "title")
+        yield Paragraph(str(topic), "title")
         for action in ACTIONS:
             if action.topic is topic:
-                yield Span(f"{action.shown_keys:<{KEY_CELLS}}{action.help}")
-        yield Span("")
-    yield Span("Filter", "title")
-    yield from map(Span, FILTERS)
+                yield Paragraph(f"{action.shown_keys:<{KEY_CELLS}}{action.help}", hang=KEY_CELLS)
+        yield Paragraph("")
+    yield Paragraph("Filter", "title")
+    yield from map(Paragraph, FILTERS)

@@ -10,7 +10,6 @@ from jobtui.actions import Place, hints_at
 from jobtui.model.ids import JobId
 from jobtui.model.ops import Op
 from jobtui.render.lanes import CERTAINTY_WORDS
-from jobtui.render.spans import Span
 from jobtui.render.text import date_time, show
 from jobtui.screens.base import Board, LiveScreen, bindings_at
 from jobtui.screens.reading import ReadingScreen
@@ -22,6 +21,7 @@ from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.source_strip import SourceStrip
 from jobtui.widgets.step_detail import StepDetail, where
+from jobtui.widgets.text_pane import Paragraph
 from jobtui.widgets.timeline import Timeline
 
 CLUTTER = frozenset({"run_status", "begin_session"})
@@ -42,8 +42,9 @@ class JobScreen(LiveScreen):
     JobScreen.-narrow OpList { width: 100%; height: 30%; }
     JobScreen.-narrow Timeline { width: 100%; height: 1fr; }
     JobScreen.-narrow.-low OpList, JobScreen.-narrow.-flat OpList { height: 1; }
-    JobScreen.-low SourceStrip, JobScreen.-flat SourceStrip { display: none; }
-    JobScreen.-flat KeyLine { display: none; }
+    JobScreen.-low SourceStrip, JobScreen.-low StepDetail, JobScreen.-flat StepDetail { display: none; }
+    JobScreen.-low JobFacts { height: 2; }
+    JobScreen.-flat JobFacts { height: 1; }
     """
 
     def __init__(self, board: Board, job_id: JobId) -> None:
@@ -55,12 +56,13 @@ class JobScreen(LiveScreen):
         self._ops = OpList(board.now)
         self._timeline = Timeline(board.now)
         self._detail = StepDetail()
+        self._rule = RuleLine()
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
         yield self._facts
         yield self._strip
-        yield RuleLine()
+        yield self._rule
         with Container(id="panes"):
             yield self._ops
             yield self._timeline
@@ -89,6 +91,14 @@ class JobScreen(LiveScreen):
         self._ops.set_ops(shown, hidden=len(ops) - len(shown))
         self._timeline.set_op(self._ops.op, absolute=self.board.absolute)
         self._detail.set_step(self._timeline.step)
+        self._rule.set_words(self._left_out())
+
+    def _left_out(self) -> str:
+        """What is known to be missing from the ops."""
+        correlation = self.board.store.correlation
+        unlinked, dropped = len(correlation.unlinked_of(self.job_id)), correlation.dropped_ops
+        words = f"{unlinked:,} lines name this job and could not be placed" if unlinked else ""
+        return words + (f"{' · ' if words else ''}{dropped:,} old ops were let go" if dropped else "")
 
     def tick(self) -> None:
         """Let ages go on."""
@@ -133,29 +143,29 @@ class JobScreen(LiveScreen):
     def _step_chosen(self, message: Timeline.Highlighted) -> None:
         self._detail.set_step(message.step)
 
-    def _line_text(self) -> Iterable[Span]:
+    def _line_text(self) -> Iterable[Paragraph]:
         step, op = self._timeline.step, self._ops.op
         if step is None:
             return
-        yield Span(where(step, full=True), "accent")
+        yield Paragraph(where(step, full=True), "accent")
         if step.at is not None:
-            yield Span(f"{date_time(step.at)}Z", "dim")
-        yield Span("")
-        yield Span(show(step.text))
-        yield Span("")
-        yield Span(CERTAINTY_WORDS[step.certainty], "dim")
+            yield Paragraph(f"{date_time(step.at)}Z", "dim")
+        yield Paragraph("")
+        yield Paragraph(show(step.text))
+        yield Paragraph("")
+        yield Paragraph(CERTAINTY_WORDS[step.certainty], "dim")
         if op is not None:
             yield from _op_text(op)
 
 
-def _op_text(op: Op) -> Iterable[Span]:
+def _op_text(op: Op) -> Iterable[Paragraph]:
     """What is known of the op as a whole, and could not be decided."""
-    yield Span(
+    yield Paragraph(
         show(f"op {op.op}, {op.name}: {op.sends} sent, {op.replies} replies, {op.updates} updates"), "dim"
     )
     if op.error:
-        yield Span(show(op.error), "error")
+        yield Paragraph(show(op.error), "error")
     if op.candidates:
-        yield Span(show(f"may belong to {', '.join(op.candidates)}"), "warning")
+        yield Paragraph(show(f"may belong to {', '.join(op.candidates)}"), "warning")
     if op.dropped_steps:
-        yield Span(f"{op.dropped_steps:,} of its steps were dropped", "warning")
+        yield Paragraph(f"{op.dropped_steps:,} of its steps were dropped", "warning")

@@ -32,10 +32,7 @@ class JobsScreen(LiveScreen):
     PLACE = Place.JOBS
     BINDINGS = bindings_at(Place.JOBS)
 
-    DEFAULT_CSS = """
-    JobsScreen.-flat SourceStrip, JobsScreen.-flat KeyLine { display: none; }
-    JobsScreen.-low RuleLine.-needed { display: block; }
-    """
+    DEFAULT_CSS = "JobsScreen.-low RuleLine.-needed { display: block; }"
 
     def __init__(self, board: Board) -> None:
         super().__init__(board)
@@ -149,7 +146,7 @@ class JobsScreen(LiveScreen):
         """How many jobs are shown, in which order, under which filter."""
         table = self._table
         key, reverse = table.sorted_by
-        order = "what needs you first" if key is None else f"by {key}"
+        order = "urgent first" if key is None else f"by {key}"
         hidden = table.total - table.count
         if self._filter_text:
             count = f"{table.count:,} of {table.total:,} jobs"

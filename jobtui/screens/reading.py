@@ -5,14 +5,13 @@ from collections.abc import Iterable
 from textual.app import ComposeResult
 
 from jobtui.actions import Place, hints_at
-from jobtui.render.spans import Span
 from jobtui.screens.base import Board, LiveScreen, bindings_at
 from jobtui.store.store import Changes
 from jobtui.widgets.header import Header
 from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
-from jobtui.widgets.text_pane import TextPane
+from jobtui.widgets.text_pane import Paragraph, TextPane
 
 
 class ReadingScreen(LiveScreen):
@@ -21,7 +20,7 @@ class ReadingScreen(LiveScreen):
     PLACE = Place.READING
     BINDINGS = bindings_at(Place.READING)
 
-    def __init__(self, board: Board, title: str, paragraphs: Iterable[Span]) -> None:
+    def __init__(self, board: Board, title: str, paragraphs: Iterable[Paragraph]) -> None:
         super().__init__(board)
         self._paragraphs = tuple(paragraphs)
         self._title = title
@@ -48,4 +47,4 @@ class ReadingScreen(LiveScreen):
 
     def action_copy(self) -> None:
         """Copy all of it."""
-        self.copy("\n".join(span.text for span in self._paragraphs))
+        self.copy("\n".join(part.text for part in self._paragraphs))

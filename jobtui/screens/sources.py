@@ -7,7 +7,6 @@ from textual.app import ComposeResult
 
 from jobtui.actions import Place, hints_at
 from jobtui.model.health import SourceHealth, SourceState
-from jobtui.render.spans import Span
 from jobtui.render.text import show
 from jobtui.screens.base import Board, LiveScreen, bindings_at
 from jobtui.screens.reading import ReadingScreen
@@ -17,7 +16,7 @@ from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.source_list import SourceList
-from jobtui.widgets.text_pane import TextPane
+from jobtui.widgets.text_pane import Paragraph, TextPane
 
 
 class SourcesScreen(LiveScreen):
@@ -29,7 +28,6 @@ class SourcesScreen(LiveScreen):
     DEFAULT_CSS = """
     SourcesScreen TextPane { height: 1fr; }
     SourcesScreen.-low TextPane, SourcesScreen.-flat TextPane { display: none; }
-    SourcesScreen.-flat KeyLine { display: none; }
     """
 
     def __init__(self, board: Board) -> None:
@@ -84,20 +82,20 @@ class SourcesScreen(LiveScreen):
         self._about.set_text(about(message.source))
 
 
-def about(source: SourceHealth) -> Iterator[Span]:
+def about(source: SourceHealth) -> Iterator[Paragraph]:
     """All that is known of a source in words."""
-    yield Span(show(source.name), "title")
+    yield Paragraph(show(source.name), "title")
     if source.error:
-        yield Span(show(source.error), "error" if source.state is SourceState.DOWN else "warning")
+        yield Paragraph(show(source.error), "error" if source.state is SourceState.DOWN else "warning")
     if source.note:
-        yield Span(show(source.note))
+        yield Paragraph(show(source.note))
     if not source.error and not source.note and not source.skipped:
-        yield Span("nothing went wrong" if source.read_at is not None else "not read yet", "dim")
+        yield Paragraph("nothing went wrong" if source.read_at is not None else "not read yet", "dim")
     if source.skipped:
-        yield Span("")
-        yield Span(
+        yield Paragraph("")
+        yield Paragraph(
             f"{source.skipped:,} pieces of input made no sense; the newest {len(source.last_skips)}:",
             "warning",
         )
     for skip in source.last_skips:
-        yield Span(show(f"{skip.where}: {skip.why}"))
+        yield Paragraph(show(f"{skip.where}: {skip.why}"))

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
 from jobtui.render.spans import Line, Span
@@ -24,7 +24,8 @@ class FilterBar(Vertical):
 
     DEFAULT_CSS = """
     FilterBar { height: auto; }
-    FilterBar Input { height: 1; border: none; padding: 0 1; background: $surface; }
+    FilterBar Horizontal { height: 1; }
+    FilterBar Prompt { width: 3; height: 1; }
     FilterBar MistakeLine { height: 1; }
     """
 
@@ -51,7 +52,9 @@ class FilterBar(Vertical):
         from jobtui.widgets.filter_input import FilterInput
 
         yield self._mistake_line
-        yield FilterInput(self, self._before)
+        with Horizontal():
+            yield Prompt()
+            yield FilterInput(self, self._before)
 
     def set_mistake(self, mistake: Mistake | None) -> None:
         """Show what is wrong, or that nothing is."""
@@ -65,6 +68,14 @@ class FilterBar(Vertical):
     def close(self, text: str | None) -> None:
         """The input is done with: this is the filter, or with None the one from before."""
         self.post_message(self.Closed(self, self._before if text is None else text))
+
+
+class Prompt(LineView):
+    """The sign before the input."""
+
+    def line(self, y: int) -> Line:
+        """The key that led here."""
+        return (Span(" / ", "key"),)
 
 
 class MistakeLine(LineView):
@@ -84,4 +95,4 @@ class MistakeLine(LineView):
     def line(self, y: int) -> Line:
         """The words, under which the input marks the place."""
         words = self._mistake.words if self._mistake else ""
-        return (Span(fit(f" {words}", self.size.width), "error"),)
+        return (Span(fit(f" {words}", self.cells), "error"),)

@@ -19,6 +19,16 @@ PLACEHOLDER = "words, or: status:failed user:vn9m age<10m dur>1h"
 class FilterInput(Input):
     """An input that `escape` leaves, and that underlines a mistake."""
 
+    DEFAULT_CSS = """
+    FilterInput, FilterInput:focus {
+        width: 1fr;
+        height: 1;
+        border: none;
+        padding: 0;
+        background: $background;
+        background-tint: $background 0%;
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", show=False)]
 
     def __init__(self, bar: "FilterBar", text: str) -> None:

@@ -27,6 +27,11 @@ class Header(LineView):
         self._counts: Counts | None = None
         self._attention = 0
 
+    def set_title(self, title: str) -> None:
+        """Say something else on the left; it must be safe to show."""
+        self._title = title
+        self.repaint()
+
     def set_counts(self, counts: Counts, attention: int) -> None:
         """Show these counts; `attention` is how many jobs need a person."""
         self._counts = counts
@@ -35,7 +40,7 @@ class Header(LineView):
 
     def line(self, y: int) -> Line:
         """All of it, as far as there is room."""
-        cells = self.size.width
+        cells = self.cells
         title = (Span(f" {self._title} ", "title"),)
         clock = Span(f"   {clock_time(self._now())}Z ", "dim", CLOCK_CELLS + 2)
         for right in ((*self._words(), clock), (*self._glyphs(), clock), self._glyphs(), ()):

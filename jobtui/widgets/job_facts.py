@@ -11,17 +11,12 @@ from jobtui.render.text import fit, show, width
 from jobtui.widgets.lines import LineView
 
 TRAIL = " jobs › "
-SHORTEST_ID = 12
 
 
 class JobFacts(LineView):
-    """Three lines, two where the screen is low, one where it is flat."""
+    """Three lines, of which the first ones matter most."""
 
-    DEFAULT_CSS = """
-    JobFacts { height: 3; }
-    .-low JobFacts { height: 2; }
-    .-flat JobFacts { height: 1; }
-    """
+    DEFAULT_CSS = "JobFacts { height: 3; }"
 
     def __init__(self, now: Callable[[], Nanos], job_id: JobId, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -42,7 +37,7 @@ class JobFacts(LineView):
 
     def line(self, y: int) -> Line:
         """Which job, what matters, or what the record says."""
-        cells = self.size.width
+        cells = self.cells
         if y == 0:
             return self._name_line(cells)
         if self._job is None:
@@ -65,18 +60,22 @@ class JobFacts(LineView):
     def _right(self, cells: int) -> Line:
         if self._job is None:
             return ()
-        status = (Span("  "), *status_words(self._job, self._now(), absolute=self._absolute), Span(" "))
+        now, least = self._now(), min(width(self._job_id), width(ends_of(self._job_id))) + 1
+        since = status_words(self._job, now, absolute=self._absolute)
+        status = (Span("  "), *since, Span(" "))
+        bare = (Span("  "), *status_words(self._job, now, absolute=None), Span(" "))
         runs = f"   run {self._job.runs} of {self._job.runs}" if self._job.runs else "   never run"
         full = (Span(runs, "dim"), *status)
-        for right in (full, status):
-            if width_of(right) + SHORTEST_ID <= cells:
-                return right
-        return ()
+        return next((right for right in (full, status, bare) if width_of(right) + least <= cells), ())
 
 
 def shortened(job_id: str, cells: int) -> str:
     """A job's id with its middle left out: the user in front and the model at the end tell most."""
     if width(job_id) <= cells:
         return job_id
-    short = f"{job_id.partition('-')[0]}…{job_id.rpartition('-')[2]}"
-    return short if width(short) <= cells else fit(short, cells)
+    return fit(ends_of(job_id), cells)
+
+
+def ends_of(job_id: str) -> str:
+    """User and model of a job's id."""
+    return f"{job_id.partition('-')[0]}…{job_id.rpartition('-')[2]}"

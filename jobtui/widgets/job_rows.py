@@ -21,12 +21,13 @@ BULK = 4096
 """More changes than this at once are sorted in anew rather than one by one."""
 SLICE_S = 0.006
 """How long a slice of work on a new order may take."""
-SWEPT = 400
+SWEPT = 250
 """Jobs looked at again at each sweep, because time alone changes what is said of them."""
 
 Sort = Callable[[Job], Any]
 Keep = Callable[[Job], bool]
 
+LIVE = frozenset(status for status in JobStatus if status.is_live)
 _NEVER_RUN = frozenset({JobStatus.MISSING, JobStatus.PURGED})
 _FAR = 1 << 64
 
@@ -122,7 +123,8 @@ class JobRows:
         moved = False
         for job_id in (*self._live_round.next(), *(self._round.next() if self._ages else ())):
             if job := self.jobs.get(job_id):
-                self._judge(job)
+                if job.status in LIVE:
+                    self._judge(job)
                 moved |= self._index.put(job)
         return moved
 
@@ -137,15 +139,18 @@ class JobRows:
     def _take(self, job: Job) -> None:
         before = self.jobs.get(job.id)
         self.jobs[job.id] = job
-        self.tally.move(before, job)
-        self._judge(job)
-
-    def _judge(self, job: Job) -> None:
-        if not job.status.is_live:
+        if before is None or before.status is not job.status or job.status is JobStatus.FAILED:
+            self.tally.move(before, job)
+        if job.status in LIVE:
+            self._live[job.id] = None
+            if before is None or before.status is not job.status:
+                self._judge(job)
+        elif before is None or before.status in LIVE:
             self._live.pop(job.id, None)
             self.needy.discard(job.id)
-            return
-        self._live[job.id] = None
+
+    def _judge(self, job: Job) -> None:
+        """Whether a live job needs a person now."""
         if not job.is_quasi and needs_person(job, self._now()):
             self.needy.add(job.id)
         else:
@@ -179,9 +184,9 @@ class JobRows:
         """First what needs a person, then what is live, then what ended; in each the latest first."""
         if job.id in self.needy:
             rank = 0
-        elif job.status.is_live:
+        elif job.status in LIVE:
             rank = 1
         else:
             rank = 3 if job.status in _NEVER_RUN else 2
-        since = status_since(job)
+        since = job.ended_at if job.ended_at is not None and rank > 1 else status_since(job)
         return rank * 2 * _FAR + (_FAR if since is None else _FAR - since)

@@ -1,7 +1,7 @@
 """The job table: up to a hundred thousand jobs live, of which only the visible ones are ever drawn.
 
 A screen tells it what changed and how to filter and sort; it never sees the store. The cursor stays with its
-job while rows move. On the first row it stays there until somebody moves it, so that what comes first is seen.
+job while rows move. On the first row it stays there until somebody moves it, so that what comes first shows.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -90,6 +90,11 @@ class JobTable(RowView):
         return next(iter(self._rows.window(self.cursor, self.cursor + 1)), None)
 
     @property
+    def visible_jobs(self) -> list[Job]:
+        """The jobs on the screen, from top to bottom."""
+        return [self._rows.jobs[job_id] for job_id in self._visible]
+
+    @property
     def attention(self) -> int:
         """How many jobs need a person."""
         return len(self._rows.needy)
@@ -131,7 +136,7 @@ class JobTable(RowView):
         if moved:
             self._follow()
         self.repaint()
-        if moved or len(self._rows) != before:
+        if len(self._rows) != before:
             self.post_message(self.Recounted())
 
     def sort_by(self, key: str | None, *, reverse: bool = False) -> None:
@@ -158,7 +163,10 @@ class JobTable(RowView):
             at = (self._next_tick + offset) % len(visible)
             job_id = visible[at]
             drawn = self._drawn.get(job_id)
-            if drawn is not None and (line := self._draw(job_id, context)) != drawn:
+            if drawn is None:
+                continue
+            line = self._lines.later(drawn, self._rows.jobs[job_id], context, self._marks.of(job_id))
+            if line != drawn:
                 self._drawn[job_id] = line
                 painted += 1
                 if painted >= TICKED:
@@ -245,7 +253,7 @@ class JobTable(RowView):
 
     def on_resize(self) -> None:
         """Choose the columns anew."""
-        self._lines = JobLines(self._chosen, self.size.width)
+        self._lines = JobLines(self._chosen, self.cells)
         self._drawn.clear()
         self.keep_in_view()
         self._visible = self._rows.window(self.top, self.top + self.page)
@@ -291,14 +299,12 @@ class JobTable(RowView):
             self.set_timer(WORK_EVERY_S, self._work)
 
     def _follow(self) -> None:
-        """Keep the cursor with its job, at the same height on the screen."""
+        """Keep the cursor with its job, at the same height on the screen; it comes back when the job does."""
         at = self._rows.position(self._held) if self._held is not None else 0
         if at is not None:
             self.top += at - self.cursor
             self.cursor = at
         self.keep_in_view()
-        if self._held is not None:
-            self._held = self.cursor_id
         self._tell()
 
     def _tell(self) -> None:

@@ -39,7 +39,7 @@ class KeyLine(LineView):
     def line(self, y: int) -> Line:
         """The keys."""
         spans: list[Span] = [Span(" ")]
-        for hint in fitting_hints(self._hints, self.size.width - 1):
+        for hint in fitting_hints(self._hints, self.cells - 1):
             spans += [Span(hint.key, "key"), Span(f" {hint.word}  ", "dim")]
         return tuple(spans)
 

@@ -29,6 +29,16 @@ class LineView(Widget):
         self._painted: dict[int, Line] = {}
         self._looks: dict[str, Style] = {}
 
+    @property
+    def cells(self) -> int:
+        """Its width. `Widget.size` works out regions at every call, and there is no border to leave out."""
+        return self._size.width
+
+    @property
+    def rows_high(self) -> int:
+        """Its height."""
+        return self._size.height
+
     def line(self, y: int) -> Line:
         """What line `y` of the widget holds now."""
         raise NotImplementedError
@@ -46,7 +56,7 @@ class LineView(Widget):
         line = self._painted.get(y)
         if line is None:
             line = self._painted[y] = self.line(y)
-        return self.strip(line, self.size.width)
+        return self.strip(line, self.cells)
 
     def strip(self, line: Line, width: int) -> Strip:
         """A line with its styles, exactly `width` cells wide and with the background painted."""

@@ -7,7 +7,7 @@ from textual.message import Message
 from jobtui.analysis.timeline import op_duration_s
 from jobtui.model.clock import Nanos
 from jobtui.model.ops import Op, OpStatus
-from jobtui.render.spans import Line, Span, fitting
+from jobtui.render.spans import Line, Span, fitting, padded
 from jobtui.render.text import duration, fit, show
 from jobtui.widgets.row_view import RowView
 
@@ -23,7 +23,9 @@ GLYPHS: Mapping[OpStatus, tuple[str, str]] = {
 """Sign and style of each status; an op with an error is drawn as failed whatever its status."""
 FAILED = ("✗", "error")
 TIME_CELLS = 7
-PREFIX_CELLS = 5
+PREFIX_CELLS = 6
+EDGE = Span(" │", "rule", 2)
+"""What parts the ops from the steps beside them."""
 
 
 class OpList(RowView):
@@ -87,11 +89,24 @@ class OpList(RowView):
     def heading(self, y: int) -> Line:
         """How many ops there are."""
         more = f"  {self._hidden} hidden" if self._hidden else ""
-        return (Span(fit(f" OPS {self.count}{more}", self.size.width), "heading", self.size.width),)
+        cells, edge = self._room()
+        return (Span(fit(f" OPS {self.count}{more}", cells), "heading", cells), *edge)
 
     def row(self, index: int) -> Line:
         """Sign, name, prefix and duration of an op."""
-        return op_line(self._ops[index], self._now(), self.size.width)
+        cells, _ = self._room()
+        return op_line(self._ops[index], self._now(), cells)
+
+    def line(self, y: int) -> Line:
+        """A line, with the edge beside it where something stands there."""
+        cells, edge = self._room()
+        line = super().line(y)
+        return line if y < self.headings else (*fitting(padded(line, cells), cells), *edge)
+
+    def _room(self) -> tuple[int, Line]:
+        """Cells for the ops, and the edge."""
+        beside = self.cells < self.screen.size.width
+        return (self.cells - EDGE.width, (EDGE,)) if beside else (self.cells, ())
 
 
 def op_line(op: Op, now: Nanos, cells: int) -> Line:
@@ -99,15 +114,12 @@ def op_line(op: Op, now: Nanos, cells: int) -> Line:
     sign, style = FAILED if op.error else GLYPHS[op.status]
     time = fit(duration(_whole(op, op_duration_s(op, now))), TIME_CELLS, align="right")
     name_cells = max(1, cells - 3 - PREFIX_CELLS - TIME_CELLS)
+    prefix = fit(show(op.op), PREFIX_CELLS - 1)
     quiet = "settled" if op.status is OpStatus.ENDED and not op.error else ""
     spans = (
         Span(f" {sign} ", style, 3),
-        Span(
-            fit(show(op.job_cmd if op.name == "analysis" and op.job_cmd else op.name), name_cells),
-            quiet,
-            name_cells,
-        ),
-        Span(fit(show(op.op), PREFIX_CELLS), "dim", PREFIX_CELLS),
+        Span(fit(show(op.name), name_cells), quiet, name_cells),
+        Span(f" {prefix}", "dim", PREFIX_CELLS),
         Span(time, "dim", TIME_CELLS),
     )
     return fitting(spans, cells)

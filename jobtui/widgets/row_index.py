@@ -58,9 +58,10 @@ class RowIndex(Generic[Row]):
         before = self._entries.get(row.id)
         if keep is not None and not keep(row):
             return before is not None and self.discard(row.id)
-        entry = (sort(row), row.id)
-        if before == entry:
+        key = sort(row)
+        if before is not None and before[0] == key:
             return False
+        entry = (key, row.id)
         if before is not None:
             self._part(before).remove(before)
         self._entries[row.id] = entry

@@ -5,7 +5,7 @@ from enum import StrEnum
 from textual import events
 
 from jobtui.render.spans import Line, Span, padded, styled
-from jobtui.render.text import width
+from jobtui.render.text import fit, width
 from jobtui.widgets.lines import LineView
 
 WHEEL_ROWS = 3
@@ -45,12 +45,12 @@ class RowView(LineView):
     @property
     def headings(self) -> int:
         """Lines of heading there are at this height."""
-        return self.HEADINGS if self.size.height > 2 else 0
+        return self.HEADINGS if self.rows_high > 2 else 0
 
     @property
     def page(self) -> int:
         """How many rows are visible at once."""
-        return max(1, self.size.height - self.headings)
+        return max(1, self.rows_high - self.headings)
 
     def heading(self, y: int) -> Line:
         """A line of heading."""
@@ -77,7 +77,7 @@ class RowView(LineView):
             return ()
         if index == self.cursor and self.shows_cursor:
             style = "cursor" if self.is_active else "cursor.weak"
-            return styled(padded(self.row(index), self.size.width), style)
+            return styled(padded(self.row(index), self.cells), style)
         return self.row(index)
 
     def move(self, move: Move) -> None:
@@ -138,7 +138,9 @@ class RowView(LineView):
 
 def rule(cells: int, text: str = "") -> Line:
     """A rule across the screen, with some words at its right end when they fit."""
-    end = f" {text} ──" if text else ""
-    if width(end) + 4 > cells:
-        end = ""
-    return (Span("─" * (cells - width(end)) + end, "rule", cells),)
+    room = cells - 6
+    if not text or room < 1:
+        return (Span("─" * cells, "rule", cells),)
+    words = f" {fit(text, room - 2).rstrip()} "
+    taken = width(words)
+    return (Span("─" * (cells - taken - 2), "rule"), Span(words, "dim", taken), Span("──", "rule", 2))

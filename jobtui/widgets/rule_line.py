@@ -6,12 +6,9 @@ from jobtui.widgets.row_view import rule
 
 
 class RuleLine(LineView):
-    """The rule. It goes first where a screen is low."""
+    """The rule."""
 
-    DEFAULT_CSS = """
-    RuleLine { height: 1; }
-    .-low RuleLine, .-flat RuleLine { display: none; }
-    """
+    DEFAULT_CSS = "RuleLine { height: 1; }"
 
     def __init__(self, words: str = "", *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -24,4 +21,4 @@ class RuleLine(LineView):
 
     def line(self, y: int) -> Line:
         """The rule."""
-        return rule(self.size.width, self._words)
+        return rule(self.cells, self._words)

@@ -18,9 +18,9 @@ GLYPHS: Mapping[SourceState, tuple[str, str]] = {
     SourceState.DOWN: ("✗", "error"),
 }
 KIND_CELLS = 11
-AGE_CELLS = 27
-NUMBER_CELLS = 13
-LEAST_NAME_CELLS = 14
+AGE_CELLS = 24
+NUMBER_CELLS = 10
+LEAST_NAME_CELLS = 18
 
 
 class SourceList(RowView):
@@ -88,7 +88,7 @@ class SourceList(RowView):
         self, glyph: str, name: str, kind: str, words: str, records: str, skipped: str
     ) -> tuple[str, ...]:
         """The texts cut to their columns; numbers, then the kind, go where it is narrow."""
-        left = self.size.width - 3 - LEAST_NAME_CELLS
+        left = self.cells - 3 - LEAST_NAME_CELLS
         age_cells = max(0, min(AGE_CELLS, left))
         left -= age_cells
         kind_cells = KIND_CELLS if left >= KIND_CELLS else 0

@@ -26,4 +26,4 @@ class SourceStrip(LineView):
 
     def line(self, y: int) -> Line:
         """The strip."""
-        return strip_line(self._sources, self._now(), self.size.width)
+        return strip_line(self._sources, self._now(), self.cells)

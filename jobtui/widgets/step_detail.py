@@ -21,10 +21,7 @@ def where(step: Step, *, full: bool = False) -> str:
 class StepDetail(LineView):
     """The line in a few lines of the screen, and a sentence on certainty below it."""
 
-    DEFAULT_CSS = """
-    StepDetail { height: 4; }
-    .-low StepDetail, .-flat StepDetail { display: none; }
-    """
+    DEFAULT_CSS = "StepDetail { height: 4; }"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -39,15 +36,15 @@ class StepDetail(LineView):
         """Where and what, then how sure."""
         if self._step is None:
             return ()
-        cells = self.size.width
-        if y == self.size.height - 1:
+        cells = self.cells
+        if y == self.rows_high - 1:
             return (Span(" " + fit(CERTAINTY_WORDS[self._step.certainty], max(0, cells - 1)), "dim"),)
         place = where(self._step)
         lines = wrapped(f"{place}  {show(self._step.text)[:MOST_SHOWN]}", max(2, cells - 2))
         if y >= len(lines):
             return ()
         text = lines[y]
-        if y == self.size.height - 2 and len(lines) > y + 1:
+        if y == self.rows_high - 2 and len(lines) > y + 1:
             text = fit(text, cells - 4).rstrip() + " …"
         if y == 0 and text.startswith(place):
             return (Span(f" {place}", "accent"), Span(text[len(place) :]))

@@ -1,6 +1,7 @@
 """Text to be read: paragraphs wrapped to the width, scrolled by lines. They must be safe to show."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from rich.cells import chop_cells
 
@@ -9,12 +10,20 @@ from jobtui.render.text import width
 from jobtui.widgets.row_view import RowView
 
 
+class Paragraph(NamedTuple):
+    """Some text in a style, an empty line without text. Its lines after the first begin at `hang`."""
+
+    text: str = ""
+    style: str = ""
+    hang: int = 0
+
+
 class TextPane(RowView):
-    """Paragraphs. A paragraph with no text is an empty line."""
+    """Paragraphs, one below the other."""
 
     HEADINGS = 0
 
-    def __init__(self, paragraphs: Iterable[Span] = (), *, id: str | None = None) -> None:
+    def __init__(self, paragraphs: Iterable[Paragraph] = (), *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._paragraphs = tuple(paragraphs)
         self._rows: list[Span] = []
@@ -25,7 +34,7 @@ class TextPane(RowView):
         """How many lines it has at this width."""
         return len(self._rows)
 
-    def set_text(self, paragraphs: Iterable[Span]) -> None:
+    def set_text(self, paragraphs: Iterable[Paragraph]) -> None:
         """Show other paragraphs."""
         self._paragraphs = tuple(paragraphs)
         self._wrap()
@@ -48,23 +57,30 @@ class TextPane(RowView):
         self.top = self.cursor = max(0, min(self.top, self.count - self.page))
 
     def _wrap(self) -> None:
-        cells = max(2, self.size.width - 2)
+        cells = max(2, self.cells - 2)
         self._rows = [
-            Span(f" {part}", span.style) for span in self._paragraphs for part in wrapped(span.text, cells)
+            Span(f" {line}", part.style)
+            for part in self._paragraphs
+            for line in wrapped(part.text, cells, hang=part.hang)
         ]
 
 
-def wrapped(text: str, cells: int) -> list[str]:
-    """A safe text in lines of at most so many cells, broken at blanks where there are any."""
+def wrapped(text: str, cells: int, *, hang: int = 0) -> list[str]:
+    """A safe text in lines of at most so many cells, broken at blanks where there are any.
+
+    Lines after the first begin with `hang` blanks, unless that would take more than half of the width.
+    """
+    indent = " " * (hang if 2 * hang <= cells else 0)
     lines: list[str] = []
     line = ""
     for word in text.split(" "):
-        joined = f"{line} {word}" if line else word
+        joined = f"{line} {word}" if line.strip() else line + word
         if width(joined) <= cells:
             line = joined
             continue
-        if line:
+        if line.strip():
             lines.append(line)
-        *full, line = chop_cells(word, cells) or [""]
-        lines += full
+        *full, last = chop_cells(word, cells - len(indent)) or [""]
+        lines += [indent + part for part in full]
+        line = indent + last
     return [*lines, line]

@@ -88,19 +88,19 @@ class Timeline(RowView):
 
     def heading(self, y: int) -> Line:
         """The lanes."""
-        return lanes.heading(self._op, self.size.width)
+        return lanes.heading(self._op, self.cells)
 
     def row(self, index: int) -> Line:
         """A step or a gap."""
         if index >= len(self._places):
-            return lanes.waiting_line(self._rows[-1], self._silence_s or 0.0, self.size.width)
+            return lanes.waiting_line(self._rows[-1], self._silence_s or 0.0, self.cells)
         place = self._places[index]
         row = self._rows[place.row]
         before = self._rows[place.row - 1] if place.row else None
         if place.is_gap and before is not None:
-            return lanes.gap_line(row, before, self.size.width)
+            return lanes.gap_line(row, before, self.cells)
         times = lanes.Times(fine=self._fine, absolute=self._absolute)
-        return lanes.row_line(row, before, self.size.width, times)
+        return lanes.row_line(row, before, self.cells, times)
 
     @property
     def _silence_s(self) -> float | None:
