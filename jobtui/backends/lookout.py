@@ -74,13 +74,14 @@ class Lookout:
 
     def begin(self, wake: Callable[[], None]) -> bool:
         """Set up notification, if there can be one. `wake` is called from another thread after news."""
-        if kind := self._silent(self._path):
-            self._do_without(f"{kind} does not tell of changes")
-            return False
         try:
+            if kind := self._silent(self._path):
+                self._do_without(f"{kind} does not tell of changes")
+                return False
             watch = self._make_watch(self._path, is_record_name, wake)
-        except OSError as error:
-            self._do_without(f"no notification of changes: {error.strerror or error}")
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            self._do_without(f"no notification of changes: {reason}")
             return False
         with self._lock:
             self._watch = None if self._closed else watch

@@ -86,10 +86,10 @@ def read_file(name: str, directory: int | None, max_bytes: int) -> bytes:
 def _read_rest(fd: int, first: bytes, max_bytes: int) -> bytes:
     size = os.fstat(fd).st_size
     parts, total = [first], len(first)
-    while total <= max_bytes and size <= max_bytes and (part := os.read(fd, size - total + 1)):
+    while size <= max_bytes and (part := os.read(fd, max(size - total + 1, _FIRST_BYTES))):
         parts.append(part)
         total += len(part)
-        size = max(size, total)
+        size = max(size, total)  # what `fstat` said, or more when it grows
     if size > max_bytes:
         raise TooLarge(f"{size} bytes, more than the {max_bytes} that are read")
     return b"".join(parts)

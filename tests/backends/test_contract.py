@@ -1,0 +1,178 @@
+"""What every source does, whatever it reads. A new backend joins by a rig."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.base import Batch, Source, SourceError
+from tests.backends.rigs import RIGS, Rig
+
+LONG_S = 20.0
+"""No test waits so long: it is what a source is allowed where it should be woken."""
+
+
+@pytest.fixture(params=RIGS, ids=lambda rig: rig.__name__)
+def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
+    made: Rig = request.param(tmp_path)
+    return made
+
+
+@pytest.fixture
+async def source(rig: Rig) -> AsyncIterator[Source]:
+    made = rig.source()
+    yield made
+    await made.aclose()
+
+
+async def read_on(source: Source, cursor: str | None = None) -> tuple[str, list[Batch]]:
+    """Every batch from `cursor` on, and where that ends."""
+    batches = [await source.poll(cursor)]
+    while batches[-1].more:
+        batches.append(await source.poll(batches[-1].cursor))
+    return batches[-1].cursor, batches
+
+
+def keys_in(rig: Rig, batches: list[Batch]) -> list[str]:
+    return sorted(key for batch in batches for key in rig.keys(batch))
+
+
+async def test_it_says_what_it_is(source: Source) -> None:
+    assert source.kind
+    assert source.name
+
+
+async def test_nothing_there_is_no_fault(source: Source, rig: Rig) -> None:
+    cursor, batches = await read_on(source)
+    again = await source.poll(cursor)
+    for batch in [*batches, again]:
+        assert not rig.keys(batch)
+        assert (batch.skip_count, batch.more) == (0, False)
+
+
+async def test_everything_comes_once(source: Source, rig: Rig) -> None:
+    written = [rig.add() for _ in range(5)]
+    cursor, batches = await read_on(source)
+    assert keys_in(rig, batches) == sorted(written)
+    assert not rig.keys(await source.poll(cursor))
+
+
+async def test_only_what_is_new_comes_after_a_cursor(source: Source, rig: Rig) -> None:
+    rig.add()
+    cursor, _ = await read_on(source)
+    written = rig.add()
+    _, batches = await read_on(source, cursor)
+    assert keys_in(rig, batches) == [written]
+
+
+async def test_a_batch_that_was_lost_comes_again(source: Source, rig: Rig) -> None:
+    rig.add()
+    cursor, _ = await read_on(source)
+    written = rig.add()
+    await source.poll(cursor)
+    _, batches = await read_on(source, cursor)
+    assert written in keys_in(rig, batches)
+
+
+async def test_a_poll_that_was_cancelled_loses_nothing(source: Source, rig: Rig) -> None:
+    rig.add()
+    cursor, _ = await read_on(source)
+    written = [rig.add() for _ in range(5)]
+    poll = asyncio.create_task(source.poll(cursor))
+    await asyncio.sleep(0)
+    poll.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await poll
+    _, batches = await read_on(source, cursor)
+    assert keys_in(rig, batches) == sorted(written)
+
+
+async def test_from_the_beginning_everything_comes_again(source: Source, rig: Rig) -> None:
+    written = [rig.add() for _ in range(3)]
+    await read_on(source)
+    _, batches = await read_on(source)
+    assert keys_in(rig, batches) == sorted(written)
+
+
+async def test_a_cursor_it_never_gave_does_not_break_it(source: Source, rig: Rig) -> None:
+    written = rig.add()
+    _, batches = await read_on(source, "no cursor \x00 of this source")
+    assert keys_in(rig, batches) == [written]
+
+
+async def test_one_torn_record_costs_only_itself(source: Source, rig: Rig) -> None:
+    written = rig.add()
+    rig.tear()
+    _, batches = await read_on(source)
+    assert keys_in(rig, batches) == [written]
+    assert sum(batch.skip_count for batch in batches) == 1
+    (skip,) = (skip for batch in batches for skip in batch.skipped)
+    assert source.name in skip.where
+    assert skip.why
+
+
+async def test_a_torn_record_that_is_mended_is_no_fault_any_more(source: Source, rig: Rig) -> None:
+    rig.tear()
+    cursor, before = await read_on(source)
+    mended = rig.mend()
+    _, after = await read_on(source, cursor)
+    assert keys_in(rig, after) == [mended]
+    assert sum(batch.skip_count - batch.recovered for batch in [*before, *after]) == 0
+
+
+async def test_a_source_that_is_gone_says_so_and_recovers(source: Source, rig: Rig) -> None:
+    rig.add()
+    cursor, _ = await read_on(source)
+    rig.go_away()
+    for _ in range(2):
+        with pytest.raises(SourceError) as raised:
+            await source.poll(cursor)
+        assert source.name in str(raised.value)
+        assert str(raised.value).isprintable()
+    rig.come_back()
+    written = rig.add()
+    _, batches = await read_on(source, cursor)
+    assert written in keys_in(rig, batches)
+
+
+async def test_one_that_was_never_there_recovers_too(source: Source, rig: Rig) -> None:
+    written = rig.add()
+    rig.go_away()
+    with pytest.raises(SourceError):
+        await source.poll(None)
+    rig.come_back()
+    _, batches = await read_on(source)
+    assert keys_in(rig, batches) == [written]
+
+
+async def test_waiting_ends_when_something_changed(source: Source, rig: Rig) -> None:
+    rig.add()
+    cursor, _ = await read_on(source)
+    await source.changed(0.0)
+    cursor, _ = await read_on(source, cursor)
+    waiting = asyncio.create_task(source.changed(LONG_S))
+    written = rig.add()
+    await asyncio.wait_for(waiting, LONG_S / 2)
+    _, batches = await read_on(source, cursor)
+    assert keys_in(rig, batches) == [written]
+
+
+async def test_waiting_ends_by_itself(source: Source) -> None:
+    await read_on(source)
+    for _ in range(3):
+        await asyncio.wait_for(source.changed(0.02), LONG_S)
+
+
+async def test_it_can_be_closed_twice_and_is_then_closed(rig: Rig) -> None:
+    source = rig.source()
+    await read_on(source)
+    await source.changed(0.0)
+    await source.aclose()
+    await source.aclose()
+    with pytest.raises(SourceError, match="closed"):
+        await source.poll(None)
+
+
+async def test_one_that_was_never_polled_can_be_closed(rig: Rig) -> None:
+    await rig.source().aclose()

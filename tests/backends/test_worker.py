@@ -1,0 +1,83 @@
+"""One thread that does the blocking work, call after call."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from jobtui.backends.worker import Worker
+from tests.waiting import wait_until
+
+
+async def test_calls_run_in_order_in_one_other_thread() -> None:
+    worker = Worker("test worker")
+    threads: list[tuple[int, str]] = []
+
+    def call(number: int) -> int:
+        threads.append((number, threading.current_thread().name))
+        return number
+
+    results = await asyncio.gather(*(worker.run(lambda n=n: call(n)) for n in range(5)))  # type: ignore[misc]
+    assert results == list(range(5))
+    assert threads == [(number, "test worker") for number in range(5)]
+    worker.close()
+    worker.close()
+    await wait_until(lambda: "test worker" not in {thread.name for thread in threading.enumerate()})
+
+
+async def test_what_a_call_raises_comes_out_and_ends_nothing() -> None:
+    worker = Worker("test")
+
+    def fail() -> None:
+        raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        await worker.run(fail)
+    assert await worker.run(lambda: 7) == 7
+    worker.close()
+
+
+async def test_a_cancelled_call_that_has_not_begun_never_does() -> None:
+    worker = Worker("test")
+    go_on, began = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        began.set()
+        go_on.wait(10)
+
+    ran: list[int] = []
+    first = asyncio.create_task(worker.run(hold))
+    second = asyncio.create_task(worker.run(lambda: ran.append(1)))
+    await wait_until(began.is_set)
+    second.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    go_on.set()
+    await first
+    await worker.run(lambda: ran.append(2))
+    assert ran == [2]
+    worker.close()
+
+
+def test_a_call_that_hangs_does_not_keep_the_program_from_ending() -> None:
+    program = """
+import asyncio, threading
+from jobtui.backends.worker import Worker
+began = threading.Event()
+def hang():
+    began.set()
+    threading.Event().wait()
+async def main():
+    task = asyncio.create_task(Worker("hanging").run(hang))
+    while not began.is_set():
+        await asyncio.sleep(0.01)
+    task.cancel()
+asyncio.run(main())
+print("ended")
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert (ran.stdout, ran.stderr) == ("ended\n", "")
