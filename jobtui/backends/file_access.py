@@ -72,6 +72,11 @@ class PlainBytes:
         with self._lock:
             return os.fstat(self._fd)
 
+    def duplicate(self) -> int:
+        """One more descriptor of the file, to be closed by who asked for it. Raises OSError."""
+        with self._lock:
+            return os.dup(self._fd)
+
     def close(self) -> None:
         """Release it. May be called twice."""
         with self._lock:

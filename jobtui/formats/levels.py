@@ -1,0 +1,96 @@
+"""How much a line of any log matters, by its shape and words. Guesses: few logs say it plainly.
+
+A level of Python's logging, or one in capitals or as a `level=`, decides alone: a line at INFO that speaks of
+a failure stays plain. Otherwise what went wrong is told by tracebacks, names of exceptions, values such as
+`error=` and `exit=`; a word such as "failed" makes a warning.
+"""
+
+import re
+from collections.abc import Iterator
+
+from jobtui.model.pages import Level
+
+LEVEL_BYTES = 4096
+"""How much of a line is looked at."""
+
+_STATED = re.compile(
+    r"(?<![\w./-])(?:(?P<python>DEBUG|INFO|WARNING|ERROR|CRITICAL):[\w.]+:"
+    r"|(?P<capital>TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERR|ERROR|CRIT|CRITICAL|FATAL|PANIC|ALERT|EMERG)"
+    r"(?![\w.=/-])"
+    r"|[\"']?(?:level|lvl|severity)[\"']?[=:] ?[\"']?(?P<key>[A-Za-z]+))",
+    re.ASCII,
+)
+_ERROR = re.compile(
+    r"Traceback \(most recent call last\)"
+    r"|^(?:[\w.]+\.)?\w*(?:Error|Exception)\b(?::|$)"
+    r"|(?<![\w])(?:error|exception)=(?!None\b|''|\"\"|\s|$|<)"
+    r"|(?<![\w])(?:state|status)['\"]?[=:] ?['\"]?error\b"
+    r"|(?<![\w])(?:exit|returncode|exit_code)=-?[1-9]"
+    r"|[Ss]egmentation fault|core dumped|^(?:error|fatal|panic)(?:\[\w+\])?:|(?<=\s)error msg=",
+    re.ASCII,
+)
+_WARNING = re.compile(
+    r"\b(?:warn(?:ing)?|fail(?:ed|ure)|refused|denied|timed out|killed|aborted)\b", re.ASCII | re.IGNORECASE
+)
+_NEEDLES = (
+    *(b"rror", b"ERR", b"raceback", b"xception", b"CRIT", b"FATAL", b"PANIC", b"ALERT", b"EMERG"),
+    *(b"evel", b"everity", b"lvl", b"xit=", b"xit_code=", b"returncode=", b"gmentation", b"dumped"),
+    *(b"fatal", b"panic"),
+)
+"""A line that is an error holds one of these."""
+_GATE = (
+    *("err", "crit", "fatal", "panic", "alert", "emerg", "warn", "level", "lvl", "severity"),
+    *("traceback", "xception", "exit", "returncode", "tion fault", "dumped"),
+    *("fail", "refused", "denied", "timed out", "killed", "aborted"),
+)
+"""A line that is not plain holds one of these in small letters: most lines are, and this tells it quickly."""
+_NAMES = {
+    name: level
+    for level, names in (
+        (Level.ERROR, "ERR ERROR CRIT CRITICAL FATAL PANIC ALERT EMERG"),
+        (Level.WARNING, "WARN WARNING"),
+    )
+    for name in names.split()
+}
+
+
+def level_of(text: str) -> Level:
+    """The level of a line."""
+    text = text[:LEVEL_BYTES]
+    low = text.lower()
+    if not any(word in low for word in _GATE):
+        return Level.PLAIN
+    if stated := _STATED.search(text):
+        word = stated["python"] or stated["capital"] or stated["key"]
+        return _NAMES.get(word.upper(), Level.PLAIN)
+    if _ERROR.search(text):
+        return Level.ERROR
+    return Level.WARNING if _WARNING.search(text) else Level.PLAIN
+
+
+def error_lines(data: bytes, start: int, stop: int) -> Iterator[int]:
+    """Where in `data` lines begin that are errors, of those that begin in `start` .. `stop`, in order.
+
+    A line begins at 0 and behind each newline. `data` should go on behind `stop` for LEVEL_BYTES.
+    """
+    for begin in sorted(_candidates(data, start, stop)):
+        end = data.find(b"\n", begin, begin + LEVEL_BYTES)
+        line = data[begin : end if end >= 0 else begin + LEVEL_BYTES]
+        if level_of(line.decode("utf-8", "replace")) is Level.ERROR:
+            yield begin
+
+
+def _candidates(data: bytes, start: int, stop: int) -> set[int]:
+    found: set[int] = set()
+    limit = min(len(data), stop + LEVEL_BYTES)
+    for needle in _NEEDLES:
+        at = data.find(needle, start, limit)
+        while at >= 0:
+            begin = data.rfind(b"\n", 0, at) + 1
+            if start <= begin < stop:
+                found.add(begin)
+            end = data.find(b"\n", at, limit)
+            if end < 0:
+                break
+            at = data.find(needle, end, limit)
+    return found

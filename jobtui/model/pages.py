@@ -1,0 +1,264 @@
+"""Lines of a log as one reads them on a screen: by place, some at a time, without loading the log.
+
+A place is a number that grows from line to line and stays with its line while the log goes on. In a file
+it is a byte offset. Whoever shows lines needs a `LineSource` and nothing else of where they come from.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from jobtui.model.clock import Nanos
+
+Place = int
+
+
+class Level(StrEnum):
+    """How much a line matters; the value is the letter that marks it."""
+
+    ERROR = "E"
+    WARNING = "W"
+    PLAIN = ""
+
+
+class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """One line. `end` is the place right behind it, `size` its length in bytes without the newline.
+
+    `text` is decoded with errors replaced, perhaps cut: not masked, not safe for a terminal. `note` says in
+    words what of the line is not in `text`. `origin` names its source where lines of several are mixed.
+    """
+
+    place: Place
+    end: Place
+    text: str
+    size: int
+    level: Level = Level.PLAIN
+    at: Nanos | None = None
+    origin: str = ""
+    note: str = ""
+
+
+class Page(NamedTuple):
+    """Lines next to each other, in their order. `at_edge`: the log has no more on the side asked for."""
+
+    lines: tuple[LogLine, ...]
+    at_edge: bool
+
+
+class Extent(NamedTuple):
+    """From where to where the log goes. `event` says in words what happened to the file last, if anything."""
+
+    begin: Place
+    end: Place
+    event: str = ""
+
+
+class Stretch(NamedTuple):
+    """A part of a log for the histogram: where and when it begins, how many lines and errors are in it."""
+
+    place: Place
+    at: Nanos | None
+    lines: int
+    errors: int
+
+
+class Overview(NamedTuple):
+    """What is known of the log as a whole; `complete` when all of it was looked through."""
+
+    stretches: tuple[Stretch, ...]
+    lines: int
+    errors: int
+    complete: bool
+
+
+class Query(NamedTuple):
+    """What is looked for in lines: a text or a regular expression."""
+
+    text: str
+    is_regex: bool
+    ignores_case: bool
+
+
+REGEX_SIGN = "~"
+"""What a search begins with that is a regular expression, as in the filter language."""
+
+
+def query_of(typed: str) -> Query | None:
+    """What somebody typed to search for: small letters match large ones too. None for nothing."""
+    is_regex = typed.startswith(REGEX_SIGN) and len(typed) > 1
+    text = typed[1:] if is_regex else typed
+    letters = _without_escapes(text) if is_regex else text
+    return Query(text, is_regex, letters == letters.lower()) if text else None
+
+
+def _without_escapes(pattern: str) -> str:
+    """A pattern without what stands behind its backslashes: `\\S` is no large letter."""
+    parts = pattern.replace("\\\\", "").split("\\")
+    return parts[0] + "".join(part[1:] for part in parts[1:])
+
+
+class Hits:
+    """Places found by a search, in order, and how far was searched. Grows at both ends while it goes on.
+
+    Written by one thread, read by another: what is read may lag behind, and is never wrong.
+    """
+
+    def __init__(self, around: Place) -> None:
+        self.low = around
+        self.high = around
+        self._below = array("q")
+        self._above = array("q")
+
+    def __len__(self) -> int:
+        return len(self._below) + len(self._above)
+
+    def add_above(self, places: "array[int]", high: Place) -> None:
+        """Take in ascending places behind all others; searched up to `high`."""
+        self._above.extend(places)
+        self.high = high
+
+    def add_below(self, places: "array[int]", low: Place) -> None:
+        """Take in descending places before all others; searched down to `low`."""
+        # Negative ones, so that both halves ascend
+        self._below.extend(array("q", [-place for place in places]))
+        self.low = low
+
+    def forget_from(self, place: Place) -> None:
+        """Forget what was found at `place` and behind it, as that is to be searched again."""
+        del self._above[bisect_left(self._above, place) :]
+        self.high = min(self.high, place)
+
+    def next_after(self, place: Place) -> Place | None:
+        """The first hit at `place` or behind it."""
+        at = bisect_right(self._below, -place)
+        if at:
+            return -self._below[at - 1]
+        at = bisect_left(self._above, place)
+        return self._above[at] if at < len(self._above) else None
+
+    def last_before(self, place: Place) -> Place | None:
+        """The last hit before `place`."""
+        at = bisect_left(self._above, place)
+        if at:
+            return self._above[at - 1]
+        at = bisect_right(self._below, -place)
+        return -self._below[at] if at < len(self._below) else None
+
+    def rank(self, place: Place) -> int:
+        """How many hits there are before `place`."""
+        above = bisect_left(self._above, place)
+        return len(self._below) - bisect_right(self._below, -place) + above
+
+
+class SearchState(StrEnum):
+    """How a search stands."""
+
+    RUNNING = "running"
+    DONE = "done"
+    TIMED_OUT = "timed out"
+    FULL = "full"
+    CANCELED = "canceled"
+    FAILED = "failed"
+
+
+class LineSource(Protocol):
+    """Lines by place, in both directions. Both methods raise SourceError."""
+
+    async def before(self, place: Place, count: int) -> Page:
+        """Up to `count` lines before the one that holds `place`; fewer do not mean the edge."""
+        ...
+
+    async def after(self, place: Place, count: int) -> Page:
+        """Up to `count` lines from the one that holds `place` on."""
+        ...
+
+
+class LogSearch(Protocol):
+    """A search that goes on by itself until it is done or stopped."""
+
+    @property
+    def query(self) -> Query:
+        """What is looked for."""
+        ...
+
+    @property
+    def hits(self) -> Hits:
+        """What was found so far, one place in each line."""
+        ...
+
+    @property
+    def state(self) -> SearchState:
+        """How it stands."""
+        ...
+
+    @property
+    def problem(self) -> str:
+        """What went wrong, in words; outside text."""
+        ...
+
+    async def run(self) -> None:
+        """Search until done, cancelled or out of time."""
+        ...
+
+    async def extend(self) -> None:
+        """Search what was written since."""
+        ...
+
+    def cancel(self) -> None:
+        """Stop it; what was found stays."""
+        ...
+
+
+class Log(LineSource, Protocol):
+    """A log as a whole: its lines, and what a screen asks about them."""
+
+    async def look(self) -> Extent:
+        """How far it goes now. Notices what was written, rotated or cut off. Raises SourceError."""
+        ...
+
+    async def work(self) -> bool:
+        """Look through a little more of it; whether there is more to look through. Raises SourceError."""
+        ...
+
+    def overview(self) -> Overview:
+        """What is known of it as a whole by now."""
+        ...
+
+    async def next_error(self, place: Place, *, forward: bool) -> Place | None:
+        """The first error behind the line at `place`, or the last before it. Raises SourceError."""
+        ...
+
+    async def number_of(self, place: Place) -> int | None:
+        """The number of the line at `place` in its file, None while the lines before it are not counted."""
+        ...
+
+    async def place_of_line(self, number: int) -> Place | None:
+        """Where the line with this number begins, or the last line; None where lines have no numbers."""
+        ...
+
+    def search(self, query: Query, around: Place) -> LogSearch:
+        """A search, nearest lines first; not yet begun."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release what is held. May be called twice."""
+        ...
+
+
+class LogBook(Protocol):
+    """The logs of a session by the names of their sources."""
+
+    def names(self) -> tuple[str, ...]:
+        """The sources that have lines to read."""
+        ...
+
+    def open(self, name: str) -> Log:
+        """The log of a source, to be closed by who opened it."""
+        ...
+
+    def merged(self) -> Log:
+        """The ends of all logs in the order of time, to be closed by who opened it."""
+        ...
