@@ -54,7 +54,7 @@ def split_jid(text: str) -> JidParts | None:
 
 
 def is_quasi_jid(jid: str) -> bool:
-    """Whether a computeJid is only the record of a stateful or stateless compute call, not of a simulation."""
+    """Whether a computeJid is the record of a stateful or stateless compute call, not of a simulation."""
     return "-_1_st" in jid
 
 
@@ -62,7 +62,8 @@ def is_quasi_jid(jid: str) -> bool:
 def jid_of_run_dir(run_dir: str) -> JobId | None:
     """The computeJid that a run directory belongs to, None when the path is not one.
 
-    Local and Docker: `.../user/<uid>/<app>/<simulationId>/<model>`; sbatch: `.../user/<uid>/<app>/<computeJid>`.
+    Local and Docker: `.../user/<uid>/<app>/<simulationId>/<model>`.
+    sbatch: `.../user/<uid>/<app>/<computeJid>`.
     """
     if match := _LOCAL_RUN_DIR.search(run_dir):
         return JobId("-".join(match.groups()))

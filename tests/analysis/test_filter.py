@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.filter import Filter, FilterContext, FilterError, complete, parse, token_span
-from jobtui.analysis.filter_fields import FIELDS
+from jobtui.analysis.filter import Filter, FilterContext, FilterError, parse
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
+from tests.analysis.filter_texts import ANY_FILTER_TEXT
 
 NOW = Nanos(1_795_207_531 * SECOND)
 """2026-11-20 20:45:31 UTC"""
@@ -330,52 +330,6 @@ def test_extreme_texts_are_filters_or_mistakes(text: str) -> None:
     assert isinstance(parsed(text), Filter | FilterError)
 
 
-_PIECES = st.sampled_from(
-    [
-        *(
-            "status:failed",
-            "user:vn9m",
-            "app:",
-            "srw",
-            ",warp",
-            "age<10m",
-            "%>=90",
-            "host!=v3",
-            "model:~Anim",
-            "name:",
-        ),
-        *(
-            " ",
-            "  ",
-            "-",
-            "not ",
-            " or ",
-            " and ",
-            "(",
-            ")",
-            '"',
-            '"a b"',
-            "\\",
-            ":",
-            "=",
-            "~",
-            "since:14:00",
-            "quasi:yes",
-        ),
-        *(
-            "EPRSqtUW-IVh7w74d-animation",
-            "or",
-            "and",
-            "not",
-            "started>2026-11-20T14:00Z",
-            "flag:stuck",
-            "dur:1h30m",
-        ),
-    ]
-)
-ANY_FILTER_TEXT = st.lists(_PIECES | st.text(max_size=3), max_size=10).map("".join)
-
-
 @settings(deadline=None, max_examples=600)
 @given(ANY_FILTER_TEXT)
 def test_any_text_is_a_filter_that_can_be_written_again_or_a_mistake(text: str) -> None:
@@ -398,46 +352,6 @@ def test_any_regular_expression_ends(pattern: str) -> None:
     except FilterError:
         return
     found.matches(SURVEY, NOW)
-
-
-@pytest.mark.parametrize(
-    ("text", "completions"),
-    [
-        ("sta", ["status:", "state:", "started:"]),
-        ("app:srw sou", ["source:"]),
-        ("-mod", ["model:", "mode:"]),
-        ("(us", ["user:"]),
-        ("status:pe", ["status:pending"]),
-        ("status:failed,pe", ["status:failed,pending"]),
-        ("flag:no", ["flag:no_progress"]),
-        ("quasi:", ["quasi:yes", "quasi:true", "quasi:no", "quasi:false"]),
-        ("app:", ["app:srw", "app:warp"]),
-        ("name:", ['name:"fel scan"']),
-        ("nothing:", []),
-        ("zzz", []),
-    ],
-)
-def test_completion(text: str, completions: list[str]) -> None:
-    known = {"app": ["srw", "warp"], "name": ["fel scan"]}
-    assert complete(text, len(text), known) == completions
-
-
-def test_an_empty_text_completes_to_every_field() -> None:
-    assert len(complete("", 0)) == sum(len(field.names) for field in FIELDS)
-
-
-def test_completion_looks_at_the_cursor() -> None:
-    assert complete("sou app:srw", 3) == ["source:"]
-    assert token_span("a -sou app:srw", 6) == (3, 6)
-
-
-@settings(deadline=None, max_examples=200)
-@given(ANY_FILTER_TEXT, st.integers(-3, 60))
-def test_completion_never_raises(text: str, cursor: int) -> None:
-    start, end = token_span(text, cursor)
-    assert 0 <= start <= end <= len(text)
-    for completion in complete(text, cursor):
-        assert completion
 
 
 @pytest.mark.parametrize("make", [repr, str])
