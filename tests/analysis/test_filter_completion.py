@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.filter import complete
+from jobtui.analysis.filter import complete, token_span
 from jobtui.analysis.filter_fields import FIELDS
 from tests.analysis.filter_texts import ANY_FILTER_TEXT
 
