@@ -6,7 +6,7 @@ from jobtui.analysis.agent_track import AgentTrack
 from jobtui.analysis.driver_agents import agent_state
 from jobtui.analysis.messages import Message, read_message
 from jobtui.analysis.op_track import OpTrack
-from jobtui.analysis.pass_state import NEVER_SENT, Handler, PassState, add_step, latest_op, path_in
+from jobtui.analysis.pass_state import NEVER_SENT, RUNS, Handler, PassState, add_step, latest_op, path_in
 from jobtui.analysis.supervisor_jobs import from_agent
 from jobtui.model.ids import JobId, is_full_id, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
@@ -108,7 +108,7 @@ def _not_delivered(state: PassState, record: LogRecord) -> JobId | None:
         return None
     op.error = record.fields.get("error") or "websocket closed"
     op.add(record, "not delivered", _DRIVER, _ADJACENT)
-    op.end(OpStatus.DESTROYED, record.at)
+    op.end(OpStatus.DESTROYED, record.at, "error")
     return op.jid
 
 
@@ -173,6 +173,8 @@ def _reply(
     op.replies += 1
     op.replied_at = record.at if op.replied_at is None else op.replied_at
     failed = record.shape == "agent_error"
+    if op.name not in RUNS:
+        op.result = "error" if failed else "ok"
     if failed:
         op.error = message.error or op.error
     step = "reply error" if failed else f"reply {message.op_name}"
@@ -180,7 +182,7 @@ def _reply(
     if op.name == "run" and not failed:
         op.status = OpStatus.REPLIED
     elif op.name != "run_status":
-        op.end(OpStatus.ENDED, record.at)
+        op.end(OpStatus.ENDED, record.at, "error" if failed else "ok")
     else:
         op.status = OpStatus.REPLIED
     return op.jid

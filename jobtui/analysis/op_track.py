@@ -21,8 +21,8 @@ class OpTrack:
         "agent", "agent_side", "api", "arrived_at", "assigned_agent", "called_api", "candidates",
         "certainty", "created_at", "driver", "dropped_steps", "ended_at", "error", "exited", "frozen",
         "is_open", "jid", "job_cmd", "key", "kind", "name", "op", "op_id", "replied_at", "replies",
-        "requested_at", "run_dir", "sends", "sent_at", "sent_line", "source", "status", "steps",
-        "told_destroyed", "uid", "updates",
+        "requested_at", "result", "run_dir", "sends", "sent_at", "sent_line", "source", "status",
+        "steps", "told_destroyed", "uid", "updates",
     )  # fmt: skip
 
     def __init__(self, key: int, op: str, name: str, source: str, created_at: Nanos | None) -> None:
@@ -43,6 +43,7 @@ class OpTrack:
         self.kind: str | None = None
         self.uid = ""
         self.run_dir: RunDir | None = None
+        self.result: str | None = None
         self.error: str | None = None
         self.requested_at: Nanos | None = None
         self.sent_at: Nanos | None = None
@@ -87,10 +88,11 @@ class OpTrack:
             del self.agent_side[next(iter(self.agent_side))]
         return True
 
-    def end(self, status: OpStatus, at: Nanos | None) -> None:
-        """No more comes about it."""
+    def end(self, status: OpStatus, at: Nanos | None, result: str | None = None) -> None:
+        """No more comes about it; `result` is how it ended, when the line says so."""
         if self.is_open:
             self.is_open = False
+            self.result = result or self.result
             self.status = status
             self.ended_at = at
             self.frozen = None
@@ -150,6 +152,7 @@ class OpTrack:
             kind=self.kind,
             uid=self.uid or None,
             run_dir=self.run_dir,
+            result=self.result,
             error=self.error,
             created_at=self.created_at,
             sent_at=self.sent_at,

@@ -54,14 +54,14 @@ def _status(state: PassState, record: LogRecord) -> JobId | None:
         op.add(update[0], "update", _DRIVER, _ADJACENT)
     op.add(record, _STATUS_STEPS.get(record.shape, f"status {word}"), _SUPERVISOR, _JID)
     if record.shape == "status_update" and word in FINAL_STATES:
-        _end_runs(state, jid, record)
+        _end_runs(state, jid, record, word)
     return jid
 
 
-def _end_runs(state: PassState, jid: JobId, record: LogRecord) -> None:
+def _end_runs(state: PassState, jid: JobId, record: LogRecord, result: str | None) -> None:
     for op in state.ops.of_job(jid):
         if op.name in RUNS and op.is_open and op.sends:
-            op.end(OpStatus.ENDED, record.at)
+            op.end(OpStatus.ENDED, record.at, result)
 
 
 def _run_status_result(state: PassState, record: LogRecord) -> JobId | None:
@@ -74,7 +74,7 @@ def _run_status_result(state: PassState, record: LogRecord) -> JobId | None:
         return about_job(state, record)
     op.add(record, f"run_status result {word}", _SUPERVISOR, _JID)
     if word in FINAL_STATES:
-        _end_runs(state, jid, record)
+        _end_runs(state, jid, record, word)
     return jid
 
 
@@ -86,7 +86,7 @@ def about_job(state: PassState, record: LogRecord) -> JobId | None:
     step = _JOB_STEPS.get(record.shape, record.shape.replace("_", " "))
     op = _to_newest_run(state, jid, record, _SUPERVISOR, step)
     if op is not None and record.shape == "canceled_after_restart":
-        op.end(OpStatus.LOST, record.at)
+        op.end(OpStatus.LOST, record.at, "canceled")
     return jid
 
 

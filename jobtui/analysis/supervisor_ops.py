@@ -57,7 +57,7 @@ def _request_failed(state: PassState, record: LogRecord) -> JobId | None:
         return about_job(state, record)
     op.add(record, "request failed", _SUPERVISOR, _JID)
     op.error = record.fields["error"]
-    op.end(OpStatus.DESTROYED, record.at)
+    op.end(OpStatus.DESTROYED, record.at, "error")
     return jid
 
 
@@ -124,7 +124,7 @@ def _cancel(state: PassState, record: LogRecord) -> JobId | None:
         if hit and op.is_open:
             op.op_id = timed_out or op.op_id
             op.add(record, step, _SUPERVISOR, _FULL if timed_out else _JID)
-            op.end(OpStatus.ENDED, record.at)
+            op.end(OpStatus.ENDED, record.at, "canceled")
     return jid
 
 

@@ -80,7 +80,8 @@ class Op(msgspec.Struct, frozen=True, kw_only=True):
     """One op with everything that is known of it.
 
     `agent` is the agent it was sent to, None when it never was; `assigned_agent` the one it was meant for.
-    `run_dir` is that of the creation line. `certainty` tells how the op was tied to its job, `candidates`
+    `run_dir` is that of the creation line. `result` is how it ended in the supervisor's own word (`ok`,
+    `completed`, `error`, `canceled`), None while that is not known. `certainty` tells how the op was tied to its job, `candidates`
     the ids of other jobs it may belong to when that could not be decided.
     """
 
@@ -98,6 +99,7 @@ class Op(msgspec.Struct, frozen=True, kw_only=True):
     kind: str | None = None
     uid: str | None = None
     run_dir: RunDir | None = None
+    result: str | None = None
     error: str | None = None
     created_at: Nanos | None = None
     sent_at: Nanos | None = None
