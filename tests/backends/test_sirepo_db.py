@@ -111,6 +111,18 @@ async def test_a_job_whose_file_is_gone_is_gone(db: Db, reader: Reader) -> None:
     assert await reader.news() == [jid(1)]
 
 
+async def test_a_lost_batch_comes_again_and_no_more_than_that(db: Db, reader: Reader) -> None:
+    for number in range(3):
+        db.put(jid(number))
+    await reader.catch_up()
+    db.remove(jid(1))
+    lost = await reader.source.poll(reader.cursor)
+    db.put(jid(2), status="error")
+    again = await reader.step()
+    assert (again, again.gone, again.jobs) == (lost, (jid(1),), ())
+    assert await reader.news() == [jid(2)]
+
+
 async def test_other_names_are_passed_over_without_a_word(db: Db, reader: Reader) -> None:
     good = db.put(jid())
     for name in [

@@ -240,9 +240,19 @@ async def test_a_file_that_may_not_be_read_until_it_may(open_db: Db) -> None:
     open_db.path(BAD).chmod(0o644)
     assert await reader.news() == [BAD]
     assert reader.skipped == 0
+    await reader.source.aclose()
+
+
+async def test_a_file_that_could_never_be_read_is_no_fault_once_it_is_gone(open_db: Db) -> None:
+    open_db.put(BAD)
+    open_db.path(BAD).chmod(0)
+    reader = Reader(SirepoDb(open_db.root))
+    with unprivileged():
+        await reader.catch_up()
+    assert reader.skipped == 1
     open_db.remove(BAD)
-    await reader.catch_up()
-    assert set(reader.jobs) == {GOOD}
+    (batch,) = await reader.catch_up()
+    assert (batch.gone, reader.skipped) == ((), 0)
     await reader.source.aclose()
 
 
