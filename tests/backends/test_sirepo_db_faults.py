@@ -1,5 +1,6 @@
 """What can be wrong in the supervisor's db directory, each with real files: it costs itself and is told."""
 
+import asyncio
 import os
 import socket
 import tempfile
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.backends.sirepo_db import SirepoDb
 from jobtui.backends.sirepo_files import MAX_BYTES, SKIPS_NAMED, JobFiles, TooLarge, listed, read_file
+from jobtui.backends.worker import Worker
 from jobtui.model.jobs import JobStatus
 from tests.backends.db_files import Db, a_record, jid, to_bytes
 from tests.backends.db_reading import Reader, unprivileged
@@ -158,7 +160,7 @@ async def test_a_pipe_in_place_of_a_file_that_was_listed_does_not_block(db: Db) 
         files.sweep(directory)
         db.remove(BAD)
         os.mkfifo(db.path(BAD))
-        reading = files.read(directory, 10)
+        reading = await asyncio.wait_for(Worker("reader").run(lambda: files.read(directory, 10)), 10.0)
         assert (reading.jobs, [skip.why for skip in reading.skipped]) == ((), ["empty"])
     finally:
         os.close(directory)
