@@ -24,7 +24,7 @@ _GROUP = re.compile(r"\{[a-z]+\}|\((?:[^()\\]|\\.)*\)[?*+]*|\[(?:[^\]\\]|\\.)*\]
 _PLAIN = re.compile(r"(?:[\w =,:/'\"<>-](?![?*]))+")
 _HEAD = re.compile(r"(\w*)(?:$|\\\W|[ =:;,/.!'\"<>#-](?![?*+{]))")
 _DOCUMENT_KEYS = frozenset({"needles", "dense", "macros", "shape", "lines"})
-_SHAPE_KEYS = frozenset({"name", "component", "step", "heads", "pattern", "funcs", "sample"})
+_SHAPE_KEYS = frozenset({"name", "component", "step", "heads", "pattern", "funcs", "catch_all", "sample"})
 _LINES_KEYS = frozenset({"name", "component", "heads", "funcs", "shapes"})
 _SAMPLE_KEYS = frozenset({"text", "func", "fields"})
 
@@ -46,6 +46,7 @@ class Shape(NamedTuple):
 
     `from_agent` tells that an agent or its job_cmd writes it. `literal` must be in a message that matches:
     looking for it first spares most failing matches. With `funcs` it counts only when one of them wrote it.
+    A `catch_all` takes what has no shape of its own: the message is of use, and yet not known.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Shape(NamedTuple):
     literal: str
     from_agent: bool
     funcs: frozenset[str]
+    catch_all: bool
     samples: tuple[Sample, ...]
 
 
@@ -133,10 +135,11 @@ def _shape(file: str, entry: dict[str, object], macros: dict[str, str]) -> Shape
             component=Component(str(entry["component"])),
             step=str(entry["step"]) if "step" in entry else None,
             heads=_heads(entry, pattern),
-            pattern=re.compile(pattern, re.ASCII),
+            pattern=re.compile(pattern, re.ASCII | re.DOTALL),
             literal=longest_literal(str(entry["pattern"])),
             from_agent=str(entry["component"]) in (Component.AGENT, Component.JOB_CMD),
             funcs=frozenset(_strings(entry.get("funcs", []))),
+            catch_all=bool(entry.get("catch_all", False)),
             samples=tuple(_samples(entry.get("sample", []))),
         )
     except (KeyError, ValueError, TypeError, re.error) as error:

@@ -54,4 +54,5 @@ def survey(lines: Iterable[bytes]) -> Survey:
 
 def _is_known(found: re.Match[str]) -> bool:
     message, func, head = found["message"], found["func"], found["head"]
-    return any(load(name).match(message, func, head) for name in ("sirepo", "known"))
+    matches = (load(name).match(message, func, head) for name in ("sirepo", "known"))
+    return any(matched and not matched[0].catch_all for matched in matches)

@@ -33,14 +33,15 @@ class TimeReader:
 def latest(text: str, newest: Nanos) -> Nanos | None:
     """The latest time written `Mon DD HH:MM:SS` that is not more than SKEW after `newest`.
 
-    Feb 29 is looked for in up to eight years back. None when `text` is not such a time.
+    Feb 29 is looked for in up to eight years back. None when `text` is not such a time,
+    or `newest` not one of the years 1 to 9999: a file's mtime can be anything.
     """
     try:
         month = _MONTHS[text[:3]]
         day, hour, minute, second = int(text[4:6]), int(text[7:9]), int(text[10:12]), int(text[13:15])
-    except (KeyError, ValueError):
+        year = datetime.fromtimestamp((newest + SKEW) // SECOND, UTC).year
+    except (KeyError, ValueError, OverflowError, OSError):
         return None
-    year = datetime.fromtimestamp((newest + SKEW) / SECOND, UTC).year
     for candidate in range(year, year - 9, -1):
         try:
             moment = datetime(candidate, month, day, hour, minute, second, tzinfo=UTC)

@@ -1,0 +1,244 @@
+"""The format files: samples are what their shapes say, files keep their rules, nothing takes everything."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtui.formats import sieve
+from jobtui.formats.schema import ANY_HEAD, MATCH_LIMIT, FormatError, LogFormat, Shape, load, read_format
+from tests.formats.captures import LOGS, name_of, records_of
+
+FORMATS = ("sirepo", "known")
+SHAPES = [(name, shape) for name in FORMATS for shape in load(name).shapes]
+NAMES = [f"{name}-{shape.name}-{number}" for number, (name, shape) in enumerate(SHAPES)]
+
+
+def first_word(message: str) -> str:
+    word = re.match(r"\w*", message, re.ASCII)
+    assert word is not None
+    return word[0]
+
+
+def found_in(log_format: LogFormat, message: str, func: str) -> str | None:
+    matched = log_format.match(message, func, first_word(message))
+    return matched[0].name if matched else None
+
+
+@pytest.mark.parametrize(("name", "shape"), SHAPES, ids=NAMES)
+def test_every_shape_gives_its_samples(name: str, shape: Shape) -> None:
+    assert shape.samples
+    for sample in shape.samples:
+        matched = load(name).match(sample.text, sample.func, first_word(sample.text))
+        assert matched is not None, sample.text
+        assert matched[0] is shape, sample.text
+        assert {key: matched[1][key] for key in sample.fields} == sample.fields
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_literal_of_a_shape_is_in_all_its_samples(name: str) -> None:
+    without = [
+        (shape.name, sample.text)
+        for shape in load(name).shapes
+        for sample in shape.samples
+        if shape.literal not in sample.text
+    ]
+    assert without == []
+
+
+def test_only_shapes_of_jobs_and_ops_are_shown_in_a_timeline() -> None:
+    assert [shape.name for shape in load("known").shapes if shape.step] == []
+
+
+@pytest.mark.parametrize("func", ["_frob", "receive", "__init__", "_log", "<module>"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "frobnicated 3 widgets",
+        "widget=3 frobnicated",
+        "{'widget': 3}",
+        "INFO:frob.nicate:widget 3",
+        "INFO:root:widget 3",
+        "LocalDriver(a=3jJv k=sequential u=hZk9 []) frobnicated",
+        "_Op(run, 4b4q) frobnicated",
+        "_ComputeJob(hZk95g40-4u2Pj0fB-heightWeightReport u=hZk95g40 running []) frobnicated",
+        "ServerReq(api_runSimulation, hZk95g40-4u2Pj0fB-heightWeightReport) frobnicated",
+        "_Cmd(a=dj5k jid=DJouDZ9T-8ll2VWdK-heightWeightReport o=hF8y job_cmd=compute run_dir=/x) frobnicated",
+        "opName=run frobnicated",
+        "",
+    ],
+)
+def test_a_new_message_is_not_known(message: str, func: str) -> None:
+    assert not is_known(message, func)
+
+
+def is_known(message: str, func: str) -> bool:
+    matches = (load(name).match(message, func, first_word(message)) for name in FORMATS)
+    return any(matched and not matched[0].catch_all for matched in matches)
+
+
+HEADS = sorted({head for _, shape in SHAPES for head in shape.heads if head[:1] != ANY_HEAD and head})
+
+
+@pytest.mark.parametrize("ending", ["", " frobnicated=3 widgets", ": 3 widgets", "=3 widgets", "(3) widgets"])
+def test_a_known_first_word_alone_makes_no_message_known(ending: str) -> None:
+    assert [head for head in HEADS if is_known(f"{head}{ending}", "_frob")] == []
+
+
+@given(
+    st.from_regex(r"[a-z]{3,9}( [a-z]{3,9}=\w{1,9}){1,4}", fullmatch=True), st.sampled_from(["_frob", "run"])
+)
+def test_made_up_messages_are_not_known(message: str, func: str) -> None:
+    assert not is_known(f"frob {message}", func)
+
+
+@pytest.mark.parametrize("path", LOGS, ids=name_of)
+def test_sifting_by_needles_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = path.read_bytes()
+    monkeypatch.setattr(sieve, "BUSY", 0)
+    quiet = records_of(data)
+    monkeypatch.setattr(sieve, "BUSY", 1_000_000)
+    assert records_of(data) == quiet
+
+
+def test_the_sieve_takes_its_way_by_how_busy_a_block_is() -> None:
+    log_format = load("sirepo")
+    quiet = b"nothing\n" * 9 + b"_Op(run, abcd) no reply\n"
+    assert [number for number, _, _ in sieve.sift(quiet, log_format)] == [9]
+    busy = b"nothing\n" + b"_Op(run, abcd) no reply\n" * 9
+    assert [number for number, _, _ in sieve.sift(busy, log_format)][:2] == [0, 1]
+
+
+GOOD = """
+[[shape]]
+name = "widget"
+component = "agent"
+heads = ["widget"]
+pattern = 'widget=(?P<n>\\d+)'
+[[shape.sample]]
+text = "widget=3"
+fields = { n = "3" }
+"""
+
+
+def test_a_format_may_be_read_from_text() -> None:
+    matched = read_format("made", GOOD).match("widget=7", "f", "widget")
+    assert matched is not None
+    assert matched[0].name == "widget"
+    assert matched[0].from_agent
+    assert matched[1] == {"n": "7"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("component =", "komponent = 1\ncomponent =", "komponent"),
+        ('component = "agent"', 'component = "printer"', "printer"),
+        (r"(?P<n>\d+)", r"(?P<n>\d+", "missing )"),
+        (r"(?P<n>\d+)", "{nowhere}", "nowhere"),
+        ('heads = ["widget"]', 'heads = "widget"', "widget"),
+        ('heads = ["widget"]', 'heads = ["*"]', "funcs"),
+        ("pattern = ", "patern = ", "patern"),
+        ("fields = ", "feilds = ", "feilds"),
+        ('text = "widget=3"', "", "text"),
+    ],
+)
+def test_a_fault_in_a_shape_is_told_with_file_and_shape(old: str, new: str, why: str) -> None:
+    assert old in GOOD
+    with pytest.raises(FormatError, match=r"made\.toml, shape 'widget'") as raised:
+        read_format("made", GOOD.replace(old, new))
+    assert why in str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["[[shape]\n", "widgets = 3\n", "[[lines]]\nname = 'x'\nshapes = [['a']]\n"])
+def test_a_fault_outside_shapes_is_told_with_the_file(text: str) -> None:
+    with pytest.raises(FormatError, match=r"^made\.toml"):
+        read_format("made", text)
+
+
+LINES = """
+[[lines]]
+name = "widget"
+component = "server"
+shapes = [['widget=\\d+', "widget=3"], ['frob of .*', "frob of x"]]
+"""
+
+
+def test_lines_take_the_head_from_the_pattern() -> None:
+    made = read_format("made", LINES)
+    assert [shape.heads for shape in made.shapes] == [("widget",), ("frob",)]
+    assert found_in(made, "frob of 3", "f") == "widget"
+
+
+@pytest.mark.parametrize("pattern", [r"\w+=3", "widgets?=3", "(?:widget|frob)=3", "widget|frob", "wid[gh]et"])
+def test_a_pattern_without_a_first_word_needs_heads(pattern: str) -> None:
+    with pytest.raises(FormatError, match=r"widget.*heads are needed"):
+        read_format("made", LINES.replace(r"widget=\d+", pattern))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("a=(?:b|c)", "a=c"),
+        ("a=b|aa=c", "a=b"),
+        ("ab?c=d", "ac=d"),
+        ("(?P<x>a(b)?)xy", "axy"),
+        (r"a\.b\(c\)", "a.b(c)"),
+        (r"a=[^]x]+ b", "a=z b"),
+    ],
+)
+def test_the_literal_is_in_every_match(pattern: str, message: str) -> None:
+    made = read_format(
+        "made", LINES.replace(r"'widget=\d+'", f"'{pattern}'").replace("shapes", 'heads = ["a"]\nshapes')
+    )
+    shape = made.shapes[0]
+    assert shape.pattern.fullmatch(message)
+    assert shape.literal in message
+
+
+DRIVER = "LocalDriver(a=abcd k=s u=abcd ["
+OP = "_Op(run, abcd, internal_error="
+JOB = "_ComputeJob(a u=a a ["
+LONGEST = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("start", "again"),
+    [
+        (OP, ") enter="),
+        (OP, f") enter= {JOB}"),
+        (OP, f") situation= stack= {JOB}"),
+        (DRIVER, "]) _Op(run, abcd, internal_error="),
+        (DRIVER, "]) _Op(run, abcd, internal_error=) runDir= "),
+        ("assigned driver=" + DRIVER, "]) to op=" + OP),
+        (JOB, "]) cancel="),
+        (JOB, "]) prepare_send failed op=" + OP),
+        ("new status=x " + JOB, "])"),
+        ("exception=", " op=" + OP),
+        ("exception=", " handler= content="),
+        ("exception=", " jobCmd=a simType=a"),
+        ("ignore ", " op=" + OP),
+        ("error=", " op=" + OP),
+        ("cmd=a cname=srj-s-a error=", " cmd="),
+        ("cmd=(", ") stdin="),
+        ("msg={", "} error"),
+        ("reply=", " computeJid="),
+        ("{", "'agent_id': '"),
+        ("unexpected run_op=", " so error on new req="),
+        ("start ip= uri=", " proto= ref="),
+        ("INFO:tornado.access:200 GET ", " ("),
+    ],
+)
+def test_a_hostile_message_takes_bounded_time(start: str, again: str) -> None:
+    message = start + again * (LONGEST // len(again)) + "~"
+    before = time.process_time()
+    is_known(message, "send")
+    assert time.process_time() - before < 2.0
+
+
+def test_a_long_message_is_known_by_its_beginning() -> None:
+    message = "_ComputeJob(hZk95g40-4u2Pj0fB-x u=hZk95g40 running []) exception=" + "x" * 2 * MATCH_LIMIT
+    assert found_in(load("sirepo"), message, "f") == "job_failed"
