@@ -23,14 +23,14 @@ class Row:
 def at_most(what: str, measured: float, unit: str, limit: float) -> Row:
     """A figure that may not pass a limit."""
     return Row(
-        what=what, measured=measured, unit=unit, budget=f"<= {limit:g} {unit}", holds=measured <= limit
+        what=what, measured=measured, unit=unit, budget=f"<= {figure(limit)} {unit}", holds=measured <= limit
     )
 
 
 def at_least(what: str, measured: float, unit: str, limit: float) -> Row:
     """A figure that must reach a limit."""
     return Row(
-        what=what, measured=measured, unit=unit, budget=f">= {limit:g} {unit}", holds=measured >= limit
+        what=what, measured=measured, unit=unit, budget=f">= {figure(limit)} {unit}", holds=measured >= limit
     )
 
 
