@@ -64,7 +64,7 @@ class AgentPass:
         self.dropped = 0
 
     def read(self, record: LogRecord) -> JobId | None:
-        """Take in one record; the id of the job it concerns, None when it concerns none (yet)."""
+        """Take in one record; the id of the job it concerns, None when it names none and fits no op (yet)."""
         handler = _HANDLERS.get(record.shape, AgentPass._of_op)
         return handler(self, record)
 
@@ -93,7 +93,7 @@ class AgentPass:
         found = self._fitting(record, prefix, jid)
         if not found:
             self._wait(record, prefix)
-            return None
+            return jid
         op = found[0] if len(found) == 1 else _best(record, found)
         self._place(record, op, jid, found)
         return op.jid

@@ -48,6 +48,8 @@ class Correlator:
                 changed.add(self._agent_pass.read(record))
             elif shape == "api_called":
                 changed.add(self._events.called(record))
+        for supervisor in self._supervisors.values():
+            changed |= supervisor.take_others()
         return {jid for jid in changed if jid is not None}
 
     def _supervisor(self, source: str) -> SupervisorPass:

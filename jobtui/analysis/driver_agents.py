@@ -40,20 +40,20 @@ def _agent_ended(state: PassState, record: LogRecord) -> JobId | None:
     if life is AgentState.LOST and agent.state is AgentState.KILLED:
         life = AgentState.KILLED
     agent_state(agent, AgentState.NEVER_CONNECTED if never else life, record)
-    return _steps_of_lost_ops(state, record, agent) if record.shape != "agent_killed" else None
+    _steps_of_lost_ops(state, record, agent)
+    return None
 
 
-def _steps_of_lost_ops(state: PassState, record: LogRecord, agent: AgentTrack) -> JobId | None:
+def _steps_of_lost_ops(state: PassState, record: LogRecord, agent: AgentTrack) -> None:
     step = _END_STEPS.get(record.shape)
-    jid = None
     for op in state.ops.open_ops() if step else ():
         mine = (op.agent or op.assigned_agent) == agent.agent and op.kind == agent.kind
         if mine and op.belongs_to_user(agent.uid) and step:
             op.add(record, step, Component.DRIVER, Certainty.PREFIX)
-            jid = op.jid or jid
+            if op.jid is not None:
+                state.others.add(op.jid)
             if op.sends:
                 op.end(OpStatus.DESTROYED, record.at)
-    return jid
 
 
 def agent_state(agent: AgentTrack, state: AgentState, record: LogRecord) -> None:

@@ -24,7 +24,8 @@ class PassState:
 
     `before` is its line before this one; `update` an agent's news whose job the next line names; `debug` the
     full message that a debug line has shown; `newest` the op created last; `replies_bear_names` tells that
-    the supervisor is one of until 2024, whose agents answer a run or an analysis by its name.
+    the supervisor is one of until 2024, whose agents answer a run or an analysis by its name. `others` are
+    jobs that a line has changed besides the one it is about.
     """
 
     def __init__(self, ops: OpIndex, agents: Agents, events: JobEvents) -> None:
@@ -36,6 +37,7 @@ class PassState:
         self.debug: Message | None = None
         self.newest: OpTrack | None = None
         self.replies_bear_names = False
+        self.others: set[JobId] = set()
 
 
 Handler = Callable[[PassState, LogRecord], JobId | None]

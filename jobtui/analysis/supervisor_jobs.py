@@ -117,6 +117,8 @@ def _restarted(state: PassState, record: LogRecord) -> JobId | None:
         if op.source == record.source or before:
             op.add(record, "supervisor restarted", _SUPERVISOR, _ADJACENT)
             op.end(OpStatus.LOST, record.at)
+            if op.jid is not None:
+                state.others.add(op.jid)
     state.update = state.newest = None
     return None
 

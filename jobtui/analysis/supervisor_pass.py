@@ -31,6 +31,11 @@ class SupervisorPass:
     def __init__(self, ops: OpIndex, agents: Agents, events: JobEvents) -> None:
         self._state = PassState(ops, agents, events)
 
+    def take_others(self) -> set[JobId]:
+        """Jobs that lines have changed, since this was last asked, besides the ones they are about."""
+        others, self._state.others = self._state.others, set()
+        return others
+
     def read(self, record: LogRecord) -> JobId | None:
         """Take in one record of a shape in HANDLERS; the job it concerns, None when it concerns none."""
         state = self._state
