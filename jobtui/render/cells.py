@@ -1,5 +1,6 @@
 """What stands in a cell of the job table, and in which style. Texts are masked and safe for a terminal."""
 
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -19,6 +20,8 @@ from jobtui.render.status import (
 )
 from jobtui.render.text import NONE, age, date_time, duration, short_time, show
 
+_DOMAIN_NAME = re.compile(r"(?=[^.]*[a-z])[\w-]+(\.[\w-]+)*\.[a-z][\w-]*\.?", re.IGNORECASE | re.ASCII)
+"""With a letter in its first and last label, so that no address is taken for one."""
 _MODES = {"sequential": "seq", "parallel": "par"}
 _STATUS_ORDER = {status: place for place, status in enumerate(JobStatus)}
 _RUNNING_ORDER = 1 << 64
@@ -63,8 +66,18 @@ def text_cell(get: Look) -> Callable[[Job, RowContext], str]:
 
 
 def host_cell(job: Job, context: RowContext) -> str:
-    """Where it runs, as far as known."""
+    """Where it runs, as far as known; of a name with a domain the first label."""
+    return or_none(show(short_host(context.host_of(job) or "")), context)
+
+
+def whole_host_cell(job: Job, context: RowContext) -> str:
+    """Where it runs, with its domain."""
     return or_none(show(context.host_of(job) or ""), context)
+
+
+def short_host(host: str) -> str:
+    """The first label of a DNS name; an address, and whatever else is no name, as it is."""
+    return host.partition(".")[0] if _DOMAIN_NAME.fullmatch(host) else host
 
 
 def driver_cell(job: Job, context: RowContext) -> str:

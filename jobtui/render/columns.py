@@ -30,6 +30,7 @@ from jobtui.render.cells import (
     time_cell,
     waits_cell,
     waits_style,
+    whole_host_cell,
 )
 from jobtui.render.text import Align
 
@@ -71,6 +72,8 @@ def _fixed(cells: int) -> Cells:
 
 
 _TIME = Cells(8, 19, 19)
+_WHOLE_HOSTS_FROM = 160
+"""Cells of a table in which there is room for the domain of a host."""
 
 JOB_COLUMNS: tuple[Column, ...] = (
     Column(
@@ -153,10 +156,20 @@ JOB_COLUMNS: tuple[Column, ...] = (
         key="host",
         header="HOST",
         about="where it runs, as far as known",
-        cell=host_cell,
+        cell=whole_host_cell,
         sort=text_order(lambda job: job.host),
-        cells=Cells(4, 6, 16),
+        cells=Cells(4, 12, 40),
         priority=35,
+        narrow=Column(
+            key="host",
+            header="HOST",
+            about="where it runs, as far as known",
+            cell=host_cell,
+            sort=text_order(lambda job: job.host),
+            cells=Cells(4, 6, 16),
+            priority=35,
+        ),
+        narrow_below=_WHOLE_HOSTS_FROM,
     ),
     Column(
         key="percent",

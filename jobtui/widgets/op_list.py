@@ -17,11 +17,20 @@ GLYPHS: Mapping[OpStatus, tuple[str, str]] = {
     OpStatus.SENT: ("●", "good"),
     OpStatus.REPLIED: ("●", "good"),
     OpStatus.ENDED: ("✓", "settled"),
-    OpStatus.DESTROYED: ("✗", "error"),
-    OpStatus.LOST: ("⊘", "warning"),
+    OpStatus.DESTROYED: ("✗", "settled"),
+    OpStatus.LOST: ("?", "settled"),
 }
-"""Sign and style of each status; an op with an error is drawn as failed whatever its status."""
-FAILED = ("✗", "error")
+"""Sign and style of each status, as long as nothing is known of how it ended."""
+RESULT_GLYPHS: Mapping[str, tuple[str, str]] = {
+    "ok": ("✓", "settled"),
+    "completed": ("✓", "settled"),
+    "canceled": ("⊘", "warning"),
+    "error": ("✗", "error"),
+}
+"""The same by how it ended."""
+FAILED = RESULT_GLYPHS["error"]
+OTHER_RESULT = ("?", "warning")
+"""For a word of the supervisor that is not known here."""
 TIME_CELLS = 7
 PREFIX_CELLS = 6
 EDGE = Span(" │", "rule", 2)
@@ -111,11 +120,11 @@ class OpList(RowView):
 
 def op_line(op: Op, now: Nanos, cells: int) -> Line:
     """An op in one line of so many cells."""
-    sign, style = FAILED if op.error else GLYPHS[op.status]
+    sign, style = op_glyph(op)
     time = fit(duration(_whole(op, op_duration_s(op, now))), TIME_CELLS, align="right")
     name_cells = max(1, cells - 3 - PREFIX_CELLS - TIME_CELLS)
     prefix = fit(show(op.op), PREFIX_CELLS - 1)
-    quiet = "settled" if op.status is OpStatus.ENDED and not op.error else ""
+    quiet = "settled" if style == "settled" else ""
     spans = (
         Span(f" {sign} ", style, 3),
         Span(fit(show(op.name), name_cells), quiet, name_cells),
@@ -123,6 +132,13 @@ def op_line(op: Op, now: Nanos, cells: int) -> Line:
         Span(time, "dim", TIME_CELLS),
     )
     return fitting(spans, cells)
+
+
+def op_glyph(op: Op) -> tuple[str, str]:
+    """Sign and style of an op: how it ended where that is known, else how far it has come."""
+    if op.result is not None and not op.status.is_open:
+        return FAILED if op.error else RESULT_GLYPHS.get(op.result, OTHER_RESULT)
+    return FAILED if op.error else GLYPHS[op.status]
 
 
 def _whole(op: Op, seconds: float | None) -> float | None:
