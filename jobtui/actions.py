@@ -133,6 +133,10 @@ ACTIONS: tuple[Action, ...] = (
         "hidden",
     ),
     Action("app.times", ("t",), "Ages or times of day", Topic.LOOK, _LISTS, "times", 4),
+    Action("app.zone", ("u",), "Times in UTC or in the zone of this machine", Topic.LOOK),
+    Action(
+        "app.pause", ("p",), "Pause: everything stays as it is; and go on", Topic.LOOK, hint="pause", rank=5
+    ),
     Action(
         "copy", ("y",), "Copy what is under the cursor: the id, the line, the text", Topic.TAKE, hint="copy"
     ),

@@ -11,7 +11,7 @@ from textual.screen import Screen
 from jobtui.actions import ACTIONS
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
-from jobtui.render.text import show
+from jobtui.render.text import Zone, show
 from jobtui.screens.base import Board, LiveScreen
 from jobtui.screens.help import HelpScreen
 from jobtui.screens.job import JobScreen
@@ -46,6 +46,7 @@ class JobtuiApp(App[None]):
         self._board = Board(session.store, session.clock, session.detail, title)
         self._states: dict[str, SourceState] = {}
         self.animation_level = "none"
+        Zone.is_local = False
         for known in THEMES:
             self.register_theme(known)
         self.theme = theme or default_theme(os.environ)
@@ -83,8 +84,34 @@ class JobtuiApp(App[None]):
     def action_times(self) -> None:
         """Ages or times of day, on every screen."""
         self._board.absolute = not self._board.absolute
+        self._show_all()
+
+    def action_zone(self) -> None:
+        """Times in UTC or in the zone of this machine, on every screen."""
+        self.set_zone(local=not Zone.is_local)
+
+    def set_zone(self, *, local: bool) -> None:
+        """Write times so."""
+        Zone.is_local = local
+        self._show_all()
+
+    def _show_all(self) -> None:
         if isinstance(self.screen, LiveScreen):
+            self.screen.show_pause()
             self.screen.show_all()
+            self.screen.tick()
+
+    def action_pause(self) -> None:
+        """Let everything on every screen stay as it is, or go on."""
+        if self._board.paused_at is None:
+            self._board.pause()
+            if isinstance(self.screen, LiveScreen):
+                self.screen.show_pause()
+            return
+        self._board.resume()
+        for screen in self.screen_stack:
+            if isinstance(screen, LiveScreen):
+                screen.pause_ended()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The actions that can be taken here, for the palette."""
@@ -101,6 +128,7 @@ class JobtuiApp(App[None]):
 
     def _watch_sources(self, changes: Changes) -> None:
         """One toast when a source goes down after it was up, or comes back."""
+        self._board.note(changes)
         if not changes.sources:
             return
         for source in self._session.store.sources():

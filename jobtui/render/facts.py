@@ -8,7 +8,7 @@ from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.spans import Line, Span
 from jobtui.render.status import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STYLES, WORDS
-from jobtui.render.text import age, clock_time, date_time, duration, fit, show
+from jobtui.render.text import Zone, age, clock_time, date_time, duration, fit, show
 
 FLAG_WORDS = {
     Flag.NO_PROGRESS: "pending without a reason",
@@ -36,7 +36,7 @@ def _since(job: Job, now: Nanos, absolute: bool | None) -> str:
     if at is None or absolute is None:
         return ""
     if absolute:
-        return f" {'since' if job.status.is_live else 'at'} {clock_time(at)}Z"
+        return f" {'since' if job.status.is_live else 'at'} {clock_time(at)}{Zone.mark()}"
     since = age(max(0.0, seconds_between(at, now)))
     return f" for {since}" if job.status.is_live else f" {since} ago"
 
@@ -90,7 +90,7 @@ def _facts(job: Job, now: Nanos) -> Iterator[str]:
     if job.percent is not None and job.status.is_live:
         yield f"{job.percent:.0f}%"
     if job.queued_at is not None:
-        yield f"queued {date_time(job.queued_at)}Z"
+        yield f"queued {date_time(job.queued_at)}{Zone.mark()}"
     if job.started_at is not None:
         yield f"waited {duration(job.waited_s(now))}"
         verb = "runs" if job.status.is_live else "ran"

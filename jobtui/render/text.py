@@ -153,18 +153,37 @@ def _limit_marks(text: str) -> str:
     return "".join(parts)
 
 
-def clock_time(at: Nanos, *, local: bool = False, millis: bool = False) -> str:
-    """Time of day, "14:20:31" or "14:20:31.204", in UTC unless `local`."""
+class Zone:
+    """How whoever looks at this process wants times written: in UTC until the dashboard is told otherwise.
+
+    What is printed for other programs does not ask it: that is UTC always.
+    """
+
+    is_local = False
+
+    @classmethod
+    def mark(cls) -> str:
+        """What stands behind a time, so that nobody takes one zone for the other: "Z", or " CET"."""
+        if not cls.is_local:
+            return "Z"
+        return f" {fit(safe(time.strftime('%Z', time.localtime())), _ZONE_CELLS).rstrip()}"
+
+
+_ZONE_CELLS = 5
+
+
+def clock_time(at: Nanos, *, local: bool | None = None, millis: bool = False) -> str:
+    """Time of day, "14:20:31" or "14:20:31.204"; the zone is that of `Zone` unless `local` says."""
     text = time.strftime("%H:%M:%S", _broken_down(at, local))
     return f"{text}.{at % SECOND // 1_000_000:03d}" if millis else text
 
 
-def date_time(at: Nanos, *, local: bool = False) -> str:
-    """Date and time of day, "2026-11-20 14:20:31", in UTC unless `local`."""
+def date_time(at: Nanos, *, local: bool | None = None) -> str:
+    """Date and time of day, "2026-11-20 14:20:31"; the zone is that of `Zone` unless `local` says."""
     return time.strftime("%Y-%m-%d %H:%M:%S", _broken_down(at, local))
 
 
-def short_time(at: Nanos, now: Nanos, *, local: bool = False) -> str:
+def short_time(at: Nanos, now: Nanos, *, local: bool | None = None) -> str:
     """A time in at most six cells: "14:20" today, "Nov 20" this year, else the year."""
     then, today = _broken_down(at, local), _broken_down(now, local)
     if then[:3] == today[:3]:
@@ -174,7 +193,8 @@ def short_time(at: Nanos, now: Nanos, *, local: bool = False) -> str:
     )
 
 
-def _broken_down(at: Nanos, local: bool) -> time.struct_time:
+def _broken_down(at: Nanos, local: bool | None) -> time.struct_time:
+    local = Zone.is_local if local is None else local
     seconds = min(max(at // SECOND, _FIRST_S), _LAST_S)
     return time.localtime(seconds) if local else time.gmtime(seconds)
 

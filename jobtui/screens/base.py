@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 
 from jobtui.actions import Place, actions_at
@@ -13,8 +14,9 @@ from jobtui.model.clock import Clock, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.render.clipboard import TooLong, clipboard_sequence
-from jobtui.render.text import fit, safe
+from jobtui.render.text import Zone, clock_time, fit, safe
 from jobtui.store.store import NO_CHANGES, Changes, Store
+from jobtui.widgets.notice_line import NoticeLine
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.wire import LeanScreen
 
@@ -24,6 +26,8 @@ COPIED_CELLS = 40
 """How much of a copied text is named."""
 SOON_S = 0.01
 """The wait before changes after a pause are shown; a timer of none never ends."""
+TINY_ROWS = 3
+"""Up to this height there is no room for more than the worst."""
 TICK_S = 1.0
 """Ages go on this often."""
 
@@ -39,9 +43,43 @@ class Board:
     absolute: bool = False
     """Times of day instead of ages."""
 
+    live: Store = field(init=False)
+    """What goes on while `store` is what was there at the pause."""
+    paused_at: Nanos | None = field(default=None, init=False)
+    waiting: Changes = field(default=NO_CHANGES, init=False)
+    """What changed since the pause."""
+
+    def __post_init__(self) -> None:
+        """Show what is there."""
+        self.live = self.store
+
     def now(self) -> Nanos:
-        """The present time."""
-        return self.clock.now()
+        """The present time, that of the pause while there is one."""
+        return self.clock.now() if self.paused_at is None else self.paused_at
+
+    def pause(self) -> None:
+        """Let everything stay as it is."""
+        self.paused_at = self.clock.now()
+        self.waiting = NO_CHANGES
+        self.store = self.live.snapshot()
+
+    def resume(self) -> None:
+        """Go on with what is there now."""
+        self.paused_at = None
+        self.store = self.live
+
+    def note(self, changes: Changes) -> None:
+        """Count what changes during a pause."""
+        if self.paused_at is not None:
+            self.waiting |= changes
+
+    def pause_words(self) -> str | None:
+        """That it is paused, since when, and what waits; None when it is not."""
+        if self.paused_at is None:
+            return None
+        count = len(self.waiting.jobs) + len(self.waiting.gone)
+        waits = f"{count:,} change{'s' * (count != 1)} waiting"
+        return f"paused {clock_time(self.paused_at)}{Zone.mark()}, {waits} · p goes on"
 
 
 def bindings_at(place: Place) -> list[BindingType]:
@@ -70,6 +108,8 @@ class LiveScreen(LeanScreen, inherit_bindings=False):
         self._flushed_at = 0.0
         self._flush_is_due = False
         self._unsubscribe: Callable[[], None] = lambda: None
+        self._notice: NoticeLine | None = None
+        self._missed_pause = False
 
     def take(self, changes: Changes) -> None:
         """Show what changed."""
@@ -110,8 +150,9 @@ class LiveScreen(LeanScreen, inherit_bindings=False):
 
     def on_mount(self) -> None:
         """Follow the store."""
-        self._unsubscribe = self.board.store.subscribe(self._collect)
+        self._unsubscribe = self.board.live.subscribe(self._collect)
         self.set_interval(TICK_S, self._tick)
+        self.show_pause()
 
     def on_unmount(self) -> None:
         """Leave the store alone."""
@@ -119,23 +160,58 @@ class LiveScreen(LeanScreen, inherit_bindings=False):
 
     def on_screen_resume(self) -> None:
         """Show what happened while another screen was in front."""
+        self.show_pause()
+        if self.board.paused_at is None:
+            self._go_on()
+
+    def show_pause(self) -> None:
+        """Say that all is paused, or that it no longer is."""
+        words = self.board.pause_words()
+        if words is not None and self._notice is None:
+            self._notice = NoticeLine(words)
+            self.mount(self._notice)
+        elif words is not None and self._notice is not None:
+            self._notice.set_words(words)
+        elif self._notice is not None:
+            self._notice.remove()
+            self._notice = None
+
+    def pause_ended(self) -> None:
+        """Show everything that waited: at once where one looks, later where one comes back to."""
+        self._missed_pause = True
+        if self.is_current:
+            self.show_pause()
+            self._go_on()
+
+    def _go_on(self) -> None:
         self._flush()
+        if self._missed_pause:
+            self._missed_pause = False
+            self.show_all()
         self.tick()
 
+    def on_resize(self, event: events.Resize) -> None:
+        """Below the rules by height there is one for a few lines, in which only the worst is said."""
+        self.set_class(event.size.height <= TINY_ROWS, "-tiny")
+
     def _tick(self) -> None:
-        if self.is_current:
+        if not self.is_current:
+            return
+        if self.board.paused_at is None:
             self.tick()
+        else:
+            self.show_pause()
 
     def _collect(self, changes: Changes) -> None:
         self._pending |= changes
-        if not self._flush_is_due:
+        if not self._flush_is_due and self.board.paused_at is None:
             self._flush_is_due = True
             wait_s = max(SOON_S, self._flushed_at + FLUSH_S - monotonic())
             self.set_timer(wait_s, self._flush)
 
     def _flush(self) -> None:
         self._flush_is_due = False
-        if self._pending == NO_CHANGES or not self.is_current:
+        if self._pending == NO_CHANGES or not self.is_current or self.board.paused_at is not None:
             return
         self._flushed_at = monotonic()
         changes, self._pending = self._pending, NO_CHANGES

@@ -10,7 +10,7 @@ from jobtui.actions import Place, hints_at
 from jobtui.model.ids import JobId
 from jobtui.model.ops import Op
 from jobtui.render.lanes import CERTAINTY_WORDS
-from jobtui.render.text import date_time, show
+from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.base import Board, LiveScreen, bindings_at
 from jobtui.screens.reading import ReadingScreen
 from jobtui.store.store import Changes
@@ -149,7 +149,7 @@ class JobScreen(LiveScreen):
             return
         yield Paragraph(where(step, full=True), "accent")
         if step.at is not None:
-            yield Paragraph(f"{date_time(step.at)}Z", "dim")
+            yield Paragraph(f"{date_time(step.at)}{Zone.mark()}", "dim")
         yield Paragraph("")
         yield Paragraph(show(step.text))
         yield Paragraph("")

@@ -10,7 +10,7 @@ from jobtui.actions import Place, hints_at
 from jobtui.analysis.filter import FilterContext, FilterError, parse
 from jobtui.model.jobs import Job
 from jobtui.render.columns import DEFAULT_COLUMNS, RowContext
-from jobtui.render.text import safe, show
+from jobtui.render.text import Zone, safe, show
 from jobtui.screens.base import Board, LiveScreen, bindings_at
 from jobtui.screens.job import JobScreen
 from jobtui.store.store import Changes
@@ -195,6 +195,7 @@ class JobsScreen(LiveScreen):
         return RowContext(
             now=self.board.now(),
             relative=not self.board.absolute,
+            local=Zone.is_local,
             host_of=self._host_of,
             driver_of=self._driver_of,
         )

@@ -104,6 +104,13 @@ class Store:
         """The health of every source, in the order they were added."""
         return tuple(self._health.values())
 
+    def snapshot(self) -> "Store":
+        """Jobs and sources as they are now, to be looked at while this one goes on; ops are shared."""
+        copy = Store(self._correlation, self._clock)
+        copy._jobs = dict(self._jobs)
+        copy._health = dict(self._health)
+        return copy
+
     def add_source(self, name: str, kind: str) -> None:
         """Announce a source, so that it is shown before its first poll ends."""
         self._health.setdefault(name, SourceHealth(name=name, kind=kind))

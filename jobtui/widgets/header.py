@@ -7,12 +7,11 @@ from jobtui.model.clock import Nanos
 from jobtui.model.jobs import JobStatus
 from jobtui.render.spans import Line, Span, spread, width_of
 from jobtui.render.status import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STYLES
-from jobtui.render.text import clock_time, fit
+from jobtui.render.text import Zone, clock_time, fit
 from jobtui.widgets.lines import LineView
 
 COUNTED = (JobStatus.RUNNING, JobStatus.PENDING)
 GAP = Span("   ", "", 3)
-CLOCK_CELLS = 11
 
 
 class Header(LineView):
@@ -42,7 +41,7 @@ class Header(LineView):
         """All of it, as far as there is room."""
         cells = self.cells
         title = (Span(f" {self._title} ", "title"),)
-        clock = Span(f"   {clock_time(self._now())}Z ", "dim", CLOCK_CELLS + 2)
+        clock = Span(f"   {clock_time(self._now())}{Zone.mark()} ", "dim")
         for right in ((*self._words(), clock), (*self._glyphs(), clock), self._glyphs(), ()):
             if width_of(title) + width_of(right) <= cells:
                 return spread(title, right, cells)

@@ -8,7 +8,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.render.sources import judge, labels
 from jobtui.render.spans import Line, Span
-from jobtui.render.text import clock_time, fit
+from jobtui.render.text import Zone, clock_time, fit
 from jobtui.widgets.row_view import RowView
 
 GLYPHS: Mapping[SourceState, tuple[str, str]] = {
@@ -78,7 +78,7 @@ class SourceList(RowView):
         glyph, style = GLYPHS[source.state]
         words, words_style = judge(source, self._now())
         if self._absolute and source.read_at is not None:
-            words = f"read {clock_time(source.read_at)}Z"
+            words = f"read {clock_time(source.read_at)}{Zone.mark()}"
         skipped = f"{source.skipped:,}" if source.skipped else ""
         cells = self._cells(glyph, self._labels[index], source.kind, words, f"{source.records:,}", skipped)
         styles = (style, "", "dim", words_style, "dim", "warning")

@@ -1,0 +1,102 @@
+"""The dashboard paused, and times as the user wants them."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from jobtui.app import JobtuiApp
+from jobtui.model.jobs import JobStatus
+from jobtui.render.text import Zone
+from jobtui.screens.jobs import JobsScreen
+from jobtui.screens.sources import SourcesScreen
+from jobtui.widgets.job_table import JobTable
+from tests.builders import a_job, ago, job_id
+from tests.fakes import batch
+from tests.screens.scene import FAILED, Scene, jobs
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text, text_of
+
+
+@pytest.fixture(autouse=True)
+def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine east of Greenwich, and UTC again afterwards."""
+    monkeypatch.setenv("TZ", "XYZ-2")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+    Zone.is_local = False
+
+
+def top(app: JobtuiApp) -> str:
+    return "\n".join(screen_text(app)[:3])
+
+
+async def test_a_pause_holds_rows_counts_and_clock_and_says_what_waits() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        table = scene.app.screen.query_one(JobTable)
+        await wait_until(lambda: table.total == len(jobs()), pilot)
+        await pilot.press("p")
+        await wait_until(lambda: "paused 21:00:00Z, 0 changes waiting" in top(scene.app), pilot)
+        before = text_of(table)
+        scene.clock.advance(600)
+        scene.db.add(batch(a_job(4, status=JobStatus.FAILED, error="out of memory"), gone=[job_id(3)]))
+        await wait_until(lambda: "2 changes waiting" in top(scene.app), pilot)
+        assert text_of(table) == before
+        assert "21:00:00Z" in screen_text(scene.app)[1]
+        await pilot.press("p")
+        await wait_until(lambda: "out of memory" in "\n".join(text_of(table)), pilot)
+        assert table.total == len(jobs()) - 1
+        assert "paused" not in top(scene.app)
+        await wait_until(lambda: "21:10:00Z" in top(scene.app), pilot)
+
+
+async def test_other_screens_are_paused_too_and_catch_up_afterwards() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("p", "6")
+        await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
+        await wait_until(lambda: "paused" in top(scene.app), pilot)
+        scene.db.add(batch(a_job(77, name="latecomer", started_at=ago(0))))
+        await wait_until(lambda: "1 change waiting" in top(scene.app), pilot)
+        await pilot.press("p", "1")
+        await wait_until(lambda: isinstance(scene.app.screen, JobsScreen), pilot)
+        table = scene.app.screen.query_one(JobTable)
+        await wait_until(lambda: "latecomer" in "\n".join(text_of(table)), pilot)
+        await wait_until(lambda: "paused" not in top(scene.app), pilot)
+
+
+async def test_the_cursor_and_the_filter_still_work_in_a_pause() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("p", "j", "j")
+        table = scene.app.screen.query_one(JobTable)
+        assert table.cursor == 2
+
+
+@pytest.mark.parametrize("keys", [(), ("6",), ("question_mark",)], ids=["jobs", "sources", "help"])
+async def test_a_key_goes_from_utc_to_the_zone_here_on_every_screen(keys: tuple[str, ...]) -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press(*keys)
+        await wait_until(lambda: "21:00:00Z" in top(scene.app), pilot)
+        await pilot.press("u")
+        await wait_until(lambda: "23:00:00 XYZ" in top(scene.app), pilot)
+        await pilot.press("u")
+        await wait_until(lambda: "21:00:00Z" in top(scene.app), pilot)
+
+
+async def test_times_of_a_job_follow_the_zone() -> None:
+    scene = Scene(open_at=FAILED)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("t")
+        await wait_until(lambda: "at 20:58:00Z" in top(scene.app), pilot)
+        await pilot.press("u")
+        await wait_until(lambda: "at 22:58:00 XYZ" in top(scene.app), pilot)
