@@ -1,0 +1,73 @@
+"""Answers about one job out of the sources of a session and from the disk. See `model.job_desk`."""
+
+from collections.abc import Callable, Sequence
+
+from jobtui.backends.base import DetailSource, Source, SourceError
+from jobtui.backends.logfile import LogFile
+from jobtui.backends.run_dir import RunDirs
+from jobtui.backends.window import Until
+from jobtui.formats.parser import LINE
+from jobtui.model.ids import JobId
+from jobtui.model.job_desk import FilePart, RunListing, Unreadable
+from jobtui.model.jobs import JobDetail
+from jobtui.model.lines import RawLine
+from jobtui.model.ops import Step
+
+EXPECTED_CHARACTERS = 200
+"""How much of a line's text must still stand where it was."""
+
+
+class SessionDesk:
+    """A `JobDesk` on the sources of a session, which may change while it runs."""
+
+    def __init__(self, sources: Callable[[], Sequence[Source]]) -> None:
+        self._sources = sources
+        self._dirs = RunDirs()
+
+    async def detail(self, job_id: JobId) -> JobDetail | None:
+        """Everything stored about a job, from the first source that has it. Raises Unreadable."""
+        problem: SourceError | None = None
+        for source in self._sources():
+            if not isinstance(source, DetailSource):
+                continue
+            try:
+                if found := await source.detail(job_id):
+                    return found
+            except SourceError as error:
+                problem = problem or error
+        if problem is not None:
+            raise Unreadable(str(problem)) from problem
+        return None
+
+    async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
+        """The line of a step and what continues its record. Raises Unreadable."""
+        file = next(
+            (source for source in map(_unwrapped, self._sources()) if source.name == step.source), None
+        )
+        if not isinstance(file, LogFile):
+            return ()
+        expected = step.text[:EXPECTED_CHARACTERS]
+        number = step.line if step.line > 0 else None
+        try:
+            found = await file.lines_around(step.offset, 0, most - 1, line=number, expect=expected)
+        except SourceError as error:
+            raise Unreadable(str(error)) from error
+        return record_of(found)
+
+    async def list_files(self, path: str) -> RunListing:
+        """The entries of a run directory. Raises Unreadable."""
+        return await self._dirs.list_files(path)
+
+    async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
+        """The beginning of a file of a run directory, or its end. Raises Unreadable."""
+        return await self._dirs.read_file(path, name, tail=tail)
+
+
+def record_of(lines: Sequence[RawLine]) -> tuple[RawLine, ...]:
+    """The first line, and those after it up to the next one that begins a record."""
+    ends = (at for at, raw in enumerate(lines) if at and LINE.match(raw.text))
+    return tuple(lines[: next(ends, len(lines))])
+
+
+def _unwrapped(source: Source) -> Source:
+    return source.source if isinstance(source, Until) else source

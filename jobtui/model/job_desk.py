@@ -1,0 +1,88 @@
+"""What a person reads about one job beside the tables: its record, the lines of its logs, its files.
+
+Everything here is outside text as it was found: not masked, not safe for a terminal.
+"""
+
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import JobDetail
+from jobtui.model.lines import RawLine
+from jobtui.model.ops import Step
+
+
+class Unreadable(Exception):
+    """What was asked for could not be read; the text says what failed, where, and what to do."""
+
+
+class FileKind(StrEnum):
+    """What an entry of a directory is. Only regular files are ever opened."""
+
+    FILE = "file"
+    DIRECTORY = "directory"
+    LINK = "link"
+    OTHER = "other"
+
+
+class RunFile(msgspec.Struct, frozen=True):
+    """One entry of a run directory. `size` in bytes."""
+
+    name: str
+    kind: FileKind
+    size: int
+    written_at: Nanos
+
+
+class RunListing(msgspec.Struct, frozen=True):
+    """The entries of a run directory, at most so many; `left_out` others were not looked at."""
+
+    path: str
+    files: tuple[RunFile, ...]
+    left_out: int = 0
+
+
+class FilePart(msgspec.Struct, frozen=True):
+    """A stretch of a file from byte `begin` on; `size` is that of the whole file.
+
+    `is_binary` says that it does not look like text, of which nothing is given then.
+    """
+
+    name: str
+    text: str
+    begin: int
+    size: int
+    written_at: Nanos
+    is_to_end: bool = True
+    is_binary: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of the file is missing."""
+        return self.begin == 0 and self.is_to_end
+
+
+class JobDesk(Protocol):
+    """Answers questions about one job. All methods raise Unreadable and nothing else."""
+
+    async def detail(self, job_id: JobId) -> JobDetail | None:
+        """Everything stored about a job, None when no source has it."""
+        ...
+
+    async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
+        """The line of a step and what continues its record, up to `most` lines.
+
+        Nothing when the log holds other lines there by now, or its source has no lines.
+        """
+        ...
+
+    async def list_files(self, path: str) -> RunListing:
+        """The entries of a run directory."""
+        ...
+
+    async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
+        """The beginning of a file of a run directory, or its end."""
+        ...
