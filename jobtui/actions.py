@@ -12,6 +12,7 @@ class Place(StrEnum):
     JOB = "job"
     SOURCES = "sources"
     READING = "reading"
+    LOGS = "logs"
 
 
 EVERYWHERE = frozenset(Place)
@@ -23,6 +24,7 @@ class Topic(StrEnum):
     GO = "Go to"
     MOVE = "Move"
     LOOK = "Look at jobs"
+    LOGS = "Read logs"
     TAKE = "Take along"
     PROGRAM = "Program"
 
@@ -60,6 +62,13 @@ SHOWN_KEYS = {
     "down": "↓",
     "pageup": "pgup",
     "pagedown": "pgdn",
+    "left": "←",
+    "right": "→",
+    "ampersand": "&",
+    "colon": ":",
+    "apostrophe": "'",
+    "shift+up": "shift+↑",
+    "shift+down": "shift+↓",
 }
 
 
@@ -70,10 +79,12 @@ def shown_key(key: str) -> str:
 
 _JOBS = frozenset({Place.JOBS})
 _JOB = frozenset({Place.JOB})
+_LOGS = frozenset({Place.LOGS})
 _LISTS = frozenset({Place.JOBS, Place.JOB, Place.SOURCES})
 
 ACTIONS: tuple[Action, ...] = (
     Action("app.go('jobs')", ("1",), "All jobs", Topic.GO, hint="jobs", rank=5),
+    Action("app.go('logs')", ("2",), "The logs, line by line", Topic.GO, hint="logs", rank=4),
     Action(
         "app.go('sources')",
         ("6",),
@@ -139,6 +150,49 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "copy", ("y",), "Copy what is under the cursor: the id, the line, the text", Topic.TAKE, hint="copy"
+    ),
+    Action("open", ("enter",), "Read the whole line", Topic.LOGS, _LOGS, "line", 3),
+    Action(
+        "search",
+        ("slash",),
+        "Search a text; ~ before it: a regular expression",
+        Topic.LOGS,
+        _LOGS,
+        "search",
+        2,
+    ),
+    Action("hit(1)", ("n",), "To the next line found", Topic.LOGS, _LOGS, "next", 3),
+    Action("hit(-1)", ("N",), "To the line found before", Topic.LOGS, _LOGS),
+    Action(
+        "matches", ("ampersand",), "Show only the lines found, or all again", Topic.LOGS, _LOGS, "filter", 3
+    ),
+    Action("error(1)", ("e",), "To the next error", Topic.LOGS, _LOGS, "error", 2),
+    Action("error(-1)", ("E",), "To the error before", Topic.LOGS, _LOGS),
+    Action(
+        "follow", ("f",), "Stay at the end while lines come, or no longer", Topic.LOGS, _LOGS, "follow", 3
+    ),
+    Action(
+        "next_log(1)",
+        ("tab",),
+        "The next log; the first are all in one, by time",
+        Topic.LOGS,
+        _LOGS,
+        "log",
+        3,
+    ),
+    Action("next_log(-1)", ("shift+tab",), "The log before", Topic.LOGS, _LOGS),
+    Action("wrap", ("w",), "Break long lines, or go sideways", Topic.LOGS, _LOGS, "wrap", 4),
+    Action("heads", ("x",), "Show the heads of lines, or the time only", Topic.LOGS, _LOGS, "heads", 5),
+    Action("sideways(-1)", ("left", "h"), "To the left", Topic.LOGS, _LOGS),
+    Action("sideways(1)", ("right", "l"), "To the right", Topic.LOGS, _LOGS),
+    Action("line", ("colon",), "To a line by its number", Topic.LOGS, _LOGS),
+    Action("bookmark", ("m",), "Set a bookmark, or take it away", Topic.LOGS, _LOGS),
+    Action("next_bookmark", ("apostrophe",), "To the next bookmark", Topic.LOGS, _LOGS),
+    Action("select_lines", ("v",), "Begin to select lines, or end it", Topic.LOGS, _LOGS),
+    Action("select('up')", ("shift+up",), "Select upwards", Topic.LOGS, _LOGS),
+    Action("select('down')", ("shift+down",), "Select downwards", Topic.LOGS, _LOGS),
+    Action(
+        "copy_block", ("Y",), "Copy the selected lines, or the line with its traceback", Topic.LOGS, _LOGS
     ),
     Action("app.command_palette", ("ctrl+p",), "Palette: every action by name", Topic.PROGRAM),
     Action("app.keys", ("question_mark",), "This page", Topic.PROGRAM, hint="keys", rank=1),

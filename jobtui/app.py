@@ -9,6 +9,7 @@ from textual.app import App, SystemCommand
 from textual.screen import Screen
 
 from jobtui.actions import ACTIONS
+from jobtui.backends.log_book import SessionLogs
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.render.text import Zone, show
@@ -43,7 +44,8 @@ class JobtuiApp(App[None]):
         super().__init__()
         self._session = session
         self._open_at = open_at
-        self._board = Board(session.store, session.clock, session.detail, title)
+        logs = SessionLogs(lambda: session.sources)
+        self._board = Board(session.store, session.clock, session.detail, title, logs=logs)
         self._states: dict[str, SourceState] = {}
         self.animation_level = "none"
         Zone.is_local = False
@@ -75,6 +77,11 @@ class JobtuiApp(App[None]):
             self.pop_screen()
         if place == "sources":
             self.push_screen(SourcesScreen(self._board))
+        elif place == "logs":
+            # Imported here, as the first paint does not need it
+            from jobtui.screens.logs import LogsScreen
+
+            self.push_screen(LogsScreen(self._board))
 
     def action_keys(self) -> None:
         """Show the keys."""

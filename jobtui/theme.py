@@ -28,6 +28,8 @@ class Colors:
         cursor: str,
         weak_cursor: str,
         changed: str,
+        hit: str,
+        selected: str,
     ) -> None:
         self.styles: Mapping[str, str] = {
             "title": f"bold {text}",
@@ -45,6 +47,8 @@ class Colors:
             "cursor": cursor,
             "cursor.weak": weak_cursor,
             "changed": changed,
+            "hit": hit,
+            "selected": selected,
             "marked": f"bold {accent}",
             "mistake": f"underline {bad}",
             "status.running": good,
@@ -88,6 +92,8 @@ DARK = Theme(
         cursor="on #263145",
         weak_cursor="on #1a1d24",
         changed="on #2c3326",
+        hit="not dim #0d0e11 on #dcae62",
+        selected="on #1d2430",
     ).variables,
 )
 LIGHT = Theme(
@@ -114,6 +120,8 @@ LIGHT = Theme(
         cursor="on #dbe5f3",
         weak_cursor="on #f0efe9",
         changed="on #efe8c8",
+        hit="on #f3d27a",
+        selected="on #e6ecf5",
     ).variables,
 )
 
@@ -169,6 +177,8 @@ ANSI = _native(
         cursor="reverse",
         weak_cursor="bold",
         changed="underline",
+        hit="black on yellow",
+        selected="underline",
     ).styles,
 )
 PLAIN = _native(
@@ -187,6 +197,8 @@ PLAIN = _native(
         "cursor": "reverse",
         "cursor.weak": "bold",
         "changed": "underline",
+        "hit": "bold reverse",
+        "selected": "underline",
         "marked": "bold",
         "mistake": "underline",
         "status.completed": "dim",

@@ -19,7 +19,8 @@ from jobtui.backends.log_segment import SCAN_BYTES, Segment
 from jobtui.backends.log_start import ParserFactory
 from jobtui.backends.worker import Worker
 from jobtui.formats.parser import LogParser
-from jobtui.model.pages import Extent, LogLine, LogSearch, Overview, Page, Place, Query
+from jobtui.model.clock import Nanos
+from jobtui.model.pages import Extent, LogLine, LogSearch, LogUnreadable, Overview, Page, Place, Query
 
 FILES_HELD = 2
 """The file and the one before it."""
@@ -45,7 +46,7 @@ class LogPages:
     # How far it goes.
 
     async def look(self) -> Extent:
-        """How far it goes now. Raises SourceError; what was read before can be read on then."""
+        """How far it goes now. Raises LogUnreadable; what was read before can be read on then."""
         return await self._read(self._look)
 
     @property
@@ -55,6 +56,11 @@ class LogPages:
         if not segments:
             return Extent(0, 0)
         return Extent(segments[0].base, segments[-1].end, self._event)
+
+    @property
+    def changed_at(self) -> Nanos:
+        """When the file was last written, as of the last look."""
+        return self._segments[-1].changed_at if self._segments else Nanos(0)
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -109,7 +115,7 @@ class LogPages:
     # Pages.
 
     async def before(self, place: Place, count: int) -> Page:
-        """Up to `count` lines before the one that holds `place`. Raises SourceError."""
+        """Up to `count` lines before the one that holds `place`. Raises LogUnreadable."""
         return await self._read(lambda: self._before(place, count))
 
     def _before(self, place: Place, count: int) -> Page:
@@ -124,7 +130,7 @@ class LogPages:
         return Page(tuple(lines), not lines or lines[0].place <= self.extent.begin)
 
     async def after(self, place: Place, count: int) -> Page:
-        """Up to `count` lines from the one that holds `place` on. Raises SourceError."""
+        """Up to `count` lines from the one that holds `place` on. Raises LogUnreadable."""
         return await self._read(lambda: self._after(place, count))
 
     def _after(self, place: Place, count: int) -> Page:
@@ -140,11 +146,11 @@ class LogPages:
     # The log as a whole.
 
     async def work(self) -> bool:
-        """Look through a little more of it; whether there is more to look through. Raises SourceError."""
+        """Look through a little more of it; whether there is more to look through. Raises LogUnreadable."""
         return await self._work(self._step)
 
     def _step(self) -> bool:
-        return any(segment.index.step(segment.size) for segment in reversed(self._segments))
+        return any(segment.look_through() for segment in reversed(self._segments))
 
     def overview(self) -> Overview:
         """What is known of it as a whole by now."""
@@ -165,7 +171,7 @@ class LogPages:
         return segment.index.number_of(place - segment.base) if segment else None
 
     async def place_of_line(self, number: int) -> Place | None:
-        """Where a line of the newest file begins; the last line for a larger number. Raises SourceError."""
+        """Where a line of the newest file begins; the last line for a larger number. Raises LogUnreadable."""
         if not self._segments:
             return None
         segment = self._segments[-1]
@@ -179,7 +185,7 @@ class LogPages:
         return segment.base + min(offset, max(0, segment.size - 1))
 
     async def next_error(self, place: Place, *, forward: bool) -> Place | None:
-        """The first error behind the line at `place`, or the last before it. Raises SourceError."""
+        """The first error behind the line at `place`, or the last before it. Raises LogUnreadable."""
         extent = self.extent
         at: Place | None = place + 1 if forward else place
         while at is not None and extent.begin <= at <= extent.end:
@@ -244,4 +250,6 @@ class LogPages:
         try:
             return call()
         except OSError as error:
-            raise source_error(error, self._path) from error
+            raise LogUnreadable(str(source_error(error, self._path))) from error
+        except SourceError as error:
+            raise LogUnreadable(str(error)) from error

@@ -82,6 +82,11 @@ class Segment:
         return self.base + self.size
 
     @property
+    def changed_at(self) -> Nanos:
+        """When it was last written."""
+        return Nanos(self._seen.mtime_ns)
+
+    @property
     def is_packed(self) -> bool:
         """Whether its text is not the file itself."""
         return self.opened.gzip is not None
@@ -107,12 +112,18 @@ class Segment:
             return False
         return seen.size >= self.size and self._mark_in(other.source) == self._mark
 
+    def look_through(self) -> bool:
+        """Go on with the index; whether there is more to look through."""
+        if self.index.is_outgrown(self.size):
+            self.index = LineIndex(self._source, self.size, self._time_of)
+        return self.index.step(self.size)
+
     def _mark_in(self, source: ByteSource) -> bytes:
         begin = max(0, self.size - MARK_BYTES)
         return source.read(begin, self.size - begin)
 
     def _time_of(self, line: bytes) -> Nanos | None:
-        return self._parser.time_of(line, Nanos(self._seen.mtime_ns))
+        return self._parser.time_of(line, self.changed_at)
 
     def first_error(self, begin: int, end: int) -> int | None:
         """The first byte in `begin` .. `end` at which a line with an error begins."""

@@ -6,6 +6,7 @@ it is a byte offset. Whoever shows lines needs a `LineSource` and nothing else o
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import MutableSequence, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -14,6 +15,10 @@ import msgspec
 from jobtui.model.clock import Nanos
 
 Place = int
+
+
+class LogUnreadable(Exception):
+    """A log could not be read; the text says what failed, where, and what to do."""
 
 
 class Level(StrEnum):
@@ -103,27 +108,29 @@ def _without_escapes(pattern: str) -> str:
 class Hits:
     """Places found by a search, in order, and how far was searched. Grows at both ends while it goes on.
 
-    Written by one thread, read by another: what is read may lag behind, and is never wrong.
+    With `wide` places may be numbers of more than 63 bits. Written by one thread, read by another: what is
+    read may lag behind, and is never wrong.
     """
 
-    def __init__(self, around: Place) -> None:
+    def __init__(self, around: Place, *, wide: bool = False) -> None:
         self.low = around
         self.high = around
-        self._below = array("q")
-        self._above = array("q")
+        # Small numbers are kept in little room
+        self._below: MutableSequence[int] = [] if wide else array("q")
+        self._above: MutableSequence[int] = [] if wide else array("q")
 
     def __len__(self) -> int:
         return len(self._below) + len(self._above)
 
-    def add_above(self, places: "array[int]", high: Place) -> None:
+    def add_above(self, places: Sequence[int], high: Place) -> None:
         """Take in ascending places behind all others; searched up to `high`."""
         self._above.extend(places)
         self.high = high
 
-    def add_below(self, places: "array[int]", low: Place) -> None:
+    def add_below(self, places: Sequence[int], low: Place) -> None:
         """Take in descending places before all others; searched down to `low`."""
         # Negative ones, so that both halves ascend
-        self._below.extend(array("q", [-place for place in places]))
+        self._below.extend([-place for place in places])
         self.low = low
 
     def forget_from(self, place: Place) -> None:
@@ -165,7 +172,7 @@ class SearchState(StrEnum):
 
 
 class LineSource(Protocol):
-    """Lines by place, in both directions. Both methods raise SourceError."""
+    """Lines by place, in both directions. Both methods raise LogUnreadable."""
 
     async def before(self, place: Place, count: int) -> Page:
         """Up to `count` lines before the one that holds `place`; fewer do not mean the edge."""
@@ -216,11 +223,11 @@ class Log(LineSource, Protocol):
     """A log as a whole: its lines, and what a screen asks about them."""
 
     async def look(self) -> Extent:
-        """How far it goes now. Notices what was written, rotated or cut off. Raises SourceError."""
+        """How far it goes now. Notices what was written, rotated or cut off. Raises LogUnreadable."""
         ...
 
     async def work(self) -> bool:
-        """Look through a little more of it; whether there is more to look through. Raises SourceError."""
+        """Look through a little more of it; whether there is more to look through. Raises LogUnreadable."""
         ...
 
     def overview(self) -> Overview:
@@ -228,7 +235,7 @@ class Log(LineSource, Protocol):
         ...
 
     async def next_error(self, place: Place, *, forward: bool) -> Place | None:
-        """The first error behind the line at `place`, or the last before it. Raises SourceError."""
+        """The first error behind the line at `place`, or the last before it. Raises LogUnreadable."""
         ...
 
     async def number_of(self, place: Place) -> int | None:

@@ -13,6 +13,7 @@ from jobtui.actions import Place, actions_at
 from jobtui.model.clock import Clock, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
+from jobtui.model.pages import Log, LogBook
 from jobtui.render.clipboard import TooLong, clipboard_sequence
 from jobtui.render.text import Zone, clock_time, fit, safe
 from jobtui.store.store import NO_CHANGES, Changes, Store
@@ -32,6 +33,25 @@ TICK_S = 1.0
 """Ages go on this often."""
 
 
+class NoLogs:
+    """No log can be read line by line."""
+
+    def names(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    def open(self, name: str) -> Log:
+        """Not to be called. Raises KeyError."""
+        raise KeyError(name)
+
+    def merged(self) -> Log:
+        """Not to be called. Raises KeyError."""
+        raise KeyError
+
+
+NO_LOGS = NoLogs()
+
+
 @dataclass(slots=True)
 class Board:
     """What every screen works with, and what they agree on."""
@@ -42,6 +62,8 @@ class Board:
     title: str = "jobtui"
     absolute: bool = False
     """Times of day instead of ages."""
+    logs: LogBook = NO_LOGS
+    """The logs that can be read line by line."""
 
     live: Store = field(init=False)
     """What goes on while `store` is what was there at the pause."""

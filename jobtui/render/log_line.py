@@ -1,0 +1,74 @@
+"""One line of a log: its head stepping back, its message in the colour of its level. Masked and safe."""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from jobtui.model.pages import Level, LogLine
+from jobtui.render.spans import Line, Span
+from jobtui.render.text import clock_time, fit, show
+
+_SITE = r"[^\s:]+:\d+:[\w<>]+ "
+_HEAD = re.compile(
+    r"(?:(?P<date>[A-Z][a-z]{2} [ \d]\d |\d{4}-\d\d-\d\d[T ]))?"
+    r"(?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?:Z|[+-]\d\d:?\d\d)?(?: +|$)"
+    rf"(?:\d+ +\d+ (?={_SITE}))?(?P<site>{_SITE})?"
+    rf"|(?={_SITE})[^\s:]+\.py:\d+:[\w<>]+ ",
+    re.ASCII,
+)
+"""Time, process, thread and call site, as far as they are there."""
+CLOCK_CELLS = len("14:20:31 ")
+GUTTER_CELLS = 3
+STYLES: Mapping[Level, str] = {Level.ERROR: "error", Level.WARNING: "warning", Level.PLAIN: ""}
+BOOKMARK = "◆"
+HIDDEN_HIT = "/"
+
+
+class Look(NamedTuple):
+    """How lines are shown. `whole` with their heads as they are, else the time of day only.
+
+    `tags` are the short names of sources where lines of several are mixed; `indents` sets lines without a
+    time below the messages of those with one.
+    """
+
+    whole: bool = False
+    tags: Mapping[str, str] | None = None
+    indents: bool = True
+
+
+def body(line: LogLine, look: Look) -> Line:
+    """All that is shown of a line, however wide that is."""
+    text = show(line.text)
+    head = _HEAD.match(text)
+    spans: list[Span] = []
+    if not look.whole:
+        spans.append(_clock(line, head, look))
+    if look.tags is not None:
+        spans.append(Span(look.tags.get(line.origin, ""), "accent"))
+    cut = head.end() if head else 0
+    if look.whole and cut:
+        spans.append(Span(text[:cut], "dim", cut))
+    if line.note:
+        spans.append(Span(f"[{line.note}] ", "dim"))
+    spans.append(Span(text[cut:], STYLES[line.level]))
+    return tuple(span for span in spans if span.text)
+
+
+def _clock(line: LogLine, head: "re.Match[str] | None", look: Look) -> Span:
+    clock = head["clock"] if head else None
+    if clock is None and line.at is not None and look.tags is not None and head:
+        clock = clock_time(line.at)
+    if clock is not None:
+        text = fit(clock, max(CLOCK_CELLS, len(clock) + 1))
+        return Span(text, "dim", len(text))
+    cells = CLOCK_CELLS if look.indents else 0
+    return Span(" " * cells, "", cells)
+
+
+def gutter(line: LogLine, *, bookmarked: bool, hides_hit: bool) -> Line:
+    """What stands before the line: a bookmark or the sign of a hit that cannot be seen, and the level."""
+    mark = Span(BOOKMARK, "marked", 1) if bookmarked else Span(HIDDEN_HIT if hides_hit else " ", "accent", 1)
+    return (mark, Span(line.level.value or " ", STYLES[line.level], 1), Span(" ", "", 1))
+
+
+NO_GUTTER: Line = (Span(" " * GUTTER_CELLS, "", GUTTER_CELLS),)

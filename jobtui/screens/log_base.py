@@ -1,0 +1,251 @@
+"""What keeps a log screen up to date: which log it shows, what was written to that, what its header says."""
+
+import asyncio
+from collections.abc import Mapping
+from time import monotonic
+
+from textual import on
+from textual.app import ComposeResult
+
+from jobtui.actions import Place as At
+from jobtui.actions import hints_at
+from jobtui.model.pages import Extent, LogUnreadable, Place
+from jobtui.render.hits import finder
+from jobtui.render.log_line import Look
+from jobtui.render.sources import labels
+from jobtui.render.text import fit, safe, show, width
+from jobtui.screens.base import Board, LiveScreen
+from jobtui.screens.log_reader import LogReader
+from jobtui.store.store import Changes
+from jobtui.widgets.key_line import KeyLine
+from jobtui.widgets.log_header import LogHeader, LogHistogram, LogStatus
+from jobtui.widgets.log_view import LogView
+from jobtui.widgets.row_view import Move
+
+LOOK_S = 0.25
+"""How often the log is looked at for what was written."""
+WORK_S = 0.1
+"""How long it is looked through between two looks."""
+OVERVIEW_S = 0.5
+"""How often the histogram is drawn anew while the log is looked through."""
+QUERY_CELLS = 24
+TAG_CELLS, NARROW_TAG_CELLS = 14, 3
+"""Cells of the name of a log before its lines, and the same on a narrow screen."""
+NARROW = 70
+PROBLEM_CELLS = 40
+ALL = "all"
+
+
+class LogScreen(LiveScreen):
+    """A log on a screen. Subclasses give the actions."""
+
+    DEFAULT_CSS = """
+    LogScreen.-low LogHistogram, LogScreen.-flat LogHistogram { display: none; }
+    """
+
+    def __init__(self, board: Board, source_name: str | None = None, offset: Place | None = None) -> None:
+        super().__init__(board)
+        known = board.logs.names()
+        extra = () if source_name is None or source_name in known else (source_name,)
+        self._names: tuple[str | None, ...] = (*((None,) if len(known) > 1 else ()), *known, *extra)
+        self._chosen = 0 if source_name is None else self._names.index(source_name)
+        self._offset = offset
+        self._readers: dict[str | None, LogReader] = {}
+        self._reader: LogReader | None = None
+        self._number: int | None = None
+        self._labels = self._short_names()
+        self._header = LogHeader(board.now)
+        self._histogram = LogHistogram()
+        self._view = LogView()
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        yield self._header
+        yield self._histogram
+        yield self._view
+        yield KeyLine(hints_at(At.LOGS))
+
+    def on_mount(self) -> None:
+        """Show the log that is chosen."""
+        self._show_status()
+        if self._names:
+            self._choose(self._chosen)
+
+    async def on_unmount(self) -> None:
+        """Release the logs."""
+        for reader in self._readers.values():
+            reader.end_search()
+            await reader.log.aclose()
+
+    def take(self, changes: Changes) -> None:
+        """The log is looked at here, not through the store."""
+
+    def tick(self) -> None:
+        """Let the clock go on."""
+        self._header.repaint()
+
+    def show_all(self) -> None:
+        """Show everything anew."""
+        self._show_status()
+
+    def move_list(self, move: Move) -> None:
+        """Move the cursor."""
+        self._view.move(move)
+
+    # Which log.
+
+    def _choose(self, chosen: int) -> None:
+        """Show another of the logs, where it was left."""
+        if self._reader is not None:
+            self._reader.place = None if self._view.follows else self._view.place
+        self._chosen = chosen
+        name = self._names[chosen]
+        reader = self._readers.get(name)
+        if reader is None:
+            log = self.board.logs.merged() if name is None else self.board.logs.open(name)
+            reader = self._readers[name] = LogReader(log, name, place=self._offset)
+            self._offset = None
+        self._reader = reader
+        self._number = None
+        self._view.set_look(Look(self._view.shows_heads, self._tags() if name is None else None))
+        self._view.bookmarks = reader.bookmarks
+        self._view.set_finder(finder(reader.search.query) if reader.search else None)
+        self.run_worker(self._keep_up(reader), group="keep up", exclusive=True)
+
+    def _tags(self) -> Mapping[str, str]:
+        """What stands before the lines of each log where they are mixed."""
+        names = {key: label.removesuffix(".log") for key, label in self._labels.items()}
+        most = NARROW_TAG_CELLS if self.size.width < NARROW else TAG_CELLS
+        cells = min(most, max(map(width, names.values()), default=0))
+        return {key: f"{fit(name, cells, ellipsis='')} " for key, name in names.items()}
+
+    def on_resize(self) -> None:
+        """Shorten what stands before lines, or no longer."""
+        if self._reader is not None and self._reader.name is None:
+            self._view.set_look(Look(self._view.shows_heads, self._tags()))
+
+    def _short_names(self) -> Mapping[str, str]:
+        health = [source for source in self.board.store.sources() if source.name in self._names]
+        short = dict(zip((source.name for source in health), labels(health), strict=True))
+        return {name: short.get(name) or show(name) for name in self._names if name is not None}
+
+    # How it goes on.
+
+    async def _keep_up(self, reader: LogReader) -> None:
+        """Follow the log while it is shown."""
+        await self._look(reader)
+        self._view.show(reader.lines, reader.place)
+        drawn_at = 0.0
+        while self._reader is reader:
+            busy = self.is_current and await self._look(reader) and await self._work(reader)
+            if self.is_current and (not busy or monotonic() - drawn_at >= OVERVIEW_S):
+                drawn_at = monotonic()
+                self._show_overview(reader)
+            await asyncio.sleep(0.0 if busy else LOOK_S)
+
+    async def _look(self, reader: LogReader) -> bool:
+        """Notice what was written; whether the log can be read."""
+        try:
+            extent = await reader.log.look()
+        except LogUnreadable as error:
+            self._set_problem(reader, str(error))
+            return False
+        self._set_problem(reader, "")
+        if extent != reader.extent:
+            before, reader.extent = reader.extent, extent
+            self._grown(reader, before)
+        return True
+
+    def _grown(self, reader: LogReader, before: Extent) -> None:
+        if reader.search is not None and not reader.is_searching:
+            self.run_worker(self._search_on(reader), group="search on", exclusive=True)
+        if not reader.is_filtered:
+            self._view.grown(reader.extent)
+        if reader.extent.event != before.event:
+            self._show_status()
+
+    async def _search_on(self, reader: LogReader) -> None:
+        """Search what was written; where only hits are shown, show the new ones."""
+        if reader.search is not None:
+            await reader.search.extend()
+            self._show_status()
+            if reader.is_filtered and self._reader is reader:
+                self._view.grown(reader.extent)
+
+    async def _work(self, reader: LogReader) -> bool:
+        """Look through a little more of the log; whether there is more."""
+        until = monotonic() + WORK_S
+        try:
+            while await reader.log.work():
+                if monotonic() >= until:
+                    return True
+        except LogUnreadable as error:
+            self._set_problem(reader, str(error))
+        return False
+
+    def _show_overview(self, reader: LogReader) -> None:
+        overview = reader.log.overview()
+        if overview != self._histogram.overview:
+            self._histogram.set_overview(overview)
+            self._find_number()
+
+    def _set_problem(self, reader: LogReader, problem: str) -> None:
+        if reader.problem != problem:
+            reader.problem = problem
+            self._show_status()
+
+    # What the header says.
+
+    @on(LogView.Moved)
+    def _moved(self) -> None:
+        self._histogram.set_place(self._view.place)
+        self._show_status()
+        self._find_number()
+
+    @on(LogView.Failed)
+    def _failed(self, message: LogView.Failed) -> None:
+        if self._reader is not None:
+            self._set_problem(self._reader, message.words)
+
+    def _find_number(self) -> None:
+        if self._reader is not None and self._view.place is not None:
+            self.run_worker(self._show_number(self._reader, self._view.place), group="number", exclusive=True)
+
+    async def _show_number(self, reader: LogReader, place: Place) -> None:
+        try:
+            self._number = await reader.log.number_of(place)
+        except LogUnreadable:
+            self._number = None
+        self._show_status()
+
+    def _show_status(self) -> None:
+        names = tuple(ALL if name is None else self._labels[name] for name in self._names)
+        self._header.set_status(LogStatus(names, self._chosen, tuple(self._words(self._reader))))
+
+    def _words(self, reader: LogReader | None) -> list[tuple[str, str]]:
+        """How it stands, the most important first."""
+        if reader is None:
+            return [("no logs to read", "warning")]
+        line = self._view.line_at_cursor
+        words = [(fit(show(reader.problem), PROBLEM_CELLS).rstrip(), "error")] if reader.problem else []
+        if reader.search is not None:
+            begin, end = (line.place, line.end) if line else (0, 0)
+            sign = "&" if reader.is_filtered else "/"
+            typed = safe(reader.search.query.text)
+            short = typed if len(typed) <= QUERY_CELLS else fit(typed, QUERY_CELLS)
+            words.append((f"{sign}{short} {reader.search_words(begin, end)}", "accent"))
+        words.append(("following", "good") if self._view.follows else (self._position(reader), "dim"))
+        if self._view.selection is not None:
+            words.append(("selecting", "accent"))
+        if reader.extent.event:
+            words.append((reader.extent.event, "warning"))
+        return words
+
+    def _position(self, reader: LogReader) -> str:
+        """Where the cursor is: the number of the line, or the share of the log before it."""
+        if self._number is not None:
+            return f"line {self._number:,}"
+        place, extent = self._view.place, reader.extent
+        if place is None or extent.end <= extent.begin or reader.name is None:
+            return ""
+        return f"{(place - extent.begin) * 100 // (extent.end - extent.begin)} %"

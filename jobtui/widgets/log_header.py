@@ -1,0 +1,108 @@
+"""The top lines of the log screen: which logs there are, whether it follows or searches, what time it is."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from jobtui.model.clock import Nanos
+from jobtui.model.pages import Overview, Place
+from jobtui.render.histogram import Histogram
+from jobtui.render.spans import Line, Span, fitting, padded, width_of
+from jobtui.render.text import clock_time, fit
+from jobtui.widgets.lines import LineView
+
+SEPARATOR = Span(" · ", "rule", 3)
+
+
+class LogStatus(NamedTuple):
+    """What the header says. Texts are safe to show; the most important words come first."""
+
+    names: tuple[str, ...] = ()
+    chosen: int = 0
+    words: tuple[tuple[str, str], ...] = ()
+    """Words and their style, each with a place of its own."""
+
+
+class LogHeader(LineView):
+    """Names of the logs on the left, the one that is shown standing out; words and clock on the right."""
+
+    DEFAULT_CSS = "LogHeader { height: 1; }"
+
+    def __init__(self, now: Callable[[], Nanos], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._now = now
+        self._status = LogStatus()
+
+    def set_status(self, status: LogStatus) -> None:
+        """Say this."""
+        self._status = status
+        self.repaint()
+
+    def line(self, y: int) -> Line:
+        """All of it, as far as there is room: the clock goes first, then names, then words."""
+        clock = Span(f"  {clock_time(self._now())}Z ", "dim")
+        words = [Span(f"  {text}", style) for text, style in self._status.words if text]
+        for names in (self._names(every=True), self._names(every=False)):
+            for right in ((*words, clock), tuple(words)):
+                if width_of(names) + width_of(right) + 1 <= self.cells:
+                    left = padded(names, self.cells - width_of(right))
+                    return (*left, *right)
+        names = self._names(every=False)
+        right = fitting(words, max(0, self.cells - width_of(names)))
+        if width_of(names) > self.cells:
+            return (Span(fit("".join(span.text for span in names), self.cells), "title"),)
+        return (*padded(names, self.cells - width_of(right)), *right)
+
+    def _names(self, *, every: bool) -> Line:
+        status = self._status
+        spans: list[Span] = [Span(" logs ", "title", 6)]
+        for at, name in enumerate(status.names):
+            if every or at == status.chosen:
+                spans += [SEPARATOR] if len(spans) > 1 else [Span(" ", "", 1)]
+                spans.append(Span(name, "accent" if at == status.chosen else "dim"))
+        return tuple(spans)
+
+
+class LogHistogram(LineView):
+    """Lines and errors over time, with the place of the cursor."""
+
+    DEFAULT_CSS = "LogHistogram { height: 1; }"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._overview = Overview((), 0, 0, complete=False)
+        self._place: Place | None = None
+        self._drawn: Histogram | None = None
+        self._drawn_for: tuple[Overview, int] | None = None
+
+    @property
+    def overview(self) -> Overview:
+        """What it shows."""
+        return self._overview
+
+    def set_overview(self, overview: Overview) -> None:
+        """Show this."""
+        self._overview = overview
+        self.repaint()
+
+    def set_place(self, place: Place | None) -> None:
+        """Show the cursor there."""
+        if place != self._place:
+            self._place = place
+            self.repaint()
+
+    def line(self, y: int) -> Line:
+        """The bars."""
+        return self._histogram().line(self._place)
+
+    def _histogram(self) -> Histogram:
+        """The bars of the overview, worked out once for each."""
+        before = self._drawn_for
+        if (
+            self._drawn is None
+            or before is None
+            or before[0] is not self._overview
+            or before[1] != self.cells
+        ):
+            self._drawn = Histogram(self._overview, self.cells)
+            self._drawn_for = (self._overview, self.cells)
+        return self._drawn
