@@ -1,0 +1,107 @@
+"""A few lines of a supervisor, its drivers, agents and API server, each a second after the one before."""
+
+from collections.abc import Iterable
+
+from jobtui.analysis.correlate import Correlator
+from jobtui.formats.parser import LogParser
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.ops import Op
+
+START = Nanos(1_795_206_870 * SECOND)
+"""Nov 20 20:34:30 of 2026, the time of the first line."""
+JID = JobId("VUlhaMOD-HrCJ26rQ-activityAnimation")
+RUN_DIR = "/srv/sirepo/db/user/VUlhaMOD/myapp/HrCJ26rQ/activityAnimation"
+AGENT = "DockerDriver(a=t7K7 k=parallel u=VUlh [])"
+FULL = "abcdGVQWSyiQwwSkEwoSbQmEXoUSP7Tx"
+"""A full op id."""
+
+
+class Log:
+    """One log file as it grows. `seconds` is how long after START its first line is written."""
+
+    def __init__(self, name: str = "supervisor.log", seconds: int = 0, pid: int = 30_699) -> None:
+        self.name = name
+        self._parser = LogParser(name)
+        self._pid = pid
+        self._at = seconds
+        self._offset = 0
+        self._line = 1
+
+    def feed(self, correlator: Correlator, messages: Iterable[str]) -> set[JobId]:
+        """Let these messages be written and read. `func> message` says which function wrote it."""
+        block = "".join(self._written(message) for message in messages).encode()
+        parsed = self._parser.parse(block, self._offset, self._line, Nanos(START + 86_400 * SECOND))
+        self._offset += len(block)
+        self._line += parsed.lines
+        return correlator.feed(parsed.records)
+
+    def _written(self, message: str) -> str:
+        func, _, text = message.rpartition("> ")
+        minute, second = divmod(34 * 60 + 30 + self._at, 60)
+        self._at += 1
+        time = f"Nov 20 {20 + minute // 60:02}:{minute % 60:02}:{second:02}"
+        return f"{time} {self._pid:5}     0 sirepo/job_supervisor.py:1:{func or 'f'} {text}\n"
+
+
+def correlated(*messages: str) -> Correlator:
+    """What is known after a supervisor wrote these."""
+    correlator = Correlator()
+    Log().feed(correlator, messages)
+    return correlator
+
+
+def created(name: str, op: str, run_dir: str = RUN_DIR) -> str:
+    """The line that makes an op."""
+    return f"_Op({name}, {op}) runDir={run_dir}"
+
+
+def assigned(name: str, op: str, agent: str = AGENT) -> str:
+    """The line that gives an op its driver."""
+    return f"assigned driver={agent} to op=_Op({name}, {op})"
+
+
+def sent(name: str, op: str, agent: str = AGENT, run_dir: str = RUN_DIR) -> str:
+    """The line that sends an op."""
+    return f"{agent} _Op({name}, {op}) runDir={run_dir}"
+
+
+def message(op_name: str, op: str = "None", agent: str = AGENT) -> str:
+    """What an agent says, in answer to an op or not."""
+    return f"{agent} opName={op_name} o={op}"
+
+
+def job(status: str = "running", ops: str = "", jid: str = JID) -> str:
+    """How a supervisor writes a job."""
+    return f"_ComputeJob({jid} u={jid[:8]} {status} [{ops}])"
+
+
+def begun(name: str = "run", op: str = "abcd", run_dir: str = RUN_DIR) -> list[str]:
+    """An op up to where its agent has it."""
+    return [created(name, op, run_dir), assigned(name, op), sent(name, op, run_dir=run_dir)]
+
+
+def update(status: str, which: str = "new") -> list[str]:
+    """An agent's news of a run, and what the supervisor makes of it."""
+    return [message("run_status_update"), f"{which} status={status} {job('pending')}"]
+
+
+def arrived(name: str = "run", op: str = "abcd", run_dir: str = RUN_DIR) -> str:
+    """What an agent writes of an op that came."""
+    return f"opName={name} o={op} runDir={run_dir}"
+
+
+def cmd(op: str = "abcd", jid: str = JID, kind: str = "_Cmd", agent: str = "t7K7") -> str:
+    """How an agent writes what it runs for an op."""
+    return f"{kind}(a={agent} jid={jid} o={op} job_cmd=compute run_dir=/srv/x)"
+
+
+def steps_of(op: Op) -> list[str]:
+    """The words of an op's steps."""
+    return [step.step for step in op.steps]
+
+
+def the_op(correlator: Correlator, name: str = "run") -> Op:
+    """The one op of this name, whatever job it is of."""
+    (found,) = [op for op in correlator.ops() if op.name == name]
+    return found
