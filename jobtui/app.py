@@ -9,6 +9,7 @@ from textual.app import App, SystemCommand
 from textual.screen import Screen
 
 from jobtui.actions import ACTIONS
+from jobtui.backends.job_desk import SessionDesk
 from jobtui.backends.log_book import SessionLogs
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
@@ -45,7 +46,8 @@ class JobtuiApp(App[None]):
         self._session = session
         self._open_at = open_at
         logs = SessionLogs(lambda: session.sources)
-        self._board = Board(session.store, session.clock, session.detail, title, logs=logs)
+        desk = SessionDesk(lambda: session.sources, session.reach_back)
+        self._board = Board(session.store, session.clock, desk, title, logs=logs)
         self._states: dict[str, SourceState] = {}
         self.animation_level = "none"
         Zone.is_local = False

@@ -76,7 +76,12 @@ class Session:
                 return False
             again = Store(Correlator(), self.clock)
             fresh = [Poller(source.starting_at(at), again, strict=self._strict) for _, source in logs]
-            await asyncio.gather(*(poller.catch_up() for poller in fresh))
+            try:
+                await asyncio.gather(*(poller.catch_up() for poller in fresh))
+            except BaseException:
+                # cancelled, by who no longer wants to know: the files are not to stay open
+                await asyncio.gather(*(poller.source.aclose() for poller in fresh))
+                raise
             await self._replace([poller for poller, _ in logs], fresh, again)
             return True
 

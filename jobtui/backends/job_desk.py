@@ -1,12 +1,13 @@
 """Answers about one job out of the sources of a session and from the disk. See `model.job_desk`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
-from jobtui.backends.base import DetailSource, Source, SourceError
+from jobtui.backends.base import DetailSource, RewindableSource, Source, SourceError
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.run_dir import RunDirs
 from jobtui.backends.window import Until
 from jobtui.formats.parser import LINE
+from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import FilePart, RunListing, Unreadable
 from jobtui.model.jobs import JobDetail
@@ -18,11 +19,27 @@ EXPECTED_CHARACTERS = 200
 
 
 class SessionDesk:
-    """A `JobDesk` on the sources of a session, which may change while it runs."""
+    """A `JobDesk` on the sources of a session, which may change while it runs.
 
-    def __init__(self, sources: Callable[[], Sequence[Source]]) -> None:
+    `reach_back` is what the session does to read its logs from an earlier time on.
+    """
+
+    def __init__(
+        self, sources: Callable[[], Sequence[Source]], reach_back: Callable[[Nanos], Awaitable[bool]]
+    ) -> None:
         self._sources = sources
+        self._reach_back = reach_back
         self._dirs = RunDirs()
+
+    def begins_after(self, at: Nanos) -> bool:
+        """Whether a log was read from later than `at` only, and could be read from there."""
+        return any(
+            source.begins_after(at) for source in self._sources() if isinstance(source, RewindableSource)
+        )
+
+    async def reach_back(self, at: Nanos) -> bool:
+        """Read the logs again from `at` on; whether that was needed and done."""
+        return await self._reach_back(at)
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """Everything stored about a job, from the first source that has it. Raises Unreadable."""

@@ -68,6 +68,14 @@ class FilePart(msgspec.Struct, frozen=True):
 class JobDesk(Protocol):
     """Answers questions about one job. All methods raise Unreadable and nothing else."""
 
+    def begins_after(self, at: Nanos) -> bool:
+        """Whether a log was read from later than `at` only, and could be read from there."""
+        ...
+
+    async def reach_back(self, at: Nanos) -> bool:
+        """Read the logs again from `at` on; whether that was needed and done."""
+        ...
+
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """Everything stored about a job, None when no source has it."""
         ...

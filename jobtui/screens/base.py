@@ -11,8 +11,7 @@ from textual.binding import Binding, BindingType
 
 from jobtui.actions import Place, actions_at
 from jobtui.model.clock import Clock, Nanos
-from jobtui.model.ids import JobId
-from jobtui.model.jobs import JobDetail
+from jobtui.model.job_desk import JobDesk
 from jobtui.model.pages import Log, LogBook
 from jobtui.render.clipboard import TooLong, clipboard_sequence
 from jobtui.render.text import Zone, clock_time, fit, safe
@@ -58,7 +57,7 @@ class Board:
 
     store: Store
     clock: Clock
-    detail: Callable[[JobId], Awaitable[JobDetail | None]]
+    desk: JobDesk
     title: str = "jobtui"
     absolute: bool = False
     """Times of day instead of ages."""

@@ -7,7 +7,7 @@ import pytest
 from jobtui.backends.job_desk import SessionDesk
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo_db import SirepoDb
-from jobtui.model.clock import SystemClock
+from jobtui.model.clock import Nanos, SystemClock
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import Unreadable
 from jobtui.session import Session
@@ -22,11 +22,16 @@ RECORD = (
 )
 
 
+async def nothing_before(at: Nanos) -> bool:
+    """As if all had been read."""
+    return False
+
+
 async def test_a_record_with_its_continuation_and_not_the_next_one(tmp_path: Path) -> None:
     path = tmp_path / "supervisor.log"
     path.write_text(RECORD)
     file = LogFile(path)
-    desk = SessionDesk(lambda: (file,))
+    desk = SessionDesk(lambda: (file,), nothing_before)
     step = a_step(text="_Op(run, pb5u) failed", source=str(path), line=1, offset=0)
     lines = await desk.lines_behind(step, 10)
     assert [line.text for line in lines] == RECORD.splitlines()[:3]
@@ -41,14 +46,14 @@ async def test_a_record_with_its_continuation_and_not_the_next_one(tmp_path: Pat
 
 
 async def test_a_source_that_has_no_lines() -> None:
-    assert await SessionDesk(lambda: ()).lines_behind(a_step(), 10) == ()
+    assert await SessionDesk(lambda: (), nothing_before).lines_behind(a_step(), 10) == ()
 
 
 async def test_every_line_of_a_capture_is_found_again() -> None:
     logs = [LogFile(LOCAL / "supervisor.log", "supervisor"), LogFile(LOCAL / "server.log", "server")]
     async with Session([SirepoDb(LOCAL), *logs], SystemClock()) as session:
         await session.catch_up()
-        desk = SessionDesk(lambda: session.sources)
+        desk = SessionDesk(lambda: session.sources, session.reach_back)
         steps = [step for op in session.store.correlation.ops() for step in op.steps]
         assert len(steps) > 100
         for step in steps[:: max(1, len(steps) // 60)]:
@@ -59,12 +64,12 @@ async def test_every_line_of_a_capture_is_found_again() -> None:
 async def test_the_record_of_a_job_or_why_there_is_none(tmp_path: Path) -> None:
     job_id = JobId("DJouDZ9T-4F4EUZjI-heightWeightReport")
     db = SirepoDb(LOCAL)
-    detail = await SessionDesk(lambda: (db,)).detail(job_id)
+    detail = await SessionDesk(lambda: (db,), nothing_before).detail(job_id)
     assert detail is not None
     assert detail.path == f"{LOCAL}/supervisor-job/{job_id}.json"
     gone = SirepoDb(tmp_path / "none")
-    assert await SessionDesk(lambda: (gone, db)).detail(job_id) == detail
+    assert await SessionDesk(lambda: (gone, db), nothing_before).detail(job_id) == detail
     with pytest.raises(Unreadable, match="none"):
-        await SessionDesk(lambda: (gone,)).detail(job_id)
+        await SessionDesk(lambda: (gone,), nothing_before).detail(job_id)
     await db.aclose()
     await gone.aclose()
