@@ -84,7 +84,6 @@ class Agents:
 
     def __init__(self) -> None:
         self._tracks: dict[AgentKey, AgentTrack] = {}
-        self._by_container: dict[str, AgentTrack] = {}
         self._by_process: dict[tuple[str, str | None, int], AgentPrefix] = {}
 
     def all(self) -> tuple[Agent, ...]:
@@ -111,15 +110,6 @@ class Agents:
             if prefix == agent and (not uid or uid.startswith(user or "")):
                 found = track
         return found
-
-    def learn_container(self, track: AgentTrack) -> None:
-        """Remember which agent is in a container now."""
-        if track.container:
-            self._by_container[track.container] = track
-
-    def in_container(self, container: str) -> AgentTrack | None:
-        """The agent that was last started in a container of this name."""
-        return self._by_container.get(container)
 
     def learn_process(self, record: LogRecord, agent: AgentPrefix) -> None:
         """Remember which agent a process is. Pids are used again: the newest line decides."""

@@ -29,7 +29,6 @@ def _agent_line(state: PassState, record: LogRecord) -> JobId | None:
     agent.learn_command(fields.get("command") or "")
     if record.shape == "container_up":
         agent.learn_command(f"--name={fields['container']}")
-    state.agents.learn_container(agent)
     return None
 
 
