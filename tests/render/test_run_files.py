@@ -1,0 +1,109 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtui.model.clock import Nanos
+from jobtui.model.job_desk import FileKind, FilePart, RunFile
+from jobtui.render.json_text import document_lines, formatted
+from jobtui.render.run_files import file_line, in_order, part_lines, size_text
+from jobtui.render.spans import width_of
+from tests.builders import HOSTILE, ago
+from tests.conftest import NOW
+
+
+def a_file(name: str, age_s: float = 60, kind: FileKind = FileKind.FILE) -> RunFile:
+    return RunFile(name, kind, 4_096, ago(age_s))
+
+
+def a_part(name: str, text: str, **fields: object) -> FilePart:
+    values: dict[str, object] = {"begin": 0, "size": len(text), "written_at": Nanos(0)}
+    return FilePart(name=name, text=text, **(values | fields))  # type: ignore[arg-type]
+
+
+def said(part: FilePart, most: int = 100) -> list[str]:
+    return [span.text for span in part_lines(part, most)]
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1_000, "1.0k"),
+        (4_096, "4.1k"),
+        (9_960, "10k"),
+        (999_600, "1.0M"),
+        (3 << 30, "3.2G"),
+    ],
+)
+def test_sizes_are_short(size: int, text: str) -> None:
+    assert size_text(size) == text
+
+
+@given(st.integers(min_value=0, max_value=1 << 62))
+def test_every_size_fits(size: int) -> None:
+    assert len(size_text(size)) <= 5
+
+
+def test_the_well_known_first_then_the_newest() -> None:
+    files = [a_file("a.h5", 100), a_file("b.h5", 1), a_file("in.json"), a_file("run.log", 900)]
+    assert [file.name for file in in_order(files)] == ["run.log", "in.json", "b.h5", "a.h5"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("cells", [1, 5, 12, 20, 40])
+def test_a_line_never_is_too_wide_and_never_raw(name: str, cells: int) -> None:
+    line = file_line(a_file(name), NOW, cells)
+    assert width_of(line) <= cells
+    assert all(char.isprintable() for span in line for char in span.text)
+
+
+def test_a_line_of_each_kind() -> None:
+    assert (
+        "".join(span.text for span in file_line(a_file("run.log"), NOW, 30))
+        == " run.log          4.1k      1m"
+    )
+    line = file_line(a_file("out", kind=FileKind.LINK), NOW, 30)
+    assert "link" in "".join(span.text for span in line)
+
+
+def test_json_is_formatted_and_masked() -> None:
+    lines = said(a_part("in.json", '{"models":{"b":[1,NaN],"secretKey":"hunter2"}}'))
+    assert lines[:2] == ["{", '  "models": {']
+    assert not any("hunter2" in line for line in lines)
+    assert said(a_part("in.json", '{"a": ')) == ['{"a": ']
+    assert said(a_part("in.json", '{"a": 1}', is_to_end=False))[0] == '{"a": 1}'
+
+
+def test_what_is_left_out_is_said_at_its_place() -> None:
+    text = "".join(f"{number}\n" for number in range(10))
+    assert said(a_part("run.log", text, begin=50), 3) == [
+        "… 50 bytes before this are not shown",
+        "… 7 lines before this are not shown",
+        *"789",
+    ]
+    assert said(a_part("parameters.py", text, is_to_end=False), 2) == [
+        *"01",
+        "… 8 more lines",
+        "… what follows was not read",
+    ]
+    assert said(a_part("run.log", "")) == ["empty"]
+    assert said(a_part("frame.h5", "", size=7, is_binary=True)) == ["not text; nothing of it is shown"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_shown_safely(text: str) -> None:
+    for line in (*said(a_part("run.log", text)), *document_lines({text: [text]})):
+        assert all(char.isprintable() for char in line)
+
+
+def test_a_secret_over_two_lines_of_a_file_is_masked() -> None:
+    text = "env password=hunter2 \n{'token': 'abcdefgh'}\n"
+    assert not any("hunter2" in line or "abcdefgh" in line for line in said(a_part("run.log", text)))
+
+
+def test_documents_of_any_depth() -> None:
+    assert formatted("[" * 100_000) is None
+    deep = "[" * 500 + "]" * 500
+    assert formatted(deep) is not None
+    assert list(document_lines(list(range(20)), 5))[-1] == "… 17 more lines"
