@@ -138,7 +138,8 @@ class FileSearch:
             self.hits.high = segment.base + line_start(segment.source, max(0, offset))
 
     def _search_outwards(self) -> None:
-        up, down = self._upwards(self.hits.high), self._downwards(self.hits.low)
+        self.hits.low = self.hits.high = place = self._line_start(self.hits.high)
+        up, down = self._upwards(place), self._downwards(place)
         while not self._stopping:
             above, below = next(up, None), next(down, None)
             if above is None and below is None:
@@ -147,6 +148,13 @@ class FileSearch:
                 self._search_down(below)
             if above is not None:
                 self._search_up(above)
+
+    def _line_start(self, place: Place) -> Place:
+        """Where the line begins that holds `place`."""
+        for segment in self._log.segments:
+            if segment.base <= place < segment.end:
+                return segment.base + line_start(segment.source, place - segment.base)
+        return place
 
     def _upwards(self, place: Place) -> Iterator[Chunk]:
         for segment in self._log.segments:

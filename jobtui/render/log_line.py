@@ -17,7 +17,8 @@ _HEAD = re.compile(
     re.ASCII,
 )
 """Time, process, thread and call site, as far as they are there."""
-CLOCK_CELLS = len("14:20:31 ")
+WHOLE_SECONDS = "14:20:31"
+CLOCK_CELLS = len(WHOLE_SECONDS) + 1
 GUTTER_CELLS = 3
 STYLES: Mapping[Level, str] = {Level.ERROR: "error", Level.WARNING: "warning", Level.PLAIN: ""}
 BOOKMARK = "◆"
@@ -56,8 +57,9 @@ def body(line: LogLine, look: Look) -> Line:
 
 def _clock(line: LogLine, head: "re.Match[str] | None", look: Look) -> Span:
     clock = head["clock"] if head else None
-    if clock is None and line.at is not None and look.tags is not None and head:
-        clock = clock_time(line.at)
+    if clock is not None and line.at is not None:
+        # In the zone that is wanted; what it says beyond seconds is kept
+        clock = clock_time(line.at) + clock[len(WHOLE_SECONDS) :]
     if clock is not None:
         text = fit(clock, max(CLOCK_CELLS, len(clock) + 1))
         return Span(text, "dim", len(text))

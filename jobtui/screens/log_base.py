@@ -86,6 +86,8 @@ class LogScreen(LiveScreen):
 
     def show_all(self) -> None:
         """Show everything anew."""
+        self._view.redraw()
+        self._histogram.redraw()
         self._show_status()
 
     def move_list(self, move: Move) -> None:
@@ -137,8 +139,9 @@ class LogScreen(LiveScreen):
         self._view.show(reader.lines, reader.place)
         drawn_at = 0.0
         while self._reader is reader:
-            busy = self.is_current and await self._look(reader) and await self._work(reader)
-            if self.is_current and (not busy or monotonic() - drawn_at >= OVERVIEW_S):
+            is_live = self.is_current and self.board.paused_at is None
+            busy = is_live and await self._look(reader) and await self._work(reader)
+            if is_live and (not busy or monotonic() - drawn_at >= OVERVIEW_S):
                 drawn_at = monotonic()
                 self._show_overview(reader)
             await asyncio.sleep(0.0 if busy else LOOK_S)

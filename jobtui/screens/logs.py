@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterable
 
 from jobtui.actions import Place as At
 from jobtui.model.pages import LogLine, LogUnreadable
-from jobtui.render.text import date_time, show
+from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.base import bindings_at
 from jobtui.screens.log_reader import LogReader
 from jobtui.screens.log_searching import SearchedLogScreen
@@ -88,7 +88,7 @@ class LogsScreen(SearchedLogScreen):
         number = f":{self._number:,}" if self._number is not None and not line.origin else ""
         yield Paragraph(f"{show(name)}{number}", "accent")
         if line.at is not None:
-            yield Paragraph(f"{date_time(line.at)}Z", "dim")
+            yield Paragraph(f"{date_time(line.at)}{Zone.mark()}", "dim")
         if line.note:
             yield Paragraph(line.note, "warning")
         yield Paragraph("")

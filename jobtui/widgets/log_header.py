@@ -7,7 +7,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.pages import Overview, Place
 from jobtui.render.histogram import Histogram
 from jobtui.render.spans import Line, Span, fitting, padded, width_of
-from jobtui.render.text import clock_time, fit
+from jobtui.render.text import Zone, clock_time, fit
 from jobtui.widgets.lines import LineView
 
 SEPARATOR = Span(" · ", "rule", 3)
@@ -39,7 +39,7 @@ class LogHeader(LineView):
 
     def line(self, y: int) -> Line:
         """All of it, as far as there is room: the clock goes first, then names, then words."""
-        clock = Span(f"  {clock_time(self._now())}Z ", "dim")
+        clock = Span(f"  {clock_time(self._now())}{Zone.mark()} ", "dim")
         words = [Span(f"  {text}", style) for text, style in self._status.words if text]
         for names in (self._names(every=True), self._names(every=False)):
             for right in ((*words, clock), tuple(words)):
@@ -82,6 +82,11 @@ class LogHistogram(LineView):
     def set_overview(self, overview: Overview) -> None:
         """Show this."""
         self._overview = overview
+        self.repaint()
+
+    def redraw(self) -> None:
+        """Draw it anew: how times are shown has changed."""
+        self._drawn = None
         self.repaint()
 
     def set_place(self, place: Place | None) -> None:

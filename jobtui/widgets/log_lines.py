@@ -68,6 +68,11 @@ class LogLines(LineView):
         self._find = find
         self._redraw()
 
+    def redraw(self) -> None:
+        """Draw all lines anew: how times are shown has changed."""
+        self._rows.forget()
+        self._redraw()
+
     def set_look(self, look: Look) -> None:
         """Show lines in another way."""
         self._look = look

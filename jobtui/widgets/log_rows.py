@@ -39,6 +39,10 @@ class LogRows:
             self._bodies.clear()
         self.drawing = drawing
 
+    def forget(self) -> None:
+        """Draw all lines anew: how times are shown has changed."""
+        self._bodies.clear()
+
     def of(self, line: LogLine, *, bookmarked: bool = False) -> list[Line]:
         """The rows of a line, never more than there are on the screen."""
         drawing = self.drawing

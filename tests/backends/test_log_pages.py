@@ -1,0 +1,320 @@
+import gzip
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtui.backends import line_index, page_reader
+from jobtui.backends.file_search import RAW_LINE_BYTES
+from jobtui.backends.line_index import LineIndex
+from jobtui.backends.log_pages import LogPages
+from jobtui.backends.page_reader import PageReader, line_start
+from jobtui.formats.levels import error_lines, level_of
+from jobtui.model.clock import Nanos
+from jobtui.model.pages import Level, LogLine, LogUnreadable
+
+END = 1 << 60
+
+
+class Bytes:
+    """Bytes at offsets, in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self.data[offset : offset + size]
+
+    def next_data(self, offset: int) -> int:
+        return offset
+
+
+def no_time(line: bytes) -> Nanos | None:
+    return None
+
+
+def numbered(count: int, first: int = 0) -> str:
+    return "".join(
+        f"Nov 20 20:34:{n % 60:02d} 7 0 a/b.py:1:f line {n}\n" for n in range(first, first + count)
+    )
+
+
+@pytest.fixture
+async def pages(tmp_path: Path) -> AsyncIterator[LogPages]:
+    log = LogPages(tmp_path / "x.log")
+    yield log
+    await log.aclose()
+
+
+def write(pages: LogPages, text: str, mode: str = "w", *, at: str = "") -> None:
+    with Path(pages.name + at).open(mode) as file:
+        file.write(text)
+
+
+async def whole_text(pages: LogPages) -> list[str]:
+    extent = await pages.look()
+    lines: list[str] = []
+    place = extent.end
+    while True:
+        page = await pages.before(place, 7)
+        lines[:0] = [line.text for line in page.lines]
+        if page.at_edge:
+            return lines
+        place = page.lines[0].place
+
+
+@given(st.lists(st.binary(max_size=40).map(lambda b: b.replace(b"\n", b"")), max_size=30), st.booleans())
+def test_all_lines_are_given_once_in_both_directions(parts: list[bytes], finished: bool) -> None:
+    data = b"\n".join(parts) + (b"\n" if finished and parts else b"")
+    reader = PageReader(Bytes(data), 100, no_time)
+    size = len(data)
+    down: list[LogLine] = []
+    at = 0
+    while page := reader.after(at, size, 3):
+        down += page
+        at = page[-1].end - 100
+    up: list[LogLine] = []
+    at = size
+    while page := reader.before(at, size, 3):
+        up[:0] = page
+        at = page[0].place - 100
+    assert down == up
+    assert [line.size for line in down] == [len(part) for part in data.split(b"\n")][: len(down)]
+    assert sum(line.end - line.place for line in down) == size
+
+
+@given(st.binary(max_size=300), st.integers(0, 300))
+def test_a_line_is_found_from_any_byte_in_it(data: bytes, offset: int) -> None:
+    offset = min(offset, len(data))
+    assert line_start(Bytes(data), offset) == data.rfind(b"\n", 0, offset) + 1
+
+
+def test_a_line_longer_than_a_page_comes_in_pieces_without_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_reader, "PAGE_BYTES", 1_000)
+    data = b"first\n" + b"x" * 3_500 + b"\nlast\n"
+    reader = PageReader(Bytes(data), 0, no_time)
+    at, lines = len(data), list[LogLine]()
+    while page := reader.before(at, len(data), 5):
+        lines[:0] = page
+        at = page[0].place
+    assert [line.place for line in lines[1:]] == [line.end for line in lines[:-1]]
+    assert (lines[0].text, lines[-1].text) == ("first", "last")
+
+
+def test_a_long_line_is_cut_and_its_length_told() -> None:
+    reader = PageReader(Bytes(b"y" * 100_000 + b"\n"), 0, no_time)
+    (line,) = reader.after(0, 100_001, 5)
+    assert len(line.text) == RAW_LINE_BYTES
+    assert line.note == "100,000 bytes in this line"
+
+
+def test_nul_bytes_before_a_line_are_told_not_shown() -> None:
+    reader = PageReader(Bytes(b"a\n" + bytes(5_000) + b"text\n"), 0, no_time)
+    line = reader.after(2, 5_007, 5)[0]
+    assert (line.text, line.note) == ("text", "5,000 NUL bytes")
+
+
+async def test_it_opens_at_the_end_and_reads_back_to_the_beginning(pages: LogPages) -> None:
+    write(pages, numbered(100))
+    extent = await pages.look()
+    page = await pages.before(END, 3)
+    assert [line.text[-7:] for line in page.lines] == ["line 97", "line 98", "line 99"]
+    assert page.lines[-1].end == extent.end
+    assert [text.rpartition(" ")[2] for text in await whole_text(pages)] == [str(n) for n in range(100)]
+
+
+async def test_what_is_written_is_seen_also_the_rest_of_a_line(pages: LogPages) -> None:
+    write(pages, numbered(3) + "unfini")
+    await pages.look()
+    last = (await pages.before(END, 1)).lines[0]
+    write(pages, "shed\nmore\n", "a")
+    await pages.look()
+    page = await pages.after(last.place, 10)
+    assert [line.text for line in page.lines] == ["unfinished", "more"]
+    assert page.lines[0].place == last.place
+
+
+async def test_after_a_rotation_one_can_read_back_into_the_file_before(pages: LogPages) -> None:
+    write(pages, numbered(10))
+    before = await pages.look()
+    os.rename(pages.name, pages.name + ".1")
+    write(pages, "")
+    write(pages, "written late\n", "a", at=".1")
+    await pages.look()
+    write(pages, numbered(2, 50), "a")
+    after = await pages.look()
+    assert after.event == "rotated"
+    assert (after.begin, after.end > before.end) == (0, True)
+    assert [text.split()[-1] for text in (await whole_text(pages))[-4:]] == ["9", "late", "50", "51"]
+    place = (await pages.before(after.end, 3)).lines[0].place
+    assert [line.text.split()[-1] for line in (await pages.after(place, 3)).lines] == ["late", "50", "51"]
+
+
+@pytest.mark.parametrize("text", ["new\n", numbered(20, 70)])
+async def test_a_file_written_anew_begins_again_behind_the_places_it_had(pages: LogPages, text: str) -> None:
+    write(pages, numbered(10))
+    before = await pages.look()
+    write(pages, text)
+    after = await pages.look()
+    assert after.event == "cut off and written anew"
+    assert after.begin >= before.end
+    assert await whole_text(pages) == text.splitlines()
+
+
+async def test_a_copy_kept_by_renaming_goes_on_at_its_places(pages: LogPages) -> None:
+    write(pages, numbered(20))
+    before = await pages.look()
+    place = (await pages.before(before.end, 1)).lines[0].place
+    write(pages, numbered(25), at=".new")
+    os.rename(pages.name + ".new", pages.name)
+    after = await pages.look()
+    assert (after.begin, after.event) == (0, "")
+    assert len((await pages.after(place, 100)).lines) == 6
+
+
+async def test_a_missing_file_is_told_and_what_was_read_stays(pages: LogPages) -> None:
+    with pytest.raises(LogUnreadable, match="no such file"):
+        await pages.look()
+    write(pages, numbered(3))
+    await pages.look()
+    os.unlink(pages.name)
+    with pytest.raises(LogUnreadable, match="no such file"):
+        await pages.look()
+    assert len((await pages.before(END, 10)).lines) == 3
+
+
+async def test_a_directory_is_refused(tmp_path: Path) -> None:
+    log = LogPages(tmp_path)
+    with pytest.raises(LogUnreadable, match="is a directory"):
+        await log.look()
+    await log.aclose()
+
+
+async def test_a_packed_file_is_read_as_its_text(tmp_path: Path) -> None:
+    path = tmp_path / "x.log.gz"
+    path.write_bytes(gzip.compress(numbered(50).encode()))
+    log = LogPages(path)
+    assert len(await whole_text(log)) == 50
+    await log.aclose()
+
+
+async def test_a_closed_log_gives_an_error_not_a_crash(pages: LogPages) -> None:
+    write(pages, numbered(3))
+    await pages.look()
+    await pages.aclose()
+    await pages.aclose()
+    with pytest.raises(LogUnreadable, match="closed"):
+        await pages.look()
+
+
+async def test_lines_are_numbered_when_all_before_them_are_counted(pages: LogPages) -> None:
+    write(pages, numbered(20_000))
+    extent = await pages.look()
+    last = (await pages.before(extent.end, 1)).lines[0]
+    assert await pages.number_of(last.place) is None
+    place = await pages.place_of_line(15_000)
+    assert place == len(numbered(14_999))
+    while await pages.work():
+        pass
+    assert await pages.number_of(last.place) == 20_000
+    assert await pages.place_of_line(15_000) == place
+    assert await pages.number_of(place) == 15_000
+    for number, expected in ((0, 1), (1, 1), (20_000, 20_000), (10**9, 20_000)):
+        found = await pages.place_of_line(number)
+        assert found is not None
+        line = (await pages.after(found, 1)).lines[0]
+        assert await pages.number_of(line.place) == expected
+
+
+async def test_the_index_follows_growth_and_counts_every_line_once(pages: LogPages) -> None:
+    write(pages, numbered(5_000))
+    for first in range(5_000, 9_000, 1_000):
+        await pages.look()
+        await pages.work()
+        write(pages, numbered(999, first) + "Traceback (most recent call last):\n", "a")
+    await pages.look()
+    while await pages.work():
+        pass
+    overview = pages.overview()
+    assert (overview.lines, overview.errors, overview.complete) == (9_000, 4, True)
+    assert sum(stretch.lines for stretch in overview.stretches) == 9_000
+    assert sum(stretch.errors for stretch in overview.stretches) == 4
+
+
+@given(
+    st.lists(st.sampled_from([b"plain", b"ERROR bad", b"x" * 200, b"error=no", b""]), max_size=200),
+    st.sampled_from([64, 256, 1_000]),
+)
+def test_blocks_count_what_a_plain_reading_counts(lines: list[bytes], block: int) -> None:
+    data = b"".join(line + b"\n" for line in lines)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line_index, "FINE_BLOCK", block)
+        index = LineIndex(Bytes(data), len(data), no_time)
+    while index.step(len(data)):
+        pass
+    wanted = sum(level_of(line.decode()) is Level.ERROR for line in lines)
+    assert (index.lines, index.errors) == (len(lines), wanted)
+
+
+async def test_errors_are_found_in_both_directions(pages: LogPages) -> None:
+    bad = [3, 700, 701, 2_999]
+    texts = [f"line {n} " + ("error=no such element" if n in bad else "fine") for n in range(3_000)]
+    write(pages, "\n".join(texts) + "\n")
+    extent = await pages.look()
+    for _ in range(2):
+        place, found = extent.end, []
+        while (at := await pages.next_error(place, forward=False)) is not None:
+            found.append(int((await pages.after(at, 1)).lines[0].text.split()[1]))
+            place = at
+        assert found == bad[::-1]
+        found = []
+        while (at := await pages.next_error(place, forward=True)) is not None:
+            found.append(int((await pages.after(at, 1)).lines[0].text.split()[1]))
+            place = at
+        assert found == bad[1:]
+        while await pages.work():
+            pass
+
+
+async def test_an_unfinished_error_is_found_too(pages: LogPages) -> None:
+    write(pages, "fine\nERROR now")
+    extent = await pages.look()
+    while await pages.work():
+        pass
+    assert await pages.next_error(0, forward=True) == 5
+    assert await pages.next_error(extent.end, forward=False) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("Nov 20 20:34:31 7 0 tornado/web.py:1:f ERROR:tornado.access:500 POST /x", Level.ERROR),
+        ("x INFO:asyncssh:[conn=0] Auth failed for user jdoe", Level.PLAIN),
+        ("2026-01-02 03:04:05 ERR jid=x exit=1", Level.ERROR),
+        ("sirepo/x.py:1:f error=None", Level.PLAIN),
+        ("sirepo/x.py:1:f error=no such element", Level.ERROR),
+        ("Traceback (most recent call last):", Level.ERROR),
+        ("requests.exceptions.HTTPError: 500", Level.ERROR),
+        ("new status=error _ComputeJob(x)", Level.ERROR),
+        ("pid=1 exit=0", Level.PLAIN),
+        ("pid=1 exit=137", Level.ERROR),
+        ("Connection refused", Level.WARNING),
+        ('{"level": "warning", "msg": "x"}', Level.WARNING),
+        ("default_command errors_are_words=yes", Level.PLAIN),
+    ],
+)
+def test_levels_by_shape_and_words(text: str, level: Level) -> None:
+    assert level_of(text) is level
+
+
+@given(st.binary(max_size=2_000))
+def test_error_lines_are_those_with_that_level(data: bytes) -> None:
+    wanted, at = [], 0
+    for line in data.split(b"\n"):
+        if level_of(line.decode("utf-8", "replace")) is Level.ERROR:
+            wanted.append(at)
+        at += len(line) + 1
+    assert list(error_lines(data, 0, len(data))) == wanted

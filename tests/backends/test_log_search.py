@@ -1,0 +1,250 @@
+import os
+import random
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtui.backends import log_search, search_program
+from jobtui.backends.log_pages import LogPages
+from jobtui.backends.log_search import FileSearch
+from jobtui.backends.merged_log import MergedLog
+from jobtui.backends.search_program import arguments, ripgrep
+from jobtui.model.pages import Hits, LogSearch, Query, SearchState, query_of
+
+WORDS = ("alpha", "Beta", "gamma [x]", "ε Straße", "-e", "--pre=sh", "$(touch x)", "a.c", "\x1b[31m")
+
+with_and_without_ripgrep = pytest.mark.parametrize("installed", [True, False], ids=["rg", "own"])
+
+
+@pytest.fixture(autouse=True)
+def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `installed` ripgrep is used for everything it can be, without it never."""
+    installed = getattr(request.node, "callspec", None) and request.node.callspec.params.get("installed")
+    if installed and ripgrep() is None:
+        pytest.skip("ripgrep is not installed here")
+    if installed:
+        monkeypatch.setattr(log_search, "PROGRAM_FROM_BYTES", 0)
+    else:
+        monkeypatch.setattr(log_search, "ripgrep", lambda: None)
+        monkeypatch.setattr(search_program, "ripgrep", lambda: None)
+
+
+@pytest.fixture
+async def pages(tmp_path: Path) -> AsyncIterator[LogPages]:
+    log = LogPages(tmp_path / "x.log")
+    yield log
+    await log.aclose()
+
+
+def write(pages: LogPages, data: bytes, mode: str = "wb") -> None:
+    with Path(pages.name).open(mode) as file:
+        file.write(data)
+
+
+def asked(typed: str) -> Query:
+    query = query_of(typed)
+    assert query is not None
+    return query
+
+
+async def searched(pages: LogPages, typed: str, around: int = 0) -> LogSearch:
+    await pages.look()
+    search = pages.search(asked(typed), around)
+    await search.run()
+    search.cancel()
+    return search
+
+
+async def texts(pages: LogPages, search: LogSearch) -> list[str]:
+    """The lines found, walked through forwards; the same backwards."""
+    found, place = [], 0
+    while (hit := search.hits.next_after(place)) is not None:
+        line = (await pages.after(hit, 1)).lines[0]
+        found.append(line.text)
+        place = line.end
+    back, place = [], 1 << 60
+    while (hit := search.hits.last_before(place)) is not None:
+        line = (await pages.after(hit, 1)).lines[0]
+        back.append(line.text)
+        place = line.place
+    assert back == found[::-1]
+    return found
+
+
+def a_log(pages: LogPages) -> list[str]:
+    rng = random.Random(1)
+    lines = [f"{n} {rng.choice(WORDS)} {rng.choice(WORDS)}" for n in range(500)]
+    Path(pages.name).write_text("\n".join(lines))
+    return lines
+
+
+@with_and_without_ripgrep
+@pytest.mark.parametrize(
+    "typed", ["alpha", "Beta", "BETA", "-e", "--pre=sh", "$(touch", "a.c", "straße", "["]
+)
+@pytest.mark.parametrize("around", [0, 4_000, 1 << 40])
+async def test_a_text_is_found_as_it_stands(
+    pages: LogPages, tmp_path: Path, installed: bool, typed: str, around: int
+) -> None:
+    lines = a_log(pages)
+    fold = str.casefold if typed == typed.lower() else str
+    search = await searched(pages, typed, around)
+    assert search.state is SearchState.DONE
+    assert await texts(pages, search) == [line for line in lines if fold(typed) in fold(line)]
+    assert os.listdir(tmp_path) == ["x.log"]
+
+
+@with_and_without_ripgrep
+@pytest.mark.parametrize("typed", ["~^1.*alpha", r"~\bbeta$", "~ALPHA", "~[xyz", "~a|beta"])
+async def test_an_expression_is_tried_by_another_process(
+    pages: LogPages, installed: bool, typed: str
+) -> None:
+    lines = a_log(pages)
+    search = await searched(pages, typed)
+    try:
+        flags = re.IGNORECASE if asked(typed).ignores_case else 0
+        wanted = [line for line in lines if re.search(asked(typed).text, line, flags)]
+    except re.error:
+        assert search.state is SearchState.FAILED
+        assert search.problem
+        return
+    assert await texts(pages, search) == wanted
+
+
+@with_and_without_ripgrep
+async def test_bytes_that_are_no_text_do_not_end_a_search(pages: LogPages, installed: bool) -> None:
+    write(pages, b"one\n\xff\xfe needle\r\n" + bytes(200_000) + b"needle\nend")
+    search = await searched(pages, "needle")
+    assert len(search.hits) == 2
+    assert (await pages.after(search.hits.next_after(0) or 0, 1)).lines[0].text == "\ufffd\ufffd needle"
+
+
+@with_and_without_ripgrep
+@pytest.mark.parametrize("typed", ["needle", "~n.edle"])
+async def test_what_is_written_is_searched_on(pages: LogPages, installed: bool, typed: str) -> None:
+    write(pages, b"needle 1\nplain\nnee")
+    await pages.look()
+    search = pages.search(asked(typed), 0)
+    await search.run()
+    assert len(search.hits) == 1
+    write(pages, b"dle 2\nplain\nneedle 3", "ab")
+    await pages.look()
+    await search.extend()
+    assert await texts(pages, search) == ["needle 1", "needle 2", "needle 3"]
+    await search.extend()
+    assert len(search.hits) == 3
+    search.cancel()
+
+
+async def test_an_expression_that_takes_for_ever_is_stopped(pages: LogPages) -> None:
+    write(pages, b"a" * 60 + b"b\n")
+    await pages.look()
+    search = FileSearch(pages, asked("~^(a+)+$"), 0, limit_s=0.3)
+    await search.run()
+    assert search.state is SearchState.TIMED_OUT
+    search.cancel()
+
+
+async def test_a_search_can_be_stopped(pages: LogPages) -> None:
+    write(pages, b"a" * 60 + b"b\n")
+    await pages.look()
+    search = FileSearch(pages, asked("~^(a+)+$"), 0)
+    search.cancel()
+    await search.run()
+    assert search.state is SearchState.CANCELED
+    assert len(search.hits) == 0
+
+
+async def test_no_more_is_kept_than_the_limit(pages: LogPages, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_search, "HITS_KEPT", 100)
+    monkeypatch.setattr(log_search, "CHUNK_BYTES", 256)
+    write(pages, b"hit\n" * 1_000)
+    search = await searched(pages, "hit")
+    assert search.state is SearchState.FULL
+    assert 100 <= len(search.hits) <= 100 + 256 // 4
+
+
+def test_the_pattern_can_never_be_an_option_or_a_command() -> None:
+    command = arguments(Query("--pre=sh", False, False), "/dev/fd/9", program="rg")
+    assert command[-3:] == ["--regexp=--pre=sh", "--", "/dev/fd/9"]
+    own = arguments(Query("--ignore-case", True, False), "-", program=None)
+    assert own[-2:] == ["--", "--ignore-case"]
+
+
+@given(st.lists(st.integers(0, 1_000), unique=True), st.lists(st.integers(0, 1_001)), st.integers(0, 1_000))
+def test_hits_are_found_on_both_sides(places: list[int], asked_at: list[int], around: int) -> None:
+    hits = Hits(around)
+    hits.add_above(sorted(place for place in places if place >= around), 1_001)
+    hits.add_below(sorted((place for place in places if place < around), reverse=True), 0)
+    for at in asked_at:
+        assert hits.next_after(at) == min((place for place in places if place >= at), default=None)
+        assert hits.last_before(at) == max((place for place in places if place < at), default=None)
+        assert hits.rank(at) == sum(place < at for place in places)
+
+
+@pytest.mark.parametrize(
+    ("typed", "query"),
+    [
+        ("", None),
+        ("abc", Query("abc", False, True)),
+        ("aBc", Query("aBc", False, False)),
+        ("~", Query("~", False, True)),
+        (r"~a\Sb", Query(r"a\Sb", True, True)),
+        (r"~a\\Sb", Query(r"a\\Sb", True, False)),
+    ],
+)
+def test_small_letters_match_large_ones(typed: str, query: Query | None) -> None:
+    assert query_of(typed) == query
+
+
+def stamped(second: int, text: str) -> str:
+    return f"Nov 20 20:34:{second:02d} 7 0 a/b.py:1:f {text}\n"
+
+
+async def test_tails_are_merged_in_the_order_of_time(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(
+        stamped(1, "a1") + "  more of a1\n" + stamped(5, "a5") + stamped(3, "a3 late")
+    )
+    (tmp_path / "b.log").write_text(stamped(2, "b2") + stamped(4, "b4") + stamped(6, "b6"))
+    merged = MergedLog({name: LogPages(tmp_path / f"{name}.log") for name in "ab"})
+    await merged.look()
+    assert [line.text.split()[-1] for line in merged.lines] == ["a1", "a1", "b2", "b4", "a5", "late", "b6"]
+    with (tmp_path / "a.log").open("a") as file:
+        file.write(stamped(5, "a5 again") + stamped(7, "a7") + "unfinished")
+    await merged.look()
+    found = [line.text.split()[-1] for line in merged.lines]
+    assert found == ["a1", "a1", "b2", "b4", "a5", "late", "again", "b6", "a7"]
+    places = [line.place for line in merged.lines]
+    assert places == sorted(set(places))
+    assert [line.origin for line in merged.lines if line.text.endswith("b2")] == ["b"]
+    await merged.aclose()
+
+
+@pytest.mark.parametrize("typed", ["needle", "~n.*le"])
+async def test_merged_lines_are_searched(tmp_path: Path, typed: str) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.log").write_text(
+            "".join(stamped(n, f"needle {n}" if n % 3 else "-") for n in range(9))
+        )
+    merged = MergedLog({name: LogPages(tmp_path / f"{name}.log") for name in "ab"})
+    extent = await merged.look()
+    search = merged.search(asked(typed), extent.end)
+    await search.run()
+    assert len(search.hits) == 12
+    hit = search.hits.last_before(extent.end)
+    assert hit is not None
+    assert (await merged.after(hit, 1)).lines[0].text.endswith("needle 8")
+    search.cancel()
+    await merged.aclose()
+
+
+async def test_one_log_that_is_missing_does_not_hide_the_others(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(stamped(1, "a1"))
+    merged = MergedLog({name: LogPages(tmp_path / f"{name}.log") for name in "ab"})
+    await merged.look()
+    assert len(merged.lines) == 1
+    await merged.aclose()
