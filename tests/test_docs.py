@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.actions import ACTIONS, Action, Topic
-from jobtui.analysis.filter_fields import FIELDS
 from jobtui.backends.registry import FACTORIES
 from jobtui.commands.exits import Exit
 from jobtui.grammar import COMMANDS, DASHBOARD, GENERAL_FLAGS, SETTINGS, flags_of
+from tests.readme import renewed
 from tests.test_layers import MAY_IMPORT
 
 ROOT = Path(__file__).parents[1]
@@ -34,12 +33,6 @@ def section(title: str) -> str:
     found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", README, re.MULTILINE | re.DOTALL)
     assert found, f"the README has no section {title!r}"
     return found[1]
-
-
-def row_of(action: Action) -> str:
-    """The row of an action in the README's table of keys."""
-    keys = " ".join(f"`{key}`" for key in action.shown_keys.split())
-    return f"| {keys} | {action.help} |"
 
 
 def test_every_command_has_its_row() -> None:
@@ -70,26 +63,19 @@ def test_every_setting_and_source_has_its_row() -> None:
         assert re.search(rf"^\| `{setting.flag}\b", section(title), re.MULTILINE), setting.name
 
 
-@pytest.mark.parametrize("topic", Topic)
-def test_the_keys_are_those_of_the_program(topic: Topic) -> None:
-    text = section("Keys")
-    missing = [row_of(action) for action in ACTIONS if action.topic is topic and row_of(action) not in text]
-    assert not missing, "the README lacks:\n" + "\n".join(missing)
+def test_the_tables_of_keys_and_fields_are_those_of_the_program() -> None:
+    assert renewed(README) == README, "renew them: .venv/bin/python -m tests.readme"
 
 
-def test_no_key_is_made_up() -> None:
-    rows = [line for line in section("Keys").splitlines() if line.startswith("| `")]
-    assert sorted(rows) == sorted(map(row_of, ACTIONS))
+@pytest.mark.parametrize("text", ["", README + README])
+def test_a_table_without_its_place_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match="keys"):
+        renewed(text)
 
 
 def test_every_exit_code_has_its_row() -> None:
     for code in Exit:
         assert re.search(rf"^\| {code.value} \|", section("Exit codes"), re.MULTILINE), code
-
-
-def test_every_field_of_the_filter_language_is_named() -> None:
-    missing = {name for field in FIELDS for name in field.names if f"`{name}`" not in section("Filters")}
-    assert not missing
 
 
 def test_every_layer_is_explained() -> None:

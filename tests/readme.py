@@ -1,0 +1,53 @@
+"""The tables of the README that are made from the program's own: keys and fields of the filter language.
+
+python -m tests.readme      # renews them; a test says when that is due
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from jobtui.actions import ACTIONS, Action, Topic
+from jobtui.analysis.filter_fields import FIELDS
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def keys_tables() -> Iterator[str]:
+    """The tables of keys, one for each topic."""
+    for topic in Topic:
+        yield "\n".join(
+            [f"| {topic.value} | |", "|---|---|", *(_row(a) for a in ACTIONS if a.topic is topic)]
+        )
+
+
+def _row(action: Action) -> str:
+    keys = " ".join(f"`{key}`" for key in action.shown_keys.split())
+    return f"| {keys} | {action.help} |"
+
+
+def fields_tables() -> Iterator[str]:
+    """The table of fields."""
+    names = {field: " ".join(f"`{name}`" for name in field.names) for field in FIELDS}
+    yield "\n".join(
+        ["| field | |", "|---|---|", *(f"| {names[field]} | {field.about} |" for field in FIELDS)]
+    )
+
+
+TABLES: Mapping[str, Callable[[], Iterator[str]]] = {"keys": keys_tables, "fields": fields_tables}
+"""What stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`."""
+
+
+def renewed(text: str) -> str:
+    """The text with its tables as they should be. Raises ValueError when one has no place."""
+    for name, tables in TABLES.items():
+        between = re.compile(rf"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)", re.DOTALL)
+        body = "\n\n".join(tables())
+        text, count = between.subn(lambda match, body=body: f"{match[1]}\n{body}\n\n{match[2]}", text)  # type: ignore[misc]
+        if count != 1:
+            raise ValueError(f"the place of the table {name!r} is not there, or there twice")
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(renewed(README.read_text()))
