@@ -6,7 +6,8 @@ output), so each is looked up among all ops that are kept, and waits when there 
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from jobtui.analysis.agent_track import Agents, started_agent, user_of_container
 from jobtui.analysis.messages import Message, read_message
@@ -19,6 +20,8 @@ from jobtui.model.ops import Certainty, Component
 
 WAITING_KEPT = 5_000
 """Agent lines kept whose op has not been seen yet; the oldest go first."""
+FOLLOWERS_KEPT = 10
+"""Lines kept that speak, without naming it, of the op of a line that waits."""
 AHEAD = 2 * SECOND
 """How much earlier than the send an arrival may be written: a second's rounding and the clocks."""
 SHARED_COMMANDS = frozenset({"_FastCgiCmd", "_SbatchRunStatus"})
@@ -51,39 +54,57 @@ SHAPES = frozenset(_STEPS) | frozenset(_UNNAMED) | {"agent_started"}
 _Process = tuple[str, str | None, int | None]
 
 
+class _Waiting(NamedTuple):
+    """A line whose op has not been seen yet, and the lines after it that speak of the same op unnamed."""
+
+    record: LogRecord
+    followers: list[LogRecord]
+
+
+class _Spoken(NamedTuple):
+    """What a process spoke of last: in its line of this number, of this op; None when it is not known yet."""
+
+    number: int
+    op: OpTrack | None
+
+
 class AgentPass:
     """Takes agents' records in the order of each file. `read` returns the job that is now known better."""
 
     def __init__(self, ops: OpIndex, agents: Agents) -> None:
         self._ops = ops
         self._agents = agents
-        self._last: OrderedDict[_Process, OpTrack] = OrderedDict()
-        self._waiting: OrderedDict[int, LogRecord] = OrderedDict()
+        self._last: OrderedDict[_Process, _Spoken] = OrderedDict()
+        self._waiting: OrderedDict[int, _Waiting] = OrderedDict()
         self._waiting_of: dict[str, list[int]] = {}
         self._count = 0
         self.dropped = 0
 
     def read(self, record: LogRecord) -> JobId | None:
         """Take in one record; the id of the job it concerns, None when it names none and fits no op (yet)."""
-        handler = _HANDLERS.get(record.shape, AgentPass._of_op)
-        return handler(self, record)
+        if record.shape == "agent_started":
+            self._started(record)
+            return None
+        if record.shape in _UNNAMED:
+            return self._after_last(record)
+        self._count += 1
+        return self._of_op(self._count, record)
 
     def retry(self, prefix: str) -> None:
         """Try again to place the lines that wait for an op with this prefix."""
         for number in self._waiting_of.pop(prefix, ()):
-            record = self._waiting.pop(number, None)
-            if record is not None:
-                self.read(record)
+            waiting = self._waiting.pop(number, None)
+            if waiting is not None:
+                self._of_op(number, *waiting)
 
-    def _started(self, record: LogRecord) -> JobId | None:
+    def _started(self, record: LogRecord) -> None:
         agent = started_agent(record)
         self._agents.learn_process(record, agent)
         track = self._agents.with_prefix(agent, user_of_container(record.container) or "")
         if track is not None:
             track.source = record.source
-        return None
 
-    def _of_op(self, record: LogRecord) -> JobId | None:
+    def _of_op(self, number: int, record: LogRecord, followers: Sequence[LogRecord] = ()) -> JobId | None:
         if record.fields.get("cmd") in SHARED_COMMANDS:
             return None
         prefix = _prefix(record)
@@ -92,10 +113,13 @@ class AgentPass:
         jid = _jid_of(record)
         found = self._fitting(record, prefix, jid)
         if not found:
-            self._wait(record, prefix)
+            self._wait(number, record, prefix, followers)
             return jid
         op = found[0] if len(found) == 1 else _best(record, found)
         self._place(record, op, jid, found)
+        self._remember(number, record, op)
+        for follower in followers:
+            _add_unnamed(follower, op)
         return op.jid
 
     def _fitting(self, record: LogRecord, prefix: str, jid: JobId | None) -> list[OpTrack]:
@@ -138,29 +162,35 @@ class AgentPass:
             op.arrived_at = op.arrived_at if op.arrived_at is not None else record.at
         elif record.shape == "job_cmd_exited":
             op.exited = True
-        self._remember(record, op)
 
-    def _remember(self, record: LogRecord, op: OpTrack) -> None:
+    def _remember(self, number: int, record: LogRecord, op: OpTrack | None) -> None:
+        """What a process speaks of now, unless it has spoken of something else since this line."""
         key = _process(record)
-        self._last.pop(key, None)
-        self._last[key] = op
+        before = self._last.get(key)
+        if before is not None and before.number > number:
+            return
+        self._last[key] = _Spoken(number, op)
+        self._last.move_to_end(key)
         if len(self._last) > WAITING_KEPT:
             self._last.popitem(last=False)
 
     def _after_last(self, record: LogRecord) -> JobId | None:
         """A line that names nothing: it speaks of the op its process spoke of just before."""
-        op = self._last.get(_process(record))
-        if op is None:
+        spoken = self._last.get(_process(record))
+        if spoken is None:
             return None
-        step, component = _UNNAMED[record.shape]
-        if op.is_news((record.shape, f"{record.at} {record.text}")):
-            op.add(record, step, component, Certainty.ADJACENT)
-        return op.jid
+        if spoken.op is not None:
+            _add_unnamed(record, spoken.op)
+            return spoken.op.jid
+        waiting = self._waiting.get(spoken.number)
+        if waiting is not None and len(waiting.followers) < FOLLOWERS_KEPT:
+            waiting.followers.append(record)
+        return None
 
-    def _wait(self, record: LogRecord, prefix: str) -> None:
-        self._count += 1
-        self._waiting[self._count] = record
-        self._waiting_of.setdefault(prefix, []).append(self._count)
+    def _wait(self, number: int, record: LogRecord, prefix: str, followers: Sequence[LogRecord]) -> None:
+        self._remember(number, record, None)
+        self._waiting[number] = _Waiting(record, [*followers])
+        self._waiting_of.setdefault(prefix, []).append(number)
         if len(self._waiting) > WAITING_KEPT:
             self._waiting.popitem(last=False)
             self.dropped += 1
@@ -177,7 +207,13 @@ class AgentPass:
 
     def waiting_for(self, jid: JobId) -> Iterable[LogRecord]:
         """Lines that name a job and whose op was never seen."""
-        return [record for record in self._waiting.values() if _jid_of(record) == jid]
+        return [waiting.record for waiting in self._waiting.values() if _jid_of(waiting.record) == jid]
+
+
+def _add_unnamed(record: LogRecord, op: OpTrack) -> None:
+    step, component = _UNNAMED[record.shape]
+    if op.is_news((record.shape, f"{record.at} {record.text}")):
+        op.add(record, step, component, Certainty.ADJACENT)
 
 
 def _best(record: LogRecord, found: list[OpTrack]) -> OpTrack:
@@ -219,9 +255,3 @@ def _is_cut(record: LogRecord, jid: JobId, whole: JobId | None) -> bool:
 
 def _process(record: LogRecord) -> _Process:
     return record.source, record.container, record.pid
-
-
-_HANDLERS: Mapping[str, Callable[[AgentPass, LogRecord], JobId | None]] = {
-    "agent_started": AgentPass._started,
-    **dict.fromkeys(_UNNAMED, AgentPass._after_last),
-}

@@ -38,8 +38,7 @@ def test_an_agents_lines_are_placed_whenever_they_are_read(agent_first: bool) ->
     if not agent_first:
         agent.feed(correlator, AGENT_LINES)
     op = the_op(correlator)
-    lanes = [step.step for step in op.steps if step.source == "agent.log"]
-    assert lanes == [step for step in AGENT_STEPS if not (agent_first and step == "job_cmd started")]
+    assert [step.step for step in op.steps if step.source == "agent.log"] == AGENT_STEPS
     assert op.arrived_at == START + 3_000_000_000
     assert correlator.unlinked_of(JID) == ()
 
@@ -156,3 +155,53 @@ def test_the_servers_call_is_the_nearest_before_its_op() -> None:
     Log("server.log", seconds=1_200).feed(correlator, [call])
     (left,) = correlator.unlinked_of(JID)
     assert left.why == "no op came of this call"
+
+
+STARTED = "start> cmd=('/bin/bash', '-l') stdin=b\"source $HOME/.bashrc"
+OTHER_DIR = RUN_DIR.replace("HrCJ26rQ", "4u2Pj0fB")
+
+
+@pytest.mark.parametrize("late", [0, 1, 2])
+def test_a_line_without_a_name_belongs_to_the_line_before_it(late: int) -> None:
+    """Whether the supervisor's lines of none, one or both ops were read before."""
+    correlator = Correlator()
+    supervisor = Log()
+    begins = [begun(), begun("run", "wxyz", OTHER_DIR)]
+    for lines in begins[late:]:
+        supervisor.feed(correlator, lines)
+    said = [
+        "_op> " + arrived(),
+        STARTED,
+        "_op> " + arrived("run", "wxyz", OTHER_DIR),
+        STARTED,
+        "_scancel> sbatch_id=4",
+    ]
+    Log("agent.log", seconds=9, pid=77).feed(correlator, said)
+    for lines in begins[:late]:
+        supervisor.feed(correlator, lines)
+    by_prefix = {
+        op.op: [step.step for step in op.steps if step.source == "agent.log"] for op in correlator.ops()
+    }
+    assert by_prefix == {
+        "abcd": ["arrived", "job_cmd started"],
+        "wxyz": ["arrived", "job_cmd started", "scancel"],
+    }
+
+
+def test_a_line_placed_late_does_not_draw_what_follows_to_it() -> None:
+    correlator = Correlator()
+    supervisor, agent = Log(), Log("agent.log", seconds=9, pid=77)
+    supervisor.feed(correlator, begun("run", "wxyz", OTHER_DIR))
+    agent.feed(correlator, ["_op> " + arrived(), "_op> " + arrived("run", "wxyz", OTHER_DIR)])
+    supervisor.feed(correlator, begun())
+    agent.feed(correlator, ["_scancel> sbatch_id=4"])
+    assert [op.op for op in correlator.ops() if "scancel" in steps_of(op)] == ["wxyz"]
+
+
+def test_what_follows_a_line_that_fits_nothing_is_no_ops() -> None:
+    correlator = Correlator()
+    Log().feed(correlator, begun())
+    Log("agent.log", seconds=9, pid=77).feed(
+        correlator, ["_op> " + arrived(), "_op> " + arrived("run", "none"), STARTED]
+    )
+    assert "job_cmd started" not in steps_of(the_op(correlator))
