@@ -1,29 +1,32 @@
 """All jobs: the table, what it is filtered and sorted by, and whether it can be believed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 from textual import on
 from textual.app import ComposeResult
+from textual.timer import Timer
 
 from jobtui.actions import Place, hints_at
 from jobtui.analysis.filter import FilterContext, FilterError, parse
 from jobtui.model.jobs import Job
-from jobtui.render.columns import DEFAULT_COLUMNS, RowContext
+from jobtui.render.columns import DEFAULT_COLUMNS, Column, RowContext
 from jobtui.render.text import Zone, safe, show
 from jobtui.screens.base import Board, LiveScreen, bindings_at
 from jobtui.screens.job import JobScreen
 from jobtui.store.store import Changes
+from jobtui.views import View
 from jobtui.widgets.filter_bar import FilterBar, Mistake
 from jobtui.widgets.header import Header
+from jobtui.widgets.history import History
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.source_strip import SourceStrip
 
-SORTS = (None, *(column.key for column in DEFAULT_COLUMNS))
-"""What one can sort by, in the order in which the key goes through it; None is what needs a person first."""
+PREVIEW_S = 0.08
+"""So long after a key the filter that is typed is tried, and no sooner after the last was tried."""
 
 
 class JobsScreen(LiveScreen):
@@ -39,6 +42,10 @@ class JobsScreen(LiveScreen):
         self._filter_text = ""
         self._filter = parse("")
         self._shows_hidden = False
+        self._preview_text = ""
+        self._preview_timer: Timer | None = None
+        self.filters = History()
+        self.columns = DEFAULT_COLUMNS
         self._header = Header(board.now, board.title)
         self._strip = SourceStrip(board.now)
         self._table = JobTable(self._row_context)
@@ -97,7 +104,8 @@ class JobsScreen(LiveScreen):
     def action_sort(self) -> None:
         """Sort by the next column."""
         key, _ = self._table.sorted_by
-        self._table.sort_by(SORTS[(SORTS.index(key) + 1) % len(SORTS)])
+        keys = (None, *(column.key for column in self.columns))
+        self._table.sort_by(keys[(keys.index(key) + 1) % len(keys)] if key in keys else None)
 
     def action_reverse(self) -> None:
         """Sort the other way round."""
@@ -112,26 +120,63 @@ class JobsScreen(LiveScreen):
     def action_back(self) -> None:
         """Take away one after the other: the filter, the marks."""
         if self._filter_text:
-            self._set_filter("")
+            self.set_filter("")
         elif self._table.selected:
             self._table.clear_selection()
 
     async def action_filter(self) -> None:
         """Let a filter be typed."""
+        # Imported here, as the first paint does not need it
+        from jobtui.screens.command_table import complete_filter_at
+
         if not self.query(FilterBar):
-            await self.mount(FilterBar(self._filter_text), before=self._rule)
+            known = self.known_values()
+            bar = FilterBar(
+                self._filter_text,
+                history=self.filters,
+                completer=lambda text, cursor: complete_filter_at(text, cursor, known),
+            )
+            await self.mount(bar, before=self._rule)
 
     @on(FilterBar.Edited)
     def _preview(self, message: FilterBar.Edited) -> None:
-        """Show at once what the filter does; a mistake is shown at its place, and filters nothing."""
-        message.bar.set_mistake(self._set_filter(message.text))
+        """Show soon what the filter does; a mistake is shown at its place, and filters nothing."""
+        message.bar.set_mistake(mistake_in(message.text))
+        self._preview_text = message.text
+        if self._preview_timer is None:
+            self._preview_timer = self.set_timer(PREVIEW_S, self._show_preview)
+
+    def _show_preview(self) -> None:
+        """Filter by what is typed, unless many jobs are still being filtered by what was typed before."""
+        self._preview_timer = None
+        if not self.query(FilterBar):
+            return
+        if self._table.is_sorting:
+            self._preview_timer = self.set_timer(PREVIEW_S, self._show_preview)
+        else:
+            self.set_filter(self._preview_text)
 
     @on(FilterBar.Closed)
     async def _close_filter(self, message: FilterBar.Closed) -> None:
-        """Keep the filter, or the one before; a filter with a mistake stays to be mended."""
-        mistake = self._set_filter(message.text)
+        """Keep the filter, or the one before; a filter with a mistake stays to be mended.
+
+        What names a job and was pasted leads there instead.
+        """
+        from jobtui.screens.jumping import NOWHERE, jump_to, names_a_job
+
+        text, before = message.text, message.bar.before
+        asked = text != before and (message.bar.was_pasted or names_a_job(text))
+        jump = jump_to(text, self.board.store) if asked else NOWHERE
+        if jump.goals and (names_a_job(text) or not jump.goals[0].filter):
+            self.set_filter(before)
+            await message.bar.remove()
+            self.post_message(self.Pasted(text))
+            return
+        mistake = self.set_filter(text)
         if mistake is None:
             await message.bar.remove()
+        else:
+            message.bar.set_mistake(mistake)
 
     @on(JobTable.Opened)
     def _open_job(self, message: JobTable.Opened) -> None:
@@ -166,17 +211,27 @@ class JobsScreen(LiveScreen):
         self._header.set_counts(self._table.counts(now), self._table.attention)
         self._strip.set_sources(self.board.store.sources())
 
-    def _set_filter(self, text: str) -> Mistake | None:
-        """Filter by this text; what is wrong with it, if anything."""
-        mistake = None
-        try:
-            self._filter = parse(text)
-        except FilterError as error:
-            self._filter = parse("")
-            mistake = Mistake(error.start, error.end, show(str(error)))
+    def set_filter(self, text: str) -> Mistake | None:
+        """Filter by this text, or by nothing when something is wrong with it: what it is."""
+        mistake = mistake_in(text)
+        self._filter = parse("" if mistake else text)
         self._filter_text = "" if mistake else text.strip()
         self._apply_filter()
         return mistake
+
+    def sort_by(self, key: str | None, *, reverse: bool = False) -> None:
+        """Sort by a column; None puts first what needs a person."""
+        self._table.sort_by(key, reverse=reverse)
+
+    def set_columns(self, columns: Sequence[Column]) -> None:
+        """Show these columns, without any those that are usual."""
+        self.columns = tuple(columns) or DEFAULT_COLUMNS
+        self._table.set_columns(self.columns)
+
+    def view(self) -> View:
+        """How the jobs are shown now."""
+        key, reverse = self._table.sorted_by
+        return View(self._filter_text, key, reverse, tuple(column.key for column in self.columns))
 
     def _apply_filter(self) -> None:
         self._table.set_filter(self._keeper(), ages=not self._filter.is_empty)
@@ -212,6 +267,15 @@ class JobsScreen(LiveScreen):
             return job.driver
         agent = self.board.store.correlation.agent_of(job.id)
         return agent.driver if agent else None
+
+
+def mistake_in(text: str) -> Mistake | None:
+    """What is wrong with a filter, if anything."""
+    try:
+        parse(text)
+    except FilterError as error:
+        return Mistake(error.start, error.end, show(str(error)))
+    return None
 
 
 def _as_plain(job: Job) -> Job:

@@ -1,5 +1,7 @@
-"""The line in which a filter is typed, with a mistake shown at its place."""
+"""The line in which a filter or a command is typed, with a mistake shown at its place."""
 
+from collections.abc import Callable, Sequence
+from os.path import commonprefix
 from typing import NamedTuple
 
 from textual.app import ComposeResult
@@ -7,7 +9,8 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
 from jobtui.render.spans import Line, Span
-from jobtui.render.text import fit
+from jobtui.render.text import fit, safe
+from jobtui.widgets.history import History
 from jobtui.widgets.lines import LineView
 
 
@@ -19,8 +22,26 @@ class Mistake(NamedTuple):
     words: str
 
 
+class Completion(NamedTuple):
+    """What may stand in place of the text from `start` to `end`."""
+
+    start: int
+    end: int
+    choices: Sequence[str]
+
+
+Completer = Callable[[str, int], Completion]
+"""Gives what may stand where the cursor is, in a text and at a place in it."""
+
+
 class FilterBar(Vertical):
-    """An input. Every change is told; `enter` keeps the filter, `escape` puts the old one back."""
+    """An input. Every change is told; `enter` keeps the filter, `escape` puts the old one back.
+
+    With a history `up` and `down` bring back what was typed before; with a completer `tab` completes.
+    """
+
+    SIGN = "/"
+    PLACEHOLDER = "words, or: status:failed user:vn9m age<10m dur>1h"
 
     DEFAULT_CSS = """
     FilterBar { height: auto; }
@@ -40,9 +61,22 @@ class FilterBar(Vertical):
     class Closed(Edited):
         """The user is done; the text is the new filter, or the one from before."""
 
-    def __init__(self, text: str = "", *, id: str | None = None) -> None:
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        history: History | None = None,
+        completer: Completer | None = None,
+        id: str | None = None,
+    ) -> None:
         super().__init__(id=id)
-        self._before = text
+        self.before = text
+        """What holds when the user thinks better of it."""
+        self._history = history or History()
+        self._history.begin()
+        self._completer = completer
+        self.was_pasted = False
+        """Whether some of the text was pasted."""
         self._mistake_line = MistakeLine()
         self.mistake: Mistake | None = None
 
@@ -53,13 +87,36 @@ class FilterBar(Vertical):
 
         yield self._mistake_line
         with Horizontal():
-            yield Prompt()
-            yield FilterInput(self, self._before)
+            yield Prompt(self.SIGN)
+            yield FilterInput(self, self.before, self.PLACEHOLDER)
 
     def set_mistake(self, mistake: Mistake | None) -> None:
         """Show what is wrong, or that nothing is."""
         self.mistake = mistake
         self._mistake_line.set_mistake(mistake)
+        self.query("FilterInput").refresh()
+
+    def earlier(self, text: str) -> str:
+        """What was typed before this."""
+        return self._history.earlier(text)
+
+    def later(self, text: str) -> str:
+        """What was typed after this."""
+        return self._history.later(text)
+
+    def complete(self, text: str, cursor: int) -> tuple[str, int]:
+        """The text with what is sure at the cursor, and the cursor behind it; choices are named."""
+        if self._completer is None:
+            return text, cursor
+        start, end, choices = self._completer(text, cursor)
+        if not choices:
+            return text, cursor
+        found = choices[0] if len(choices) == 1 else commonprefix(list(choices))
+        if len(choices) > 1:
+            self._mistake_line.set_words(safe("  ".join(choices)), "dim")
+        if len(found) <= end - start:
+            return text, cursor
+        return text[:start] + found + text[end:], start + len(found)
 
     def edited(self, text: str) -> None:
         """The input has another text."""
@@ -67,32 +124,43 @@ class FilterBar(Vertical):
 
     def close(self, text: str | None) -> None:
         """The input is done with: this is the filter, or with None the one from before."""
-        self.post_message(self.Closed(self, self._before if text is None else text))
+        if text is not None and self.mistake is None:
+            self._history.add(text)
+        self.post_message(self.Closed(self, self.before if text is None else text))
 
 
 class Prompt(LineView):
     """The sign before the input."""
 
+    def __init__(self, sign: str) -> None:
+        super().__init__()
+        self._sign = sign
+
     def line(self, y: int) -> Line:
         """The key that led here."""
-        return (Span(" / ", "key"),)
+        return (Span(f" {self._sign} ", "key"),)
 
 
 class MistakeLine(LineView):
-    """What is wrong with the filter; not there when nothing is."""
+    """What is wrong with the text, or what may follow; not there when nothing is."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._mistake: Mistake | None = None
+        self._words = ""
+        self._style = "error"
         self.display = False
 
     def set_mistake(self, mistake: Mistake | None) -> None:
-        """Show this one."""
-        self._mistake = mistake
-        self.display = mistake is not None
+        """Say what is wrong; the input marks the place below."""
+        self.set_words(mistake.words if mistake else "", "error")
+
+    def set_words(self, words: str, style: str) -> None:
+        """Say this, which is safe to show."""
+        self._words = words
+        self._style = style
+        self.display = bool(words)
         self.repaint()
 
     def line(self, y: int) -> Line:
-        """The words, under which the input marks the place."""
-        words = self._mistake.words if self._mistake else ""
-        return (Span(fit(f" {words}", self.cells), "error"),)
+        """The words."""
+        return (Span(fit(f" {self._words}", self.cells), self._style),)

@@ -13,8 +13,6 @@ from jobtui.render.text import safe
 if TYPE_CHECKING:
     from jobtui.widgets.filter_bar import FilterBar
 
-PLACEHOLDER = "words, or: status:failed user:vn9m age<10m dur>1h"
-
 
 class FilterInput(Input):
     """An input that `escape` leaves, and that underlines a mistake."""
@@ -29,10 +27,15 @@ class FilterInput(Input):
         background-tint: $background 0%;
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", show=False),
+        Binding("up", "earlier", show=False),
+        Binding("down", "later", show=False),
+        Binding("tab", "complete", show=False),
+    ]
 
-    def __init__(self, bar: "FilterBar", text: str) -> None:
-        super().__init__(text, placeholder=PLACEHOLDER, highlighter=_Underline(bar), select_on_focus=False)
+    def __init__(self, bar: "FilterBar", text: str, placeholder: str = "") -> None:
+        super().__init__(text, placeholder=placeholder, highlighter=_Underline(bar), select_on_focus=False)
         self.cursor_blink = False
         self._bar = bar
 
@@ -43,6 +46,26 @@ class FilterInput(Input):
     def action_cancel(self) -> None:
         """Leave the filter as it was before."""
         self._bar.close(None)
+
+    def action_earlier(self) -> None:
+        """Bring back what was typed before."""
+        self._put(self._bar.earlier(self.value))
+
+    def action_later(self) -> None:
+        """Go forth again."""
+        self._put(self._bar.later(self.value))
+
+    def action_complete(self) -> None:
+        """Complete what the cursor is behind of."""
+        text, cursor = self._bar.complete(self.value, self.cursor_position)
+        if text != self.value:
+            self.value = text
+            self.cursor_position = cursor
+
+    def _put(self, text: str) -> None:
+        if text != self.value:
+            self.value = text
+            self.cursor_position = len(text)
 
     @on(Input.Changed)
     def _tell_text(self, message: Input.Changed) -> None:
@@ -58,6 +81,7 @@ class FilterInput(Input):
         """A pasted text goes in as one line; what is hostile in it is shown, never sent."""
         event.prevent_default()
         event.stop()
+        self._bar.was_pasted = True
         self.insert_text_at_cursor(safe(" ".join(event.text.split())))
 
 

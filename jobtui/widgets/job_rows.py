@@ -139,13 +139,14 @@ class JobRows:
     def _take(self, job: Job) -> None:
         before = self.jobs.get(job.id)
         self.jobs[job.id] = job
-        if before is None or before.status is not job.status or job.status is JobStatus.FAILED:
-            self.tally.move(before, job)
-        if job.status in LIVE:
+        status = job.status
+        if before is not None and before.status is status and status is not JobStatus.FAILED:
+            return
+        self.tally.move(before, job)
+        if status in LIVE:
             self._live[job.id] = None
-            if before is None or before.status is not job.status:
-                self._judge(job)
-        elif before is None or before.status in LIVE:
+            self._judge(job)
+        else:
             self._live.pop(job.id, None)
             self.needy.discard(job.id)
 
@@ -160,7 +161,8 @@ class JobRows:
         self.tally.move(self.jobs.pop(job_id, None), None)
         self._live.pop(job_id, None)
         self.needy.discard(job_id)
-        self._late.add(job_id)
+        if self._work is not None:
+            self._late.add(job_id)
         return self._index.discard(job_id)
 
     def _begin(self) -> None:

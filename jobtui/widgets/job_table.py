@@ -13,10 +13,9 @@ from jobtui.analysis.tally import Counts
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
-from jobtui.render.columns import DEFAULT_COLUMNS, Column, RowContext
-from jobtui.render.job_line import JobLines
+from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, RowContext
 from jobtui.render.spans import Line
-from jobtui.widgets.change_marks import ChangeMarks
+from jobtui.widgets.drawn_rows import DrawnRows
 from jobtui.widgets.job_rows import JobRows, Keep
 from jobtui.widgets.row_view import Move, RowView
 
@@ -55,8 +54,6 @@ class JobTable(RowView):
     ) -> None:
         super().__init__(id=id)
         self._row_context = context
-        self._chosen = tuple(columns)
-        self._lines = JobLines(self._chosen, 0)
         self._rows = JobRows(lambda: context().now)
         self._sorted_by: str | None = None
         self._reverse = False
@@ -65,14 +62,11 @@ class JobTable(RowView):
         self._held: JobId | None = None
         self._told: JobId | None = None
         self._visible: list[JobId] = []
-        self._drawn: dict[JobId, Line] = {}
-        self._marks = ChangeMarks()
+        self._drawn = DrawnRows(columns)
         self._next_tick = 0
         self._is_working = False
         self.selected: set[JobId] = set()
         """The jobs that are marked, shown or not."""
-
-    # What it shows.
 
     @property
     def count(self) -> int:
@@ -117,25 +111,24 @@ class JobTable(RowView):
         """A job it was told of."""
         return self._rows.jobs.get(job_id)
 
-    # What it is told.
-
     def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> None:
         """Take in new and changed jobs, forget others."""
         jobs = list(changed)
         gone = list(gone)
         was_empty = not self._rows.jobs
         before = len(self._rows)
+        seen = (self._visible, self.cursor - self.top)
         moved = self._rows.apply(jobs, gone)
         for job_id in gone:
-            self._drawn.pop(job_id, None)
-            self._marks.forget(job_id)
+            self._drawn.forget(job_id)
             self.selected.discard(job_id)
-        if not was_empty:
-            self._mark(jobs)
+        is_drawn = not was_empty and self._drawn.change(jobs, self._row_context())
         self._work_on()
         if moved:
             self._follow()
-        self.repaint()
+            self._look()
+        if is_drawn or (self._visible, self.cursor - self.top) != seen:
+            self.repaint()
         if len(self._rows) != before:
             self.post_message(self.Recounted())
 
@@ -144,6 +137,12 @@ class JobTable(RowView):
         self._sorted_by, self._reverse = key, reverse
         self._reorder()
 
+    def set_columns(self, columns: Sequence[Column]) -> None:
+        """Show these columns in this order."""
+        self._drawn.choose(columns, self.cells)
+        self._reorder()
+        self.start_over()
+
     def set_filter(self, keep: Keep | None, *, ages: bool = False) -> None:
         """Show only jobs that pass; `ages` says that time alone may change which do."""
         self._keep, self._ages = keep, ages
@@ -151,35 +150,25 @@ class JobTable(RowView):
 
     def tick(self) -> None:
         """Let ages go on, and what follows from them. To be called once a second."""
-        for row_id in self._marks.expire():
-            self._drawn.pop(JobId(row_id), None)
+        self._drawn.expire_marks()
         if self._rows.sweep():
             self._follow()
             self.post_message(self.Recounted())
         context = self._row_context()
+        visible = self.visible_jobs
         painted = 0
-        visible = self._visible
         for offset in range(len(visible)):
             at = (self._next_tick + offset) % len(visible)
-            job_id = visible[at]
-            drawn = self._drawn.get(job_id)
-            if drawn is None:
-                continue
-            line = self._lines.later(drawn, self._rows.jobs[job_id], context, self._marks.of(job_id))
-            if line != drawn:
-                self._drawn[job_id] = line
-                painted += 1
-                if painted >= TICKED:
-                    self._next_tick = at + 1
-                    break
+            painted += self._drawn.age(visible[at], context)
+            if painted >= TICKED:
+                self._next_tick = at + 1
+                break
         self.repaint()
 
     def redraw(self) -> None:
         """Draw all rows anew: how cells are shown has changed."""
         self._drawn.clear()
         self.repaint()
-
-    # What the user does.
 
     def open(self) -> None:
         """Ask to see the job under the cursor."""
@@ -192,7 +181,7 @@ class JobTable(RowView):
         if job_id is None:
             return
         self.selected ^= {job_id}
-        self._drawn.pop(job_id, None)
+        self._drawn.redraw(job_id)
         self.post_message(self.Recounted())
         self.move(Move.DOWN)
 
@@ -226,56 +215,35 @@ class JobTable(RowView):
         if event.chain == 2:
             self.open()
 
-    # How it is drawn.
-
     def repaint(self) -> None:
         """Mark for painting whatever differs from what is on the screen."""
-        self._visible = self._rows.window(self.top, self.top + self.page)
-        if len(self._drawn) > 4 * len(self._visible) + 100:
-            kept = set(self._visible)
-            self._drawn = {job_id: line for job_id, line in self._drawn.items() if job_id in kept}
+        self._look()
         super().repaint()
 
     def heading(self, y: int) -> Line:
         """Names of the columns."""
-        return self._lines.heading(self._sorted_by, reverse=self._reverse)
+        return self._drawn.heading(self._sorted_by, reverse=self._reverse)
 
     def row(self, index: int) -> Line:
         """A job; drawn once, until it changes."""
         at = index - self.top
         if at >= len(self._visible):
             return ()
-        job_id = self._visible[at]
-        drawn = self._drawn.get(job_id)
-        if drawn is None:
-            drawn = self._drawn[job_id] = self._draw(job_id, self._row_context())
-        return drawn
+        job = self._rows.jobs[self._visible[at]]
+        return self._drawn.line(job, self._row_context, is_marked=job.id in self.selected)
 
     def on_resize(self) -> None:
         """Choose the columns anew."""
-        self._lines = JobLines(self._chosen, self.cells)
-        self._drawn.clear()
+        self._drawn.resize(self.cells)
         self.keep_in_view()
+        self._look()
+
+    def _look(self) -> None:
+        """Note which jobs are on the screen."""
         self._visible = self._rows.window(self.top, self.top + self.page)
 
-    def _draw(self, job_id: JobId, context: RowContext) -> Line:
-        job = self._rows.jobs[job_id]
-        return self._lines.line(job, context, self._marks.of(job_id), is_marked=job_id in self.selected)
-
-    # How it keeps up.
-
-    def _mark(self, jobs: Iterable[Job]) -> None:
-        """Mark the cells of visible rows that changed, for a moment."""
-        context = self._row_context()
-        for job in jobs:
-            before = self._drawn.pop(job.id, None)
-            if before is None:
-                continue
-            after = self._draw(job.id, context)
-            self._marks.add(job.id, self._lines.changed_columns(before, after))
-
     def _reorder(self) -> None:
-        column = next((column for column in self._chosen if column.key == self._sorted_by), None)
+        column = next((column for column in JOB_COLUMNS if column.key == self._sorted_by), None)
         self._rows.set_order(
             column.sort if column else None, reverse=self._reverse, keep=self._keep, ages=self._ages
         )

@@ -1,5 +1,7 @@
 """The log line behind a step: where it stands, what it says, and how sure it is that it belongs here."""
 
+from collections.abc import Iterable
+
 from jobtui.model.ops import Step
 from jobtui.render.lanes import CERTAINTY_WORDS
 from jobtui.render.spans import Line, Span
@@ -26,10 +28,28 @@ class StepDetail(LineView):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._step: Step | None = None
+        self._more: tuple[str, ...] = ()
+
+    @property
+    def step(self) -> Step | None:
+        """The step that is shown."""
+        return self._step
 
     def set_step(self, step: Step | None) -> None:
         """Show the line behind this step."""
+        if step != self._step:
+            self._more = ()
         self._step = step
+        self.repaint()
+
+    @property
+    def more(self) -> tuple[str, ...]:
+        """The lines that continue the record of the step, safe to show."""
+        return self._more
+
+    def set_more(self, lines: Iterable[str]) -> None:
+        """Show these lines below that of the step; they must be safe to show."""
+        self._more = tuple(lines)
         self.repaint()
 
     def line(self, y: int) -> Line:
@@ -40,12 +60,20 @@ class StepDetail(LineView):
         if y == self.rows_high - 1:
             return (Span(" " + fit(CERTAINTY_WORDS[self._step.certainty], max(0, cells - 1)), "dim"),)
         place = where(self._step)
-        lines = wrapped(f"{place}  {show(self._step.text)[:MOST_SHOWN]}", max(2, cells - 2))
+        lines = self._lines(place, max(2, cells - 2))
         if y >= len(lines):
             return ()
         text = lines[y]
         if y == self.rows_high - 2 and len(lines) > y + 1:
-            text = fit(text, cells - 4).rstrip() + " …"
+            left = f" … {len(lines) - y - 1:,} more lines"
+            text = fit(text, max(0, cells - 2 - len(left))) + left
         if y == 0 and text.startswith(place):
             return (Span(f" {place}", "accent"), Span(text[len(place) :]))
         return (Span(f" {text}"),)
+
+    def _lines(self, place: str, cells: int) -> list[str]:
+        """The line of the step, wrapped, and those that continue its record, each cut to the width."""
+        if self._step is None:
+            return []
+        first = wrapped(f"{place}  {show(self._step.text)[:MOST_SHOWN]}", cells)
+        return first + [fit(f"  {line[:MOST_SHOWN]}", cells).rstrip() for line in self._more]

@@ -10,8 +10,8 @@ from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ops import Op, Step
 from jobtui.render import lanes
 from jobtui.render.spans import Line, Span
-from jobtui.render.text import fit
 from jobtui.widgets.row_view import RowView
+from jobtui.widgets.text_pane import wrapped
 
 
 class Place(NamedTuple):
@@ -39,6 +39,7 @@ class Timeline(RowView):
         self._places: list[Place] = []
         self._fine = False
         self._absolute = False
+        self._empty: tuple[str, ...] = ()
         self.is_active = False
 
     @property
@@ -69,6 +70,19 @@ class Timeline(RowView):
         self.repaint()
         if is_other or step != self.step:
             self.post_message(self.Highlighted(self.step))
+
+    def set_empty(self, words: Sequence[str]) -> None:
+        """What is said in place of steps when there are none; each a paragraph that is safe to show."""
+        self._empty = tuple(words)
+        self.repaint()
+
+    def line(self, y: int) -> Line:
+        """A step, or what is said when there are none."""
+        if self._rows or y < self.headings:
+            return super().line(y)
+        lines = [line for words in self._empty for line in wrapped(words, max(2, self.cells - 2))]
+        at = y - self.headings
+        return (Span(f" {lines[at]}", "dim"),) if at < len(lines) else ()
 
     def tick(self) -> None:
         """Let the time since the last step go on."""
@@ -128,8 +142,3 @@ def _places(rows: Sequence[TimelineRow]) -> list[Place]:
             places.append(Place(at, is_gap=True))
         places.append(Place(at))
     return places
-
-
-def missing(text: str, cells: int) -> Line:
-    """What is said in place of rows."""
-    return (Span(fit(f"  {text}", cells), "dim", cells),)

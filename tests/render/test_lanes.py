@@ -1,0 +1,131 @@
+import pytest
+
+from jobtui.analysis.timeline import timeline_rows
+from jobtui.model.clock import Nanos
+from jobtui.model.ops import Certainty, Component, Op
+from jobtui.render import lanes
+from jobtui.render.lanes import Times
+from jobtui.render.spans import Line, width_of
+from tests.builders import HOSTILE, a_step, an_op
+from tests.conftest import NOW
+
+OP = an_op(
+    steps=[
+        a_step("api_runSimulation", 0, component=Component.SERVER),
+        a_step("request", 0),
+        a_step("sent", 1, component=Component.DRIVER),
+        a_step("arrived", 1, component=Component.AGENT, certainty=Certainty.ADJACENT),
+        a_step("reply ok", 31, component=Component.DRIVER),
+        a_step("status error", 31),
+    ]
+)
+
+
+def drawn(op: Op, cells: int, times: Times | None = None) -> list[str]:
+    rows = timeline_rows(op, NOW)
+    before = [None, *rows]
+    lines = [
+        lanes.row_line(row, before[at], cells, times or Times(fine=lanes.is_fine(rows)))
+        for at, row in enumerate(rows)
+    ]
+    return [text_of(line) for line in lines]
+
+
+def text_of(line: Line) -> str:
+    return "".join(span.text for span in line)
+
+
+def test_each_step_stands_in_the_lane_of_its_component_with_an_arrow_to_it() -> None:
+    lines = drawn(OP, 100)
+    columns = lanes.lanes_in(100)
+    assert columns is not None
+    for line, row in zip(lines, timeline_rows(OP, NOW), strict=True):
+        at = columns.columns[row.lane]
+        assert line[at] in "●✗"
+        assert row.text in line
+        assert width_of(lanes.row_line(row, None, 100, Times())) == 99
+    assert "╰" in lines[1]
+    assert "▶●" in lines[1]
+    assert "◀" in lines[4]
+    assert "╯ reply ok" in lines[4]
+
+
+def test_an_inferred_link_is_dotted_and_a_sure_one_is_not() -> None:
+    lines = drawn(OP, 100)
+    assert "┄" in lines[3]
+    assert "─" in lines[2]
+    assert "┄" not in lines[2]
+
+
+def test_what_went_wrong_stands_out() -> None:
+    rows = timeline_rows(OP, NOW)
+    bad = lanes.row_line(rows[5], rows[4], 100, Times())
+    assert [span.text.strip() for span in bad if span.style == "error"] == ["✗", "status error"]
+
+
+@pytest.mark.parametrize(
+    ("word", "is_bad"),
+    [
+        ("destroyed, no reply", True),
+        ("time limit reached", True),
+        ("agent did not start in time: timeout", True),
+        ("killed", True),
+        ("reply ok", False),
+        ("error", True),
+        ("terror", False),
+    ],
+)
+def test_words_that_somebody_looks_for(word: str, is_bad: bool) -> None:
+    assert bool(lanes.BAD.search(word)) is is_bad
+
+
+def test_where_it_is_narrow_there_is_a_list() -> None:
+    assert lanes.lanes_in(60) is None
+    lines = drawn(OP, 40)
+    assert lines[0] == " server  api_runSimulation            0s"
+    assert lines[1].startswith(" superv  request")
+    assert all(len(line) == 40 for line in lines)
+    assert text_of(lanes.heading(OP, 40)) == " step                              start"
+
+
+def test_the_heading_names_lanes_driver_and_agent() -> None:
+    text = text_of(lanes.heading(OP, 100))
+    assert len(text) == 100
+    assert "driver Local" in text
+    assert "agent WUt4" in text
+    assert text.rstrip().endswith("step")
+    assert width_of(lanes.heading(None, 100)) == 100
+
+
+def test_times_to_the_millisecond_only_where_logs_have_them() -> None:
+    op = an_op(steps=[a_step("a", 0), a_step("b", 0.911)])
+    assert drawn(op, 40)[1].endswith("0.911")
+    assert drawn(OP, 40)[4].endswith("31s")
+
+
+def test_times_of_day() -> None:
+    assert drawn(OP, 40, Times(absolute=True))[0].endswith("20:59:00")
+
+
+def test_a_step_without_a_time_has_none() -> None:
+    op = an_op(steps=[a_step("a", 0), a_step("b", at=None)])
+    assert drawn(op, 40)[1].endswith("–")
+
+
+def test_a_gap_and_a_silence_are_told() -> None:
+    rows = timeline_rows(OP, NOW)
+    assert rows[4].is_gap
+    assert text_of(lanes.gap_line(rows[4], rows[3], 100)).strip() == "┊ 30s"
+    assert "◌ nothing for 1m" in text_of(lanes.waiting_line(rows[5], 60.4, 100))
+    assert "┊ 30s" in text_of(lanes.gap_line(rows[4], rows[3], 40))
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("cells", [10, 40, 100])
+def test_hostile_words_stay_in_their_place(text: str, cells: int) -> None:
+    op = an_op(steps=[a_step(text, 0), a_step(text, 9, component=Component.JOB_CMD)], driver=text, agent=text)
+    for row in timeline_rows(op, Nanos(NOW)):
+        line = lanes.row_line(row, None, cells, Times())
+        assert width_of(line) <= max(cells, 18)
+        assert "\x1b" not in text_of(line)
+    assert width_of(lanes.heading(op, cells)) <= max(cells, 10)

@@ -1,0 +1,77 @@
+import pytest
+
+from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceHealth, SourceState
+from jobtui.render.sources import judge, labels, strip_line
+from jobtui.render.spans import Line, width_of
+from tests.builders import HOSTILE, ago
+from tests.conftest import NOW
+
+DB = SourceHealth(name="/srv/db", kind="sirepo_db", state=SourceState.OK, read_at=ago(1))
+LOG = SourceHealth(name="/var/log/supervisor.log", kind="logfile", state=SourceState.OK, read_at=ago(2))
+LATE = SourceHealth(name="/var/log/late.log", kind="logfile", state=SourceState.OK, read_at=ago(40))
+DOWN = SourceHealth(
+    name="/srv/gone.log", kind="logfile", state=SourceState.DOWN, error="no such file", read_at=ago(130)
+)
+NEVER = SourceHealth(name="/srv/none.log", kind="logfile", state=SourceState.DOWN, error="permission denied")
+STARTING = SourceHealth(name="/srv/new.log", kind="logfile")
+
+
+def text_of(line: Line) -> str:
+    return "".join(span.text for span in line)
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "style"),
+    [
+        (DB, "<5s", "dim"),
+        (LATE, "40s late", "warning"),
+        (DOWN, "down, last read 2m10s ago", "error"),
+        (NEVER, "down", "error"),
+        (STARTING, "starting", "dim"),
+    ],
+)
+def test_each_state_has_its_words(source: SourceHealth, words: str, style: str) -> None:
+    assert judge(source, NOW) == (words, style)
+
+
+def test_labels_are_short_and_differ() -> None:
+    first = SourceHealth(name="/a/x/server.log", kind="logfile")
+    second = SourceHealth(name="/a/y/server.log", kind="logfile")
+    assert labels([DB, LOG, first, second]) == ["db", "supervisor.log", "x/server.log", "y/server.log"]
+    other_db = SourceHealth(name="/other/db2", kind="sirepo_db")
+    assert labels([DB, other_db]) == ["db", "db2"] or len(set(labels([DB, other_db]))) == 2
+
+
+def test_the_strip_names_all_and_colours_only_what_is_late_or_down() -> None:
+    line = strip_line([DB, LOG, DOWN], NOW, 120)
+    assert text_of(line) == " db <5s · supervisor.log <5s · gone.log down, last read 2m10s ago: no such file"
+    assert [span.style for span in line if span.style not in ("", "rule")] == ["dim", "dim", "error"]
+
+
+def test_skipped_input_is_counted() -> None:
+    source = SourceHealth(
+        name="/x/a.log", kind="logfile", state=SourceState.PARTIAL, read_at=ago(1), skipped=1200
+    )
+    assert text_of(strip_line([source], NOW, 120)) == " a.log <5s, 1,200 skipped"
+
+
+@pytest.mark.parametrize("cells", range(1, 100, 7))
+def test_where_it_is_narrow_what_is_wrong_comes_first(cells: int) -> None:
+    line = strip_line([DB, LOG, NEVER, LATE], NOW, cells)
+    assert width_of(line) <= max(cells, 12)
+    if cells >= 30:
+        assert "none.log down" in text_of(line)
+        assert "more" in text_of(line) or cells > 80
+
+
+def test_no_sources_are_told() -> None:
+    assert "no sources" in text_of(strip_line([], NOW, 80))
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_names_and_errors_are_made_safe(text: str) -> None:
+    source = SourceHealth(name=text, kind="logfile", state=SourceState.DOWN, error=text)
+    line = strip_line([source, DB], Nanos(NOW), 60)
+    assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in text_of(line))
+    assert width_of(line) <= 60

@@ -1,0 +1,185 @@
+"""Every screen at every size, and the way between them."""
+
+from base64 import b64decode
+
+import pytest
+from textual.pilot import Pilot
+
+from jobtui.actions import ACTIONS
+from jobtui.app import JobtuiApp, mouse_wanted
+from jobtui.model.clock import FixedClock
+from jobtui.screens.base import LiveScreen
+from jobtui.screens.help import HelpScreen
+from jobtui.screens.job import JobScreen
+from jobtui.screens.jobs import JobsScreen
+from jobtui.screens.reading import ReadingScreen
+from jobtui.screens.sources import SourcesScreen
+from jobtui.session import Session
+from jobtui.theme import ANSI, LIGHT, PLAIN, default_theme
+from jobtui.widgets.source_list import SourceList
+from jobtui.widgets.text_pane import TextPane
+from tests.screens.scene import FAILED, Scene
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text, text_of
+
+SIZES = [(200, 60), (120, 40), (80, 24), (69, 20), (40, 10), (20, 5), (10, 3), (3, 1)]
+
+
+async def reached(pilot: Pilot[None], kind: type[LiveScreen]) -> None:
+    await wait_until(lambda: isinstance(pilot.app.screen, kind), pilot)
+    await pilot.pause()
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
+async def test_all_screens_at_any_size_and_q_always_quits(size: tuple[int, int]) -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=size) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("j", "G", "enter")
+        await reached(pilot, JobScreen)
+        await pilot.press("tab", "j", "k", "6")
+        await reached(pilot, SourcesScreen)
+        await pilot.press("j", "enter")
+        await reached(pilot, ReadingScreen)
+        await pilot.press("question_mark")
+        await reached(pilot, HelpScreen)
+        assert all(len(line) <= size[0] for line in screen_text(scene.app))
+        await pilot.press("q")
+        await wait_until(lambda: not scene.app.is_running, None)
+    assert scene.app.return_code == 0
+
+
+async def test_a_storm_of_sizes() -> None:
+    scene = Scene(open_at=FAILED)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        for width, height in [(40, 10), (200, 60), (10, 3), (80, 24), (5, 2), (120, 40)]:
+            await pilot.resize_terminal(width, height)
+        await wait_until(lambda: "OPS 3" in "\n".join(screen_text(scene.app)), pilot)
+        await pilot.press("escape")
+        await reached(pilot, JobsScreen)
+        await wait_until(lambda: "STATE" in "\n".join(screen_text(scene.app)), pilot)
+
+
+async def test_one_key_from_anywhere() -> None:
+    scene = Scene(open_at=FAILED)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await reached(pilot, JobScreen)
+        await pilot.press("6")
+        await reached(pilot, SourcesScreen)
+        await pilot.press("6")
+        await reached(pilot, SourcesScreen)
+        assert len(scene.app.screen_stack) == 2
+        await pilot.press("question_mark", "question_mark")
+        await reached(pilot, HelpScreen)
+        await pilot.press("1")
+        await reached(pilot, JobsScreen)
+        assert len(scene.app.screen_stack) == 1
+
+
+async def test_sources_with_what_went_wrong_and_what_was_left_out() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("6")
+        await reached(pilot, SourcesScreen)
+        listed, about = scene.app.screen.query_one(SourceList), scene.app.screen.query_one(TextPane)
+        assert ["db" in text_of(listed)[1], "88,214" in text_of(listed)[2], "down" in text_of(listed)[3]] == [
+            True
+        ] * 3
+        await pilot.press("j")
+        await wait_until(lambda: "line 7: cut off" in "\n".join(text_of(about)), pilot)
+        await pilot.press("j")
+        await wait_until(lambda: "no such file" in "\n".join(text_of(about)), pilot)
+        await pilot.press("t")
+        await wait_until(lambda: "read 21:00:00Z" in "\n".join(text_of(listed)), pilot)
+
+
+async def test_help_names_every_key() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 140)) as pilot:
+        await pilot.press("question_mark")
+        await reached(pilot, HelpScreen)
+        text = "\n".join(screen_text(scene.app))
+        for action in ACTIONS:
+            assert action.help in text
+            assert action.shown_keys in text
+
+
+async def test_the_palette_offers_the_actions_of_the_screen_and_takes_them() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        commands = {command.title: command for command in scene.app.get_system_commands(scene.app.screen)}
+        assert "Filter the jobs" in commands
+        assert "From the ops to the steps of the op, and back" not in commands
+        await commands["This page"].callback()
+        await reached(pilot, HelpScreen)
+
+
+async def test_copying_writes_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    scene = Scene(open_at=FAILED)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await reached(pilot, JobScreen)
+        assert scene.app._driver is not None
+        monkeypatch.setattr(scene.app._driver, "write", written.append)
+        await pilot.press("y")
+        sequence = next(text for text in written if text.startswith("\x1b]52;c;"))
+        assert b64decode(sequence[7:-1]).decode() == FAILED
+        monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
+        written.clear()
+        await pilot.press("y")
+        assert any(text.startswith("\x1bPtmux;") for text in written)
+
+
+def test_the_mouse_is_left_alone_over_ssh() -> None:
+    assert mouse_wanted({})
+    assert not mouse_wanted({"SSH_TTY": "/dev/pts/1"})
+    assert not mouse_wanted({"SSH_CONNECTION": "10.0.0.1 1 10.0.0.2 22"})
+
+
+def test_without_colours_weight_carries_the_meaning() -> None:
+    assert default_theme({"NO_COLOR": "1"}) == PLAIN.name
+    assert default_theme({"NO_COLOR": ""}) != PLAIN.name
+    assert default_theme({"TERM": "linux"}) == ANSI.name
+
+
+@pytest.mark.parametrize("theme", [PLAIN.name, ANSI.name, LIGHT.name])
+async def test_every_theme_paints_every_screen(theme: str) -> None:
+    scene = Scene(theme=theme)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        for key in ("enter", "6", "question_mark"):
+            await pilot.press(key)
+            await pilot.pause()
+        styles = [
+            seg.style for strip in scene.app.screen._compositor.render_strips() for seg in strip if seg.style
+        ]
+        coloured = {style.color for style in styles if style.color and not style.color.is_default}
+        assert bool(coloured) is (theme != PLAIN.name)
+
+
+async def test_an_error_of_our_own_ends_it_without_telling_secrets(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Broken(Exception):
+        pass
+
+    async def fail() -> None:
+        local_secret = "dj5kQcH8mCu3Vw9UfMUcnzG0nOm7X3ZK"
+        raise Broken(f"\x1b[31mtoken={local_secret}")
+
+    session = Session([], FixedClock(Scene().clock.now()))
+    app = JobtuiApp(session)
+
+    async def run() -> None:
+        async with app.run_test(size=(80, 24)) as pilot:
+            app.call_later(fail)
+            await wait_until(lambda: not app.is_running or app._exception is not None, pilot)
+
+    with pytest.raises(Broken):
+        await run()
+    printed = "".join(str(part) for part in app._exit_renderables) + "".join(capsys.readouterr())
+    assert "dj5kQcH8mCu3Vw9UfMUcnzG0nOm7X3ZK" not in printed
+    assert "\x1b[31mtoken" not in printed

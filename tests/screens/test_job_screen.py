@@ -1,0 +1,168 @@
+import msgspec
+import pytest
+from textual.pilot import Pilot
+
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import JobStatus
+from jobtui.model.ops import OpStatus
+from jobtui.screens.job import JobScreen
+from jobtui.screens.jobs import JobsScreen
+from jobtui.screens.reading import ReadingScreen
+from jobtui.widgets.op_list import OpList
+from jobtui.widgets.step_detail import StepDetail
+from jobtui.widgets.text_pane import TextPane
+from jobtui.widgets.timeline import Timeline
+from tests.builders import HOSTILE, a_job, a_step, an_op
+from tests.fakes import batch
+from tests.screens.scene import FAILED, Scene, ops
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text, text_of, watch
+
+
+async def ready(scene: Scene, pilot: Pilot[None]) -> JobScreen:
+    await wait_until(lambda: isinstance(scene.app.screen, JobScreen) and scene.is_read(), pilot)
+    screen = scene.app.screen
+    assert isinstance(screen, JobScreen)
+    sign = "failed" if screen.job_id == FAILED else "no source"
+    await wait_until(lambda: sign in "".join(screen_text(scene.app)[:2]), pilot)
+    await pilot.pause()
+    return screen
+
+
+async def test_it_opens_at_the_job_it_was_given_with_its_ops_and_steps() -> None:
+    scene = Scene(open_at=FAILED)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        screen = await ready(scene, pilot)
+        lines = screen_text(scene.app)
+        assert lines[0].startswith(f" jobs › {FAILED}")
+        assert "run 3 of 3" in lines[0]
+        assert "✗ failed 2m ago" in lines[0]
+        assert lines[1] == " no such element: crystal3"
+        assert "OPS 3  1 hidden" in "\n".join(lines)
+        assert "╰" in "\n".join(lines)
+        assert "supervisor.log:88214" in text_of(screen.query_one(StepDetail))[0]
+        assert text_of(screen.query_one(StepDetail))[3] == " sure: the line names the job"
+
+
+async def test_another_op_another_timeline_and_its_line() -> None:
+    scene = Scene(open_at=FAILED)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        screen = await ready(scene, pilot)
+        op_list, timeline = screen.query_one(OpList), screen.query_one(Timeline)
+        await pilot.press("j")
+        await wait_until(lambda: timeline.count == 0, pilot)
+        assert op_list.op is not None
+        assert op_list.op.op == "k2Wc"
+        await pilot.press("k", "tab", "g")
+        assert timeline.is_active
+        assert timeline.step is not None
+        await wait_until(lambda: "supervisor.log:100" in text_of(screen.query_one(StepDetail))[0], pilot)
+        await pilot.press("tab", "G")
+        assert op_list.op is not None
+        assert op_list.op.op == "9QxZ"
+
+
+async def test_clutter_is_hidden_until_asked_for_but_not_when_it_went_wrong() -> None:
+    scene = Scene(open_at=FAILED)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        screen = await ready(scene, pilot)
+        op_list = screen.query_one(OpList)
+        assert op_list.count == 3
+        await pilot.press("x")
+        assert op_list.count == 4
+        await pilot.press("x")
+        *kept, asked = ops()
+        scene.correlation.replace(FAILED, *kept, msgspec.structs.replace(asked, error="no reply"))
+        screen.show_all()
+        assert op_list.count == 4
+
+
+async def test_steps_appear_as_they_come_and_only_they_are_painted() -> None:
+    scene = Scene(open_at=FAILED)
+    running = an_op(
+        "run", jid=FAILED, status=OpStatus.SENT, steps=[a_step("request", 55), a_step("sent", 57)]
+    )
+    scene.correlation.replace(FAILED, running)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        screen = await ready(scene, pilot)
+        timeline = screen.query_one(Timeline)
+        painted = watch(timeline)
+        more = msgspec.structs.replace(running, steps=(*running.steps, a_step("arrived", 58)))
+        scene.correlation.replace(FAILED, more)
+        scene.db.add(batch(a_job(id=FAILED, status=JobStatus.RUNNING)))
+        await wait_until(lambda: "arrived" in "\n".join(text_of(timeline)), pilot)
+        await pilot.pause()
+        assert painted == [2, 3]
+        assert "● running" in screen_text(scene.app)[0]
+
+
+async def test_a_job_without_a_record_is_told_and_its_ops_shown() -> None:
+    scene = Scene(open_at=JobId("XXXXXXXX-YYYYYYYY-animation"))
+    scene.correlation.put(JobId("XXXXXXXX-YYYYYYYY-animation"), an_op(steps=[a_step("request")]))
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await ready(scene, pilot)
+        lines = screen_text(scene.app)
+        assert "no source has a record of this job" in lines[1]
+        assert "request" in "\n".join(lines)
+
+
+async def test_the_whole_line_can_be_read_and_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(open_at=FAILED)
+    copied: list[str] = []
+    async with scene.app.run_test(size=(60, 20)) as pilot:
+        await ready(scene, pilot)
+        monkeypatch.setattr(JobScreen, "copy", lambda self, text: copied.append(text))
+        await pilot.press("y", "tab", "y", "enter")
+        await wait_until(lambda: isinstance(scene.app.screen, ReadingScreen), pilot)
+        assert copied[0] == FAILED
+        assert copied[1].startswith("new status=error")
+        pane = scene.app.screen.query_one(TextPane)
+        await wait_until(lambda: "/var/log/supervisor.log:88214" in text_of(pane)[0], pilot)
+        await pilot.press("escape", "escape")
+        await wait_until(lambda: isinstance(scene.app.screen, JobsScreen), pilot)
+
+
+async def test_times_of_day_on_the_timeline() -> None:
+    scene = Scene(open_at=FAILED)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await ready(scene, pilot)
+        await pilot.press("t")
+        await wait_until(lambda: "20:59:00" in "\n".join(screen_text(scene.app)), pilot)
+        assert "✗ failed at 20:58:00Z" in screen_text(scene.app)[0]
+
+
+async def test_five_hundred_ops() -> None:
+    scene = Scene(open_at=FAILED)
+    scene.correlation.replace(
+        FAILED, *(an_op("analysis", op=f"{n:04d}", jid=FAILED, steps=[a_step("sent")]) for n in range(500))
+    )
+    async with scene.app.run_test(size=(80, 24)) as pilot:
+        screen = await ready(scene, pilot)
+        await pilot.press("G")
+        op = screen.query_one(OpList).op
+        assert op is not None
+        assert op.op == "0499"
+
+
+async def test_hostile_records_and_lines_reach_the_screen_safely() -> None:
+    scene = Scene(
+        open_at=FAILED,
+        script=[batch(a_job(id=FAILED, **{f: HOSTILE[1] for f in ("name", "error", "owner", "app")}))],
+    )
+    scene.correlation.replace(
+        FAILED,
+        *(
+            an_op(text, jid=FAILED, error=text, steps=[a_step(text, text=text, source=text)])
+            for text in HOSTILE
+        ),
+    )
+    async with scene.app.run_test(size=(80, 24)) as pilot:
+        await wait_until(lambda: isinstance(scene.app.screen, JobScreen) and scene.is_read(), pilot)
+        for _ in HOSTILE:
+            await pilot.press("down", "tab", "down", "enter")
+            await wait_until(lambda: isinstance(scene.app.screen, ReadingScreen), pilot)
+            shown = "".join(screen_text(scene.app))
+            await pilot.press("escape", "tab")
+            await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+            shown += "".join(screen_text(scene.app))
+            assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in shown)

@@ -1,0 +1,339 @@
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from textual.message import Message
+
+from jobtui.model.clock import FixedClock
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.render.columns import RowContext
+from jobtui.render.spans import width_of
+from jobtui.widgets.job_table import TICKED, JobTable
+from jobtui.widgets.row_view import Move
+from tests.builders import HOSTILE, a_job, ago, job_id
+from tests.waiting import wait_until
+from tests.widgets.stage import Stage, text_of, watch
+
+
+class TableStage(Stage):
+    """Keeps what the table says."""
+
+    def __init__(self, clock: FixedClock) -> None:
+        self.table = JobTable(lambda: RowContext(now=clock.now()))
+        self.said: list[Message] = []
+        super().__init__(self.table)
+
+    def on_job_table_opened(self, message: JobTable.Opened) -> None:
+        self.said.append(message)
+
+    def on_job_table_highlighted(self, message: JobTable.Highlighted) -> None:
+        self.said.append(message)
+
+
+@pytest.fixture
+def stage(clock: FixedClock) -> TableStage:
+    return TableStage(clock)
+
+
+def running(count: int, first: int = 0) -> list[Job]:
+    """Running jobs, the one with the lowest number started last and so shown first."""
+    return [a_job(n, started_at=ago(n + 1), percent=1.0, mode="sbatch") for n in range(first, first + count)]
+
+
+def names(table: JobTable) -> list[str]:
+    return [job.name or "" for job in table.visible_jobs]
+
+
+async def test_it_draws_a_row_for_each_job_under_the_names_of_columns(stage: TableStage) -> None:
+    async with stage.run_test(size=(120, 8)) as pilot:
+        stage.table.apply(running(3))
+        await pilot.pause()
+        lines = text_of(stage.table)
+        assert "STATE" in lines[0]
+        assert "USER" in lines[0]
+        assert ["running" in line for line in lines] == [False, True, True, True, False, False, False, False]
+        assert "heights 0" in lines[1]
+
+
+async def test_of_many_rows_only_the_visible_ones_are_drawn(stage: TableStage) -> None:
+    async with stage.run_test(size=(120, 20)) as pilot:
+        stage.table.apply(running(100_000))
+        await wait_until(lambda: not stage.table.is_sorting, pilot)
+        await pilot.pause()
+        painted = watch(stage.table)
+        assert stage.table.count == 100_000
+        assert len(stage.table._drawn) <= 40
+
+        off_screen = stage.table.job(job_id(50_000))
+        assert off_screen is not None
+        stage.table.apply([msgspec.structs.replace(off_screen, percent=77.0)])
+        await pilot.pause()
+        assert painted == []
+
+        on_screen = stage.table.visible_jobs[4]
+        stage.table.apply([msgspec.structs.replace(on_screen, percent=77.0)])
+        await pilot.pause()
+        assert painted == [5]
+        painted.clear()
+
+        changed = [
+            msgspec.structs.replace(job, percent=50.0)
+            for job in map(stage.table.job, map(job_id, range(2_000)))
+            if job
+        ]
+        stage.table.apply(changed)
+        await pilot.pause()
+        assert sorted(painted) == list(range(1, 20))
+        painted.clear()
+
+        stage.table.move(Move.DOWN)
+        await pilot.pause()
+        assert painted == [1, 2]
+        painted.clear()
+
+        stage.table.apply([msgspec.structs.replace(job, percent=50.0) for job in changed])
+        await pilot.pause()
+        assert painted == []
+
+
+async def test_the_cursor_stays_with_its_job_while_rows_move(stage: TableStage) -> None:
+    async with stage.run_test(size=(120, 12)) as pilot:
+        table = stage.table
+        table.apply(running(100, first=10))
+        for _ in range(5):
+            table.move(Move.DOWN)
+        held = table.cursor_id
+        on_screen = table.cursor - table.top
+        table.apply(running(5))
+        await pilot.pause()
+        assert table.cursor_id == held
+        assert table.cursor == 10
+        assert table.cursor - table.top == on_screen
+
+
+async def test_on_top_the_cursor_stays_on_top(stage: TableStage) -> None:
+    async with stage.run_test(size=(120, 12)) as pilot:
+        table = stage.table
+        table.apply(running(100, first=10))
+        table.move(Move.DOWN)
+        table.move(Move.TOP)
+        table.apply(running(1))
+        await pilot.pause()
+        assert table.cursor == 0
+        assert table.cursor_id == job_id(0)
+        assert table.top == 0
+
+
+async def test_the_cursor_comes_back_to_a_job_that_was_filtered_away(stage: TableStage) -> None:
+    async with stage.run_test(size=(120, 12)) as pilot:
+        table = stage.table
+        table.apply(running(50))
+        assert table.go_to(job_id(30))
+        table.set_filter(lambda job: job.id != job_id(30))
+        await wait_until(lambda: table.count == 49, pilot)
+        assert table.cursor_id != job_id(30)
+        table.set_filter(None)
+        await wait_until(lambda: table.count == 50, pilot)
+        assert table.cursor_id == job_id(30)
+        assert not table.go_to(job_id(9_999))
+
+
+async def test_a_job_that_is_gone_leaves_no_trace(stage: TableStage) -> None:
+    async with stage.run_test(size=(120, 12)) as pilot:
+        table = stage.table
+        table.apply(running(3))
+        table.toggle()
+        table.go_to(job_id(2))
+        assert table.selected == {job_id(0)}
+        table.apply([], gone=[job_id(0), job_id(2)])
+        await pilot.pause()
+        assert names(table) == ["heights 1"]
+        assert table.cursor_id == job_id(1)
+        assert table.selected == set()
+        table.apply([], gone=[job_id(1)])
+        assert table.cursor_id is None
+        table.open()
+        table.toggle()
+        table.move(Move.DOWN)
+        await pilot.pause()
+        assert text_of(table)[1] == ""
+
+
+async def test_changed_cells_are_marked_for_a_moment(
+    stage: TableStage, monkeypatch: pytest.MonkeyPatch, clock: FixedClock
+) -> None:
+    seconds = 100.0
+    monkeypatch.setattr("jobtui.widgets.change_marks.monotonic", lambda: seconds)
+    async with stage.run_test(size=(120, 12)) as pilot:
+        table = stage.table
+        table.apply(running(3))
+        await pilot.pause()
+        assert not any("changed" in span.style for y in range(12) for span in table.line(y))
+        job = table.visible_jobs[1]
+        clock.advance(1)
+        table.apply([msgspec.structs.replace(job, percent=42.0)])
+        await pilot.pause()
+        marked = [span.text.strip() for y in range(12) for span in table.line(y) if "changed" in span.style]
+        assert marked == ["42"]
+        table.tick()
+        assert any("changed" in span.style for span in table.line(2))
+        seconds += 3
+        table.tick()
+        assert not any("changed" in span.style for span in table.line(2))
+        assert "42" in text_of(table)[2]
+
+
+async def test_ages_go_on_a_few_rows_at_a_time(stage: TableStage, clock: FixedClock) -> None:
+    async with stage.run_test(size=(120, 30)) as pilot:
+        table = stage.table
+        table.apply([a_job(n, started_at=ago(n + 1)) for n in range(20)])
+        await pilot.pause()
+        painted = watch(table)
+        clock.advance(1)
+        table.tick()
+        await pilot.pause()
+        assert len(painted) == TICKED
+        for _ in range(5):
+            table.tick()
+        await pilot.pause()
+        assert sorted(painted) == list(range(1, 21))
+        painted.clear()
+        table.tick()
+        await pilot.pause()
+        assert painted == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "order"),
+    [
+        ("percent", lambda n: float(n % 7), lambda job: job.percent),
+        ("name", lambda n: f"name {n % 13}", lambda job: job.name),
+    ],
+)
+async def test_sorting_by_a_column_uses_the_values_of_the_record(
+    stage: TableStage, key: str, value: Callable[[int], object], order: Callable[[Job], object]
+) -> None:
+    async with stage.run_test(size=(120, 60)) as pilot:
+        table = stage.table
+        table.apply([a_job(n, **{key: value(n)}) for n in range(40)])
+        table.sort_by(key)
+        await wait_until(lambda: not table.is_sorting, pilot)
+        ascending = [order(job) for job in table.visible_jobs]
+        assert ascending == sorted(ascending)  # type: ignore[type-var]
+        assert "▲" in text_of(table)[0]
+        table.sort_by(key, reverse=True)
+        await wait_until(lambda: not table.is_sorting, pilot)
+        assert [order(job) for job in table.visible_jobs] == ascending[::-1]
+        assert table.sorted_by == (key, True)
+        assert "▼" in text_of(table)[0]
+
+
+async def test_rows_can_be_marked(stage: TableStage) -> None:
+    async with stage.run_test(size=(120, 12)) as pilot:
+        table = stage.table
+        table.apply(running(3))
+        table.toggle()
+        table.toggle()
+        await pilot.pause()
+        assert table.selected == {job_id(0), job_id(1)}
+        assert [line.startswith("▌") for line in text_of(table)[1:4]] == [True, True, False]
+        table.move(Move.TOP)
+        table.toggle()
+        assert table.selected == {job_id(1)}
+        table.clear_selection()
+        assert table.selected == set()
+
+
+async def test_it_tells_what_is_under_the_cursor_and_what_is_opened(stage: TableStage) -> None:
+    async with stage.run_test(size=(120, 12)) as pilot:
+        table = stage.table
+        table.apply(running(3))
+        table.move(Move.DOWN)
+        table.open()
+        await pilot.pause()
+        told = [message.job_id for message in stage.said if isinstance(message, JobTable.Highlighted)]
+        assert told == [job_id(0), job_id(1)]
+        assert [m.job_id for m in stage.said if isinstance(m, JobTable.Opened)] == [job_id(1)]
+
+
+async def test_the_mouse_moves_the_cursor_scrolls_and_opens(stage: TableStage) -> None:
+    async with stage.run_test(size=(120, 12)) as pilot:
+        table = stage.table
+        table.apply(running(100))
+        await pilot.pause()
+        await pilot.click(JobTable, offset=(10, 4))
+        assert table.cursor == 3
+        await pilot.click(JobTable, offset=(10, 5), times=2)
+        await pilot.pause()
+        assert [m.job_id for m in stage.said if isinstance(m, JobTable.Opened)] == [job_id(4)]
+        table.scroll_rows(10)
+        assert (table.top, table.cursor) == (10, 10)
+        table.scroll_rows(-100)
+        assert table.top == 0
+        await pilot.click(JobTable, offset=(10, 0))
+        assert table.cursor == 10
+
+
+@pytest.mark.parametrize("width", [120, 80, 40, 20, 10])
+async def test_hostile_text_keeps_columns_aligned(stage: TableStage, width: int) -> None:
+    jobs = [
+        a_job(
+            n,
+            name=text,
+            owner=text,
+            app=text,
+            model=text,
+            mode=text,
+            host=text,
+            status=status,
+            error=text,
+            alert=text,
+        )
+        for n, text in enumerate(HOSTILE)
+        for status in (JobStatus.FAILED if n % 2 else JobStatus.RUNNING,)
+    ]
+    async with stage.run_test(size=(width, 20)) as pilot:
+        stage.table.shows_cursor = False
+        stage.table.apply(jobs)
+        await pilot.pause()
+        edges = set()
+        for y in range(1, 1 + len(jobs)):
+            line = stage.table.line(y)
+            assert width_of(line) <= width
+            edges.add(tuple(sum(span.width for span in line[: at + 1]) for at in range(len(line))))
+            strip = stage.table.render_line(y)
+            assert strip.cell_length == width
+            assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in strip.text)
+        assert len(edges) == 1
+
+
+@pytest.mark.parametrize("size", [(10, 3), (10, 1), (1, 1), (200, 60), (40, 2)])
+async def test_any_size_will_do(stage: TableStage, size: tuple[int, int]) -> None:
+    async with stage.run_test(size=size) as pilot:
+        stage.table.apply(running(30))
+        for move in Move:
+            stage.table.move(move)
+            await pilot.pause()
+        assert 0 <= stage.table.cursor < 30
+        assert stage.table.top <= stage.table.cursor < stage.table.top + stage.table.page
+
+
+async def test_moves_go_where_they_should(stage: TableStage) -> None:
+    async with stage.run_test(size=(120, 11)) as pilot:
+        table = stage.table
+        table.apply(running(100))
+        await pilot.pause()
+        reached = []
+        for move in (
+            Move.PAGE_DOWN,
+            Move.HALF_DOWN,
+            Move.DOWN,
+            Move.UP,
+            Move.HALF_UP,
+            Move.PAGE_UP,
+            Move.BOTTOM,
+            Move.TOP,
+        ):
+            table.move(move)
+            reached.append((table.cursor, table.top))
+        assert reached == [(10, 1), (15, 6), (16, 7), (15, 7), (10, 7), (0, 0), (99, 90), (0, 0)]
