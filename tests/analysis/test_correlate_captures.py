@@ -2,11 +2,12 @@
 
 from collections import Counter
 
+import msgspec
 import pytest
 
 from jobtui.analysis.correlate import Correlator
 from jobtui.model.ids import JobId
-from jobtui.model.ops import Component
+from jobtui.model.ops import Component, Step
 from tests.analysis.captured import (
     CAPTURES,
     Seen,
@@ -148,3 +149,23 @@ def test_jobs_are_announced_as_better_known(capture: str) -> None:
             now = correlator.ops_of(jid), correlator.unlinked_of(jid)
             assert jid in changed or now == known[jid]
             known[jid] = now
+
+
+def told(correlator: Correlator, capture: str) -> Counter[tuple[str, str, Step]]:
+    """What is told of every op, whichever of several logs it was read in."""
+    jids = [JobId(jid) for jid in expected(capture)["jobs"]]
+    nowhere = {"source": "", "line": 0, "offset": 0, "text": ""}
+    return Counter(
+        (op.op, op.name, msgspec.structs.replace(step, **nowhere))
+        for jid in jids
+        for op in correlator.ops_of(jid)
+        for step in op.steps
+    )
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_what_is_told_of_an_op_does_not_depend_on_what_was_read_first(capture: str) -> None:
+    at_last = told(correlate(sources(capture, "supervisor first")), capture)
+    assert told(correlate(sources(capture, "agents first")), capture) == at_last
+    for seed in SEEDS:
+        assert told(correlate_interleaved(logs(capture), seed), capture) == at_last
