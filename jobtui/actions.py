@@ -13,6 +13,8 @@ class Place(StrEnum):
     SOURCES = "sources"
     READING = "reading"
     LOGS = "logs"
+    CHOOSING = "choosing"
+    COLUMNS = "columns"
 
 
 EVERYWHERE = frozenset(Place)
@@ -80,6 +82,8 @@ def shown_key(key: str) -> str:
 _JOBS = frozenset({Place.JOBS})
 _JOB = frozenset({Place.JOB})
 _LOGS = frozenset({Place.LOGS})
+_CHOOSING = frozenset({Place.CHOOSING})
+_COLUMNS = frozenset({Place.COLUMNS})
 _LISTS = frozenset({Place.JOBS, Place.JOB, Place.SOURCES})
 
 ACTIONS: tuple[Action, ...] = (
@@ -112,6 +116,11 @@ ACTIONS: tuple[Action, ...] = (
         hint="back",
         rank=1,
     ),
+    Action("open", ("enter",), "Go to the one under the cursor", Topic.GO, _CHOOSING, "go", 2),
+    Action("open", ("enter",), "Show the jobs with these columns", Topic.GO, _COLUMNS, "done", 2),
+    Action(
+        "command", ("colon",), "A command, or anything to go to", Topic.GO, EVERYWHERE - _LOGS, "command", 5
+    ),
     Action("move('up')", ("k", "up"), "A line up", Topic.MOVE),
     Action("move('down')", ("j", "down"), "A line down", Topic.MOVE),
     Action("move('half_up')", ("ctrl+u",), "Half a page up", Topic.MOVE),
@@ -143,6 +152,25 @@ ACTIONS: tuple[Action, ...] = (
         _JOB,
         "hidden",
     ),
+    Action(
+        "columns", ("c",), "Choose columns, their order, and by which to sort", Topic.LOOK, _JOBS, "columns"
+    ),
+    Action("mark", ("space",), "Show the column, or leave it out", Topic.LOOK, _COLUMNS, "show", 2),
+    Action(
+        "shift(-1)", ("K", "shift+up"), "Put the column further to the left", Topic.LOOK, _COLUMNS, "left"
+    ),
+    Action(
+        "shift(1)", ("J", "shift+down"), "Put the column further to the right", Topic.LOOK, _COLUMNS, "right"
+    ),
+    Action(
+        "sort",
+        ("s",),
+        "Sort by the column; again: in reverse; again: urgent first",
+        Topic.LOOK,
+        _COLUMNS,
+        "sort",
+    ),
+    Action("usual", ("d",), "The usual columns", Topic.LOOK, _COLUMNS, "usual"),
     Action("app.times", ("t",), "Ages or times of day", Topic.LOOK, _LISTS, "times", 4),
     Action("app.zone", ("u",), "Times in UTC or in the zone of this machine", Topic.LOOK),
     Action(

@@ -3,8 +3,10 @@
 import os
 from collections.abc import Iterable, Mapping
 from traceback import format_exc
+from typing import TYPE_CHECKING
 
 from rich.text import Text
+from textual import on
 from textual.app import App, SystemCommand
 from textual.screen import Screen
 
@@ -22,6 +24,11 @@ from jobtui.screens.sources import SourcesScreen
 from jobtui.session import Session
 from jobtui.store.store import Changes
 from jobtui.theme import THEMES, default_theme
+from jobtui.views import Views
+
+if TYPE_CHECKING:
+    from jobtui.screens.commander import Commander
+    from jobtui.widgets.command_bar import CommandBar
 
 OVER_SSH = ("SSH_TTY", "SSH_CONNECTION")
 
@@ -41,6 +48,7 @@ class JobtuiApp(App[None]):
         *,
         theme: str | None = None,
         title: str = "jobtui",
+        views: Views | None = None,
     ) -> None:
         super().__init__()
         self._session = session
@@ -48,6 +56,9 @@ class JobtuiApp(App[None]):
         logs = SessionLogs(lambda: session.sources)
         desk = SessionDesk(lambda: session.sources, session.reach_back)
         self._board = Board(session.store, session.clock, desk, title, logs=logs)
+        if views is not None:
+            self._board.views = views
+        self._starts_with_view = views is not None
         self._states: dict[str, SourceState] = {}
         self.animation_level = "none"
         Zone.is_local = False
@@ -67,6 +78,8 @@ class JobtuiApp(App[None]):
         self.call_after_refresh(self._read)
 
     def _read(self) -> None:
+        if self._starts_with_view:
+            self.commander().show_start()
         self.run_worker(self._session.run(), name="session", exit_on_error=True)
 
     def open_job(self, job_id: JobId) -> None:
@@ -97,9 +110,9 @@ class JobtuiApp(App[None]):
 
     def action_zone(self) -> None:
         """Times in UTC or in the zone of this machine, on every screen."""
-        self.set_zone(local=not Zone.is_local)
+        self.action_set_zone(not Zone.is_local)
 
-    def set_zone(self, *, local: bool) -> None:
+    def action_set_zone(self, local: bool) -> None:
         """Write times so."""
         Zone.is_local = local
         self._show_all()
@@ -129,6 +142,28 @@ class JobtuiApp(App[None]):
         for action in ACTIONS:
             if screen.PLACE in action.places:
                 yield SystemCommand(action.help, action.shown_keys, screen.caller(action.call))
+
+    def commander(self) -> "Commander":
+        """What follows commands."""
+        # Imported here, as the first paint does not need it
+        from jobtui.screens.commander import Commander
+
+        return Commander(self, self._board)
+
+    @on(LiveScreen.Pasted)
+    def _jump(self, message: LiveScreen.Pasted) -> None:
+        self.commander().jump(message.text)
+
+    async def on_command_bar_given(self, message: "CommandBar.Given") -> None:
+        """Follow a command; one with a mistake stays to be mended."""
+        if message.text is None or not message.text.strip():
+            await message.bar.remove()
+            return
+        mistake = await self.commander().run(message.text)
+        if mistake is None:
+            await message.bar.remove()
+        else:
+            message.bar.set_mistake(mistake)
 
     def _fatal_error(self) -> None:
         """End after an error of our own. Textual would print all variables, and what secrets they hold."""
@@ -160,8 +195,10 @@ def mouse_wanted(environment: Mapping[str, str]) -> bool:
     return not any(environment.get(name) for name in OVER_SSH)
 
 
-def run_app(session: Session, open_at: JobId | None = None, *, title: str = "jobtui") -> int:
+def run_app(
+    session: Session, open_at: JobId | None = None, *, title: str = "jobtui", profile: str | None = None
+) -> int:
     """Run the dashboard until the user quits; the exit code."""
-    app = JobtuiApp(session, open_at, title=title)
+    app = JobtuiApp(session, open_at, title=title, views=Views(profile=profile))
     app.run(mouse=mouse_wanted(os.environ))
     return app.return_code or 0

@@ -216,7 +216,7 @@ def _run_command(invocation: Invocation) -> int:
     def open_dashboard(session: Session, open_at: JobId | None, title: str) -> None:
         from jobtui.app import run_app
 
-        run_app(session, open_at, title=title)
+        run_app(session, open_at, title=title, profile=config.profile)
 
     config = load(invocation.settings, os.environ)
     module = import_module(f"jobtui.commands.{invocation.command.name}")

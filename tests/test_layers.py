@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "jobtui"
 
 BELOW_TERMINAL = frozenset(
-    {"model", "formats", "backends", "analysis", "store", "render", "session", "config", "grammar"}
+    {"model", "formats", "backends", "analysis", "store", "render", "session", "config", "grammar", "views"}
 )
 TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions"})
 ALL = BELOW_TERMINAL | TERMINAL | {"commands", "demo"}
@@ -25,12 +25,13 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "render": frozenset({"model", "analysis"}),
     "grammar": frozenset({"model"}),
     "config": frozenset({"model", "grammar"}),
+    "views": frozenset(),
     "actions": frozenset({"model"}),
     "theme": frozenset({"model", "render"}),
     "session": frozenset({"model", "backends", "analysis", "store", "config"}),
     "demo": frozenset({"model", "formats"}),
     "widgets": frozenset({"model", "analysis", "render"}),
-    "screens": frozenset({"model", "analysis", "render", "store", "widgets", "actions"}),
+    "screens": frozenset({"model", "analysis", "render", "store", "widgets", "actions", "views"}),
     "commands": BELOW_TERMINAL | {"demo", "actions"},
     "app": ALL - {"commands"},
     "cli": frozenset({"", "config", "grammar"}),

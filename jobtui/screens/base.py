@@ -1,13 +1,14 @@
 """What all screens share: live data a few times a second, keys out of the table of actions, room by size."""
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.message import Message
 
 from jobtui.actions import Place, actions_at
 from jobtui.model.clock import Clock, Nanos
@@ -16,6 +17,10 @@ from jobtui.model.pages import Log, LogBook
 from jobtui.render.clipboard import TooLong, clipboard_sequence
 from jobtui.render.text import Zone, clock_time, fit, safe
 from jobtui.store.store import NO_CHANGES, Changes, Store
+from jobtui.views import Views, ViewsError
+from jobtui.widgets.filter_bar import FilterBar
+from jobtui.widgets.history import History
+from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.notice_line import NoticeLine
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.wire import LeanScreen
@@ -64,6 +69,10 @@ class Board:
     logs: LogBook = NO_LOGS
     """The logs that can be read line by line."""
 
+    views: Views = field(default_factory=Views)
+    """What the user asked to keep."""
+    commands: History = field(default_factory=History)
+    """What was said behind `:`."""
     live: Store = field(init=False)
     """What goes on while `store` is what was there at the pause."""
     paused_at: Nanos | None = field(default=None, init=False)
@@ -113,6 +122,13 @@ def bindings_at(place: Place) -> list[BindingType]:
 class LiveScreen(LeanScreen, inherit_bindings=False):
     """A screen on the store. Subclasses give `take` to show changes and `tick` to let ages go on."""
 
+    class Pasted(Message):
+        """Something was pasted that names a job."""
+
+        def __init__(self, text: str) -> None:
+            self.text = text
+            super().__init__()
+
     PLACE: ClassVar[Place]
     """Which screen it is in the table of actions."""
     DEFAULT_CSS = """
@@ -157,6 +173,31 @@ class LiveScreen(LeanScreen, inherit_bindings=False):
     def action_back(self) -> None:
         """Leave the screen."""
         self.app.pop_screen()
+
+    async def action_command(self) -> None:
+        """Let a command be typed."""
+        # Imported here, as the first paint does not need it
+        from jobtui.screens.command_table import complete_command
+        from jobtui.widgets.command_bar import CommandBar
+
+        if self.query(FilterBar):
+            return
+        known = self.known_values()
+        bar = CommandBar(
+            history=self.board.commands,
+            completer=lambda text, cursor: complete_command(text, cursor, known),
+        )
+        await self.mount(bar, before=next(iter(self.query(KeyLine)), None))
+
+    def known_values(self) -> Mapping[str, Sequence[str]]:
+        """Values to complete with."""
+        from jobtui.screens.command_table import known_values
+
+        try:
+            views = self.board.views.names()
+        except ViewsError:
+            views = []
+        return known_values(self.board.store.jobs.values(), views)
 
     def copy(self, text: str) -> None:
         """Put text on the clipboard of the user's terminal, and say so."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from jobtui.actions import ACTIONS, Topic
 from jobtui.screens.base import Board
+from jobtui.screens.command_table import COMMANDS
 from jobtui.screens.reading import ReadingScreen
 from jobtui.widgets.text_pane import Paragraph
 
@@ -30,5 +31,10 @@ def help_text() -> Iterator[Paragraph]:
             if action.topic is topic:
                 yield Paragraph(f"{action.shown_keys:<{KEY_CELLS}}{action.help}", hang=KEY_CELLS)
         yield Paragraph("")
+    yield Paragraph("Commands, behind :", "title")
+    for command in COMMANDS:
+        words = f"{command.name} {command.argument}"
+        yield Paragraph(f"{words:<{KEY_CELLS}}{command.help}", hang=KEY_CELLS)
+    yield Paragraph("")
     yield Paragraph("Filter", "title")
     yield from map(Paragraph, FILTERS)

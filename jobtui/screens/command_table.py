@@ -1,0 +1,156 @@
+"""What can be said behind `:`, in one table; parsing, completion and help are made of it. Runs nothing."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from jobtui.analysis.filter import complete as complete_filter
+from jobtui.analysis.filter import token_span
+from jobtui.analysis.near import nearest
+from jobtui.model.jobs import Job
+from jobtui.render.columns import JOB_COLUMNS
+from jobtui.widgets.filter_bar import Completion
+
+
+class Command(NamedTuple):
+    """One command.
+
+    `call` is an action of the app as the table of actions writes it, or the name of a method of `Commander`
+    that is given what stands behind the command. `argument` says what that is, "" for nothing.
+    """
+
+    name: str
+    help: str
+    call: str
+    argument: str = ""
+    needs_argument: bool = False
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("jobs", "all jobs", "app.go('jobs')"),
+    Command("logs", "the logs", "app.go('logs')"),
+    Command("sources", "what is read", "app.go('sources')"),
+    Command("help", "the keys", "app.keys"),
+    Command("filter", "show only these jobs; without words all again", "filter", "FILTER"),
+    Command("sort", "sort by a column, - before it the other way round", "sort", "COLUMN"),
+    Command("columns", "choose columns and their order", "columns"),
+    Command("save", "keep filter, order and columns; without a name for the next start", "save", "NAME"),
+    Command("view", "show what was kept under a name", "view", "NAME"),
+    Command("forget", "forget what was kept under a name", "forget", "NAME"),
+    Command("goto", "go to anything that can be pasted: an id, a path, a line", "goto", "THING", True),
+    Command("utc", "times in UTC", "utc"),
+    Command("local", "times in the zone of this machine", "local"),
+    Command("times", "ages or times of day", "app.times"),
+    Command("pause", "let everything stay as it is; and go on", "app.pause"),
+    Command("mouse", "use the mouse, or leave it to the terminal", "app.mouse"),
+    Command("quit", "end jobtui", "app.quit"),
+)  # fmt: skip
+COMMAND_BY_NAME: Mapping[str, Command] = {command.name: command for command in COMMANDS}
+COLUMN_KEYS = tuple(column.key for column in JOB_COLUMNS)
+
+Known = Mapping[str, Sequence[str]]
+"""Values to offer, by the field of the filter language; those of `view` are the names that were kept."""
+
+
+MOST_OFFERED = 200
+"""Values offered for a field of the filter."""
+
+
+def known_values(jobs: Iterable[Job], views: Sequence[str]) -> Known:
+    """Values to complete with: those that the jobs have, and the views that were kept."""
+    apps, users, models = set(), set(), set()
+    for job in jobs:
+        apps.add(job.app)
+        users.add(job.owner)
+        models.add(job.model)
+    fields = {"app": apps, "user": users, "model": models}
+    offered = {name: sorted(filter(None, found))[:MOST_OFFERED] for name, found in fields.items()}
+    return {**offered, "view": views}
+
+
+class CommandError(Exception):
+    """A command that cannot be followed: from where to where it is wrong, and why."""
+
+    def __init__(self, start: int, end: int, message: str) -> None:
+        super().__init__(message)
+        self.start = start
+        self.end = end
+
+
+class Said(NamedTuple):
+    """A command and what stands behind it, which begins at `start` of the text."""
+
+    command: Command
+    rest: str
+    start: int
+
+
+def parse_command(text: str) -> Said:
+    """What a text says. A name may be cut as long as only one begins so. Raises CommandError."""
+    word = text.split(maxsplit=1)[0] if text.strip() else ""
+    start = text.find(word)
+    end = start + len(word)
+    command = _named(word)
+    if command is None:
+        near = nearest(word, COMMAND_BY_NAME)
+        hint = f"; did you mean {near}?" if near else ""
+        raise CommandError(start, end, f"no command {word}, and nothing known is called so{hint}")
+    rest = text[end:].strip()
+    rest_start = text.find(rest, end) if rest else end
+    if rest and not command.argument:
+        raise CommandError(rest_start, len(text), f"{command.name} takes nothing behind it")
+    if command.needs_argument and not rest:
+        raise CommandError(start, end, f"{command.name} {command.argument}: {command.help}")
+    return Said(command, rest, rest_start)
+
+
+def _named(word: str) -> Command | None:
+    if word in COMMAND_BY_NAME:
+        return COMMAND_BY_NAME[word]
+    begun = [command for command in COMMANDS if word and command.name.startswith(word)]
+    return begun[0] if len(begun) == 1 else None
+
+
+def complete_command(text: str, cursor: int, known: Known) -> Completion:
+    """What may stand at the cursor: a command, or what it takes."""
+    head = text[:cursor]
+    if not head.strip() or " " not in head.lstrip():
+        start = len(head) - len(head.lstrip())
+        return _beginning(head, start, [command.name for command in COMMANDS])
+    try:
+        said = parse_command(head.rstrip() + " x")
+    except CommandError:
+        return Completion(cursor, cursor, ())
+    offer = _OFFERS.get(said.command.name)
+    return offer(head, known) if offer else Completion(cursor, cursor, ())
+
+
+def complete_filter_at(text: str, cursor: int, known: Known) -> Completion:
+    """What may stand at the cursor of a filter."""
+    start, end = token_span(text, cursor)
+    return Completion(start, end, complete_filter(text, cursor, known))
+
+
+def _beginning(head: str, start: int, words: Sequence[str]) -> Completion:
+    begun = head[start:]
+    return Completion(start, len(head), [word for word in words if word.startswith(begun)])
+
+
+def _last_word(head: str) -> int:
+    return len(head) - len(head.split(" ")[-1])
+
+
+def _of_filter(head: str, known: Known) -> Completion:
+    begin = head.index(" ", len(head) - len(head.lstrip())) + 1
+    start, end, choices = complete_filter_at(head[begin:], len(head) - begin, known)
+    return Completion(start + begin, end + begin, choices)
+
+
+_OFFERS: Mapping[str, Callable[[str, Known], Completion]] = {
+    "filter": _of_filter,
+    "sort": lambda head, known: _beginning(
+        head, _last_word(head) + head.split(" ")[-1].startswith("-"), COLUMN_KEYS
+    ),
+    "view": lambda head, known: _beginning(head, _last_word(head), known.get("view", ())),
+    "forget": lambda head, known: _beginning(head, _last_word(head), known.get("view", ())),
+    "save": lambda head, known: _beginning(head, _last_word(head), known.get("view", ())),
+}

@@ -1,0 +1,115 @@
+"""Views a user asked to keep: filter, order and columns of the jobs under a name, for each profile.
+
+They are in a file of their own, so that a configuration file written by hand is never rewritten. The file is
+written only by `save` and `forget`, with the rights of its owner alone, and replaced as a whole.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import NamedTuple
+
+FILE_NAME = "views.json"
+START = "start"
+"""The view that the dashboard begins with when it was kept."""
+LARGEST = 1_000_000
+"""Bytes beyond which the file is not ours."""
+MOST = 200
+"""Views of a profile."""
+
+
+class ViewsError(Exception):
+    """The views cannot be read or written. The text is one line that says why."""
+
+
+class View(NamedTuple):
+    """What of the jobs is shown, and how."""
+
+    filter: str = ""
+    sort: str | None = None
+    reverse: bool = False
+    columns: tuple[str, ...] = ()
+
+
+class Views:
+    """The views of one profile, read anew at each use, as another jobtui may write them too."""
+
+    def __init__(self, path: Path | None = None, profile: str | None = None) -> None:
+        self._given = path
+        self._profile = profile or ""
+
+    @property
+    def path(self) -> Path:
+        """Where they are kept."""
+        if self._given is None:
+            from platformdirs import user_config_path  # costs 20 ms
+
+            self._given = user_config_path("jobtui") / FILE_NAME
+        return self._given
+
+    def names(self) -> list[str]:
+        """The names that were kept. Raises ViewsError."""
+        return sorted(self._own(self._read()))
+
+    def get(self, name: str) -> View | None:
+        """What was kept under a name. Raises ViewsError."""
+        found = self._own(self._read()).get(name)
+        return _view(found) if isinstance(found, dict) else None
+
+    def save(self, name: str, view: View) -> None:
+        """Keep a view. Raises ViewsError."""
+        document = self._read()
+        own = {**self._own(document), name: view._asdict()}
+        if len(own) > MOST:
+            raise ViewsError(f"{MOST} views are kept already, forget one")
+        self._write({**document, self._profile: own})
+
+    def forget(self, name: str) -> bool:
+        """Forget a view; whether there was one. Raises ViewsError."""
+        document = self._read()
+        own = self._own(document)
+        if name not in own:
+            return False
+        self._write({**document, self._profile: {key: own[key] for key in own if key != name}})
+        return True
+
+    def _own(self, document: Mapping[str, object]) -> dict[str, object]:
+        own = document.get(self._profile, {})
+        return own if isinstance(own, dict) else {}
+
+    def _read(self) -> dict[str, object]:
+        try:
+            with open(self.path, "rb") as file:
+                document = json.loads(file.read(LARGEST))
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise ViewsError(f"{self.path}: cannot be read: {error.strerror}") from error
+        except (ValueError, RecursionError) as error:
+            raise ViewsError(f"{self.path}: no views in it: {error}") from error
+        if not isinstance(document, dict):
+            raise ViewsError(f"{self.path}: no views in it")
+        return document
+
+    def _write(self, document: Mapping[str, object]) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # NamedTemporaryFile makes files that only their owner may read
+            with NamedTemporaryFile("w", dir=self.path.parent, delete=False) as file:
+                json.dump(document, file, indent=1)
+            os.replace(file.name, self.path)
+        except OSError as error:
+            raise ViewsError(f"{self.path}: cannot be written: {error.strerror}") from error
+
+
+def _view(found: Mapping[str, object]) -> View:
+    """A view as it was kept; what is not of the right kind is left out."""
+    text, sort, columns = found.get("filter"), found.get("sort"), found.get("columns")
+    return View(
+        text if isinstance(text, str) else "",
+        sort if isinstance(sort, str) else None,
+        found.get("reverse") is True,
+        tuple(key for key in columns if isinstance(key, str)) if isinstance(columns, list) else (),
+    )

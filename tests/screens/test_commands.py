@@ -1,0 +1,280 @@
+"""What is said behind `:`, what is pasted, views, and columns."""
+
+import re
+import stat
+from pathlib import Path
+
+import pytest
+from textual.events import Paste
+from textual.pilot import Pilot
+
+from jobtui.app import JobtuiApp
+from jobtui.screens.choosing import ChoosingScreen
+from jobtui.screens.columns import ColumnsScreen
+from jobtui.screens.command_table import COMMANDS, CommandError, complete_command, parse_command
+from jobtui.screens.job import JobScreen
+from jobtui.screens.jobs import JobsScreen
+from jobtui.screens.sources import SourcesScreen
+from jobtui.views import View, Views, ViewsError
+from jobtui.widgets.command_bar import CommandBar
+from jobtui.widgets.filter_bar import FilterBar, MistakeLine
+from jobtui.widgets.filter_input import FilterInput
+from jobtui.widgets.history import MOST, History
+from jobtui.widgets.job_table import JobTable
+from tests.builders import job_id
+from tests.screens.scene import FAILED, Scene, jobs
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text, text_of
+
+
+def text(app: JobtuiApp) -> str:
+    return "\n".join(screen_text(app))
+
+
+def jobs_screen(scene: Scene) -> JobsScreen:
+    screen = scene.app.screen_stack[0]
+    assert isinstance(screen, JobsScreen)
+    return screen
+
+
+async def ready(scene: Scene, pilot: Pilot[None]) -> JobTable:
+    table = jobs_screen(scene).query_one(JobTable)
+    await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
+    return table
+
+
+async def prompt(pilot: Pilot[None], key: str, said: str) -> FilterInput:
+    """Type into the line that a key opens."""
+    await pilot.press(key)
+    await wait_until(lambda: pilot.app.screen.query(FilterInput), pilot)
+    field = pilot.app.screen.query_one(FilterInput)
+    await wait_until(lambda: field.has_focus, pilot)
+    field.value = said
+    field.cursor_position = len(said)
+    await pilot.pause()
+    return field
+
+
+async def say(pilot: Pilot[None], said: str) -> None:
+    await prompt(pilot, "colon", said)
+    await pilot.press("enter")
+    await pilot.pause()
+
+
+def test_every_command_is_understood_whole_and_cut_where_that_is_clear() -> None:
+    for command in COMMANDS:
+        said = f"{command.name} x" if command.needs_argument else command.name
+        assert parse_command(said).command is command
+    assert parse_command("  sort -age ").rest == "-age"
+    assert parse_command("qui").command.name == "quit"
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong", "hint"),
+    [
+        ("soruces", "soruces", "did you mean sources?"),
+        ("quit now", "now", "takes nothing"),
+        ("goto", "goto", "THING"),
+        ("", "", "no command"),
+        ("s", "s", "no command"),
+    ],
+)
+def test_a_wrong_command_is_shown_at_its_place(said: str, wrong: str, hint: str) -> None:
+    with pytest.raises(CommandError, match=re.escape(hint)) as caught:
+        parse_command(said)
+    assert said[caught.value.start : caught.value.end] == wrong
+
+
+@pytest.mark.parametrize(
+    ("head", "choices", "start"),
+    [
+        ("so", ["sources", "sort"], 0),
+        ("sort a", ["age", "app"], 5),
+        ("sort -ag", ["age"], 6),
+        ("filter status:fai", ["status:failed"], 7),
+        ("filter app:my", ["app:myapp"], 7),
+        ("view mi", ["mine"], 5),
+        ("quit ", [], 5),
+        ("nonsense x", [], 10),
+    ],
+)
+def test_commands_are_completed(head: str, choices: list[str], start: int) -> None:
+    found = complete_command(head, len(head), {"app": ["myapp", "srw"], "view": ["mine", "other"]})
+    assert list(found.choices) == choices
+    assert found.start == start
+
+
+def test_the_history_goes_back_and_forth_and_is_bounded() -> None:
+    history = History()
+    for number in range(MOST + 5):
+        history.add(str(number))
+    history.add(str(MOST))
+    assert len(history.lines) == MOST
+    assert [history.earlier("draft"), history.earlier(""), history.later(""), history.later("")] == [
+        str(MOST),
+        str(MOST + 4),
+        str(MOST),
+        "draft",
+    ]
+    empty = History()
+    assert (empty.earlier("x"), empty.later("x")) == ("x", "x")
+
+
+async def test_commands_go_to_screens_filter_and_sort() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        table = await ready(scene, pilot)
+        await say(pilot, "sources")
+        await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
+        await say(pilot, "filter status:failed")
+        await wait_until(lambda: isinstance(scene.app.screen, JobsScreen) and table.count == 1, pilot)
+        await say(pilot, "filter")
+        await wait_until(lambda: table.count == 9, pilot)
+        await say(pilot, "sort -dur")
+        await wait_until(lambda: table.sorted_by == ("dur", True), pilot)
+        await pilot.press("s")
+        assert table.sorted_by == (None, False)
+
+
+async def test_a_mistake_in_a_command_stays_to_be_mended() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await ready(scene, pilot)
+        await say(pilot, "sort agee")
+        bar = scene.app.screen.query_one(CommandBar)
+        await wait_until(lambda: bar.mistake is not None, pilot)
+        assert "did you mean age?" in text_of(bar.query_one(MistakeLine))[0]
+        await pilot.press("backspace")
+        await wait_until(lambda: bar.mistake is None, pilot)
+        await pilot.press("enter")
+        await wait_until(lambda: not scene.app.screen.query(CommandBar), pilot)
+
+
+async def test_up_brings_back_what_was_said_and_tab_completes() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        table = await ready(scene, pilot)
+        await say(pilot, "sort app")
+        await wait_until(lambda: table.sorted_by == ("app", False), pilot)
+        field = await prompt(pilot, "colon", "")
+        await pilot.press("up")
+        assert field.value == "sort app"
+        await pilot.press("down")
+        assert field.value == ""
+        field.value = "hel"
+        field.cursor_position = 3
+        await pilot.press("tab")
+        assert field.value == "help"
+        await pilot.press("escape")
+        await wait_until(lambda: not scene.app.screen.query(CommandBar), pilot)
+        field = await prompt(pilot, "slash", "user:L")
+        await pilot.press("tab", "enter")
+        await wait_until(lambda: table.count == 2, pilot)
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        FAILED,
+        "/srv/db/user/EPRSqtUW/myapp/IVh7w74d/heightWeightReport",
+        f"2026-11-20 20:58:01 new status=error _ComputeJob({FAILED} u=EPRSqtUW running)",
+    ],
+    ids=["id", "run directory", "log line"],
+)
+@pytest.mark.parametrize("key", ["colon", "slash"])
+async def test_anything_that_names_a_job_leads_there(key: str, pasted: str) -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        table = await ready(scene, pilot)
+        await prompt(pilot, key, pasted)
+        await pilot.press("enter")
+        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+        assert isinstance(scene.app.screen, JobScreen)
+        assert scene.app.screen.job_id == FAILED
+        await pilot.press("escape")
+        await wait_until(lambda: isinstance(scene.app.screen, JobsScreen), pilot)
+        assert not scene.app.screen.query(FilterBar)
+        await wait_until(lambda: table.count == 9, pilot)
+
+
+async def test_several_that_may_be_meant_are_offered_with_reasons() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await ready(scene, pilot)
+        await say(pilot, "goto heights")
+        await wait_until(lambda: isinstance(scene.app.screen, ChoosingScreen), pilot)
+        await wait_until(lambda: "this is its name, as 2 jobs do" in text(scene.app), pilot)
+        await pilot.press("j", "enter")
+        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+        assert isinstance(scene.app.screen, JobScreen)
+        assert scene.app.screen.job_id in {job_id(4), job_id(7)}
+        await pilot.press("escape")
+        await wait_until(lambda: isinstance(scene.app.screen, JobsScreen), pilot)
+
+
+async def test_nothing_known_is_said_to_be_so() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await ready(scene, pilot)
+        field = await prompt(pilot, "colon", "goto ")
+        field.post_message(Paste("\x1b[31mno\nwhere"))
+        await wait_until(lambda: "no where" in field.value, pilot)
+        await pilot.press("enter")
+        await wait_until(lambda: "nothing is known of" in text(scene.app), pilot)
+        assert "\x1b[31m" not in text(scene.app)
+
+
+async def test_a_view_is_kept_only_when_asked_and_shown_again(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "views.json"
+    scene = Scene()
+    scene.app._board.views = Views(path, "prod")
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        table = await ready(scene, pilot)
+        await say(pilot, "filter status:failed")
+        await say(pilot, "sort -age")
+        await wait_until(lambda: table.sorted_by == ("age", True), pilot)
+        assert not path.parent.exists()
+        await say(pilot, "save bad ones")
+        await wait_until(path.exists, pilot)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        await say(pilot, "filter")
+        await say(pilot, "sort")
+        await wait_until(lambda: table.count == 9 and table.sorted_by == (None, False), pilot)
+        await say(pilot, "view bad ones")
+        await wait_until(lambda: table.count == 1 and table.sorted_by == ("age", True), pilot)
+        await say(pilot, "view bad one")
+        await wait_until(lambda: "did you mean bad ones?" in text(scene.app), pilot)
+    assert Views(path, "prod").names() == ["bad ones"]
+    assert Views(path, "test").names() == []
+
+
+def test_a_file_with_nonsense_in_it_is_said_to_be_so(tmp_path: Path) -> None:
+    path = tmp_path / "views.json"
+    for content in (b"\xff", b"[", b"[]", b"[" * 100_000):
+        path.write_bytes(content)
+        with pytest.raises(ViewsError, match=str(path)):
+            Views(path).names()
+    path.write_text('{"": {"a": {"filter": 3, "sort": [], "columns": ["age", 7]}, "b": 1}}')
+    assert Views(path).get("a") == View(columns=("age",))
+    assert Views(path).get("b") is None
+    assert Views(path).forget("a")
+    assert not Views(path).forget("a")
+
+
+async def test_columns_are_chosen_moved_and_sorted_by() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        table = await ready(scene, pilot)
+        await pilot.press("c")
+        await wait_until(lambda: isinstance(scene.app.screen, ColumnsScreen), pilot)
+        await wait_until(lambda: "✓ state" in text(scene.app), pilot)
+        await pilot.press("j", "space", "j", "s", "s", "K", "K", "enter")
+        await wait_until(lambda: isinstance(scene.app.screen, JobsScreen), pilot)
+        heading = text_of(table)[0].split()
+        assert heading[0] == "USER▼"
+        assert "AGE" not in heading
+        assert table.sorted_by == ("user", True)
+        await pilot.press("c")
+        await wait_until(lambda: isinstance(scene.app.screen, ColumnsScreen), pilot)
+        await pilot.press("d", "enter")
+        await wait_until(lambda: "AGE" in text_of(table)[0], pilot)
