@@ -10,7 +10,7 @@ from textual.timer import Timer
 from jobtui.actions import Place, hints_at
 from jobtui.analysis.filter import FilterContext, FilterError, parse
 from jobtui.model.jobs import Job
-from jobtui.render.columns import DEFAULT_COLUMNS, Column, RowContext
+from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, RowContext
 from jobtui.render.text import Zone, safe, show
 from jobtui.screens.base import Board, LiveScreen, bindings_at
 from jobtui.screens.job import JobScreen
@@ -111,6 +111,18 @@ class JobsScreen(LiveScreen):
         """Sort the other way round."""
         key, reverse = self._table.sorted_by
         self._table.sort_by(key, reverse=not reverse)
+
+    def action_columns(self) -> None:
+        """Let columns be chosen."""
+        from jobtui.screens.columns import ColumnsScreen
+
+        self.app.push_screen(ColumnsScreen(self.board, self.view(), self._take_columns))
+
+    def _take_columns(self, view: View) -> None:
+        """Show the columns that were chosen."""
+        by_key = {column.key: column for column in JOB_COLUMNS}
+        self.set_columns([by_key[key] for key in view.columns])
+        self.sort_by(view.sort, reverse=view.reverse)
 
     def action_show_hidden(self) -> None:
         """Show or hide the records of mere compute calls."""

@@ -1,7 +1,6 @@
 """The line in which a filter or a command is typed, with a mistake shown at its place."""
 
 from collections.abc import Callable, Sequence
-from os.path import commonprefix
 from typing import NamedTuple
 
 from textual.app import ComposeResult
@@ -111,7 +110,7 @@ class FilterBar(Vertical):
         start, end, choices = self._completer(text, cursor)
         if not choices:
             return text, cursor
-        found = choices[0] if len(choices) == 1 else commonprefix(list(choices))
+        found = choices[0] if len(choices) == 1 else _shared_start(choices)
         if len(choices) > 1:
             self._mistake_line.set_words(safe("  ".join(choices)), "dim")
         if len(found) <= end - start:
@@ -127,6 +126,13 @@ class FilterBar(Vertical):
         if text is not None and self.mistake is None:
             self._history.add(text)
         self.post_message(self.Closed(self, self.before if text is None else text))
+
+
+def _shared_start(words: Sequence[str]) -> str:
+    """What all of some words begin with."""
+    first, last = min(words), max(words)
+    same = next((at for at, char in enumerate(first) if not last.startswith(char, at)), len(first))
+    return first[:same]
 
 
 class Prompt(LineView):
