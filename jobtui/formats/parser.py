@@ -77,7 +77,8 @@ class LogParser:
         self._times = TimeReader()
         self._newest = Nanos(0)
         self._held: dict[str, str] = {}
-        self._seen: OrderedDict[tuple[Nanos | None, int, str], None] = OrderedDict()
+        self._seen: OrderedDict[int, None] = OrderedDict()
+        self._said: OrderedDict[int, int] = OrderedDict()
         self._records: list[LogRecord] = []
 
     def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
@@ -138,7 +139,7 @@ class LogParser:
     ) -> None:
         shape, fields = matched
         if shape.from_agent:
-            if pid is not None and self._is_repeat((at, pid, message)):
+            if pid is not None and self._is_repeat(at, pid, message, "o" in fields):
                 return
         elif shape.name == "container_rest":
             self._read_forwarded(fields["container"] or "", fields["output"] or "", line, offset)
@@ -183,12 +184,20 @@ class LogParser:
         if len(self._held) > CONTAINERS_KEPT:
             del self._held[next(iter(self._held))]
 
-    def _is_repeat(self, line: tuple[Nanos | None, int, str]) -> bool:
-        if line in self._seen:
+    def _is_repeat(self, at: Nanos | None, pid: int, message: str, names_op: bool) -> bool:
+        """Whether a process said this before; of what names no op, whether after the same line as now."""
+        mark = hash((at, pid, message))
+        before = self._said.pop(pid, 0)
+        self._said[pid] = mark
+        if not names_op:
+            mark = hash((mark, before))
+        if mark in self._seen:
             return True
-        self._seen[line] = None
+        self._seen[mark] = None
         if len(self._seen) > REPEATS_KEPT:
             self._seen.popitem(last=False)
+            if len(self._said) > REPEATS_KEPT:
+                self._said.popitem(last=False)
         return False
 
 

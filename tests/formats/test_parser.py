@@ -1,6 +1,7 @@
 """Blocks of bytes into records: what a line's head may be, where it stands, and what no bytes can do."""
 
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,29 @@ def test_an_agents_line_that_comes_again_is_the_same() -> None:
     line = f"{HEAD}{AGENT}opName=run o=S89I runDir={RUN_DIR}\n".encode()
     other = line.replace(b"20:34:30", b"20:34:31")
     assert [r.line for r in records_of(line + other + line + other)] == [1, 2]
+
+
+def test_what_names_no_op_is_known_by_the_line_before_it() -> None:
+    def arrived(op: str) -> bytes:
+        return f"{HEAD}{AGENT}opName=run o={op} runDir={RUN_DIR}\n".encode()
+
+    started = f"{HEAD}{AGENT}cmd=('/bin/bash', '-l') stdin=b\"source $HOME/.bashrc\n".encode()
+    both = arrived("S89I") + started + arrived("wxyz") + started
+    assert [record.line for record in records_of(both)] == [1, 2, 3, 4]
+    assert [record.line for record in records_of(both * 2)] == [1, 2, 3, 4]
+
+
+def test_lines_are_remembered_without_their_text() -> None:
+    parser = LogParser("log")
+    lines = [f"{HEAD}{AGENT}opName=run o=S89I exception={i}{'x' * 100_000}\n".encode() for i in range(100)]
+    tracemalloc.start()
+    try:
+        for line in lines:
+            records_of(line, parser)
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert kept < 1_000_000
 
 
 def test_a_supervisors_line_may_come_again() -> None:
