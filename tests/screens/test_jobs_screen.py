@@ -122,7 +122,7 @@ async def test_a_mistake_is_shown_at_its_place_and_filters_nothing() -> None:
         table = await ready(scene, pilot)
         await typed(pilot, "status:faild")
         await wait_until(lambda: scene.app.screen.query_one(MistakeLine).display, pilot)
-        assert table.count == 9
+        await wait_until(lambda: table.count == 9, pilot)
         bar = scene.app.screen.query_one(FilterBar)
         assert bar.mistake is not None
         assert "status:faild"[bar.mistake.start : bar.mistake.end] == "faild"

@@ -31,7 +31,7 @@ class SnapCompare(Protocol):
 @pytest.mark.parametrize(
     ("open_at", "keys", "sign"),
     [
-        (None, (), "Beamline 7 survey"),
+        (None, (), "Doubler"),
         (FAILED, (), "status error"),
         (None, ("6", "j", "j"), "agent.log"),
         (None, ("question_mark",), "All jobs"),
