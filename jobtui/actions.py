@@ -26,6 +26,7 @@ class Topic(StrEnum):
     GO = "Go to"
     MOVE = "Move"
     LOOK = "Look at jobs"
+    JOB = "On one job"
     LOGS = "Read logs"
     TAKE = "Take along"
     PROGRAM = "Program"
@@ -98,7 +99,15 @@ ACTIONS: tuple[Action, ...] = (
         rank=4,
     ),
     Action("open", ("enter",), "Open the job under the cursor", Topic.GO, _JOBS, "open", 2),
-    Action("open", ("enter",), "Read the whole log line behind the step", Topic.GO, _JOB, "line", 2),
+    Action(
+        "open",
+        ("enter",),
+        "Read the line behind the step, or the file; open the log at the line",
+        Topic.GO,
+        _JOB,
+        "read",
+        2,
+    ),
     Action(
         "open",
         ("enter",),
@@ -132,10 +141,10 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "switch_pane",
         ("tab",),
-        "From the ops to the steps of the op, and back",
+        "From one pane to the other: ops and steps, files and text",
         Topic.MOVE,
         _JOB,
-        "ops/steps",
+        "pane",
     ),
     Action("filter", ("slash",), "Filter the jobs", Topic.LOOK, _JOBS, "filter", 2),
     Action("sort", ("s",), "Sort by the next column", Topic.LOOK, _JOBS, "sort"),
@@ -171,6 +180,14 @@ ACTIONS: tuple[Action, ...] = (
         "sort",
     ),
     Action("usual", ("d",), "The usual columns", Topic.LOOK, _COLUMNS, "usual"),
+    Action("tab('timeline')", ("o",), "Its ops and what happened to them", Topic.JOB, _JOB, "ops", 3),
+    Action("tab('logs')", ("l",), "The lines of all logs that belong to it", Topic.JOB, _JOB, "logs", 3),
+    Action("tab('history')", ("h",), "Its runs, beside the last good one", Topic.JOB, _JOB, "history", 3),
+    Action("tab('files')", ("f",), "Its run directory, and what its files say", Topic.JOB, _JOB, "files", 3),
+    Action("tab('raw')", ("r",), "Its record as it is stored", Topic.JOB, _JOB, "raw", 3),
+    Action("run(-1)", ("left_square_bracket",), "The run before", Topic.JOB, _JOB, "run", 4),
+    Action("run(1)", ("right_square_bracket",), "The next run", Topic.JOB, _JOB),
+    Action("error", ("e",), "Read its error as a whole", Topic.JOB, _JOB, "error", 4),
     Action("app.times", ("t",), "Ages or times of day", Topic.LOOK, _LISTS, "times", 4),
     Action("app.zone", ("u",), "Times in UTC or in the zone of this machine", Topic.LOOK),
     Action(

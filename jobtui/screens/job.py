@@ -1,171 +1,224 @@
-"""One job: how it stands, its ops, the steps of the chosen op, and the log line behind the chosen step."""
+"""One job: how it stands, and in tabs what happened to it, its lines, its runs, its files, its record."""
 
-from collections.abc import Iterable
+from typing import NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Container
 
 from jobtui.actions import Place, hints_at
+from jobtui.analysis.run_windows import Window, ops_in, unlinked_in, window_of
 from jobtui.model.ids import JobId
-from jobtui.model.ops import Op
-from jobtui.render.lanes import CERTAINTY_WORDS
-from jobtui.render.text import Zone, date_time, show
+from jobtui.model.job_desk import Unreadable
+from jobtui.model.jobs import JobDetail, Run
+from jobtui.render.text import show
 from jobtui.screens.base import Board, LiveScreen, bindings_at
-from jobtui.screens.reading import ReadingScreen
+from jobtui.screens.error import ErrorScreen
+from jobtui.screens.job_files import FilesTab
+from jobtui.screens.job_history import HistoryTab
+from jobtui.screens.job_logs import LogsTab
+from jobtui.screens.job_raw import RawTab
+from jobtui.screens.job_tab import JobTab, Subject
+from jobtui.screens.job_timeline import TimelineTab
+from jobtui.screens.reaching import Reaching
 from jobtui.store.store import Changes
 from jobtui.widgets.job_facts import JobFacts
 from jobtui.widgets.key_line import KeyLine
-from jobtui.widgets.op_list import OpList
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.source_strip import SourceStrip
-from jobtui.widgets.step_detail import StepDetail, where
-from jobtui.widgets.text_pane import Paragraph
-from jobtui.widgets.timeline import Timeline
+from jobtui.widgets.tab_line import TabLine
 
-CLUTTER = frozenset({"run_status", "begin_session"})
-"""Ops that only ask how things are or wake an agent; hidden until asked for, unless they went wrong."""
+TABS: tuple[type[JobTab], ...] = (TimelineTab, LogsTab, HistoryTab, FilesTab, RawTab)
+
+
+class Known(NamedTuple):
+    """What was read of the record, and why not."""
+
+    detail: JobDetail | None = None
+    problem: str = ""
 
 
 class JobScreen(LiveScreen):
-    """The ops and messages of one job."""
+    """A job in tabs, of which those are made that were looked at."""
 
     PLACE = Place.JOB
     BINDINGS = bindings_at(Place.JOB)
 
     DEFAULT_CSS = """
-    JobScreen #panes { layout: horizontal; height: 1fr; }
-    JobScreen OpList { width: 28; height: 100%; }
-    JobScreen Timeline { width: 1fr; height: 100%; }
-    JobScreen.-narrow #panes { layout: vertical; }
-    JobScreen.-narrow OpList { width: 100%; height: 30%; }
-    JobScreen.-narrow Timeline { width: 100%; height: 1fr; }
-    JobScreen.-narrow.-low OpList, JobScreen.-narrow.-flat OpList { height: 1; }
+    JobScreen.-tall StepDetail { height: 6; }
     JobScreen.-low SourceStrip, JobScreen.-low StepDetail, JobScreen.-flat StepDetail { display: none; }
+    JobScreen.-low TabLine, JobScreen.-flat TabLine { display: none; }
     JobScreen.-low JobFacts { height: 2; }
     JobScreen.-flat JobFacts { height: 1; }
     """
+    VERTICAL_BREAKPOINTS = [*LiveScreen.VERTICAL_BREAKPOINTS, (34, "-tall")]
 
     def __init__(self, board: Board, job_id: JobId) -> None:
         super().__init__(board)
         self.job_id = job_id
-        self._shows_hidden = False
+        self._known = Known()
+        self._number: int | None = None
+        self._reaching = Reaching(board, self._say)
         self._facts = JobFacts(board.now, job_id)
         self._strip = SourceStrip(board.now)
-        self._ops = OpList(board.now)
-        self._timeline = Timeline(board.now)
-        self._detail = StepDetail()
-        self._rule = RuleLine()
+        self._tab_line = TabLine([tab.NAME for tab in TABS])
+        self._foot = RuleLine()
+        self._tabs: dict[str, JobTab] = {}
+        self._tab: JobTab = self._tab_of(TimelineTab.NAME)
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
         yield self._facts
         yield self._strip
-        yield self._rule
-        with Container(id="panes"):
-            yield self._ops
-            yield self._timeline
-        yield RuleLine()
-        yield self._detail
-        yield RuleLine()
+        yield self._tab_line
+        yield self._tab
+        yield self._foot
         yield KeyLine(hints_at(Place.JOB))
 
     def on_mount(self) -> None:
-        """Show what is known already."""
+        """Show what is known already, and read more."""
         self.show_all()
+        self.run_worker(self._open_up(), group="open")
+
+    async def _open_up(self) -> None:
+        await self._read_record()
+        await self._reach()
+
+    async def _read_record(self) -> None:
+        try:
+            self._known = Known(await self.board.desk.detail(self.job_id))
+        except Unreadable as error:
+            self._known = Known(self._known.detail, show(str(error)))
+        self._show()
+
+    async def _reach(self) -> None:
+        """Read the logs back to the chosen run, if they were read from later only."""
+        job, run = self.board.live.job(self.job_id), self._run
+        queued_at = run.queued_at if run else job.queued_at if job else None
+        await self._reaching.reach(queued_at)
+        self._show()
+
+    def _say(self) -> None:
+        """The words about reading back changed."""
+        self._show()
 
     def take(self, changes: Changes) -> None:
         """Show what changed about this job."""
         if self.job_id in changes.jobs or self.job_id in changes.gone:
-            self.show_all()
+            self.run_worker(self._read_record(), group="record", exclusive=True)
+            self._show()
         self._strip.set_sources(self.board.store.sources())
 
     def show_all(self) -> None:
         """Show everything anew; what is the same is not painted again."""
-        store = self.board.store
-        self._facts.set_job(store.job(self.job_id), absolute=self.board.absolute)
-        self._strip.set_sources(store.sources())
-        ops = store.correlation.ops_of(self.job_id)
-        shown = [op for op in ops if self._shows_hidden or op.name not in CLUTTER or op.error]
-        self._ops.set_ops(shown, hidden=len(ops) - len(shown))
-        self._timeline.set_op(self._ops.op, absolute=self.board.absolute)
-        self._detail.set_step(self._timeline.step)
-        self._rule.set_words(self._left_out())
+        self._strip.set_sources(self.board.store.sources())
+        self._show()
 
-    def _left_out(self) -> str:
-        """What is known to be missing from the ops."""
-        correlation = self.board.store.correlation
-        unlinked, dropped = len(correlation.unlinked_of(self.job_id)), correlation.dropped_ops
-        words = f"{unlinked:,} lines name this job and could not be placed" if unlinked else ""
-        return words + (f"{' · ' if words else ''}{dropped:,} old ops were let go" if dropped else "")
+    def _show(self) -> None:
+        subject = self._subject()
+        shown_run = subject.run.number if subject.run else None
+        self._facts.set_job(subject.job, absolute=self.board.absolute, run=shown_run)
+        self._tab.set_subject(subject)
+        self._show_words()
+
+    def _show_words(self) -> None:
+        self._tab_line.set_words(self._reaching.words or self._tab.words)
+
+    @property
+    def _runs(self) -> tuple[Run, ...]:
+        return self._known.detail.runs if self._known.detail else ()
+
+    @property
+    def _run(self) -> Run | None:
+        """The run that was chosen, else the newest."""
+        newest = self._runs[-1] if self._runs else None
+        return next((run for run in self._runs if run.number == self._number), newest)
+
+    def _subject(self) -> Subject:
+        store, run = self.board.store, self._run
+        window = window_of(self._runs, run.number) if run else Window()
+        ops = ops_in(window, store.correlation.ops_of(self.job_id))
+        return Subject(
+            job_id=self.job_id,
+            job=store.job(self.job_id),
+            ops=ops,
+            unlinked=unlinked_in(window, store.correlation.unlinked_of(self.job_id)),
+            detail=self._known.detail,
+            run=run,
+            silence=() if ops else self._reaching.silence(run.number if run else None),
+            problem=self._known.problem,
+        )
 
     def tick(self) -> None:
         """Let ages go on."""
         self._facts.tick()
-        self._ops.tick()
-        self._timeline.tick()
+        self._tab.tick()
         self._strip.set_sources(self.board.store.sources())
+        self._show_words()
 
     def move_list(self, move: Move) -> None:
         """Move in the pane that has the keys."""
-        (self._timeline if self._timeline.is_active else self._ops).move(move)
+        self._tab.move(move)
+
+    async def action_tab(self, name: str) -> None:
+        """Bring another tab to the front."""
+        self._tab.display = False
+        self._tab = self._tab_of(name)
+        self._tab.display = True
+        if not self._tab.is_attached:
+            await self.mount(self._tab, before=self._foot)
+        self._tab_line.set_current(name)
+        self._show()
+
+    def _tab_of(self, name: str) -> JobTab:
+        if name not in self._tabs:
+            self._tabs[name] = next(tab for tab in TABS if name == tab.NAME)(self.board)
+        return self._tabs[name]
+
+    def action_run(self, step: int) -> None:
+        """The run before or after."""
+        numbers = [run.number for run in self._runs]
+        if self._run is None:
+            return
+        at = numbers.index(self._run.number) + step
+        if 0 <= at < len(numbers):
+            self._choose(numbers[at])
+
+    @on(HistoryTab.Chosen)
+    def _run_chosen(self, message: HistoryTab.Chosen) -> None:
+        self._choose(message.number)
+
+    def _choose(self, number: int) -> None:
+        if self._run is not None and self._run.number != number:
+            newest = self._runs[-1].number
+            self._number = None if number == newest else number
+            self._show()
+            self.run_worker(self._reach(), group="open", exclusive=True)
 
     def action_switch_pane(self) -> None:
         """From one pane to the other."""
-        to_steps = not self._timeline.is_active
-        self._timeline.set_active(to_steps)
-        self._ops.set_active(not to_steps)
+        self._tab.switch_pane()
 
     def action_show_hidden(self) -> None:
         """Show or hide the ops that are only clutter."""
-        self._shows_hidden = not self._shows_hidden
-        self.show_all()
+        if isinstance(self._tab, TimelineTab):
+            self._tab.show_hidden()
 
     def action_open(self) -> None:
-        """Read the whole line behind the step."""
-        if self._timeline.step is not None:
-            self.app.push_screen(ReadingScreen(self.board, "log line", self._line_text()))
+        """Open what is under the cursor."""
+        self._tab.open()
 
     def action_copy(self) -> None:
-        """Copy the line behind the step where steps are chosen, the job's id otherwise."""
-        step = self._timeline.step
-        if self._timeline.is_active and step is not None:
-            self.copy(show(step.text))
+        """Copy what is under the cursor, the job's id otherwise."""
+        self.copy(self._tab.copied or self.job_id)
+
+    def action_error(self) -> None:
+        """Read the error as a whole."""
+        job, run = self.board.store.job(self.job_id), self._run
+        told = run or job
+        text = (told.error or told.alert or told.message) if told else None
+        if text or self._known.problem:
+            title = f"run {run.number}" if run else "error"
+            self.app.push_screen(ErrorScreen(self.board, title, text or self._known.problem))
         else:
-            self.copy(self.job_id)
-
-    @on(OpList.Highlighted)
-    def _op_chosen(self, message: OpList.Highlighted) -> None:
-        self._timeline.set_op(message.op, absolute=self.board.absolute)
-
-    @on(Timeline.Highlighted)
-    def _step_chosen(self, message: Timeline.Highlighted) -> None:
-        self._detail.set_step(message.step)
-
-    def _line_text(self) -> Iterable[Paragraph]:
-        step, op = self._timeline.step, self._ops.op
-        if step is None:
-            return
-        yield Paragraph(where(step, full=True), "accent")
-        if step.at is not None:
-            yield Paragraph(f"{date_time(step.at)}{Zone.mark()}", "dim")
-        yield Paragraph("")
-        yield Paragraph(show(step.text))
-        yield Paragraph("")
-        yield Paragraph(CERTAINTY_WORDS[step.certainty], "dim")
-        if op is not None:
-            yield from _op_text(op)
-
-
-def _op_text(op: Op) -> Iterable[Paragraph]:
-    """What is known of the op as a whole, and could not be decided."""
-    yield Paragraph(
-        show(f"op {op.op}, {op.name}: {op.sends} sent, {op.replies} replies, {op.updates} updates"), "dim"
-    )
-    if op.error:
-        yield Paragraph(show(op.error), "error")
-    if op.candidates:
-        yield Paragraph(show(f"may belong to {', '.join(op.candidates)}"), "warning")
-    if op.dropped_steps:
-        yield Paragraph(f"{op.dropped_steps:,} of its steps were dropped", "warning")
+            self.notify("no error is known of this run", timeout=2)

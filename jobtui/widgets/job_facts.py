@@ -24,10 +24,12 @@ class JobFacts(LineView):
         self._job_id = job_id
         self._job: Job | None = None
         self._absolute = False
+        self._run: int | None = None
 
-    def set_job(self, job: Job | None, *, absolute: bool) -> None:
-        """Show this record; None when no source has one."""
+    def set_job(self, job: Job | None, *, absolute: bool, run: int | None = None) -> None:
+        """Show this record, None when no source has one; `run` is the one that is looked at."""
         self._job = job
+        self._run = run
         self._absolute = absolute
         self.repaint()
 
@@ -64,7 +66,9 @@ class JobFacts(LineView):
         since = status_words(self._job, now, absolute=self._absolute)
         status = (Span("  "), *since, Span(" "))
         bare = (Span("  "), *status_words(self._job, now, absolute=None), Span(" "))
-        runs = f"   run {self._job.runs} of {self._job.runs}" if self._job.runs else "   never run"
+        count = self._job.runs
+        switch = "  ‹ ›" if self._run is not None and count > 1 else ""
+        runs = f"   run {self._run or count} of {count}{switch}" if count else "   never run"
         full = (Span(runs, "dim"), *status)
         return next((right for right in (full, status, bare) if width_of(right) + least <= cells), ())
 

@@ -57,15 +57,16 @@ class StepDetail(LineView):
         if self._step is None:
             return ()
         cells = self.cells
-        if y == self.rows_high - 1:
-            return (Span(" " + fit(CERTAINTY_WORDS[self._step.certainty], max(0, cells - 1)), "dim"),)
         place = where(self._step)
         lines = self._lines(place, max(2, cells - 2))
-        if y >= len(lines):
+        shown = min(len(lines), self.rows_high - 1)
+        if y == shown:
+            return (Span(" " + fit(CERTAINTY_WORDS[self._step.certainty], max(0, cells - 1)), "dim"),)
+        if y > shown:
             return ()
         text = lines[y]
-        if y == self.rows_high - 2 and len(lines) > y + 1:
-            left = f" … {len(lines) - y - 1:,} more lines"
+        if y == shown - 1 and len(lines) > shown:
+            left = f" … {len(lines) - shown:,} more lines"
             text = fit(text, max(0, cells - 2 - len(left))) + left
         if y == 0 and text.startswith(place):
             return (Span(f" {place}", "accent"), Span(text[len(place) :]))

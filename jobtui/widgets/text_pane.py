@@ -34,10 +34,13 @@ class TextPane(RowView):
         """How many lines it has at this width."""
         return len(self._rows)
 
-    def set_text(self, paragraphs: Iterable[Paragraph]) -> None:
-        """Show other paragraphs."""
+    def set_text(self, paragraphs: Iterable[Paragraph], *, follow: bool = False) -> None:
+        """Show other paragraphs; with `follow` stay at the end when it is in view."""
+        at_end = follow and self.top + self.page >= self.count
         self._paragraphs = tuple(paragraphs)
         self._wrap()
+        if at_end:
+            self.top = self.cursor = max(0, self.count - self.page)
         self.repaint()
 
     def row(self, index: int) -> Line:
@@ -68,12 +71,15 @@ class TextPane(RowView):
 def wrapped(text: str, cells: int, *, hang: int = 0) -> list[str]:
     """A safe text in lines of at most so many cells, broken at blanks where there are any.
 
-    Lines after the first begin with `hang` blanks, unless that would take more than half of the width.
+    Lines after the first begin with `hang` blanks, unless that would take more than half of the width; the
+    same holds for the blanks that the text itself begins with.
     """
     indent = " " * (hang if 2 * hang <= cells else 0)
+    words = text.lstrip(" ")
+    lead = len(text) - len(words)
     lines: list[str] = []
-    line = ""
-    for word in text.split(" "):
+    line = " " * (lead if 2 * lead <= cells else 0)
+    for word in words.split(" "):
         joined = f"{line} {word}" if line.strip() else line + word
         if width(joined) <= cells:
             line = joined

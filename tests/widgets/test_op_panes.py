@@ -183,7 +183,7 @@ async def test_the_line_behind_a_step_with_its_place_and_certainty(panes: Panes)
         await pilot.pause()
         lines = text_of(panes.detail)
         assert lines[0] == " supervisor.log:88214  new status=error _ComputeJob(x)"
-        assert lines[3] == " sure: the line names the job"
+        assert lines[1] == " sure: the line names the job"
         panes.detail.set_step(msgspec.structs.replace(step, text="word " * 200))
         assert "…" in text_of(panes.detail)[2]
         panes.detail.set_step(None)

@@ -1,0 +1,85 @@
+"""What the tabs of the job screen share: what they are about, and what a key may do to them."""
+
+from typing import ClassVar, NamedTuple
+
+from textual.containers import Container
+
+from jobtui.model.ids import JobId
+from jobtui.model.job_desk import JobDesk, Unreadable
+from jobtui.model.jobs import Job, JobDetail, Run
+from jobtui.model.ops import Op, Step, Unlinked
+from jobtui.render.text import show
+from jobtui.screens.base import Board
+from jobtui.widgets.row_view import Move
+from jobtui.widgets.step_detail import StepDetail
+
+RECORD_LINES = 100
+"""How many lines of a record are read at most."""
+
+
+class Subject(NamedTuple):
+    """A job as its screen knows it. `ops` and `unlinked` are those of the chosen `run`, all without one.
+
+    `silence` says, where there are no ops, what was read and what not; safe to show.
+    """
+
+    job_id: JobId
+    job: Job | None = None
+    ops: tuple[Op, ...] = ()
+    unlinked: tuple[Unlinked, ...] = ()
+    detail: JobDetail | None = None
+    run: Run | None = None
+    silence: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class JobTab(Container):
+    """One tab. It is told what is known, and asked to move, open and copy."""
+
+    NAME: ClassVar[str]
+    DEFAULT_CSS = "JobTab { height: 1fr; }"
+
+    def __init__(self, board: Board) -> None:
+        super().__init__()
+        self.board = board
+
+    def set_subject(self, subject: Subject) -> None:
+        """Show this; what is the same is not painted again."""
+        raise NotImplementedError
+
+    def tick(self) -> None:
+        """Let ages go on."""
+
+    def move(self, move: Move) -> None:
+        """Move in the pane that has the keys."""
+        raise NotImplementedError
+
+    def switch_pane(self) -> None:
+        """Give the keys to the other pane, if there is one."""
+
+    def open(self) -> None:
+        """Open what is under the cursor."""
+
+    @property
+    def copied(self) -> str | None:
+        """What is copied from here, None for the id of the job."""
+        return None
+
+    @property
+    def words(self) -> str:
+        """What is said beside the names of the tabs."""
+        return ""
+
+
+async def read_record(desk: JobDesk, detail: StepDetail, step: Step | None) -> None:
+    """Show the lines behind a step in its pane, as far as they can be read and nobody went on meanwhile."""
+    if step is None:
+        return
+    try:
+        lines = await desk.lines_behind(step, RECORD_LINES)
+    except Unreadable as error:
+        found = [f"(the log cannot be read: {show(str(error))})"]
+    else:
+        found = [show(line.text) for line in lines[1:]]
+    if detail.step is step and (found or detail.more):
+        detail.set_more(found)
