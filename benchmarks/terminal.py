@@ -153,6 +153,14 @@ class Terminal:
             count += len(more)
         return KeyAnswer(first_s, count)
 
+    def resize(self, columns: int, rows: int) -> int:
+        """Give the terminal another size; how many bytes the program sent for it."""
+        self.settle()
+        received = self.received
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.settle()
+        return self.received - received
+
     def cpu_s(self) -> float:
         """Seconds of processor time of the program and its children, in steps of 10 ms."""
         return sum(map(_ticks, self._tree())) / TICKS_PER_S

@@ -1,0 +1,83 @@
+"""The job table and the whole dashboard on a pseudo-terminal: keys, bytes on the wire, idling, memory.
+
+The table is `benchmarks/table_live.py`, a program of nothing but the widget and a clock.
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.pty_meter import idle, measure, press_often
+from benchmarks.records import write_records
+from benchmarks.rows import Row, at_most, main
+from benchmarks.startup import TABLE_HEAD, isolated
+from benchmarks.terminal import Program, Terminal
+
+JOBS, QUICK_JOBS = 100_000, 10_000
+READY = "ready"
+KEY_P95_MS = 50
+LIVE_CPU_PERCENT = 2
+LIVE_RSS_MB = 180
+STILL_BYTES_PER_S = 250
+STILL_CPU_PERCENT = 0.5
+ROW_BYTES = 400
+REPAINT_BYTES = 15_000
+
+
+def table(*words: str) -> Program:
+    """The table alone."""
+    return Program(argv=[sys.executable, "-m", "benchmarks.table_live", *words], ready=READY)
+
+
+def live_table(jobs: int, presses: int, idle_s: float) -> Iterator[Row]:
+    """Many jobs, of which 2 % change each second."""
+    told = measure(table("--jobs", str(jobs)), ("down", "pagedown"), presses, idle_s)
+    what = f"job table, {jobs:,} jobs, 2 % changing each second"
+    for key in told.keys:
+        yield at_most(f"{what}: key {key.key}, p95", key.p95_ms, "ms", KEY_P95_MS)
+    yield at_most(f"{what}: CPU, no key pressed", told.idle_cpu_percent, "% of a core", LIVE_CPU_PERCENT)
+    yield at_most(f"{what}: memory", told.rss_mb, "MB", LIVE_RSS_MB)
+
+
+def changed_row(idle_s: float) -> Row:
+    """What one changed row costs: the table with one such row a second, less the same without."""
+    sent = []
+    for visible in ("1", "0"):
+        told = measure(table("--jobs", "1000", "--share", "0", "--visible", visible), idle_s=idle_s)
+        sent.append(told.idle_bytes_per_s)
+    return at_most("job table: one changed row", sent[0] - sent[1], "bytes", ROW_BYTES)
+
+
+def still_dashboard(idle_s: float) -> Iterator[Row]:
+    """The whole dashboard on records that nobody writes."""
+    with tempfile.TemporaryDirectory(prefix="jobtui-bench-") as place:
+        home, db = Path(place, "home"), Path(place, "db")
+        home.mkdir()
+        write_records(db, 1_000)
+        command = [sys.executable, "-m", "jobtui", "--srdb", str(db)]
+        with Terminal(Program(argv=command, ready=TABLE_HEAD, environ=isolated(home))) as terminal:
+            terminal.wait_for(TABLE_HEAD)
+            terminal.settle()
+            press_often(terminal, "6", 1)
+            repaint = press_often(terminal, "1", 1).most_bytes
+            resized = terminal.resize(120, 39)
+            bytes_per_s, cpu_percent = idle(terminal, idle_s)
+    yield at_most("dashboard, nothing changing: on the wire", bytes_per_s, "bytes/s", STILL_BYTES_PER_S)
+    yield at_most("dashboard, nothing changing: CPU", cpu_percent, "% of a core", STILL_CPU_PERCENT)
+    yield at_most(
+        "dashboard: full repaint of 120x40, back from another screen", repaint, "bytes", REPAINT_BYTES
+    )
+    yield Row(what="dashboard: the same after a resize", measured=resized, unit="bytes")
+
+
+def rows(quick: bool) -> Iterator[Row]:
+    """All rows."""
+    idle_s = 5.0 if quick else 20.0
+    yield from live_table(QUICK_JOBS if quick else JOBS, 20 if quick else 100, idle_s)
+    yield changed_row(idle_s)
+    yield from still_dashboard(idle_s)
+
+
+if __name__ == "__main__":
+    sys.exit(main(__doc__ or "", rows))
