@@ -145,6 +145,7 @@ ACTIONS: tuple[Action, ...] = (
         Topic.MOVE,
         _JOB,
         "pane",
+        4,
     ),
     Action("filter", ("slash",), "Filter the jobs", Topic.LOOK, _JOBS, "filter", 2),
     Action("sort", ("s",), "Sort by the next column", Topic.LOOK, _JOBS, "sort"),
@@ -160,6 +161,7 @@ ACTIONS: tuple[Action, ...] = (
         Topic.LOOK,
         _JOB,
         "hidden",
+        4,
     ),
     Action(
         "columns", ("c",), "Choose columns, their order, and by which to sort", Topic.LOOK, _JOBS, "columns"
@@ -239,6 +241,14 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "copy_block", ("Y",), "Copy the selected lines, or the line with its traceback", Topic.LOGS, _LOGS
     ),
+    Action(
+        "app.copy_block", ("Y",), "Copy all about what is under the cursor", Topic.TAKE, EVERYWHERE - _LOGS
+    ),
+    Action("app.copy_command", ("ctrl+y",), "Copy the command that shows the same outside", Topic.TAKE),
+    Action("app.page", ("P",), "Open the log at the line, or the record, in your $PAGER", Topic.TAKE),
+    Action("app.edit", ("ctrl+e",), "The same in your $EDITOR, read only", Topic.TAKE),
+    Action("app.mouse", ("M",), "Use the mouse, or leave it to the terminal", Topic.PROGRAM),
+    Action("app.suspend_process", ("ctrl+z",), "Back to the shell; fg comes back", Topic.PROGRAM),
     Action("app.command_palette", ("ctrl+p",), "Palette: every action by name", Topic.PROGRAM),
     Action("app.keys", ("question_mark",), "This page", Topic.PROGRAM, hint="keys", rank=1),
     Action("app.quit", ("q", "ctrl+c"), "Quit", Topic.PROGRAM, hint="quit", rank=2),

@@ -4,7 +4,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -54,6 +54,18 @@ class NoLogs:
 
 
 NO_LOGS = NoLogs()
+
+
+class Taken(NamedTuple):
+    """What can be taken along: a block of text, a command that shows the same outside, a file at a line.
+
+    The block is safe to show; what is empty is not there.
+    """
+
+    block: str
+    command: str = ""
+    path: str = ""
+    line: int = 0
 
 
 @dataclass(slots=True)
@@ -134,6 +146,7 @@ class LiveScreen(LeanScreen, inherit_bindings=False):
     DEFAULT_CSS = """
     LiveScreen.-low RuleLine, LiveScreen.-flat RuleLine { display: none; }
     LiveScreen.-flat SourceStrip, LiveScreen.-flat KeyLine { display: none; }
+    LiveScreen.-tiny FilterBar { dock: bottom; }
     """
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (6, "-low"), (16, "-high")]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (70, "-wide")]
@@ -199,16 +212,32 @@ class LiveScreen(LeanScreen, inherit_bindings=False):
             views = []
         return known_values(self.board.store.jobs.values(), views)
 
+    async def taken(self) -> Taken | None:
+        """What can be taken along from under the cursor."""
+        return None
+
     def copy(self, text: str) -> None:
         """Put text on the clipboard of the user's terminal, and say so."""
         try:
             sequence = clipboard_sequence(text, in_tmux=bool(os.environ.get("TMUX")))
         except TooLong as error:
-            self.notify(f"not copied: {error}", severity="warning", markup=False)
+            self._copy_to_file(text, str(error))
             return
         if self.app._driver is not None:
             self.app._driver.write(sequence)
         self.notify(f"copied {fit(safe(text), COPIED_CELLS).rstrip()}", timeout=2, markup=False)
+
+    def _copy_to_file(self, text: str, why: str) -> None:
+        """Write what no clipboard takes to a file that only its owner may read, and name it."""
+        from tempfile import NamedTemporaryFile
+
+        try:
+            with NamedTemporaryFile("w", prefix="jobtui-", suffix=".txt", delete=False) as file:
+                file.write(text)
+        except OSError as error:
+            self.notify(f"not copied: {why}; {error.strerror}", severity="error", markup=False)
+            return
+        self.notify(f"written to {safe(file.name)}, as {why}", timeout=10, markup=False)
 
     def on_mount(self) -> None:
         """Follow the store."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import msgspec
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.timer import Timer
 
@@ -12,7 +12,7 @@ from jobtui.analysis.filter import FilterContext, FilterError, parse
 from jobtui.model.jobs import Job
 from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, RowContext
 from jobtui.render.text import Zone, safe, show
-from jobtui.screens.base import Board, LiveScreen, bindings_at
+from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
 from jobtui.screens.job import JobScreen
 from jobtui.store.store import Changes
 from jobtui.views import View
@@ -21,6 +21,7 @@ from jobtui.widgets.header import Header
 from jobtui.widgets.history import History
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.key_line import KeyLine
+from jobtui.widgets.one_line import OneLine
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.source_strip import SourceStrip
@@ -35,7 +36,11 @@ class JobsScreen(LiveScreen):
     PLACE = Place.JOBS
     BINDINGS = bindings_at(Place.JOBS)
 
-    DEFAULT_CSS = "JobsScreen.-low RuleLine.-needed { display: block; }"
+    DEFAULT_CSS = """
+    JobsScreen.-low RuleLine.-needed { display: block; }
+    JobsScreen.-tiny Header, JobsScreen.-tiny NoticeLine { display: none; }
+    JobsScreen.-tiny OneLine { display: block; }
+    """
 
     def __init__(self, board: Board) -> None:
         super().__init__(board)
@@ -48,12 +53,14 @@ class JobsScreen(LiveScreen):
         self.columns = DEFAULT_COLUMNS
         self._header = Header(board.now, board.title)
         self._strip = SourceStrip(board.now)
+        self._one_line = OneLine(board.now)
         self._table = JobTable(self._row_context)
         self._rule = RuleLine()
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
         yield self._header
+        yield self._one_line
         yield self._strip
         yield RuleLine()
         yield self._table
@@ -96,6 +103,14 @@ class JobsScreen(LiveScreen):
         ids = sorted(self._table.selected) or [job_id for job_id in (self._table.cursor_id,) if job_id]
         if ids:
             self.copy("\n".join(ids))
+
+    async def taken(self) -> Taken | None:
+        """The job under the cursor."""
+        # Imported here, as the first paint does not need it
+        from jobtui.screens.taking import job_taken
+
+        job = self._table.job(self._table.cursor_id) if self._table.cursor_id else None
+        return await job_taken(self.board, job, self._row_context()) if job else None
 
     def action_mark(self) -> None:
         """Mark the job under the cursor."""
@@ -222,6 +237,22 @@ class JobsScreen(LiveScreen):
         now = self.board.now()
         self._header.set_counts(self._table.counts(now), self._table.attention)
         self._strip.set_sources(self.board.store.sources())
+        self._show_one_line()
+
+    def _show_one_line(self) -> None:
+        if self.has_class("-tiny"):
+            is_paused = self.board.paused_at is not None
+            self._one_line.set_state(self._header.glyphs(), self._table.worst, is_paused=is_paused)
+
+    def show_pause(self) -> None:
+        """Say that all is paused, or that it no longer is."""
+        super().show_pause()
+        self._show_one_line()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Say it in one line where there are a few only."""
+        super().on_resize(event)
+        self._show_one_line()
 
     def set_filter(self, text: str) -> Mistake | None:
         """Filter by this text, or by nothing when something is wrong with it: what it is."""

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from textual.app import ComposeResult
 
 from jobtui.actions import Place, hints_at
-from jobtui.screens.base import Board, LiveScreen, bindings_at
+from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
 from jobtui.store.store import Changes
 from jobtui.widgets.header import Header
 from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
+from jobtui.widgets.source_strip import SourceStrip
 from jobtui.widgets.text_pane import Paragraph, TextPane
 
 
@@ -24,26 +25,37 @@ class ReadingScreen(LiveScreen):
         super().__init__(board)
         self._paragraphs = tuple(paragraphs)
         self._title = title
+        self._strip = SourceStrip(board.now)
         self._text = TextPane(self._paragraphs)
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
         yield Header(self.board.now, f"{self.board.title} › {self._title}")
+        yield self._strip
         yield RuleLine()
         yield self._text
         yield RuleLine()
         yield KeyLine(hints_at(Place.READING))
 
+    def on_mount(self) -> None:
+        """Show how old the data is."""
+        self.tick()
+
     def take(self, changes: Changes) -> None:
         """It does not change."""
 
     def tick(self) -> None:
-        """Let the clock go on."""
+        """Let the clock and the age of the data go on."""
+        self._strip.set_sources(self.board.store.sources())
         self.query_one(Header).repaint()
 
     def move_list(self, move: Move) -> None:
         """Scroll."""
         self._text.move(move)
+
+    async def taken(self) -> Taken | None:
+        """All of it."""
+        return Taken("\n".join(part.text for part in self._paragraphs))
 
     def action_copy(self) -> None:
         """Copy all of it."""

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from jobtui.actions import Place, hints_at
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.render.text import show
-from jobtui.screens.base import Board, LiveScreen, bindings_at
+from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
 from jobtui.screens.reading import ReadingScreen
 from jobtui.store.store import Changes
 from jobtui.widgets.header import Header
@@ -71,6 +71,16 @@ class SourcesScreen(LiveScreen):
         """Read all about the source."""
         if self._list.source is not None:
             self.app.push_screen(ReadingScreen(self.board, "source", about(self._list.source)))
+
+    async def taken(self) -> Taken | None:
+        """All about the source under the cursor."""
+        from jobtui.screens.taking import sources_taken
+
+        if self._list.source is None:
+            return None
+        block = "\n".join(part.text for part in about(self._list.source))
+        path = self._list.source.name if self._list.source.kind == "logfile" else ""
+        return sources_taken(self.board, block)._replace(path=path)
 
     def action_copy(self) -> None:
         """Copy the name of the source."""

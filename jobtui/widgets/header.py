@@ -42,7 +42,7 @@ class Header(LineView):
         cells = self.cells
         title = (Span(f" {self._title} ", "title"),)
         clock = Span(f"   {clock_time(self._now())}{Zone.mark()} ", "dim")
-        for right in ((*self._words(), clock), (*self._glyphs(), clock), self._glyphs(), ()):
+        for right in ((*self._words(), clock), (*self.glyphs(), clock), self.glyphs(), ()):
             if width_of(title) + width_of(right) <= cells:
                 return spread(title, right, cells)
         return (Span(fit(title[0].text, cells), "title", cells),)
@@ -64,7 +64,8 @@ class Header(LineView):
             spans += [GAP, Span(f"{number:,} {words}", style if number else "dim")]
         return tuple(spans)
 
-    def _glyphs(self) -> Line:
+    def glyphs(self) -> Line:
+        """The counts, short."""
         spans: list[Span] = []
         for glyph, _, number, style in self._parts():
             spans += [Span(" "), Span(f"{glyph}{number:,}", style if number else "dim")]

@@ -70,6 +70,11 @@ class JobRows:
         return len(self._index)
 
     @property
+    def worst(self) -> Job | None:
+        """The job that needs a person most."""
+        return min((self.jobs[job_id] for job_id in self.needy), key=self._urgency, default=None)
+
+    @property
     def is_sorting(self) -> bool:
         """Whether a new order is being worked out."""
         return self._work is not None

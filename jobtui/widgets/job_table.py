@@ -89,6 +89,11 @@ class JobTable(RowView):
         return [self._rows.jobs[job_id] for job_id in self._visible]
 
     @property
+    def worst(self) -> Job | None:
+        """The job that needs a person most."""
+        return self._rows.worst
+
+    @property
     def attention(self) -> int:
         """How many jobs need a person."""
         return len(self._rows.needy)
