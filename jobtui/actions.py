@@ -190,6 +190,15 @@ ACTIONS: tuple[Action, ...] = (
     Action("run(-1)", ("left_square_bracket",), "The run before", Topic.JOB, _JOB, "run", 4),
     Action("run(1)", ("right_square_bracket",), "The next run", Topic.JOB, _JOB),
     Action("error", ("e",), "Read its error as a whole", Topic.JOB, _JOB, "error", 4),
+    Action(
+        "error",
+        ("e",),
+        "Read the error of the source as a whole",
+        Topic.GO,
+        frozenset({Place.SOURCES}),
+        "error",
+        4,
+    ),
     Action("app.times", ("t",), "Ages or times of day", Topic.LOOK, _LISTS, "times", 4),
     Action("app.zone", ("u",), "Times in UTC or in the zone of this machine", Topic.LOOK),
     Action(

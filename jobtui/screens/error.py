@@ -1,17 +1,51 @@
 """The full text of an error, over the screen it belongs to."""
 
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Container
+
+from jobtui.actions import Place, hints_at
 from jobtui.model.secrets import mask_text
 from jobtui.render.text import safe
 from jobtui.screens.base import Board
 from jobtui.screens.reading import ReadingScreen
-from jobtui.widgets.text_pane import Paragraph
+from jobtui.widgets.key_line import KeyLine
+from jobtui.widgets.rule_line import RuleLine
+from jobtui.widgets.text_pane import Paragraph, TextPane
+
+FRAME_ROWS = 3
+"""Rules and keys."""
 
 
 class ErrorScreen(ReadingScreen):
-    """Scrolled and copied like all that is read; what lies below is seen around it where there is room."""
+    """Rises from the bottom as far as the text needs; scrolled and copied like all that is read."""
+
+    DEFAULT_CSS = """
+    ErrorScreen { background: transparent; align: left bottom; }
+    ErrorScreen #sheet { background: $background; width: 100%; height: 100%; max-height: 80%; }
+    ErrorScreen.-low #sheet, ErrorScreen.-flat #sheet { max-height: 100%; }
+    """
 
     def __init__(self, board: Board, title: str, text: str) -> None:
-        lines = mask_text(text).splitlines() or [""]
-        super().__init__(
-            board, title, (Paragraph(safe(line), "error" if not at else "") for at, line in enumerate(lines))
-        )
+        lines = [Paragraph(safe(line)) for line in mask_text(text).splitlines()]
+        super().__init__(board, title, lines)
+        self._modal = True
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        with Container(id="sheet"):
+            yield RuleLine(self._title)
+            yield self._text
+            yield RuleLine()
+            yield KeyLine(hints_at(Place.READING))
+
+    def tick(self) -> None:
+        """Nothing in it goes on."""
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Take as many lines as the text needs at this width."""
+        super().on_resize(event)
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        self.query_one("#sheet").styles.height = self._text.count + FRAME_ROWS

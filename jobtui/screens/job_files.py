@@ -28,13 +28,14 @@ class FilesTab(JobTab):
     """Files on the left, the chosen one on the right. Everything is read in workers, a part of it only."""
 
     NAME = "files"
+    SCOPED_CSS = False  # its rules name the screen, whose classes say how much room there is
     DEFAULT_CSS = """
     FilesTab #panes { layout: horizontal; height: 1fr; }
     FilesTab FileList { width: 40; height: 100%; margin: 0 1 0 0; }
     FilesTab TextPane { width: 1fr; height: 100%; }
-    .-narrow FilesTab #panes { layout: vertical; }
-    .-narrow FilesTab FileList { width: 100%; height: 40%; margin: 0; }
-    .-narrow FilesTab TextPane { width: 100%; height: 1fr; }
+    JobScreen.-narrow FilesTab #panes { layout: vertical; }
+    JobScreen.-narrow FilesTab FileList { width: 100%; height: 40%; margin: 0; }
+    JobScreen.-narrow FilesTab TextPane { width: 100%; height: 1fr; }
     """
 
     def __init__(self, board: Board) -> None:

@@ -21,9 +21,10 @@ class HistoryTab(JobTab):
     """Every run that the record tells of. The one under the cursor is the one the other tabs show."""
 
     NAME = "history"
+    SCOPED_CSS = False  # its rules name the screen, whose classes say how much room there is
     DEFAULT_CSS = """
     HistoryTab TextPane { height: 60%; }
-    .-low HistoryTab TextPane, .-flat HistoryTab TextPane { display: none; }
+    JobScreen.-low HistoryTab TextPane, JobScreen.-flat HistoryTab TextPane { display: none; }
     """
 
     class Chosen(Message):

@@ -27,14 +27,15 @@ class TimelineTab(JobTab):
     """What happened between the server, the supervisor and the agents."""
 
     NAME = "timeline"
+    SCOPED_CSS = False  # its rules name the screen, whose classes say how much room there is
     DEFAULT_CSS = """
     TimelineTab #panes { layout: horizontal; height: 1fr; }
     TimelineTab OpList { width: 28; height: 100%; }
     TimelineTab Timeline { width: 1fr; height: 100%; }
-    .-narrow TimelineTab #panes { layout: vertical; }
-    .-narrow TimelineTab OpList { width: 100%; height: 30%; }
-    .-narrow TimelineTab Timeline { width: 100%; height: 1fr; }
-    .-narrow.-low TimelineTab OpList, .-narrow.-flat TimelineTab OpList { height: 1; }
+    JobScreen.-narrow TimelineTab #panes { layout: vertical; }
+    JobScreen.-narrow TimelineTab OpList { width: 100%; height: 30%; }
+    JobScreen.-narrow TimelineTab Timeline { width: 100%; height: 1fr; }
+    JobScreen.-narrow.-low TimelineTab OpList, JobScreen.-narrow.-flat TimelineTab OpList { height: 1; }
     """
 
     def __init__(self, board: Board) -> None:

@@ -9,6 +9,7 @@ from jobtui.actions import Place, hints_at
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.render.text import show
 from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
+from jobtui.screens.error import ErrorScreen
 from jobtui.screens.reading import ReadingScreen
 from jobtui.store.store import Changes
 from jobtui.widgets.header import Header
@@ -81,6 +82,14 @@ class SourcesScreen(LiveScreen):
         block = "\n".join(part.text for part in about(self._list.source))
         path = self._list.source.name if self._list.source.kind == "logfile" else ""
         return sources_taken(self.board, block)._replace(path=path)
+
+    def action_error(self) -> None:
+        """Read the error of the source as a whole."""
+        source = self._list.source
+        if source is not None and source.error:
+            self.app.push_screen(ErrorScreen(self.board, show(source.name), source.error))
+        else:
+            self.notify("nothing is wrong with this source", timeout=2)
 
     def action_copy(self) -> None:
         """Copy the name of the source."""

@@ -66,7 +66,8 @@ class StepDetail(LineView):
             return ()
         text = lines[y]
         if y == shown - 1 and len(lines) > shown:
-            left = f" … {len(lines) - shown:,} more lines"
+            count = len(lines) - shown
+            left = f" … {count:,} more line{'s' * (count != 1)}"
             text = fit(text, max(0, cells - 2 - len(left))) + left
         if y == 0 and text.startswith(place):
             return (Span(f" {place}", "accent"), Span(text[len(place) :]))
