@@ -23,7 +23,7 @@ class Log:
     def __init__(self, name: str = "supervisor.log", seconds: int = 0, pid: int = 30_699) -> None:
         self.name = name
         self._parser = LogParser(name)
-        self._pid = pid
+        self.pid = pid
         self._at = seconds
         self._offset = 0
         self._line = 1
@@ -41,7 +41,7 @@ class Log:
         minute, second = divmod(34 * 60 + 30 + self._at, 60)
         self._at += 1
         time = f"Nov 20 {20 + minute // 60:02}:{minute % 60:02}:{second:02}"
-        return f"{time} {self._pid:5}     0 sirepo/job_supervisor.py:1:{func or 'f'} {text}\n"
+        return f"{time} {self.pid:5}     0 sirepo/job_supervisor.py:1:{func or 'f'} {text}\n"
 
 
 def correlated(*messages: str) -> Correlator:

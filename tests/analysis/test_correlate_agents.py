@@ -12,6 +12,7 @@ from tests.analysis.lines import (
     arrived,
     begun,
     cmd,
+    correlated,
     message,
     steps_of,
     the_op,
@@ -205,3 +206,18 @@ def test_what_follows_a_line_that_fits_nothing_is_no_ops() -> None:
         correlator, ["_op> " + arrived(), "_op> " + arrived("run", "none"), STARTED]
     )
     assert "job_cmd started" not in steps_of(the_op(correlator))
+
+
+def test_a_call_long_before_a_request_is_another_one() -> None:
+    correlator = Correlator()
+    Log("server.log").feed(correlator, [f"_args> api=api_runSimulation runDir={RUN_DIR}"])
+    Log(seconds=60).feed(correlator, [f"ServerReq(api_runSimulation, {JID})", *begun()])
+    assert "api_runSimulation" not in steps_of(the_op(correlator))
+    assert [left.why for left in correlator.unlinked_of(JID)] == ["no op came of this call"]
+
+
+@pytest.mark.parametrize("run_dir", [RUN_DIR, RUN_DIR + "N", RUN_DIR + "No", RUN_DIR[:-1], RUN_DIR[:-30]])
+def test_a_forwarded_arrival_may_be_cut_or_glued(run_dir: str) -> None:
+    head = "Nov 20 20:34:33    77     0 sirepo/pkcli/job_agent.py:487:_op "
+    correlator = correlated(*begun(), f"_write> srj-p-VUlhaMOD {head}{arrived('run', 'abcd', run_dir)}")
+    assert the_op(correlator).arrived_at == START + 3_000_000_000

@@ -362,3 +362,17 @@ def test_what_cannot_be_decided_is_said() -> None:
     answered = next(op for op in correlator.ops() if op.replies)
     assert answered.candidates == (JID.replace("HrCJ26rQ", "4u2Pj0fB"),)
     assert answered.steps[-1].certainty is Certainty.ADJACENT
+
+
+def test_an_op_is_sent_by_the_agent_it_was_meant_for() -> None:
+    """Not another one of the same user and prefix, which was replaced or came later."""
+    other = AGENT.replace("t7K7", "hOJT")
+    correlator = correlated(
+        created("cancel", "stop", "None"),
+        assigned("cancel", "stop"),
+        created("cancel", "stop", "None"),
+        assigned("cancel", "stop", other),
+        sent("cancel", "stop", run_dir="None"),
+        sent("cancel", "stop", other, "None"),
+    )
+    assert [op.agent for op in correlator.ops()] == ["t7K7", "hOJT"]
