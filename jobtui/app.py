@@ -1,6 +1,9 @@
 """The dashboard: puts session, screens and theme together. What is shown is for screens and widgets."""
 
+import asyncio
+import gc
 import os
+import signal
 from collections.abc import Iterable, Mapping
 from traceback import format_exc
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -27,10 +30,28 @@ from jobtui.theme import THEMES, default_theme
 from jobtui.views import Views
 
 if TYPE_CHECKING:
+    from textual.command import Provider
+
     from jobtui.screens.commander import Commander
     from jobtui.widgets.command_bar import CommandBar
 
+SIGNAL_CODE = 128
+"""Added to the number of the signal that ended the program, as shells do."""
 OVER_SSH = ("SSH_TTY", "SSH_CONNECTION")
+
+
+def action_provider() -> "type[Provider]":
+    """What finds actions for the palette. Imported late, as the first paint does not need it."""
+    from jobtui.screens.palette import ActionProvider
+
+    return ActionProvider
+
+
+def job_provider() -> "type[Provider]":
+    """What finds jobs for the palette."""
+    from jobtui.screens.palette import JobProvider
+
+    return JobProvider
 
 
 @runtime_checkable
@@ -49,8 +70,18 @@ class JobtuiApp(App[None]):
 
     CSS = """
     Toast { padding: 0 1; width: auto; max-width: 90%; margin-top: 0; }
+    CommandPalette { background: $background 80%; }
+    CommandPalette #--container { margin: 0 2; max-width: 110; }
+    CommandPalette SearchIcon { display: none; }
+    CommandPalette #--input { border: none; padding: 0 1; background: $surface; }
+    CommandPalette #--input.--list-visible { border: none; }
+    CommandPalette CommandList {
+        border: none; background: $surface; max-height: 80vh; text-wrap: nowrap; text-overflow: ellipsis;
+        text-style: none;
+    }
     """
     TITLE = "jobtui"
+    COMMANDS = {action_provider, job_provider}
 
     def __init__(
         self,
@@ -69,6 +100,8 @@ class JobtuiApp(App[None]):
         self._board = Board(session.store, session.clock, desk, title, logs=logs)
         if views is not None:
             self._board.views = views
+        self.ends_by_signals = False
+        """Whether SIGTERM and SIGHUP end it in good order; for the main program only."""
         self._starts_with_view = views is not None
         self._states: dict[str, SourceState] = {}
         self.animation_level = "none"
@@ -87,8 +120,18 @@ class JobtuiApp(App[None]):
             self.push_screen(JobScreen(self._board, self._open_at))
         self._session.store.subscribe(self._watch_sources)
         self.call_after_refresh(self._read)
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
+        if self.ends_by_signals:
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                loop.add_signal_handler(number, self._end_by, number)
+
+    def _end_by(self, number: int) -> None:
+        """End as by `q`, so that the terminal is left as it was; the exit code tells the signal."""
+        self.exit(return_code=SIGNAL_CODE + number)
 
     def _read(self) -> None:
+        gc.enable()
         if self._starts_with_view:
             self.commander().show_start()
         self.run_worker(self._session.run(), name="session", exit_on_error=True)
@@ -108,6 +151,13 @@ class JobtuiApp(App[None]):
             from jobtui.screens.logs import LogsScreen
 
             self.push_screen(LogsScreen(self._board))
+
+    def action_command_palette(self) -> None:
+        """Offer every action that can be taken here, and every job."""
+        from textual.command import CommandPalette
+
+        if isinstance(self.screen, LiveScreen):
+            self.push_screen(CommandPalette(placeholder="an action, a job, a filter"))
 
     def action_keys(self) -> None:
         """Show the keys."""
@@ -270,5 +320,6 @@ def run_app(
 ) -> int:
     """Run the dashboard until the user quits; the exit code."""
     app = JobtuiApp(session, open_at, title=title, views=Views(profile=profile))
+    app.ends_by_signals = True
     app.run(mouse=mouse_wanted(os.environ))
     return app.return_code or 0

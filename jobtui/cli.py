@@ -4,6 +4,7 @@ Nothing heavy is imported at module level: `--version` and `--help` answer witho
 them, and a one-shot command loads only what it needs.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -214,9 +215,13 @@ def _run_command(invocation: Invocation) -> int:
     from jobtui.session import Session
 
     def open_dashboard(session: Session, open_at: JobId | None, title: str) -> None:
+        # While the program starts nothing becomes garbage, and looking for it costs a tenth of the first
+        # paint; the app looks again once it has painted
+        gc.disable()
         from jobtui.app import run_app
 
-        run_app(session, open_at, title=title, profile=config.profile)
+        if code := run_app(session, open_at, title=title, profile=config.profile):
+            raise SystemExit(code)
 
     config = load(invocation.settings, os.environ)
     module = import_module(f"jobtui.commands.{invocation.command.name}")

@@ -1,5 +1,9 @@
 """The real program in a real terminal: what a person sees at several sizes, from start to end."""
 
+import os
+import shlex
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.tmux import Tmux
+from tests.waiting import wait_for
 
 CAPTURE = Path(__file__).parent / "fixtures" / "sirepo" / "local"
 SIZES = [(120, 40), (80, 24), (40, 10)]
@@ -70,3 +75,97 @@ def test_sources_that_are_not_there_are_said_to_be(columns: int, rows: int) -> N
         window.wait_text("s.log")
         window.keys("q")
         window.wait_text("[ended 0]")
+
+
+def pid_of(window: Tmux) -> int:
+    """The process of the program in a window."""
+    shell = window.run("display-message", "-p", "#{pane_pid}").strip()
+    children = Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
+    return int(children[-1])
+
+
+def state_of(window: Tmux) -> str:
+    """How the terminal is set: whether another screen, the mouse, the cursor's keys, a hidden cursor."""
+    names = ("alternate_on", "mouse_any_flag", "keypad_cursor_flag", "cursor_flag", "bracketed_paste_flag")
+    return window.run("display-message", "-p", " ".join(f"#{{{name}}}" for name in names))
+
+
+def line_settings(window: Tmux) -> str:
+    """How the terminal's line is set, as `stty` tells it."""
+    tty = window.run("display-message", "-p", "#{pane_tty}").strip()
+    return subprocess.run(["stty", "-a", "-F", tty], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["SIGTERM", "SIGHUP"]
+)
+def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(srdb: Path, number: int, code: int) -> None:
+    with Tmux(["sh", "-c", "read line; echo now $line"], 80, 24) as plain:
+        before, settings = state_of(plain), line_settings(plain)
+    with dashboard("--srdb", str(srdb), columns=80, rows=24) as window:
+        window.wait_text("q quit")
+        assert state_of(window) != before
+        os.kill(pid_of(window), number)
+        left = window.wait_text(f"[ended {code}]")
+        assert "srunit_" not in left
+        assert "Traceback" not in left
+        assert state_of(window) == before
+        assert line_settings(window) == settings
+
+
+def test_it_stops_and_comes_back(srdb: Path, tmp_path: Path) -> None:
+    program = shlex.join([sys.executable, "-m", "jobtui", "--srdb", str(srdb)])
+    with Tmux(["env", "PS1=ready> ", "bash", "--norc", "--noprofile", "-i"], 80, 24) as window:
+
+        def settings(name: str) -> str:
+            """How the line is set while a program of the shell runs."""
+            window.type(f"clear; stty -g > {tmp_path}/{name}; echo do''ne {name}")
+            window.keys("Enter")
+            window.wait_text(f"done {name}")
+            return (tmp_path / name).read_text()
+
+        window.wait_text("ready>")
+        set_before, before = settings("first"), state_of(window)
+        window.type(f"clear; {program}")
+        window.keys("Enter")
+        window.wait_text("q quit")
+        window.keys("C-z")
+        assert "q quit" not in window.wait_text("Stopped")
+        assert settings("stopped") == set_before
+        assert state_of(window) == before
+        window.type("fg")
+        window.keys("Enter")
+        window.wait_text("q quit")
+        window.keys("6")
+        window.wait_text("SOURCE")
+        window.keys("q")
+        window.wait_text(lambda text: "ready>" in text and "SOURCE" not in text)
+        assert settings("ended") == set_before
+        assert state_of(window) == before
+
+
+def test_a_pager_on_a_record_and_back(srdb: Path) -> None:
+    with dashboard("--srdb", str(srdb), columns=80, rows=24) as window:
+        window.wait_text("srunit_")
+        window.keys("P")
+        window.wait_text(lambda text: "computeJid" in text and "q quit" not in text)
+        window.keys("q")
+        window.wait_text("q quit")
+        window.keys("j", "q")
+        window.wait_text("[ended 0]")
+
+
+def test_it_ends_when_its_terminal_is_gone(srdb: Path) -> None:
+    with dashboard("--srdb", str(srdb), columns=80, rows=24) as window:
+        window.wait_text("q quit")
+        pid = pid_of(window)
+        window.run("kill-server")
+        wait_for(lambda: not Path(f"/proc/{pid}").exists() or is_zombie(pid))
+
+
+def is_zombie(pid: int) -> bool:
+    """Whether a process has ended and nobody asked yet how."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True

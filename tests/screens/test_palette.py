@@ -1,0 +1,68 @@
+"""The palette: every action of the screen, and jobs."""
+
+from textual.command import CommandInput, CommandList, CommandPalette
+from textual.pilot import Pilot
+
+from jobtui.screens.columns import ColumnsScreen
+from jobtui.screens.job import JobScreen
+from jobtui.screens.palette import MOST_JOBS
+from jobtui.widgets.job_table import JobTable
+from tests.builders import a_job
+from tests.fakes import batch
+from tests.screens.scene import FAILED, Scene, jobs
+from tests.waiting import wait_until
+
+
+async def opened(scene: Scene, pilot: Pilot[None], query: str) -> CommandList:
+    await wait_until(scene.is_read, pilot)
+    await pilot.press("ctrl+p")
+    await wait_until(lambda: isinstance(scene.app.screen, CommandPalette), pilot)
+    scene.app.screen.query_one(CommandInput).value = query
+    return scene.app.screen.query_one(CommandList)
+
+
+def words(found: CommandList) -> list[str]:
+    return [str(option.prompt) for option in found.options]
+
+
+async def test_an_action_is_found_by_its_words_with_its_key_and_taken() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        found = await opened(scene, pilot, "choose col")
+        await wait_until(lambda: words(found)[:1] and "Choose columns" in words(found)[0], pilot)
+        assert words(found)[0].startswith("c ")
+        await pilot.press("enter")
+        await wait_until(lambda: isinstance(scene.app.screen, ColumnsScreen), pilot)
+
+
+async def test_an_action_that_begins_so_comes_first() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        found = await opened(scene, pilot, "filter")
+        await wait_until(lambda: words(found)[:1] and "Filter the jobs" in words(found)[0], pilot)
+
+
+async def test_a_job_is_found_by_id_name_or_filter_and_opened() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        for query in (FAILED, "beamline test", "status:failed"):
+            found = await opened(scene, pilot, query)
+            await wait_until(lambda found=found: any(FAILED in word for word in words(found)), pilot)  # type: ignore[misc]
+            await pilot.press("enter")
+            await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+            assert isinstance(scene.app.screen, JobScreen)
+            assert scene.app.screen.job_id == FAILED
+            await pilot.press("escape")
+            await wait_until(lambda: len(scene.app.screen_stack) == 1, pilot)
+
+
+async def test_hostile_names_and_very_many_jobs_are_no_matter() -> None:
+    many = [a_job(number, name=f"[/b] [bold]x\x1b[31m {number}") for number in range(100, 400)]
+    scene = Scene(script=[batch(*jobs(), *many)])
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        table = scene.app.screen.query_one(JobTable)
+        await wait_until(lambda: table.total == len(jobs()) + 300, pilot)
+        found = await opened(scene, pilot, '"[/b]"')
+        await wait_until(lambda: len(words(found)) >= MOST_JOBS, pilot)
+        assert len(words(found)) <= MOST_JOBS + 1
+        assert not any("\x1b" in word for word in words(found))
