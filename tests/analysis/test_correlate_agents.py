@@ -221,3 +221,14 @@ def test_a_forwarded_arrival_may_be_cut_or_glued(run_dir: str) -> None:
     head = "Nov 20 20:34:33    77     0 sirepo/pkcli/job_agent.py:487:_op "
     correlator = correlated(*begun(), f"_write> srj-p-VUlhaMOD {head}{arrived('run', 'abcd', run_dir)}")
     assert the_op(correlator).arrived_at == START + 3_000_000_000
+
+
+def test_a_full_id_decides_against_an_op_of_the_same_prefix() -> None:
+    correlator = Correlator()
+    Log().feed(correlator, begun())
+    agent = Log("agent.log", seconds=3, pid=77)
+    agent.feed(correlator, [f"f> msg={{'opId': '{FULL}'}} error=boom stack=x"])
+    agent.feed(correlator, [f"f> msg={{'opId': '{FULL[:-1]}y'}} error=boom stack=y"])
+    op = the_op(correlator)
+    assert op.op_id == FULL
+    assert steps_of(op).count("fastcgi failed") == 1
