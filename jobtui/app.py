@@ -20,10 +20,7 @@ from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.render.text import Zone, show
 from jobtui.screens.base import Board, LiveScreen, Taken
-from jobtui.screens.help import HelpScreen
-from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.screens.sources import SourcesScreen
 from jobtui.session import Session
 from jobtui.store.store import Changes
 from jobtui.theme import THEMES, default_theme
@@ -117,7 +114,7 @@ class JobtuiApp(App[None]):
     def on_mount(self) -> None:
         """Paint first, then read."""
         if self._open_at is not None:
-            self.push_screen(JobScreen(self._board, self._open_at))
+            self.open_job(self._open_at)
         self._session.store.subscribe(self._watch_sources)
         self.call_after_refresh(self._read)
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
@@ -138,6 +135,9 @@ class JobtuiApp(App[None]):
 
     def open_job(self, job_id: JobId) -> None:
         """Show a job."""
+        # Imported here, as the first paint of the jobs does not need it; so are the other screens
+        from jobtui.screens.job import JobScreen
+
         self.push_screen(JobScreen(self._board, job_id))
 
     def action_go(self, place: str) -> None:
@@ -145,9 +145,10 @@ class JobtuiApp(App[None]):
         while len(self.screen_stack) > 1:
             self.pop_screen()
         if place == "sources":
+            from jobtui.screens.sources import SourcesScreen
+
             self.push_screen(SourcesScreen(self._board))
         elif place == "logs":
-            # Imported here, as the first paint does not need it
             from jobtui.screens.logs import LogsScreen
 
             self.push_screen(LogsScreen(self._board))
@@ -161,6 +162,8 @@ class JobtuiApp(App[None]):
 
     def action_keys(self) -> None:
         """Show the keys."""
+        from jobtui.screens.help import HelpScreen
+
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen(self._board))
 

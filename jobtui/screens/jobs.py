@@ -13,7 +13,6 @@ from jobtui.model.jobs import Job
 from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, RowContext
 from jobtui.render.text import Zone, safe, show
 from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
-from jobtui.screens.job import JobScreen
 from jobtui.store.store import Changes
 from jobtui.views import View
 from jobtui.widgets.filter_bar import FilterBar, Mistake
@@ -207,6 +206,9 @@ class JobsScreen(LiveScreen):
 
     @on(JobTable.Opened)
     def _open_job(self, message: JobTable.Opened) -> None:
+        # Imported here, as the first paint does not need it
+        from jobtui.screens.job import JobScreen
+
         self.app.push_screen(JobScreen(self.board, message.job_id))
 
     @on(JobTable.Recounted)
