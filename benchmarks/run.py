@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.rows import Row, table
 
-PROGRAMS = ("startup", "db_scan", "log_lines", "log_follow", "table")
+PROGRAMS = ("startup", "db_scan", "log_lines", "log_follow", "table", "log_view")
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
 
