@@ -10,8 +10,9 @@ from jobtui.analysis.run_windows import Window, ops_in, unlinked_in, window_of
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import Unreadable
 from jobtui.model.jobs import JobDetail, Run
+from jobtui.render.columns import RowContext
 from jobtui.render.text import show
-from jobtui.screens.base import Board, LiveScreen, bindings_at
+from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
 from jobtui.screens.error import ErrorScreen
 from jobtui.screens.job_files import FilesTab
 from jobtui.screens.job_history import HistoryTab
@@ -211,6 +212,18 @@ class JobScreen(LiveScreen):
     def action_copy(self) -> None:
         """Copy what is under the cursor, the job's id otherwise."""
         self.copy(self._tab.copied or self.job_id)
+
+    async def taken(self) -> Taken | None:
+        """The line or the file under the cursor, the job otherwise."""
+        # Imported here, as the first paint does not need it
+        from jobtui.screens.taking import file_taken, job_taken, step_taken
+
+        if self._tab.step_here is not None:
+            return step_taken(self._tab.step_here)
+        if self._tab.file_here:
+            return file_taken(self._tab.file_here)
+        job = self.board.store.job(self.job_id)
+        return await job_taken(self.board, job, RowContext(now=self.board.now())) if job else None
 
     def action_error(self) -> None:
         """Read the error as a whole."""

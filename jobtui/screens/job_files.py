@@ -102,6 +102,13 @@ class FilesTab(JobTab):
             return None
         return show(f"{self._listing.path}/{self._files.file.name}")
 
+    @property
+    def file_here(self) -> str:
+        """The path of the file under the cursor."""
+        if self._listing is None or self._files.file is None:
+            return ""
+        return f"{self._listing.path}/{self._files.file.name}"
+
     def _refresh(self) -> None:
         if self._began is None and self.board.paused_at is None:
             self._began = self.board.clock.now()

@@ -58,6 +58,11 @@ class LogsTab(JobTab):
         line = self._log.current
         return None if line is None else show(line.text)
 
+    @property
+    def step_here(self) -> Step | None:
+        """The line under the cursor."""
+        return None if self._log.current is None else _step_of(self._log.current)
+
     @on(JobLog.Highlighted)
     def _line_chosen(self, message: JobLog.Highlighted) -> None:
         step = None if message.line is None else _step_of(message.line)

@@ -66,6 +66,16 @@ class JobTab(Container):
         return None
 
     @property
+    def step_here(self) -> Step | None:
+        """The line under the cursor, where there is one."""
+        return None
+
+    @property
+    def file_here(self) -> str:
+        """The path of the file under the cursor, "" where there is none."""
+        return ""
+
+    @property
     def words(self) -> str:
         """What is said beside the names of the tabs."""
         return ""

@@ -104,6 +104,11 @@ class TimelineTab(JobTab):
         step = self._timeline.step
         return show(step.text) if self._timeline.is_active and step is not None else None
 
+    @property
+    def step_here(self) -> Step | None:
+        """The step, where steps are chosen."""
+        return self._timeline.step if self._timeline.is_active else None
+
     @on(OpList.Highlighted)
     def _op_chosen(self, message: OpList.Highlighted) -> None:
         self._timeline.set_op(message.op, absolute=self.board.absolute)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable
 from jobtui.actions import Place as At
 from jobtui.model.pages import LogLine, LogUnreadable
 from jobtui.render.text import Zone, date_time, show
-from jobtui.screens.base import bindings_at
+from jobtui.screens.base import Taken, bindings_at
 from jobtui.screens.log_reader import LogReader
 from jobtui.screens.log_searching import SearchedLogScreen
 from jobtui.screens.reading import ReadingScreen
@@ -101,6 +101,18 @@ class LogsScreen(SearchedLogScreen):
         line = self._view.line_at_cursor
         if line is not None:
             self.copy(show(line.text))
+
+    async def taken(self) -> Taken | None:
+        """The line under the cursor, and its log."""
+        # Imported here, as the first paint does not need it
+        from jobtui.screens.taking import file_taken
+
+        line = self._view.line_at_cursor
+        name = (line.origin if line else "") or (self._reader.name if self._reader else None)
+        if line is None or not name:
+            return None
+        number = self._number if self._number is not None and not line.origin else 0
+        return file_taken(name, number)._replace(block=show(line.text))
 
     def action_copy_block(self) -> None:
         """Copy the selected lines, or the line with those that belong to it."""

@@ -51,6 +51,13 @@ def step_taken(step: Step) -> Taken:
     )
 
 
+def file_taken(path: str, line: int = 0) -> Taken:
+    """What can be taken along of a file: where it is, `less` at the line."""
+    path = os.path.abspath(path)
+    at = [f"+{line}"] if line else []
+    return Taken(show(path), join(["less", *at, path]), path, line)
+
+
 def sources_taken(board: Board, block: str) -> Taken:
     """What can be taken along of the sources: the words shown, and `jobtui doctor`."""
     return Taken(block, join(["jobtui", *Sources.of(board).words, "doctor"]))

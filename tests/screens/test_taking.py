@@ -11,10 +11,11 @@ from textual.pilot import Pilot
 from jobtui.model.jobs import JobDetail
 from jobtui.screens import outside
 from jobtui.screens.help import HelpScreen
+from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.widgets.job_table import JobTable
 from tests.builders import job_id
-from tests.screens.scene import Scene, jobs
+from tests.screens.scene import FAILED, Scene, jobs
 from tests.waiting import wait_until
 from tests.widgets.stage import screen_text
 
@@ -170,3 +171,24 @@ async def test_copied_bytes_are_those_of_the_text(monkeypatch: pytest.MonkeyPatc
         await wait_until(lambda: any("]52;c;" in text for text in written), pilot)
         (sequence,) = (text for text in written if "]52;c;" in text)
         assert "Beamline 7 survey" in b64decode(sequence[7:-1]).decode()
+
+
+async def test_a_step_is_taken_as_its_line_its_command_and_its_log() -> None:
+    scene = Scene(open_at=FAILED)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(lambda: isinstance(scene.app.screen, JobScreen) and scene.is_read(), pilot)
+        screen = scene.app.screen
+        assert isinstance(screen, JobScreen)
+        whole = await screen.taken()
+        assert whole is not None
+        assert whole.command.endswith(f" show {FAILED}")
+        await wait_until(lambda: "status error" in "\n".join(screen_text(scene.app)), pilot)
+        await pilot.press("tab", "G")
+        await pilot.press(*["k"] * 12)
+        commands = set()
+        for _ in range(12):
+            taken = await screen.taken()
+            assert taken is not None
+            commands.add(taken.command)
+            await pilot.press("j")
+        assert any("less +88214 " in command for command in commands), commands
