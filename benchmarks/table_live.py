@@ -131,7 +131,8 @@ class TableScreen(LeanScreen):
             self._table.apply([changed_job(job, self.now(), self._rng)])
 
     def _tick(self) -> None:
-        self._header.set_counts(self._table.counts(self.now()), self._table.attention)
+        rows = self._table.rows
+        self._header.set_counts(rows.tally.counts(self.now()), len(rows.needy))
         self._table.tick()
         if self._visible:
             self._change_visible()

@@ -237,14 +237,14 @@ class JobsScreen(LiveScreen):
     def _show_surroundings(self) -> None:
         """Counts, clock and sources."""
         now = self.board.now()
-        self._header.set_counts(self._table.counts(now), self._table.attention)
+        self._header.set_counts(self._table.rows.tally.counts(now), len(self._table.rows.needy))
         self._strip.set_sources(self.board.store.sources())
         self._show_one_line()
 
     def _show_one_line(self) -> None:
         if self.has_class("-tiny"):
             is_paused = self.board.paused_at is not None
-            self._one_line.set_state(self._header.glyphs(), self._table.worst, is_paused=is_paused)
+            self._one_line.set_state(self._header.glyphs(), self._table.rows.worst, is_paused=is_paused)
 
     def show_pause(self) -> None:
         """Say that all is paused, or that it no longer is."""

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from textual import events
 from textual.message import Message
 
-from jobtui.analysis.tally import Counts
-from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, RowContext
@@ -54,7 +52,8 @@ class JobTable(RowView):
     ) -> None:
         super().__init__(id=id)
         self._row_context = context
-        self._rows = JobRows(lambda: context().now)
+        self.rows = JobRows(lambda: context().now)
+        """All its jobs, their counts, and which of them need a person."""
         self._sorted_by: str | None = None
         self._reverse = False
         self._keep: Keep | None = None
@@ -71,32 +70,22 @@ class JobTable(RowView):
     @property
     def count(self) -> int:
         """How many jobs pass the filter."""
-        return len(self._rows)
+        return len(self.rows)
 
     @property
     def total(self) -> int:
         """How many jobs there are."""
-        return len(self._rows.jobs)
+        return len(self.rows.jobs)
 
     @property
     def cursor_id(self) -> JobId | None:
         """The job under the cursor."""
-        return next(iter(self._rows.window(self.cursor, self.cursor + 1)), None)
+        return next(iter(self.rows.window(self.cursor, self.cursor + 1)), None)
 
     @property
     def visible_jobs(self) -> list[Job]:
         """The jobs on the screen, from top to bottom."""
-        return [self._rows.jobs[job_id] for job_id in self._visible]
-
-    @property
-    def worst(self) -> Job | None:
-        """The job that needs a person most."""
-        return self._rows.worst
-
-    @property
-    def attention(self) -> int:
-        """How many jobs need a person."""
-        return len(self._rows.needy)
+        return [self.rows.jobs[job_id] for job_id in self._visible]
 
     @property
     def sorted_by(self) -> tuple[str | None, bool]:
@@ -106,24 +95,20 @@ class JobTable(RowView):
     @property
     def is_sorting(self) -> bool:
         """Whether a new order is still being worked out."""
-        return self._rows.is_sorting
-
-    def counts(self, now: Nanos) -> Counts:
-        """How many of all jobs stand how."""
-        return self._rows.tally.counts(now)
+        return self.rows.is_sorting
 
     def job(self, job_id: JobId) -> Job | None:
         """A job it was told of."""
-        return self._rows.jobs.get(job_id)
+        return self.rows.jobs.get(job_id)
 
     def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> None:
         """Take in new and changed jobs, forget others."""
         jobs = list(changed)
         gone = list(gone)
-        was_empty = not self._rows.jobs
-        before = len(self._rows)
+        was_empty = not self.rows.jobs
+        before = len(self.rows)
         seen = (self._visible, self.cursor - self.top)
-        moved = self._rows.apply(jobs, gone)
+        moved = self.rows.apply(jobs, gone)
         for job_id in gone:
             self._drawn.forget(job_id)
             self.selected.discard(job_id)
@@ -134,7 +119,7 @@ class JobTable(RowView):
             self._look()
         if is_drawn or (self._visible, self.cursor - self.top) != seen:
             self.repaint()
-        if len(self._rows) != before:
+        if len(self.rows) != before:
             self.post_message(self.Recounted())
 
     def sort_by(self, key: str | None, *, reverse: bool = False) -> None:
@@ -156,7 +141,7 @@ class JobTable(RowView):
     def tick(self) -> None:
         """Let ages go on, and what follows from them. To be called once a second."""
         self._drawn.expire_marks()
-        if self._rows.sweep():
+        if self.rows.sweep():
             self._follow()
             self.post_message(self.Recounted())
         context = self._row_context()
@@ -210,7 +195,7 @@ class JobTable(RowView):
 
     def go_to(self, job_id: JobId) -> bool:
         """Put the cursor on a job; False when it is not shown."""
-        at = self._rows.position(job_id)
+        at = self.rows.position(job_id)
         if at is not None:
             self.go(at)
         return at is not None
@@ -234,7 +219,7 @@ class JobTable(RowView):
         at = index - self.top
         if at >= len(self._visible):
             return ()
-        job = self._rows.jobs[self._visible[at]]
+        job = self.rows.jobs[self._visible[at]]
         return self._drawn.line(job, self._row_context, is_marked=job.id in self.selected)
 
     def on_resize(self) -> None:
@@ -245,11 +230,11 @@ class JobTable(RowView):
 
     def _look(self) -> None:
         """Note which jobs are on the screen."""
-        self._visible = self._rows.window(self.top, self.top + self.page)
+        self._visible = self.rows.window(self.top, self.top + self.page)
 
     def _reorder(self) -> None:
         column = next((column for column in JOB_COLUMNS if column.key == self._sorted_by), None)
-        self._rows.set_order(
+        self.rows.set_order(
             column.sort if column else None, reverse=self._reverse, keep=self._keep, ages=self._ages
         )
         self._work_on()
@@ -258,22 +243,22 @@ class JobTable(RowView):
 
     def _work_on(self) -> None:
         """Go on working out an order, in slices between which keys are answered."""
-        if self._rows.is_sorting and not self._is_working:
+        if self.rows.is_sorting and not self._is_working:
             self._is_working = True
             self._work()
 
     def _work(self) -> None:
-        if self._rows.work():
+        if self.rows.work():
             self._follow()
             self.repaint()
             self.post_message(self.Recounted())
-        self._is_working = self._rows.is_sorting
+        self._is_working = self.rows.is_sorting
         if self._is_working:
             self.set_timer(WORK_EVERY_S, self._work)
 
     def _follow(self) -> None:
         """Keep the cursor with its job, at the same height on the screen; it comes back when the job does."""
-        at = self._rows.position(self._held) if self._held is not None else 0
+        at = self.rows.position(self._held) if self._held is not None else 0
         if at is not None:
             self.top += at - self.cursor
             self.cursor = at
