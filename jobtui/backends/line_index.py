@@ -18,7 +18,7 @@ FINE_BLOCK = 4 << 10
 """Size of a block in a small file, so that also its lines spread over the histogram."""
 SMALL_BYTES, OUTGROWN_BYTES = 8 << 20, 64 << 20
 """A file up to this size has fine blocks, until it has grown to that one."""
-STEP_BYTES = 8 * BLOCK
+STEP_BYTES = 2 * BLOCK
 """How much is looked through in one step; a step takes the time of a few painted lines."""
 ERRORS_BYTES = 1 << 30
 """So far from the end errors are looked for: beyond it only lines are counted."""

@@ -14,16 +14,15 @@ from typing import TypeVar
 
 from jobtui.backends.base import SourceError, SourceMissing
 from jobtui.backends.file_access import look, open_file, source_error
-from jobtui.backends.log_search import FileSearch
 from jobtui.backends.log_segment import SCAN_BYTES, Segment
-from jobtui.backends.log_start import ParserFactory
 from jobtui.backends.worker import Worker
-from jobtui.formats.parser import LogParser
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import Extent, LogLine, LogSearch, LogUnreadable, Overview, Page, Place, Query
 
 FILES_HELD = 2
 """The file and the one before it."""
+STEPS_S, BREATH_S = 0.02, 0.0002
+"""How long the index goes on before others may ask, and how long it pauses between two steps."""
 SLICE_S = 0.05
 """How long one piece of slow work takes at most, after which it can be stopped."""
 
@@ -31,12 +30,11 @@ T = TypeVar("T")
 
 
 class LogPages:
-    """The log at `path`. `role` says who writes it, as for `LogFile`."""
+    """The log at `path`."""
 
-    def __init__(self, path: Path, role: str = "auto", *, parser_factory: ParserFactory = LogParser) -> None:
+    def __init__(self, path: Path) -> None:
         self.name = str(path)
         self._path = path
-        self._parser = parser_factory(source=self.name, role=role)
         self._segments: tuple[Segment, ...] = ()
         self._event = ""
         self._reads = Worker(f"pages of {path.name}")
@@ -73,7 +71,7 @@ class LogPages:
         seen = look(self._path)
         segments = self._segments
         if not segments:
-            self._segments = (Segment(open_file(self._path), 0, self._parser, self.name),)
+            self._segments = (Segment(open_file(self._path), 0, self.name),)
             self._event = self._segments[-1].event
             return self.extent
         current = segments[-1]
@@ -92,7 +90,7 @@ class LogPages:
         try:
             goes_on = current.goes_on_in(opened, opened.look())
             base = current.base if goes_on else current.end
-            fresh = Segment(opened, base, self._parser, self.name)
+            fresh = Segment(opened, base, self.name)
         except (OSError, SourceError):
             opened.close()
             raise
@@ -102,7 +100,7 @@ class LogPages:
 
     def _begin_anew(self, event: str, *, kept: tuple[Segment, ...], closed: Segment) -> None:
         base = closed.end
-        fresh = Segment(open_file(self._path), base, self._parser, self.name)
+        fresh = Segment(open_file(self._path), base, self.name)
         self._event = event
         self._replace((*kept, fresh))
 
@@ -150,7 +148,13 @@ class LogPages:
         return await self._work(self._step)
 
     def _step(self) -> bool:
-        return any(segment.look_through() for segment in reversed(self._segments))
+        until = time.monotonic() + STEPS_S
+        while any(segment.look_through() for segment in reversed(self._segments)):
+            if time.monotonic() > until:
+                return True
+            # Lets the thread of the screen have its turn at once
+            time.sleep(BREATH_S)
+        return False
 
     def overview(self) -> Overview:
         """What is known of it as a whole by now."""
@@ -224,6 +228,9 @@ class LogPages:
 
     def search(self, query: Query, around: Place) -> LogSearch:
         """A search, nearest lines first; not yet begun."""
+        # Imported here, as reading on does not need it
+        from jobtui.backends.log_search import FileSearch
+
         return FileSearch(self, query, around)
 
     async def aclose(self) -> None:

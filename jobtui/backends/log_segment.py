@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from jobtui.backends.base import SourceUnreachable
 from jobtui.backends.file_access import CHUNK_BYTES, ByteSource, Look, OpenFile
 from jobtui.backends.line_index import BLOCK, LineIndex
-from jobtui.backends.log_reading import MARK_BYTES
-from jobtui.backends.log_start import BlockParser
-from jobtui.backends.page_reader import PageReader
+from jobtui.backends.page_reader import PageReader, TimeOf
 from jobtui.formats.levels import LEVEL_BYTES, error_lines
+from jobtui.formats.times import TIME_LENGTH, TimeReader
 from jobtui.model.clock import Nanos
 
+MARK_BYTES = 256
+"""How much of what stands before the end is compared, to notice that a file was written anew."""
 PACKED_BYTES = 64 << 20
 """How much text of a packed file is held, from its end on: it can be read in one direction only."""
 SCAN_BYTES = 8 * BLOCK
@@ -55,11 +56,10 @@ class Segment:
     Methods that read raise OSError; the constructor of a packed one raises SourceError, too.
     """
 
-    def __init__(self, opened: OpenFile, base: int, parser: BlockParser, name: str) -> None:
+    def __init__(self, opened: OpenFile, base: int, name: str) -> None:
         self.opened = opened
         self.base = base
         self.event = ""
-        self._parser = parser
         self._seen = opened.look()
         self._source: ByteSource = opened.source
         self.size = self._seen.size
@@ -68,8 +68,8 @@ class Segment:
             self._source, self.size = text, text.size
             self.event = "" if text.is_whole else f"packed: only the last {PACKED_BYTES >> 20} MB of its text"
         self._mark = self._mark_in(self._source)
-        self.pages = PageReader(self._source, base, self._time_of)
-        self.index = LineIndex(self._source, self.size, self._time_of)
+        self.pages = PageReader(self._source, base, self._timer())
+        self.index = LineIndex(self._source, self.size, self._timer())
 
     @property
     def source(self) -> ByteSource:
@@ -115,15 +115,17 @@ class Segment:
     def look_through(self) -> bool:
         """Go on with the index; whether there is more to look through."""
         if self.index.is_outgrown(self.size):
-            self.index = LineIndex(self._source, self.size, self._time_of)
+            self.index = LineIndex(self._source, self.size, self._timer())
         return self.index.step(self.size)
 
     def _mark_in(self, source: ByteSource) -> bytes:
         begin = max(0, self.size - MARK_BYTES)
         return source.read(begin, self.size - begin)
 
-    def _time_of(self, line: bytes) -> Nanos | None:
-        return self._parser.time_of(line, self.changed_at)
+    def _timer(self) -> TimeOf:
+        """What reads the time at the head of a line. It remembers the last one: each thread has its own."""
+        times = TimeReader()
+        return lambda line: times.read(line[:TIME_LENGTH].decode("ascii", "replace"), self.changed_at)
 
     def first_error(self, begin: int, end: int) -> int | None:
         """The first byte in `begin` .. `end` at which a line with an error begins."""

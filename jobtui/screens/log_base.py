@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from time import monotonic
 
 from textual import on
@@ -18,12 +19,16 @@ from jobtui.screens.base import Board, LiveScreen
 from jobtui.screens.log_reader import LogReader
 from jobtui.store.store import Changes
 from jobtui.widgets.key_line import KeyLine
+from jobtui.widgets.log_feed import LogFeed
 from jobtui.widgets.log_header import LogHeader, LogHistogram, LogStatus
 from jobtui.widgets.log_view import LogView
 from jobtui.widgets.row_view import Move
 
-LOOK_S = 0.25
-"""How often the log is looked at for what was written."""
+FIRST_WAIT_S = 0.05
+"""How long the first paint waits for lines; without them it is made of what there is."""
+LOOK_S, QUIET_LOOK_S = 0.25, 0.45
+"""How often a log is looked at for what was written: one that changed lately, and any other."""
+LIVELY_FOR_S = 5.0
 WORK_S = 0.1
 """How long it is looked through between two looks."""
 OVERVIEW_S = 0.5
@@ -53,6 +58,8 @@ class LogScreen(LiveScreen):
         self._readers: dict[str | None, LogReader] = {}
         self._reader: LogReader | None = None
         self._number: int | None = None
+        self._worked_at: Extent | None = None
+        self._shown = asyncio.Event()
         self._labels = self._short_names()
         self._header = LogHeader(board.now)
         self._histogram = LogHistogram()
@@ -60,16 +67,21 @@ class LogScreen(LiveScreen):
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
+        if self._names:
+            self._choose(self._chosen)
+        else:
+            self._shown.set()
         yield self._header
         yield self._histogram
         yield self._view
         yield KeyLine(hints_at(At.LOGS))
 
-    def on_mount(self) -> None:
-        """Show the log that is chosen."""
+    async def on_mount(self) -> None:
+        """Let the first paint wait a moment for lines: two paints cost more than one."""
         self._show_status()
-        if self._names:
-            self._choose(self._chosen)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_WAIT_S):
+                await self._shown.wait()
 
     async def on_unmount(self) -> None:
         """Release the logs."""
@@ -136,15 +148,30 @@ class LogScreen(LiveScreen):
     async def _keep_up(self, reader: LogReader) -> None:
         """Follow the log while it is shown."""
         await self._look(reader)
-        self._view.show(reader.lines, reader.place)
-        drawn_at = 0.0
+        await self._show_lines(reader)
+        self._worked_at = None
+        drawn_at = changed_at = 0.0
         while self._reader is reader:
             is_live = self.is_current and self.board.paused_at is None
-            busy = is_live and await self._look(reader) and await self._work(reader)
-            if is_live and (not busy or monotonic() - drawn_at >= OVERVIEW_S):
+            worked = is_live and await self._look(reader) and reader.extent != self._worked_at
+            busy = worked and await self._work(reader)
+            if worked and (not busy or monotonic() - drawn_at >= OVERVIEW_S):
                 drawn_at = monotonic()
                 self._show_overview(reader)
-            await asyncio.sleep(0.0 if busy else LOOK_S)
+            if worked:
+                changed_at = monotonic()
+            is_lively = monotonic() - changed_at < LIVELY_FOR_S
+            await asyncio.sleep(0.0 if busy else LOOK_S if is_lively else QUIET_LOOK_S)
+
+    async def _show_lines(self, reader: LogReader) -> None:
+        """Show the log where it was left, or its end."""
+        feed = LogFeed(reader.lines)
+        try:
+            await feed.jump(reader.place)
+        except LogUnreadable as error:
+            self._set_problem(reader, str(error))
+        self._view.take_over(feed, reader.place)
+        self._shown.set()
 
     async def _look(self, reader: LogReader) -> bool:
         """Notice what was written; whether the log can be read."""
@@ -178,12 +205,14 @@ class LogScreen(LiveScreen):
     async def _work(self, reader: LogReader) -> bool:
         """Look through a little more of the log; whether there is more."""
         until = monotonic() + WORK_S
+        extent = reader.extent
         try:
             while await reader.log.work():
                 if monotonic() >= until:
                     return True
         except LogUnreadable as error:
             self._set_problem(reader, str(error))
+        self._worked_at = extent
         return False
 
     def _show_overview(self, reader: LogReader) -> None:

@@ -1,7 +1,5 @@
 """One log that is open on a screen: how far it goes, what is searched in it, where one was. No widgets."""
 
-from dataclasses import dataclass, field
-
 from jobtui.model.pages import Extent, LineSource, Log, LogSearch, Place, Query, SearchState
 from jobtui.widgets.log_filter import FilteredLines
 
@@ -10,26 +8,25 @@ STATE_WORDS = {
     SearchState.FULL: " (and more)",
     SearchState.CANCELED: " (stopped)",
 }
-NOTHING_YET = Extent(0, 0)
 
 
-@dataclass(slots=True)
 class LogReader:
     """A log and what a user does with it. `name` is None for all logs in one."""
 
-    log: Log
-    name: str | None
-    extent: Extent = NOTHING_YET
-    search: LogSearch | None = None
-    is_filtered: bool = False
-    place: Place | None = None
-    """Where one was when another log was chosen."""
-    left_from: Place | None = None
-    """Where one was when all but the hits was hidden."""
-    problem: str = ""
-    seeks: int = 0
-    """Towards where a hit is awaited: 1 behind the cursor, -1 before it, 0 none."""
-    bookmarks: set[Place] = field(default_factory=set)
+    def __init__(self, log: Log, name: str | None, place: Place | None = None) -> None:
+        self.log = log
+        self.name = name
+        self.place = place
+        """Where one was when another log was chosen; None at the end."""
+        self.extent = Extent(0, 0)
+        self.search: LogSearch | None = None
+        self.is_filtered = False
+        self.left_from: Place | None = None
+        """Where one was when all but the hits was hidden."""
+        self.problem = ""
+        self.seeks = 0
+        """Towards where a hit is awaited: 1 behind the cursor, -1 before it, 0 none."""
+        self.bookmarks: set[Place] = set()
 
     @property
     def lines(self) -> LineSource:

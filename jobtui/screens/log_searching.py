@@ -1,15 +1,17 @@
 """Finding something in a log that is on a screen: errors, lines by number, a text, only the lines with it."""
 
-from textual import on
+from typing import TYPE_CHECKING
 
 from jobtui.model.pages import LogUnreadable, Place, Query, SearchState, query_of
 from jobtui.render.hits import finder
 from jobtui.render.text import show
 from jobtui.screens.log_base import LogScreen
 from jobtui.screens.log_reader import LogReader
-from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.key_line import KeyLine
-from jobtui.widgets.log_prompt import LogPrompt
+
+if TYPE_CHECKING:
+    from jobtui.widgets.filter_bar import FilterBar
+    from jobtui.widgets.log_prompt import LogPrompt
 
 SEARCH_S = 0.05
 """How often the hits of a search that goes on are counted."""
@@ -58,18 +60,24 @@ class SearchedLogScreen(LogScreen):
         await self._ask(":")
 
     async def _ask(self, sign: str) -> None:
-        if self._reader is not None and not self.query(LogPrompt):
-            await self.mount(LogPrompt(sign), before=self.query_one(KeyLine))
+        prompt = self._prompt_class()
+        if self._reader is not None and not self.query(prompt):
+            await self.mount(prompt(sign), before=self.query_one(KeyLine))
 
-    @on(FilterBar.Edited)
-    def _preview(self, message: FilterBar.Edited) -> None:
+    def _prompt_class(self) -> "type[LogPrompt]":
+        # Imported here, as the first paint does not need it
+        from jobtui.widgets.log_prompt import LogPrompt
+
+        return LogPrompt
+
+    def on_filter_bar_edited(self, message: "FilterBar.Edited") -> None:
         """Mark in the lines that are seen what would be found."""
-        if isinstance(message.bar, LogPrompt) and message.bar.sign == "/":
+        if isinstance(message.bar, self._prompt_class()) and message.bar.sign == "/":
             query = query_of(message.text)
             self._view.set_finder(finder(query) if query else None)
 
-    @on(LogPrompt.Ended)
-    async def _typed(self, message: LogPrompt.Ended) -> None:
+    async def on_log_prompt_ended(self, message: "LogPrompt.Ended") -> None:
+        """Do what was typed."""
         await message.prompt.remove()
         reader = self._reader
         if reader is None:

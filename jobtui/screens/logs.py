@@ -8,7 +8,6 @@ from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.base import Taken, bindings_at
 from jobtui.screens.log_reader import LogReader
 from jobtui.screens.log_searching import SearchedLogScreen
-from jobtui.screens.reading import ReadingScreen
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.text_pane import Paragraph
 
@@ -81,6 +80,9 @@ class LogsScreen(SearchedLogScreen):
         """Read the whole line."""
         line = self._view.line_at_cursor
         if line is not None:
+            # Imported here, as the first paint does not need it
+            from jobtui.screens.reading import ReadingScreen
+
             self.app.push_screen(ReadingScreen(self.board, "log line", self._about(line)))
 
     def _about(self, line: LogLine) -> Iterable[Paragraph]:

@@ -44,6 +44,14 @@ class LogView(LogLines):
         self._anchor = None
         self._jump_to(place, self._cursor - self._top)
 
+    def take_over(self, feed: LogFeed, place: Place | None) -> None:
+        """Show lines that are held already, at `place` or at the end; also before there is a screen."""
+        self._feed = feed
+        self._anchor = None
+        self.follows = place is None
+        self._owed = 0
+        self._show_window(feed, place, self.rows_high // 3)
+
     def go_to(self, place: Place | None) -> None:
         """Put the cursor on the line that holds `place`, or on the last one."""
         if place is not None and self._is_held(place):
@@ -103,6 +111,7 @@ class LogView(LogLines):
         """Draw for another size, which may need more lines."""
         super().on_resize()
         self._fetch()
+        self.post_message(self.Moved())
 
     # How it moves.
 
@@ -141,11 +150,15 @@ class LogView(LogLines):
         except LogUnreadable as error:
             self.post_message(self.Failed(str(error)))
             return
+        self._show_window(feed, place, row)
+
+    def _show_window(self, feed: LogFeed, place: Place | None, row: int) -> None:
         self._window = feed.window
         self._cursor = len(self._window) - 1 if place is None else self._window.index_of(place)
         self._top = self._cursor - row
-        self._redraw()
-        self._settle()
+        if self.is_attached:
+            self._redraw()
+            self._settle()
 
     def _fetch(self) -> None:
         if self._feed is None or self._fetching or self._window is not self._feed.window:

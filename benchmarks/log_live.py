@@ -1,0 +1,54 @@
+"""The log screen alone on one file: a program to be measured from outside.
+
+    python -m benchmarks.log_live FILE
+
+It opens at the file's end, so the text of the last line on the wire shows that it is painted.
+"""
+
+import argparse
+from pathlib import Path
+from typing import cast
+
+from textual.app import App
+from textual.screen import Screen
+
+from jobtui.backends.log_book import SessionLogs
+from jobtui.model.clock import SystemClock
+from jobtui.model.job_desk import JobDesk
+from jobtui.screens.base import Board
+from jobtui.screens.logs import LogsScreen
+from jobtui.store.store import Correlation, Store
+from jobtui.theme import DARK, THEMES
+
+
+class LogApp(App[None]):
+    """The log screen in its theme."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.animation_level = "none"
+        clock = SystemClock()
+        # Nothing is asked about jobs here
+        store, desk = Store(cast("Correlation", None), clock), cast("JobDesk", None)
+        self._path = path
+        self._board = Board(store, clock, desk, logs=SessionLogs(lambda: []))
+        for known in THEMES:
+            self.register_theme(known)
+        self.theme = DARK.name
+
+    def get_default_screen(self) -> Screen[None]:
+        """The only screen."""
+        return LogsScreen(self._board, str(self._path))
+
+
+def main() -> None:
+    """Run it until it is ended."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("path", type=Path, metavar="FILE")
+    LogApp(parser.parse_args().path).run(mouse=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Measures the log screen on a large file: first paint, pages, memory, idling, and searching all of it.
+
+    python -m benchmarks.log_view [--quick] [--json]
+
+First paints are made in turn with those of a minimal app. The search is compared with ripgrep, or with grep
+where that is not installed, in the same process; the file is in the page cache.
+"""
+
+import asyncio
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.minimal_app import READY
+from benchmarks.pty_meter import first_paints_ms, idle, press_often, ratio
+from benchmarks.rows import Row, at_most, at_most_times, main
+from benchmarks.terminal import Program, Terminal
+from jobtui.backends.log_pages import LogPages
+from jobtui.model.pages import query_of
+
+ROOT = Path(__file__).parents[1]
+LINES, QUICK_LINES = 1_000_000, 100_000
+RUNS, QUICK_RUNS = 9, 3
+PRESSES, QUICK_PRESSES = 100, 30
+IDLE_S, QUICK_IDLE_S = 10.0, 3.0
+FIRST_PAINT_RATIO = 1.6
+PAGE_LIMIT_MS = 30.0
+RSS_LIMIT_MB = 150.0
+SEARCH_RATIO = 3.0
+IDLE_BYTES_PER_S, IDLE_PERCENT = 250.0, 0.5
+NEEDLE = "h9Kq2mXv-tR4wLp7Z"
+LAST = "the-very-last-line"
+
+
+def measure(quick: bool) -> Iterator[Row]:
+    """Every figure, on a file in a temporary directory."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "supervisor.log"
+        write_log(path, QUICK_LINES if quick else LINES)
+        what = f"log view, {path.stat().st_size >> 20} MB, {QUICK_LINES if quick else LINES:,} lines"
+        yield _first_paint(path, what, QUICK_RUNS if quick else RUNS)
+        presses, idle_s = (QUICK_PRESSES, QUICK_IDLE_S) if quick else (PRESSES, IDLE_S)
+        yield from _session(path, what, presses, idle_s)
+        yield from _search(path, what, QUICK_RUNS if quick else RUNS)
+
+
+def write_log(path: Path, count: int) -> None:
+    """A supervisor's log of about 100 bytes a line, with an error now and then and one rare text."""
+    chance = random.Random(1)
+    with path.open("w") as file:
+        for nth in range(count - 1):
+            at = time.strftime("%b %d %H:%M:%S", time.gmtime(1_795_200_000 + nth // 50))
+            words = f"cache entry {chance.randrange(10**6)} of table cleaned, {chance.randrange(1_000)} kept"
+            if nth % 5_000 == 0:
+                words = "new status=error _ComputeJob(vn9mSrw1-3mJbMh8p-animation u=vn9mSrw1 error [])"
+            if nth == count // 10:
+                words += f" {NEEDLE}"
+            file.write(f"{at} 30699     0 sirepo/job_x.py:118:handler {words}\n")
+        file.write(f"{at} 30699     0 sirepo/job_x.py:118:handler {LAST}\n")
+
+
+def _program(path: Path) -> Program:
+    argv = [sys.executable, "-m", "benchmarks.log_live", str(path)]
+    return Program(argv=argv, ready=LAST, environ={"PYTHONPATH": str(ROOT)})
+
+
+def _first_paint(path: Path, what: str, runs: int) -> Row:
+    minimal = Program(argv=[sys.executable, "-m", "benchmarks.minimal_app"], ready=READY)
+    ours, theirs = first_paints_ms([_program(path), minimal], runs)
+    return at_most_times(
+        f"{what}: first paint, at the tail",
+        statistics.median(ours),
+        "ms",
+        reference=statistics.median(theirs),
+        limit=FIRST_PAINT_RATIO,
+        ratio=ratio(ours, theirs),
+    )
+
+
+def _session(path: Path, what: str, presses: int, idle_s: float) -> Iterator[Row]:
+    """Pages while the file is being looked through and after that, both ways; what is used when it idles."""
+    with Terminal(_program(path)) as terminal:
+        terminal.wait_for(LAST)
+        early = press_often(terminal, "pageup", presses // 2)
+        yield at_most(f"{what}: page up at once, p95", early.p95_ms, "ms", PAGE_LIMIT_MS)
+        terminal.settle(quiet_s=2.5, at_most_s=60.0)
+        for key in ("pageup", "pagedown"):
+            report = press_often(terminal, key, presses)
+            yield at_most(f"{what}: {key}, p95", report.p95_ms, "ms", PAGE_LIMIT_MS)
+            yield Row(what=f"{what}: {key}, median on the wire", measured=report.median_bytes, unit="bytes")
+        down = press_often(terminal, "up", presses)
+        yield at_most(f"{what}: up, p95", down.p95_ms, "ms", PAGE_LIMIT_MS)
+        terminal.press("home")
+        terminal.settle(quiet_s=1.5)
+        bytes_per_s, cpu_percent = idle(terminal, idle_s)
+        yield at_most(f"{what}: idle, on the wire", bytes_per_s, "bytes/s", IDLE_BYTES_PER_S)
+        yield at_most(f"{what}: idle, CPU", cpu_percent, "% of a core", IDLE_PERCENT)
+        yield at_most(f"{what}: RSS", terminal.rss_mb(), "MB", RSS_LIMIT_MB)
+
+
+def _search(path: Path, what: str, runs: int) -> Iterator[Row]:
+    program = "rg" if shutil.which("rg") else "grep"
+    for typed in (NEEDLE, NEEDLE.lower()):
+        rounds = [(_found_s(path, typed), _grep_s(program, path, typed)) for _ in range(runs)]
+        ours, theirs = zip(*rounds, strict=True)
+        name = "a rare text" if typed == NEEDLE else "the same, ignoring case"
+        yield at_most_times(
+            f"{what}: searched for {name}, beside {program} -c",
+            1e3 * statistics.median(ours),
+            "ms",
+            reference=1e3 * statistics.median(theirs),
+            limit=SEARCH_RATIO,
+            ratio=ratio(ours, theirs),
+        )
+
+
+def _found_s(path: Path, typed: str) -> float:
+    """Seconds for a search of the whole file, from its end, in a log that is open."""
+
+    async def search() -> float:
+        log = LogPages(path)
+        extent = await log.look()
+        query = query_of(typed)
+        if query is None:
+            raise ValueError(typed)
+        started = time.perf_counter()
+        found = log.search(query, extent.end)
+        await found.run()
+        seconds = time.perf_counter() - started
+        found.cancel()
+        await log.aclose()
+        if len(found.hits) != 1:
+            raise RuntimeError(f"found {len(found.hits)} lines where there is one")
+        return seconds
+
+    return asyncio.run(search())
+
+
+def _grep_s(program: str, path: Path, typed: str) -> float:
+    case = ["-i"] if typed == typed.lower() else []
+    started = time.perf_counter()
+    subprocess.run([program, "-c", "-F", *case, typed, str(path)], stdout=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    sys.exit(main(__doc__ or "", measure))
