@@ -51,6 +51,7 @@ def jobs() -> tuple[Job, ...]:
             name="Beamline 7 test",
             status=JobStatus.FAILED,
             error="no such element: crystal3",
+            queued_at=ago(124),
             started_at=ago(123),
             ended_at=ago(120),
             runs=3,
