@@ -6,11 +6,11 @@ import os
 import signal
 from collections.abc import Iterable, Mapping
 from traceback import format_exc
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual import on
-from textual.app import App, SuspendNotSupported, SystemCommand
+from textual.app import SystemCommand
 from textual.screen import Screen
 
 from jobtui.actions import ACTIONS
@@ -19,7 +19,8 @@ from jobtui.backends.log_book import SessionLogs
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.render.text import Zone, show
-from jobtui.screens.base import Board, LiveScreen, Taken
+from jobtui.screens.along import AlongApp
+from jobtui.screens.base import Board, LiveScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.session import Session
 from jobtui.store.store import Changes
@@ -51,18 +52,7 @@ def job_provider() -> "type[Provider]":
     return JobProvider
 
 
-@runtime_checkable
-class MouseDriver(Protocol):
-    """A driver that can use the mouse; Textual has no public way to begin or end that later."""
-
-    _mouse: bool
-
-    def _enable_mouse_support(self) -> None: ...
-
-    def _disable_mouse_support(self) -> None: ...
-
-
-class JobtuiApp(App[None]):
+class JobtuiApp(AlongApp):
     """The dashboard on a session, opened at a job when one is given."""
 
     CSS = """
@@ -206,65 +196,6 @@ class JobtuiApp(App[None]):
         for action in ACTIONS:
             if screen.PLACE in action.places:
                 yield SystemCommand(action.help, action.shown_keys, screen.caller(action.call))
-
-    async def action_copy_block(self) -> None:
-        """Copy all about what is under the cursor."""
-        taken = await self._taken()
-        if taken is not None and isinstance(self.screen, LiveScreen):
-            self.screen.copy(taken.block)
-
-    async def action_copy_command(self) -> None:
-        """Copy the command that shows the same outside."""
-        taken = await self._taken()
-        if taken is not None and isinstance(self.screen, LiveScreen):
-            if taken.command:
-                self.screen.copy(taken.command)
-            else:
-                self.notify("no command shows this", severity="warning")
-
-    async def action_page(self) -> None:
-        """Open the file at the line in the pager."""
-        await self._open_outside("pager")
-
-    async def action_edit(self) -> None:
-        """Open the file at the line in the editor."""
-        await self._open_outside("editor")
-
-    async def _taken(self) -> Taken | None:
-        taken = await self.screen.taken() if isinstance(self.screen, LiveScreen) else None
-        if taken is None:
-            self.notify("nothing here to take along", severity="warning")
-        return taken
-
-    async def _open_outside(self, what: str) -> None:
-        # Imported here, as the first paint does not need it
-        from jobtui.screens import outside
-
-        taken = await self._taken()
-        if taken is None:
-            return
-        try:
-            if not taken.path:
-                raise outside.NotStarted("there is no file behind this")
-            outside.check(taken.path)
-            make = outside.pager_call if what == "pager" else outside.editor_call
-            call = make(os.environ, taken.path, taken.line)
-            with self.suspend():
-                outside.run(call, os.environ)
-        except (outside.NotStarted, SuspendNotSupported) as error:
-            self.notify(show(str(error)), severity="warning", markup=False)
-
-    def action_mouse(self) -> None:
-        """Take the mouse, or leave it to the terminal."""
-        driver = self._driver
-        if not isinstance(driver, MouseDriver):
-            return
-        if driver._mouse:
-            driver._disable_mouse_support()
-        driver._mouse = not driver._mouse
-        if driver._mouse:
-            driver._enable_mouse_support()
-        self.notify("the mouse is used" if driver._mouse else "the mouse is the terminal's")
 
     def commander(self) -> "Commander":
         """What follows commands."""
