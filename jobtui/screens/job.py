@@ -79,7 +79,7 @@ class JobScreen(LiveScreen):
     def on_mount(self) -> None:
         """Show what is known already, and read more."""
         self.show_all()
-        self.run_worker(self._open_up(), group="open")
+        self.run_worker(self._open_up, group="open")
 
     async def _open_up(self) -> None:
         await self._read_record()
@@ -106,7 +106,7 @@ class JobScreen(LiveScreen):
     def take(self, changes: Changes) -> None:
         """Show what changed about this job."""
         if self.job_id in changes.jobs or self.job_id in changes.gone:
-            self.run_worker(self._read_record(), group="record", exclusive=True)
+            self.run_worker(self._read_record, group="record", exclusive=True)
             self._show()
         self._strip.set_sources(self.board.store.sources())
 
@@ -194,7 +194,7 @@ class JobScreen(LiveScreen):
             newest = self._runs[-1].number
             self._number = None if number == newest else number
             self._show()
-            self.run_worker(self._reach(), group="open", exclusive=True)
+            self.run_worker(self._reach, group="open", exclusive=True)
 
     def action_switch_pane(self) -> None:
         """From one pane to the other."""

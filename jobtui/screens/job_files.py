@@ -112,7 +112,7 @@ class FilesTab(JobTab):
     def _refresh(self) -> None:
         if self._began is None and self.board.paused_at is None:
             self._began = self.board.clock.now()
-            self.run_worker(self._read(), group="files")
+            self.run_worker(self._read, group="files")
 
     async def _read(self) -> None:
         try:
@@ -180,4 +180,4 @@ class FilesTab(JobTab):
 
     @on(FileList.Highlighted)
     def _chosen(self) -> None:
-        self.run_worker(self._read_chosen(), group="preview", exclusive=True)
+        self.run_worker(self._read_chosen, group="preview", exclusive=True)

@@ -1,5 +1,7 @@
 """The lines of all logs that belong to a job, merged by time."""
 
+from functools import partial
+
 from textual import on
 from textual.app import ComposeResult
 
@@ -67,7 +69,7 @@ class LogsTab(JobTab):
     def _line_chosen(self, message: JobLog.Highlighted) -> None:
         step = None if message.line is None else _step_of(message.line)
         self._detail.set_step(step)
-        reading = read_record(self.board.desk, self._detail, step)
+        reading = partial(read_record, self.board.desk, self._detail, step)
         self.run_worker(reading, group="record", exclusive=True)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 
 from textual.app import ComposeResult
 
@@ -38,7 +39,7 @@ class RawTab(JobTab):
             self._shown = None
         elif (detail, Zone.mark()) != self._shown:
             self._shown = (detail, Zone.mark())
-            self.run_worker(self._format(detail), group="format", exclusive=True)
+            self.run_worker(partial(self._format, detail), group="format", exclusive=True)
 
     def move(self, move: Move) -> None:
         """Scroll."""

@@ -1,6 +1,7 @@
 """The ops of a job, the steps of the chosen op, and the lines behind the chosen step."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from textual import on
 from textual.app import ComposeResult
@@ -121,7 +122,7 @@ class TimelineTab(JobTab):
         if step == self._detail.step:
             return
         self._detail.set_step(step)
-        reading = read_record(self.board.desk, self._detail, step)
+        reading = partial(read_record, self.board.desk, self._detail, step)
         self.run_worker(reading, group="record", exclusive=True)
 
     def _line_text(self) -> Iterator[Paragraph]:
