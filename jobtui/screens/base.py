@@ -2,24 +2,21 @@
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from time import monotonic
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from jobtui.actions import Place, actions_at
-from jobtui.model.clock import Clock, Nanos
-from jobtui.model.job_desk import JobDesk
-from jobtui.model.pages import Log, LogBook
 from jobtui.render.clipboard import TooLong, clipboard_sequence
-from jobtui.render.text import Zone, clock_time, fit, safe
-from jobtui.store.store import NO_CHANGES, Changes, Store
-from jobtui.views import Views, ViewsError
+from jobtui.render.text import fit, safe
+from jobtui.screens.board import Board as Board
+from jobtui.screens.board import Taken as Taken
+from jobtui.store.store import NO_CHANGES, Changes
+from jobtui.views import ViewsError
 from jobtui.widgets.filter_bar import FilterBar
-from jobtui.widgets.history import History
 from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.notice_line import NoticeLine
 from jobtui.widgets.row_view import Move
@@ -35,93 +32,6 @@ TINY_ROWS = 3
 """Up to this height there is no room for more than the worst."""
 TICK_S = 1.0
 """Ages go on this often."""
-
-
-class NoLogs:
-    """No log can be read line by line."""
-
-    def names(self) -> tuple[str, ...]:
-        """None."""
-        return ()
-
-    def open(self, name: str) -> Log:
-        """Not to be called. Raises KeyError."""
-        raise KeyError(name)
-
-    def merged(self) -> Log:
-        """Not to be called. Raises KeyError."""
-        raise KeyError
-
-
-NO_LOGS = NoLogs()
-
-
-class Taken(NamedTuple):
-    """What can be taken along: a block of text, a command that shows the same outside, a file at a line.
-
-    The block is safe to show; what is empty is not there.
-    """
-
-    block: str
-    command: str = ""
-    path: str = ""
-    line: int = 0
-
-
-@dataclass(slots=True)
-class Board:
-    """What every screen works with, and what they agree on."""
-
-    store: Store
-    clock: Clock
-    desk: JobDesk
-    title: str = "jobtui"
-    absolute: bool = False
-    """Times of day instead of ages."""
-    logs: LogBook = NO_LOGS
-    """The logs that can be read line by line."""
-
-    views: Views = field(default_factory=Views)
-    """What the user asked to keep."""
-    commands: History = field(default_factory=History)
-    """What was said behind `:`."""
-    live: Store = field(init=False)
-    """What goes on while `store` is what was there at the pause."""
-    paused_at: Nanos | None = field(default=None, init=False)
-    waiting: Changes = field(default=NO_CHANGES, init=False)
-    """What changed since the pause."""
-
-    def __post_init__(self) -> None:
-        """Show what is there."""
-        self.live = self.store
-
-    def now(self) -> Nanos:
-        """The present time, that of the pause while there is one."""
-        return self.clock.now() if self.paused_at is None else self.paused_at
-
-    def pause(self) -> None:
-        """Let everything stay as it is."""
-        self.paused_at = self.clock.now()
-        self.waiting = NO_CHANGES
-        self.store = self.live.snapshot()
-
-    def resume(self) -> None:
-        """Go on with what is there now."""
-        self.paused_at = None
-        self.store = self.live
-
-    def note(self, changes: Changes) -> None:
-        """Count what changes during a pause."""
-        if self.paused_at is not None:
-            self.waiting |= changes
-
-    def pause_words(self) -> str | None:
-        """That it is paused, since when, and what waits; None when it is not."""
-        if self.paused_at is None:
-            return None
-        count = len(self.waiting.jobs) + len(self.waiting.gone)
-        waits = f"{count:,} change{'s' * (count != 1)} waiting"
-        return f"paused {clock_time(self.paused_at)}{Zone.mark()}, {waits} · p goes on"
 
 
 def bindings_at(place: Place) -> list[BindingType]:

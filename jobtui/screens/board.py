@@ -1,0 +1,99 @@
+"""What every screen works with, and what they agree on: the store, the time, the pause, what is kept."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from jobtui.model.clock import Clock, Nanos
+from jobtui.model.job_desk import JobDesk
+from jobtui.model.pages import Log, LogBook
+from jobtui.render.text import Zone, clock_time
+from jobtui.store.store import NO_CHANGES, Changes, Store
+from jobtui.views import Views
+from jobtui.widgets.history import History
+
+
+class NoLogs:
+    """No log can be read line by line."""
+
+    def names(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    def open(self, name: str) -> Log:
+        """Not to be called. Raises KeyError."""
+        raise KeyError(name)
+
+    def merged(self) -> Log:
+        """Not to be called. Raises KeyError."""
+        raise KeyError
+
+
+NO_LOGS = NoLogs()
+
+
+class Taken(NamedTuple):
+    """What can be taken along: a block of text, a command that shows the same outside, a file at a line.
+
+    The block is safe to show; what is empty is not there.
+    """
+
+    block: str
+    command: str = ""
+    path: str = ""
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Board:
+    """What every screen works with, and what they agree on."""
+
+    store: Store
+    clock: Clock
+    desk: JobDesk
+    title: str = "jobtui"
+    absolute: bool = False
+    """Times of day instead of ages."""
+    logs: LogBook = NO_LOGS
+    """The logs that can be read line by line."""
+
+    views: Views = field(default_factory=Views)
+    """What the user asked to keep."""
+    commands: History = field(default_factory=History)
+    """What was said behind `:`."""
+    live: Store = field(init=False)
+    """What goes on while `store` is what was there at the pause."""
+    paused_at: Nanos | None = field(default=None, init=False)
+    waiting: Changes = field(default=NO_CHANGES, init=False)
+    """What changed since the pause."""
+
+    def __post_init__(self) -> None:
+        """Show what is there."""
+        self.live = self.store
+
+    def now(self) -> Nanos:
+        """The present time, that of the pause while there is one."""
+        return self.clock.now() if self.paused_at is None else self.paused_at
+
+    def pause(self) -> None:
+        """Let everything stay as it is."""
+        self.paused_at = self.clock.now()
+        self.waiting = NO_CHANGES
+        self.store = self.live.snapshot()
+
+    def resume(self) -> None:
+        """Go on with what is there now."""
+        self.paused_at = None
+        self.store = self.live
+
+    def note(self, changes: Changes) -> None:
+        """Count what changes during a pause."""
+        if self.paused_at is not None:
+            self.waiting |= changes
+
+    def pause_words(self) -> str | None:
+        """That it is paused, since when, and what waits; None when it is not."""
+        if self.paused_at is None:
+            return None
+        count = len(self.waiting.jobs) + len(self.waiting.gone)
+        waits = f"{count:,} change{'s' * (count != 1)} waiting"
+        return f"paused {clock_time(self.paused_at)}{Zone.mark()}, {waits} · p goes on"
