@@ -12,16 +12,17 @@ _DAY = 24 * _HOUR
 _COARSE_FROM_S = 10 * _MINUTE
 
 
-def age(seconds: float | None) -> str:
+def age(seconds: float | None, *, coarse_from_s: float = _COARSE_FROM_S) -> str:
     """How long ago, as coarse as is useful: "41s", "6m12s", "12m", "1h04m", "3d 2h", "12d"; "–" for None.
 
-    From ten minutes on it changes only once a minute, so that a table of ages costs few bytes.
+    From ten minutes on, or `coarse_from_s`, it changes only once a minute, so that a table of ages costs few
+    bytes.
     """
     if seconds is None or not math.isfinite(seconds):
         return NONE
     if seconds < 0:
-        return f"-{age(-seconds)}" if seconds <= -1 else "0s"
-    if _COARSE_FROM_S <= seconds < _HOUR:
+        return f"-{age(-seconds, coarse_from_s=coarse_from_s)}" if seconds <= -1 else "0s"
+    if coarse_from_s <= seconds < _HOUR:
         return f"{int(seconds) // _MINUTE}m"
     return _in_units(int(seconds))
 

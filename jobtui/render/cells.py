@@ -23,6 +23,7 @@ from jobtui.render.text import NONE, age, date_time, duration, short_time, show
 _DOMAIN_NAME = re.compile(r"(?=[^.]*[a-z])[\w-]+(\.[\w-]+)*\.[a-z][\w-]*\.?", re.IGNORECASE | re.ASCII)
 """With a letter in its first and last label, so that no address is taken for one."""
 _MODES = {"sequential": "seq", "parallel": "par"}
+_MINUTE_S = 60.0
 _STATUS_ORDER = {status: place for place, status in enumerate(JobStatus)}
 _RUNNING_ORDER = 1 << 64
 """More than any finished job took, in nanoseconds."""
@@ -129,9 +130,11 @@ def waits_style(job: Job, context: RowContext) -> str:
 
 
 def since_cell(job: Job, context: RowContext) -> str:
-    """Since when it is in its present state."""
+    """Since when it is in its present state; of jobs that have ended to the minute, which is all one asks."""
     if context.relative:
-        return or_none(_known(age(age_s(job, context.now))), context)
+        seconds = age_s(job, context.now)
+        words = age(seconds) if job.status.is_live else age(seconds, coarse_from_s=_MINUTE_S)
+        return or_none(_known(words), context)
     at = status_since(job)
     return or_none("" if at is None else short_time(at, context.now, local=context.local), context)
 
