@@ -122,6 +122,7 @@ class JobScreen(LiveScreen):
         self._tab.set_subject(subject)
         self._show_words()
 
+    @on(JobTab.Told)
     def _show_words(self) -> None:
         self._tab_line.set_words(self._reaching.words or self._tab.words)
 

@@ -125,6 +125,7 @@ class FilesTab(JobTab):
                 self._files.set_files(())
         finally:
             self._began = None
+            self.post_message(self.Told())
 
     async def _first_listing(self) -> RunListing | None:
         """The first of the places that can be read; why none can, where it would stand."""

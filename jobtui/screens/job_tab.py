@@ -3,6 +3,7 @@
 from typing import ClassVar, NamedTuple
 
 from textual.containers import Container
+from textual.message import Message
 
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import JobDesk, Unreadable
@@ -38,6 +39,9 @@ class JobTab(Container):
 
     NAME: ClassVar[str]
     DEFAULT_CSS = "JobTab { height: 1fr; }"
+
+    class Told(Message):
+        """Its words are others now."""
 
     def __init__(self, board: Board) -> None:
         super().__init__()

@@ -1,0 +1,299 @@
+"""The tabs of the job screen, on a recorded system and on what no system should ever write."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from jobtui.app import JobtuiApp
+from jobtui.backends.logfile import LogFile
+from jobtui.backends.sirepo_db import SirepoDb
+from jobtui.model.clock import FixedClock
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import JobDetail, JobStatus, Run
+from jobtui.model.ops import OpStatus
+from jobtui.screens.error import ErrorScreen
+from jobtui.screens.job import JobScreen
+from jobtui.screens.logs import LogsScreen
+from jobtui.screens.reading import ReadingScreen
+from jobtui.screens.sources import SourcesScreen
+from jobtui.session import Session
+from jobtui.widgets.file_list import FileList
+from jobtui.widgets.job_log import JobLog
+from jobtui.widgets.op_list import OpList
+from jobtui.widgets.run_list import RunList
+from jobtui.widgets.step_detail import StepDetail
+from jobtui.widgets.text_pane import TextPane
+from tests.builders import HOSTILE, a_job, a_step, ago, an_op
+from tests.conftest import NOW
+from tests.fakes import batch
+from tests.screens.scene import FAILED, Scene
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text, text_of
+
+LOCAL = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
+JOB = JobId("DJouDZ9T-4F4EUZjI-heightWeightReport")
+RUN_DIR = Path("user/DJouDZ9T/myapp/4F4EUZjI/heightWeightReport")
+
+
+@asynccontextmanager
+async def opened(
+    root: Path = LOCAL, job: JobId = JOB, size: tuple[int, int] = (120, 40)
+) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
+    """The dashboard at a job of a recorded system."""
+    logs = [LogFile(LOCAL / "supervisor.log", "supervisor"), LogFile(LOCAL / "server.log", "server")]
+    async with Session([SirepoDb(root), *logs], FixedClock(NOW)) as session:
+        app = JobtuiApp(session, job)
+        async with app.run_test(size=size) as pilot:
+            await wait_until(lambda: "failed" in screen_text(app)[0], pilot)
+            await wait_until(lambda: app.screen.query_one(OpList).count, pilot)
+            yield app, pilot
+
+
+async def see(app: JobtuiApp, pilot: Pilot[None], text: str) -> list[str]:
+    await wait_until(lambda: text in "\n".join(screen_text(app)), pilot)
+    return screen_text(app)
+
+
+def a_run(number: int, status: JobStatus, queued_s: float, **fields: object) -> Run:
+    values: dict[str, object] = {
+        "queued_at": ago(queued_s),
+        "started_at": ago(queued_s - 1),
+        "ended_at": ago(queued_s - 3),
+        "native_status": status.value,
+    } | fields
+    return Run(number=number, status=status, **values)  # type: ignore[arg-type]
+
+
+def with_runs(scene: Scene, *runs: Run, **native: object) -> Scene:
+    """A scene whose failed job has these runs."""
+    job = a_job(id=FAILED, status=JobStatus.FAILED, error="no such element: crystal3", runs=len(runs))
+    detail = JobDetail(
+        job=job, runs=runs, history=runs[:-1], native={"runs": len(runs)} | native, path="/srv/db/x"
+    )
+    scene.db._details = {FAILED: detail}
+    return scene
+
+
+THREE = (
+    a_run(1, JobStatus.COMPLETED, 300_000),
+    a_run(2, JobStatus.FAILED, 90_000, error="no such element: crystal2"),
+    a_run(3, JobStatus.FAILED, 62, error="no such element: crystal3", limit_s=3_600.0),
+)
+
+
+async def test_the_lines_of_a_job_in_time_with_their_source_and_the_record_of_one() -> None:
+    async with opened() as (app, pilot):
+        await pilot.press("l")
+        lines = await see(app, pilot, "14 lines of 2 logs")
+        assert "20:34:36 server.log     TZoe api=api_runSimulation" in "\n".join(lines)
+        log = app.screen.query_one(JobLog)
+        await pilot.press("g", *"jjjjjjj")
+        assert log.current is not None
+        assert log.current.text.startswith("cmd=('/bin/bash'")
+        detail = next(
+            pane
+            for pane in app.screen.query(StepDetail)
+            if pane.display and pane.step is not None and "cmd=" in pane.step.text
+        )
+        await wait_until(lambda: "set -e" in "\n".join(detail.more), pilot)
+        await see(app, pilot, "mkdir -p")
+
+
+async def test_a_line_opens_its_log_there() -> None:
+    async with opened() as (app, pilot):
+        await pilot.press("l")
+        await see(app, pilot, "14 lines of 2 logs")
+        await pilot.press("enter")
+        await wait_until(lambda: isinstance(app.screen, LogsScreen), pilot)
+        await see(app, pilot, "line 257")
+        await pilot.press("escape")
+        await wait_until(lambda: isinstance(app.screen, JobScreen), pilot)
+        assert "14 lines of 2 logs" in "\n".join(screen_text(app))
+
+
+async def test_the_files_of_a_job_and_what_is_in_them() -> None:
+    async with opened() as (app, pilot):
+        await pilot.press("f")
+        lines = await see(app, pilot, "RuntimeError: error exit(1)")
+        names = [file.name for file in app.screen.query_one(FileList)._files]
+        assert names == ["run.log", "in.json", "parameters.py"]
+        assert str(LOCAL)[:30] in lines[4]
+        await pilot.press("j")
+        await see(app, pilot, '"simulationType": "myapp"')
+        await pilot.press("j")
+        await see(app, pilot, "subprocess")
+        await pilot.press("enter")
+        await wait_until(lambda: isinstance(app.screen, ReadingScreen), pilot)
+        assert "parameters.py" in screen_text(app)[0]
+
+
+async def test_a_log_is_followed_while_it_grows(tmp_path: Path) -> None:
+    shutil.copytree(LOCAL / "supervisor-job", tmp_path / "supervisor-job")
+    run_dir = tmp_path / RUN_DIR
+    run_dir.mkdir(parents=True)
+    (run_dir / "run.log").write_text("".join(f"step {n}\n" for n in range(100)))
+    async with opened(tmp_path) as (app, pilot):
+        await pilot.press("f")
+        await see(app, pilot, "step 99")
+        with (run_dir / "run.log").open("a") as log:
+            log.write("step 100 token=hunter2hunter2\n")
+        await see(app, pilot, "step 100")
+        assert "hunter2" not in "\n".join(screen_text(app))
+        await pilot.press("tab", "g")
+        await see(app, pilot, "step 0")
+        with (run_dir / "run.log").open("a") as log:
+            log.write("step 101\n")
+        pane = app.screen.query_one("FilesTab TextPane", TextPane)
+        await wait_until(lambda: any("step 101" in row.text for row in pane._rows), pilot)
+        assert "step 0" in "\n".join(text_of(pane))
+
+
+async def test_a_run_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+    shutil.copytree(LOCAL / "supervisor-job", tmp_path / "supervisor-job")
+    async with opened(tmp_path) as (app, pilot):
+        await pilot.press("f")
+        await see(app, pilot, "cannot be read here")
+        await see(app, pilot, "no run directory")
+        (tmp_path / RUN_DIR).mkdir(parents=True)
+        await see(app, pilot, "the run directory is empty")
+
+
+async def test_hostile_files_are_shown_safely(tmp_path: Path) -> None:
+    shutil.copytree(LOCAL / "supervisor-job", tmp_path / "supervisor-job")
+    run_dir = tmp_path / RUN_DIR
+    run_dir.mkdir(parents=True)
+    (tmp_path / "outside").write_text("outside of it")
+    (run_dir / "link").symlink_to(tmp_path / "outside")
+    os.mkfifo(run_dir / "pipe")
+    for number, text in enumerate(HOSTILE):
+        (run_dir / f"{number} \x1b[31m[bold]").write_text(text.replace("\0", ""), "utf-8", "replace")
+    async with opened(tmp_path, size=(80, 24)) as (app, pilot):
+        await pilot.press("f")
+        files = app.screen.query_one(FileList)
+        await wait_until(lambda: files.count == len(HOSTILE) + 2, pilot)
+        for _ in range(files.count):
+            name = files.file.name if files.file else ""
+            pane = app.screen.query_one("FilesTab TextPane", TextPane)
+            await wait_until(lambda: pane.count, pilot)
+            await pilot.pause()
+            shown = "".join(screen_text(app))
+            assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in shown), name
+            assert "outside of it" not in shown
+            await pilot.press("j")
+
+
+async def test_the_record_as_it_is_stored_without_its_secrets() -> None:
+    scene = with_runs(Scene(open_at=FAILED), *THREE, simDbToken="hunter2hunter2", note="[bold]x[/nope]")
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await see(scene.app, pilot, "run 3 of 3  ‹ ›")
+        await pilot.press("r")
+        lines = await see(scene.app, pilot, '"note": "[bold]x[/nope]"')
+        assert " /srv/db/x" in lines
+        assert "hunter2" not in "\n".join(lines)
+
+
+async def test_runs_beside_the_last_good_one_and_their_ops_by_time() -> None:
+    scene = with_runs(Scene(open_at=FAILED), *THREE)
+    scene.correlation.put(
+        FAILED, an_op("run", op="old1", jid=FAILED, created_at=ago(90_000), status=OpStatus.ENDED)
+    )
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await see(scene.app, pilot, "run 3 of 3")
+        ops = scene.app.screen.query_one(OpList)
+        await wait_until(lambda: ops.op is not None and ops.op.op == "pb5u", pilot)
+        assert "old1" not in "\n".join(screen_text(scene.app))
+        await pilot.press("h")
+        lines = await see(scene.app, pilot, "the last good one")
+        assert any("RUN 3 ✗ failed" in line and "RUN 1 ✓ done" in line for line in lines)
+        assert any(line.split()[:3] == ["1", "✓", "done"] for line in lines)
+        await pilot.press("k")
+        await see(scene.app, pilot, "run 2 of 3")
+        await see(scene.app, pilot, "crystal2")
+        await pilot.press("o")
+        await wait_until(lambda: ops.op is not None and ops.op.op == "old1", pilot)
+        await pilot.press("left_square_bracket")
+        await see(scene.app, pilot, "run 1 of 3")
+        await see(scene.app, pilot, "No op of run 1 in what was read of the logs:")
+        await pilot.press("left_square_bracket", "right_square_bracket", "right_square_bracket")
+        await see(scene.app, pilot, "run 3 of 3")
+
+
+async def test_where_it_is_narrow_one_run_is_told_of() -> None:
+    scene = with_runs(Scene(open_at=FAILED), *THREE)
+    async with scene.app.run_test(size=(80, 24)) as pilot:
+        await see(scene.app, pilot, "run 3 of 3")
+        await pilot.press("h")
+        lines = await see(scene.app, pilot, "RUN 3 ✗ failed")
+        assert "the last good one" not in "\n".join(lines)
+        assert scene.app.screen.query_one(RunList).count == 3
+
+
+async def test_a_job_without_a_record_or_with_one_that_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = Scene(open_at=FAILED)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await see(scene.app, pilot, "✗ failed")
+        for key in ("h", "r"):
+            await pilot.press(key)
+            await see(scene.app, pilot, "no source has a record of this job")
+        await pilot.press("f")
+        await see(scene.app, pilot, "Neither a record nor a log")
+
+
+async def test_the_whole_error_over_the_screen() -> None:
+    text = "\n".join(
+        ["Traceback", *(f"  line {n} password=hunter2" for n in range(60)), "[bold]the end\x1b[2J"]
+    )
+    scene = Scene(open_at=FAILED, script=[batch(a_job(id=FAILED, status=JobStatus.FAILED, error=text))])
+    copied: list[str] = []
+    async with scene.app.run_test(size=(80, 24)) as pilot:
+        await see(scene.app, pilot, "✗ failed")
+        await pilot.press("e")
+        await wait_until(lambda: isinstance(scene.app.screen, ErrorScreen), pilot)
+        lines = await see(scene.app, pilot, "line 5")
+        assert lines[0].startswith(" jobs ›")
+        await pilot.press("G")
+        lines = await see(scene.app, pilot, "[bold]the end␛[2J")
+        assert "hunter2" not in "\n".join(lines)
+        scene.app.screen.copy = copied.append  # type: ignore[attr-defined]
+        await pilot.press("y", "escape")
+        assert copied[0].startswith("Traceback\n  line 0")
+        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+
+
+async def test_the_error_of_a_source() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(80, 24)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("6")
+        await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
+        await pilot.press("e")
+        assert isinstance(scene.app.screen, SourcesScreen)
+        await pilot.press("G", "e")
+        await wait_until(lambda: isinstance(scene.app.screen, ErrorScreen), pilot)
+        await see(scene.app, pilot, "no such file: /srv/none/agent.log")
+
+
+@pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24), (40, 10), (30, 5), (12, 3), (4, 2)])
+async def test_every_tab_at_every_size_with_hostile_records(size: tuple[int, int]) -> None:
+    runs = [a_run(n, JobStatus.FAILED, 100 - n, error=text, host=text) for n, text in enumerate(HOSTILE, 1)]
+    scene = with_runs(Scene(open_at=FAILED), *runs, **dict(zip(HOSTILE, HOSTILE, strict=True)))
+    scene.correlation.replace(
+        FAILED, *(an_op(t, jid=FAILED, steps=[a_step(t, text=t, source=t)], created_at=None) for t in HOSTILE)
+    )
+    async with scene.app.run_test(size=size) as pilot:
+        await wait_until(scene.is_read, pilot)
+        for key in ("l", "h", "f", "r", "o", "left_square_bracket", "h", "l"):
+            await pilot.press(key, "j", "tab", "j")
+            await pilot.pause()
+            lines = screen_text(scene.app)
+            assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in "".join(lines))
+        await pilot.press("e")
+        await wait_until(lambda: isinstance(scene.app.screen, ErrorScreen), pilot)
+        await pilot.press("escape", "escape")
