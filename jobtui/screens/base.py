@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from time import monotonic
 from typing import ClassVar
 
-from textual import events
+from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
@@ -191,9 +191,11 @@ class LiveScreen(LeanScreen, inherit_bindings=False):
             self.show_all()
         self.tick()
 
-    def on_resize(self, event: events.Resize) -> None:
+    @on(events.Resize)
+    def _measure(self, event: events.Resize) -> None:
         """Below the rules by height there is one for a few lines, in which only the worst is said."""
         self.set_class(event.size.height <= TINY_ROWS, "-tiny")
+        self.show_pause()
 
     def _tick(self) -> None:
         if not self.is_current:

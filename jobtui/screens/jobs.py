@@ -1,18 +1,17 @@
 """All jobs: the table, what it is filtered and sorted by, and whether it can be believed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-import msgspec
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.timer import Timer
 
 from jobtui.actions import Place, hints_at
-from jobtui.analysis.filter import FilterContext, FilterError, parse
-from jobtui.model.jobs import Job
+from jobtui.analysis.filter import FilterContext
 from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, RowContext
-from jobtui.render.text import Zone, safe, show
+from jobtui.render.text import Zone, safe
 from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
+from jobtui.screens.job_filter import JobFilter, Whereabouts, mistake_in
 from jobtui.store.store import Changes
 from jobtui.views import View
 from jobtui.widgets.filter_bar import FilterBar, Mistake
@@ -43,9 +42,9 @@ class JobsScreen(LiveScreen):
 
     def __init__(self, board: Board) -> None:
         super().__init__(board)
-        self._filter_text = ""
-        self._filter = parse("")
-        self._shows_hidden = False
+        self._whereabouts = Whereabouts(board)
+        places = FilterContext(host_of=self._whereabouts.host_of, driver_of=self._whereabouts.driver_of)
+        self._filter = JobFilter(board.now, places)
         self._preview_text = ""
         self._preview_timer: Timer | None = None
         self.filters = History()
@@ -140,12 +139,12 @@ class JobsScreen(LiveScreen):
 
     def action_show_hidden(self) -> None:
         """Show or hide the records of mere compute calls."""
-        self._shows_hidden = not self._shows_hidden
+        self._filter.shows_hidden = not self._filter.shows_hidden
         self._apply_filter()
 
     def action_back(self) -> None:
         """Take away one after the other: the filter, the marks."""
-        if self._filter_text:
+        if self._filter.text:
             self.set_filter("")
         elif self._table.selected:
             self._table.clear_selection()
@@ -158,7 +157,7 @@ class JobsScreen(LiveScreen):
         if not self.query(FilterBar):
             known = self.known_values()
             bar = FilterBar(
-                self._filter_text,
+                self._filter.text,
                 history=self.filters,
                 completer=lambda text, cursor: complete_filter_at(text, cursor, known),
             )
@@ -214,7 +213,7 @@ class JobsScreen(LiveScreen):
     @on(JobTable.Recounted)
     def _show_words(self) -> None:
         self._rule.set_words(self._words())
-        self._rule.set_class(bool(self._filter_text or self._table.selected), "-needed")
+        self._rule.set_class(bool(self._filter.text or self._table.selected), "-needed")
 
     def _words(self) -> str:
         """How many jobs are shown, in which order, under which filter."""
@@ -222,13 +221,13 @@ class JobsScreen(LiveScreen):
         key, reverse = table.sorted_by
         order = "urgent first" if key is None else f"by {key}"
         hidden = table.total - table.count
-        if self._filter_text:
+        if self._filter.text:
             count = f"{table.count:,} of {table.total:,} jobs"
         else:
             count = f"{table.count:,} jobs" + (f", {hidden:,} hidden" if hidden else "")
         parts = [
             f"{len(table.selected):,} marked" if table.selected else "",
-            f"/{safe(self._filter_text)}" if self._filter_text else "",
+            f"/{safe(self._filter.text)}" if self._filter.text else "",
             count,
             order + (", reversed" if reverse else "") + (" …" if table.is_sorting else ""),
         ]
@@ -251,16 +250,9 @@ class JobsScreen(LiveScreen):
         super().show_pause()
         self._show_one_line()
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Say it in one line where there are a few only."""
-        super().on_resize(event)
-        self._show_one_line()
-
     def set_filter(self, text: str) -> Mistake | None:
         """Filter by this text, or by nothing when something is wrong with it: what it is."""
-        mistake = mistake_in(text)
-        self._filter = parse("" if mistake else text)
-        self._filter_text = "" if mistake else text.strip()
+        mistake = self._filter.set(text)
         self._apply_filter()
         return mistake
 
@@ -276,53 +268,16 @@ class JobsScreen(LiveScreen):
     def view(self) -> View:
         """How the jobs are shown now."""
         key, reverse = self._table.sorted_by
-        return View(self._filter_text, key, reverse, tuple(column.key for column in self.columns))
+        return View(self._filter.text, key, reverse, tuple(column.key for column in self.columns))
 
     def _apply_filter(self) -> None:
-        self._table.set_filter(self._keeper(), ages=not self._filter.is_empty)
-
-    def _keeper(self) -> Callable[[Job], bool] | None:
-        """What tells whether a job is shown, None when all are."""
-        chosen, now, shows_hidden = self._filter, self.board.now, self._shows_hidden
-        if chosen.is_empty:
-            return None if shows_hidden else lambda job: not job.is_quasi
-        context = FilterContext(host_of=self._host_of, driver_of=self._driver_of)
-        if not shows_hidden:
-            return lambda job: chosen.matches(job, now(), context)
-        return lambda job: chosen.matches(_as_plain(job), now(), context)
+        self._table.set_filter(self._filter.keeper(), ages=not self._filter.is_empty)
 
     def _row_context(self) -> RowContext:
         return RowContext(
             now=self.board.now(),
             relative=not self.board.absolute,
             local=Zone.is_local,
-            host_of=self._host_of,
-            driver_of=self._driver_of,
+            host_of=self._whereabouts.host_of,
+            driver_of=self._whereabouts.driver_of,
         )
-
-    def _host_of(self, job: Job) -> str | None:
-        """Where a job runs; the logs know what today's records leave out."""
-        if job.host:
-            return job.host
-        agent = self.board.store.correlation.agent_of(job.id)
-        return agent.host if agent else None
-
-    def _driver_of(self, job: Job) -> str | None:
-        if job.driver:
-            return job.driver
-        agent = self.board.store.correlation.agent_of(job.id)
-        return agent.driver if agent else None
-
-
-def mistake_in(text: str) -> Mistake | None:
-    """What is wrong with a filter, if anything."""
-    try:
-        parse(text)
-    except FilterError as error:
-        return Mistake(error.start, error.end, show(str(error)))
-    return None
-
-
-def _as_plain(job: Job) -> Job:
-    """A job as the filter lets it pass although it is only a compute call."""
-    return msgspec.structs.replace(job, is_quasi=False) if job.is_quasi else job

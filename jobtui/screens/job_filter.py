@@ -1,0 +1,79 @@
+"""Which jobs are shown: the filter that was typed, and whether mere compute calls are shown too."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from jobtui.analysis.filter import FilterContext, FilterError, parse
+from jobtui.model.clock import Nanos
+from jobtui.model.jobs import Job
+from jobtui.render.text import show
+from jobtui.screens.board import Board
+from jobtui.widgets.filter_bar import Mistake
+
+
+class JobFilter:
+    """A filter that holds, which with a mistake in it is none."""
+
+    def __init__(self, now: Callable[[], Nanos], context: FilterContext) -> None:
+        self._now = now
+        self._context = context
+        self._filter = parse("")
+        self.text = ""
+        self.shows_hidden = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it lets every job pass that is not hidden."""
+        return self._filter.is_empty
+
+    def set(self, text: str) -> Mistake | None:
+        """Filter by this text, or by nothing when something is wrong with it: what it is."""
+        mistake = mistake_in(text)
+        self._filter = parse("" if mistake else text)
+        self.text = "" if mistake else text.strip()
+        return mistake
+
+    def keeper(self) -> Callable[[Job], bool] | None:
+        """What tells whether a job is shown, None when all are."""
+        chosen, now, context = self._filter, self._now, self._context
+        if chosen.is_empty:
+            return None if self.shows_hidden else lambda job: not job.is_quasi
+        if not self.shows_hidden:
+            return lambda job: chosen.matches(job, now(), context)
+        return lambda job: chosen.matches(_as_plain(job), now(), context)
+
+
+class Whereabouts:
+    """Where a job runs and what started its agent; the logs know what today's records leave out."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    def host_of(self, job: Job) -> str | None:
+        """Its host."""
+        if job.host:
+            return job.host
+        agent = self._board.store.correlation.agent_of(job.id)
+        return agent.host if agent else None
+
+    def driver_of(self, job: Job) -> str | None:
+        """Its driver."""
+        if job.driver:
+            return job.driver
+        agent = self._board.store.correlation.agent_of(job.id)
+        return agent.driver if agent else None
+
+
+def mistake_in(text: str) -> Mistake | None:
+    """What is wrong with a filter, if anything."""
+    try:
+        parse(text)
+    except FilterError as error:
+        return Mistake(error.start, error.end, show(str(error)))
+    return None
+
+
+def _as_plain(job: Job) -> Job:
+    """A job as the filter lets it pass although it is only a compute call."""
+    return msgspec.structs.replace(job, is_quasi=False) if job.is_quasi else job
