@@ -11,7 +11,8 @@ from jobtui.render.spans import Line, Span, padded, width_of
 from jobtui.render.text import clock_time, duration, fit, show
 
 NAMES: Mapping[Component, str] = {component: component.value for component in Component}
-SHORT_NAMES: Mapping[Component, str] = NAMES | {
+SHORT_NAMES: Mapping[Component, str] = {
+    **NAMES,
     Component.SUPERVISOR: "superv",
     Component.JOB_CMD: "jobcmd",
 }
