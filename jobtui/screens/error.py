@@ -1,6 +1,5 @@
 """The full text of an error, over the screen it belongs to."""
 
-from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container
 
@@ -42,9 +41,8 @@ class ErrorScreen(ReadingScreen):
     def tick(self) -> None:
         """Nothing in it goes on."""
 
-    def on_resize(self, event: events.Resize) -> None:
+    def on_resize(self) -> None:
         """Take as many lines as the text needs at this width."""
-        super().on_resize(event)
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:

@@ -1,5 +1,6 @@
 """One job: how it stands, and in tabs what happened to it, its lines, its runs, its files, its record."""
 
+from functools import partial
 from typing import NamedTuple
 
 from textual import on
@@ -79,7 +80,7 @@ class JobScreen(LiveScreen):
     def on_mount(self) -> None:
         """Show what is known already, and read more."""
         self.show_all()
-        self.run_worker(self._open_up, group="open")
+        self.run_worker(partial(self._open_up), group="open")
 
     async def _open_up(self) -> None:
         await self._read_record()
@@ -106,7 +107,7 @@ class JobScreen(LiveScreen):
     def take(self, changes: Changes) -> None:
         """Show what changed about this job."""
         if self.job_id in changes.jobs or self.job_id in changes.gone:
-            self.run_worker(self._read_record, group="record", exclusive=True)
+            self.run_worker(partial(self._read_record), group="record", exclusive=True)
             self._show()
         self._strip.set_sources(self.board.store.sources())
 
@@ -195,7 +196,7 @@ class JobScreen(LiveScreen):
             newest = self._runs[-1].number
             self._number = None if number == newest else number
             self._show()
-            self.run_worker(self._reach, group="open", exclusive=True)
+            self.run_worker(partial(self._reach), group="open", exclusive=True)
 
     def action_switch_pane(self) -> None:
         """From one pane to the other."""

@@ -176,9 +176,9 @@ async def test_hostile_files_are_shown_safely(tmp_path: Path) -> None:
         await pilot.press("f")
         files = app.screen.query_one(FileList)
         await wait_until(lambda: files.count == len(HOSTILE) + 2, pilot)
+        pane = app.screen.query_one("FilesTab TextPane", TextPane)
         for _ in range(files.count):
             name = files.file.name if files.file else ""
-            pane = app.screen.query_one("FilesTab TextPane", TextPane)
             await wait_until(lambda: pane.count, pilot)
             await pilot.pause()
             shown = "".join(screen_text(app))

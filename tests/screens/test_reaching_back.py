@@ -1,0 +1,78 @@
+"""A job older than what was read of the logs: they are read again from where it began, in sight."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from jobtui.app import JobtuiApp
+from jobtui.backends.log_start import TailBytes
+from jobtui.backends.logfile import LogFile
+from jobtui.backends.sirepo_db import SirepoDb
+from jobtui.model.clock import FixedClock, Nanos
+from jobtui.screens.job import JobScreen
+from jobtui.screens.jobs import JobsScreen
+from jobtui.session import Session
+from jobtui.widgets.op_list import OpList
+from tests.conftest import NOW
+from tests.screens.test_job_tabs import JOB, LOCAL
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text
+
+
+def a_session(log: Path = LOCAL / "supervisor.log") -> Session:
+    tail = LogFile(log, "supervisor", start=TailBytes(2_000))
+    return Session([SirepoDb(LOCAL), tail], FixedClock(NOW))
+
+
+async def test_the_logs_are_read_back_to_the_job() -> None:
+    async with a_session() as session:
+        app = JobtuiApp(session, JOB)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await wait_until(lambda: isinstance(app.screen, JobScreen), pilot)
+            ops = app.screen.query_one(OpList)
+            await wait_until(lambda: ops.op is not None and ops.op.op == "TZoe", pilot)
+            assert "reading" not in "\n".join(screen_text(app))
+
+
+async def test_it_says_so_meanwhile_and_can_be_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def slow(self: Session, at: Nanos) -> bool:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return True
+
+    monkeypatch.setattr(Session, "reach_back", slow)
+    async with a_session() as session:
+        app = JobtuiApp(session, JOB)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await wait_until(begun.is_set, pilot)
+            await wait_until(lambda: "reading the logs back to 20:24Z …" in screen_text(app)[4], pilot)
+            assert "No op of it yet" in "\n".join(screen_text(app))
+            await pilot.press("r", "escape")
+            await wait_until(lambda: isinstance(app.screen, JobsScreen), pilot)
+            await wait_until(ended.is_set, pilot)
+
+
+async def test_what_was_read_is_told_when_there_is_nothing(tmp_path: Path) -> None:
+    log = tmp_path / "supervisor.log"
+    log.write_text(
+        "".join(f"Nov 20 20:59:{n:02d}  9061     0 x.py:1:f nothing of matter\n" for n in range(60))
+    )
+    async with a_session(log) as session:
+        app = JobtuiApp(session, JOB)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await wait_until(lambda: "No op of run 1 in what was read" in "\n".join(screen_text(app)), pilot)
+            await wait_until(lambda: "They were read back to 20:24Z" in "\n".join(screen_text(app)), pilot)
+            assert "supervisor.log: read as a whole" in "\n".join(screen_text(app))
+
+
+async def test_without_a_log_that_is_said() -> None:
+    async with Session([SirepoDb(LOCAL)], FixedClock(NOW)) as session:
+        app = JobtuiApp(session, JOB)
+        async with app.run_test(size=(40, 10)) as pilot:
+            await wait_until(lambda: "No log is read" in "\n".join(screen_text(app)), pilot)
