@@ -1,9 +1,11 @@
 """What keeps a log screen up to date: which log it shows, what was written to that, what its header says."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
+from functools import partial
 from time import monotonic
+from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
@@ -106,6 +108,10 @@ class LogScreen(LiveScreen):
         """Move the cursor."""
         self._view.move(move)
 
+    def start(self, group: str, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Do something beside the screen, instead of what was begun of this group before."""
+        self.run_worker(call, group=group, exclusive=True)
+
     # Which log.
 
     def _choose(self, chosen: int) -> None:
@@ -124,7 +130,7 @@ class LogScreen(LiveScreen):
         self._view.set_look(Look(self._view.shows_heads, self._tags() if name is None else None))
         self._view.bookmarks = reader.bookmarks
         self._view.set_finder(finder(reader.search.query) if reader.search else None)
-        self.run_worker(self._keep_up(reader), group="keep up", exclusive=True)
+        self.start("keep up", partial(self._keep_up, reader))
 
     def _tags(self) -> Mapping[str, str]:
         """What stands before the lines of each log where they are mixed."""
@@ -188,7 +194,7 @@ class LogScreen(LiveScreen):
 
     def _grown(self, reader: LogReader, before: Extent) -> None:
         if reader.search is not None and not reader.is_searching:
-            self.run_worker(self._search_on(reader), group="search on", exclusive=True)
+            self.start("search on", partial(self._search_on, reader))
         if not reader.is_filtered:
             self._view.grown(reader.extent)
         if reader.extent.event != before.event:
@@ -241,7 +247,7 @@ class LogScreen(LiveScreen):
 
     def _find_number(self) -> None:
         if self._reader is not None and self._view.place is not None:
-            self.run_worker(self._show_number(self._reader, self._view.place), group="number", exclusive=True)
+            self.start("number", partial(self._show_number, self._reader, self._view.place))
 
     async def _show_number(self, reader: LogReader, place: Place) -> None:
         try:

@@ -1,5 +1,6 @@
 """Finding something in a log that is on a screen: errors, lines by number, a text, only the lines with it."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jobtui.model.pages import LogUnreadable, Place, Query, SearchState, query_of
@@ -31,8 +32,8 @@ class SearchedLogScreen(LogScreen):
     def action_error(self, direction: int) -> None:
         """Go to the next line with an error, or the one before."""
         if self._reader is not None and (place := self._view.place) is not None:
-            seeking = self._seek_error(self._reader, place, direction)
-            self.run_worker(seeking, group="seek", exclusive=True)
+            seeking = partial(self._seek_error, self._reader, place, direction)
+            self.start("seek", seeking)
 
     async def _seek_error(self, reader: LogReader, place: Place, direction: int) -> None:
         try:
@@ -95,7 +96,7 @@ class SearchedLogScreen(LogScreen):
     def _go_to_number(self, reader: LogReader, text: str | None) -> None:
         digits = (text or "").strip().replace(",", "")
         if digits.isdecimal():
-            self.run_worker(self._seek_line(reader, int(digits)), group="seek", exclusive=True)
+            self.start("seek", partial(self._seek_line, reader, int(digits)))
         elif digits:
             self.say("not the number of a line")
 
@@ -121,7 +122,7 @@ class SearchedLogScreen(LogScreen):
         self._view.set_finder(finder(query))
         if was_filtered:
             self._view.show(reader.lines, place)
-        self.run_worker(self._run_search(reader), group="search", exclusive=True)
+        self.start("search", partial(self._run_search, reader))
 
     async def _run_search(self, reader: LogReader) -> None:
         search = reader.search

@@ -1,6 +1,7 @@
 """The logs: one of them or the ends of all, followed or read, searched, filtered, copied."""
 
 from collections.abc import AsyncIterator, Iterable
+from functools import partial
 
 from jobtui.actions import Place as At
 from jobtui.model.pages import LogLine, LogUnreadable
@@ -118,8 +119,9 @@ class LogsScreen(SearchedLogScreen):
 
     def action_copy_block(self) -> None:
         """Copy the selected lines, or the line with those that belong to it."""
-        if self._reader is not None and self._view.line_at_cursor is not None:
-            self.run_worker(self._copy_block(self._reader), group="copy", exclusive=True)
+        reader = self._reader
+        if reader is not None and self._view.line_at_cursor is not None:
+            self.start("copy", partial(self._copy_block, reader))
 
     async def _copy_block(self, reader: LogReader) -> None:
         try:

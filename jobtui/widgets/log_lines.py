@@ -30,6 +30,7 @@ class LogLines(LineView):
         self._window = LogWindow()
         self._rows = LogRows()
         self._top = 0
+        self._skip = 0
         self._cursor = 0
         self._anchor: Place | None = None
         self._layout: list[Line] = []
@@ -142,7 +143,8 @@ class LogLines(LineView):
             if not style and chosen and chosen[0] <= line.place <= chosen[1]:
                 style = "selected"
             drawn = self._rows.of(line, bookmarked=line.place in self.bookmarks)
-            layout += [styled(padded(row, self.cells), style) for row in drawn] if style else drawn
+            hidden = 0 if layout else self._skip
+            layout += [styled(padded(row, self.cells), style) if style else row for row in drawn[hidden:]]
             shown += len(layout) <= self.rows_high
         self._layout = layout[: self.rows_high]
         self._visible = max(1, shown)
@@ -151,14 +153,17 @@ class LogLines(LineView):
         """Show all of the cursor's line, and no emptiness below the last one."""
         count = len(self._window)
         self._cursor = max(0, min(self._cursor, count - 1))
-        self._top = max(0, min(self._top, self._cursor, self._top_above(count - 1)))
-        self._top = max(self._top, self._top_above(self._cursor))
+        if not count:
+            self._top = self._skip = 0
+            return
+        begin = max((0, 0), min((self._top, self._skip), (self._cursor, 0), self._begin_above(count - 1)))
+        self._top, self._skip = max(begin, self._begin_above(self._cursor))
 
-    def _top_above(self, index: int) -> int:
-        """The first line on the screen when the line at `index` ends at its bottom."""
+    def _begin_above(self, index: int) -> tuple[int, int]:
+        """Which line is the first, and how many of its rows are hidden, when a line ends at the bottom."""
         left = self.rows_high
         if not self._wraps:
-            return max(0, index - left + 1)
-        while index >= 0 and (left := left - self._rows.height(self._window.lines[index])) >= 0:
+            return max(0, index - left + 1), 0
+        while index >= 0 and (left := left - self._rows.height(self._window.lines[index])) > 0:
             index -= 1
-        return index + 1
+        return max(0, index), max(0, -left) if index >= 0 else 0

@@ -65,7 +65,7 @@ class LogRows:
         return width_of(self._body(line))
 
     def _body(self, line: LogLine) -> Line:
-        key = (line.place, line.end)
+        key = (line.place, line.size)
         found = self._bodies.get(key)
         if found is None:
             if len(self._bodies) >= DRAWN:

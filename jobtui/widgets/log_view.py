@@ -5,6 +5,8 @@ Lines come from a `LineSource`, asked for in workers ahead of the screen: keys n
 searched, filtered or followed is decided by its screen, which hands it a source and places to go to.
 """
 
+from functools import partial
+
 from textual import events
 from textual.message import Message
 
@@ -93,7 +95,7 @@ class LogView(LogLines):
         elif move is Move.BOTTOM:
             self.go_to(None)
         else:
-            self._go(self._cursor + steps[move], by_page=move in (Move.PAGE_UP, Move.PAGE_DOWN))
+            self._go(self._cursor + self._owed + steps[move], by_page=move in (Move.PAGE_UP, Move.PAGE_DOWN))
 
     def select(self, move: Move) -> None:
         """Move the cursor, and select what it goes over."""
@@ -142,7 +144,7 @@ class LogView(LogLines):
         if self._feed is not None:
             self.follows = place is None
             self._owed = 0
-            self.run_worker(self._jump(self._feed, place, row), group="jump", exclusive=True)
+            self.run_worker(partial(self._jump, self._feed, place, row), group="jump", exclusive=True)
 
     async def _jump(self, feed: LogFeed, place: Place | None, row: int) -> None:
         try:
@@ -165,7 +167,7 @@ class LogView(LogLines):
             return
         if self._feed.wants(self._top, self._top + self._visible):
             self._fetching = True
-            self.run_worker(self._fill(), group="fill")
+            self.run_worker(self._fill, group="fill")
 
     async def _fill(self) -> None:
         """Ask for lines until enough are held on both sides."""

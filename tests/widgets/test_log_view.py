@@ -1,0 +1,398 @@
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.app import App
+from textual.pilot import Pilot
+
+from jobtui.model.pages import Extent, Hits, Level, LogLine, LogUnreadable, Page, Place, Query, SearchState
+from jobtui.render.crop import crop, rows
+from jobtui.render.hits import finder, marked
+from jobtui.render.log_line import Look, body
+from jobtui.render.spans import Span, width_of
+from jobtui.render.text import safe, width
+from jobtui.widgets.log_filter import FilteredLines
+from jobtui.widgets.log_view import LogView
+from jobtui.widgets.log_window import KEPT, LogWindow
+from jobtui.widgets.row_view import Move
+from tests.builders import HOSTILE
+from tests.waiting import wait_until
+from tests.widgets.stage import Stage, screen_text, text_of, watch
+
+WHOLE = Look(whole=True)
+
+
+class Lines:
+    """Lines in memory, ten places each; `asked` counts how many were given."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = list(texts)
+        self.asked = 0
+        self.broken = ""
+
+    def line(self, nth: int) -> LogLine:
+        text = self.texts[nth]
+        level = Level.ERROR if "ERROR" in text else Level.PLAIN
+        return LogLine(place=nth * 10, end=nth * 10 + 10, text=text, size=len(text), level=level)
+
+    def page(self, begin: int, end: int, *, at_edge: bool) -> Page:
+        if self.broken:
+            raise LogUnreadable(self.broken)
+        begin, end = max(0, begin), min(end, len(self.texts))
+        self.asked += max(0, end - begin)
+        return Page(tuple(map(self.line, range(begin, end))), at_edge)
+
+    async def before(self, place: Place, count: int) -> Page:
+        stop = min(place // 10, len(self.texts))
+        return self.page(stop - count, stop, at_edge=stop <= count)
+
+    async def after(self, place: Place, count: int) -> Page:
+        begin = place // 10
+        return self.page(begin, begin + count, at_edge=begin + count >= len(self.texts))
+
+    @property
+    def extent(self) -> Extent:
+        return Extent(0, 10 * len(self.texts))
+
+
+def numbered(count: int) -> Lines:
+    return Lines([f"line {n}" for n in range(count)])
+
+
+@asynccontextmanager
+async def shown(
+    lines: Lines,
+    place: Place | None = None,
+    *,
+    size: tuple[int, int] = (40, 10),
+    look: Look = WHOLE,
+) -> AsyncIterator[tuple[LogView, Pilot[None]]]:
+    view = LogView(look=look)
+    app: App[None] = Stage(view)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        view.show(lines, place)
+        await wait_until(lambda: view.line_at_cursor is not None or not lines.texts, pilot)
+        await pilot.pause()
+        yield view, pilot
+
+
+def seen(view: LogView) -> list[str]:
+    return [line.strip() for line in text_of(view)]
+
+
+async def test_it_opens_at_the_end_of_a_million_lines_and_asks_for_few() -> None:
+    lines = numbered(1_000_000)
+    async with shown(lines) as (view, _):
+        assert seen(view) == [f"line {n}" for n in range(999_990, 1_000_000)]
+        assert view.follows
+        assert lines.asked <= KEPT
+
+
+async def test_the_first_line_of_a_million_is_one_key_away() -> None:
+    lines = numbered(1_000_000)
+    async with shown(lines) as (view, pilot):
+        view.move(Move.TOP)
+        await wait_until(lambda: seen(view)[0] == "line 0", pilot)
+        assert view.place == 0
+        view.move(Move.BOTTOM)
+        await wait_until(lambda: seen(view)[-1] == "line 999999", pilot)
+        assert lines.asked <= 2 * KEPT
+
+
+async def test_pages_up_and_down_come_back_to_the_same_lines() -> None:
+    async with shown(numbered(5_000), 25_000) as (view, pilot):
+        before = view.place
+        for _ in range(60):
+            view.move(Move.PAGE_UP)
+            await pilot.pause()
+        for _ in range(60):
+            view.move(Move.PAGE_DOWN)
+            await pilot.pause()
+        assert view.place == before
+
+
+async def test_moves_farther_than_what_is_held_are_made_up_for() -> None:
+    async with shown(numbered(20_000), 100_000) as (view, pilot):
+        for _ in range(500):
+            view.move(Move.PAGE_DOWN)
+        await wait_until(lambda: (view.place or 0) > 100_000 + 10 * 2_000, pilot)
+
+
+async def test_it_stays_at_the_end_while_lines_come() -> None:
+    lines = numbered(50)
+    async with shown(lines) as (view, pilot):
+        lines.texts += ["new 1", "new 2"]
+        view.grown(lines.extent)
+        await wait_until(lambda: seen(view)[-1] == "new 2", pilot)
+        assert view.place == 510
+
+
+async def test_away_from_the_end_nothing_moves_and_nothing_is_painted() -> None:
+    lines = numbered(50)
+    async with shown(lines) as (view, pilot):
+        for _ in range(20):
+            view.move(Move.UP)
+        await pilot.pause()
+        before, painted = seen(view), watch(view)
+        lines.texts += ["new"] * 30
+        view.grown(lines.extent)
+        await wait_until(lambda: view._window.at_end and len(view._window) == 80, pilot)
+        await pilot.pause()
+        assert seen(view) == before
+        assert painted == []
+        assert not view.follows
+
+
+async def test_an_unfinished_line_grows_in_its_place() -> None:
+    lines = Lines(["one", "unfin"])
+    async with shown(lines) as (view, pilot):
+        lines.texts[1] = "unfinished"
+        lines.texts.append("three")
+        view.grown(lines.extent)
+        await wait_until(lambda: seen(view)[:3] == ["one", "unfinished", "three"], pilot)
+
+
+async def test_a_step_of_the_cursor_paints_two_lines() -> None:
+    async with shown(numbered(5)) as (view, pilot):
+        painted = watch(view)
+        view.move(Move.UP)
+        await pilot.pause()
+        assert sorted(painted) == [3, 4]
+
+
+async def test_going_down_to_the_last_line_follows_again() -> None:
+    async with shown(numbered(30)) as (view, pilot):
+        view.move(Move.UP)
+        assert not view.follows
+        view.move(Move.DOWN)
+        assert view.follows
+        await pilot.pause()
+
+
+async def test_long_lines_go_sideways_or_are_wrapped() -> None:
+    lines = Lines(["short", "".join(f"{n:03d}." for n in range(50)), "end"])
+    async with shown(lines) as (view, pilot):
+        assert seen(view)[1].endswith("008.›")
+        view.go_sideways(1)
+        assert seen(view)[1].startswith("‹")
+        assert seen(view)[1].endswith("›")
+        view.go_sideways(-5)
+        view.toggle_wrap()
+        text = "".join(seen(view)[1:8])
+        assert text.startswith("000.001.")
+        assert text.endswith("049.end")
+        await pilot.pause()
+
+
+async def test_a_wrapped_line_never_takes_more_than_the_screen() -> None:
+    async with shown(Lines(["first", "x" * 10_000, "last"])) as (view, pilot):
+        view.toggle_wrap()
+        view.move(Move.UP)
+        assert all(row == "x" * 37 for row in seen(view))
+        view.move(Move.DOWN)
+        assert seen(view) == ["x" * 37] * 9 + ["last"]
+        view.move(Move.UP)
+        view.move(Move.UP)
+        assert seen(view) == ["first"] + ["x" * 37] * 9
+        await pilot.pause()
+
+
+async def test_selection_goes_over_lines_and_ends() -> None:
+    async with shown(numbered(50), 200) as (view, pilot):
+        view.select(Move.DOWN)
+        view.select(Move.DOWN)
+        assert view.selection == (200, 220)
+        view.toggle_selection()
+        assert view.selection is None
+        view.toggle_selection()
+        view.move(Move.UP)
+        assert view.selection == (210, 220)
+        await pilot.pause()
+
+
+async def test_bookmarks_are_marked_and_found_again() -> None:
+    lines = numbered(3_000)
+    async with shown(lines, 10_000) as (view, pilot):
+        view.toggle_bookmark()
+        assert any(row.startswith("◆") for row in seen(view))
+        view.go_to(20)
+        await wait_until(lambda: view.place == 20, pilot)
+        view.toggle_bookmark()
+        view.next_bookmark()
+        await wait_until(lambda: view.place == 10_000, pilot)
+        view.next_bookmark()
+        await wait_until(lambda: view.place == 20, pilot)
+        view.toggle_bookmark()
+        assert view.bookmarks == {10_000}
+
+
+async def test_hits_are_marked_and_those_out_of_sight_told() -> None:
+    async with shown(Lines(["a needle here", "x" * 100 + "needle", "none"])) as (view, pilot):
+        find = finder(Query("needle", False, True))
+        view.set_finder(find)
+        assert ("needle", "hit") in [(span.text, span.style.strip()) for span in view.line(0)]
+        assert seen(view)[1].startswith("/")
+        view.set_finder(None)
+        assert not any("hit" in span.style for y in range(3) for span in view.line(y))
+        await pilot.pause()
+
+
+async def test_a_log_that_breaks_off_is_told_and_what_is_held_stays() -> None:
+    lines = numbered(5_000)
+    failed: list[str] = []
+
+    class Listening(Stage):
+        def on_log_view_failed(self, message: LogView.Failed) -> None:
+            failed.append(message.words)
+
+    view = LogView(look=Look(whole=True))
+    async with Listening(view).run_test(size=(40, 10)) as pilot:
+        view.show(lines)
+        await wait_until(lambda: len(view._window), pilot)
+        lines.broken = "x.log: no such file"
+        view.go_to(0)
+        await wait_until(lambda: failed, pilot)
+        assert seen(view)[-1] == "line 4999"
+    assert failed[0] == lines.broken
+
+
+async def test_an_empty_log_shows_its_first_lines_when_they_come() -> None:
+    lines = numbered(0)
+    async with shown(lines) as (view, pilot):
+        for move in Move:
+            view.move(move)
+        view.toggle_bookmark()
+        view.toggle_wrap()
+        assert view.place is None
+        lines.texts.append("first")
+        view.grown(lines.extent)
+        await wait_until(lambda: seen(view)[0] == "first", pilot)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (40, 10), (10, 2), (2, 1)])
+@pytest.mark.parametrize("wraps", [False, True])
+@pytest.mark.parametrize("whole", [False, True])
+async def test_hostile_lines_keep_the_columns(size: tuple[int, int], wraps: bool, whole: bool) -> None:
+    texts = [f"Nov 20 20:34:31 7 0 a/b.py:1:f {text}" for text in HOSTILE] + [*HOSTILE, "password=hunter2"]
+    async with shown(Lines(texts), size=size, look=Look(whole=whole)) as (view, pilot):
+        view.set_finder(finder(Query("e", False, True)))
+        if wraps:
+            view.toggle_wrap()
+        for steps in (0, 1, 3):
+            view.go_sideways(steps)
+            for _ in range(len(texts)):
+                view.move(Move.UP)
+                for y in range(size[1]):
+                    strip = view.render_line(y)
+                    assert strip.cell_length == size[0] == width(strip.text)
+                    assert "\x1b" not in strip.text
+                    assert strip.text == safe(strip.text)
+        assert "hunter2" not in "".join(screen_text(pilot.app))
+
+
+@given(st.text(), st.integers(1, 30), st.integers(0, 40))
+def test_parts_of_lines_have_their_width(text: str, cells: int, start: int) -> None:
+    text = safe(text)
+    line = (Span(text[:3], "a"), Span(text[3:], "b"))
+    total = width(text)
+    part = crop(line, start, cells)
+    assert width_of(part) == max(0, min(cells, total - start))
+    assert width("".join(span.text for span in part)) == width_of(part)
+    broken = rows(line, max(2, cells), 10_000)
+    assert "".join(span.text for row in broken for span in row) == text
+    assert all(width_of(row) <= max(2, cells) for row in broken)
+
+
+@given(st.text(max_size=60), st.text(min_size=1, max_size=3))
+def test_marking_changes_no_text(text: str, wanted: str) -> None:
+    line = (Span(text[:5], "a"), Span(text[5:9], ""), Span(text[9:], "b"))
+    find = finder(Query(wanted, False, False))
+    assert find is not None
+    after = marked(line, find(text))
+    assert "".join(span.text for span in after) == text
+    hits = "".join(span.text for span in after if "hit" in span.style)
+    assert hits == wanted * text.count(wanted)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "tried"),
+    [
+        (r"a.*b", True),
+        (r"[+*]+x", True),
+        (r"\d+ of \d+", True),
+        (r"(a+)+$", False),
+        (r"(a|b)*c", False),
+        (r"a*b*c*d", False),
+        (r"(\w)\1", False),
+        (r"(?=a)b", False),
+        (r"foo(", False),
+        (r"(?:ab|cd) x", True),
+    ],
+)
+def test_only_quick_expressions_are_tried_where_keys_wait(pattern: str, tried: bool) -> None:
+    assert (finder(Query(pattern, True, False)) is not None) is tried
+
+
+def test_the_head_of_a_line_is_cut_to_the_time_of_day() -> None:
+    line = LogLine(place=0, end=1, text="Nov 20 20:34:31 7 0 a/b.py:12:f the message", size=1)
+    assert "".join(span.text for span in body(line, Look())) == "20:34:31 the message"
+    assert "".join(span.text for span in body(line, Look(whole=True))) == line.text
+    iso = LogLine(place=0, end=1, text="2026-11-20T20:34:31.250Z ready", size=1)
+    assert "".join(span.text for span in body(iso, Look())) == "20:34:31.250 ready"
+    more = LogLine(place=0, end=1, text="  File x, line 3", size=1)
+    assert "".join(span.text for span in body(more, Look())) == "           File x, line 3"
+
+
+def test_a_window_lets_go_of_lines_that_are_far_from_the_screen() -> None:
+    lines = numbered(5_000)
+    window = LogWindow(tuple(map(lines.line, range(KEPT))), at_begin=True)
+    window.append(Page(tuple(map(lines.line, range(KEPT - 1, KEPT + 300))), at_edge=False))
+    gone = window.trim(KEPT, KEPT + 10)
+    assert len(window) == KEPT
+    assert window.lines[0].place == gone * 10
+    assert not window.at_begin
+
+
+class Found:
+    """A search that has found these lines."""
+
+    def __init__(self, places: Sequence[int]) -> None:
+        self.query = Query("x", False, False)
+        self.hits = Hits(0)
+        self.hits.add_above(sorted(places), 1 << 40)
+        self.state = SearchState.DONE
+        self.problem = ""
+
+    async def run(self) -> None: ...
+
+    async def extend(self) -> None: ...
+
+    def cancel(self) -> None: ...
+
+
+@given(st.sets(st.integers(0, 199), max_size=60), st.integers(0, 199), st.integers(1, 30))
+async def test_only_lines_with_hits_are_given_in_both_directions(
+    found: set[int], at: int, count: int
+) -> None:
+    lines = FilteredLines(numbered(200), Found([nth * 10 + 3 for nth in found]))
+    wanted = sorted(found)
+    after = await lines.after(at * 10 + 5, count)
+    assert [line.place // 10 for line in after.lines] == [nth for nth in wanted if nth >= at][:count]
+    assert after.at_edge == (len([nth for nth in wanted if nth >= at]) <= count)
+    before = await lines.before(at * 10 + 5, count)
+    assert [line.place // 10 for line in before.lines] == [nth for nth in wanted if nth < at][-count:]
+    assert before.at_edge == (len([nth for nth in wanted if nth < at]) <= count)
+
+
+async def test_only_hits_can_be_shown_without_losing_the_line() -> None:
+    lines = numbered(5_000)
+    hits = FilteredLines(lines, Found(range(3, 50_000, 1_000)))
+    async with shown(lines, 20_000) as (view, pilot):
+        view.show(hits, view.place)
+        await wait_until(lambda: seen(view)[0].endswith("00") and view.place == 20_000, pilot)
+        view.show(lines, view.place)
+        await wait_until(lambda: "line 2001" in seen(view), pilot)
+        assert view.place == 20_000
