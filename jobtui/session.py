@@ -4,12 +4,14 @@ The dashboard and the one-shot commands are both thin users of it. Knows nothing
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
 from jobtui.analysis.correlate import Correlator
 from jobtui.backends.base import (
+    Announced,
     Batch,
     DetailSource,
     RewindableSource,
@@ -26,12 +28,15 @@ from jobtui.model.jobs import JobDetail
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 
+HEAD_START_S = 0.05
+"""How long each announced source reads before the next is made: making one imports what reads it."""
+
 
 class Session:
     """Sources, their pollers and the store they fill. An async context manager that closes the sources."""
 
     def __init__(
-        self, sources: Sequence[Source], clock: Clock | None = None, *, strict: bool = False
+        self, sources: Sequence[Source | Announced], clock: Clock | None = None, *, strict: bool = False
     ) -> None:
         self.clock = clock or SystemClock()
         self.store = Store(Correlator(), self.clock)
@@ -39,30 +44,51 @@ class Session:
         self._pollers: list[Poller] = []
         self._polling: dict[Poller, asyncio.Task[None]] = {}
         self._reaching = asyncio.Lock()
+        self._group: asyncio.TaskGroup | None = None
+        self._announced: deque[Announced] = deque()
         for source in sources:
             self.add(source)
 
-    def add(self, source: Source) -> None:
+    def add(self, source: Source | Announced) -> None:
         """Take in one more source; it is closed with the others."""
-        self._pollers.append(Poller(source, self.store, strict=self._strict))
+        if isinstance(source, Announced):
+            self.store.add_source(source.name, source.kind)
+            self._announced.append(source)
+            return
+        poller = Poller(source, self.store, strict=self._strict)
+        self._pollers.append(poller)
+        if self._group is not None:
+            self._polling[poller] = self._group.create_task(poller.run())
+
+    def _make_next(self) -> Poller:
+        self.add(self._announced.popleft().make())
+        return self._pollers[-1]
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The sources it reads."""
+        """The sources it reads; those that were only announced are made now."""
+        while self._announced:
+            self._make_next()
         return tuple(poller.source for poller in self._pollers)
 
     async def catch_up(self, kinds: Iterable[str] | None = None) -> None:
         """Read every source (of these kinds) until it has no more for now, side by side."""
+        while self._announced:
+            self._make_next()
         await asyncio.gather(*(poller.catch_up() for poller in self._of_kinds(kinds)))
 
     async def run(self, kinds: Iterable[str] | None = None) -> None:
         """Keep the store up to date with every source (of these kinds) until cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
-                self._group = group
                 for poller in self._of_kinds(kinds):
                     self._polling[poller] = group.create_task(poller.run())
+                self._group = group
+                while self._announced:
+                    task = self._polling[self._make_next()]
+                    await asyncio.wait({task}, timeout=HEAD_START_S)
         finally:
+            self._group = None
             self._polling.clear()
 
     async def reach_back(self, at: Nanos) -> bool:
@@ -90,14 +116,16 @@ class Session:
         for poller in fresh:
             poller.feed_into(self.store)
         for before, after in zip(old, fresh, strict=True):
-            if (task := self._polling.pop(before, None)) is not None:
+            if (task := self._polling.pop(before, None)) is not None and self._group is not None:
                 task.cancel()
                 self._polling[after] = self._group.create_task(after.run())
         self.store.take_over(again)
         await asyncio.gather(*(poller.source.aclose() for poller in old))
 
     def _of_kinds(self, kinds: Iterable[str] | None) -> list[Poller]:
-        wanted = None if kinds is None else frozenset(kinds)
+        if kinds is None:
+            return list(self._pollers)
+        wanted = frozenset(kinds)
         return [poller for poller in self._pollers if wanted is None or poller.source.kind in wanted]
 
     async def look_up(self, job_id: JobId) -> JobDetail | None:

@@ -8,7 +8,8 @@ Errors of this boundary:
      └── SourceUnreachable      it did not answer, or broke off
 """
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -81,6 +82,14 @@ class Source(Protocol):
     async def aclose(self) -> None:
         """Release what is held. May be called twice."""
         ...
+
+
+class Announced(NamedTuple):
+    """A source that is named and not made yet: what reads it is imported when that costs no first paint."""
+
+    name: str
+    kind: str
+    make: Callable[[], Source]
 
 
 @runtime_checkable

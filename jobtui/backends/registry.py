@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from jobtui.backends.base import Source
+from jobtui.backends.base import Announced, Source
 from jobtui.model.clock import Nanos
 from jobtui.model.specs import SourceSpec
 
@@ -44,10 +44,18 @@ FACTORIES: Mapping[str, Callable[[SourceSpec, Window], Source]] = {
     "log": _log_file,
 }
 
+KINDS: Mapping[str, str] = {"srdb": "sirepo_db", "log": "logfile"}
+"""The kind of the source that each factory makes."""
+
 
 def build(spec: SourceSpec, window: Window | None = None) -> Source:
     """The source that a setting names."""
     return FACTORIES[spec.setting](spec, window or Window())
+
+
+def announce(spec: SourceSpec, make: Callable[[], Source] | None = None) -> Announced:
+    """The source that a setting names, to be made later: as `make` does, else as `build`."""
+    return Announced(spec.target, KINDS[spec.setting], make or (lambda: build(spec)))
 
 
 def gives_jobs(spec: SourceSpec) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from jobtui.backends.registry import build
+from jobtui.backends.registry import announce
 from jobtui.commands import jobs, timeline
 from jobtui.commands.context import Context
 from jobtui.commands.exits import Exit
@@ -54,7 +54,7 @@ def run(context: Context) -> Exit:
             return _print_views(context, specs)
         with _living(demo):
             context.open_dashboard(
-                Session([build(spec) for spec in specs], context.clock), None, "jobtui demo"
+                Session([announce(spec) for spec in specs], context.clock), None, "jobtui demo"
             )
     return Exit.FINE
 

@@ -11,11 +11,12 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Protocol, runtime_checkable
 
-from jobtui.backends.base import Source, SourceError
+from jobtui.backends.base import Announced, Source, SourceError
 from jobtui.backends.discovery import Surroundings, discover, looked_for
-from jobtui.backends.registry import LOG_KINDS, Window, build, gives_jobs
+from jobtui.backends.registry import LOG_KINDS, Window, announce, build, gives_jobs
 from jobtui.backends.window import Until
 from jobtui.commands.context import Context
 from jobtui.commands.exits import Exit
@@ -232,18 +233,25 @@ def window_for(context: Context, size: int, detail: JobDetail | None) -> Window:
     return Window() if queued_at is None else Window(since=Nanos(queued_at - SLACK_S * SECOND))
 
 
-def sources_to_watch(context: Context, specs: Iterable[SourceSpec], detail: JobDetail | None) -> list[Source]:
-    """Sources for the dashboard; logs from where the job needs them that it is opened at, else their ends."""
-    found: list[Source] = []
-    for spec in specs:
-        if context.since is not None or detail is not None:
-            source = build(spec, window_for(context, _size(spec.target), detail))
-        else:
-            source = build(spec)
-        if context.until is not None and not gives_jobs(spec):
-            source = Until(source, context.until)
-        found.append(source)
-    return found
+def sources_to_watch(
+    context: Context, specs: Iterable[SourceSpec], detail: JobDetail | None
+) -> list[Announced]:
+    """Sources for the dashboard; logs from where the job needs them that it is opened at, else their ends.
+
+    They are made when the first paint is over, those that give jobs first.
+    """
+    in_order = sorted(specs, key=gives_jobs, reverse=True)
+    return [announce(spec, partial(_watched, context, spec, detail)) for spec in in_order]
+
+
+def _watched(context: Context, spec: SourceSpec, detail: JobDetail | None) -> Source:
+    if context.since is not None or detail is not None:
+        source = build(spec, window_for(context, _size(spec.target), detail))
+    else:
+        source = build(spec)
+    if context.until is not None and not gives_jobs(spec):
+        return Until(source, context.until)
+    return source
 
 
 def _size(path: str) -> int:
