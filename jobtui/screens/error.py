@@ -10,7 +10,7 @@ from jobtui.screens.base import Board
 from jobtui.screens.reading import ReadingScreen
 from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.rule_line import RuleLine
-from jobtui.widgets.text_pane import Paragraph, TextPane
+from jobtui.widgets.text_pane import Paragraph
 
 FRAME_ROWS = 3
 """Rules and keys."""

@@ -1,6 +1,5 @@
 """One job: how it stands, and in tabs what happened to it, its lines, its runs, its files, its record."""
 
-from functools import partial
 from typing import NamedTuple
 
 from textual import on
@@ -19,7 +18,7 @@ from jobtui.screens.job_files import FilesTab
 from jobtui.screens.job_history import HistoryTab
 from jobtui.screens.job_logs import LogsTab
 from jobtui.screens.job_raw import RawTab
-from jobtui.screens.job_tab import JobTab, Subject
+from jobtui.screens.job_tab import JobTab, Subject, start
 from jobtui.screens.job_timeline import TimelineTab
 from jobtui.screens.reaching import Reaching
 from jobtui.store.store import Changes
@@ -80,7 +79,7 @@ class JobScreen(LiveScreen):
     def on_mount(self) -> None:
         """Show what is known already, and read more."""
         self.show_all()
-        self.run_worker(partial(self._open_up), group="open")
+        start(self, self._open_up, group="open")
 
     async def _open_up(self) -> None:
         await self._read_record()
@@ -107,7 +106,7 @@ class JobScreen(LiveScreen):
     def take(self, changes: Changes) -> None:
         """Show what changed about this job."""
         if self.job_id in changes.jobs or self.job_id in changes.gone:
-            self.run_worker(partial(self._read_record), group="record", exclusive=True)
+            start(self, self._read_record, group="record", exclusive=True)
             self._show()
         self._strip.set_sources(self.board.store.sources())
 
@@ -196,7 +195,7 @@ class JobScreen(LiveScreen):
             newest = self._runs[-1].number
             self._number = None if number == newest else number
             self._show()
-            self.run_worker(partial(self._reach), group="open", exclusive=True)
+            start(self, self._reach, group="open", exclusive=True)
 
     def action_switch_pane(self) -> None:
         """From one pane to the other."""

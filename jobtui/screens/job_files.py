@@ -14,7 +14,7 @@ from jobtui.render.run_files import in_order, is_tailed, part_lines, part_title
 from jobtui.render.spans import Span
 from jobtui.render.text import Zone, duration, show
 from jobtui.screens.base import Board
-from jobtui.screens.job_tab import JobTab, Subject
+from jobtui.screens.job_tab import JobTab, Subject, start
 from jobtui.screens.reading import ReadingScreen
 from jobtui.widgets.file_list import FileList
 from jobtui.widgets.row_view import Move
@@ -112,7 +112,7 @@ class FilesTab(JobTab):
     def _refresh(self) -> None:
         if self._began is None and self.board.paused_at is None:
             self._began = self.board.clock.now()
-            self.run_worker(self._read, group="files")
+            start(self, self._read, group="files")
 
     async def _read(self) -> None:
         try:
@@ -181,4 +181,4 @@ class FilesTab(JobTab):
 
     @on(FileList.Highlighted)
     def _chosen(self) -> None:
-        self.run_worker(self._read_chosen, group="preview", exclusive=True)
+        start(self, self._read_chosen, group="preview", exclusive=True)

@@ -10,7 +10,7 @@ from jobtui.model.ops import Step
 from jobtui.render.job_log import tags
 from jobtui.render.text import show
 from jobtui.screens.base import Board
-from jobtui.screens.job_tab import JobTab, Subject, read_record
+from jobtui.screens.job_tab import JobTab, Subject, read_record, start
 from jobtui.widgets.job_log import JobLog
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
@@ -70,7 +70,7 @@ class LogsTab(JobTab):
         step = None if message.line is None else _step_of(message.line)
         self._detail.set_step(step)
         reading = partial(read_record, self.board.desk, self._detail, step)
-        self.run_worker(reading, group="record", exclusive=True)
+        start(self, reading, group="record", exclusive=True)
 
 
 def _step_of(line: JobLine) -> Step:

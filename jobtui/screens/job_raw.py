@@ -10,7 +10,7 @@ from jobtui.model.jobs import JobDetail
 from jobtui.render.json_text import document_lines
 from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.base import Board
-from jobtui.screens.job_tab import JobTab, Subject
+from jobtui.screens.job_tab import JobTab, Subject, start
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.text_pane import Paragraph, TextPane
 
@@ -39,7 +39,7 @@ class RawTab(JobTab):
             self._shown = None
         elif (detail, Zone.mark()) != self._shown:
             self._shown = (detail, Zone.mark())
-            self.run_worker(partial(self._format, detail), group="format", exclusive=True)
+            start(self, partial(self._format, detail), group="format", exclusive=True)
 
     def move(self, move: Move) -> None:
         """Scroll."""

@@ -1,9 +1,12 @@
 """What the tabs of the job screen share: what they are about, and what a key may do to them."""
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Coroutine
+from typing import Any, ClassVar, NamedTuple
 
 from textual.containers import Container
+from textual.dom import DOMNode
 from textual.message import Message
+from textual.worker import Worker
 
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import JobDesk, Unreadable
@@ -83,6 +86,13 @@ class JobTab(Container):
     def words(self) -> str:
         """What is said beside the names of the tabs."""
         return ""
+
+
+def start(
+    node: DOMNode, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, exclusive: bool = False
+) -> None:
+    """Do some reading in a worker; with `exclusive` what its group was doing before ends."""
+    _: Worker[None] = node.run_worker(work, group=group, exclusive=exclusive)
 
 
 async def read_record(desk: JobDesk, detail: StepDetail, step: Step | None) -> None:

@@ -11,7 +11,7 @@ from jobtui.model.ops import Op, Step
 from jobtui.render.lanes import CERTAINTY_WORDS
 from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.base import Board
-from jobtui.screens.job_tab import JobTab, Subject, read_record
+from jobtui.screens.job_tab import JobTab, Subject, read_record, start
 from jobtui.screens.reading import ReadingScreen
 from jobtui.widgets.op_list import OpList
 from jobtui.widgets.row_view import Move
@@ -123,7 +123,7 @@ class TimelineTab(JobTab):
             return
         self._detail.set_step(step)
         reading = partial(read_record, self.board.desk, self._detail, step)
-        self.run_worker(reading, group="record", exclusive=True)
+        start(self, reading, group="record", exclusive=True)
 
     def _line_text(self) -> Iterator[Paragraph]:
         step, op = self._timeline.step, self._ops.op
