@@ -11,6 +11,8 @@ from jobtui.store.store import Store
 SURE = 0.35
 """A candidate with a lower score is only spelled nearly so."""
 WHOLE = frozenset({Target.JOB})
+NEAR = "spelled nearly so"
+"""How `find` ends the reason of what is only spelled alike, which is never gone to unasked."""
 LONGEST = 4_096
 """Of a longer text only so much is looked at."""
 
@@ -47,7 +49,8 @@ def jump_to(text: str, store: Store) -> Jump:
     goals = tuple(_distinct(goal for candidate in likely for goal in _goals(candidate, store)))
     if not goals:
         return NOWHERE
-    is_clear = len(goals) == 1 or (not is_ambiguous(likely) and goals[0].job is not None)
+    is_exact = not likely[0].why.endswith(NEAR)
+    is_clear = is_exact and (len(goals) == 1 or (not is_ambiguous(likely) and goals[0].job is not None))
     return Jump(goals, is_clear)
 
 

@@ -212,6 +212,15 @@ async def test_several_that_may_be_meant_are_offered_with_reasons() -> None:
         await wait_until(lambda: isinstance(scene.app.screen, JobsScreen), pilot)
 
 
+async def test_what_is_only_spelled_alike_is_offered_and_not_gone_to() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await ready(scene, pilot)
+        await say(pilot, "goto Beamlime 7 survei")
+        await wait_until(lambda: isinstance(scene.app.screen, ChoosingScreen), pilot)
+        await wait_until(lambda: "spelled nearly so" in text(scene.app), pilot)
+
+
 async def test_nothing_known_is_said_to_be_so() -> None:
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
