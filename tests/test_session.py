@@ -67,22 +67,3 @@ async def test_a_source_can_be_added_later_and_kinds_be_chosen(clock: FixedClock
         await session.catch_up()
         assert set(session.store.jobs) == {job_id(1), job_id(2)}
     assert (db.closed, log.closed) == (1, 1)
-
-
-async def test_an_announced_source_is_named_at_once_and_read_when_asked_for() -> None:
-    path = CAPTURE / "supervisor.log"
-    announced = Announced(str(path), "logfile", lambda: LogFile(path, "supervisor"))
-    async with Session([announced], strict=True) as session:
-        assert [source.name for source in session.store.sources()] == [str(path)]
-        assert session.store.correlation.ops_of(FIRST_JOB) == ()
-        heard = asyncio.Event()
-        session.store.subscribe(lambda changes: heard.set())
-        running = asyncio.create_task(session.run())
-        await asyncio.sleep(0)
-        assert [source.name for source in session.sources] == [str(path)]
-        async with asyncio.timeout(20):
-            while not session.store.correlation.ops_of(FIRST_JOB):
-                heard.clear()
-                await heard.wait()
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
