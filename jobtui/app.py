@@ -118,6 +118,7 @@ class JobtuiApp(AlongApp):
         self.exit(return_code=SIGNAL_CODE + number)
 
     def _read(self) -> None:
+        gc.freeze()  # what a start leaves behind lives to the end
         gc.enable()
         if self._starts_with_view:
             self.commander().show_start()

@@ -212,26 +212,8 @@ class JobsScreen(LiveScreen):
 
     @on(JobTable.Recounted)
     def _show_words(self) -> None:
-        self._rule.set_words(self._words())
+        self._rule.set_words(table_words(self._table, self._filter.text))
         self._rule.set_class(bool(self._filter.text or self._table.selected), "-needed")
-
-    def _words(self) -> str:
-        """How many jobs are shown, in which order, under which filter."""
-        table = self._table
-        key, reverse = table.sorted_by
-        order = "urgent first" if key is None else f"by {key}"
-        hidden = table.total - table.count
-        if self._filter.text:
-            count = f"{table.count:,} of {table.total:,} jobs"
-        else:
-            count = f"{table.count:,} jobs" + (f", {hidden:,} hidden" if hidden else "")
-        parts = [
-            f"{len(table.selected):,} marked" if table.selected else "",
-            f"/{safe(self._filter.text)}" if self._filter.text else "",
-            count,
-            order + (", reversed" if reverse else "") + (" …" if table.is_sorting else ""),
-        ]
-        return " · ".join(filter(None, parts))
 
     def _show_surroundings(self) -> None:
         """Counts, clock and sources."""
@@ -281,3 +263,21 @@ class JobsScreen(LiveScreen):
             host_of=self._whereabouts.host_of,
             driver_of=self._whereabouts.driver_of,
         )
+
+
+def table_words(table: JobTable, filter_text: str) -> str:
+    """How many jobs a table shows, in which order, under which filter."""
+    key, reverse = table.sorted_by
+    order = "urgent first" if key is None else f"by {key}"
+    hidden = table.total - table.count
+    if filter_text:
+        count = f"{table.count:,} of {table.total:,} jobs"
+    else:
+        count = f"{table.count:,} jobs" + (f", {hidden:,} hidden" if hidden else "")
+    parts = [
+        f"{len(table.selected):,} marked" if table.selected else "",
+        f"/{safe(filter_text)}" if filter_text else "",
+        count,
+        order + (", reversed" if reverse else "") + (" …" if table.is_sorting else ""),
+    ]
+    return " · ".join(filter(None, parts))
