@@ -13,7 +13,8 @@ CLUSTER_MODE = "sbatch"
 def run_dirs_of(job: Job | None, record_path: str | None, ops: Iterable[Op]) -> tuple[str, ...]:
     """The directories it may be, likeliest first; a path in a log that is no run directory is none of them.
 
-    Beside the record (`<root>/supervisor-job/<jid>.json`) lies `<root>/user/<uid>/<app>/<simulation>/<model>`,
+    The record is `<root>/supervisor-job/<jid>.json`, its directory
+    `<root>/user/<uid>/<app>/<simulation>/<model>`,
     except for jobs of a cluster, which are kept there.
     """
     found = [*_logged(ops), *(_beside(job, record_path) if job and record_path else ())]

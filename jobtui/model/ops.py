@@ -81,8 +81,8 @@ class Op(msgspec.Struct, frozen=True, kw_only=True):
 
     `agent` is the agent it was sent to, None when it never was; `assigned_agent` the one it was meant for.
     `run_dir` is that of the creation line. `result` is how it ended in the supervisor's own word (`ok`,
-    `completed`, `error`, `canceled`), None while that is not known. `certainty` tells how the op was tied to its job, `candidates`
-    the ids of other jobs it may belong to when that could not be decided.
+    `completed`, `error`, `canceled`), None while that is not known. `certainty` tells how the op was tied to
+    its job, `candidates` the ids of other jobs it may belong to when that could not be decided.
     """
 
     key: int
