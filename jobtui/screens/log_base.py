@@ -1,13 +1,13 @@
 """What keeps a log screen up to date: which log it shows, what was written to that, what its header says."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from time import monotonic
 from typing import Any
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 
 from jobtui.actions import Place as At
@@ -78,14 +78,16 @@ class LogScreen(LiveScreen):
         yield self._view
         yield KeyLine(hints_at(At.LOGS))
 
-    async def on_mount(self) -> None:
+    @on(events.Mount)
+    async def _wait_for_lines(self) -> None:
         """Let the first paint wait a moment for lines: two paints cost more than one."""
         self._show_status()
         with suppress(TimeoutError):
             async with asyncio.timeout(FIRST_WAIT_S):
                 await self._shown.wait()
 
-    async def on_unmount(self) -> None:
+    @on(events.Unmount)
+    async def _release(self) -> None:
         """Release the logs."""
         for reader in self._readers.values():
             reader.end_search()
@@ -108,9 +110,10 @@ class LogScreen(LiveScreen):
         """Move the cursor."""
         self._view.move(move)
 
-    def start(self, group: str, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def start(self, group: str, call: Callable[[], Awaitable[None]]) -> None:
         """Do something beside the screen, instead of what was begun of this group before."""
-        self.run_worker(call, group=group, exclusive=True)
+        work: Any = call  # a callable, which Textual's type of work does not admit when it gives nothing
+        self.run_worker(work, group=group, exclusive=True)
 
     # Which log.
 
@@ -265,7 +268,8 @@ class LogScreen(LiveScreen):
         if reader is None:
             return [("no logs to read", "warning")]
         line = self._view.line_at_cursor
-        words = [(fit(show(reader.problem), PROBLEM_CELLS).rstrip(), "error")] if reader.problem else []
+        problem = reader.problem.removeprefix(f"{reader.name}: ")
+        words = [(fit(show(problem), PROBLEM_CELLS).rstrip(), "error")] if problem else []
         if reader.search is not None:
             begin, end = (line.place, line.end) if line else (0, 0)
             sign = "&" if reader.is_filtered else "/"

@@ -11,6 +11,9 @@ from jobtui.render.text import Zone, clock_time, fit
 from jobtui.widgets.lines import LineView
 
 SEPARATOR = Span(" · ", "rule", 3)
+TITLE = Span(" logs ", "title", 6)
+FEWEST_NAME_CELLS = 8
+"""Cells for the name of the log at least, however much there is to say."""
 
 
 class LogStatus(NamedTuple):
@@ -38,27 +41,29 @@ class LogHeader(LineView):
         self.repaint()
 
     def line(self, y: int) -> Line:
-        """All of it, as far as there is room: the clock goes first, then names, then words."""
+        """All of it, as far as there is room: names of other logs go first, then the clock and the title."""
         clock = Span(f"  {clock_time(self._now())}{Zone.mark()} ", "dim")
-        words = [Span(f"  {text}", style) for text, style in self._status.words if text]
-        for names in (self._names(every=True), self._names(every=False)):
-            for right in ((*words, clock), tuple(words)):
+        words = tuple(Span(f"  {text}", style) for text, style in self._status.words if text)
+        whole = self._names()
+        for names in (whole, (TITLE, *self._chosen_name()), self._chosen_name()):
+            for right in ((*words, clock), words):
                 if width_of(names) + width_of(right) + 1 <= self.cells:
-                    left = padded(names, self.cells - width_of(right))
-                    return (*left, *right)
-        names = self._names(every=False)
-        right = fitting(words, max(0, self.cells - width_of(names)))
-        if width_of(names) > self.cells:
-            return (Span(fit("".join(span.text for span in names), self.cells), "title"),)
-        return (*padded(names, self.cells - width_of(right)), *right)
+                    return (*padded(names, self.cells - width_of(right)), *right)
+        right = fitting(words, max(0, self.cells - FEWEST_NAME_CELLS))
+        left = fit("".join(span.text for span in self._chosen_name()), self.cells - width_of(right))
+        return (Span(left, "accent"), *right)
 
-    def _names(self, *, every: bool) -> Line:
-        status = self._status
-        spans: list[Span] = [Span(" logs ", "title", 6)]
-        for at, name in enumerate(status.names):
-            if every or at == status.chosen:
-                spans += [SEPARATOR] if len(spans) > 1 else [Span(" ", "", 1)]
-                spans.append(Span(name, "accent" if at == status.chosen else "dim"))
+    def _chosen_name(self) -> Line:
+        """The name of the log that is shown."""
+        names = self._status.names
+        return (Span(f" {names[self._status.chosen]}", "accent"),) if names else ()
+
+    def _names(self) -> Line:
+        """The names of all logs."""
+        spans: list[Span] = [TITLE, Span(" ", "", 1)]
+        for at, name in enumerate(self._status.names):
+            spans += [SEPARATOR] if at else []
+            spans.append(Span(name, "accent" if at == self._status.chosen else "dim"))
         return tuple(spans)
 
 

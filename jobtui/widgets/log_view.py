@@ -6,6 +6,7 @@ searched, filtered or followed is decided by its screen, which hands it a source
 """
 
 from functools import partial
+from typing import Any
 
 from textual import events
 from textual.message import Message
@@ -144,7 +145,8 @@ class LogView(LogLines):
         if self._feed is not None:
             self.follows = place is None
             self._owed = 0
-            self.run_worker(partial(self._jump, self._feed, place, row), group="jump", exclusive=True)
+            work: Any = partial(self._jump, self._feed, place, row)
+            self.run_worker(work, group="jump", exclusive=True)
 
     async def _jump(self, feed: LogFeed, place: Place | None, row: int) -> None:
         try:
@@ -167,7 +169,8 @@ class LogView(LogLines):
             return
         if self._feed.wants(self._top, self._top + self._visible):
             self._fetching = True
-            self.run_worker(self._fill, group="fill")
+            work: Any = self._fill
+            self.run_worker(work, group="fill")
 
     async def _fill(self) -> None:
         """Ask for lines until enough are held on both sides."""

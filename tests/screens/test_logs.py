@@ -1,0 +1,295 @@
+"""The log screen on real captured logs, and on small ones that are written to while it is shown."""
+
+import base64
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from jobtui.app import JobtuiApp
+from jobtui.backends.logfile import LogFile
+from jobtui.model.clock import FixedClock
+from jobtui.screens.logs import LogsScreen
+from jobtui.session import Session
+from jobtui.theme import ANSI, DARK
+from tests.builders import HOSTILE
+from tests.conftest import NOW
+from tests.screens.test_snapshots import SIZES, SnapCompare
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text
+
+CAPTURE = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
+CAPTURED = tuple(CAPTURE / name for name in ("supervisor.log", "server.log"))
+
+
+def app_on(paths: Sequence[Path], theme: str = DARK.name) -> JobtuiApp:
+    """The dashboard on these logs; nothing polls them, the log screen reads for itself."""
+    session = Session([LogFile(path) for path in paths], FixedClock(NOW), strict=True)
+    return JobtuiApp(session, theme=theme)
+
+
+@asynccontextmanager
+async def on_logs(
+    paths: Sequence[Path], *, size: tuple[int, int] = (100, 24)
+) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
+    app = app_on(paths)
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("2")
+        await wait_until(lambda: isinstance(app.screen, LogsScreen), pilot)
+        yield app, pilot
+
+
+def text(app: JobtuiApp) -> str:
+    return "\n".join(screen_text(app))
+
+
+async def until(app: JobtuiApp, pilot: Pilot[None], *words: str) -> None:
+    """Wait until all of these are on the screen."""
+    await wait_until(lambda: all(word in text(app) for word in words), pilot)
+
+
+async def until_said(app: JobtuiApp, pilot: Pilot[None], words: str) -> None:
+    """Wait until a toast says so."""
+    await wait_until(lambda: any(words in note.message for note in app._notifications), pilot)
+
+
+def stamped(second: int, words: str) -> str:
+    return f"Nov 20 20:34:{second:02d} 7 0 a/b.py:1:f {words}\n"
+
+
+def copied(app: JobtuiApp, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is put on the clipboard from now on."""
+    found: list[str] = []
+
+    def write(data: str) -> None:
+        if data.startswith("\x1b]52;c;"):
+            found.append(base64.b64decode(data[7:-1]).decode())
+
+    assert app._driver is not None
+    monkeypatch.setattr(app._driver, "write", write)
+    return found
+
+
+async def test_the_ends_of_all_logs_come_first_then_each() -> None:
+    async with on_logs(CAPTURED) as (app, pilot):
+        await until(
+            app, pilot, "all · supervisor.log · server.log", "following", "20:36:01 supervisor", "errors 39"
+        )
+        await pilot.press("tab")
+        await until(app, pilot, "errors 39 of 1,431 lines")
+        assert "20:36:01 canceling after reload" in text(app)
+        await pilot.press("tab")
+        await until(app, pilot, "errors 0 of 270 lines")
+        await pilot.press("shift+tab", "shift+tab")
+        await until(app, pilot, "of 1,701 lines")
+
+
+async def test_a_search_goes_to_the_nearest_line_and_counts() -> None:
+    async with on_logs(CAPTURED[:1]) as (app, pilot):
+        await until(app, pilot, "of 1,431 lines")
+        await pilot.press("slash", *"crystal", "enter")
+        await until_said(app, pilot, "not found")
+        await pilot.press("slash", *"_computejob(", "enter")
+        await until(app, pilot, "/_computejob( ")
+        await pilot.press("N")
+        await wait_until(lambda: " of " in screen_text(app)[0], pilot)
+        rank, _, total = screen_text(app)[0].partition("_computejob( ")[2].split()[:3]
+        await pilot.press("N")
+        await until(app, pilot, f"{int(rank) - 1} of {total}")
+        await pilot.press("n")
+        await until(app, pilot, f"{rank} of {total}")
+        await pilot.press("escape")
+        await wait_until(lambda: "_computejob(" not in screen_text(app)[0], pilot)
+
+
+async def test_only_lines_found_are_shown_and_the_line_is_kept() -> None:
+    async with on_logs(CAPTURED[:1]) as (app, pilot):
+        await until(app, pilot, "of 1,431 lines")
+        await pilot.press("colon", *"700", "enter")
+        await until(app, pilot, "line 700")
+        await pilot.press("slash", *"exit=", "enter")
+        await until(app, pilot, "/exit=")
+        await pilot.press("ampersand")
+        await until(app, pilot, "&exit=")
+        await wait_until(
+            lambda: all(
+                "exit=" in line or line.startswith("/") for line in screen_text(app)[2:-1] if line.strip()
+            ),
+            pilot,
+        )
+        number = screen_text(app)[0].partition("line ")[2].split()[0]
+        await pilot.press("ampersand")
+        await until(app, pilot, f"line {number}", "/exit=")
+
+
+async def test_errors_are_a_key_away() -> None:
+    async with on_logs(CAPTURED[:1]) as (app, pilot):
+        await until(app, pilot, "of 1,431 lines")
+        await pilot.press("g")
+        await until(app, pilot, "line 1 ")
+        await pilot.press("E")
+        await until_said(app, pilot, "no error above")
+        await pilot.press("e")
+        await wait_until(lambda: "line 1 " not in screen_text(app)[0], pilot)
+        assert any(line.startswith(" E ") for line in screen_text(app))
+
+
+async def test_a_bad_expression_and_a_bad_number_are_told() -> None:
+    async with on_logs(CAPTURED[:1]) as (app, pilot):
+        await until(app, pilot, "of 1,431 lines")
+        await pilot.press("slash", *"~foo(", "enter")
+        await until(app, pilot, "search failed")
+        await pilot.press("colon", *"x", "enter")
+        await until_said(app, pilot, "not the number of a line")
+        await pilot.press("n")
+        await until_said(app, pilot, "nothing more below")
+
+
+async def test_what_is_written_is_shown_and_searched(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.write_text(stamped(1, "needle one") + stamped(2, "plain"))
+    async with on_logs([path]) as (app, pilot):
+        await until(app, pilot, "needle one", "following")
+        await pilot.press("slash", *"needle", "enter")
+        await until(app, pilot, "1 of 1")
+        with path.open("a") as file:
+            file.write(stamped(3, "needle two"))
+        await until(app, pilot, "needle two", "of 2")
+
+
+async def test_a_rotation_is_told_and_followed(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.write_text(stamped(1, "old"))
+    async with on_logs([path]) as (app, pilot):
+        await until(app, pilot, "old", "following")
+        path.rename(tmp_path / "x.log.1")
+        path.write_text(stamped(2, "new"))
+        await until(app, pilot, "20:34:01 old", "20:34:02 new", "rotated")
+        path.unlink()
+        await until(app, pilot, "no such file", "20:34:02 new")
+
+
+async def test_nothing_is_read_during_a_pause(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.write_text(stamped(1, "before"))
+    async with on_logs([path]) as (app, pilot):
+        await until(app, pilot, "before")
+        await pilot.press("p")
+        await until(app, pilot, "paused")
+        with path.open("a") as file:
+            file.write(stamped(2, "meanwhile"))
+        await pilot.pause(1.0)
+        assert "meanwhile" not in text(app)
+        await pilot.press("p")
+        await until(app, pilot, "meanwhile")
+
+
+async def test_lines_are_copied_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.log"
+    trace = "Traceback (most recent call last):\n  File x\nKeyError: 'password=hunter2'\n"
+    path.write_text(stamped(1, "first") + stamped(2, "it raised") + trace + stamped(3, "token=abcdef123456"))
+    async with on_logs([path]) as (app, pilot):
+        await until(app, pilot, "following", "it raised")
+        found = copied(app, monkeypatch)
+        await pilot.press("y")
+        await wait_until(lambda: found, pilot)
+        await pilot.press("g", "j", "Y")
+        await wait_until(lambda: len(found) == 2, pilot)
+        await pilot.press("g", "v", "j", "Y")
+        await wait_until(lambda: len(found) == 3, pilot)
+    assert found[0].endswith("token=***")
+    assert [line.split()[-1] for line in found[1].splitlines()] == ["raised", "last):", "x", "'password=***'"]
+    assert [line.split()[-1] for line in found[2].splitlines()] == ["first", "raised"]
+
+
+async def test_hostile_lines_and_searches_reach_no_terminal_raw(tmp_path: Path) -> None:
+    path = tmp_path / "[bold]x.log"
+    lines = "".join(stamped(n, line.replace("\n", " ")) for n, line in enumerate(HOSTILE))
+    path.write_bytes(lines.encode("utf-8", "surrogatepass") + b"\xff\xfe\x00\x00 end\n")
+    async with on_logs([path], size=(60, 20)) as (app, pilot):
+        await until(app, pilot, "following")
+        await pilot.press("slash", *"~[", "]", "enter", "w", "x", "g", "enter")
+        await pilot.pause()
+        assert "\x1b" not in text(app)
+
+
+async def test_it_opens_at_a_byte_of_a_log() -> None:
+    app = app_on(CAPTURED)
+    async with app.run_test(size=(100, 24)) as pilot:
+        data = CAPTURED[0].read_bytes()
+        offset = data.index(b"Traceback")
+        await app.push_screen(LogsScreen(app._board, str(CAPTURED[0]), offset))
+        number = data.count(b"\n", 0, offset) + 1
+        await until(app, pilot, f"line {number:,}")
+
+
+async def test_without_logs_it_says_so() -> None:
+    async with on_logs([]) as (app, pilot):
+        await until(app, pilot, "no logs to read")
+        for key in ("e", "n", "ampersand", "f", "G", "y", "Y", "enter", "tab", "slash", "colon", "v", "m"):
+            await pilot.press(key)
+        await pilot.press("escape")
+        await pilot.pause()
+
+
+async def test_every_key_works_on_an_empty_log(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.touch()
+    async with on_logs([path], size=(40, 10)) as (app, pilot):
+        for key in (
+            "e",
+            "E",
+            "n",
+            "ampersand",
+            "f",
+            "G",
+            "g",
+            "y",
+            "Y",
+            "enter",
+            "w",
+            "x",
+            "v",
+            "m",
+            "apostrophe",
+        ):
+            await pilot.press(key)
+        path.write_text(stamped(1, "one"))
+        await until(app, pilot, "one")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
+@pytest.mark.parametrize(
+    ("keys", "signs", "theme"),
+    [
+        ((), ("following",), DARK.name),
+        (("tab", "slash", *"_ComputeJob(", "enter"), ("45 of 45",), DARK.name),
+        (("tab", "slash", *"_ComputeJob(", "enter"), ("45 of 45",), ANSI.name),
+    ],
+    ids=["merged", "searched", "ansi"],
+)
+def test_screen(
+    snap_compare: SnapCompare,
+    size: tuple[int, int],
+    keys: tuple[str, ...],
+    signs: tuple[str, ...],
+    theme: str,
+) -> None:
+    app = app_on(CAPTURED, theme)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        await pilot.press("2")
+        await wait_until(lambda: "following" in text(app), pilot)
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause()
+        await wait_until(lambda: all(sign in text(app) for sign in signs), pilot)
+        if size[1] > 16:
+            await wait_until(lambda: "errors 39 of" in text(app), pilot)
+        await wait_until(lambda: not list(app.query("Toast")), pilot)
+        await pilot.pause()
+
+    assert snap_compare(app, terminal_size=size, run_before=run_before)
