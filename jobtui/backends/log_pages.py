@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from jobtui.backends.base import SourceError, SourceMissing
-from jobtui.backends.file_access import look, open_file, source_error
+from jobtui.backends.file_access import Look, look, open_file, source_error
 from jobtui.backends.log_segment import SCAN_BYTES, Segment
+from jobtui.backends.log_watch import Watch
 from jobtui.backends.worker import Worker
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import Extent, LogLine, LogSearch, LogUnreadable, Overview, Page, Place, Query
@@ -39,6 +40,8 @@ class LogPages:
         self._event = ""
         self._reads = Worker(f"pages of {path.name}")
         self._works = Worker(f"index of {path.name}")
+        self._watch = Watch(path.name, self.is_changed)
+        self._looked: Look | None = None
         self._closed = False
 
     # How far it goes.
@@ -46,6 +49,17 @@ class LogPages:
     async def look(self) -> Extent:
         """How far it goes now. Raises LogUnreadable; what was read before can be read on then."""
         return await self._read(self._look)
+
+    def is_changed(self) -> bool:
+        """Whether the file is another or was written since the last look. Blocks."""
+        try:
+            return look(self._path) != self._looked
+        except SourceError:
+            return self._looked is not None
+
+    async def changed(self, timeout_s: float) -> None:
+        """Return when a look may find something new, at the latest after `timeout_s`."""
+        await self._watch.changed(timeout_s)
 
     @property
     def extent(self) -> Extent:
@@ -68,7 +82,8 @@ class LogPages:
     def _look(self) -> Extent:
         if self._closed:
             raise SourceMissing(f"{self.name}: is closed")
-        seen = look(self._path)
+        self._looked = None
+        self._looked = seen = look(self._path)
         segments = self._segments
         if not segments:
             self._segments = (Segment(open_file(self._path), 0, self.name),)
@@ -239,6 +254,7 @@ class LogPages:
         segments, self._segments = self._segments, ()
         for segment in segments:
             segment.opened.close()
+        self._watch.close()
         self._reads.close()
         self._works.close()
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from jobtui.backends.log_pages import LogPages
+from jobtui.backends.log_watch import Watch
 from jobtui.backends.merged_search import MergedSearch
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import (
@@ -55,6 +56,14 @@ class MergedLog:
         self._lines: list[LogLine] = []
         self._dropped = False
         self._overview: Overview | None = None
+        self._watch = Watch(self.name, self._is_changed)
+
+    def _is_changed(self) -> bool:
+        return any(reading.pages.is_changed() for reading in self._readings)
+
+    async def changed(self, timeout_s: float) -> None:
+        """Return when a look may find something new, at the latest after `timeout_s`."""
+        await self._watch.changed(timeout_s)
 
     @property
     def lines(self) -> tuple[LogLine, ...]:
@@ -177,6 +186,7 @@ class MergedLog:
 
     async def aclose(self) -> None:
         """Release the logs."""
+        self._watch.close()
         for reading in self._readings:
             await reading.pages.aclose()
 

@@ -226,6 +226,10 @@ class Log(LineSource, Protocol):
         """How far it goes now. Notices what was written, rotated or cut off. Raises LogUnreadable."""
         ...
 
+    async def changed(self, timeout_s: float) -> None:
+        """Return when a look may find something new, at the latest after `timeout_s`."""
+        ...
+
     async def work(self) -> bool:
         """Look through a little more of it; whether there is more to look through. Raises LogUnreadable."""
         ...

@@ -28,9 +28,10 @@ from jobtui.widgets.row_view import Move
 
 FIRST_WAIT_S = 0.05
 """How long the first paint waits for lines; without them it is made of what there is."""
-LOOK_S, QUIET_LOOK_S = 0.25, 0.45
-"""How often a log is looked at for what was written: one that changed lately, and any other."""
-LIVELY_FOR_S = 5.0
+LOOK_S = 2.0
+"""How often a log is looked at that does not seem to change."""
+AWAY_S = 0.25
+"""How often it is asked whether the screen is in front again, or the pause over."""
 WORK_S = 0.1
 """How long it is looked through between two looks."""
 OVERVIEW_S = 0.5
@@ -159,7 +160,7 @@ class LogScreen(LiveScreen):
         await self._look(reader)
         await self._show_lines(reader)
         self._worked_at = None
-        drawn_at = changed_at = 0.0
+        drawn_at = 0.0
         while self._reader is reader:
             is_live = self.is_current and self.board.paused_at is None
             worked = is_live and await self._look(reader) and reader.extent != self._worked_at
@@ -167,10 +168,10 @@ class LogScreen(LiveScreen):
             if worked and (not busy or monotonic() - drawn_at >= OVERVIEW_S):
                 drawn_at = monotonic()
                 self._show_overview(reader)
-            if worked:
-                changed_at = monotonic()
-            is_lively = monotonic() - changed_at < LIVELY_FOR_S
-            await asyncio.sleep(0.0 if busy else LOOK_S if is_lively else QUIET_LOOK_S)
+            if busy or not is_live:
+                await asyncio.sleep(0.0 if busy else AWAY_S)
+            else:
+                await reader.log.changed(LOOK_S)
 
     async def _show_lines(self, reader: LogReader) -> None:
         """Show the log where it was left, or its end."""

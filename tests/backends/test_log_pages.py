@@ -1,3 +1,4 @@
+import asyncio
 import gzip
 import os
 from collections.abc import AsyncIterator
@@ -318,3 +319,16 @@ def test_error_lines_are_those_with_that_level(data: bytes) -> None:
             wanted.append(at)
         at += len(line) + 1
     assert list(error_lines(data, 0, len(data))) == wanted
+
+
+async def test_a_change_ends_the_wait_for_it(pages: LogPages) -> None:
+    write(pages, numbered(3))
+    await pages.look()
+    waiting = asyncio.create_task(pages.changed(60.0))
+    write(pages, "more\n", "a")
+    await asyncio.wait_for(waiting, 10.0)
+    await pages.look()
+    assert not pages.is_changed()
+    await pages.changed(0.01)
+    os.unlink(pages.name)
+    assert pages.is_changed()
