@@ -1,0 +1,1 @@
+"""Journals of systemd, wherever they are: one contract, several transports."""

@@ -1,0 +1,92 @@
+"""What a journal holds and how it is asked, whoever reads it: entries, where to begin, what came back.
+
+Fields and their traps: systemd.journal-fields(7), systemd's JOURNAL_EXPORT_FORMATS document.
+"""
+
+from typing import NamedTuple, NewType
+
+import msgspec
+
+from jobtui.model.clock import Nanos
+
+Cursor = NewType("Cursor", str)
+"""Where an entry is, in the journal's own words. Opaque; another journal has another one for it."""
+
+Fields = dict[str, tuple[bytes, ...]]
+"""All fields of one entry as stored; a field may occur several times."""
+
+Match = tuple[str, str]
+"""A field and the value it must have."""
+
+Matches = tuple[tuple[Match, ...], ...]
+"""Which entries are wanted: any of these groups, of a group every match. None at all: every entry."""
+
+
+class JournalEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """One entry. `at` is when the journal received it, `sent_at` the sender's own clock where it gave one.
+
+    `message` is decoded with errors replaced and perhaps cut, `size` its length in bytes as stored: not
+    masked, not safe for a terminal. What an entry does not have is "" or None. `monotonic_us` is comparable
+    within one `boot` only.
+    """
+
+    cursor: Cursor
+    at: Nanos
+    message: str
+    size: int
+    sent_at: Nanos | None = None
+    host: str = ""
+    machine: str = ""
+    unit: str = ""
+    identifier: str = ""
+    container: str = ""
+    container_id: str = ""
+    pid: int | None = None
+    priority: int | None = None
+    boot: str = ""
+    monotonic_us: int | None = None
+
+
+class Head(NamedTuple):
+    """The beginning of the journal."""
+
+
+class Tail(NamedTuple):
+    """The end of the journal as it is now."""
+
+
+class At(NamedTuple):
+    """A time: the first entry received then or later."""
+
+    time: Nanos
+
+
+class Beside(NamedTuple):
+    """An entry; it is not among what is read."""
+
+    cursor: Cursor
+
+
+Start = Head | Tail | At | Beside
+
+
+class Slice(NamedTuple):
+    """Entries next to each other in the journal's order, oldest first.
+
+    `cursor` is where reading stands: at the last entry looked at in the direction asked for, wanted or not;
+    None when the journal was empty. `at_edge`: there is no more on that side for now. `lost`: the entry to
+    begin beside is there no more, so what was between it and these is unknown.
+    """
+
+    entries: tuple[JournalEntry, ...]
+    cursor: Cursor | None
+    at_edge: bool
+    lost: bool = False
+
+
+class JournalCondition(NamedTuple):
+    """How a journal stands: how many of its files could be read, how many not, and why not, in words."""
+
+    files: int | None = None
+    unreadable: int = 0
+    note: str = ""
