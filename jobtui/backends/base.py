@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
+from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
@@ -39,17 +40,20 @@ class SourceUnreachable(SourceError):
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """What one poll gave.
 
-    `jobs` and `records` are new or changed, `gone` are jobs that are no more. `cursor` is opaque to everyone
-    but the source. `more` asks for the next poll at once. `count` is how many records were looked at, also
-    those that matter to nobody. `skip_count` counts all skipped input, `skipped` names some of it;
-    `recovered` counts what was skipped before and is good again. `note` says what the source deliberately
-    has not read.
+    `jobs`, `records`, `changes`, `allocations` and `sites` are new or changed, `gone` are jobs that are no
+    more. `cursor` is opaque to everyone but the source. `more` asks for the next poll at once. `count` is how
+    many records were looked at, also those that matter to nobody. `skip_count` counts all skipped input,
+    `skipped` names some of it; `recovered` counts what was skipped before and is good again. `note` says what
+    the source deliberately has not read.
     """
 
     cursor: str
     jobs: tuple[Job, ...] = ()
     gone: tuple[JobId, ...] = ()
     records: tuple[LogRecord, ...] = ()
+    changes: tuple[StateChange, ...] = ()
+    allocations: tuple[Allocation, ...] = ()
+    sites: tuple[Site, ...] = ()
     skipped: tuple[Skip, ...] = ()
     skip_count: int = 0
     recovered: int = 0

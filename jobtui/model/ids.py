@@ -36,6 +36,14 @@ _FULL_ID = re.compile(r"[A-Za-z0-9]{32}", re.ASCII)
 _PREFIX = re.compile(r"[A-Za-z0-9]{4}", re.ASCII)
 
 
+def system_job_id(system: str, native: str | int) -> JobId:
+    """The id of a job whose system gives mere numbers: `balsam/12`, `slurm/22_1`.
+
+    A label that tells two installations of one system apart is part of `system`: `balsam@host`.
+    """
+    return JobId(f"{system}/{native}")
+
+
 class JidParts(NamedTuple):
     """The parts of a computeJid."""
 

@@ -11,12 +11,14 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from jobtui.backends.base import Batch
+from jobtui.model.changes import Allocation, Site
 from jobtui.model.clock import Clock
 from jobtui.model.health import Skip, SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, Op, Unlinked
+from jobtui.store.change_log import ChangeLog
 
 SKIPS_KEPT = 20
 """How many of a source's skipped inputs are kept by name; all are counted."""
@@ -85,6 +87,9 @@ class Store:
         self._jobs: dict[JobId, Job] = {}
         self._health: dict[str, SourceHealth] = {}
         self._listeners: list[Listener] = []
+        self._allocations: dict[tuple[str, int], Allocation] = {}
+        self._sites: dict[tuple[str, int], Site] = {}
+        self.changes = ChangeLog()
 
     @property
     def jobs(self) -> Mapping[JobId, Job]:
@@ -100,15 +105,29 @@ class Store:
         """The job with this id."""
         return self._jobs.get(job_id)
 
+    def allocations(self) -> tuple[Allocation, ...]:
+        """The allocations of every source."""
+        return tuple(self._allocations.values())
+
+    def sites(self) -> tuple[Site, ...]:
+        """The sites of every source."""
+        return tuple(self._sites.values())
+
     def sources(self) -> tuple[SourceHealth, ...]:
         """The health of every source, in the order they were added."""
         return tuple(self._health.values())
 
     def snapshot(self) -> "Store":
-        """Jobs and sources as they are now, to be looked at while this one goes on; ops are shared."""
+        """Jobs and sources as they are now, to be looked at while this one goes on.
+
+        Ops and state changes are shared.
+        """
         copy = Store(self._correlation, self._clock)
         copy._jobs = dict(self._jobs)
         copy._health = dict(self._health)
+        copy._allocations = dict(self._allocations)
+        copy._sites = dict(self._sites)
+        copy.changes = self.changes
         return copy
 
     def add_source(self, name: str, kind: str) -> None:
@@ -126,6 +145,9 @@ class Store:
         self._jobs.update((job.id, job) for job in batch.jobs if job.id in changed)
         gone = frozenset(job_id for job_id in batch.gone if self._drop(job_id, source))
         changed |= self._correlation.feed(batch.records)
+        changed |= self.changes.add(batch.changes)
+        self._allocations.update(((one.source, one.id), one) for one in batch.allocations)
+        self._sites.update(((one.source, one.id), one) for one in batch.sites)
         return self._tell(Changes(frozenset(changed - gone), gone, self._succeeded(source, batch)))
 
     def fail(self, source: str, error: str) -> Changes:

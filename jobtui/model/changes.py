@@ -1,0 +1,62 @@
+"""How jobs went from state to state: what charts, timelines and time-in-state are made of, for any system."""
+
+import msgspec
+
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import JobId
+
+
+class StateChange(msgspec.Struct, frozen=True, gc=False):
+    """One change of one job's state. `before` and `after` are the system's own words.
+
+    `id` grows in the order the system learnt of them, which need not be that of `at`: senders have their own
+    clocks and queues. It is unique within `source`. `nodes` is how many nodes (or what part of one) the job
+    takes while it runs, where the system says so. `detail` is what else it says: outside text.
+    """
+
+    id: int
+    job_id: JobId
+    at: Nanos
+    before: str
+    after: str
+    source: str
+    nodes: float | None = None
+    detail: dict[str, object] | None = None
+
+
+class Allocation(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes that a scheduler gives to a job system for a while: Balsam's batch job.
+
+    `start_at` and `end_at` are None while not known; `start_estimated` says that `start_at` is a guess made
+    from the first sign of life. `note` is what the system says of its state: outside text.
+    """
+
+    id: int
+    source: str
+    site_id: int
+    state: str
+    nodes: int
+    scheduler_id: str | None = None
+    project: str = ""
+    queue: str = ""
+    mode: str = ""
+    wall_time_s: float | None = None
+    submitted_at: Nanos | None = None
+    start_at: Nanos | None = None
+    end_at: Nanos | None = None
+    start_estimated: bool = False
+    launchers: int = 0
+    heartbeat_at: Nanos | None = None
+    tags: tuple[tuple[str, str], ...] = ()
+    note: str = ""
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    """A place where a job system runs, with an agent of its own that reports: Balsam's site."""
+
+    id: int
+    source: str
+    name: str
+    path: str = ""
+    seen_at: Nanos | None = None
+    queued: int = 0

@@ -1,0 +1,62 @@
+"""State changes in the order of time, each once, within a bound."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobtui.model.changes import StateChange
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import JobId
+from jobtui.store.change_log import ChangeLog
+
+
+def change(number: int, at: int, job: int = 1, source: str = "b") -> StateChange:
+    return StateChange(number, JobId(f"balsam/{job}"), Nanos(at), "READY", "RUNNING", source)
+
+
+numbers = st.integers(0, 30)
+changes = st.builds(change, numbers, st.integers(0, 20), st.integers(1, 4), st.sampled_from("ab"))
+
+
+def key(one: StateChange) -> tuple[str, int]:
+    return one.source, one.id
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(changes, max_size=8), max_size=8))
+def test_whatever_the_batches_it_is_in_order_and_complete(batches: list[list[StateChange]]) -> None:
+    log = ChangeLog()
+    first: dict[tuple[str, int], StateChange] = {}
+    for batch in batches:
+        new = {key(one) for one in batch} - set(first)
+        for one in batch:
+            first.setdefault(key(one), one)
+        assert log.add(batch) == {first[name].job_id for name in new}
+    kept = list(log.all())
+    assert kept == sorted(first.values(), key=lambda one: (one.at, one.id, one.source))
+    for job in {one.job_id for one in kept}:
+        assert sorted(map(key, log.of_job(job))) == sorted(key(one) for one in kept if one.job_id == job)
+
+
+def test_a_stretch_of_time_has_both_its_ends() -> None:
+    log = ChangeLog()
+    log.add([change(number, at) for number, at in enumerate((10, 20, 30, 40))])
+    assert [one.at for one in log.between(Nanos(20), Nanos(30))] == [20, 30]
+    assert [one.at for one in log.between(None, Nanos(10))] == [10]
+    assert [one.at for one in log.between(Nanos(31), None)] == [40]
+
+
+def test_the_oldest_are_let_go_and_counted() -> None:
+    log = ChangeLog(most=100)
+    log.add([change(number, number, job=1 if number < 15 else 2) for number in range(105)])
+    assert len(log) <= 100
+    assert log.dropped == 105 - len(log)
+    assert log.all()[0].at == log.dropped
+    assert log.of_job(JobId("balsam/1")) == ()
+    assert len(log.of_job(JobId("balsam/2"))) == len(log)
+
+
+def test_what_was_let_go_does_not_come_back() -> None:
+    log = ChangeLog(most=10)
+    log.add([change(number, number) for number in range(12)])
+    assert log.add([change(0, 0)]) == set()
+    assert log.add([change(99, 99)]) == {JobId("balsam/1")}
