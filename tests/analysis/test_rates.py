@@ -1,0 +1,204 @@
+"""Reports as they should be, and where and why they differ from Balsam's own."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobtui.analysis import rates_exact
+from jobtui.analysis.rates import (
+    SIREPO,
+    available_nodes,
+    jobs_per_state,
+    stays,
+    throughput,
+    time_in_states,
+    utilization,
+)
+from jobtui.analysis.series import Series, Window, downsample
+from jobtui.model.changes import Allocation, StateChange
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import system_job_id
+from tests.analysis.balsam_data import FOLDER, allocation_of, change_of, load, nanos
+
+SECOND = 10**9
+HOUR = nanos("2026-11-20T16:00:00")
+NOW = Nanos(HOUR + 60 * SECOND)
+EVER = Window()
+
+CASES: dict[str, list[StateChange]] = {
+    case["case"]: [change_of(event) for event in case["events"]]
+    for case in json.loads((FOLDER / "analytics_edge_cases.json").read_text())["cases"]
+}
+
+
+def seconds(series: Series) -> list[tuple[float, float]]:
+    """Points as seconds after 16:00 and values."""
+    return [((x - HOUR) / SECOND, y) for x, y in zip(series.x, series.y, strict=True)]
+
+
+def change(
+    number: int, at_s: float, before: str, after: str, job: int = 1, nodes: float | None = None
+) -> StateChange:
+    at = Nanos(HOUR + int(at_s * SECOND))
+    return StateChange(number, system_job_id("balsam", job), at, before, after, "test", nodes)
+
+
+@pytest.mark.parametrize(
+    ("case", "points", "note"),
+    [
+        pytest.param("no_num_nodes", [(0, 1), (10, 0)], "1 was taken", id="an unknown weight is 1, and said"),
+        pytest.param("restart_resized", [(0, 4), (10, 0), (20, 2), (30, 0)], "", id="each run its weight"),
+        pytest.param("restart_grown", [(0, 1), (10, 0), (20, 8), (30, 0)], "", id="also when it grew"),
+        pytest.param("done_before_start", [], "before they began", id="never below nothing"),
+        pytest.param("same_instant", [(0, 2), (10, 2), (20, 0)], "", id="no dip when one follows another"),
+        pytest.param("never_closed", [(0, 2), (5, 3), (15, 2)], "", id="what runs still runs"),
+        pytest.param("running_twice", [(0, 1), (10, 0)], "", id="as Balsam"),
+        pytest.param("running_to_failed_by_operator", [(0, 1), (10, 0)], "", id="as Balsam too"),
+    ],
+)  # fmt: skip
+def test_utilization_of_crafted_cases(case: str, points: list[tuple[float, float]], note: str) -> None:
+    series = utilization(CASES[case], EVER, NOW)
+    assert seconds(series) == points
+    assert note in " ".join(series.notes)
+    assert bool(note) == bool(series.notes)
+
+
+def test_a_job_that_finished_twice_counts_once() -> None:
+    exact = rates_exact.throughput(CASES["finished_twice"])
+    series = throughput(CASES["finished_twice"], EVER, "JOB_FINISHED")
+    assert (exact.y[-1], series.y[-1]) == (2, 1)
+    assert series.notes == ("1 jobs reached JOB_FINISHED more than once and count once",)
+
+
+def test_what_began_before_the_window_counts_in_it() -> None:
+    changes = [change(1, 0, "READY", "RUNNING", nodes=4), change(2, 30, "RUNNING", "RUN_DONE")]
+    window = Window(Nanos(HOUR + 10 * SECOND), Nanos(HOUR + 20 * SECOND))
+    assert seconds(utilization(changes, window, NOW)) == [(10, 4)]
+    after = Window(Nanos(HOUR + 40 * SECOND), None)
+    assert seconds(utilization(changes, after, NOW)) == [(40, 0)]
+
+
+def test_an_end_without_a_beginning_counts_from_the_beginning_of_the_window() -> None:
+    changes = [change(2, 30, "RUNNING", "RUN_DONE")]
+    window = Window(Nanos(HOUR), None)
+    nodes = {system_job_id("balsam", 1): 3.0}
+    series = utilization(changes, window, NOW, nodes_of=nodes)
+    assert seconds(series) == [(0, 3), (30, 0)]
+    assert series.notes == (
+        "1 runs began before what is known: counted from the beginning",
+        "1 runs do not say their nodes: those of the job now were taken",
+    )
+
+
+def test_a_missing_end_lasts_until_the_next_change_and_is_said() -> None:
+    changes = [change(1, 0, "READY", "RUNNING", nodes=2), change(3, 30, "RUN_DONE", "JOB_FINISHED")]
+    series = utilization(changes, EVER, NOW)
+    assert seconds(series) == [(0, 2), (30, 0)]
+    assert "no known end" in series.notes[0]
+
+
+def test_the_order_of_the_system_counts_not_that_of_clocks() -> None:
+    changes = [
+        change(1, 10, "READY", "RUNNING", nodes=1),
+        change(2, 9, "RUNNING", "RUN_TIMEOUT"),
+        change(3, 11, "RUN_TIMEOUT", "RUNNING", nodes=1),
+        change(4, 20, "RUNNING", "RUN_DONE"),
+    ]
+    assert seconds(utilization(changes, EVER, NOW)) == [(11, 1), (20, 0)]
+
+
+def test_recorded_data_never_goes_below_nothing_and_ends_with_what_runs() -> None:
+    changes = [change_of(event) for event in load("dump_events")]
+    running = sum(
+        float(str(job["num_nodes"])) / float(str(job["node_packing_count"]))
+        for job in load("dump_jobs")
+        if job["state"] == "RUNNING"
+    )
+    series = utilization(changes, EVER, nanos("2026-11-20T19:30:00"))
+    assert min(series.y) >= 0
+    assert series.y[-1] == pytest.approx(running)
+
+
+def test_available_nodes_count_the_allocation_that_runs() -> None:
+    allocations = [allocation_of(row) for row in load("dump_batch_jobs")]
+    exact = rates_exact.available_nodes(allocations)
+    running = next(one for one in allocations if one.state == "running")
+    left_out = available_nodes(allocations, EVER, nanos("2026-11-20T19:30:00"))
+    assert left_out.notes == ("1 allocations without known times are left out",)
+    begun = allocation_with(running, start_at=nanos("2026-11-20T19:00:00"), start_estimated=True)
+    series = available_nodes([*allocations, begun], EVER, nanos("2026-11-20T19:30:00"))
+    assert series.y[-1] == exact.y[-1] + running.nodes
+    assert "1 allocations have an estimated start" in series.notes
+
+
+def allocation_with(one: Allocation, **changes: object) -> Allocation:
+    import msgspec
+
+    return msgspec.structs.replace(one, **changes)
+
+
+def test_jobs_per_state_add_up_to_all_jobs() -> None:
+    changes = [change_of(event) for event in load("dump_events")]
+    series = jobs_per_state(changes, EVER, nanos("2026-11-20T19:30:00"))
+    held = {one.name: one.y[-1] for one in series if one.y[-1]}
+    jobs = [str(job["state"]) for job in load("dump_jobs")]
+    assert held == {state: jobs.count(state) for state in set(jobs)}
+
+
+def test_time_in_states() -> None:
+    changes = [
+        *(change(number, 0, "CREATED", "READY", job=number) for number in range(1, 5)),
+        *(change(10 + number, number, "READY", "RUNNING", job=number, nodes=1) for number in range(1, 4)),
+    ]
+    ready, running = time_in_states(changes, NOW)
+    assert (ready.state, ready.stays, ready.open, ready.p50_s, ready.longest_s) == ("READY", 3, 1, 2.0, 60.0)
+    assert (running.state, running.stays, running.open) == ("RUNNING", 0, 3)
+    assert running.longest_s == 59.0
+
+
+def test_it_serves_other_systems() -> None:
+    changes = [
+        change(1, 0, "", "pending"),
+        change(2, 5, "pending", "running"),
+        change(3, 9, "running", "completed"),
+    ]
+    series = utilization(changes, EVER, NOW, is_weighted=False, running=SIREPO.running)
+    assert seconds(series) == [(5, 1), (9, 0)]
+    assert seconds(throughput(changes, EVER, SIREPO.done)) == [(9, 1)]
+    assert [stay.state for stay in stays(changes)] == ["pending", "running", "completed"]
+
+
+moves = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 50), st.booleans()), max_size=40)
+
+
+@settings(max_examples=60, deadline=None)
+@given(moves, st.integers(0, 50), st.integers(0, 50))
+def test_utilization_is_what_counting_gives(
+    moves: list[tuple[int, int, bool]], since: int, length: int
+) -> None:
+    """Against a count of the jobs whose last change before a time set them running."""
+    state: dict[int, str] = {}
+    changes = []
+    for number, (job, at, runs) in enumerate(sorted(moves, key=lambda move: move[1])):
+        after = "RUNNING" if runs else "READY"
+        if state.get(job, "CREATED") != after:
+            changes.append(change(number, at, state.get(job, "CREATED"), after, job, nodes=1))
+            state[job] = after
+    window = Window(Nanos(HOUR + since * SECOND), Nanos(HOUR + (since + length) * SECOND))
+    series = utilization(changes, window, NOW)
+    for at in range(since, min(60, since + length) + 1):
+        time = Nanos(HOUR + at * SECOND)
+        last = {one.job_id: one.after for one in changes if one.at <= time}
+        assert series.at(time) == sum(after == "RUNNING" for after in last.values())
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(-100, 100), min_size=1, max_size=500), st.integers(1, 40))
+def test_a_thinned_series_keeps_its_extremes(values: list[int], columns: int) -> None:
+    series = Series("s", "u", [Nanos(HOUR + at) for at in range(len(values))], [float(one) for one in values])
+    thin = downsample(series, columns)
+    assert len(thin.x) <= max(2 * columns, 2)
+    assert (min(thin.y), max(thin.y)) == (min(series.y), max(series.y))
+    assert list(thin.x) == sorted(thin.x)
