@@ -241,7 +241,15 @@ ACTIONS: tuple[Action, ...] = (
     Action("heads", ("x",), "Show the heads of lines, or the time only", Topic.LOGS, _LOGS, "heads", 5),
     Action("sideways(-1)", ("left", "h"), "To the left", Topic.LOGS, _LOGS),
     Action("sideways(1)", ("right", "l"), "To the right", Topic.LOGS, _LOGS),
-    Action("line", ("colon",), "To a line by its number", Topic.LOGS, _LOGS),
+    Action(
+        "command",
+        ("colon",),
+        "To a line by its number; else a command as anywhere",
+        Topic.LOGS,
+        _LOGS,
+        "line",
+        5,
+    ),
     Action("bookmark", ("m",), "Set a bookmark, or take it away", Topic.LOGS, _LOGS),
     Action("next_bookmark", ("apostrophe",), "To the next bookmark", Topic.LOGS, _LOGS),
     Action("select_lines", ("v",), "Begin to select lines, or end it", Topic.LOGS, _LOGS),
@@ -260,7 +268,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.suspend_process", ("ctrl+z",), "Back to the shell; fg comes back", Topic.PROGRAM),
     Action("app.command_palette", ("ctrl+p",), "Palette: every action by name", Topic.PROGRAM),
     Action("app.keys", ("question_mark",), "This page", Topic.PROGRAM, hint="keys", rank=1),
-    Action("app.quit", ("q", "ctrl+c"), "Quit", Topic.PROGRAM, hint="quit", rank=2),
+    Action("app.quit", ("q", "ctrl+c"), "Quit", Topic.PROGRAM, hint="quit", rank=1),
 )
 """All of them, in the order of footer and help."""
 

@@ -22,6 +22,7 @@ from jobtui.render.text import Zone, show
 from jobtui.screens.along import AlongApp
 from jobtui.screens.base import Board, LiveScreen
 from jobtui.screens.jobs import JobsScreen
+from jobtui.screens.places import Places
 from jobtui.session import Session
 from jobtui.store.store import Changes
 from jobtui.theme import THEMES, default_theme
@@ -87,6 +88,7 @@ class JobtuiApp(AlongApp):
         self._board = Board(session.store, session.clock, desk, title, logs=logs)
         if views is not None:
             self._board.views = views
+        self._places = Places(self, self._board)
         self.ends_by_signals = False
         """Whether SIGTERM and SIGHUP end it in good order; for the main program only."""
         self._starts_with_view = views is not None
@@ -132,17 +134,8 @@ class JobtuiApp(AlongApp):
         self.push_screen(JobScreen(self._board, job_id))
 
     def action_go(self, place: str) -> None:
-        """Go to a screen; from wherever one is, back to the jobs first."""
-        while len(self.screen_stack) > 1:
-            self.pop_screen()
-        if place == "sources":
-            from jobtui.screens.sources import SourcesScreen
-
-            self.push_screen(SourcesScreen(self._board))
-        elif place == "logs":
-            from jobtui.screens.logs import LogsScreen
-
-            self.push_screen(LogsScreen(self._board))
+        """Go to a screen, which is as it was left."""
+        self._places.go(place)
 
     def action_command_palette(self) -> None:
         """Offer every action that can be taken here, and every job."""
@@ -186,9 +179,8 @@ class JobtuiApp(AlongApp):
                 self.screen.show_pause()
             return
         self._board.resume()
-        for screen in self.screen_stack:
-            if isinstance(screen, LiveScreen):
-                screen.pause_ended()
+        for screen in self._places.screens():
+            screen.pause_ended()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The actions that can be taken here, for the palette."""
@@ -212,6 +204,9 @@ class JobtuiApp(AlongApp):
     async def on_command_bar_given(self, message: "CommandBar.Given") -> None:
         """Follow a command; one with a mistake stays to be mended."""
         if message.text is None or not message.text.strip():
+            await message.bar.remove()
+            return
+        if isinstance(self.screen, LiveScreen) and self.screen.follow(message.text):
             await message.bar.remove()
             return
         mistake = await self.commander().run(message.text)

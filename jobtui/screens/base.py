@@ -122,6 +122,33 @@ class LiveScreen(LeanScreen, inherit_bindings=False):
             views = []
         return known_values(self.board.store.jobs.values(), views)
 
+    def follow(self, command: str) -> bool:
+        """Do what is said behind `:` if only this screen understands it; whether it is done."""
+        return False
+
+    @property
+    def crumb(self) -> str:
+        """What it is called in the trail of screens; safe to show."""
+        return str(self.PLACE)
+
+    @property
+    def trail(self) -> tuple[str, ...]:
+        """The screens between the jobs and this one, the nearest last."""
+        below: list[str] = []
+        for screen in self.app.screen_stack[1:]:
+            if screen is self:
+                break
+            if isinstance(screen, LiveScreen):
+                below.append(screen.crumb)
+        return tuple(below)
+
+    def titled(self, name: str) -> str:
+        """The words that say where one is: the program, the trail, and this screen."""
+        return " › ".join((self.board.title, *self.trail, name))
+
+    def show_trail(self) -> None:
+        """Say where one is: it was come to from elsewhere."""
+
     async def taken(self) -> Taken | None:
         """What can be taken along from under the cursor."""
         return None
@@ -161,6 +188,7 @@ class LiveScreen(LeanScreen, inherit_bindings=False):
 
     def on_screen_resume(self) -> None:
         """Show what happened while another screen was in front."""
+        self.show_trail()
         self.show_pause()
         if self.board.paused_at is None:
             self._go_on()

@@ -29,7 +29,8 @@ class ChoosingScreen(LiveScreen):
         super().__init__(board)
         self._goals = tuple(goals)
         self._follow = follow
-        self._header = Header(board.now, f"{board.title} › {show(asked)} may mean")
+        self._asked = asked
+        self._header = Header(board.now, board.title)
         self._strip = SourceStrip(board.now)
         self._list = ChoiceList([Choice(show(goal.words), show(goal.why)) for goal in self._goals])
 
@@ -45,6 +46,10 @@ class ChoosingScreen(LiveScreen):
     def on_mount(self) -> None:
         """Show how old the data is."""
         self.tick()
+
+    def show_trail(self) -> None:
+        """Say where one is."""
+        self._header.set_title(self.titled(f"{show(self._asked)} may mean"))
 
     def take(self, changes: Changes) -> None:
         """The choice stays as it is."""

@@ -27,7 +27,7 @@ class ColumnsScreen(LiveScreen):
         super().__init__(board)
         self._follow = follow
         self._view = view
-        self._header = Header(board.now, f"{board.title} › columns")
+        self._header = Header(board.now, board.title)
         self._strip = SourceStrip(board.now)
         self._list = ColumnList(JOB_COLUMNS, view.columns)
         self._list.sort, self._list.reverse = view.sort, view.reverse
@@ -44,6 +44,10 @@ class ColumnsScreen(LiveScreen):
     def on_mount(self) -> None:
         """Show how old the data is."""
         self.tick()
+
+    def show_trail(self) -> None:
+        """Say where one is."""
+        self._header.set_title(self.titled(self.crumb))
 
     def take(self, changes: Changes) -> None:
         """The columns stay as they are."""

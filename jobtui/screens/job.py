@@ -22,7 +22,7 @@ from jobtui.screens.job_tab import JobTab, Subject, start
 from jobtui.screens.job_timeline import TimelineTab
 from jobtui.screens.reaching import Reaching
 from jobtui.store.store import Changes
-from jobtui.widgets.job_facts import JobFacts
+from jobtui.widgets.job_facts import JobFacts, ends_of
 from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
@@ -80,6 +80,15 @@ class JobScreen(LiveScreen):
         """Show what is known already, and read more."""
         self.show_all()
         start(self, self._open_up, group="open")
+
+    @property
+    def crumb(self) -> str:
+        """User and model of the job."""
+        return show(ends_of(self.job_id))
+
+    def show_trail(self) -> None:
+        """Say where one is."""
+        self._facts.set_trail(self.trail)
 
     async def _open_up(self) -> None:
         await self._read_record()

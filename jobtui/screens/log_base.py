@@ -30,8 +30,6 @@ FIRST_WAIT_S = 0.05
 """How long the first paint waits for lines; without them it is made of what there is."""
 LOOK_S = 2.0
 """How often a log is looked at that does not seem to change."""
-AWAY_S = 0.25
-"""How often it is asked whether the screen is in front again, or the pause over."""
 WORK_S = 0.1
 """How long it is looked through between two looks."""
 OVERVIEW_S = 0.5
@@ -63,6 +61,7 @@ class LogScreen(LiveScreen):
         self._number: int | None = None
         self._worked_at: Extent | None = None
         self._shown = asyncio.Event()
+        self._awake = asyncio.Event()
         self._labels = self._short_names()
         self._header = LogHeader(board.now)
         self._histogram = LogHistogram()
@@ -94,6 +93,16 @@ class LogScreen(LiveScreen):
             reader.end_search()
             await reader.log.aclose()
 
+    @on(events.ScreenResume)
+    def _wake(self) -> None:
+        """Go on following the log."""
+        self._awake.set()
+
+    def pause_ended(self) -> None:
+        """Go on following the log."""
+        super().pause_ended()
+        self._awake.set()
+
     def take(self, changes: Changes) -> None:
         """The log is looked at here, not through the store."""
 
@@ -106,6 +115,10 @@ class LogScreen(LiveScreen):
         self._view.redraw()
         self._histogram.redraw()
         self._show_status()
+
+    def show_trail(self) -> None:
+        """Say where one is."""
+        self._header.set_trail(self.trail)
 
     def move_list(self, move: Move) -> None:
         """Move the cursor."""
@@ -168,10 +181,13 @@ class LogScreen(LiveScreen):
             if worked and (not busy or monotonic() - drawn_at >= OVERVIEW_S):
                 drawn_at = monotonic()
                 self._show_overview(reader)
-            if busy or not is_live:
-                await asyncio.sleep(0.0 if busy else AWAY_S)
-            else:
+            if busy:
+                await asyncio.sleep(0.0)
+            elif is_live:
                 await reader.log.changed(LOOK_S)
+            else:
+                self._awake.clear()
+                await self._awake.wait()
 
     async def _show_lines(self, reader: LogReader) -> None:
         """Show the log where it was left, or its end."""

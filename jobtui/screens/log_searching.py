@@ -8,10 +8,10 @@ from jobtui.render.hits import finder
 from jobtui.render.text import show
 from jobtui.screens.log_base import LogScreen
 from jobtui.screens.log_reader import LogReader
+from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
-    from jobtui.widgets.filter_bar import FilterBar
     from jobtui.widgets.log_prompt import LogPrompt
 
 SEARCH_S = 0.05
@@ -54,16 +54,16 @@ class SearchedLogScreen(LogScreen):
 
     async def action_search(self) -> None:
         """Let a text be typed that is searched for."""
-        await self._ask("/")
+        if self._reader is not None and not self.query(FilterBar):
+            await self.mount(self._prompt_class()(), before=self.query_one(KeyLine))
 
-    async def action_line(self) -> None:
-        """Let the number of a line be typed."""
-        await self._ask(":")
-
-    async def _ask(self, sign: str) -> None:
-        prompt = self._prompt_class()
-        if self._reader is not None and not self.query(prompt):
-            await self.mount(prompt(sign), before=self.query_one(KeyLine))
+    def follow(self, command: str) -> bool:
+        """Go to a line by its number."""
+        digits = command.strip().replace(",", "")
+        if self._reader is None or not digits.isdecimal():
+            return False
+        self.start("seek", partial(self._seek_line, self._reader, int(digits)))
+        return True
 
     def _prompt_class(self) -> "type[LogPrompt]":
         # Imported here, as the first paint does not need it
@@ -71,9 +71,9 @@ class SearchedLogScreen(LogScreen):
 
         return LogPrompt
 
-    def on_filter_bar_edited(self, message: "FilterBar.Edited") -> None:
+    def on_filter_bar_edited(self, message: FilterBar.Edited) -> None:
         """Mark in the lines that are seen what would be found."""
-        if isinstance(message.bar, self._prompt_class()) and message.bar.sign == "/":
+        if isinstance(message.bar, self._prompt_class()):
             query = query_of(message.text)
             self._view.set_finder(finder(query) if query else None)
 
@@ -83,22 +83,12 @@ class SearchedLogScreen(LogScreen):
         reader = self._reader
         if reader is None:
             return
-        if message.prompt.sign == ":":
-            self._go_to_number(reader, message.text)
-            return
         query = query_of(message.text) if message.text else None
         if query is None:
             before = reader.search.query if reader.search else None
             self._view.set_finder(finder(before) if before else None)
         else:
             self._search(reader, query)
-
-    def _go_to_number(self, reader: LogReader, text: str | None) -> None:
-        digits = (text or "").strip().replace(",", "")
-        if digits.isdecimal():
-            self.start("seek", partial(self._seek_line, reader, int(digits)))
-        elif digits:
-            self.say("not the number of a line")
 
     async def _seek_line(self, reader: LogReader, number: int) -> None:
         try:

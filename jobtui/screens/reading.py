@@ -25,12 +25,13 @@ class ReadingScreen(LiveScreen):
         super().__init__(board)
         self._paragraphs = tuple(paragraphs)
         self._title = title
+        self._header = Header(board.now, board.title)
         self._strip = SourceStrip(board.now)
         self._text = TextPane(self._paragraphs)
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
-        yield Header(self.board.now, f"{self.board.title} › {self._title}")
+        yield self._header
         yield self._strip
         yield RuleLine()
         yield self._text
@@ -41,13 +42,17 @@ class ReadingScreen(LiveScreen):
         """Show how old the data is."""
         self.tick()
 
+    def show_trail(self) -> None:
+        """Say where one is."""
+        self._header.set_title(self.titled(self._title))
+
     def take(self, changes: Changes) -> None:
         """It does not change."""
 
     def tick(self) -> None:
         """Let the clock and the age of the data go on."""
         self._strip.set_sources(self.board.store.sources())
-        self.query_one(Header).repaint()
+        self._header.repaint()
 
     def move_list(self, move: Move) -> None:
         """Scroll."""

@@ -33,7 +33,7 @@ class SourcesScreen(LiveScreen):
 
     def __init__(self, board: Board) -> None:
         super().__init__(board)
-        self._header = Header(board.now, f"{board.title} › sources")
+        self._header = Header(board.now, board.title)
         self._list = SourceList(board.now)
         self._about = TextPane()
 
@@ -50,6 +50,10 @@ class SourcesScreen(LiveScreen):
     def on_mount(self) -> None:
         """Show what is known already."""
         self.show_all()
+
+    def show_trail(self) -> None:
+        """Say where one is."""
+        self._header.set_title(self.titled(self.crumb))
 
     def take(self, changes: Changes) -> None:
         """Show how the sources are now."""

@@ -1,6 +1,6 @@
 """The top of a job's screen: which job, how it stands, and what its record says."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
@@ -10,7 +10,7 @@ from jobtui.render.spans import Line, Span, spread, width_of
 from jobtui.render.text import fit, show, width
 from jobtui.widgets.lines import LineView
 
-TRAIL = " jobs › "
+ROOT = "jobs"
 
 
 class JobFacts(LineView):
@@ -25,6 +25,12 @@ class JobFacts(LineView):
         self._job: Job | None = None
         self._absolute = False
         self._run: int | None = None
+        self._trail: tuple[str, ...] = ()
+
+    def set_trail(self, trail: Sequence[str]) -> None:
+        """Say how one came here: the screens between the jobs and this one, safe to show."""
+        self._trail = tuple(trail)
+        self.repaint()
 
     def set_job(self, job: Job | None, *, absolute: bool, run: int | None = None) -> None:
         """Show this record, None when no source has one; `run` is the one that is looked at."""
@@ -53,8 +59,9 @@ class JobFacts(LineView):
     def _name_line(self, cells: int) -> Line:
         right = self._right(cells)
         room = cells - width_of(right)
-        trail = TRAIL if width(TRAIL + self._job_id) <= room else " "
         name = show(self._job_id)
+        trails = (f" {' › '.join((ROOT, *self._trail))} › ", f" {ROOT} › ")
+        trail = next((trail for trail in trails if width(trail + name) <= room), " ")
         if width(trail + name) > room:
             name = shortened(name, max(0, room - len(trail)))
         return spread((Span(trail, "dim"), Span(name, "title")), right, cells)

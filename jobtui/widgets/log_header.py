@@ -1,6 +1,6 @@
 """The top lines of the log screen: which logs there are, whether it follows or searches, what time it is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from jobtui.model.clock import Nanos
@@ -11,7 +11,7 @@ from jobtui.render.text import Zone, clock_time, fit
 from jobtui.widgets.lines import LineView
 
 SEPARATOR = Span(" · ", "rule", 3)
-TITLE = Span(" logs ", "title", 6)
+TITLE = "logs"
 FEWEST_NAME_CELLS = 8
 """Cells for the name of the log at least, however much there is to say."""
 
@@ -34,6 +34,12 @@ class LogHeader(LineView):
         super().__init__(id=id)
         self._now = now
         self._status = LogStatus()
+        self._trail: tuple[str, ...] = ()
+
+    def set_trail(self, trail: Sequence[str]) -> None:
+        """Say how one came here: the screens between the jobs and this one, safe to show."""
+        self._trail = tuple(trail)
+        self.repaint()
 
     def set_status(self, status: LogStatus) -> None:
         """Say this."""
@@ -44,14 +50,24 @@ class LogHeader(LineView):
         """All of it, as far as there is room: names of other logs go first, then the clock and the title."""
         clock = Span(f"  {clock_time(self._now())}{Zone.mark()} ", "dim")
         words = tuple(Span(f"  {text}", style) for text, style in self._status.words if text)
-        whole = self._names()
-        for names in (whole, (TITLE, *self._chosen_name()), self._chosen_name()):
+        title = Span(f" {TITLE} ", "title")
+        for names in (
+            self._whole(),
+            (title, *self._names()),
+            (title, *self._chosen_name()),
+            self._chosen_name(),
+        ):
             for right in ((*words, clock), words):
                 if width_of(names) + width_of(right) + 1 <= self.cells:
                     return (*padded(names, self.cells - width_of(right)), *right)
         right = fitting(words, max(0, self.cells - FEWEST_NAME_CELLS))
         left = fit("".join(span.text for span in self._chosen_name()), self.cells - width_of(right))
         return (Span(left, "accent"), *right)
+
+    def _whole(self) -> Line:
+        """The trail that led here, and the names of all logs."""
+        trail = "".join(f" {name} ›" for name in self._trail)
+        return (*((Span(trail, "dim"),) if trail else ()), Span(f" {TITLE} ", "title"), *self._names())
 
     def _chosen_name(self) -> Line:
         """The name of the log that is shown."""
@@ -60,7 +76,7 @@ class LogHeader(LineView):
 
     def _names(self) -> Line:
         """The names of all logs."""
-        spans: list[Span] = [TITLE, Span(" ", "", 1)]
+        spans: list[Span] = [Span(" ", "", 1)]
         for at, name in enumerate(self._status.names):
             spans += [SEPARATOR] if at else []
             spans.append(Span(name, "accent" if at == self._status.chosen else "dim"))

@@ -1,4 +1,4 @@
-"""The line in which a search or the number of a line is typed."""
+"""The line in which a search is typed."""
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -8,11 +8,12 @@ from jobtui.render.spans import Line, Span
 from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.lines import LineView
 
-PLACEHOLDERS = {"/": "text in the lines, ~ before a regular expression", ":": "number of a line"}
+SIGN = "/"
+PLACEHOLDER = "text in the lines, ~ before a regular expression"
 
 
 class LogPrompt(FilterBar):
-    """An input behind a sign. Every change is told; `enter` ends it with a text, `escape` without."""
+    """An input behind its sign. Every change is told; `enter` ends it with a text, `escape` without."""
 
     DEFAULT_CSS = """
     LogPrompt { height: auto; }
@@ -28,9 +29,8 @@ class LogPrompt(FilterBar):
             self.text = text
             super().__init__()
 
-    def __init__(self, sign: str, *, id: str | None = None) -> None:
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__("", id=id)
-        self.sign = sign
 
     def compose(self) -> ComposeResult:
         """The sign and the input."""
@@ -38,9 +38,9 @@ class LogPrompt(FilterBar):
         from jobtui.widgets.filter_input import FilterInput
 
         field = FilterInput(self, "")
-        field.placeholder = PLACEHOLDERS[self.sign]
+        field.placeholder = PLACEHOLDER
         with Horizontal():
-            yield SignLine(self.sign)
+            yield SignLine(SIGN)
             yield field
 
     def close(self, text: str | None) -> None:

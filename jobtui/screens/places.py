@@ -1,0 +1,73 @@
+"""Going from screen to screen: those that a number opens stay as they were left, `escape` leads back."""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import NamedTuple
+
+from textual.app import App
+
+from jobtui.actions import Place
+from jobtui.screens.base import LiveScreen
+from jobtui.screens.board import Board
+
+
+class Where(NamedTuple):
+    """The class of a screen. It is imported when first gone to: no first paint needs it."""
+
+    module: str
+    name: str
+
+    def made(self, board: Board) -> LiveScreen:
+        """A new screen."""
+        screen = getattr(import_module(self.module), self.name)(board)
+        assert isinstance(screen, LiveScreen)
+        return screen
+
+
+NUMBERED: Mapping[str, Where] = {
+    "logs": Where("jobtui.screens.logs", "LogsScreen"),
+    "sources": Where("jobtui.screens.sources", "SourcesScreen"),
+}
+"""What `app.go` leads to, beside the jobs, which are at the bottom of every stack of screens."""
+PASSING = frozenset({Place.READING, Place.CHOOSING, Place.COLUMNS})
+"""Screens that are over when one goes elsewhere."""
+JOBS = "jobs"
+
+
+class Places:
+    """The stack of screens of an app, and those that are kept while others are in front."""
+
+    def __init__(self, app: App[None], board: Board) -> None:
+        self._app = app
+        self._board = board
+        self._kept: dict[str, LiveScreen] = {}
+
+    def screens(self) -> Iterator[LiveScreen]:
+        """Every screen there is, in front or not."""
+        stack = [screen for screen in self._app.screen_stack if isinstance(screen, LiveScreen)]
+        yield from stack
+        yield from (screen for screen in self._kept.values() if screen not in stack)
+
+    def go(self, place: str) -> None:
+        """Go to a screen; what is above it, or is passing, is left."""
+        if place == JOBS:
+            self._leave_down_to(self._app.screen_stack[0])
+            return
+        screen = self._kept_at(place)
+        if screen in self._app.screen_stack:
+            self._leave_down_to(screen)
+            return
+        while isinstance(top := self._app.screen, LiveScreen) and top.PLACE in PASSING:
+            self._app.pop_screen()
+        self._app.push_screen(screen)
+
+    def _kept_at(self, place: str) -> LiveScreen:
+        if place not in self._kept:
+            screen = self._kept[place] = NUMBERED[place].made(self._board)
+            # An installed screen is not removed when another takes its place
+            self._app.install_screen(screen, place)
+        return self._kept[place]
+
+    def _leave_down_to(self, screen: object) -> None:
+        while self._app.screen is not screen:
+            self._app.pop_screen()

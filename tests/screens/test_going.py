@@ -1,0 +1,116 @@
+"""Going from screen to screen and back: the place is kept, the trail is said."""
+
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from jobtui.app import JobtuiApp
+from jobtui.screens.job import JobScreen
+from jobtui.screens.jobs import JobsScreen
+from jobtui.screens.logs import LogsScreen
+from jobtui.screens.sources import SourcesScreen
+from jobtui.widgets.job_table import JobTable
+from jobtui.widgets.log_view import LogView
+from jobtui.widgets.source_list import SourceList
+from tests.screens.scene import FAILED, Scene, jobs
+from tests.screens.test_commands import prompt, say
+from tests.screens.test_logs import CAPTURED, app_on, until
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text
+
+
+async def on(app: JobtuiApp, pilot: Pilot[None], screen: type[object]) -> None:
+    await wait_until(lambda: isinstance(app.screen, screen) and app.screen.is_mounted, pilot)
+
+
+async def test_sources_are_as_they_were_left() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("6", "j", "j")
+        await on(scene.app, pilot, SourcesScreen)
+        rows = scene.app.screen.query_one(SourceList)
+        assert rows.cursor == 2
+        await pilot.press("1")
+        await on(scene.app, pilot, JobsScreen)
+        await pilot.press("6")
+        await on(scene.app, pilot, SourcesScreen)
+        assert scene.app.screen.query_one(SourceList) is rows
+        assert rows.cursor == 2
+        await pilot.press("escape")
+        await on(scene.app, pilot, JobsScreen)
+
+
+async def test_a_log_is_at_its_line_searched_and_filtered_as_it_was_left() -> None:
+    app = app_on(CAPTURED)
+    async with app.run_test(size=(100, 24)) as pilot:
+        await pilot.press("2")
+        await until(app, pilot, "following")
+        await pilot.press("tab")
+        await until(app, pilot, "errors 39 of 1,431 lines")
+        await prompt(pilot, "slash", "Traceback")
+        await pilot.press("enter")
+        await until(app, pilot, "/Traceback")
+        await pilot.press("N", "N", "ampersand")
+        await until(app, pilot, "&Traceback")
+        view = app.screen.query_one(LogView)
+        await wait_until(lambda: view.place is not None, pilot)
+        place, seen = view.place, screen_text(app)[2:]
+        await pilot.press("6", "1", "2")
+        await on(app, pilot, LogsScreen)
+        await until(app, pilot, "&Traceback")
+        assert (view.place, screen_text(app)[2:]) == (place, seen)
+
+
+async def test_the_way_back_leads_through_every_screen_and_is_said() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        table = scene.app.screen.query_one(JobTable)
+        await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
+        await say(pilot, f"goto {FAILED}")
+        await on(scene.app, pilot, JobScreen)
+        await pilot.press("h", "2")
+        await on(scene.app, pilot, LogsScreen)
+        await pilot.press("6")
+        await on(scene.app, pilot, SourcesScreen)
+        trail = "EPRSqtUW…heightWeightReport › logs › sources"
+        await wait_until(lambda: trail in screen_text(scene.app)[0], pilot)
+        await pilot.press("question_mark", "2")
+        await on(scene.app, pilot, LogsScreen)
+        assert [type(screen) for screen in scene.app.screen_stack] == [JobsScreen, JobScreen, LogsScreen]
+        await pilot.press("escape")
+        await on(scene.app, pilot, JobScreen)
+        await wait_until(lambda: "jobs › EPRSqtUW-IVh7w74d" in screen_text(scene.app)[0], pilot)
+        assert "no source has a record" in "\n".join(screen_text(scene.app)), "the tab is another one"
+        await pilot.press("escape")
+        await on(scene.app, pilot, JobsScreen)
+
+
+async def test_no_way_around_makes_the_stack_grow() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(80, 24)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        for key in "26262626":
+            await pilot.press(key)
+        await wait_until(lambda: len(scene.app.screen_stack) <= 3, pilot)
+        await pilot.press("1")
+        await wait_until(lambda: len(scene.app.screen_stack) == 1, pilot)
+
+
+async def test_behind_the_colon_of_a_log_are_lines_and_all_commands(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("".join(f"line {number}\n" for number in range(1, 501)))
+    app = app_on([log])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("2")
+        await until(app, pilot, "line 500")
+        await say(pilot, "12")
+        await until(app, pilot, "line 12", "line 9")
+        await say(pilot, "1,000")
+        await until(app, pilot, "line 500")
+        await prompt(pilot, "colon", "soruces")
+        await pilot.press("enter")
+        await until(app, pilot, "did you mean sources?")
+        await pilot.press("escape")
+        await say(pilot, "sources")
+        await on(app, pilot, SourcesScreen)
