@@ -12,6 +12,7 @@ import msgspec
 from jobtui.analysis import agent_pass
 from jobtui.analysis.agent_pass import AgentPass
 from jobtui.analysis.agent_track import Agents
+from jobtui.analysis.agents_known import held_by, known_agents
 from jobtui.analysis.job_events import JobEvents, place_calls
 from jobtui.analysis.op_index import OPS_KEPT, OpIndex
 from jobtui.analysis.op_track import in_order
@@ -87,14 +88,14 @@ class Correlator:
 
     def agents(self) -> tuple[Agent, ...]:
         """Every agent that is known."""
-        return self._agents.all()
+        return known_agents(self._agents, self._ops)
 
     def agent_of(self, job_id: JobId) -> Agent | None:
         """The agent that holds or last held the job's run op."""
         for track in reversed(self._ops.of_job(job_id)):
             prefix = track.agent or track.assigned_agent
             if track.name == "run" and prefix and (agent := self._agents.with_prefix(prefix, track.uid)):
-                return agent.freeze()
+                return agent.freeze(held_by(agent, self._ops))
         return None
 
     @property
@@ -119,4 +120,5 @@ def _loose(record: LogRecord, component: Component) -> Step:
         record.line,
         record.offset,
         Certainty.JID,
+        record.cursor,
     )

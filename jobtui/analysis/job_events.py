@@ -137,7 +137,8 @@ def _same_api(request: LogRecord, record: LogRecord) -> bool:
 
 
 def _step(record: LogRecord, component: Component, step: str, certainty: Certainty) -> Step:
-    return Step(step, record.at, component, record.text, record.source, record.line, record.offset, certainty)
+    place = (record.source, record.line, record.offset)
+    return Step(step, record.at, component, record.text, *place, certainty, record.cursor)
 
 
 def place_calls(

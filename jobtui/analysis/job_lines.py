@@ -24,6 +24,7 @@ class JobLine(NamedTuple):
     job_id: JobId
     op: Op | None = None
     continues: bool = False
+    cursor: str | None = None
 
     @property
     def place(self) -> tuple[str, int, str]:
@@ -58,7 +59,16 @@ def _lines(job_id: JobId, ops: Iterable[Op], unlinked: Iterable[Unlinked]) -> It
 def _line(job_id: JobId, step: Step, op: Op | None) -> JobLine:
     number = step.line if step.line > 0 else 0
     return JobLine(
-        step.at, step.source, number, step.offset, step.component, step.text, step.certainty, job_id, op
+        at=step.at,
+        source=step.source,
+        line=number,
+        offset=step.offset,
+        component=step.component,
+        text=step.text,
+        certainty=step.certainty,
+        job_id=job_id,
+        op=op,
+        cursor=step.cursor,
     )
 
 

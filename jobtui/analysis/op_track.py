@@ -21,7 +21,7 @@ class OpTrack:
         "agent", "agent_side", "api", "arrived_at", "assigned_agent", "called_api", "candidates",
         "certainty", "created_at", "driver", "dropped_steps", "ended_at", "error", "exited", "frozen",
         "is_open", "jid", "job_cmd", "key", "kind", "name", "op", "op_id", "replied_at", "replies",
-        "requested_at", "result", "run_dir", "sends", "sent_at", "sent_line", "source", "status",
+        "requested_at", "result", "run_dir", "sends", "sent_at", "sent_dir", "sent_line", "source", "status",
         "steps", "told_destroyed", "uid", "updates",
     )  # fmt: skip
 
@@ -43,6 +43,7 @@ class OpTrack:
         self.kind: str | None = None
         self.uid = ""
         self.run_dir: RunDir | None = None
+        self.sent_dir: RunDir | None = None
         self.result: str | None = None
         self.error: str | None = None
         self.requested_at: Nanos | None = None
@@ -127,6 +128,7 @@ class OpTrack:
                 record.line,
                 record.offset,
                 certainty,
+                record.cursor,
             )
         )
 
@@ -152,6 +154,7 @@ class OpTrack:
             kind=self.kind,
             uid=self.uid or None,
             run_dir=self.run_dir,
+            sent_dir=self.sent_dir,
             result=self.result,
             error=self.error,
             created_at=self.created_at,

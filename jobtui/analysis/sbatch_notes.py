@@ -61,4 +61,4 @@ def _may_be_about(note: LogRecord, op: OpTrack) -> bool:
 def _step(note: LogRecord) -> Step:
     words = _WORDS[note.shape]
     place = note.source, note.line, note.offset
-    return Step(words, note.at, Component.AGENT, note.text, *place, Certainty.JID)
+    return Step(words, note.at, Component.AGENT, note.text, *place, Certainty.JID, note.cursor)

@@ -63,7 +63,8 @@ _OPEN = frozenset({OpStatus.CREATED, OpStatus.WAITING, OpStatus.SENT, OpStatus.R
 class Step(msgspec.Struct, frozen=True, gc=False):
     """One thing that happened to an op: a log line, in the words of the flow.
 
-    `text` is the line's message as written: not masked, not safe for a terminal.
+    `text` is the line's message as written: not masked, not safe for a terminal. `cursor` is the place of the
+    line in the journal it comes from, None for one out of a file.
     """
 
     step: str
@@ -74,6 +75,7 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     line: int
     offset: int
     certainty: Certainty
+    cursor: str | None = None
 
 
 class Op(msgspec.Struct, frozen=True, kw_only=True):

@@ -195,6 +195,7 @@ def step_record(step: Step) -> Document:
         "source": step.source,
         "line": step.line if step.line > 0 else None,
         "certainty": step.certainty.value,
+        "cursor": step.cursor,
     }
 
 
@@ -223,6 +224,7 @@ def line_record(line: JobLine) -> Document:
         "component": line.component.value,
         "offset": line.offset,
         "continues": line.continues,
+        "cursor": line.cursor,
     }
 
 

@@ -74,4 +74,5 @@ class LogsTab(JobTab):
 
 
 def _step_of(line: JobLine) -> Step:
-    return Step("", line.at, line.component, line.text, line.source, line.line, line.offset, line.certainty)
+    place = (line.source, line.line, line.offset)
+    return Step("", line.at, line.component, line.text, *place, line.certainty, line.cursor)
