@@ -103,6 +103,10 @@ class Terminal:
         """Process id of the program."""
         return self._process.pid
 
+    def exit_code(self) -> int:
+        """How the program ended; waits until it has, for a while. Raises TimeoutExpired."""
+        return self._process.wait(self.program.timeout_s)
+
     def read(self, timeout_s: float) -> bytes | None:
         """One chunk of output, None when none came in time, nothing at the end of the program."""
         if not select.select([self._master], [], [], timeout_s)[0]:

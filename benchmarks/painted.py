@@ -1,0 +1,156 @@
+"""What a terminal shows of a program's output, cell by cell, and what in it should not have been sent.
+
+Knows the sequences that jobtui writes (moves, colours, modes) and no others: anything else is a stray, also a
+control character, a sequence that is cut off, or a clipboard that nobody asked for. So it reads the screen in
+benchmarks, and is a witness that outside text did not get through in tests.
+"""
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rich.cells import get_character_cell_size
+
+MODES = frozenset(
+    {"7", "25", "1000", "1002", "1003", "1004", "1006", "1015", "1016", "1049", "2004", "2026", "2048"}
+)
+"""Private modes: the cursor, the mouse, focus, the other screen, paste, synchronized output."""
+QUERIES = frozenset(
+    {"\x1b[?2026$p", "\x1b[?2048$p", "\x1b[c", "\x1b[?u", "\x1b[6n", "\x1b[>25u", "\x1b[<u", "\x1b[=1u"}
+)
+"""What is asked of a terminal at the start, and its keyboard's protocol."""
+CLIPBOARD = "\x1b]52;c;"
+POINTERS = re.compile(r"\x1b\]22;[a-z-]*(\x07|\x1b\\)")
+"""The shape of the mouse pointer, a word of ours."""
+STRAYS_KEPT = 50
+
+_TOKEN = re.compile(
+    r"\x1b\[(?P<private>[<=>?]?)(?P<numbers>[0-9;:]*)(?P<between>[ -/]*)(?P<final>[@-~])"
+    r"|\x1b(?P<string>[\]PX^_])[^\x07\x1b]*(?:\x07|\x1b\\)"
+    r"|(?P<plain>[^\x00-\x1f\x7f-\x9f]+)"
+    r"|(?P<control>[\x00-\x1a\x1c-\x1f\x7f-\x9f])"
+)
+_BEGUN = re.compile(r"\x1b(\[[0-9;:<=>?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?)?\Z")
+"""A sequence whose rest comes with the next bytes."""
+
+
+@dataclass(slots=True)
+class Painted:
+    """A screen of so many columns and rows that output is fed into."""
+
+    columns: int
+    rows: int
+    strays: list[str] = field(default_factory=list)
+    """Sequences and control characters that jobtui does not write, the first of them."""
+    copied: list[str] = field(default_factory=list)
+    """What was put on the clipboard, as it was sent."""
+
+    def __post_init__(self) -> None:
+        """Begin with nothing on it."""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        self._rest = ""
+        self._at = (0, 0)
+        self.clear()
+
+    _decoder: codecs.IncrementalDecoder = field(init=False)
+    _rest: str = field(init=False)
+    _at: tuple[int, int] = field(init=False)
+    _cells: list[list[str]] = field(init=False)
+
+    def clear(self) -> None:
+        """Make every cell blank."""
+        self._cells = [[" "] * self.columns for _ in range(self.rows)]
+
+    def feed(self, data: bytes) -> None:
+        """Take in output; what of it is no whole sequence yet waits for more."""
+        text = self._rest + self._decoder.decode(data)
+        position, self._rest = 0, ""
+        while position < len(text):
+            found = _TOKEN.match(text, position)
+            if found is None:
+                if _BEGUN.match(text, position):
+                    self._rest = text[position:]
+                    return
+                self._stray(text[position : position + 20])
+                position += 1
+                continue
+            self._take(found)
+            position = found.end()
+
+    def lines(self) -> list[str]:
+        """What each row says, without the blanks at its end."""
+        return ["".join(row).rstrip() for row in self._cells]
+
+    def text(self) -> str:
+        """All rows."""
+        return "\n".join(self.lines())
+
+    def _take(self, found: re.Match[str]) -> None:
+        if plain := found["plain"]:
+            self._write(plain)
+        elif control := found["control"]:
+            self._control(control)
+        elif found[0].startswith(CLIPBOARD):
+            self.copied = [*self.copied, found[0]][-STRAYS_KEPT:]
+        elif POINTERS.fullmatch(found[0]):
+            return
+        elif found["string"] or not self._sequence(found):
+            self._stray(found[0])
+
+    def _sequence(self, found: re.Match[str]) -> bool:
+        """Follow a sequence; whether it is one of jobtui's."""
+        private, final, numbers = found["private"], found["final"], found["numbers"]
+        if found[0] in QUERIES:
+            return True
+        if found["between"]:
+            return False
+        if private == "?" and final in "hl":
+            if numbers == "1049":
+                self.clear()
+            return numbers in MODES
+        if private:
+            return False
+        if final == "H":
+            y, x = (int(number or 1) for number in (numbers or "1;1").split(";"))
+            self._at = (y - 1, x - 1)
+            return 1 <= y <= self.rows and 1 <= x <= self.columns + 1
+        if final == "J":
+            self.clear()
+            return True
+        return final == "m"
+
+    def _control(self, char: str) -> None:
+        y, x = self._at
+        if char == "\n":
+            self._at = (y + 1, x)
+        elif char == "\r":
+            self._at = (y, 0)
+        else:
+            self._stray(char)
+
+    def _write(self, text: str) -> None:
+        for char in text:
+            y, x = self._at
+            size = get_character_cell_size(char)
+            if not (0 <= y < self.rows and x >= 0 and x + size <= self.columns):
+                self._stray(f"{char!r} written at column {x + 1} of row {y + 1}, off the screen")
+                return
+            row = self._cells[y]
+            if size == 0:
+                row[max(0, x - 1)] += char
+                continue
+            row[x] = char
+            row[x + 1 : x + size] = [""] * (size - 1)
+            self._at = (y, x + size)
+
+    def _stray(self, what: str) -> None:
+        if len(self.strays) < STRAYS_KEPT:
+            self.strays.append(what)
+
+
+def strays_in(printed: str) -> Iterator[str]:
+    """Control characters and sequences in what a command printed for a terminal; colours may be there."""
+    for found in re.finditer(r"\x1b\[[0-9;]*m|(\x1b.{0,20}|[\x00-\x09\x0b-\x1f\x7f-\x9f])", printed):
+        if found[1]:
+            yield found[1]

@@ -1,0 +1,357 @@
+"""The dashboard left running for minutes while keys are pressed on every screen: what was lost, what grew.
+
+    python -m benchmarks.soak [--minutes N] [--seed N] [--json]                         # on the demo
+    python -m benchmarks.soak --srdb DIR --log ROLE=FILE [...] [--minutes N] [--json]   # on a live system
+
+Runs the real dashboard on a pseudo-terminal, goes through all its screens again and again (`benchmarks.tour`)
+and compares what it knows, and what its screen says, with the records as they are: in between with those that
+have not changed for a while, in the end with all of them, with the ops as the simulator noted them (on a live
+system: as a reading from the start tells them) and with what `jobtui jobs` prints. 1 when anything differs.
+"""
+
+import argparse
+import json
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.painted import Painted
+from benchmarks.rows import Row, at_most, report
+from benchmarks.soak_dashboard import NOTED, TOLD
+from benchmarks.soak_sites import DemoSite, LiveSite, Records, Site, opened
+from benchmarks.startup import TABLE_HEAD, isolated
+from benchmarks.terminal import Program, Terminal
+from benchmarks.tour import ENTER, ESCAPE, Leg, tour
+from jobtui.model.jobs import JobStatus
+from jobtui.model.specs import SourceSpec, parse_log, parse_srdb
+from jobtui.render.status import WORDS
+
+COLUMNS, ROWS = 120, 40
+QUIET_S, ANSWER_S = 0.03, 0.12
+"""The next key is pressed when nothing came for so long after an answer, or no answer for so long."""
+ASKED_S = 0.2
+"""How long what asks for a text has to appear before the text is typed."""
+ESCAPE_GAP_S = 0.15
+"""How long after escape, which within a tenth of a second would be the beginning of another key."""
+SEEN_WITHIN_S = 3.0
+"""How long a change may take to be known, and to be on the screen."""
+END_WITHIN_S = 30.0
+"""How long the last of it may take."""
+SAMPLE_EVERY_S = 15.0
+WARM_UP_SHARE = 0.4
+GROWTH_MB = 8.0
+"""How much memory may grow after the warm-up, for what was learnt meanwhile."""
+COUNTED = ("tasks", "threads", "listeners", "objects")
+VIEW = {"": {"start": {"filter": "", "sort": None, "reverse": False, "columns": ["state", "id"]}}}
+STATUS_WORDS: Mapping[str, str] = {
+    "error": WORDS[JobStatus.FAILED],
+    "job_run_purged": WORDS[JobStatus.PURGED],
+    **{status.value: WORDS[status] for status in JobStatus},
+}
+"""What a status of the supervisor is called on the screen."""
+ROW = re.compile(r"^.{1,6}?(?P<word>[a-z]+) +(?P<id>\w{8}-\w+-\w+)")
+MARK_OF_QUASI = "-_1_st"
+
+
+class Stopped(Exception):
+    """The dashboard ended by itself or no longer answers."""
+
+
+@dataclass(slots=True)
+class Found:
+    """What a soak has seen."""
+
+    samples: int = 0
+    compared: int = 0
+    rows_compared: int = 0
+    wrong: list[str] = field(default_factory=list)
+    rss_mb: list[tuple[float, float]] = field(default_factory=list)
+    counts: list[dict[str, int]] = field(default_factory=list)
+    """Of each sample: how many there were of what must not become more."""
+    keys: int = 0
+    screens: Counter[str] = field(default_factory=Counter)
+
+    def differ(self, where: str, expected: Mapping[str, str], seen: Mapping[str, str]) -> None:
+        """Note every job of which something else is seen than expected."""
+        self.wrong += [
+            f"{where}: {job} is {status}, seen as {seen.get(job)}"
+            for job, status in expected.items()
+            if seen.get(job) != status
+        ]
+
+
+class Soak:
+    """A dashboard on a terminal, and what it should show."""
+
+    def __init__(self, terminal: Terminal, place: Path, srdb: Path) -> None:
+        self.found = Found()
+        self.painted = Painted(COLUMNS, ROWS)
+        self.records = Records(srdb)
+        self._terminal = terminal
+        self._place = place
+        self._legs: Iterator[Leg] = iter(())
+        self._sampled_at = 0.0
+
+    def read(self, for_s: float) -> None:
+        """Take in what comes for so long. Raises Stopped."""
+        until = time.monotonic() + for_s
+        while (left := until - time.monotonic()) > 0:
+            data = self._terminal.read(left)
+            if data == b"":
+                raise Stopped(f"the dashboard ended:\n{self.painted.text()}")
+            if data:
+                self.painted.feed(data)
+
+    def settle(self) -> None:
+        """Take in the answer to a key. Raises Stopped."""
+        start, until = self._terminal.received, time.monotonic() + ANSWER_S
+        last = -1
+        while time.monotonic() < until and (last in (-1, start) or last != self._terminal.received):
+            last = self._terminal.received
+            self.read(QUIET_S)
+
+    def type(self, *texts: str) -> None:
+        """Type, each text at once, with a moment after it."""
+        for text in texts:
+            if len(text) > 1 and not text.startswith(ESCAPE):
+                self.read(ASKED_S)
+            self._terminal.write(text.encode())
+            self.found.keys += 1
+            self.settle()
+            if text.endswith(ESCAPE):
+                self.read(ESCAPE_GAP_S)
+
+    def tell(self) -> dict[str, Any]:
+        """What the dashboard knows now. Raises Stopped."""
+        answer = self._place / TOLD
+        answer.unlink(missing_ok=True)
+        os.kill(self._terminal.pid, signal.SIGUSR1)
+        until = time.monotonic() + END_WITHIN_S
+        while not answer.exists():
+            if time.monotonic() > until:
+                raise Stopped(f"the dashboard does not answer:\n{self.painted.text()}")
+            self.read(0.02)
+        told: dict[str, Any] = json.loads(answer.read_text())
+        self.found.screens[told["screens"][-1]] += 1
+        return told
+
+    def home(self) -> None:
+        """Back to the jobs from wherever it is, with the view that shows ids."""
+        self.type(ESCAPE, ESCAPE, ESCAPE, "1", ESCAPE)
+        if "paused" in self.painted.text():
+            self.type("p")
+        self.type(":", "view start" + ENTER, "g")
+
+    def run(self, until: float) -> None:
+        """Go on with the tour until a time, with samples in between. Raises Stopped."""
+        while time.monotonic() < until:
+            leg = next(self._legs, None)
+            if leg is None:
+                self.home()
+                self._legs = tour(self._somebody())
+                continue
+            self.type(ESCAPE, ESCAPE, *leg.way)
+            self.type(*leg.typed)
+            if time.monotonic() > self._sampled_at + SAMPLE_EVERY_S:
+                self.sample()
+
+    def sample(self) -> None:
+        """Compare what is known, and what is on the screen, with the records that are at rest."""
+        found, self._sampled_at = self.found, time.monotonic()
+        self.tell()
+        self.home()
+        self.records.read()
+        self.read(SEEN_WITHIN_S)
+        told, shown = self.tell(), self.shown()
+        self.records.read()
+        expected = self.records.settled(SEEN_WITHIN_S)
+        found.samples += 1
+        found.compared += len(expected)
+        found.differ("known", expected, told["jobs"])
+        visible = {job: STATUS_WORDS[status] for job, status in expected.items() if job in shown}
+        found.rows_compared += len(visible)
+        found.differ("on the screen", visible, shown)
+        found.rss_mb.append((time.monotonic(), self._terminal.rss_mb()))
+        counts = {name: told[name] for name in COUNTED}
+        found.counts.append({**counts, "jobs": len(told["jobs"]), "ops": len(told["ops"])})
+
+    def shown(self) -> dict[str, str]:
+        """The word for the status of each job on the screen, by its id."""
+        rows = map(ROW.match, self.painted.lines())
+        return {row["id"]: row["word"] for row in rows if row}
+
+    def shown_in_all(self) -> dict[str, str]:
+        """The same of the whole table, page by page."""
+        self.home()
+        self.read(1.0)
+        shown, before = self.shown(), -1
+        while len(shown) > before:
+            before = len(shown)
+            self.type("\x1b[6~")
+            self.read(0.2)
+            shown |= self.shown()
+        return shown
+
+    def compare_all(self, site: Site, printed: Mapping[str, str]) -> None:
+        """Compare everything, when nothing happens any more."""
+        found = self.found
+        self.records.read()
+        expected = self.records.now()
+        known = {tuple(op) for op in self.tell()["ops"]}
+        ops = {tuple(op) for op in site.ops()}
+        until = time.monotonic() + END_WITHIN_S
+        while ops != known and time.monotonic() < until:
+            self.read(1.0)
+            known, ops = {tuple(op) for op in self.tell()["ops"]}, set(site.ops())
+        found.wrong += [f"op not as it was: {op}" for op in sorted(map(str, ops ^ known))]
+        found.differ("known in the end", expected, self.tell()["jobs"])
+        found.differ("printed in the end", expected, printed)
+        wanted = {job: STATUS_WORDS[status] for job, status in expected.items() if MARK_OF_QUASI not in job}
+        shown = self.shown_in_all()
+        found.differ("on the screen in the end", wanted, shown)
+        found.compared += len(expected) + len(ops)
+        found.rows_compared += len(wanted)
+
+    def _somebody(self) -> str:
+        """The user with most jobs."""
+        self.records.read()
+        users = Counter(job.partition("-")[0] for job in self.records.now())
+        return users.most_common(1)[0][0] if users else "nobody"
+
+
+def slope(points: Sequence[tuple[float, float]]) -> float:
+    """How much a value grows in a minute, by least squares."""
+    if len(points) < 2:
+        return 0.0
+    return statistics.linear_regression(*zip(*points, strict=True)).slope * 60
+
+
+def rows_of(name: str, soak: Soak, noted: str, exit_code: int, left: str) -> Iterator[Row]:
+    """What came out, each figure with what it may be."""
+    found = soak.found
+    yield Row(what=f"{name}: keys pressed", measured=found.keys, unit="keys")
+    yield Row(what=f"{name}: jobs and ops compared with the truth", measured=found.compared, unit="times")
+    yield Row(what=f"{name}: rows of the screen compared", measured=found.rows_compared, unit="rows")
+    yield at_most(f"{name}: of these lost, late or wrong", len(found.wrong), "", 0)
+    yield at_most(f"{name}: exceptions, warnings, toasts of errors", len(noted.splitlines()), "lines", 0)
+    yield at_most(f"{name}: stray sequences on the wire", len(soak.painted.strays), "", 0)
+    yield at_most(f"{name}: exit code after q, and words left behind", exit_code + len(left.split()), "", 0)
+    yield from growth(name, found)
+
+
+def growth(name: str, found: Found) -> Iterator[Row]:
+    """What became more after the warm-up, in which every screen was seen once."""
+    begin = int(len(found.rss_mb) * WARM_UP_SHARE)
+    memory, counts = found.rss_mb[begin:], found.counts[begin:]
+    if len(memory) < 2:
+        return
+    kept = memory[0][1], memory[-1][1]
+    yield Row(what=f"{name}: memory, highest", measured=max(mb for _, mb in found.rss_mb), unit="MB")
+    yield at_most(f"{name}: memory, growth after the warm-up", kept[1] - kept[0], "MB", GROWTH_MB)
+    yield Row(what=f"{name}: memory, slope after the warm-up", measured=slope(memory), unit="MB/min")
+    for what in ("jobs", "ops"):
+        first, last = counts[0][what], counts[-1][what]
+        yield Row(
+            what=f"{name}: {what} known, at the end and after the warm-up",
+            measured=last,
+            unit=what,
+            reference=first,
+        )
+    for what in ("tasks", "threads", "listeners"):
+        yield at_most(
+            f"{name}: {what}, at the end",
+            counts[-1][what],
+            "",
+            max(c[what] for c in counts[: len(counts) // 2]),
+        )
+
+
+def printed_jobs(flags: Sequence[str], home: Path) -> dict[str, str]:
+    """The status of every job that the one-shot command prints."""
+    command = [sys.executable, "-m", "jobtui", *flags, "jobs", "quasi:no or quasi:yes", "--json"]
+    ran = subprocess.run(command, env={**os.environ, **isolated(home)}, stdout=subprocess.PIPE, check=False)
+    return {job["id"]: job["native_status"] for job in json.loads(ran.stdout)["jobs"]}
+
+
+def flags_of(specs: Iterable[SourceSpec]) -> list[str]:
+    """The command line that names these sources."""
+    flags = []
+    for spec in specs:
+        role = f"{spec.role}=" if spec.setting == "log" else ""
+        flags += [f"--{spec.setting}", f"{role}{spec.target}"]
+    return flags
+
+
+def soak_on(site: Site, minutes: float, place: Path) -> tuple[Soak, list[Row]]:
+    """Leave a dashboard running on a site. What it finds, also when it ended before its time."""
+    (config := place / ".config" / "jobtui").mkdir(parents=True)
+    (config / "views.json").write_text(json.dumps(VIEW))
+    flags = flags_of(site.specs)
+    srdb = next(Path(spec.target) for spec in site.specs if spec.setting == "srdb")
+    argv = [sys.executable, "-m", "benchmarks.soak_dashboard", str(place), *flags]
+    environ = {**isolated(place), "TMPDIR": str(place)}
+    program = Program(argv=argv, ready=TABLE_HEAD, environ=environ, columns=COLUMNS, rows=ROWS)
+    with Terminal(program) as terminal:
+        soak = Soak(terminal, place, srdb)
+        try:
+            soak.read(SEEN_WITHIN_S)
+            soak.run(time.monotonic() + minutes * 60)
+            site.stop()
+            soak.sample()
+            soak.compare_all(site, printed_jobs(flags, place))
+        except Stopped as error:
+            soak.found.wrong.append(str(error))
+        left, code = leave(soak, terminal)
+    return soak, list(rows_of(site.name, soak, (place / NOTED).read_text(), code, left))
+
+
+def leave(soak: Soak, terminal: Terminal) -> tuple[str, int]:
+    """Quit; what is on the terminal then, and the exit code."""
+    try:
+        soak.type(ESCAPE, "q")
+        soak.read(END_WITHIN_S)
+    except Stopped:
+        return soak.painted.text().strip(), terminal.exit_code()
+    return "it goes on after q", 1
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=1, help="which of the simulated sites")
+    parser.add_argument("--srdb", metavar="DIR", help="the database of a live system")
+    parser.add_argument("--log", metavar="[ROLE=]FILE", action="append", default=[], help="a log of it")
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="jobtui-soak-") as place:
+        site: Site
+        if options.srdb:
+            site = LiveSite([parse_srdb(options.srdb), *map(parse_log, options.log)])
+        else:
+            (root := Path(place, "site")).mkdir()
+            site = DemoSite(root, options.seed)
+        (home := Path(place, "home")).mkdir()
+        with opened(site):
+            soak, rows = soak_on(site, options.minutes, home)
+        noted = (home / NOTED).read_text()
+    for line in [*soak.found.wrong[:50], *noted.splitlines()[:50], *soak.painted.strays]:
+        print(repr(line), file=sys.stderr)
+    print("screens:", dict(soak.found.screens), file=sys.stderr)
+    return report(rows, options.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
