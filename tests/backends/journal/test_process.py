@@ -1,0 +1,119 @@
+"""Running a program for what it prints: pieces on request, what it said, its end, nothing left behind."""
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.journal.process import SAID_BYTES, Running
+from tests.waiting import wait_until
+
+
+def shell(script: str) -> Running:
+    return Running(["/bin/sh", "-c", script], {})
+
+
+async def all_of(running: Running) -> bytes:
+    pieces = []
+    while piece := await running.read():
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+async def test_gives_what_is_printed_what_is_said_and_the_code() -> None:
+    running = shell("echo out; echo bad >&2; exit 3")
+    assert await all_of(running) == b"out\n"
+    assert await running.ended() == 3
+    assert running.said == "bad\n"
+    await running.stop()
+    await running.stop()
+
+
+async def test_the_environment_is_added_to() -> None:
+    running = Running(["/bin/sh", "-c", 'echo "$LC_ALL $HOME"'], {"LC_ALL": "C"})
+    assert await all_of(running) == f"C {os.environ['HOME']}\n".encode()
+    await running.stop()
+
+
+async def test_a_program_that_is_not_there_is_an_os_error() -> None:
+    with pytest.raises(FileNotFoundError):
+        Running(["/nowhere/program"], {})
+
+
+async def test_it_has_neither_input_nor_terminal() -> None:
+    running = Running(
+        [
+            sys.executable,
+            "-c",
+            "import sys\nprint(repr(sys.stdin.read()))\ntry: open('/dev/tty')\nexcept OSError: print('none')",
+        ],
+        {},
+    )
+    assert await all_of(running) == b"''\nnone\n"
+    await running.stop()
+
+
+async def test_what_is_not_read_makes_it_wait(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    running = shell(f"head -c 3000000 /dev/zero; touch {done}; echo end")
+    taken = len(await running.read())
+    start = time.monotonic()
+    await wait_until(lambda: time.monotonic() - start > 0.2)
+    assert not done.exists()
+    assert taken + len(await all_of(running)) == 3_000_004
+    assert done.exists()
+    await running.stop()
+
+
+async def test_of_much_on_stderr_both_ends_are_kept() -> None:
+    running = shell("echo first >&2; head -c 1000000 /dev/zero >&2; echo last >&2")
+    assert await all_of(running) == b""
+    assert await running.ended() == 0
+    assert running.said.startswith("first\n")
+    assert running.said.endswith("last\n")
+    assert len(running.said) <= 2 * SAID_BYTES
+    await running.stop()
+
+
+async def test_stopping_ends_it_and_what_it_started() -> None:
+    running = shell("sleep 600 & echo $!; wait")
+    child = int(await running.read())
+    await running.stop()
+    await wait_until(lambda: not is_alive(child))
+
+
+async def test_what_does_not_listen_is_stopped_too() -> None:
+    running = shell("trap '' TERM; echo $$; while :; do sleep 1; done")
+    pid = int(await running.read())
+    await running.stop()
+    assert not is_alive(pid)
+
+
+async def test_reading_can_be_given_up_and_taken_up_again() -> None:
+    running = shell("sleep 0.2; echo late; sleep 600")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(running.read(), 0.01)
+    assert await running.read() == b"late\n"
+    await running.stop()
+
+
+async def test_stopping_can_be_cancelled_and_still_lets_go() -> None:
+    running = shell("trap '' TERM; echo $$; while :; do sleep 1; done")
+    pid = int(await running.read())
+    stopping = asyncio.ensure_future(running.stop())
+    await asyncio.sleep(0)
+    stopping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+    assert not is_alive(pid)
