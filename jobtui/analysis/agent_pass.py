@@ -83,7 +83,7 @@ class AgentPass:
     def read(self, record: LogRecord) -> JobId | None:
         """Take in one record; the id of the job it concerns, None when it names none and fits no op (yet)."""
         if record.shape == "agent_started":
-            self._started(record)
+            self._agents.learn_start(record, started_agent(record))
             return None
         if record.shape in _UNNAMED:
             return self._after_last(record)
@@ -96,13 +96,6 @@ class AgentPass:
             waiting = self._waiting.pop(number, None)
             if waiting is not None:
                 self._of_op(number, *waiting)
-
-    def _started(self, record: LogRecord) -> None:
-        agent = started_agent(record)
-        self._agents.learn_process(record, agent)
-        track = self._agents.with_prefix(agent, user_of_container(record.container) or "")
-        if track is not None:
-            track.source = record.source
 
     def _of_op(self, number: int, record: LogRecord, followers: Sequence[LogRecord] = ()) -> JobId | None:
         if record.fields.get("cmd") in SHARED_COMMANDS:

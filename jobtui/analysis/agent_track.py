@@ -1,42 +1,59 @@
 """Agents as the supervisor's drivers speak of them, and which process is which agent."""
 
 import re
+from collections.abc import Iterable
 
 from jobtui.model.clock import Nanos
-from jobtui.model.ids import AgentPrefix, ContainerName, OpPrefix, Uid, agent_prefix, split_container
+from jobtui.model.ids import AgentPrefix, ContainerName, Uid, agent_prefix, split_container
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Agent, AgentState
+from jobtui.model.ops import Agent, AgentState, HeldOp
 
 AGENTS_KEPT = 10_000
 """Agent identities kept; the oldest go first."""
 PROCESSES_KEPT = 10_000
 """Processes whose agent is known; the oldest go first."""
+CONTAINER_ID_LENGTH = 12
+"""How much of a container's id Docker shows, and writes into a journal as CONTAINER_ID."""
+WHY_LENGTH = 300
 
-_HELD = re.compile(r"_Op\((?:DESTROYED, )?\w+, (\w{4})")
-_EXEC_DIR = re.compile(r"/user/(\w{8})/agent-(?:docker/(?P<host>[^/]+)/(?P<container>[^/]+)|local/\w+)/?$")
+_EXEC_DIR = re.compile(
+    r"/user/(\w{8})/agent-(?:docker/(?P<host>[^/]+)/(?P<container>[^/]+)|local/\w+)/?$", re.ASCII
+)
 _HOST = re.compile(r"--host=tcp://(?P<host>[^:\s']+)")
-_NAME = re.compile(r"--name=(?P<container>srj-[sp]-\w{8})")
+_NAME = re.compile(r"--name=(?P<container>srj-[sp]-\w{8})\b", re.ASCII)
+_COPY = re.compile(r"/user/(?P<uid>\w{8})/agent-sbatch/(?P<host>[^/]+)/", re.ASCII)
+"""The path of a copy of a cluster agent's log, which the supervisor keeps."""
 
 AgentKey = tuple[str | None, str | None, str | None, str | None]
 
 
 class AgentTrack:
-    """One agent identity while lines about it still come in."""
+    """One agent identity while lines about it still come in.
+
+    `life` is that of its supervisor, which is a new one after each restart of the latter.
+    """
 
     __slots__ = (
-        "agent", "connected_at", "container", "driver", "held", "host", "kind", "last_message_at", "messages",
-        "source", "started_at", "starts", "state", "uid",
+        "agent", "cluster_log", "connected_at", "container", "container_id", "driver", "held", "host", "kind",
+        "last_message_at", "life", "log", "messages", "since", "source", "started_at", "starts", "state",
+        "uid", "why",
     )  # fmt: skip
 
-    def __init__(self, agent: AgentPrefix, driver: str, kind: str, uid: str) -> None:
+    def __init__(self, agent: AgentPrefix, driver: str, kind: str, uid: str, source: str, life: int) -> None:
         self.agent = agent
         self.driver = driver
         self.kind = kind
         self.uid = uid
+        self.source = source
+        self.life = life
         self.state = AgentState.UNKNOWN
+        self.since: Nanos | None = None
+        self.why = ""
         self.host: str | None = None
         self.container: ContainerName | None = None
-        self.source: str | None = None
+        self.container_id: str | None = None
+        self.log: str | None = None
+        self.cluster_log: str | None = None
         self.started_at: Nanos | None = None
         self.connected_at: Nanos | None = None
         self.last_message_at: Nanos | None = None
@@ -57,25 +74,68 @@ class AgentTrack:
         if found := _HOST.search(text):
             self.host = found["host"]
         if found := _NAME.search(text):
-            self.container = ContainerName(found["container"])
+            self._learn_name(found["container"])
 
-    def freeze(self) -> Agent:
-        """The record of what is known now."""
+    def _learn_name(self, container: str) -> None:
+        self.container = ContainerName(container)
+        self.learn_user(user_of_container(container) or "")
+
+    def learn_container(self, name: str, container_id: str) -> None:
+        """The container that is up for it, by the full id or the beginning of it."""
+        self._learn_name(name)
+        self.container_id = container_id[:CONTAINER_ID_LENGTH]
+
+    def learn_user(self, uid: str) -> None:
+        """Its user's whole id, out of an op it was given."""
+        if len(uid) > len(self.uid) and uid.startswith(self.uid):
+            self.uid = uid
+
+    def learn_log(self, source: str) -> None:
+        """Where its own lines are; the path of a copy of a cluster's log names user and host too."""
+        self.log = source
+        if found := _COPY.search(source):
+            self.learn_user(found["uid"])
+            self.host = found["host"]
+
+    def enter(self, state: AgentState, at: Nanos | None, why: str = "") -> None:
+        """Come into a state."""
+        if state is not self.state:
+            self.state, self.since = state, at
+        self.explain(why)
+
+    def speaks(self) -> None:
+        """It is spoken with, so it is there, also where reading began after it connected."""
+        if self.state is AgentState.UNKNOWN:
+            self.enter(AgentState.CONNECTED, None)
+
+    def explain(self, why: str) -> None:
+        """Keep what a line says of why it is in its state."""
+        self.why = why[:WHY_LENGTH] or self.why
+
+    def freeze(self, ops: tuple[HeldOp, ...] = (), before: int = 0) -> Agent:
+        """The record of what is known now: with the ops it holds, and how many agents it has replaced."""
+        is_idle = self.state is AgentState.CONNECTED and not ops
         return Agent(
             agent=self.agent,
             driver=self.driver,
             kind=self.kind,
             uid=self.uid,
-            state=self.state,
+            state=AgentState.IDLE if is_idle else self.state,
+            since=self.last_message_at or self.since if is_idle else self.since,
+            why=self.why,
             host=self.host,
             container=self.container,
+            container_id=self.container_id,
             started_at=self.started_at,
             connected_at=self.connected_at,
             last_message_at=self.last_message_at,
             messages=self.messages,
             starts=self.starts,
-            ops=tuple(OpPrefix(op) for op in _HELD.findall(self.held)),
-            log=self.source,
+            restarts=max(0, self.starts - 1) + before,
+            ops=ops,
+            supervisor=self.source,
+            log=self.log,
+            cluster_log=self.cluster_log,
         )
 
 
@@ -85,10 +145,12 @@ class Agents:
     def __init__(self) -> None:
         self._tracks: dict[AgentKey, AgentTrack] = {}
         self._by_process: dict[tuple[str, str | None, int], AgentPrefix] = {}
+        self._logs: dict[tuple[AgentPrefix, str], str] = {}
+        self._lives: dict[str, int] = {}
 
-    def all(self) -> tuple[Agent, ...]:
-        """Records of all agents, oldest first."""
-        return tuple(track.freeze() for track in self._tracks.values())
+    def items(self) -> Iterable[tuple[AgentKey, AgentTrack]]:
+        """Every agent by its identity, oldest first."""
+        return self._tracks.items()
 
     def of_driver(self, record: LogRecord) -> AgentTrack:
         """The agent of a line that begins with, or holds, a driver's text."""
@@ -96,11 +158,19 @@ class Agents:
         key = (fields["driver"], fields["a"], fields["k"], fields["u"])
         track = self._tracks.get(key)
         if track is None:
-            driver, agent, kind, uid = (part or "" for part in key)
-            track = self._tracks[key] = AgentTrack(AgentPrefix(agent), driver, kind, uid)
+            track = self._tracks[key] = self._make(key, record.source)
             if len(self._tracks) > AGENTS_KEPT:
                 del self._tracks[next(iter(self._tracks))]
         track.held = fields["held"] or ""
+        return track
+
+    def _make(self, key: AgentKey, source: str) -> AgentTrack:
+        driver, agent, kind, uid = (part or "" for part in key)
+        prefix = AgentPrefix(agent)
+        track = AgentTrack(prefix, driver, kind, uid, source, self._lives.get(source, 0))
+        for (known, user), log in self._logs.items():
+            if known == prefix and (not user or user.startswith(uid)):
+                track.learn_log(log)
         return track
 
     def with_prefix(self, agent: AgentPrefix, uid: str = "") -> AgentTrack | None:
@@ -111,6 +181,29 @@ class Agents:
                 found = track
         return found
 
+    def in_container(self, container: str) -> AgentTrack | None:
+        """The newest agent that runs, or ran, in a container of this name."""
+        return next((t for t in reversed(self._tracks.values()) if t.container == container), None)
+
+    def replaced(self) -> dict[AgentKey, int]:
+        """How many agents of the same container and supervisor came before each agent."""
+        counts: dict[tuple[str | None, str | None, str, int], int] = {}
+        found = {}
+        for key, track in self._tracks.items():
+            if track.container is not None:
+                place = track.host, track.container, track.source, track.life
+                if before := counts.get(place, 0):
+                    found[key] = before
+                counts[place] = before + 1
+        return found
+
+    def supervisor_restarted(self, record: LogRecord) -> None:
+        """What a supervisor's forerunner had for agents is lost: the new one does not know them."""
+        self._lives[record.source] = self._lives.get(record.source, 0) + 1
+        for track in self._tracks.values():
+            if track.source == record.source and track.state.is_live:
+                track.enter(AgentState.LOST, record.at, "the supervisor was restarted")
+
     def learn_process(self, record: LogRecord, agent: AgentPrefix) -> None:
         """Remember which agent a process is. Pids are used again: the newest line decides."""
         if record.pid is not None:
@@ -119,6 +212,18 @@ class Agents:
             self._by_process[key] = agent
             if len(self._by_process) > PROCESSES_KEPT:
                 del self._by_process[next(iter(self._by_process))]
+
+    def learn_start(self, record: LogRecord, agent: AgentPrefix) -> None:
+        """Take in an agent's own start line, also when no driver has spoken of it yet."""
+        self.learn_process(record, agent)
+        copy = _COPY.search(record.source)
+        uid = user_of_container(record.container) or (copy["uid"] if copy else "")
+        if track := self.with_prefix(agent, uid):
+            track.learn_log(record.source)
+        else:
+            self._logs[agent, uid] = record.source
+            if len(self._logs) > PROCESSES_KEPT:
+                del self._logs[next(iter(self._logs))]
 
     def of_process(self, record: LogRecord) -> AgentPrefix | None:
         """The agent whose process wrote a line, as far as its own start line or another has told."""

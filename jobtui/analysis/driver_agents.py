@@ -1,6 +1,7 @@
 """A driver's lines about its agent: where it is, and when it started, connected, was lost or killed."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 
 from jobtui.analysis.agent_track import AgentTrack
 from jobtui.analysis.pass_state import Handler, PassState
@@ -20,6 +21,24 @@ _END_STEPS: Mapping[str, str] = {
     "agent_closed": "agent lost",
     "agent_exited": "agent exited",
 }
+_ENDED = frozenset({AgentState.LOST, AgentState.KILLED, AgentState.NEVER_CONNECTED})
+"""States in which a further line about the end tells nothing new: each end is followed by a clearing up."""
+_WORDS: Mapping[str, Callable[[LogRecord], str]] = {
+    "agent_not_started": lambda record: f"did not connect within {record.fields['timeout']} s",
+    "agent_closed": lambda record: "its connection ended",
+    "agent_exited": lambda record: f"it ended with code {record.fields['returncode']}",
+    "agent_killed": lambda record: "the supervisor stopped it",
+    "agent_idle": lambda record: "stopped, as it was idle",
+}
+"""What a line says of why an agent is no more."""
+
+_STARTING = frozenset({"agent_exec_dir", "container_up"})
+"""Lines of a start, which tell it where reading began behind its first one."""
+FREED_BY_START = "_agent_start"
+"""The function that gives an agent up whose start has failed."""
+_REASON = re.compile(r"'reason': '([\w-]+)'", re.ASCII)
+_STOPS = frozenset({"stop", "rm", "kill"})
+"""What is asked of docker to clear up; that it fails tells nothing of the agent."""
 
 
 def _agent_line(state: PassState, record: LogRecord) -> JobId | None:
@@ -28,17 +47,20 @@ def _agent_line(state: PassState, record: LogRecord) -> JobId | None:
     agent.learn_exec_dir(fields.get("dir") or "")
     agent.learn_command(fields.get("command") or "")
     if record.shape == "container_up":
-        agent.learn_command(f"--name={fields['container']}")
+        agent.learn_container(fields["container"] or "", fields["cid"] or "")
+    if record.shape in _STARTING and agent.state is AgentState.UNKNOWN:
+        agent.enter(AgentState.STARTING, record.at)
     return None
 
 
 def _agent_ended(state: PassState, record: LogRecord) -> JobId | None:
     agent = state.agents.of_driver(record)
-    never = agent.connected_at is None or agent.state is AgentState.STARTING
-    life = _ENDS[record.shape]
-    if life is AgentState.LOST and agent.state is AgentState.KILLED:
-        life = AgentState.KILLED
-    agent_state(agent, AgentState.NEVER_CONNECTED if never else life, record)
+    if agent.state not in _ENDED:
+        never = agent.state is AgentState.STARTING
+        life = AgentState.NEVER_CONNECTED if never else _ENDS[record.shape]
+        agent.enter(life, record.at, _WORDS[record.shape](record))
+    elif record.shape == "agent_exited" and agent.state is AgentState.LOST:
+        agent.explain(_WORDS[record.shape](record))
     _steps_of_lost_ops(state, record, agent)
     return None
 
@@ -55,14 +77,63 @@ def _steps_of_lost_ops(state: PassState, record: LogRecord, agent: AgentTrack) -
                 op.end(OpStatus.DESTROYED, record.at)
 
 
-def agent_state(agent: AgentTrack, state: AgentState, record: LogRecord) -> None:
-    """Note what a line says of an agent's life."""
-    agent.state = state
-    if state is AgentState.CONNECTED:
-        agent.connected_at = record.at
-    elif state is AgentState.STARTING:
-        agent.started_at = record.at
-        agent.starts += 1
+def _agent_freed(state: PassState, record: LogRecord) -> JobId | None:
+    """Its resources are given back: after an end that another line tells, or after a start that failed."""
+    agent = state.agents.of_driver(record)
+    if record.fields["caller"] == FREED_BY_START and agent.state is AgentState.STARTING:
+        agent.enter(AgentState.NEVER_CONNECTED, record.at, agent.why or "its start failed")
+    return None
+
+
+def _driver_note(state: PassState, record: LogRecord) -> JobId | None:
+    """What a driver says beside; of an error while its agent starts, why."""
+    agent = state.agents.of_driver(record)
+    rest = record.fields["rest"] or ""
+    if agent.state is AgentState.STARTING and rest.startswith("error="):
+        agent.explain(_reason(rest.removeprefix("error=")))
+    return None
+
+
+def _reason(error: str) -> str:
+    """The words of an exception as logged: the reason it names, else the line before its traceback."""
+    found = _REASON.search(error)
+    return f"its start failed: {found[1] if found else error.partition(' stack=')[0]}"
+
+
+def _docker_failed(state: PassState, record: LogRecord) -> JobId | None:
+    """A docker command ended with an error; the one that runs an agent ends so when the agent does."""
+    fields = record.fields
+    agent = state.agents.in_container(fields["container"] or "")
+    if agent is None:
+        return None
+    agent.learn_command(fields["command"] or "")
+    error = fields["error"]
+    if fields["verb"] not in _STOPS and agent.state is not AgentState.KILLED:
+        agent.explain(f"docker {fields['verb']}: {error}" if error else "its container ended")
+    return None
+
+
+def _cluster_log(state: PassState, record: LogRecord) -> JobId | None:
+    """Where an agent logs on a cluster: written by the start of it, which the line before announces."""
+    before = state.before
+    if before is not None and before.shape == "agent_start_wanted":
+        state.agents.of_driver(before).cluster_log = record.fields["path"]
+    return None
+
+
+def agent_connected(agent: AgentTrack, record: LogRecord) -> None:
+    """It has said that it is there."""
+    agent.connected_at = record.at
+    agent.why = ""
+    agent.enter(AgentState.CONNECTED, record.at)
+
+
+def agent_starts(agent: AgentTrack, record: LogRecord) -> None:
+    """Its driver has begun to start it."""
+    agent.started_at = record.at
+    agent.starts += 1
+    agent.why = ""
+    agent.enter(AgentState.STARTING, record.at)
 
 
 HANDLERS: Mapping[str, Handler] = {
@@ -70,6 +141,10 @@ HANDLERS: Mapping[str, Handler] = {
     "container_up": _agent_line,
     "docker_command": _agent_line,
     "driver_made": _agent_line,
+    "agent_freed": _agent_freed,
+    "driver_note": _driver_note,
+    "docker_failed": _docker_failed,
+    "cluster_log_path": _cluster_log,
     **dict.fromkeys(_ENDS, _agent_ended),
 }
 """What reads each shape."""

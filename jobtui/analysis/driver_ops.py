@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 
 from jobtui.analysis.agent_track import AgentTrack
-from jobtui.analysis.driver_agents import agent_state
+from jobtui.analysis.driver_agents import agent_connected, agent_starts
 from jobtui.analysis.messages import Message, read_message
 from jobtui.analysis.op_track import OpTrack
 from jobtui.analysis.pass_state import NEVER_SENT, RUNS, Handler, PassState, add_step, latest_op, path_in
 from jobtui.analysis.supervisor_jobs import from_agent
 from jobtui.model.ids import JobId, is_full_id, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import AgentState, Certainty, Component, OpStatus
+from jobtui.model.ops import Certainty, Component, OpStatus
 
 _DRIVER = Component.DRIVER
 _JID, _PREFIX, _ADJACENT, _FULL = Certainty.JID, Certainty.PREFIX, Certainty.ADJACENT, Certainty.FULL_ID
@@ -20,11 +20,11 @@ REPLY_WORDS = frozenset({"ok", "error", None})
 NAMED_IN_REPLIES = frozenset({"run", "analysis"})
 """Ops whose answers bore their name until 2024."""
 
-_WAYPOINTS: Mapping[str, tuple[str, AgentState | None]] = {
-    "agent_start_wanted": ("agent start", AgentState.STARTING),
-    "agent_wait": ("waits for the agent", None),
-    "agent_ready": ("agent alive", None),
-    "slot_wait_driver": ("waits for a slot", None),
+_WAYPOINTS: Mapping[str, str] = {
+    "agent_start_wanted": "agent start",
+    "agent_wait": "waits for the agent",
+    "agent_ready": "agent alive",
+    "slot_wait_driver": "waits for a slot",
 }
 
 
@@ -60,8 +60,11 @@ def _op_sent(state: PassState, record: LogRecord) -> JobId | None:
         state.ops.tie(op, jid)
         op.certainty = _JID
     op.run_dir = op.run_dir or run_dir
+    op.sent_dir = run_dir if run_dir != op.run_dir else None
     op.agent, op.driver, op.kind = agent.agent, agent.driver, agent.kind
     op.learn_user(agent.uid)
+    agent.learn_user(op.uid)
+    agent.speaks()
     op.sends += 1
     op.sent_at = record.at
     op.sent_line = record.offset
@@ -115,9 +118,9 @@ def _not_delivered(state: PassState, record: LogRecord) -> JobId | None:
 def _on_the_way(state: PassState, record: LogRecord) -> JobId | None:
     """A line of a driver about an op that waits: for its agent's start, the agent, or a slot."""
     agent = state.agents.of_driver(record)
-    step, life = _WAYPOINTS[record.shape]
-    if life is not None:
-        agent_state(agent, life, record)
+    step = _WAYPOINTS[record.shape]
+    if record.shape == "agent_start_wanted":
+        agent_starts(agent, record)
     name, uid = record.fields["name"], agent.uid
     found = state.ops.kept_with(
         record.fields["o"] or "",
@@ -144,7 +147,7 @@ def _agent_message(state: PassState, record: LogRecord) -> JobId | None:
         return None
     if record.fields["o"] == "None":
         if name == "alive":
-            agent_state(agent, AgentState.CONNECTED, record)
+            agent_connected(agent, record)
         return None
     debug = state.debug
     op_id = debug.op_id if debug and op_prefix(debug.op_id or "") == record.fields["o"] else None
@@ -245,6 +248,7 @@ def _reply_without_op(state: PassState, record: LogRecord, message: Message) -> 
 def _heard(agent: AgentTrack, record: LogRecord) -> None:
     agent.messages += 1
     agent.last_message_at = record.at
+    agent.speaks()
 
 
 HANDLERS: Mapping[str, Handler] = {

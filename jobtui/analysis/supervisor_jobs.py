@@ -119,6 +119,7 @@ def _restarted(state: PassState, record: LogRecord) -> JobId | None:
             op.end(OpStatus.LOST, record.at)
             if op.jid is not None:
                 state.others.add(op.jid)
+    state.agents.supervisor_restarted(record)
     state.update = state.newest = None
     return None
 

@@ -84,7 +84,8 @@ class Op(msgspec.Struct, frozen=True, kw_only=True):
     `agent` is the agent it was sent to, None when it never was; `assigned_agent` the one it was meant for.
     `run_dir` is that of the creation line. `result` is how it ended in the supervisor's own word (`ok`,
     `completed`, `error`, `canceled`), None while that is not known. `certainty` tells how the op was tied to
-    its job, `candidates` the ids of other jobs it may belong to when that could not be decided.
+    its job, `candidates` the ids of other jobs it may belong to when that could not be decided. `sent_dir` is
+    the run directory it was sent with, where that is another one: the one on a cluster.
     """
 
     key: int
@@ -101,6 +102,7 @@ class Op(msgspec.Struct, frozen=True, kw_only=True):
     kind: str | None = None
     uid: str | None = None
     run_dir: RunDir | None = None
+    sent_dir: RunDir | None = None
     result: str | None = None
     error: str | None = None
     created_at: Nanos | None = None
@@ -118,33 +120,69 @@ class Op(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentState(StrEnum):
-    """What is known of an agent from the supervisor's lines."""
+    """What is known of an agent from the supervisor's lines.
+
+    `idle`: connected, and no op is with it. `lost`: its connection or process ended by itself, or the
+    supervisor that knew it did. `killed`: the supervisor ended it. `never_connected`: given up as it started.
+    """
 
     STARTING = "starting"
     CONNECTED = "connected"
+    IDLE = "idle"
     LOST = "lost"
     KILLED = "killed"
     NEVER_CONNECTED = "never_connected"
     UNKNOWN = "unknown"
 
+    @property
+    def is_live(self) -> bool:
+        """Whether the agent is there, or is about to be."""
+        return self in _LIVE
+
+
+_LIVE = frozenset({AgentState.STARTING, AgentState.CONNECTED, AgentState.IDLE})
+
+
+class HeldOp(msgspec.Struct, frozen=True):
+    """An op that an agent has and has not finished. `jid` is None where its creation was not read."""
+
+    op: OpPrefix
+    name: str
+    jid: JobId | None = None
+    sent_at: Nanos | None = None
+
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent identity as its driver has it. `ops` are those it holds now, `log` where its own log is."""
+    """One agent identity as its driver has it.
+
+    `uid` is the user's id as far as it is known, four characters of it at least. `since` is when the agent
+    came into its state, and `why` what was said of that: outside text. `container_id` are the first twelve
+    digits of that of its present or last container. `restarts` counts the starts before this one, in today's
+    Docker those of the agents it replaces. `ops` are those it holds now. `supervisor` is the source in which
+    its driver speaks of it, `log` that in which its own lines were read, `cluster_log` the path of its log
+    on a cluster.
+    """
 
     agent: AgentPrefix
     driver: str
     kind: str
     uid: str
     state: AgentState
+    since: Nanos | None = None
+    why: str = ""
     host: str | None = None
     container: ContainerName | None = None
+    container_id: str | None = None
     started_at: Nanos | None = None
     connected_at: Nanos | None = None
     last_message_at: Nanos | None = None
     messages: int = 0
     starts: int = 0
-    ops: tuple[OpPrefix, ...] = ()
+    restarts: int = 0
+    ops: tuple[HeldOp, ...] = ()
+    supervisor: str = ""
     log: str | None = None
+    cluster_log: str | None = None
 
 
 class Unlinked(msgspec.Struct, frozen=True, gc=False):

@@ -275,7 +275,7 @@ def test_an_op_that_only_starts_an_agent_is_never_sent() -> None:
     assert (op.jid, op.api, op.sends, op.status) == (None, "api_beginSession", 0, OpStatus.ENDED)
     assert steps_of(op)[-3:] == ["agent start", "waits for the agent", "agent alive"]
     (agent,) = correlator.agents()
-    assert (agent.state, agent.starts, agent.messages) == (AgentState.CONNECTED, 1, 1)
+    assert (agent.state, agent.starts, agent.messages) == (AgentState.IDLE, 1, 1)
 
 
 def test_a_run_without_a_login_is_refused() -> None:
