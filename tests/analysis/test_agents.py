@@ -49,16 +49,16 @@ def test_agents_of_a_capture_are_those_that_were(capture: str, seed: int | None,
 
 
 def test_what_became_of_the_agents_of_a_capture() -> None:
-    agents = {agent.agent: agent for agent in correlate(logs("docker")).agents()}
+    agents = {str(agent.agent): agent for agent in correlate(logs("docker")).agents()}
     lost, after = agents["t7K7"], agents["hOJT"]
     assert (lost.state, lost.why, lost.restarts) == (AgentState.LOST, "docker start: non-zero exit=137", 0)
     assert (lost.container, lost.container_id) == ("srj-p-VUlhaMOD", "14ebb6cea369")
     assert (after.container, after.container_id) == ("srj-p-VUlhaMOD", "b480371a1a8b")
     assert (after.state, after.restarts) == (AgentState.KILLED, 1)
     assert {agent.host for agent in agents.values()} == {"v1.sirepo.example"}
-    local = {agent.agent: agent for agent in correlate(logs("local")).agents()}
+    local = {str(agent.agent): agent for agent in correlate(logs("local")).agents()}
     assert (local["3jJv"].restarts, local["3jJv"].uid) == (1, "hZk95g40")
-    cluster = {agent.agent: agent for agent in correlate(logs("sbatch")).agents()}
+    cluster = {str(agent.agent): agent for agent in correlate(logs("sbatch")).agents()}
     assert (cluster["ukUt"].state, cluster["ukUt"].why) == (AgentState.LOST, "the supervisor was restarted")
     assert (cluster["somG"].state, cluster["somG"].uid) == (AgentState.IDLE, "3pMDuIiL")
     assert cluster["somG"].cluster_log == "/srv/sirepo/hpc/scratch/jdoe/sirepo-dev/job_agent.log"
