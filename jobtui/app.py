@@ -4,7 +4,7 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from traceback import format_exc
 from typing import TYPE_CHECKING
 
@@ -79,13 +79,14 @@ class JobtuiApp(AlongApp):
         theme: str | None = None,
         title: str = "jobtui",
         views: Views | None = None,
+        words: Sequence[str] = (),
     ) -> None:
         super().__init__()
         self._session = session
         self._open_at = open_at
         logs = SessionLogs(lambda: session.sources)
         desk = SessionDesk(lambda: session.sources, session.reach_back)
-        self._board = Board(session.store, session.clock, desk, title, logs=logs)
+        self._board = Board(session.store, session.clock, desk, title, logs=logs, words=tuple(words))
         if views is not None:
             self._board.views = views
         self._places = Places(self, self._board)
@@ -246,10 +247,15 @@ def mouse_wanted(environment: Mapping[str, str]) -> bool:
 
 
 def run_app(
-    session: Session, open_at: JobId | None = None, *, title: str = "jobtui", profile: str | None = None
+    session: Session,
+    open_at: JobId | None = None,
+    *,
+    title: str = "jobtui",
+    profile: str | None = None,
+    words: Sequence[str] = (),
 ) -> int:
     """Run the dashboard until the user quits; the exit code."""
-    app = JobtuiApp(session, open_at, title=title, views=Views(profile=profile))
+    app = JobtuiApp(session, open_at, title=title, views=Views(profile=profile), words=words)
     app.ends_by_signals = True
     app.run(mouse=mouse_wanted(os.environ))
     return app.return_code or 0

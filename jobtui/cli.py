@@ -214,13 +214,13 @@ def _run_command(invocation: Invocation) -> int:
     from jobtui.model.ids import JobId
     from jobtui.session import Session
 
-    def open_dashboard(session: Session, open_at: JobId | None, title: str) -> None:
+    def open_dashboard(session: Session, open_at: JobId | None, title: str, words: Sequence[str]) -> None:
         # While the program starts nothing becomes garbage, and looking for it costs a tenth of the first
         # paint; the app looks again once it has painted
         gc.disable()
         from jobtui.app import run_app
 
-        if code := run_app(session, open_at, title=title, profile=config.profile):
+        if code := run_app(session, open_at, title=title, profile=config.profile, words=words):
             raise SystemExit(code)
 
     config = load(invocation.settings, os.environ)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -16,8 +17,11 @@ from jobtui.session import Session
 class OpenDashboard(Protocol):
     """Runs the dashboard until it is left."""
 
-    def __call__(self, session: Session, open_at: JobId | None, title: str) -> None:
-        """Open it at a job, or at the table of all. `title` names what is watched."""
+    def __call__(self, session: Session, open_at: JobId | None, title: str, words: Sequence[str]) -> None:
+        """Open it at a job, or at the table of all.
+
+        `title` names what is watched, `words` are the flags with which another jobtui watches the same.
+        """
         ...
 
 

@@ -16,6 +16,7 @@ from jobtui.commands.exits import Exit
 from jobtui.commands.open import has_terminal
 from jobtui.commands.printing import print_lines
 from jobtui.commands.reading import Reader, in_session
+from jobtui.commands.spelled import of_specs
 from jobtui.commands.streams import complain
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.live import TICK_S, LiveDemo
@@ -53,9 +54,8 @@ def run(context: Context) -> Exit:
         if not has_terminal():
             return _print_views(context, specs)
         with _living(demo):
-            context.open_dashboard(
-                Session([announce(spec) for spec in specs], context.clock), None, "jobtui demo"
-            )
+            session = Session([announce(spec) for spec in specs], context.clock)
+            context.open_dashboard(session, None, "jobtui demo", of_specs(specs))
     return Exit.FINE
 
 

@@ -9,6 +9,7 @@ from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.reading import Reader, configured, no_source, sources_to_watch, warn
 from jobtui.commands.resolve import Found, resolve
+from jobtui.commands.spelled import spelled
 from jobtui.model.specs import SourceSpec
 from jobtui.session import Session
 
@@ -28,7 +29,8 @@ def run(context: Context) -> Exit:
             return code
     session = Session(sources_to_watch(context, specs, found.detail if found else None), context.clock)
     open_at = found.job.id if found and found.job else None
-    context.open_dashboard(session, open_at, " ".join(filter(None, ("jobtui", context.config.profile))))
+    title = " ".join(filter(None, ("jobtui", context.config.profile)))
+    context.open_dashboard(session, open_at, title, spelled(context.config, specs))
     return Exit.FINE
 
 

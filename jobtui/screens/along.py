@@ -27,7 +27,10 @@ class AlongApp(App[None]):
         """Copy all about what is under the cursor."""
         taken = await self._taken()
         if taken is not None and isinstance(self.screen, LiveScreen):
-            self.screen.copy(taken.block)
+            if taken.block:
+                self.screen.copy(taken.block)
+            else:
+                self.notify("nothing here to take along", severity="warning")
 
     async def action_copy_command(self) -> None:
         """Copy the command that shows the same outside."""

@@ -34,7 +34,7 @@ NO_LOGS = NoLogs()
 class Taken(NamedTuple):
     """What can be taken along: a block of text, a command that shows the same outside, a file at a line.
 
-    The block is safe to show; what is empty is not there.
+    The block and the command are safe to show; what is empty is not there.
     """
 
     block: str
@@ -51,6 +51,8 @@ class Board:
     clock: Clock
     desk: JobDesk
     title: str = "jobtui"
+    words: tuple[str, ...] = ()
+    """The flags with which another jobtui reads the same."""
     absolute: bool = False
     """Times of day instead of ages."""
     logs: LogBook = NO_LOGS

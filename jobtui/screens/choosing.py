@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 
 from jobtui.actions import Place, hints_at
 from jobtui.render.text import show
-from jobtui.screens.base import Board, LiveScreen, bindings_at
+from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
 from jobtui.screens.jumping import Goal
 from jobtui.store.store import Changes
 from jobtui.widgets.choice_list import Choice, ChoiceList
@@ -68,6 +68,14 @@ class ChoosingScreen(LiveScreen):
         goal = self._goals[self._list.cursor]
         self.app.pop_screen()
         self._follow(goal)
+
+    async def taken(self) -> Taken | None:
+        """All of them, and the command that finds the same."""
+        # Imported here, as the first paint does not need it
+        from jobtui.screens.taking import jobtui_command
+
+        lines = "\n".join(f"{show(goal.words)}  {show(goal.why)}" for goal in self._goals)
+        return Taken(lines, jobtui_command(self.board, "find", self._asked))
 
     def action_copy(self) -> None:
         """Copy the id under the cursor."""

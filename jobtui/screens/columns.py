@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 
 from jobtui.actions import Place, hints_at
 from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS
-from jobtui.screens.base import Board, LiveScreen, bindings_at
+from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
 from jobtui.store.store import Changes
 from jobtui.views import View
 from jobtui.widgets.column_list import ColumnList
@@ -82,6 +82,13 @@ class ColumnsScreen(LiveScreen):
         chosen = self._list
         self.app.pop_screen()
         self._follow(self._view._replace(columns=chosen.shown, sort=chosen.sort, reverse=chosen.reverse))
+
+    async def taken(self) -> Taken | None:
+        """The names of the columns, and the command that shows the jobs."""
+        # Imported here, as the first paint does not need it
+        from jobtui.screens.taking import jobs_taken
+
+        return jobs_taken(self.board, Taken(" ".join(self._list.shown)), self._view.filter)
 
     def action_copy(self) -> None:
         """Copy the names of the columns."""

@@ -6,7 +6,7 @@ from textual.containers import Container
 from jobtui.actions import Place, hints_at
 from jobtui.model.secrets import mask_text
 from jobtui.render.text import safe
-from jobtui.screens.base import Board
+from jobtui.screens.base import Board, Taken
 from jobtui.screens.reading import ReadingScreen
 from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.rule_line import RuleLine
@@ -25,9 +25,9 @@ class ErrorScreen(ReadingScreen):
     ErrorScreen.-low #sheet, ErrorScreen.-flat #sheet { max-height: 100%; }
     """
 
-    def __init__(self, board: Board, title: str, text: str) -> None:
+    def __init__(self, board: Board, title: str, text: str, taken: Taken | None = None) -> None:
         lines = [Paragraph(safe(line)) for line in mask_text(text).splitlines()]
-        super().__init__(board, title, lines)
+        super().__init__(board, title, lines, taken)
         self._modal = True
 
     def compose(self) -> ComposeResult:

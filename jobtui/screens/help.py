@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from jobtui.actions import ACTIONS, Topic
-from jobtui.screens.base import Board
+from jobtui.screens.base import Board, Taken
 from jobtui.screens.command_table import COMMANDS
 from jobtui.screens.reading import ReadingScreen
 from jobtui.widgets.text_pane import Paragraph
@@ -20,7 +20,7 @@ class HelpScreen(ReadingScreen):
     """The keys and the filter language."""
 
     def __init__(self, board: Board) -> None:
-        super().__init__(board, "keys", help_text())
+        super().__init__(board, "keys", help_text(), Taken("", "jobtui --help"))
 
 
 def help_text() -> Iterator[Paragraph]:

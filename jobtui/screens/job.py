@@ -224,24 +224,30 @@ class JobScreen(LiveScreen):
         self.copy(self._tab.copied or self.job_id)
 
     async def taken(self) -> Taken | None:
-        """The line or the file under the cursor, the job otherwise."""
+        """The line or the file under the cursor, the job otherwise, and the command that shows the same."""
         # Imported here, as the first paint does not need it
-        from jobtui.screens.taking import file_taken, job_taken, step_taken
+        from jobtui.screens.taking import file_taken, job_taken, jobtui_command, step_taken
 
-        if self._tab.step_here is not None:
-            return step_taken(self._tab.step_here)
-        if self._tab.file_here:
-            return file_taken(self._tab.file_here)
+        tab = self._tab
+        command = jobtui_command(self.board, *tab.COMMAND, self.job_id) if tab.COMMAND else ""
+        if tab.step_here is not None:
+            taken = step_taken(self.board, tab.step_here)
+            return taken._replace(command=command) if tab.IS_WHOLE else taken
+        if tab.file_here:
+            return file_taken(tab.file_here)
         job = self.board.store.job(self.job_id)
-        return await job_taken(self.board, job, RowContext(now=self.board.now())) if job else None
+        if job is None:
+            return Taken("", command)
+        return (await job_taken(self.board, job, RowContext(now=self.board.now())))._replace(command=command)
 
-    def action_error(self) -> None:
+    async def action_error(self) -> None:
         """Read the error as a whole."""
         job, run = self.board.store.job(self.job_id), self._run
         told = run or job
         text = (told.error or told.alert or told.message) if told else None
         if text or self._known.problem:
             title = f"run {run.number}" if run else "error"
-            self.app.push_screen(ErrorScreen(self.board, title, text or self._known.problem))
+            taken = await self.taken()
+            self.app.push_screen(ErrorScreen(self.board, title, text or self._known.problem, taken))
         else:
             self.notify("no error is known of this run", timeout=2)

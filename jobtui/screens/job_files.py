@@ -91,7 +91,11 @@ class FilesTab(JobTab):
     def open(self) -> None:
         """Read the file on a screen of its own."""
         if self._files.file is not None and self._paragraphs:
-            self.app.push_screen(ReadingScreen(self.board, show(self._files.file.name), self._paragraphs))
+            from jobtui.screens.taking import file_taken
+
+            taken = file_taken(self.file_here)
+            name = show(self._files.file.name)
+            self.app.push_screen(ReadingScreen(self.board, name, self._paragraphs, taken))
 
     @property
     def copied(self) -> str | None:

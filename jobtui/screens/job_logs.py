@@ -21,6 +21,8 @@ class LogsTab(JobTab):
     """The lines, and the whole record behind the one under the cursor."""
 
     NAME = "logs"
+    COMMAND = ("logs",)
+    IS_WHOLE = True
 
     def __init__(self, board: Board) -> None:
         super().__init__(board)

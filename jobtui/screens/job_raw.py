@@ -19,6 +19,7 @@ class RawTab(JobTab):
     """Where the record is, when it was written, and what stands in it."""
 
     NAME = "raw"
+    COMMAND = ("show", "--json")
 
     def __init__(self, board: Board) -> None:
         super().__init__(board)

@@ -41,6 +41,10 @@ class JobTab(Container):
     """One tab. It is told what is known, and asked to move, open and copy."""
 
     NAME: ClassVar[str]
+    COMMAND: ClassVar[tuple[str, ...]] = ("show",)
+    """The command of jobtui that shows the same, but for the id."""
+    IS_WHOLE: ClassVar[bool] = False
+    """Whether that command shows the same also where a line is under the cursor."""
     DEFAULT_CSS = "JobTab { height: 1fr; }"
 
     class Told(Message):

@@ -28,6 +28,7 @@ class TimelineTab(JobTab):
     """What happened between the server, the supervisor and the agents."""
 
     NAME = "timeline"
+    COMMAND = ("timeline",)
     SCOPED_CSS = False  # its rules name the screen, whose classes say how much room there is
     DEFAULT_CSS = """
     TimelineTab #panes { layout: horizontal; height: 1fr; }
@@ -97,7 +98,10 @@ class TimelineTab(JobTab):
     def open(self) -> None:
         """Read the whole line behind the step."""
         if self._timeline.step is not None:
-            self.app.push_screen(ReadingScreen(self.board, "log line", self._line_text()))
+            from jobtui.screens.taking import step_taken
+
+            taken = step_taken(self.board, self._timeline.step)
+            self.app.push_screen(ReadingScreen(self.board, "log line", self._line_text(), taken))
 
     @property
     def copied(self) -> str | None:

@@ -103,12 +103,13 @@ class JobsScreen(LiveScreen):
             self.copy("\n".join(ids))
 
     async def taken(self) -> Taken | None:
-        """The job under the cursor."""
+        """The job under the cursor, and the command that shows these jobs."""
         # Imported here, as the first paint does not need it
-        from jobtui.screens.taking import job_taken
+        from jobtui.screens.taking import job_taken, jobs_taken
 
         job = self._table.job(self._table.cursor_id) if self._table.cursor_id else None
-        return await job_taken(self.board, job, self._row_context()) if job else None
+        chosen = await job_taken(self.board, job, self._row_context()) if job else None
+        return jobs_taken(self.board, chosen, self._filter.text)
 
     def action_mark(self) -> None:
         """Mark the job under the cursor."""

@@ -77,14 +77,15 @@ class LogsScreen(SearchedLogScreen):
         else:
             self.app.pop_screen()
 
-    def action_open(self) -> None:
+    async def action_open(self) -> None:
         """Read the whole line."""
         line = self._view.line_at_cursor
         if line is not None:
             # Imported here, as the first paint does not need it
             from jobtui.screens.reading import ReadingScreen
 
-            self.app.push_screen(ReadingScreen(self.board, "log line", self._about(line)))
+            taken = await self.taken()
+            self.app.push_screen(ReadingScreen(self.board, "log line", self._about(line), taken))
 
     def _about(self, line: LogLine) -> Iterable[Paragraph]:
         name = line.origin or (self._reader.name if self._reader else None) or ""
@@ -106,16 +107,23 @@ class LogsScreen(SearchedLogScreen):
             self.copy(show(line.text))
 
     async def taken(self) -> Taken | None:
-        """The line under the cursor, and its log."""
+        """The line under the cursor, its log, and the command that shows the same."""
         # Imported here, as the first paint does not need it
-        from jobtui.screens.taking import file_taken
+        from jobtui.screens import taking
 
-        line = self._view.line_at_cursor
-        name = (line.origin if line else "") or (self._reader.name if self._reader else None)
-        if line is None or not name:
+        line, reader = self._view.line_at_cursor, self._reader
+        if line is None or reader is None:
             return None
-        number = self._number if self._number is not None and not line.origin else 0
-        return file_taken(name, number)._replace(block=show(line.text))
+        name = line.origin or reader.name or ""
+        if not taking.is_file(self.board, name):
+            return Taken(show(line.text), taking.jobtui_command(self.board, "find", line.text))
+        taken = taking.file_taken(name, *((self._number or 0, line.place) if reader.name else ()))
+        if reader.name is None and self._view.follows:
+            names = [known for known in self._names if known and taking.is_file(self.board, known)]
+            taken = taken._replace(command=taking.ends_taken(names).command)
+        elif reader.name and reader.is_filtered and reader.search is not None:
+            taken = taken._replace(command=taking.found_taken(name, reader.search.query).command)
+        return taken._replace(block=show(line.text))
 
     def action_copy_block(self) -> None:
         """Copy the selected lines, or the line with those that belong to it."""

@@ -21,9 +21,12 @@ class ReadingScreen(LiveScreen):
     PLACE = Place.READING
     BINDINGS = bindings_at(Place.READING)
 
-    def __init__(self, board: Board, title: str, paragraphs: Iterable[Paragraph]) -> None:
+    def __init__(
+        self, board: Board, title: str, paragraphs: Iterable[Paragraph], taken: Taken | None = None
+    ) -> None:
         super().__init__(board)
         self._paragraphs = tuple(paragraphs)
+        self._taken = taken or Taken("")
         self._title = title
         self._header = Header(board.now, board.title)
         self._strip = SourceStrip(board.now)
@@ -59,8 +62,8 @@ class ReadingScreen(LiveScreen):
         self._text.move(move)
 
     async def taken(self) -> Taken | None:
-        """All of it."""
-        return Taken("\n".join(part.text for part in self._paragraphs))
+        """All of it, and what it was read from."""
+        return self._taken._replace(block="\n".join(part.text for part in self._paragraphs))
 
     def action_copy(self) -> None:
         """Copy all of it."""

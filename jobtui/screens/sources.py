@@ -72,10 +72,11 @@ class SourcesScreen(LiveScreen):
         """Move the cursor."""
         self._list.move(move)
 
-    def action_open(self) -> None:
+    async def action_open(self) -> None:
         """Read all about the source."""
         if self._list.source is not None:
-            self.app.push_screen(ReadingScreen(self.board, "source", about(self._list.source)))
+            paragraphs = about(self._list.source)
+            self.app.push_screen(ReadingScreen(self.board, "source", paragraphs, await self.taken()))
 
     async def taken(self) -> Taken | None:
         """All about the source under the cursor."""
@@ -87,11 +88,12 @@ class SourcesScreen(LiveScreen):
         path = self._list.source.name if self._list.source.kind == "logfile" else ""
         return sources_taken(self.board, block)._replace(path=path)
 
-    def action_error(self) -> None:
+    async def action_error(self) -> None:
         """Read the error of the source as a whole."""
         source = self._list.source
         if source is not None and source.error:
-            self.app.push_screen(ErrorScreen(self.board, show(source.name), source.error))
+            sheet = ErrorScreen(self.board, show(source.name), source.error, await self.taken())
+            self.app.push_screen(sheet)
         else:
             self.notify("nothing is wrong with this source", timeout=2)
 

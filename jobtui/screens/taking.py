@@ -1,36 +1,30 @@
 """What is taken along from under a cursor: a block of text, the command that shows the same, the file."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from shlex import join
-from typing import NamedTuple
 
 from jobtui.model.job_desk import Unreadable
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Step
+from jobtui.model.pages import Query
 from jobtui.render.columns import JOB_COLUMNS, RowContext
 from jobtui.render.text import show
 from jobtui.screens.base import Board, Taken
 from jobtui.widgets.step_detail import where
 
-FLAGS: Mapping[str, str] = {"sirepo_db": "--srdb", "logfile": "--log"}
-"""The flag that names a source of a kind."""
+LOG_FILE = "logfile"
+"""The kind of sources whose names are paths."""
 
 
-class Sources(NamedTuple):
-    """The sources of the dashboard as flags of a command."""
+def jobtui_command(board: Board, *words: str) -> str:
+    """A command line of jobtui on the same sources."""
+    return shown(("jobtui", *board.words, *words))
 
-    words: tuple[str, ...]
 
-    @classmethod
-    def of(cls, board: Board) -> "Sources":
-        """Those of a board."""
-        known = board.store.sources()
-        return cls(
-            tuple(
-                word for source in known if source.kind in FLAGS for word in (FLAGS[source.kind], source.name)
-            )
-        )
+def shown(words: Sequence[str]) -> str:
+    """A command line as one types it, without secrets and safe to show."""
+    return show(join(words))
 
 
 async def job_taken(board: Board, job: Job, context: RowContext) -> Taken:
@@ -39,28 +33,54 @@ async def job_taken(board: Board, job: Job, context: RowContext) -> Taken:
         detail = await board.desk.detail(job.id)
     except Unreadable:
         detail = None
-    command = join(["jobtui", *Sources.of(board).words, "show", job.id])
+    command = jobtui_command(board, "show", job.id)
     return Taken("\n".join(_facts(job, context)), command, detail.path or "" if detail else "")
 
 
-def step_taken(step: Step) -> Taken:
+def jobs_taken(board: Board, chosen: Taken | None, filter_text: str) -> Taken:
+    """What can be taken along of the table: all about the job under the cursor, `jobtui jobs FILTER`."""
+    words = (filter_text,) if filter_text else ()
+    return (chosen or Taken(""))._replace(command=jobtui_command(board, "jobs", *words))
+
+
+def step_taken(board: Board, step: Step) -> Taken:
     """What can be taken along of a step: its line with its place, `less` at that line, the log."""
-    path = os.path.abspath(step.source)
-    return Taken(
-        f"{where(step, full=True)}\n{show(step.text)}", join(["less", f"+{step.line}", path]), path, step.line
-    )
+    block = f"{where(step, full=True)}\n{show(step.text)}"
+    if not is_file(board, step.source):
+        return Taken(block, jobtui_command(board, "find", step.text))
+    return file_taken(step.source, step.line if step.line > 0 else 0, step.offset)._replace(block=block)
 
 
-def file_taken(path: str, line: int = 0) -> Taken:
-    """What can be taken along of a file: where it is, `less` at the line."""
+def is_file(board: Board, source: str) -> bool:
+    """Whether the name of a source is the path of a file."""
+    kinds = {known.name: known.kind for known in board.store.sources()}
+    return kinds.get(source, LOG_FILE) == LOG_FILE
+
+
+def file_taken(path: str, line: int = 0, offset: int = 0) -> Taken:
+    """What can be taken along of a file: where it is, `less` at the line, at the byte without its number."""
     path = os.path.abspath(path)
-    at = [f"+{line}"] if line else []
-    return Taken(show(path), join(["less", *at, path]), path, line)
+    at = f"+{line}" if line else f"+{offset}P" if offset else ""
+    return Taken(show(path), shown([word for word in ("less", at, path) if word]), path, line)
+
+
+def found_taken(path: str, query: Query) -> Taken:
+    """What can be taken along of the lines of a file in which something was found: `grep` for the same."""
+    path = os.path.abspath(path)
+    kind = "-P" if query.is_regex else "-F"
+    case = ("-i",) if query.ignores_case else ()
+    return Taken(show(path), shown(("grep", "-n", kind, *case, "-e", query.text, "--", path)), path)
+
+
+def ends_taken(paths: Sequence[str]) -> Taken:
+    """What can be taken along of all logs in one: `tail` on their ends."""
+    found = [os.path.abspath(path) for path in paths]
+    return Taken("\n".join(map(show, found)), shown(("tail", "-F", *found)))
 
 
 def sources_taken(board: Board, block: str) -> Taken:
     """What can be taken along of the sources: the words shown, and `jobtui doctor`."""
-    return Taken(block, join(["jobtui", *Sources.of(board).words, "doctor"]))
+    return Taken(block, jobtui_command(board, "doctor"))
 
 
 def _facts(job: Job, context: RowContext) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """What the dashboard is opened on, and when it is not."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,13 @@ class Dashboard:
 
     def __init__(self) -> None:
         self.opened: list[tuple[JobId | None, str]] = []
+        self.words: list[str] = []
         self.jobs = 0
         self.ops = 0
         self.notes: list[str | None] = []
 
-    def __call__(self, session: Session, open_at: JobId | None, title: str) -> None:
+    def __call__(self, session: Session, open_at: JobId | None, title: str, words: Sequence[str]) -> None:
+        self.words = list(words)
         asyncio.run(self._read(session))
         self.opened.append((open_at, title))
 
@@ -127,3 +130,39 @@ def test_the_demo_lives_while_it_is_open(tmp_path: Path) -> None:
     watching = Watching()
     assert demo.run(context(watching, "demo", "--seed", "2")) == Exit.FINE
     assert watching.opened == [(None, "jobtui demo")]
+
+
+def test_it_knows_how_its_sources_are_named(
+    dashboard: Dashboard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "db").mkdir()
+    (tmp_path / "s=1.log").write_text("")
+    monkeypatch.chdir(tmp_path)
+    given = ("--srdb", "db", "--log", "supervisor=s.log", "--log", "./s=1.log", "--since", "2h")
+    assert open.run(context(dashboard, *given)) == Exit.FINE
+    assert dashboard.words == [
+        *("--srdb", f"{tmp_path}/db"),
+        *("--log", f"supervisor={tmp_path}/s.log"),
+        *("--log", f"{tmp_path}/s=1.log"),
+        *("--since", "2h"),
+    ]
+    again = context(dashboard, *dashboard.words).config.sources
+    assert [spec.target for spec in again] == [f"{tmp_path}/db", f"{tmp_path}/s.log", f"{tmp_path}/s=1.log"]
+
+
+def test_sources_of_the_configuration_file_are_found_there_again(
+    dashboard: Dashboard, tmp_path: Path
+) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(f'[profiles.prod]\nsrdb = ["{tmp_path}"]\n')
+    assert open.run(context(dashboard, "--config", str(file), "--profile", "prod")) == Exit.FINE
+    assert dashboard.words == ["--profile", "prod", "--config", str(file)]
+
+
+def test_sources_that_were_found_are_named(
+    dashboard: Dashboard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "supervisor-job").mkdir()
+    monkeypatch.setenv("SIREPO_SRDB_ROOT", str(tmp_path))
+    assert open.run(context(dashboard)) == Exit.FINE
+    assert dashboard.words == ["--srdb", str(tmp_path)]

@@ -17,6 +17,7 @@ from tests.builders import a_job, a_step, ago, an_op
 from tests.conftest import NOW
 from tests.fakes import FakeCorrelation, ScriptedSource, batch
 
+FLAGS = {"sirepo_db": "--srdb", "logfile": "--log"}
 FAILED = JobId("EPRSqtUW-IVh7w74d-heightWeightReport")
 
 
@@ -136,7 +137,8 @@ class Scene:
         self.session.store = Store(self.correlation, self.clock)
         for source in (self.db, self.log, self.dead):
             self.session.add(source)
-        self.app = JobtuiApp(self.session, self.open_at, theme=self.theme)
+        words = [word for source in self.session.sources for word in (FLAGS[source.kind], source.name)]
+        self.app = JobtuiApp(self.session, self.open_at, theme=self.theme, words=words)
 
     @property
     def store(self) -> Store:

@@ -69,7 +69,7 @@ async def test_one_key_from_anywhere() -> None:
         await reached(pilot, SourcesScreen)
         await pilot.press("6")
         await reached(pilot, SourcesScreen)
-        assert len(scene.app.screen_stack) == 2
+        assert len(scene.app.screen_stack) == 3
         await pilot.press("question_mark", "question_mark")
         await reached(pilot, HelpScreen)
         await pilot.press("1")

@@ -19,6 +19,8 @@ from tests.screens.scene import FAILED, Scene, jobs
 from tests.waiting import wait_until
 from tests.widgets.stage import screen_text
 
+JOBTUI = "jobtui --srdb /srv/db --log /var/log/supervisor.log --log /srv/none/agent.log"
+
 
 async def ready(scene: Scene, pilot: Pilot[None]) -> JobTable:
     screen = scene.app.screen_stack[0]
@@ -51,9 +53,7 @@ async def test_a_block_and_the_command_that_shows_the_same(copied: list[str]) ->
         await wait_until(lambda: len(copied) == 2, pilot)
     assert "name      Beamline 7 survey" in copied[0]
     assert f"id        {job_id(1)}" in copied[0]
-    assert copied[1] == (
-        f"jobtui --srdb /srv/db --log /var/log/supervisor.log --log /srv/none/agent.log show {job_id(1)}"
-    )
+    assert copied[1] == f"{JOBTUI} jobs"
 
 
 async def test_where_there_is_nothing_it_is_said_so() -> None:
@@ -64,7 +64,7 @@ async def test_where_there_is_nothing_it_is_said_so() -> None:
         await wait_until(lambda: isinstance(scene.app.screen, HelpScreen), pilot)
         await pilot.press("P", "ctrl+y")
         await wait_until(lambda: len(said(scene)) == 2, pilot)
-        assert said(scene) == ["there is no file behind this", "no command shows this"]
+        assert said(scene) == ["there is no file behind this", "copied jobtui --help"]
 
 
 async def test_what_no_clipboard_takes_is_written_to_a_file_that_is_named(
@@ -181,7 +181,7 @@ async def test_a_step_is_taken_as_its_line_its_command_and_its_log() -> None:
         assert isinstance(screen, JobScreen)
         whole = await screen.taken()
         assert whole is not None
-        assert whole.command.endswith(f" show {FAILED}")
+        assert whole.command == f"{JOBTUI} timeline {FAILED}"
         await wait_until(lambda: "status error" in "\n".join(screen_text(scene.app)), pilot)
         await pilot.press("tab", "G")
         await pilot.press(*["k"] * 12)
