@@ -84,6 +84,19 @@ class Slice(NamedTuple):
     lost: bool = False
 
 
+class Gap(NamedTuple):
+    """What is known to be missing: from when to when, and why, in words. `what` names whose lines; "" for all.
+
+    `end` is None while it lasts. `recovered`: it was read later on, so that nothing is missing any more.
+    """
+
+    start: Nanos
+    end: Nanos | None
+    why: str
+    what: str = ""
+    recovered: bool = False
+
+
 class JournalCondition(NamedTuple):
     """How a journal stands: how many of its files could be read, how many not, and why not, in words."""
 
