@@ -14,8 +14,10 @@ from jobtui.analysis.agent_pass import AgentPass
 from jobtui.analysis.agent_track import Agents
 from jobtui.analysis.agents_known import held_by, known_agents
 from jobtui.analysis.job_events import JobEvents, place_calls
+from jobtui.analysis.once import Once
 from jobtui.analysis.op_index import OPS_KEPT, OpIndex
 from jobtui.analysis.op_track import in_order
+from jobtui.analysis.restarts import Restarts
 from jobtui.analysis.sbatch_notes import is_note, job_of, place_notes
 from jobtui.analysis.supervisor_pass import HANDLERS, SupervisorPass
 from jobtui.model.ids import JobId
@@ -30,13 +32,15 @@ class Correlator:
         self._ops = OpIndex(limit)
         self._agents = Agents()
         self._events = JobEvents()
+        self._restarts = Restarts(self._ops)
         self._supervisors: dict[str, SupervisorPass] = {}
+        self._once = Once()
         self._agent_pass = AgentPass(self._ops, self._agents)
 
     def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
         """Take in records, each source's in its order; the jobs that are now known better."""
         changed: set[JobId | None] = set()
-        for record in records:
+        for record in filter(self._once.is_new, records):
             shape = record.shape
             if shape in HANDLERS:
                 changed.add(self._supervisor(record.source).read(record))
