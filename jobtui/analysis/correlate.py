@@ -60,7 +60,9 @@ class Correlator:
     def _supervisor(self, source: str) -> SupervisorPass:
         found = self._supervisors.get(source)
         if found is None:
-            found = self._supervisors[source] = SupervisorPass(self._ops, self._agents, self._events)
+            found = self._supervisors[source] = SupervisorPass(
+                source, self._ops, self._agents, self._events, self._restarts
+            )
         return found
 
     def ops_of(self, job_id: JobId) -> tuple[Op, ...]:

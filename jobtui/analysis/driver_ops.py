@@ -131,7 +131,7 @@ def _on_the_way(state: PassState, record: LogRecord) -> JobId | None:
         return None
     op = meant[-1]
     if op.name in NEVER_SENT:
-        op.reopen(OpStatus.WAITING)
+        state.ops.reopen(op, OpStatus.WAITING)
         if record.shape == "agent_ready":
             op.end(OpStatus.ENDED, record.at)
     add_step(op, record, step, _DRIVER, _PREFIX, meant)

@@ -4,6 +4,7 @@ A prefix of four characters is never a key: two ops share one after some thousan
 and what else the line says (user, name, agent, run directory, and how far the op can be) decides.
 """
 
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -11,6 +12,7 @@ from typing import TypeVar
 from jobtui.analysis.op_track import OpTrack
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
+from jobtui.model.ops import OpStatus
 
 OPS_KEPT = 20_000
 """Ops kept in all; the oldest that have ended go first."""
@@ -80,6 +82,14 @@ class OpIndex:
         """Every op that has not ended, oldest first."""
         self._all_open = {key: track for key, track in self._all_open.items() if track.is_open}
         return list(self._all_open.values())
+
+    def reopen(self, track: OpTrack, status: OpStatus) -> None:
+        """An op was taken for ended too early."""
+        track.reopen(status)
+        self._all_open[track.key] = track
+        tracks = self._open.setdefault(str(track.op), [])
+        if track not in tracks:
+            insort(tracks, track, key=lambda track: track.key)
 
     def _let_go(self) -> None:
         """Drop the oldest ended op; when the oldest few are all open, the oldest of all."""

@@ -7,6 +7,7 @@ from jobtui.analysis.job_events import JobEvents
 from jobtui.analysis.messages import Message
 from jobtui.analysis.op_index import OpIndex, others
 from jobtui.analysis.op_track import OpTrack
+from jobtui.analysis.restarts import Restarts
 from jobtui.model.ids import JobId, RunDir, split_jid
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Certainty, Component, OpStatus
@@ -28,10 +29,14 @@ class PassState:
     jobs that a line has changed besides the one it is about.
     """
 
-    def __init__(self, ops: OpIndex, agents: Agents, events: JobEvents) -> None:
+    def __init__(
+        self, source: str, ops: OpIndex, agents: Agents, events: JobEvents, restarts: Restarts
+    ) -> None:
         self.ops = ops
         self.agents = agents
         self.events = events
+        self.restarts = restarts
+        self.log = restarts.log(source)
         self.before: LogRecord | None = None
         self.update: tuple[LogRecord, AgentTrack] | None = None
         self.debug: Message | None = None

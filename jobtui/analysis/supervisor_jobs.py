@@ -112,13 +112,7 @@ def _to_newest_run(
 
 def _restarted(state: PassState, record: LogRecord) -> JobId | None:
     """A supervisor has started: what its forerunner held is lost."""
-    for op in state.ops.open_ops():
-        before = op.created_at is not None and record.at is not None and op.created_at <= record.at
-        if op.source == record.source or before:
-            op.add(record, "supervisor restarted", _SUPERVISOR, _ADJACENT)
-            op.end(OpStatus.LOST, record.at)
-            if op.jid is not None:
-                state.others.add(op.jid)
+    state.others |= state.restarts.restarted(state.log, record)
     state.agents.supervisor_restarted(record)
     state.update = state.newest = None
     return None

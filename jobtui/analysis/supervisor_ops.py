@@ -67,6 +67,7 @@ def _op_created(state: PassState, record: LogRecord) -> JobId | None:
     state.newest = op
     if run_dir := path_in(fields["run_dir"]):
         op.run_dir = run_dir
+        state.others |= state.restarts.learn_run_dir(state.log, run_dir)
         if jid := jid_of_run_dir(run_dir):
             state.ops.tie(op, jid)
             op.certainty = _JID

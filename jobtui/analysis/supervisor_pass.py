@@ -13,6 +13,7 @@ from jobtui.analysis.agent_track import Agents
 from jobtui.analysis.job_events import JobEvents
 from jobtui.analysis.op_index import OpIndex
 from jobtui.analysis.pass_state import Handler, PassState
+from jobtui.analysis.restarts import Restarts
 from jobtui.model.ids import JobId
 from jobtui.model.logs import LogRecord
 
@@ -28,8 +29,10 @@ HANDLERS: Mapping[str, Handler] = {
 class SupervisorPass:
     """Takes the records of one supervisor's log in order."""
 
-    def __init__(self, ops: OpIndex, agents: Agents, events: JobEvents) -> None:
-        self._state = PassState(ops, agents, events)
+    def __init__(
+        self, source: str, ops: OpIndex, agents: Agents, events: JobEvents, restarts: Restarts
+    ) -> None:
+        self._state = PassState(source, ops, agents, events, restarts)
 
     def take_others(self) -> set[JobId]:
         """Jobs that lines have changed, since this was last asked, besides the ones they are about."""
@@ -39,6 +42,8 @@ class SupervisorPass:
     def read(self, record: LogRecord) -> JobId | None:
         """Take in one record of a shape in HANDLERS; the job it concerns, None when it concerns none."""
         state = self._state
+        if changed := state.restarts.goes_on(state.log, record.at):
+            state.others |= changed
         jid = HANDLERS[record.shape](state, record)
         state.before = record
         if record.shape != "debug_message":

@@ -80,6 +80,12 @@ def jid_of_run_dir(run_dir: str) -> JobId | None:
     return None
 
 
+def database_root(run_dir: str) -> str | None:
+    """The database root a local or Docker run directory lies in; None for any other, as one on a cluster."""
+    match = _LOCAL_RUN_DIR.search(run_dir)
+    return run_dir[: match.start()] if match else None
+
+
 def app_of_run_dir(run_dir: str) -> str | None:
     """The simulation type named in a run directory path, None when the path is not a run directory."""
     match = _LOCAL_RUN_DIR.search(run_dir) or _SBATCH_RUN_DIR.search(run_dir)
