@@ -1,9 +1,7 @@
 """The dashboard: puts session, screens and theme together. What is shown is for screens and widgets."""
 
-import asyncio
 import gc
 import os
-import signal
 from collections.abc import Iterable, Mapping, Sequence
 from traceback import format_exc
 from typing import TYPE_CHECKING
@@ -11,11 +9,14 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from textual import on
 from textual.app import SystemCommand
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 
 from jobtui.actions import ACTIONS
 from jobtui.backends.job_desk import SessionDesk
 from jobtui.backends.log_book import SessionLogs
+from jobtui.driver import TerminalDriver
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.render.text import Zone, show
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from jobtui.screens.commander import Commander
     from jobtui.widgets.command_bar import CommandBar
 
-SIGNAL_CODE = 128
-"""Added to the number of the signal that ended the program, as shells do."""
 OVER_SSH = ("SSH_TTY", "SSH_CONNECTION")
 
 
@@ -90,8 +89,6 @@ class JobtuiApp(AlongApp):
         if views is not None:
             self._board.views = views
         self._places = Places(self, self._board)
-        self.ends_by_signals = False
-        """Whether SIGTERM and SIGHUP end it in good order; for the main program only."""
         self._starts_with_view = views is not None
         self._states: dict[str, SourceState] = {}
         self.animation_level = "none"
@@ -99,6 +96,11 @@ class JobtuiApp(AlongApp):
         for known in THEMES:
             self.register_theme(known)
         self.theme = theme or default_theme(os.environ)
+
+    def get_driver_class(self) -> type[Driver]:
+        """A terminal that ends the program when it is gone, unless another driver is asked for."""
+        driver = super().get_driver_class()
+        return TerminalDriver if driver is LinuxDriver else driver
 
     def get_default_screen(self) -> Screen[None]:
         """The jobs are at the bottom of every stack of screens."""
@@ -110,15 +112,6 @@ class JobtuiApp(AlongApp):
             self.open_job(self._open_at)
         self._session.store.subscribe(self._watch_sources)
         self.call_after_refresh(self._read)
-        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
-        if self.ends_by_signals:
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                loop.add_signal_handler(number, self._end_by, number)
-
-    def _end_by(self, number: int) -> None:
-        """End as by `q`, so that the terminal is left as it was; the exit code tells the signal."""
-        self.exit(return_code=SIGNAL_CODE + number)
 
     def _read(self) -> None:
         gc.freeze()  # what a start leaves behind lives to the end
@@ -256,6 +249,5 @@ def run_app(
 ) -> int:
     """Run the dashboard until the user quits; the exit code."""
     app = JobtuiApp(session, open_at, title=title, views=Views(profile=profile), words=words)
-    app.ends_by_signals = True
     app.run(mouse=mouse_wanted(os.environ))
     return app.return_code or 0

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "jobtui"
 BELOW_TERMINAL = frozenset(
     {"model", "formats", "backends", "analysis", "store", "render", "session", "config", "grammar", "views"}
 )
-TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions"})
+TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions", "driver"})
 ALL = BELOW_TERMINAL | TERMINAL | {"commands", "demo"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "views": frozenset(),
     "actions": frozenset({"model"}),
     "theme": frozenset({"model", "render"}),
+    "driver": frozenset(),
     "session": frozenset({"model", "backends", "analysis", "store", "config"}),
     "demo": frozenset({"model", "formats"}),
     "widgets": frozenset({"model", "analysis", "render"}),
@@ -43,7 +44,7 @@ MAY_IMPORT_LATE: dict[str, frozenset[str]] = {"cli": ALL}
 """The same for imports in functions or for types only, where that differs: the start does not pay them."""
 
 LIBRARIES: dict[str, frozenset[str]] = {
-    "textual": frozenset({"widgets", "screens", "app", "theme"}),
+    "textual": frozenset({"widgets", "screens", "app", "theme", "driver"}),
     "rich": frozenset({"render", "widgets", "screens", "app", "theme", "commands"}),
     "watchfiles": frozenset({"backends"}),
 }

@@ -1,0 +1,90 @@
+"""A program on a pseudo-terminal that can be taken away from it, unlike a window of tmux. Linux only."""
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import sys
+import termios
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Self
+
+from tests.waiting import wait_for
+
+CHUNK = 65_536
+
+
+class PtyProgram:
+    """Python with these words, as the leader of a session. A context manager that ends it for certain."""
+
+    def __init__(self, words: Sequence[str], ignoring: Iterable[signal.Signals] = ()) -> None:
+        self.seen = b""
+        self._code: int | None = None
+        self._gone = False
+        self.pid, self._terminal = pty.fork()
+        if self.pid == 0:
+            for number in ignoring:
+                signal.signal(number, signal.SIG_IGN)
+            os.execve(sys.executable, [sys.executable, *words], {**os.environ, "TERM": "xterm-256color"})
+        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.settings = termios.tcgetattr(self._terminal)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.code() is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        self.hang_up()
+
+    def wait_seen(self, text: bytes, count: int = 0) -> None:
+        """Read until this was written, and so many bytes."""
+        wait_for(lambda: self._read() and text in self.seen and len(self.seen) >= count, timeout_s=30)
+
+    def _read(self) -> bool:
+        if select.select([self._terminal], [], [], 0)[0]:
+            self.seen += os.read(self._terminal, CHUNK)
+        return True
+
+    def press(self, keys: bytes) -> None:
+        """Type."""
+        os.write(self._terminal, keys)
+
+    def hold(self) -> None:
+        """Let nothing more be written to the terminal, as one that does not read."""
+        line = os.open(f"/proc/{self.pid}/fd/0", os.O_RDWR | os.O_NOCTTY)
+        termios.tcflow(line, termios.TCOOFF)
+        os.close(line)
+
+    def hang_up(self) -> None:
+        """Take the terminal away."""
+        if not self._gone:
+            self._gone = True
+            os.close(self._terminal)
+
+    def now_settings(self) -> list[object]:
+        """How the line of the terminal is set now."""
+        return termios.tcgetattr(self._terminal)
+
+    def threads(self) -> int:
+        """How many threads it has."""
+        return len(os.listdir(f"/proc/{self.pid}/task"))
+
+    def code(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+        if self._code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self._code = os.waitstatus_to_exitcode(status) if pid else None
+        return self._code
+
+    def wait_end(self, timeout_s: float) -> int:
+        """The exit code, once it has ended. Does not read what it writes."""
+        wait_for(lambda: self.code() is not None, timeout_s=timeout_s)
+        assert self._code is not None
+        return self._code
