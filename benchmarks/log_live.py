@@ -9,7 +9,6 @@ import argparse
 from pathlib import Path
 from typing import cast
 
-from textual.app import App
 from textual.screen import Screen
 
 from jobtui.backends.log_book import SessionLogs
@@ -19,9 +18,10 @@ from jobtui.screens.base import Board
 from jobtui.screens.logs import LogsScreen
 from jobtui.store.store import Correlation, Store
 from jobtui.theme import DARK, THEMES
+from jobtui.widgets.wire import LeanApp
 
 
-class LogApp(App[None]):
+class LogApp(LeanApp[None]):
     """The log screen in its theme."""
 
     def __init__(self, path: Path) -> None:

@@ -11,7 +11,7 @@ import random
 from time import time_ns
 
 import msgspec
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.screen import Screen
 
 from jobtui.model.clock import SECOND, Nanos
@@ -22,7 +22,7 @@ from jobtui.theme import DARK, THEMES
 from jobtui.widgets.header import Header
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.row_view import Move
-from jobtui.widgets.wire import LeanScreen
+from jobtui.widgets.wire import LeanApp
 
 FLUSH_S = 0.25
 LIVE = (JobStatus.RUNNING, JobStatus.RUNNING, JobStatus.PENDING)
@@ -68,7 +68,7 @@ def made_job(rng: random.Random, user: str, now: int, *, is_live: bool) -> Job:
     )
 
 
-class TableScreen(LeanScreen):
+class TableScreen(Screen[None]):
     """A clock and the table."""
 
     BINDINGS = [(key, f"move('{move}')", "") for key, move in zip("kj", ("up", "down"), strict=True)]
@@ -147,7 +147,7 @@ def changed_job(job: Job, now: Nanos, rng: random.Random) -> Job:
     return msgspec.structs.replace(job, percent=float(int(rng.random() * 100)), updated_at=now)
 
 
-class TableApp(App[None]):
+class TableApp(LeanApp[None]):
     """The table in its theme."""
 
     def __init__(self, options: argparse.Namespace) -> None:

@@ -3,10 +3,11 @@
 import os
 from typing import Protocol, runtime_checkable
 
-from textual.app import App, SuspendNotSupported
+from textual.app import SuspendNotSupported
 
 from jobtui.render.text import show
 from jobtui.screens.base import LiveScreen, Taken
+from jobtui.widgets.wire import LeanApp
 
 
 @runtime_checkable
@@ -20,7 +21,7 @@ class MouseDriver(Protocol):
     def _disable_mouse_support(self) -> None: ...
 
 
-class AlongApp(App[None]):
+class AlongApp(LeanApp[None]):
     """An app whose screens say what can be taken along."""
 
     async def action_copy_block(self) -> None:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.screen import Screen
 
 from jobtui.actions import Place, actions_at
 from jobtui.render.clipboard import TooLong, clipboard_sequence
@@ -20,7 +21,6 @@ from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.notice_line import NoticeLine
 from jobtui.widgets.row_view import Move
-from jobtui.widgets.wire import LeanScreen
 
 FLUSH_S = 0.25
 """Changes are shown at most this often."""
@@ -41,7 +41,7 @@ def bindings_at(place: Place) -> list[BindingType]:
     ]
 
 
-class LiveScreen(LeanScreen, inherit_bindings=False):
+class LiveScreen(Screen[None], inherit_bindings=False):
     """A screen on the store. Subclasses give `take` to show changes and `tick` to let ages go on."""
 
     class Pasted(Message):

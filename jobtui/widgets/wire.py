@@ -1,161 +1,121 @@
-"""Few bytes on the wire: updates that send changed cells only, and colours only where they change.
+"""Few bytes on the wire: what a terminal shows is remembered, and only what changes is sent, when it can be.
 
-Textual 8.2.8 sends a changed line from its left end on, and sets and resets every colour at every segment.
-Over ssh that is most of the traffic. Both are put right where the update becomes text; what is drawn is the
-same. This leans on insides of the textual version that pyproject.toml pins, all of them in this file.
+Textual 8.2.8 sends changed lines from their left end on, sets and resets every colour at every segment,
+paints all of the screen several times for a resize or another screen, and waits for a terminal that is slow.
+Over ssh that is most of the traffic. All is put right where an update becomes text. This leans on insides of
+the textual version that pyproject.toml pins, all of them here, in `canvas` and in `pen`.
 """
 
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from typing import NamedTuple
+import os
+from collections.abc import Mapping
+from select import select
+from typing import Any, TypeVar, cast
 
 from rich.color import ColorSystem
-from rich.console import Console
-from rich.control import Control
-from rich.segment import Segment
-from rich.style import Style
-from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
+from rich.console import Console, RenderableType
+from textual import events
+from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual.app import App
 from textual.screen import Screen
-from textual.strip import Strip
 
-RESET = "\x1b[0m"
-DEFAULT_FOREGROUND = "39"
-DEFAULT_BACKGROUND = "49"
-OFF: Mapping[str, str] = {
-    "1": "22",
-    "2": "22",
-    "3": "23",
-    "4": "24",
-    "5": "25",
-    "6": "25",
-    "7": "27",
-    "8": "28",
-    "9": "29",
-    "21": "24",
-    "51": "54",
-    "52": "54",
-    "53": "55",
-}
-"""What ends each attribute."""
+from jobtui.widgets.canvas import Canvas
 
+LOOK_AGAIN_S = 0.03
+"""How long painting is put off, after a resize and while the terminal takes nothing."""
+MOST_QUEUED = 6
+"""Writes that may wait for the thread that makes them; an update is three."""
+ERASING_IN_COLOR = (
+    "alacritty",
+    "foot",
+    "gnome",
+    "iterm",
+    "konsole",
+    "linux",
+    "putty",
+    "rxvt",
+    "tmux",
+    "vte",
+    "wezterm",
+    "xterm",
+)
+"""Beginnings of the names of terminals in which what is erased takes the background that is set."""
 
-class LeanChops(ChopsUpdate):
-    """Some spans of some lines."""
-
-    def render_segments(self, console: Console) -> str:
-        """What to write to the terminal."""
-        pen = Pen(console)
-        for y, start, stop in self.spans:
-            for end, (x, strip) in zip(self.chop_ends[y], self.chops[y].items(), strict=False):
-                if strip is None or x >= stop or end <= start:
-                    continue
-                pen.move(max(x, start), y)
-                pen.write(strip.crop(max(0, start - x), min(end, stop) - x))
-        return pen.text()
+Result = TypeVar("Result")
 
 
-class LeanLayout(LayoutUpdate):
-    """The whole screen."""
+class LeanUpdate(CompositorUpdate):
+    """An update that sends only what it changes on the terminal."""
+
+    def __init__(self, update: LayoutUpdate | ChopsUpdate, canvas: Canvas) -> None:
+        self._update = update
+        self._canvas = canvas
 
     def render_segments(self, console: Console) -> str:
         """What to write to the terminal."""
-        pen = Pen(console)
-        for y, strips in enumerate(self.strips, self.region.y):
-            pen.move(self.region.x, y)
-            for strip in strips:
-                pen.write(strip)
-        return pen.text()
+        return self._canvas.draw(self._update, console._color_system or ColorSystem.TRUECOLOR)
 
 
-class Pen:
-    """Writes strips, and the escape sequences between them that are needed."""
+class LeanApp(App[Result]):
+    """An app that sends few bytes, and never more than the terminal takes."""
 
-    def __init__(self, console: Console) -> None:
-        self._colors = console._color_system or ColorSystem.TRUECOLOR
-        self._style = Style.null()
-        self._out: list[str] = []
+    def __init__(self) -> None:
+        super().__init__()
+        self._canvas = Canvas(erases_in_color=erases_in_color(os.environ))
+        self._has_painted = False
+        self._wants_all = False
+        self._is_put_off = False
 
-    def move(self, x: int, y: int) -> None:
-        """Go on at another place."""
-        self._out.append(Control.move_to(x, y).segment.text)
+    def on_mount(self) -> None:
+        """Paint all of it after somebody else had the terminal."""
+        self.app_resume_signal.subscribe(self, lambda _: self._start_over())
 
-    def write(self, segments: Iterable[Segment]) -> None:
-        """Write segments where the pen is."""
-        for text, style, _ in segments:
-            style = style or Style.null()
-            if style._link:
-                self._out.append(RESET + Strip.render_style(style, text, self._colors))
-                self._style = Style.null()
-                continue
-            if style is not self._style:
-                self._out.append(transition(self._style, style, self._colors))
-                self._style = style
-            self._out.append(text)
+    def on_resize(self, event: events.Resize) -> None:
+        """Paint all of it, once, when the widgets have found their new sizes."""
+        is_answer = event.pixel_size is not None and event.size == self.size
+        if self._has_painted and not is_answer:
+            self._start_over()
 
-    def text(self) -> str:
-        """All of it, with the terminal's own colours set again."""
-        self._out.append(transition(self._style, Style.null(), self._colors))
-        return "".join(self._out)
+    def _start_over(self) -> None:
+        self._canvas.forget()
+        self._put_off()
 
+    def _put_off(self) -> None:
+        """Paint a little later what there is then, which is less than all that is not painted until then."""
+        self._wants_all = True
+        if not self._is_put_off:
+            self._is_put_off = True
+            self.set_timer(LOOK_AGAIN_S, self._catch_up)
 
-class Codes(NamedTuple):
-    """A style as SGR parameters."""
+    def _catch_up(self) -> None:
+        self._is_put_off = False
+        if self.is_running and self.screen_stack:
+            self.screen.refresh()
 
-    attributes: frozenset[str]
-    foreground: str
-    background: str
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        if self.is_headless or not isinstance(renderable, LayoutUpdate | ChopsUpdate):
+            super()._display(screen, renderable)
+        elif self._batch_count or (self._has_painted and not self._may_paint(renderable)):
+            self._put_off()
+        else:
+            self._has_painted = True
+            self._wants_all = False
+            super()._display(screen, cast("RenderableType", LeanUpdate(renderable, self._canvas)))
 
+    def _may_paint(self, update: CompositorUpdate) -> bool:
+        is_part = isinstance(update, ChopsUpdate)
+        return not (self._is_put_off or (is_part and self._wants_all) or self._is_behind())
 
-@lru_cache(4096)
-def transition(before: Style, after: Style, colors: ColorSystem) -> str:
-    """The escape sequence from one style to another, as short as it gets."""
-    old, new = codes_of(before, colors), codes_of(after, colors)
-    if old == new:
-        return ""
-    if new == codes_of(Style.null(), colors):
-        return RESET
-    off = {OFF[attribute] for attribute in old.attributes - new.attributes}
-    on = {
-        attribute for attribute in new.attributes if attribute not in old.attributes or OFF[attribute] in off
-    }
-    wanted = sorted(off) + sorted(on)
-    if old.foreground != new.foreground:
-        wanted.append(new.foreground or DEFAULT_FOREGROUND)
-    if old.background != new.background:
-        wanted.append(new.background or DEFAULT_BACKGROUND)
-    anew = ["0", *sorted(new.attributes), *filter(None, new[1:])]
-    return min((f"\x1b[{';'.join(codes)}m" for codes in (wanted, anew)), key=len)
-
-
-@lru_cache(4096)
-def codes_of(style: Style, colors: ColorSystem) -> Codes:
-    """What sets a style on a terminal that has none set."""
-    plain = Style(color=style.color, bgcolor=style.bgcolor)
-    attributes = Strip.render_ansi(style, colors).removesuffix(Strip.render_ansi(plain, colors))
-    return Codes(
-        frozenset(filter(None, attributes.split(";"))),
-        Strip.render_ansi(Style(color=style.color), colors),
-        Strip.render_ansi(Style(bgcolor=style.bgcolor), colors),
-    )
+    def _is_behind(self) -> bool:
+        """Whether the terminal has not taken yet what it was sent before."""
+        thread = getattr(self._driver, "_writer_thread", None)
+        if thread is None:
+            return False
+        is_full = not select([], [thread.fileno()], [], 0)[1]
+        return is_full or thread._queue.qsize() > MOST_QUEUED
 
 
-class LeanCompositor(Compositor):
-    """A compositor with such updates."""
-
-    def render_partial_update(self) -> ChopsUpdate | None:
-        """What changed since the last update."""
-        update = super().render_partial_update()
-        return update and LeanChops(update.chops, update.spans, update.chop_ends)
-
-    def render_full_update(self, simplify: bool = False) -> LayoutUpdate:
-        """The whole screen."""
-        update = super().render_full_update(simplify)
-        return LeanLayout(update.strips, update.region)
-
-
-class LeanScreen(Screen[None]):
-    """A screen that is sent to the terminal with few bytes."""
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._compositor = LeanCompositor()
+def erases_in_color(environment: Mapping[str, str]) -> bool:
+    """Whether what the terminal erases takes the background that is set; GNU screen takes its own."""
+    terminal = environment.get("TERM", "")
+    in_screen = bool(environment.get("STY")) or (terminal.startswith("screen") and "TMUX" not in environment)
+    return not in_screen and terminal.startswith((*ERASING_IN_COLOR, "screen"))

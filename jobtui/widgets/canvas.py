@@ -1,0 +1,154 @@
+"""What the terminal shows now, so that an update sends only the cells that it changes.
+
+A line in which a character may be wider or narrower than one cell is not remembered: terminals differ on
+that, and are sent all of it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from rich.color import ColorSystem
+from rich.segment import Segment
+from rich.style import Style
+from textual._compositor import ChopsUpdate, LayoutUpdate
+
+from jobtui.widgets.pen import PLAIN, Codes, Pen, codes_of, on_blanks
+
+GAP = 4
+"""So many cells that did not change are rather written again than stepped over."""
+ERASED = 4
+"""From so many blanks on it is shorter to erase them."""
+ONE_CELL = re.compile(
+    "[ -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0377\u037b-\u037f\u0384-\u038a\u038e-\u03a1\u03a3-\u0482"
+    "\u048a-\u052f\u2010-\u2027\u2030-\u203b\u203d-\u2048\u2190-\u2193\u2295-\u2299\u2500-\u25a9\u25cb-\u25ef"
+    "\u2713\u2717\u2800-\u28ff]*"
+)
+"""Characters of which nobody doubts that each takes one cell."""
+NO_STYLE = Style.null()
+
+
+class Row(NamedTuple):
+    """Characters of a line, and the style of each."""
+
+    chars: list[str]
+    codes: list[Codes]
+
+    def part(self, start: int, stop: int) -> "Row":
+        """The cells from `start` up to `stop`."""
+        return Row(self.chars[start:stop], self.codes[start:stop])
+
+
+class Canvas:
+    """The cells of the terminal, as far as they are known.
+
+    `erases_in_color` says that what a terminal erases takes the background that is set.
+    """
+
+    def __init__(self, *, erases_in_color: bool = False) -> None:
+        self._erases_in_color = erases_in_color
+        self._width = 0
+        self._rows: list[Row | None] = []
+
+    def forget(self) -> None:
+        """It was resized, or somebody else wrote to it: what it shows is not known."""
+        self._rows = [None] * len(self._rows)
+
+    def draw(self, update: LayoutUpdate | ChopsUpdate, colors: ColorSystem) -> str:
+        """What to write to the terminal for an update."""
+        pen = Pen(colors)
+        if isinstance(update, LayoutUpdate):
+            self._fit(update.region.width, update.region.height)
+            for y, strips in enumerate(update.strips, update.region.y):
+                self._put(pen, update.region.x, y, [segment for strip in strips for segment in strip])
+        else:
+            for x, y, part in _parts(update):
+                self._put(pen, x, y, part)
+        return pen.text()
+
+    def _fit(self, width: int, height: int) -> None:
+        if (self._width, len(self._rows)) != (width, height):
+            self._width = width
+            self._rows = [None] * height
+
+    def _put(self, pen: Pen, x: int, y: int, segments: Sequence[Segment]) -> None:
+        """Write what differs of a part of a line, and remember it."""
+        new = row_of(segments, pen.colors)
+        is_inside = 0 <= y < len(self._rows)
+        if new is None:
+            pen.move(x, y)
+            for text, style, _ in segments:
+                pen.write_odd(text, style or NO_STYLE)
+            if is_inside:
+                self._rows[y] = None
+            return
+        length = len(new.chars)
+        old = self._rows[y] if is_inside else None
+        changed = [(0, length)] if old is None else _changed(old.part(x, x + length), new)
+        for start, stop in changed:
+            pen.move(x + start, y)
+            self._write(pen, new.part(start, stop), is_end=x + stop == self._width)
+        if old is not None:
+            old.chars[x : x + length], old.codes[x : x + length] = new
+        elif is_inside and length == self._width:
+            self._rows[y] = new
+
+    def _write(self, pen: Pen, row: Row, *, is_end: bool) -> None:
+        """Write cells where the pen is; blanks at the end of a line are erased where that does."""
+        end = len("".join(row.chars).rstrip(" "))
+        codes = row.codes[-1]
+        erased = is_end and len(row.chars) - end >= ERASED and self._may_erase(row.codes[end:])
+        written = end if erased else len(row.chars)
+        start = 0
+        for codes, group in groupby(row.codes[:written]):
+            stop = start + sum(1 for _ in group)
+            pen.write("".join(row.chars[start:stop]), codes)
+            start = stop
+        if erased:
+            pen.erase(row.codes[-1])
+
+    def _may_erase(self, blanks: Sequence[Codes]) -> bool:
+        seen = {on_blanks(codes) for codes in set(blanks)}
+        look = seen.pop()
+        return not seen and not look.attributes and (self._erases_in_color or not look.background)
+
+
+def row_of(segments: Sequence[Segment], colors: ColorSystem) -> Row | None:
+    """The cells of some segments, None when it is not known for sure which cell each character takes."""
+    row = Row([], [])
+    for text, style, _ in segments:
+        if not ONE_CELL.fullmatch(text) or (style is not None and style._link):
+            return None
+        codes = codes_of(style, colors) if style is not None else PLAIN
+        row.chars.extend(text)
+        row.codes.extend([codes] * len(text))
+    return row
+
+
+def _parts(update: ChopsUpdate) -> Iterator[tuple[int, int, Sequence[Segment]]]:
+    """The parts of lines that an update holds, each with the place where it begins."""
+    for y, start, stop in update.spans:
+        for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
+            if strip is not None and x < stop and start < end:
+                yield max(x, start), y, list(strip.crop(max(0, start - x), min(end, stop) - x))
+
+
+def _changed(before: Row, after: Row) -> Iterator[tuple[int, int]]:
+    """Where cells differ to the eye: from one up to another, with short gaps written again."""
+    if before == after:
+        return
+    start = stop = -1
+    for at, (old, new, look, wanted) in enumerate(
+        zip(before.chars, after.chars, before.codes, after.codes, strict=False)
+    ):
+        if old == new and (look == wanted or (new == " " and on_blanks(look) == on_blanks(wanted))):
+            continue
+        if start < 0:
+            start = at
+        elif at - stop > GAP:
+            yield start, stop
+            start = at
+        stop = at + 1
+    if start >= 0:
+        yield start, stop

@@ -1,0 +1,141 @@
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.color import ColorSystem
+from rich.segment import Segment
+from rich.style import Style
+from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual.geometry import Region
+from textual.strip import Strip
+
+from jobtui.widgets.canvas import ONE_CELL, Canvas
+from tests.widgets.terminal import FakeTerminal
+from tests.widgets.test_pen import LOOKS
+
+COLORS = ColorSystem.TRUECOLOR
+WIDTH, HEIGHT = 24, 3
+CHARS = st.sampled_from("  abc✓─▁\u28ff")
+PARTS = st.lists(st.tuples(st.text(CHARS, min_size=1, max_size=14), st.sampled_from(LOOKS)), max_size=6)
+PICTURE = st.lists(PARTS, min_size=HEIGHT, max_size=HEIGHT)
+
+Picture = list[list[tuple[str, Style]]]
+
+
+def strips(picture: Picture) -> list[Strip]:
+    return [
+        Strip([Segment(text, style) for text, style in line]).adjust_cell_length(WIDTH, Style(bgcolor="blue"))
+        for line in picture
+    ]
+
+
+def full(lines: Sequence[Strip]) -> LayoutUpdate:
+    return LayoutUpdate([[line] for line in lines], Region(0, 0, WIDTH, HEIGHT))
+
+
+def part(lines: Sequence[Strip], spans: list[tuple[int, int, int]]) -> ChopsUpdate:
+    return ChopsUpdate([{0: line} for line in lines], spans, [[WIDTH] for _ in lines])
+
+
+def shown(lines: Sequence[Strip]) -> FakeTerminal:
+    """A new terminal to which all of it is sent."""
+    terminal = FakeTerminal(WIDTH, HEIGHT)
+    terminal.feed(Canvas(erases_in_color=False).draw(full(lines), COLORS))
+    return terminal
+
+
+SPANS = st.lists(
+    st.tuples(st.integers(0, HEIGHT - 1), st.integers(0, WIDTH - 1), st.integers(1, WIDTH)).filter(
+        lambda span: span[1] < span[2]
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(
+    st.lists(st.tuples(PICTURE, st.none() | SPANS | st.just("lost")), min_size=1, max_size=6), st.booleans()
+)
+def test_what_is_seen_is_the_last_picture(
+    steps: list[tuple[Picture, list[tuple[int, int, int]] | str | None]], erases: bool
+) -> None:
+    canvas = Canvas(erases_in_color=erases)
+    terminal = FakeTerminal(WIDTH, HEIGHT, erases_in_color=erases)
+    wanted = FakeTerminal(WIDTH, HEIGHT)
+    wanted.feed(Canvas().draw(full(strips([[]] * HEIGHT)), COLORS))
+    terminal.feed(canvas.draw(full(strips([[]] * HEIGHT)), COLORS))
+    for picture, what in steps:
+        lines = strips(picture)
+        if isinstance(what, list):
+            terminal.feed(canvas.draw(part(lines, what), COLORS))
+            for y, start, stop in what:
+                wanted.cells[y][start:stop] = shown(lines).cells[y][start:stop]
+        else:
+            if what == "lost":
+                terminal.spill()
+                canvas.forget()
+            terminal.feed(canvas.draw(full(lines), COLORS))
+            wanted = shown(lines)
+        assert terminal.seen() == wanted.seen()
+
+
+def test_nothing_is_sent_twice() -> None:
+    canvas = Canvas()
+    lines = strips([[("one", Style(color="red"))], [("two", Style.null())], []])
+    assert canvas.draw(full(lines), COLORS)
+    assert canvas.draw(full(lines), COLORS) == ""
+    assert canvas.draw(part(lines, [(0, 0, WIDTH)]), COLORS) == ""
+    canvas.forget()
+    assert canvas.draw(full(lines), COLORS)
+
+
+def test_only_the_cells_that_differ_are_sent() -> None:
+    canvas = Canvas()
+    red = Style(color="red")
+    canvas.draw(full(strips([[("12:30:01   9 running", red)], [], []])), COLORS)
+    after = strips([[("12:30:02   8 running", red)], [], []])
+    assert canvas.draw(full(after), COLORS) == "\x1b[1;8H\x1b[31m2   8\x1b[0m"
+
+
+def test_a_change_that_nobody_sees_is_not_sent() -> None:
+    canvas = Canvas()
+    canvas.draw(full(strips([[("a   b", Style(color="red"))], [], []])), COLORS)
+    red, green = Style(color="red"), Style(color="green")
+    assert canvas.draw(full(strips([[("a", red), ("   ", green), ("b", red)], [], []])), COLORS) == ""
+
+
+@pytest.mark.parametrize("text", ["日本", "e\u0301", "❤\ufe0f", "\u202exyz", "👩\u200d🚀", "ｆ", "a\u00adb"])
+def test_a_line_whose_width_terminals_may_doubt_is_sent_whole(text: str) -> None:
+    canvas = Canvas()
+    lines = strips([[(f"{text} 1", Style(color="red"))], [("plain", Style.null())], []])
+    first = canvas.draw(full(lines), COLORS)
+    again = canvas.draw(full(lines), COLORS)
+    assert text in first
+    assert text in again
+    assert "plain" not in again
+
+
+def test_after_such_a_part_all_of_the_line_is_sent_anew() -> None:
+    canvas = Canvas()
+    plain = strips([[("plain words here", Style.null())], [], []])
+    canvas.draw(full(plain), COLORS)
+    canvas.draw(part(strips([[("日", Style.null())], [], []]), [(0, 0, 6)]), COLORS)
+    assert "plain words here" in canvas.draw(full(plain), COLORS)
+
+
+def test_the_characters_that_are_counted_by_ones_take_one_cell_each() -> None:
+    alone = [chr(code) for code in range(0x3000) if ONE_CELL.fullmatch(chr(code))]
+    assert len(alone) > 1_000
+    assert [char for char in alone if cell_len(char) != 1] == []
+    assert not re.search("[\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u202a-\u202e]", "".join(alone))
+
+
+def test_another_size_is_another_picture() -> None:
+    canvas = Canvas()
+    lines = strips([[("one", Style.null())], [], []])
+    canvas.draw(full(lines), COLORS)
+    smaller = LayoutUpdate([[line] for line in lines[:2]], Region(0, 0, WIDTH, 2))
+    assert "one" in canvas.draw(smaller, COLORS)
