@@ -5,9 +5,9 @@ from itertools import count
 from typing import Any
 
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.ids import AgentPrefix, JobId, OpPrefix
+from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpPrefix
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step
+from jobtui.model.ops import Agent, AgentState, Certainty, Component, Op, OpStatus, Step
 from tests.conftest import NOW
 
 HOSTILE = (
@@ -93,3 +93,24 @@ def an_op(name: str = "run", /, steps: Sequence[Step] = (), **fields: Any) -> Op
         "steps": tuple(steps),
     } | fields
     return Op(**values)
+
+
+def an_agent(prefix: str = "WUt4", /, **fields: Any) -> Agent:
+    """A Docker agent that is connected since a minute and holds nothing."""
+    values: dict[str, Any] = {
+        "driver": "DockerDriver",
+        "kind": "parallel",
+        "uid": "EPRSqtUW",
+        "state": AgentState.IDLE,
+        "since": ago(60),
+        "host": "v3.example.org",
+        "container": ContainerName("srj-p-EPRSqtUW"),
+        "container_id": "14ebb6cea369",
+        "started_at": ago(62),
+        "connected_at": ago(60),
+        "last_message_at": ago(7),
+        "messages": 12,
+        "starts": 1,
+        "supervisor": "/var/log/supervisor.log",
+    } | fields
+    return Agent(agent=AgentPrefix(prefix), **values)

@@ -4,7 +4,7 @@ Sorting is by the values of the record, never by what is shown.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import msgspec
 
@@ -43,6 +43,33 @@ class Cells(NamedTuple):
     least: int
     usual: int
     most: int
+
+
+class Fitted(Protocol):
+    """What is asked of a column when it is fitted into a width, whatever its table shows."""
+
+    @property
+    def cells(self) -> Cells:
+        """How many cells it takes."""
+        ...
+
+    @property
+    def priority(self) -> int:
+        """Which goes first: that with the least."""
+        ...
+
+    @property
+    def narrow(self) -> Self | None:
+        """What takes its place in a narrow table."""
+        ...
+
+    @property
+    def narrow_below(self) -> int:
+        """Cells below which a table is narrow."""
+        ...
+
+
+AnyColumn = TypeVar("AnyColumn", bound=Fitted)
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -312,6 +339,11 @@ def gap_for(width: int) -> int:
 
 
 def columns_for(width: int, chosen: Sequence[Column] = DEFAULT_COLUMNS) -> tuple[tuple[Column, int], ...]:
+    """The columns of jobs that are shown in a table `width` cells wide; as `fit_columns` says."""
+    return fit_columns(width, chosen)
+
+
+def fit_columns(width: int, chosen: Sequence[AnyColumn]) -> tuple[tuple[AnyColumn, int], ...]:
     """The columns that are shown in a table `width` cells wide, with the cells of each; at least one.
 
     With `gap_for(width)` blanks between them they fill no more than `width`. Columns are dropped by priority
@@ -329,11 +361,11 @@ def columns_for(width: int, chosen: Sequence[Column] = DEFAULT_COLUMNS) -> tuple
     return tuple(zip(kept, _shared(kept, room), strict=True))
 
 
-def _variant(column: Column, width: int) -> Column:
+def _variant(column: AnyColumn, width: int) -> AnyColumn:
     return column.narrow if column.narrow is not None and width < column.narrow_below else column
 
 
-def _squeezed(column: Column) -> int:
+def _squeezed(column: Fitted) -> int:
     return min(column.cells.least, _SQUEEZED)
 
 
@@ -341,7 +373,7 @@ def _have_room(sizes: Sequence[int], gap: int, width: int) -> bool:
     return sum(sizes) + gap * (len(sizes) - 1) <= width
 
 
-def _shared(columns: Sequence[Column], room: int) -> list[int]:
+def _shared(columns: Sequence[Fitted], room: int) -> list[int]:
     """How many of the cells in `room` each gets: the least, then towards the usual, then towards the most."""
     sizes = [min(_squeezed(column), room) for column in columns]
     for step in range(len(Cells._fields)):

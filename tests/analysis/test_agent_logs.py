@@ -39,8 +39,8 @@ SBATCH = Agent(
 GROUP = (("CONTAINER_NAME", "srj-p-VUlhaMOD"), ("CONTAINER_ID", "14ebb6cea369"))
 
 
-def but(agent: Agent, **changes: object) -> Agent:
-    return msgspec.structs.replace(agent, **changes)
+def but(of: Agent, /, **changes: object) -> Agent:
+    return msgspec.structs.replace(of, **changes)
 
 
 def typed(command: str) -> list[str]:

@@ -112,7 +112,15 @@ LINE: Mapping[str, Check] = {
     "level": or_null(text), "text": text, "ids": mapping, "certainty": CERTAINTY,
 }  # fmt: skip
 
+AGENT: Mapping[str, Check] = {
+    "agent": text, "driver": text, "kind": text, "uid": text, "host": or_null(text), "container": or_null(text),
+    "state": one_of("starting", "connected", "idle", "lost", "killed", "never_connected", "unknown"),
+    "connected_at": or_null(time), "last_message_at": or_null(time), "messages": whole,
+    "ops": each({"op": text, "name": text, "job": or_null(text)}), "log": or_null(text),
+}  # fmt: skip
+
 BODIES: Mapping[str, Mapping[str, Check]] = {
+    "agents": {"agents": each(AGENT)},
     "jobs": {"jobs": each(JOB)},
     "show": {"job": an({**JOB, "native": or_null(mapping)}), "history": each({"status": STATUS})},
     "timeline": {"job": an(JOB), "ops": each(OP), "unlinked": each(STEP)},

@@ -1,0 +1,88 @@
+"""`agents`: which there were, what became of each, and where its log is."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.commands.contract import check_document
+from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, sources_of
+
+
+@pytest.mark.parametrize("capture", sorted(path.name for path in CAPTURES.iterdir() if path.is_dir()))
+def test_it_keeps_the_contract(capture: str, run: Runner) -> None:
+    ran = run("agents", "--json", "--at", AT, *sources_of(capture))
+    assert ran.code == 0
+    check_document(ran.json, "agents", ["agents"])
+    assert ran.json["agents"]
+
+
+@pytest.mark.parametrize("capture", TRUE_CAPTURES)
+def test_agents_and_messages_are_those_that_were(capture: str, run: Runner) -> None:
+    truth = json.loads((CAPTURES / capture / "expected.json").read_text())["agents"]
+    ran = run("agents", "--json", "--at", AT, *sources_of(capture))
+    found = {agent["agent"]: agent["messages"] for agent in ran.json["agents"]}
+    assert found == {prefix: told["messages"] for prefix, told in truth.items()}
+
+
+def test_a_filter_picks(run: Runner) -> None:
+    ran = run("agents", "state:lost", "user:vulh", "--json", "--at", AT, *sources_of("docker"))
+    (agent,) = ran.json["agents"]
+    assert (agent["agent"], agent["why"], agent["container_id"]) == (
+        "t7K7", "docker start: non-zero exit=137", "14ebb6cea369",
+    )  # fmt: skip
+    assert agent["log"] == agent["log_command"]
+    assert agent["log"].startswith("ssh v1.sirepo.example 'journalctl --utc CONTAINER_NAME=srj-p-VUlhaMOD ")
+
+
+def test_nothing_that_passes_is_fine(run: Runner) -> None:
+    ran = run("agents", "host:nowhere", "--json", *sources_of("docker"))
+    assert (ran.code, ran.json["agents"]) == (0, [])
+
+
+def test_a_wrong_filter_is_one_line_and_exit_2(run: Runner) -> None:
+    ran = run("agents", "state:lots", *sources_of("local"))
+    assert (ran.code, ran.out) == (2, "")
+    assert "did you mean lost?" in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_without_a_log_that_can_be_read_it_is_exit_5(tmp_path: Path, run: Runner) -> None:
+    ran = run("agents", "--json", "--log", tmp_path / "none.log")
+    assert (ran.code, ran.json["agents"]) == (5, [])
+
+
+def test_the_table_names_what_a_person_looks_for(run: Runner) -> None:
+    lines = run("agents", "--plain", "--at", AT, *sources_of("local")).out.splitlines()
+    assert lines[0].split() == [
+        "STATE", "FOR", "AGENT", "DRIVER", "KIND", "USER", "HOLDS", "LAST", "MSGS", "AGAIN", "LOG",
+    ]  # fmt: skip
+    again = next(line for line in lines if " 3jJv " in line)
+    assert again.split()[-2] == "1"
+    assert again.endswith("supervisor.log")
+    assert len(lines) == 9
+
+
+def test_csv_has_a_row_for_each(run: Runner) -> None:
+    rows = list(csv.DictReader(io.StringIO(run("agents", "--csv", "--at", AT, *sources_of("local")).out)))
+    assert {row["agent"] for row in rows} >= {"3jJv", "dj5k"}
+    assert all(row["state"] == "killed" for row in rows)
+
+
+def test_since_leaves_out_what_ended_before(run: Runner) -> None:
+    arguments = ("agents", "--json", "--at", "2026-11-20T20:36:10Z", *sources_of("local"))
+    everything = run(*arguments).json["agents"]
+    assert len(everything) == 8
+    assert len(run(*arguments, "--since", "2026-11-20T20:36:00Z").json["agents"]) < 8
+
+
+@pytest.mark.parametrize("capture", TRUE_CAPTURES)
+@pytest.mark.parametrize("form", ["--json", "--csv", "--plain"])
+def test_full_ids_of_agents_are_never_printed(capture: str, form: str, run: Runner) -> None:
+    ran = run("agents", form, "--at", AT, *sources_of(capture))
+    text = (CAPTURES / capture / "supervisor.log").read_text(errors="replace")
+    full = {part[:32] for part in text.split("'agent_id': '")[1:]}
+    assert full
+    assert not [one for one in full if one[:8] in ran.out + ran.err]

@@ -1,0 +1,122 @@
+"""The table of agents: cells, order, widths, hostile text."""
+
+import pytest
+
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import OpPrefix
+from jobtui.model.ops import AgentState, HeldOp
+from jobtui.render.agent_columns import (
+    AGENT_COLUMNS,
+    GLYPHS,
+    RECENT_S,
+    AgentLook,
+    is_trouble,
+    sort_agents,
+    state_style,
+)
+from jobtui.render.columns import fit_columns, gap_for
+from jobtui.render.text import width
+from tests.builders import HOSTILE, ago, an_agent
+from tests.conftest import NOW
+
+LOOK = AgentLook(NOW)
+
+
+def cell(key: str, **fields: object) -> str:
+    column = next(column for column in AGENT_COLUMNS if column.key == key)
+    return column.cell(an_agent(**fields), LOOK)
+
+
+@pytest.mark.parametrize(
+    ("key", "fields", "shown"),
+    [
+        ("state", {}, "· idle"),
+        ("state", {"state": AgentState.NEVER_CONNECTED}, "✗ never came"),
+        ("for", {}, "1m"),
+        ("for", {"since": None}, "–"),
+        ("agent", {}, "WUt4"),
+        ("driver", {}, "Docker"),
+        ("kind", {}, "par"),
+        ("kind", {"kind": "odd"}, "odd"),
+        ("host", {}, "v3.example.org"),
+        ("host", {"host": None}, "–"),
+        (
+            "holds",
+            {"ops": (HeldOp(OpPrefix("pb5u"), "run"), HeldOp(OpPrefix("k2Wc"), "io"))},
+            "run pb5u, io k2Wc",
+        ),
+        ("holds", {"state": AgentState.LOST, "why": "docker start: x"}, "docker start: x"),
+        ("last", {}, "7s"),
+        ("messages", {"messages": 12_345}, "12,345"),
+        ("restarts", {"restarts": 2}, "2"),
+        ("restarts", {}, ""),
+    ],
+)
+def test_what_a_cell_says(key: str, fields: dict[str, object], shown: str) -> None:
+    assert cell(key, **fields) == shown
+
+
+def test_what_went_wrong_lately_comes_first_and_what_ended_long_ago_last() -> None:
+    agents = [
+        an_agent("old1", state=AgentState.LOST, since=ago(RECENT_S + 60)),
+        an_agent("idle"),
+        an_agent("busy", state=AgentState.CONNECTED),
+        an_agent("lost", state=AgentState.LOST, since=ago(30)),
+        an_agent("late", state=AgentState.KILLED, since=ago(5)),
+        an_agent("come", state=AgentState.STARTING, since=ago(2)),
+        an_agent("none", state=AgentState.NEVER_CONNECTED, since=ago(9)),
+    ]
+    order = [agent.agent for agent in sort_agents(agents, NOW)]
+    assert order == ["none", "lost", "come", "busy", "idle", "late", "old1"]
+    assert not is_trouble(agents[0], NOW)
+    assert state_style(agents[0], LOOK) == "settled"
+    assert state_style(agents[3], LOOK) == "status.failed"
+
+
+def test_agents_without_a_value_come_last_either_way() -> None:
+    agents = [an_agent("aaaa", host="v2"), an_agent("bbbb", host=None), an_agent("cccc", host="v1")]
+    for reverse, order in ((False, ["cccc", "aaaa", "bbbb"]), (True, ["aaaa", "cccc", "bbbb"])):
+        assert [agent.agent for agent in sort_agents(agents, NOW, "host", reverse=reverse)] == order
+
+
+@pytest.mark.parametrize("key", [column.key for column in AGENT_COLUMNS])
+def test_every_column_sorts_what_has_everything_and_what_has_nothing(key: str) -> None:
+    bare = an_agent(
+        "bbbb", since=None, host=None, container=None, last_message_at=None, why="", ops=(), restarts=0
+    )
+    agents = [an_agent("aaaa", why="x"), bare]
+    assert len(sort_agents(agents, NOW, key)) == len(sort_agents(agents, NOW, key, reverse=True)) == 2
+
+
+@pytest.mark.parametrize("cells", [200, 120, 80, 60, 40, 20, 5, 1])
+def test_columns_fill_no_more_than_there_is(cells: int) -> None:
+    placed = fit_columns(cells, AGENT_COLUMNS)
+    assert sum(size for _, size in placed) + gap_for(cells) * (len(placed) - 1) <= cells
+    keys = [column.key for column, _ in placed]
+    if cells >= 40:
+        assert {"state", "agent", "user"} <= set(keys)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_drives_nothing(text: str) -> None:
+    agent = an_agent(text[:4], host=text, uid=text, why=text, driver=text, kind=text, container=text)
+    for column in AGENT_COLUMNS:
+        shown = column.cell(agent, LOOK)
+        assert "\x1b" not in shown
+        assert "\n" not in shown
+        assert width(shown) >= 0
+
+
+def test_secrets_in_a_reason_are_masked() -> None:
+    assert "hunter2" not in cell("holds", why="docker start: PASSWORD=hunter2", state=AgentState.LOST)
+
+
+def test_times_of_day_instead_of_ages() -> None:
+    column = next(column for column in AGENT_COLUMNS if column.key == "last")
+    look = AgentLook(Nanos(NOW), relative=False, local=False)
+    assert ":" in column.cell(an_agent(last_message_at=Nanos(NOW - SECOND)), look)
+
+
+def test_every_state_has_a_sign_of_one_cell() -> None:
+    for state in AgentState:
+        assert [width(sign) for sign in GLYPHS[state]] == [1, 1]
