@@ -1,0 +1,269 @@
+"""The journal export format: bytes in chunks of any size to the fields of entries.
+
+What it is: systemd's JOURNAL_EXPORT_FORMATS document. An entry is fields up to an empty line; a field is
+`NAME=value`, or `NAME`, a newline, the length as 8 bytes little-endian, the value and a newline. A value may
+hold anything, blank lines and what looks like another entry included. What makes no sense is counted and
+skipped up to the next entry that begins with its cursor, as all that journalctl and gatewayd write do.
+"""
+
+import re
+from collections.abc import Callable
+
+from jobtui.formats.journal_fields import CutBytes, FieldValue
+
+VALUE_LIMIT = 1 << 20
+"""Bytes kept of one value; what is beyond is read over, never held."""
+
+ENTRY_LIMIT = 8 << 20
+"""Bytes kept of one entry, all values together; an entry with more is skipped."""
+
+FIELDS_LIMIT = 1024
+"""Fields of one entry: systemd's own limit, ENTRY_FIELD_COUNT_MAX."""
+
+CLAIM_LIMIT = 64 << 20
+"""A length above this is held for a broken one, so that a stream is not read over for ever."""
+
+Raw = dict[bytes, FieldValue]
+"""An entry's fields as they came; a list where one occurs several times."""
+
+_CURSOR, _REALTIME = b"__CURSOR", b"__REALTIME_TIMESTAMP"
+_NAME = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}")
+_BINARY_NAME = re.compile(rb"^[A-Z_][A-Z0-9_]{0,63}$", re.MULTILINE)
+_NAME_LIMIT = 64
+_NEXT_ENTRY = b"\n\n__CURSOR="
+_LENGTH_BYTES = 8
+
+
+class ExportParser:
+    """Takes one stream apart. Never raises, whatever it is fed.
+
+    `skipped` counts the stretches that made no sense as an entry, `cut` the values longer than `value_limit`,
+    which come as CutBytes.
+    """
+
+    def __init__(self, value_limit: int = VALUE_LIMIT) -> None:
+        self.skipped = 0
+        self.cut = 0
+        self._value_limit = value_limit
+        self._step: Callable[[list[Raw]], bool] = self._between
+        self._pieces: list[bytes] = []
+        self._held = 0
+        self._needed = 0
+        self._buffer = b""
+        self._at = 0
+        self._fields: list[tuple[bytes, bytes]] = []
+        self._size = 0
+        self._name = b""
+        self._value = b""
+        self._beyond = 0
+        self._left = 0
+        self._began = False
+
+    @property
+    def pending(self) -> bool:
+        """Whether the stream stands inside an entry: if it ends here, that entry is lost."""
+        return self._held > 0 or self._step != self._between
+
+    def feed(self, data: bytes) -> list[Raw]:
+        """The entries that became complete with `data`, in order."""
+        self._pieces.append(data)
+        self._held += len(data)
+        found: list[Raw] = []
+        if self._held < self._needed:
+            return found
+        self._needed = 0
+        self._buffer, self._at = b"".join(self._pieces), 0
+        while self._step(found):
+            pass
+        rest = self._buffer[self._at :]
+        self._buffer, self._pieces, self._held = b"", [rest] if rest else [], len(rest)
+        return found
+
+    def _between(self, found: list[Raw]) -> bool:
+        """Whole entries of text fields only, quickly; the first other one is taken field by field.
+
+        A binary field's name is a line without `=` and comes before its value, so where every line up to a
+        blank one has its `=`, that blank line is not inside a value.
+        """
+        buffer, at, most = self._buffer, self._at, self._value_limit
+        find = buffer.find
+        entry: Raw
+        while True:
+            while buffer[at : at + 1] == b"\n":
+                at += 1
+            end = find(b"\n\n", at)
+            if end < 0 or end - at > most:
+                break
+            lines = buffer[at:end].split(b"\n")
+            try:
+                entry = dict([line.split(b"=", 1) for line in lines])  # type: ignore[assignment]
+            except ValueError:
+                entry, end = _with_binary(buffer, at, end, most)
+                if end < 0:
+                    break
+            else:
+                if len(entry) != len(lines):
+                    break
+                end += 2
+            at = end
+            self._accept(entry, found)
+        self._at = at
+        if at == len(buffer):
+            return False
+        self._step, self._fields, self._size = self._inside, [], 0
+        return True
+
+    def _accept(self, entry: Raw, found: list[Raw]) -> None:
+        time = entry.get(_REALTIME)
+        if _CURSOR in entry and type(time) is bytes and time.isdigit() and len(time) < 20:
+            self._began = True
+            found.append(entry)
+        else:
+            self.skipped += 1
+
+    def _inside(self, found: list[Raw]) -> bool:
+        """One field, or the blank line that ends the entry."""
+        buffer, at = self._buffer, self._at
+        end = buffer.find(b"\n", at)
+        if end == at:
+            self._at = at + 1
+            self._step = self._between
+            self._accept(_gathered(self._fields), found)
+            return True
+        line, newline, _ = buffer[at : at + _NAME_LIMIT + 1].partition(b"\n")
+        name, equals, _ = line.partition(b"=")
+        if not equals and not newline and len(line) <= _NAME_LIMIT:
+            return False
+        full = len(self._fields) >= FIELDS_LIMIT or self._size > ENTRY_LIMIT
+        if full or not _NAME.fullmatch(name):
+            return self._give_up()
+        if equals:
+            return self._text(name, at + len(name) + 1, end)
+        return self._binary(name, end + 1)
+
+    def _text(self, name: bytes, start: int, end: int) -> bool:
+        limit = self._value_limit
+        if end < 0 and len(self._buffer) - start <= limit:
+            return False
+        if end < 0 or end - start > limit:
+            self._begin_beyond(name, start, self._beyond_line)
+            return True
+        self._keep(name, self._buffer[start:end], end + 1)
+        return True
+
+    def _binary(self, name: bytes, at: int) -> bool:
+        start = at + _LENGTH_BYTES
+        if len(self._buffer) < start:
+            return False
+        length = int.from_bytes(self._buffer[at:start], "little")
+        if length > CLAIM_LIMIT:
+            return self._give_up()
+        if length > self._value_limit:
+            if len(self._buffer) - start < self._value_limit:
+                self._needed = start - self._at + self._value_limit
+                return False
+            self._left = length - self._value_limit
+            self._begin_beyond(name, start, self._beyond_value)
+            return True
+        end = start + length
+        if len(self._buffer) <= end:
+            self._needed = end + 1 - self._at
+            return False
+        if self._buffer[end] != 10:
+            return self._give_up()
+        self._keep(name, self._buffer[start:end], end + 1)
+        return True
+
+    def _keep(self, name: bytes, value: bytes, at: int) -> None:
+        self._fields.append((name, value))
+        self._size += len(value)
+        self._at = at
+
+    def _begin_beyond(self, name: bytes, start: int, step: Callable[[list[Raw]], bool]) -> None:
+        self._at = start + self._value_limit
+        self._name, self._value, self._beyond = name, self._buffer[start : self._at], 0
+        self._step = step
+
+    def _beyond_line(self, found: list[Raw]) -> bool:
+        """Read over the rest of a line that is too long."""
+        end = self._buffer.find(b"\n", self._at)
+        stop = end if end >= 0 else len(self._buffer)
+        self._beyond += stop - self._at
+        self._at = stop
+        return end >= 0 and self._end_beyond()
+
+    def _beyond_value(self, found: list[Raw]) -> bool:
+        """Read over the rest of a binary value that is too long."""
+        taken = min(self._left, len(self._buffer) - self._at)
+        self._left -= taken
+        self._beyond += taken
+        self._at += taken
+        if self._left or self._at == len(self._buffer):
+            return False
+        return self._end_beyond() if self._buffer[self._at] == 10 else self._give_up()
+
+    def _end_beyond(self) -> bool:
+        self.cut += 1
+        self._step = self._inside
+        self._keep(self._name, CutBytes(self._value, len(self._value) + self._beyond), self._at + 1)
+        return True
+
+    def _give_up(self) -> bool:
+        self.skipped += 1
+        self._step = self._astray
+        return True
+
+    def _astray(self, found: list[Raw]) -> bool:
+        """Look for the next entry; before the first of all there need not be a blank line, but a banner."""
+        mark = _NEXT_ENTRY if self._began else _NEXT_ENTRY[1:]
+        next_entry = self._buffer.find(mark, self._at)
+        if next_entry < 0:
+            self._at = max(self._at, len(self._buffer) - len(mark) + 1)
+            return False
+        self._at = next_entry + len(mark) - len(_CURSOR) - 1
+        self._step = self._between
+        return True
+
+
+def _with_binary(buffer: bytes, at: int, blank: int, most: int) -> tuple[Raw, int]:
+    """An entry with binary values that is all there and regular, and where the next begins; else -1.
+
+    `blank` is the first blank line, which may be inside a value.
+    """
+    lines: list[bytes] = []
+    odd: tuple[Raw, int] = {}, -1
+    fields: list[list[bytes]] = []
+    while found := _BINARY_NAME.search(buffer, at, blank):
+        start = found.end() + 1 + _LENGTH_BYTES
+        end = start + int.from_bytes(buffer[found.end() + 1 : start], "little")
+        if end - start > most or buffer[end : end + 1] != b"\n":
+            return odd
+        lines += buffer[at : found.start()].split(b"\n")[:-1]
+        fields.append([found[0], buffer[start:end]])
+        at = end + 1
+        if buffer[at : at + 1] == b"\n":
+            blank = at - 1
+            break
+        blank = buffer.find(b"\n\n", at)
+        if blank < 0:
+            return odd
+    lines += buffer[at:blank].split(b"\n") if blank > at else ()
+    fields += [line.split(b"=", 1) for line in lines]
+    try:
+        entry: Raw = dict(fields)  # type: ignore[assignment]
+    except ValueError:
+        return odd
+    return (entry, blank + 2) if len(entry) == len(fields) else odd
+
+
+def _gathered(fields: list[tuple[bytes, bytes]]) -> Raw:
+    entry: Raw = {}
+    for name, value in fields:
+        known = entry.get(name)
+        if known is None:
+            entry[name] = value
+        elif isinstance(known, list):
+            known.append(value)
+        else:
+            entry[name] = [known, value]
+    return entry

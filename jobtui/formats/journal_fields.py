@@ -1,0 +1,138 @@
+"""The fields of a journal entry as stored, and the record made of them.
+
+Names and meaning: systemd.journal-fields(7). Whoever reads the journal has the fields as bytes, under names
+that are str (libsystemd) or bytes (export format); the same code makes records of both.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from jobtui.model.clock import Nanos
+from jobtui.model.journal import Cursor, Fields, JournalEntry
+
+MESSAGE_LIMIT = 64 << 10
+"""Bytes of a message that are decoded; all of it is among the entry's fields."""
+
+Name = TypeVar("Name", str, bytes)
+
+
+class CutBytes(bytes):
+    """The beginning of a value that was too long to be kept; `full_size` is the length it had."""
+
+    full_size: int
+
+    def __new__(cls, kept: bytes, full_size: int) -> "CutBytes":
+        """`kept` as a value that was `full_size` bytes long."""
+        made = super().__new__(cls, kept)
+        made.full_size = full_size
+        return made
+
+
+FieldValue = bytes | list[bytes]
+
+
+def full_size(value: bytes) -> int:
+    """The length of a value as stored, in bytes."""
+    return value.full_size if isinstance(value, CutBytes) else len(value)
+
+
+def number(value: FieldValue | None) -> int | None:
+    """A field that is a plain decimal number of 64 bits; None for anything else."""
+    if type(value) is bytes and value.isdigit() and len(value) < 20:
+        return int(value)
+    return None
+
+
+def text(value: FieldValue | None) -> str:
+    """A field decoded, errors replaced; the first value of several, "" when absent."""
+    if value is None:
+        return ""
+    return (value[0] if isinstance(value, list) else value).decode("utf-8", "replace")
+
+
+_TEXTS = (
+    "__CURSOR",
+    "_HOSTNAME",
+    "_MACHINE_ID",
+    "_BOOT_ID",
+    "_SYSTEMD_UNIT",
+    "SYSLOG_IDENTIFIER",
+    "CONTAINER_NAME",
+    "CONTAINER_ID_FULL",
+    "CONTAINER_ID",
+)
+
+
+def entry_maker(name: Callable[[str], Name]) -> "Callable[[Mapping[Name, FieldValue]], JournalEntry | None]":
+    """What makes a record of the fields of an entry whose names are as `name` gives them.
+
+    It gives None for what has no cursor or no time. The fields whose names begin with two underscores, which
+    are addresses and not stored as fields, are to be among the others as the export format has them.
+    """
+    realtime, monotonic, sent = map(
+        name, ("__REALTIME_TIMESTAMP", "__MONOTONIC_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP")
+    )
+    message, priority, pid = map(name, ("MESSAGE", "PRIORITY", "_PID"))
+    named = [name(each) for each in _TEXTS]
+
+    def make(fields: Mapping[Name, FieldValue]) -> JournalEntry | None:
+        get = fields.get
+        at = number(get(realtime))
+        try:
+            texts = [get(each, b"").decode() for each in named]  # type: ignore[union-attr]
+        except (AttributeError, UnicodeDecodeError):
+            texts = [text(get(each)) for each in named]
+        where, host, machine, boot, unit, identifier, container, full_id, short_id = texts
+        if at is None or not where:
+            return None
+        body, size = _message(get(message))
+        sent_us = number(get(sent))
+        return JournalEntry(
+            cursor=Cursor(where),
+            at=Nanos(at * 1_000),
+            message=body,
+            size=size,
+            sent_at=None if sent_us is None else Nanos(sent_us * 1_000),
+            host=host,
+            machine=machine,
+            unit=unit,
+            identifier=identifier,
+            container=container,
+            container_id=full_id or short_id,
+            pid=number(get(pid)),
+            priority=number(get(priority)),
+            boot=boot,
+            monotonic_us=number(get(monotonic)),
+        )
+
+    return make
+
+
+def _message(value: FieldValue | None) -> tuple[str, int]:
+    if value is None:
+        return "", 0
+    if isinstance(value, list):
+        size = sum(map(full_size, value)) + len(value) - 1
+        value = b"\n".join(value)
+    else:
+        size = full_size(value)
+    if len(value) > MESSAGE_LIMIT:
+        value = value[:MESSAGE_LIMIT]
+    return value.decode("utf-8", "replace"), size
+
+
+def stored_fields(fields: Mapping[Name, FieldValue]) -> Fields:
+    """All of an entry's fields in the form the contract has, whatever its names are."""
+    return {
+        key if isinstance(key, str) else key.decode("utf-8", "replace"): (
+            tuple(value) if isinstance(value, list) else (value,)
+        )
+        for key, value in fields.items()
+    }
+
+
+entry_of_fields = entry_maker(str)
+"""The record of an entry's fields under names that are str; None without a cursor or a time."""
+
+entry_of_export = entry_maker(str.encode)
+"""The record of an entry as an ExportParser gives it; None without a cursor or a time."""

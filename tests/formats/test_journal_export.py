@@ -1,0 +1,221 @@
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobtui.formats.journal_export import ENTRY_LIMIT, FIELDS_LIMIT, ExportParser, Raw
+from jobtui.formats.journal_fields import CutBytes, entry_of_export
+from tests.backends.journal.make import FIXTURES, entry, in_binary, in_text, two_hosts
+
+FEW = settings(max_examples=60, deadline=None)
+HEAD = {"__CURSOR": b"s=1;i=1", "__REALTIME_TIMESTAMP": b"1700000000000000"}
+NAMES = st.from_regex(r"[A-Z][A-Z0-9_]{0,20}", fullmatch=True)
+VALUES = st.one_of(
+    st.binary(max_size=60),
+    st.text(max_size=30).map(str.encode),
+    st.sampled_from([b"", b"\n", b"\n\n", b"a\n\n__CURSOR=x\nB=c\n\n", b"NAME\n", b"=", b"x" * 300]),
+)
+ENTRIES = st.lists(st.lists(st.tuples(NAMES, VALUES, st.booleans()), max_size=8), min_size=1, max_size=6)
+
+
+def in_chunks(data: bytes, size: int, parser: ExportParser | None = None) -> list[Raw]:
+    parser = parser or ExportParser()
+    return [raw for at in range(0, len(data), size) for raw in parser.feed(data[at : at + size])]
+
+
+def as_lists(raw: Raw) -> dict[bytes, list[bytes]]:
+    return {name: value if isinstance(value, list) else [value] for name, value in raw.items()}
+
+
+def encoded(fields: list[tuple[str, bytes, bool]]) -> tuple[bytes, dict[bytes, list[bytes]]]:
+    out, wanted = b"", dict[bytes, list[bytes]]()
+    for name, value, binary in [*((name, value, False) for name, value in HEAD.items()), *fields]:
+        out += (in_binary if binary or b"\n" in value else in_text)(name, value)
+        wanted.setdefault(name.encode(), []).append(value)
+    return out + b"\n", wanted
+
+
+@FEW
+@given(ENTRIES, st.integers(1, 400))
+def test_what_was_written_is_read_however_it_is_cut_up(
+    entries: list[list[tuple[str, bytes, bool]]], size: int
+) -> None:
+    pairs = [encoded(fields) for fields in entries]
+    parser = ExportParser()
+    found = in_chunks(b"".join(text for text, _ in pairs), size, parser)
+    assert [as_lists(raw) for raw in found] == [wanted for _, wanted in pairs]
+    assert (parser.skipped, parser.cut, parser.pending) == (0, 0, False)
+
+
+@FEW
+@given(
+    st.lists(st.one_of(st.binary(max_size=80), st.sampled_from([b"A\n", b"\n", b"\n\n", b"__CURSOR=x\n"])))
+)
+def test_rubbish_raises_nothing_and_is_not_held(pieces: list[bytes]) -> None:
+    parser = ExportParser(value_limit=50)
+    for piece in pieces:
+        for raw in parser.feed(piece):
+            entry_of_export(raw)
+    good = entry(1, "after")
+    found = [entry_of_export(raw) for raw in parser.feed(b"\n\n" + b"\0" * 9 + b"\n\n" + good + good)]
+    assert all(each is not None for each in found)
+
+
+@FEW
+@given(st.binary(min_size=1, max_size=40), st.integers(0, 400), st.integers(1, 300))
+def test_noise_inside_an_entry_costs_no_entry_far_behind_it(noise: bytes, where: int, size: int) -> None:
+    text = b"".join(entry(nth, f"message {nth}", CODE=b"a\nb") for nth in range(6))
+    where = min(where, len(entry(0, "message 0", CODE=b"a\nb")) * 2)
+    damaged = text[:where] + noise + text[where + len(noise) :]
+    found = [entry_of_export(raw) for raw in in_chunks(damaged, size)]
+    messages = [each.message for each in found if each]
+    assert messages[-2:] == ["message 4", "message 5"]
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096, 1 << 20])
+def test_the_capture_is_read_whole(size: int) -> None:
+    parser = ExportParser()
+    data = two_hosts()
+    found = [entry_of_export(raw) for raw in in_chunks(data if size > 7 else data[:200_000], size, parser)]
+    assert None not in found
+    assert parser.skipped == 0
+    assert len(found) == 1400 or size <= 7
+
+
+def test_what_journald_wrote_is_read() -> None:
+    parser = ExportParser()
+    entries = [entry_of_export(raw) for raw in parser.feed((FIXTURES / "live-journald.export").read_bytes())]
+    messages = [each.message for each in entries if each]
+    assert len(messages) == 8
+    assert "" in messages
+    assert any("\n" in message for message in messages)
+    assert any(len(message) >= 5000 for message in messages)
+    assert any("\ufffd" in message for message in messages)
+    assert any("\x1b[" in message for message in messages)
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("size", [13, 1000, 1 << 20])
+def test_a_huge_value_is_cut_and_its_size_known(binary: bool, size: int) -> None:
+    form = in_binary if binary else in_text
+    head = b"".join(in_text(name, value) for name, value in HEAD.items())
+    parser = ExportParser(value_limit=5000)
+    text = head + form("MESSAGE", b"x" * 20_001) + in_text("AFTER", b"1") + b"\n" + entry(2, "next")
+    first, second = in_chunks(text, size, parser)
+    value = first[b"MESSAGE"]
+    assert isinstance(value, CutBytes)
+    assert (bytes(value), value.full_size) == (b"x" * 5000, 20_001)
+    assert first[b"AFTER"] == b"1"
+    assert second[b"MESSAGE"] == b"next"
+    assert (parser.cut, parser.skipped) == (1, 0)
+    read = entry_of_export(first)
+    assert read is not None
+    assert read.size == 20_001
+
+
+def broken_by(length: int) -> bytes:
+    return entry(1, "x").removesuffix(b"\n") + b"BAD\n" + length.to_bytes(8, "little") + b"abcdef\n\n"
+
+
+@pytest.mark.parametrize("length", [3, 40, 1 << 30, 1 << 63, (1 << 64) - 1])
+def test_a_broken_length_costs_its_entry(length: int) -> None:
+    parser = ExportParser()
+    text = entry(0, "before") + broken_by(length) + b"".join(entry(nth, f"m{nth}") for nth in range(2, 5))
+    found = [raw[b"MESSAGE"] for raw in in_chunks(text, 50, parser)]
+    assert found == [b"before", b"m2", b"m3", b"m4"]
+    assert parser.skipped == 1
+
+
+@pytest.mark.parametrize("length", [1_000_000, 50 << 20])
+def test_a_believable_broken_length_is_found_out_at_its_end(length: int) -> None:
+    parser = ExportParser()
+    found = in_chunks(entry(0, "before") + broken_by(length) + entry(2, "swallowed"), 50, parser)
+    assert parser.pending
+    found += parser.feed(b"\0" * length + entry(3, "still") + entry(4, "end"))
+    assert found[0][b"MESSAGE"] == b"before"
+    assert found[-1][b"MESSAGE"] == b"end"
+    assert parser.skipped >= 1
+
+
+def test_a_banner_before_the_first_entry_costs_nothing() -> None:
+    parser = ExportParser()
+    found = in_chunks(
+        b"Welcome to node1\n*** be careful ***\n" + entry(0, "first") + entry(1, "next"), 30, parser
+    )
+    assert [raw[b"MESSAGE"] for raw in found] == [b"first", b"next"]
+    assert parser.skipped == 1
+
+
+def test_a_page_of_something_else_is_skipped_and_not_held() -> None:
+    parser = ExportParser()
+    page = b"<!DOCTYPE html>\n<html><a href='x=y'>\n\nplease log in\n" * 1000
+    assert in_chunks(page, 4096, parser) == []
+    assert parser.skipped >= 1
+
+
+def test_an_entry_without_an_address_is_skipped() -> None:
+    parser = ExportParser()
+    unusable = [b"MESSAGE=x\n\n", b"__CURSOR=a\nMESSAGE=x\n\n", b"__CURSOR=a\n__REALTIME_TIMESTAMP=soon\n\n"]
+    assert parser.feed(b"".join(unusable)) == []
+    assert parser.skipped == 3
+
+
+def test_an_entry_is_given_as_soon_as_it_is_complete() -> None:
+    parser = ExportParser()
+    text = entry(0, "first", CODE=b"a\n\nb")
+    assert in_chunks(text[:-1], 11, parser) == []
+    assert parser.pending
+    assert len(parser.feed(text[-1:])) == 1
+    assert not parser.pending
+
+
+def test_an_entry_without_end_is_not_held() -> None:
+    parser = ExportParser()
+    field = in_binary("A", b"\n" * 500_000)
+    for _ in range(2 * ENTRY_LIMIT // len(field)):
+        parser.feed(field)
+    assert parser.skipped == 1
+    many = b"__CURSOR=x\n" + b"A=1\n" * (FIELDS_LIMIT + 1)
+    in_chunks(b"\n\n" + many + b"\n" + entry(1, "good"), 500, parser)
+    assert parser.skipped >= 1
+
+
+def test_numbers_that_are_none_and_lists_are_no_trouble() -> None:
+    text = entry(0, [b"one", b"two"], PRIORITY="high", _PID="9" * 5000, CONTAINER_NAME=[b"a", b"b"])
+    (raw,) = ExportParser().feed(text)
+    read = entry_of_export(raw)
+    assert read is not None
+    assert (read.message, read.size, read.priority, read.pid) == ("one\ntwo", 7, None, None)
+    assert read.container == "a"
+
+
+def test_the_record_has_what_the_fields_say() -> None:
+    text = entry(
+        3,
+        "caf\u00e9",
+        _SYSTEMD_UNIT="docker.service",
+        CONTAINER_ID="d71202e0b703",
+        CONTAINER_ID_FULL="d71202e0b703" + "0" * 52,
+        _SOURCE_REALTIME_TIMESTAMP="1699999999999999",
+        PRIORITY="3",
+        _PID="812",
+    )
+    (raw,) = ExportParser().feed(text)
+    read = entry_of_export(raw)
+    assert read is not None
+    assert (read.at, read.sent_at) == (1_700_000_003_000_000_000, 1_699_999_999_999_999_000)
+    assert (read.unit, read.container_id) == ("docker.service", "d71202e0b703" + "0" * 52)
+    assert (read.size, read.priority, read.pid, read.monotonic_us) == (5, 3, 812, 8_000_000)
+
+
+def test_chunks_of_any_size_give_the_same() -> None:
+    data = two_hosts()[:300_000]
+    whole = ExportParser().feed(data)
+    draw = random.Random(7)
+    parser, found, at = ExportParser(), list[Raw](), 0
+    while at < len(data):
+        step = draw.choice((1, 3, 100, 5000, 70_000))
+        found += parser.feed(data[at : at + step])
+        at += step
+    assert found == whole
