@@ -10,10 +10,13 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from jobtui.grammar import ENVIRONMENT_PREFIX, SETTING_BY_NAME, SETTINGS, Kind, Scope, Setting, nearest
-from jobtui.model.specs import SourceSpec
+from jobtui.model.specs import SourceSpec, is_directory, parse_journal
 
 FILE_NAME = "config.toml"
 PROFILES = "profiles"
+HOSTS = "hosts"
+"""The table of the journals of docker hosts and clusters, by the names that Sirepo's lines have for them."""
+JOURNAL = "journal"
 LIST_SEPARATOR = ";"
 FILE_SIZE_LIMIT = 1 << 20
 """A larger configuration file is refused: it is not one."""
@@ -31,7 +34,7 @@ class Effective(NamedTuple):
 
 
 class Config(NamedTuple):
-    """The effective settings, as written; `sources` are those they name."""
+    """The effective settings, as written; `sources` are those they name, `hosts` journals by host."""
 
     settings: Mapping[str, Effective]
     sources: tuple[SourceSpec, ...] = ()
@@ -39,6 +42,7 @@ class Config(NamedTuple):
     profile: str | None = None
     profiles: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    hosts: Mapping[str, str] = {}
 
 
 def load(flags: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> Config:
@@ -56,6 +60,7 @@ def load(flags: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> Co
         profile=profile,
         profiles=tuple(_profiles(document or {}, path)),
         warnings=tuple(_unknown_variables(environ)),
+        hosts=_hosts(path, document or {}, profile),
     )
 
 
@@ -121,7 +126,7 @@ def _of_file(
     document = document or {}
     profiles = _profiles(document, path)
     tables = {name: _layer(f"{path} [{PROFILES}.{name}]", table, path) for name, table in profiles.items()}
-    top = _layer(path, {key: value for key, value in document.items() if key != PROFILES}, path, top=True)
+    top = _layer(path, document, path, top=True)
     chosen = given or top.get("profile")
     if chosen is None:
         return None, top
@@ -144,11 +149,38 @@ def _profiles(document: Mapping[str, object], path: str) -> dict[str, dict[str, 
     return profiles
 
 
+def _hosts(path: str, document: Mapping[str, object], profile: str | None) -> dict[str, str]:
+    """The journals by host: those of the chosen profile over those at the top of the file."""
+    tables = _profiles(document, path)
+    found = _host_table(f"{path} [{HOSTS}]", document.get(HOSTS, {}), path)
+    for name, table in tables.items():
+        of_profile = _host_table(f"{path} [{PROFILES}.{name}.{HOSTS}]", table.get(HOSTS, {}), path)
+        found |= of_profile if name == profile else {}
+    return found
+
+
+def _host_table(where: str, table: object, path: str) -> dict[str, str]:
+    if not isinstance(table, dict):
+        raise ConfigError(f'{where}: expected a table of HOST = "JOURNAL"')
+    found = {}
+    for host, value in table.items():
+        if not isinstance(value, str):
+            raise ConfigError(f"{where}: {host}: expected a text, found {_kind_of(value)}")
+        text = _expanded(SETTING_BY_NAME[JOURNAL], value, os.path.dirname(path))
+        try:
+            found[host] = parse_journal(text).target
+        except ValueError as error:
+            raise ConfigError(f"{where}: {host}: {text!r}: {error}") from error
+    return found
+
+
 def _layer(where: str, table: Mapping[str, object], path: str, *, top: bool = False) -> dict[str, Effective]:
     allowed = (Scope.ANYWHERE, Scope.FILE) if top else (Scope.ANYWHERE,)
     known = [setting.name for setting in SETTINGS if setting.scope in allowed]
     found = {}
     for key, value in table.items():
+        if key == HOSTS or (top and key == PROFILES):
+            continue
         if key not in known:
             raise ConfigError(f'{where}: unknown key "{key}"{nearest(key, known)}')
         setting = SETTING_BY_NAME[key]
@@ -189,7 +221,7 @@ def _kind_of(value: object) -> str:
 
 def _expanded(setting: Setting, text: str, base: str = "") -> str:
     """A path with `~` resolved and, out of a file, relative to its directory; other texts as they are."""
-    if not setting.completes:
+    if not setting.completes or (setting.name == JOURNAL and not is_directory(SourceSpec(JOURNAL, text))):
         return text
     head, equals, path = text.partition("=")
     if not equals or not head.isidentifier():
@@ -209,5 +241,7 @@ def _sources(settings: Mapping[str, Effective]) -> Iterable[SourceSpec]:
                 spec = setting.parse(text)
             except ValueError as error:
                 raise ConfigError(f"{effective.origin}: {text!r}: {error}") from error
+            if setting.name == JOURNAL:
+                spec = spec._replace(units=settings["journal_unit"].values)
             found[setting.name, os.path.normpath(spec.target)] = spec
     return found.values()

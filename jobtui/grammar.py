@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from jobtui.model.specs import SourceSpec, parse_log, parse_srdb
+from jobtui.model.specs import SourceSpec, parse_journal, parse_log, parse_srdb
 
 ENVIRONMENT_PREFIX = "JOBTUI_"
 
@@ -64,6 +64,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "log", "[ROLE=]FILE", "a log file; ROLE is server, supervisor, agent or auto",
         Kind.SOURCE, repeatable=True, completes="file", parse=parse_log,
+    ),
+    Setting(
+        "journal", "SPEC", "a journal: local, a directory, ssh://[user@]host[:port] or http://host:port",
+        Kind.SOURCE, repeatable=True, completes="directory", parse=parse_journal,
+    ),
+    Setting(
+        "journal_unit", "UNIT", "read this unit of journals instead of Sirepo's own; may have wildcards",
+        Kind.TEXT, repeatable=True,
     ),
     Setting("profile", "NAME", "the profile of the configuration file to use", Kind.TEXT, scope=Scope.FILE),
     Setting(

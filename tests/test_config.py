@@ -182,3 +182,51 @@ def _toml(value: object) -> str:
             '"' + "".join(f"\\U{ord(c):08x}" if not 0xD800 <= ord(c) < 0xE000 else "?" for c in value) + '"'
         )
     return str(value)
+
+
+def test_journals_are_named_in_every_way_there_is(tmp_path: Path) -> None:
+    path = write(tmp_path / "c.toml", 'journal = ["local", "j", "ssh://op@v3:2222", "HTTP://v3:19531/"]\n')
+    config = with_file(path)
+    wanted = ["local", str(tmp_path / "j"), "ssh://op@v3:2222", "http://v3:19531"]
+    assert [spec.target for spec in config.sources] == wanted
+    assert {spec.setting for spec in config.sources} == {"journal"}
+
+
+def test_units_of_journals_go_with_each(tmp_path: Path) -> None:
+    config = load({"journal": ("local",), "journal_unit": ("a.service", "b@*")}, {})
+    assert [spec.units for spec in config.sources] == [("a.service", "b@*")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ssh://",
+        "ssh://-oProxyCommand=x",
+        "ssh://a b",
+        "ftp://host",
+        "http://",
+        "http://u:p@host",
+        "ssh://h/x",
+    ],
+)
+def test_what_is_no_journal_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="--journal"):
+        load({"journal": (text,)}, {})
+
+
+def test_hosts_have_journals_those_of_the_profile_first(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "c.toml",
+        '[hosts]\n"v7.example.org" = "ssh://v7"\nv8 = "j"\n[profiles.p.hosts]\nv8 = "http://v8:19531"\n',
+    )
+    assert with_file(path).hosts == {"v7.example.org": "ssh://v7", "v8": str(tmp_path / "j")}
+    assert with_file(path, profile="p").hosts["v8"] == "http://v8:19531"
+
+
+@pytest.mark.parametrize(
+    "text", ["hosts = 3", "[hosts]\na = 3", '[hosts]\na = "ftp://x"', "[profiles.p]\nhosts = 1"]
+)
+def test_wrong_hosts_are_an_error_that_says_where(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path / "c.toml", text + "\n")
+    with pytest.raises(ConfigError, match="hosts"):
+        with_file(path)

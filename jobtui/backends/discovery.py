@@ -4,12 +4,20 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from jobtui.model.specs import SourceSpec
+from jobtui.model.specs import LOCAL_JOURNAL, SourceSpec
 
 SUPERVISOR_DB = "supervisor-job"
 DEVELOPMENT_DIR = "run"
 CHECKOUT_IN_HOME = os.path.join("src", "radiasoft", "sirepo")
 """Where the developers of Sirepo keep their checkout."""
+UNITS = ("sirepo_job_supervisor.service", "sirepo.service")
+UNIT_DIRECTORIES = (
+    "etc/systemd/system",
+    "run/systemd/system",
+    "usr/lib/systemd/system",
+    "lib/systemd/system",
+)
+JOURNAL_DIRECTORIES = ("var/log/journal", "run/log/journal")
 
 
 class Surroundings(NamedTuple):
@@ -18,6 +26,7 @@ class Surroundings(NamedTuple):
     environ: Mapping[str, str]
     directory: str
     home: str
+    root: str = os.sep
 
 
 class Finding(NamedTuple):
@@ -60,20 +69,32 @@ def _checkouts(around: Surroundings) -> Iterable[str]:
     yield os.path.join(around.home, CHECKOUT_IN_HOME)
 
 
+def _local_journal(around: Surroundings) -> Finding | None:
+    """The journal of a machine on which Sirepo's units are installed: it is not opened to find that out."""
+    directories = (os.path.join(around.root, name) for name in UNIT_DIRECTORIES)
+    units = (os.path.join(directory, unit) for directory in directories for unit in UNITS)
+    unit = next(filter(os.path.lexists, units), None)
+    if unit is None or not any(os.path.isdir(os.path.join(around.root, d)) for d in JOURNAL_DIRECTORIES):
+        return None
+    return Finding(SourceSpec("journal", LOCAL_JOURNAL), f"found {unit}")
+
+
 RULES: tuple[Rule, ...] = (
     Rule("SIREPO_SRDB_ROOT", _by_variable),
     Rule(f"{DEVELOPMENT_DIR}/{SUPERVISOR_DB} of a Sirepo checkout here or above", _beside_checkout),
 )
 
 
+JOURNAL_RULE = Rule("Sirepo's units on this machine", _local_journal)
+
+
 def discover(around: Surroundings) -> tuple[Finding, ...]:
-    """The sources of the first rule that finds something."""
-    for rule in RULES:
-        if found := rule.look(around):
-            return (found,)
-    return ()
+    """The source of the first rule that finds something, and this machine's journal if it has the units."""
+    found = [finding for rule in RULES if (finding := rule.look(around))][:1]
+    journal = JOURNAL_RULE.look(around)
+    return (*found, *([journal] if journal else []))
 
 
 def looked_for() -> str:
     """What `discover` looks for, in words."""
-    return ", ".join(rule.looked_for for rule in RULES)
+    return ", ".join(rule.looked_for for rule in (*RULES, JOURNAL_RULE))

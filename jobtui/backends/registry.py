@@ -14,7 +14,7 @@ from jobtui.model.specs import SourceSpec
 JOB_SETTINGS = frozenset({"srdb"})
 """Settings whose sources give jobs; the others give log records about them."""
 
-LOG_KINDS = frozenset({"logfile"})
+LOG_KINDS = frozenset({"logfile", "journald"})
 """Kinds of the sources that give log records."""
 
 
@@ -39,12 +39,19 @@ def _log_file(spec: SourceSpec, window: Window) -> Source:
     return LogFile(Path(spec.target), spec.role.value, start=start)
 
 
+def _journal(spec: SourceSpec, window: Window) -> Source:
+    from jobtui.backends.journal.opening import open_journal
+
+    return open_journal(spec, Nanos(0) if window.whole else window.since)
+
+
 FACTORIES: Mapping[str, Callable[[SourceSpec, Window], Source]] = {
     "srdb": _sirepo_db,
     "log": _log_file,
+    "journal": _journal,
 }
 
-KINDS: Mapping[str, str] = {"srdb": "sirepo_db", "log": "logfile"}
+KINDS: Mapping[str, str] = {"srdb": "sirepo_db", "log": "logfile", "journal": "journald"}
 """The kind of the source that each factory makes."""
 
 

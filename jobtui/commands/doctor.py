@@ -11,7 +11,7 @@ from jobtui.backends.registry import gives_jobs
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_document, print_lines
-from jobtui.commands.reading import Reader, in_session
+from jobtui.commands.reading import JOURNAL, Reader, in_session
 from jobtui.formats.survey import Survey, survey
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceHealth, SourceState
@@ -54,7 +54,7 @@ async def _doctor(reader: Reader) -> Exit:
     newest_record = _newest_record(reader)
     by_name = {source.name: source for source in reader.sources}
     findings = [
-        await _examine(spec, by_name[str(Path(spec.target))], newest_record, reader) for spec in reader.specs
+        await _examine(spec, by_name[name_of(spec)], newest_record, reader) for spec in reader.specs
     ]
     match reader.context.format:
         case OutputFormat.JSON:
@@ -67,6 +67,11 @@ async def _doctor(reader: Reader) -> Exit:
             print_lines(view(findings, reader.now, reader.context.width, reader.context.colour))
     faulty = any(finding.faults for finding in findings)
     return reader.settle(Exit.FAILED if faulty else Exit.FINE)
+
+
+def name_of(spec: SourceSpec) -> str:
+    """What the source of this name is called: a path in its shortest form, an address as it is."""
+    return spec.target if spec.setting == JOURNAL else str(Path(spec.target))
 
 
 def _newest_record(reader: Reader) -> Nanos | None:
@@ -83,6 +88,12 @@ async def _examine(
     if gives_jobs(spec):
         count = len(reader.session.store.jobs)
         return Finding(source, faults, (f"{count} job{'s' * (count != 1)}", *remarks), newest_record)
+    if spec.setting == JOURNAL:
+        from jobtui.commands.doctor_journal import examine_journal
+
+        found = next(s for s in reader.session.sources if s.name == source.name)
+        more, newest_at = examine_journal(found, reader.now)
+        return Finding(source, (*faults, *more.faults), (*more.remarks, *remarks), newest_at)
     return await _examine_log(spec, Finding(source, faults, remarks), newest_record)
 
 

@@ -34,6 +34,11 @@ STRETCH_BYTES = 256 << 20
 """If more than this follows a job's last run, reading ends when the run has been over for SLACK_S."""
 SLACK_S = 600
 """How much is read before the submission of a run and after its end, seconds."""
+JOURNAL = "journal"
+JOURNAL_WINDOW_S = 2 * 3600
+"""How far back a journal is read when no job is asked for, seconds."""
+RUNS_WITHIN_S = 24 * 3600
+"""Earlier runs of a job are read out of a journal when they were submitted so long before the last."""
 PROGRESS_AFTER_S = 1.0
 PROGRESS_PERIOD_S = 0.2
 
@@ -119,12 +124,22 @@ class Reader:
         await self.session.run(LOG_KINDS)
 
     async def _log(self, spec: SourceSpec, detail: JobDetail | None, *, to_end: bool) -> Source:
+        if spec.setting == JOURNAL:
+            return self._journal(spec, detail, to_end=to_end)
         size = _size(spec.target)
         window = window_for(self.context, size, detail)
         source = build(spec, window)
         until = self.context.until
         if until is None and window.since is not None and self.context.since is None and not to_end:
             until = await _early_end(source, window.since, size, detail)
+        return source if until is None else Until(source, until)
+
+    def _journal(self, spec: SourceSpec, detail: JobDetail | None, *, to_end: bool) -> Source:
+        source = build(spec, journal_window(self.context, detail))
+        until = self.context.until
+        ended_at = detail.job.ended_at if detail and not detail.job.status.is_live else None
+        if until is None and self.context.since is None and ended_at is not None and not to_end:
+            until = Nanos(ended_at + SLACK_S * SECOND)
         return source if until is None else Until(source, until)
 
     async def watched(self, reading: Coroutine[object, object, None]) -> None:
@@ -233,6 +248,17 @@ def window_for(context: Context, size: int, detail: JobDetail | None) -> Window:
     return Window() if queued_at is None else Window(since=Nanos(queued_at - SLACK_S * SECOND))
 
 
+def journal_window(context: Context, detail: JobDetail | None) -> Window:
+    """Which part of a journal is to be read for a question about a job, or about none."""
+    if context.since is not None:
+        return Window(since=context.since)
+    queued = [run.queued_at for run in detail.runs if run.queued_at is not None] if detail else []
+    begin = context.clock.now() - JOURNAL_WINDOW_S * SECOND
+    if queued:
+        begin = min(begin, max(min(queued), max(queued) - RUNS_WITHIN_S * SECOND) - SLACK_S * SECOND)
+    return Window(since=Nanos(max(1, begin)))
+
+
 def sources_to_watch(
     context: Context, specs: Iterable[SourceSpec], detail: JobDetail | None
 ) -> list[Announced]:
@@ -245,7 +271,9 @@ def sources_to_watch(
 
 
 def _watched(context: Context, spec: SourceSpec, detail: JobDetail | None) -> Source:
-    if context.since is not None or detail is not None:
+    if spec.setting == JOURNAL:
+        source = build(spec, journal_window(context, detail))
+    elif context.since is not None or detail is not None:
         source = build(spec, window_for(context, _size(spec.target), detail))
     else:
         source = build(spec)

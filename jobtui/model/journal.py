@@ -85,7 +85,7 @@ class Slice(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """What is known to be missing: from when to when, and why, in words. `what` names whose lines; "" for all.
+    """What is known to be missing: from when to when, and why, in words. `what` names whose, "" for all.
 
     `end` is None while it lasts. `recovered`: it was read later on, so that nothing is missing any more.
     """

@@ -1,5 +1,6 @@
 """What names a source: one value of a source setting, split into its parts. Opens nothing."""
 
+import re
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -14,11 +15,15 @@ class LogRole(StrEnum):
 
 
 class SourceSpec(NamedTuple):
-    """One source as configured: the setting that named it, what it reads, and the role of a log."""
+    """One source as configured: the setting that named it, what it reads, and the role of a log.
+
+    `units` are the units of a journal that are wanted, none for the usual ones.
+    """
 
     setting: str
     target: str
     role: LogRole = LogRole.AUTO
+    units: tuple[str, ...] = ()
 
 
 def parse_srdb(text: str) -> SourceSpec:
@@ -43,3 +48,33 @@ def parse_log(text: str) -> SourceSpec:
     if not target.strip() or "\0" in target:
         raise ValueError("expected a file, or ROLE=FILE")
     return SourceSpec("log", target, role)
+
+
+LOCAL_JOURNAL = "local"
+JOURNAL_EXPECTED = "expected local, a directory, ssh://[user@]host[:port] or http://host:port"
+_REMOTE = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<rest>.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
+_USER_AND_HOST = re.compile(r"(?:\w[\w.-]*@)?(?:\[[0-9a-f:.]+\]|\w(?:[\w.-]*\w)?)(?::\d{1,5})?/?", re.ASCII)
+"""Neither part begins as an option does."""
+
+
+def parse_journal(text: str) -> SourceSpec:
+    """The source that `--journal SPEC` names. Raises ValueError for what is no journal."""
+    text = text.strip()
+    if not text or "\0" in text:
+        raise ValueError(JOURNAL_EXPECTED)
+    remote = _REMOTE.fullmatch(text)
+    if remote is None:
+        return SourceSpec("journal", text)
+    scheme = remote["scheme"].lower()
+    if scheme not in ("ssh", "http", "https"):
+        raise ValueError(f"{JOURNAL_EXPECTED}, found {scheme}://")
+    if "@" in remote["rest"] and scheme != "ssh":
+        raise ValueError("a name or password in the address is not taken: use a proxy or client certificates")
+    if (scheme == "ssh" and not _USER_AND_HOST.fullmatch(remote["rest"])) or not remote["rest"].strip("/"):
+        raise ValueError(JOURNAL_EXPECTED)
+    return SourceSpec("journal", f"{scheme}://{remote['rest'].rstrip('/')}")
+
+
+def is_directory(spec: SourceSpec) -> bool:
+    """Whether a journal is a directory of files."""
+    return spec.target != LOCAL_JOURNAL and _REMOTE.fullmatch(spec.target) is None

@@ -46,3 +46,18 @@ def test_the_nearest_checkout_is_taken(around: Surroundings, tmp_path: Path) -> 
     a_run(tmp_path / "here")
     nearest = a_run(tmp_path / "here" / "deep")
     assert [finding.spec for finding in discover(around)] == [nearest]
+
+
+def test_the_local_journal_is_found_by_its_units(around: Surroundings, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    machine = around._replace(root=str(root))
+    (root / "var/log/journal").mkdir(parents=True)
+    assert discover(machine) == ()
+    unit = root / "etc/systemd/system/sirepo_job_supervisor.service"
+    unit.parent.mkdir(parents=True)
+    unit.write_text("")
+    assert discover(machine) == ((SourceSpec("journal", "local"), f"found {unit}"),)
+    both = discover(machine._replace(environ={"SIREPO_SRDB_ROOT": "/srv/sirepo/db"}))
+    assert [finding.spec.setting for finding in both] == ["srdb", "journal"]
+    (root / "var/log/journal").rmdir()
+    assert discover(machine) == ()
