@@ -176,6 +176,11 @@ COMMANDS: tuple[Command, ...] = (
         ),
     ),
     Command(
+        "agents",
+        "the agents, what they hold, and where their logs are",
+        Argument("FILTER", "such as state:lost host:v4 user:vn9m", required=False, many=True, dashes=True),
+    ),
+    Command(
         "find",
         "ranked candidates for anything pasted, with reasons",
         Argument(

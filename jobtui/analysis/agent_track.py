@@ -21,7 +21,7 @@ _EXEC_DIR = re.compile(
 )
 _HOST = re.compile(r"--host=tcp://(?P<host>[^:\s']+)")
 _NAME = re.compile(r"--name=(?P<container>srj-[sp]-\w{8})\b", re.ASCII)
-_COPY = re.compile(r"/user/(?P<uid>\w{8})/agent-sbatch/(?P<host>[^/]+)/", re.ASCII)
+_COPY = re.compile(r"/user/(?P<uid>\w{8})/agent-sbatch/(?P<host>[^/]+)", re.ASCII)
 """The path of a copy of a cluster agent's log, which the supervisor keeps."""
 
 AgentKey = tuple[str | None, str | None, str | None, str | None]
@@ -35,8 +35,8 @@ class AgentTrack:
 
     __slots__ = (
         "agent", "cluster_log", "connected_at", "container", "container_id", "driver", "held", "host", "kind",
-        "last_message_at", "life", "log", "messages", "since", "source", "started_at", "starts", "state",
-        "uid", "why",
+        "last_message_at", "life", "log", "log_at", "messages", "since", "source", "source_at", "started_at",
+        "starts", "state", "uid", "why",
     )  # fmt: skip
 
     def __init__(self, agent: AgentPrefix, driver: str, kind: str, uid: str, source: str, life: int) -> None:
@@ -45,6 +45,7 @@ class AgentTrack:
         self.kind = kind
         self.uid = uid
         self.source = source
+        self.source_at = 0
         self.life = life
         self.state = AgentState.UNKNOWN
         self.since: Nanos | None = None
@@ -53,6 +54,7 @@ class AgentTrack:
         self.container: ContainerName | None = None
         self.container_id: str | None = None
         self.log: str | None = None
+        self.log_at = 0
         self.cluster_log: str | None = None
         self.started_at: Nanos | None = None
         self.connected_at: Nanos | None = None
@@ -90,9 +92,9 @@ class AgentTrack:
         if len(uid) > len(self.uid) and uid.startswith(self.uid):
             self.uid = uid
 
-    def learn_log(self, source: str) -> None:
-        """Where its own lines are; the path of a copy of a cluster's log names user and host too."""
-        self.log = source
+    def learn_log(self, source: str, offset: int) -> None:
+        """Where its own lines begin; the path of a copy of a cluster's log names user and host too."""
+        self.log, self.log_at = source, offset
         if found := _COPY.search(source):
             self.learn_user(found["uid"])
             self.host = found["host"]
@@ -134,7 +136,9 @@ class AgentTrack:
             restarts=max(0, self.starts - 1) + before,
             ops=ops,
             supervisor=self.source,
+            supervisor_at=self.source_at,
             log=self.log,
+            log_at=self.log_at,
             cluster_log=self.cluster_log,
         )
 
@@ -145,7 +149,7 @@ class Agents:
     def __init__(self) -> None:
         self._tracks: dict[AgentKey, AgentTrack] = {}
         self._by_process: dict[tuple[str, str | None, int], AgentPrefix] = {}
-        self._logs: dict[tuple[AgentPrefix, str], str] = {}
+        self._logs: dict[tuple[AgentPrefix, str], tuple[str, int]] = {}
         self._lives: dict[str, int] = {}
 
     def items(self) -> Iterable[tuple[AgentKey, AgentTrack]]:
@@ -170,7 +174,7 @@ class Agents:
         track = AgentTrack(prefix, driver, kind, uid, source, self._lives.get(source, 0))
         for (known, user), log in self._logs.items():
             if known == prefix and (not user or user.startswith(uid)):
-                track.learn_log(log)
+                track.learn_log(*log)
         return track
 
     def with_prefix(self, agent: AgentPrefix, uid: str = "") -> AgentTrack | None:
@@ -219,9 +223,9 @@ class Agents:
         copy = _COPY.search(record.source)
         uid = user_of_container(record.container) or (copy["uid"] if copy else "")
         if track := self.with_prefix(agent, uid):
-            track.learn_log(record.source)
+            track.learn_log(record.source, record.offset)
         else:
-            self._logs[agent, uid] = record.source
+            self._logs[agent, uid] = record.source, record.offset
             if len(self._logs) > PROCESSES_KEPT:
                 del self._logs[next(iter(self._logs))]
 

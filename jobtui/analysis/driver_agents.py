@@ -131,6 +131,7 @@ def agent_connected(agent: AgentTrack, record: LogRecord) -> None:
 def agent_starts(agent: AgentTrack, record: LogRecord) -> None:
     """Its driver has begun to start it."""
     agent.started_at = record.at
+    agent.source_at = record.offset
     agent.starts += 1
     agent.why = ""
     agent.enter(AgentState.STARTING, record.at)

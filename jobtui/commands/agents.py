@@ -10,7 +10,6 @@ from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_document, print_lines
 from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.streams import complain
-from jobtui.config import Config
 from jobtui.model.clock import Nanos
 from jobtui.model.ops import Agent
 from jobtui.render.agent_columns import AGENT_COLUMNS, AgentColumn, AgentLook, sort_agents
@@ -76,7 +75,7 @@ def _flat_record(agent: Agent, log: AgentLog) -> Mapping[str, object]:
 
 def where_log_is(reader: Reader, agent: Agent) -> AgentLog:
     """Where the log of an agent is, by what is configured."""
-    return log_of(agent, hosts_of(reader.context.config), reader.roots)
+    return log_of(agent, reader.context.config.hosts, reader.roots)
 
 
 def _table(
@@ -101,9 +100,3 @@ def _table(
 def _head(column: AgentColumn) -> Head:
     drop = 0 if column.key in KEPT else HIGHEST_PRIORITY - column.priority + 1
     return Head(column.header, column.align, column.cells.least, drop)
-
-
-def hosts_of(config: Config) -> Mapping[str, str]:
-    """The journals of hosts, as configured, by the name of the host."""
-    hosts: Mapping[str, object] = getattr(config, "hosts", {})
-    return {name: str(getattr(spec, "target", spec)) for name, spec in hosts.items()}

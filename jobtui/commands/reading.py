@@ -84,6 +84,15 @@ class Reader:
                 if gives_jobs(spec):
                     self.session.add(build(spec))
 
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The database roots that are configured."""
+        return tuple(spec.target for spec in self.specs if spec.setting == "srdb")
+
+    async def read_agents(self) -> None:
+        """Read what the logs say of agents, as far as is usual."""
+        await self.read_logs(None)
+
     async def read_jobs(self) -> None:
         """Read every job there is; out of logs alone when no source knows of jobs."""
         self.add_job_sources()

@@ -159,8 +159,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     came into its state, and `why` what was said of that: outside text. `container_id` are the first twelve
     digits of that of its present or last container. `restarts` counts the starts before this one, in today's
     Docker those of the agents it replaces. `ops` are those it holds now. `supervisor` is the source in which
-    its driver speaks of it, `log` that in which its own lines were read, `cluster_log` the path of its log
-    on a cluster.
+    its driver speaks of it, `log` that in which its own lines were read, both with the place where its last
+    start is; `cluster_log` is the path of its log on a cluster.
     """
 
     agent: AgentPrefix
@@ -181,7 +181,9 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     restarts: int = 0
     ops: tuple[HeldOp, ...] = ()
     supervisor: str = ""
+    supervisor_at: int = 0
     log: str | None = None
+    log_at: int = 0
     cluster_log: str | None = None
 
 
