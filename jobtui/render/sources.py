@@ -48,11 +48,32 @@ def judge(source: SourceHealth, now: Nanos) -> Judgement:
     lag_s = source.lag_s(now)
     if source.state is SourceState.DOWN:
         return Judgement("down" if lag_s is None else f"down, last read {age(lag_s)} ago", "error")
+    return judge_age(lag_s)
+
+
+def judge_age(lag_s: float | None) -> Judgement:
+    """How old something is that was read so many seconds ago, None for what is not read yet."""
     if lag_s is None:
         return Judgement("starting", "dim")
     if lag_s >= LATE_S:
         return Judgement(f"{age(lag_s)} late", "warning")
     return Judgement(f"<{FRESH_S:.0f}s" if lag_s < FRESH_S else age(lag_s), "dim")
+
+
+def judge_all(sources: Sequence[SourceHealth], now: Nanos) -> Judgement:
+    """The least that is to be said of all sources, where there is little room: the worst of them."""
+    if not sources:
+        return Judgement("no sources", "warning")
+    named = list(zip(labels(sources), sources, strict=True))
+    down = [label for label, source in named if source.state is SourceState.DOWN]
+    if down:
+        return Judgement(f"{down[0]} down" if len(down) == 1 else f"{len(down)} sources down", "error")
+    label, oldest = max(named, key=lambda part: part[1].lag_s(now) or 0.0)
+    found = judge(oldest, now)
+    if found.style == "dim":
+        skipped = ", some skipped" if any(source.skipped for source in sources) else ""
+        return found._replace(words=f"{found.words}{skipped}")
+    return found._replace(words=f"{label} {found.words}")
 
 
 def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int) -> Line:

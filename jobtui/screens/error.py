@@ -22,6 +22,8 @@ class ErrorScreen(ReadingScreen):
     DEFAULT_CSS = """
     ErrorScreen { background: transparent; align: left bottom; }
     ErrorScreen #sheet { background: $background; width: 100%; height: 100%; max-height: 80%; }
+    ErrorScreen SourceStrip { display: none; }
+    ErrorScreen.-low SourceStrip { display: block; }
     ErrorScreen.-low #sheet, ErrorScreen.-flat #sheet { max-height: 100%; }
     """
 
@@ -33,13 +35,15 @@ class ErrorScreen(ReadingScreen):
     def compose(self) -> ComposeResult:
         """From top to bottom."""
         with Container(id="sheet"):
+            yield self._strip
             yield RuleLine(self._title)
             yield self._text
             yield RuleLine()
             yield KeyLine(hints_at(Place.READING))
 
     def tick(self) -> None:
-        """Nothing in it goes on."""
+        """Let the age of the data go on, where the screen below does not show it."""
+        self._strip.set_sources(self.board.store.sources())
 
     def on_resize(self) -> None:
         """Take as many lines as the text needs at this width."""

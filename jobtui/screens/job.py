@@ -11,6 +11,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.job_desk import Unreadable
 from jobtui.model.jobs import JobDetail, Run
 from jobtui.render.columns import RowContext
+from jobtui.render.sources import judge_all
 from jobtui.render.text import show
 from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
 from jobtui.screens.error import ErrorScreen
@@ -121,8 +122,14 @@ class JobScreen(LiveScreen):
 
     def show_all(self) -> None:
         """Show everything anew; what is the same is not painted again."""
-        self._strip.set_sources(self.board.store.sources())
+        self._show_sources()
         self._show()
+
+    def _show_sources(self) -> None:
+        """How old the data is."""
+        sources = self.board.store.sources()
+        self._strip.set_sources(sources)
+        self._facts.set_age(self._tab.age or judge_all(sources, self.board.now()))
 
     def _show(self) -> None:
         subject = self._subject()
@@ -133,7 +140,9 @@ class JobScreen(LiveScreen):
 
     @on(JobTab.Told)
     def _show_words(self) -> None:
-        self._tab_line.set_words(self._reaching.words or self._tab.words)
+        problem = self._known.problem if self._known.detail else ""
+        not_read = f"the record could not be read again: {problem}" if problem else ""
+        self._tab_line.set_words(self._reaching.words or not_read or self._tab.words)
 
     @property
     def _runs(self) -> tuple[Run, ...]:
@@ -164,7 +173,7 @@ class JobScreen(LiveScreen):
         """Let ages go on."""
         self._facts.tick()
         self._tab.tick()
-        self._strip.set_sources(self.board.store.sources())
+        self._show_sources()
         self._show_words()
 
     def move_list(self, move: Move) -> None:
@@ -179,6 +188,7 @@ class JobScreen(LiveScreen):
         if not self._tab.is_attached:
             await self.mount(self._tab, before=self._foot)
         self._tab_line.set_current(name)
+        self._show_sources()
         self._show()
 
     def _tab_of(self, name: str) -> JobTab:

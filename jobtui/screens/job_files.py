@@ -11,6 +11,7 @@ from jobtui.analysis.run_dirs import CLUSTER_MODE, run_dirs_of
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.job_desk import FileKind, RunFile, RunListing, Unreadable
 from jobtui.render.run_files import in_order, is_tailed, part_lines, part_title
+from jobtui.render.sources import Judgement, judge_age
 from jobtui.render.spans import Span
 from jobtui.render.text import Zone, duration, show
 from jobtui.screens.base import Board
@@ -45,6 +46,7 @@ class FilesTab(JobTab):
         self._listing: RunListing | None = None
         self._shown: tuple[str, RunFile, str] | None = None
         self._began: Nanos | None = None
+        self._listed_at: Nanos | None = None
         self._problem = ""
         self._paragraphs: tuple[Paragraph, ...] = ()
         self._files = FileList(board.now)
@@ -76,7 +78,16 @@ class FilesTab(JobTab):
         waited = None if self._began is None else seconds_between(self._began, self.board.clock.now())
         if waited is not None and waited >= SLOW_S:
             return f"the disk has not answered for {duration(float(int(waited)))}"
-        return self._problem or (show(self._listing.path) if self._listing else "")
+        if self._problem or self._listing is None or self.age is None:
+            return self._problem
+        return f"{show(self._listing.path)} · {self.age.words}"
+
+    @property
+    def age(self) -> Judgement | None:
+        """How long ago the directory was read."""
+        if self._listed_at is None:
+            return None
+        return judge_age(max(0.0, seconds_between(self._listed_at, self.board.now())))
 
     def move(self, move: Move) -> None:
         """Move in the pane that has the keys."""
@@ -141,6 +152,7 @@ class FilesTab(JobTab):
                 problems.append(str(error))
                 continue
             self._problem = ""
+            self._listed_at = self.board.clock.now()
             return listing
         self._problem = "no run directory"
         self._shown = None

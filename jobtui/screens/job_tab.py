@@ -12,6 +12,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.job_desk import JobDesk, Unreadable
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.ops import Op, Step, Unlinked
+from jobtui.render.sources import Judgement
 from jobtui.render.text import show
 from jobtui.screens.base import Board
 from jobtui.widgets.row_view import Move
@@ -85,6 +86,11 @@ class JobTab(Container):
     def file_here(self) -> str:
         """The path of the file under the cursor, "" where there is none."""
         return ""
+
+    @property
+    def age(self) -> Judgement | None:
+        """How old is what it shows, None where that is as old as the sources are."""
+        return None
 
     @property
     def words(self) -> str:

@@ -144,6 +144,7 @@ class LogScreen(LiveScreen):
             self._offset = None
         self._reader = reader
         self._number = None
+        self._header.set_read_at(reader.read_at)
         self._view.set_look(Look(self._view.shows_heads, self._tags() if name is None else None))
         self._view.bookmarks = reader.bookmarks
         self._view.set_finder(finder(reader.search.query) if reader.search else None)
@@ -207,6 +208,9 @@ class LogScreen(LiveScreen):
             self._set_problem(reader, str(error))
             return False
         self._set_problem(reader, "")
+        reader.read_at = self.board.now()
+        if reader is self._reader:
+            self._header.set_read_at(reader.read_at)
         if extent != reader.extent:
             before, reader.extent = reader.extent, extent
             self._grown(reader, before)

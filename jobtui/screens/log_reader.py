@@ -1,5 +1,6 @@
 """One log that is open on a screen: how far it goes, what is searched in it, where one was. No widgets."""
 
+from jobtui.model.clock import Nanos
 from jobtui.model.pages import Extent, LineSource, Log, LogSearch, Place, Query, SearchState
 from jobtui.widgets.log_filter import FilteredLines
 
@@ -24,6 +25,8 @@ class LogReader:
         self.left_from: Place | None = None
         """Where one was when all but the hits was hidden."""
         self.problem = ""
+        self.read_at: Nanos | None = None
+        """When it was last looked at with success."""
         self.seeks = 0
         """Towards where a hit is awaited: 1 behind the cursor, -1 before it, 0 none."""
         self.bookmarks: set[Place] = set()

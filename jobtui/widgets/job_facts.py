@@ -6,11 +6,15 @@ from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.render.facts import matter, record_line, status_words
+from jobtui.render.sources import Judgement
 from jobtui.render.spans import Line, Span, spread, width_of
 from jobtui.render.text import fit, show, width
 from jobtui.widgets.lines import LineView
 
 ROOT = "jobs"
+NO_RECORD = "no source has a record of this job; its ops are those that logs name"
+FULL_ROWS = 3
+"""With so many lines there is one for the sources elsewhere."""
 
 
 class JobFacts(LineView):
@@ -26,6 +30,12 @@ class JobFacts(LineView):
         self._absolute = False
         self._run: int | None = None
         self._trail: tuple[str, ...] = ()
+        self._age = Judgement("", "dim")
+
+    def set_age(self, data: Judgement) -> None:
+        """Say how old the data is where there is no line for that alone."""
+        self._age = data
+        self.repaint()
 
     def set_trail(self, trail: Sequence[str]) -> None:
         """Say how one came here: the screens between the jobs and this one, safe to show."""
@@ -48,13 +58,23 @@ class JobFacts(LineView):
         cells = self.cells
         if y == 0:
             return self._name_line(cells)
-        if self._job is None:
-            words = "no source has a record of this job; its ops are those that logs name" if y == 1 else ""
-            return (Span(fit(f" {words}", cells), "warning"),)
         if y == 1:
+            return self._matter_line(cells)
+        return record_line(self._job, self._now(), cells) if self._job is not None else ()
+
+    def _matter_line(self, cells: int) -> Line:
+        """What matters most, and the age of the data where that has no line of its own."""
+        age = self._age_spans()
+        if self._job is None:
+            words, style = NO_RECORD, "warning"
+        else:
             said = matter(self._job, self._now())
-            return (Span(" " + fit(said.text, max(0, cells - 1)), said.style),)
-        return record_line(self._job, self._now(), cells)
+            words, style = said.text, said.style
+        return (Span(" " + fit(words, max(0, cells - 1 - width_of(age))), style), *age)
+
+    def _age_spans(self) -> Line:
+        has_room = self.rows_high >= FULL_ROWS or not self._age.words
+        return () if has_room else (Span(f"  {self._age.words} ", self._age.style),)
 
     def _name_line(self, cells: int) -> Line:
         right = self._right(cells)
@@ -77,6 +97,9 @@ class JobFacts(LineView):
         switch = "  ‹ ›" if self._run is not None and count > 1 else ""
         runs = f"   run {self._run or count} of {count}{switch}" if count else "   never run"
         full = (Span(runs, "dim"), *status)
+        if self.rows_high == 1:
+            age = self._age_spans()
+            full, status, bare = ((*part[:-1], *age) for part in (full, status, bare))
         return next((right for right in (full, status, bare) if width_of(right) + least <= cells), ())
 
 

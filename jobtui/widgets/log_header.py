@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.pages import Overview, Place
 from jobtui.render.histogram import Histogram
+from jobtui.render.sources import judge_age
 from jobtui.render.spans import Line, Span, fitting, padded, width_of
 from jobtui.render.text import Zone, clock_time, fit
 from jobtui.widgets.lines import LineView
@@ -35,6 +36,12 @@ class LogHeader(LineView):
         self._now = now
         self._status = LogStatus()
         self._trail: tuple[str, ...] = ()
+        self._read_at: Nanos | None = None
+
+    def set_read_at(self, at: Nanos | None) -> None:
+        """Say how old the lines are; it is said anew when the clock is."""
+        self._read_at = at
+        self.repaint()
 
     def set_trail(self, trail: Sequence[str]) -> None:
         """Say how one came here: the screens between the jobs and this one, safe to show."""
@@ -48,7 +55,8 @@ class LogHeader(LineView):
 
     def line(self, y: int) -> Line:
         """All of it, as far as there is room: names of other logs go first, then the clock and the title."""
-        clock = Span(f"  {clock_time(self._now())}{Zone.mark()} ", "dim")
+        age = self._age()
+        clock = Span(f" {clock_time(self._now())}{Zone.mark()} ", "dim")
         words = tuple(Span(f"  {text}", style) for text, style in self._status.words if text)
         title = Span(f" {TITLE} ", "title")
         for names in (
@@ -57,12 +65,18 @@ class LogHeader(LineView):
             (title, *self._chosen_name()),
             self._chosen_name(),
         ):
-            for right in ((*words, clock), words):
+            for right in ((*words, age, clock), (*words, age)):
                 if width_of(names) + width_of(right) + 1 <= self.cells:
                     return (*padded(names, self.cells - width_of(right)), *right)
-        right = fitting(words, max(0, self.cells - FEWEST_NAME_CELLS))
+        right = (*fitting(words, max(0, self.cells - FEWEST_NAME_CELLS - age.width)), age)
         left = fit("".join(span.text for span in self._chosen_name()), self.cells - width_of(right))
         return (Span(left, "accent"), *right)
+
+    def _age(self) -> Span:
+        """How long ago the log was looked at."""
+        lag_s = None if self._read_at is None else max(0.0, seconds_between(self._read_at, self._now()))
+        words, style = judge_age(lag_s)
+        return Span(f"  {words} ", style)
 
     def _whole(self) -> Line:
         """The trail that led here, and the names of all logs."""

@@ -1,8 +1,9 @@
+import msgspec
 import pytest
 
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
-from jobtui.render.sources import judge, labels, strip_line
+from jobtui.render.sources import judge, judge_all, labels, strip_line
 from jobtui.render.spans import Line, width_of
 from tests.builders import HOSTILE, ago
 from tests.conftest import NOW
@@ -63,6 +64,29 @@ def test_where_it_is_narrow_what_is_wrong_comes_first(cells: int) -> None:
     if cells >= 30:
         assert "none.log down" in text_of(line)
         assert "more" in text_of(line) or cells > 80
+
+
+@pytest.mark.parametrize(
+    ("sources", "words", "style"),
+    [
+        ((DB, LOG), "<5s", "dim"),
+        ((DB, LATE), f"{labels([DB, LATE])[1]} {judge(LATE, NOW).words}", "warning"),
+        ((DB, NEVER, LATE), "none.log down", "error"),
+        ((NEVER, msgspec.structs.replace(NEVER, name="/b")), "2 sources down", "error"),
+        (
+            (msgspec.structs.replace(DB, skipped=2, state=SourceState.PARTIAL), LOG),
+            "<5s, some skipped",
+            "dim",
+        ),
+        ((SourceHealth(name="/a", kind="logfile"),), "starting", "dim"),
+        ((), "no sources", "warning"),
+    ],
+    ids=["fresh", "late", "down", "both down", "skipped", "starting", "none"],
+)
+def test_the_worst_is_said_where_there_is_little_room(
+    sources: tuple[SourceHealth, ...], words: str, style: str
+) -> None:
+    assert judge_all(sources, NOW) == (words, style)
 
 
 def test_no_sources_are_told() -> None:
