@@ -1,0 +1,171 @@
+"""A real sshd on the loopback interface with keys of its own, and an ssh that knows it."""
+
+import contextlib
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import wait_for
+
+SSHD = "/usr/sbin/sshd"
+
+needs_sshd = pytest.mark.skipif(
+    not Path(SSHD).exists() or shutil.which("ssh") is None,
+    reason="needs sshd and ssh: apt-get install openssh-server openssh-client",
+)
+
+SSHD_CONFIG = """\
+Port {port}
+ListenAddress {address}
+HostKey {root}/host_key
+AuthorizedKeysFile {root}/user_key.pub
+PidFile {root}/sshd.pid
+UsePAM no
+StrictModes no
+PasswordAuthentication {passwords}
+KbdInteractiveAuthentication no
+PermitRootLogin yes
+MaxStartups 100
+MaxSessions 100
+SetEnv {setenv}
+"""
+
+SSH_CONFIG = """\
+Host *
+  IdentityFile {root}/user_key
+  IdentitiesOnly yes
+  UserKnownHostsFile {root}/known_hosts
+  GlobalKnownHostsFile /dev/null
+  StrictHostKeyChecking {checking}
+"""
+
+
+def free_port(address: str = "127.0.0.1") -> int:
+    """A port nobody listens on now."""
+    with socket.socket() as listener:
+        listener.bind((address, 0))
+        return int(listener.getsockname()[1])
+
+
+def is_open(port: int, address: str = "127.0.0.1") -> bool:
+    """Whether somebody listens on a port."""
+    with contextlib.suppress(OSError), socket.create_connection((address, port), 1):
+        return True
+    return False
+
+
+@dataclass(slots=True)
+class Sshd:
+    """One sshd below `root`. `prefix` is put before its command, to start it elsewhere."""
+
+    root: Path
+    address: str = "127.0.0.1"
+    port: int = field(default_factory=free_port)
+    prefix: tuple[str, ...] = ()
+    _process: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def spec(self) -> str:
+        """What names the journal of this host."""
+        return f"ssh://{getpass.getuser()}@{self.address}:{self.port}"
+
+    def prepare(self, *, passwords: str = "no") -> None:
+        """Make keys and settings."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        if os.geteuid() == 0:
+            Path("/run/sshd").mkdir(exist_ok=True)
+        for name in ("host_key", "user_key"):
+            self.make_key(name)
+        settings = SSHD_CONFIG.format(
+            port=self.port, address=self.address, root=self.root, passwords=passwords, setenv="JOBTUI_RIG=1"
+        )
+        (self.root / "sshd_config").write_text(settings)
+
+    def make_key(self, name: str) -> None:
+        """Make a key, anew when there is one."""
+        for old in (self.root / name, self.root / f"{name}.pub"):
+            old.unlink(missing_ok=True)
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.root / name)]
+        subprocess.run(command, check=True, timeout=60)
+
+    def start(self) -> None:
+        """Start it and wait until it listens."""
+        command = [*self.prefix, SSHD, "-D", "-e", "-f", str(self.root / "sshd_config")]
+        with (self.root / "sshd.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        wait_for(lambda: is_open(self.port, self.address))
+
+    def die(self) -> None:
+        """End it with every connection it has, at once: it, and what serves its connections."""
+        if self._process is None:
+            return
+        for pid in [*children_of(self._process.pid), self._process.pid]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait()
+        self._process = None
+
+
+def children_of(pid: int) -> list[int]:
+    """Every process that a process has started, and those by them, the deepest first."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in map(int, (task / "children").read_text().split()):
+                found += [*children_of(child), child]
+    return found
+
+
+@dataclass(slots=True)
+class SshClient:
+    """An `ssh` on the PATH with settings of its own, and a short directory for its sockets."""
+
+    root: Path
+    sockets: Path
+
+    def settings(self, keys: Path, *, checking: str = "no", more: str = "") -> None:
+        """Use the keys and the known hosts in a directory."""
+        text = SSH_CONFIG.format(root=keys, checking=checking) + more
+        (self.root / "config").write_text(text)
+
+    def replace(self, script: str) -> None:
+        """Have a script in place of ssh; `-G` still tells nothing."""
+        program = self.root / "bin" / "ssh"
+        guard = 'case "$1" in -G) exit 0;; esac\n'
+        program.write_text(f"#!/bin/sh\n{guard}{script}\n")
+        program.chmod(0o755)
+
+
+@contextlib.contextmanager
+def ssh_client(root: Path, patch: pytest.MonkeyPatch) -> Iterator[SshClient]:
+    """Put such an ssh before all others on the PATH."""
+    (root / "bin").mkdir(parents=True)
+    real = shutil.which("ssh") or "/usr/bin/ssh"
+    program = root / "bin" / "ssh"
+    program.write_text(f'#!/bin/sh\nexec {real} -F {root}/config "$@"\n')
+    program.chmod(0o755)
+    patch.setenv("PATH", f"{root / 'bin'}:{os.environ['PATH']}")
+    sockets = Path(tempfile.mkdtemp(prefix="jt"))
+    patch.setenv("XDG_RUNTIME_DIR", str(sockets))
+    try:
+        yield SshClient(root, sockets)
+    finally:
+        for control in sockets.glob("jobtui/*"):
+            command = [real, "-F", "/dev/null", "-o", f"ControlPath={control}", "-O", "exit", "any"]
+            subprocess.run(command, check=False, capture_output=True, timeout=10)
+        shutil.rmtree(sockets, ignore_errors=True)
