@@ -115,6 +115,13 @@ class Painted:
             y, x = (int(number or 1) for number in (numbers or "1;1").split(";"))
             self._at = (y - 1, x - 1)
             return 1 <= y <= self.rows and 1 <= x <= self.columns + 1
+        y, x = self._at
+        if final == "C":
+            self._at = (y, x + int(numbers or 1))
+            return True
+        if final == "K" and not numbers:
+            self._cells[y][x:] = [" "] * (self.columns - x)
+            return True
         if final == "J":
             self.clear()
             return True

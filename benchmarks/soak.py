@@ -47,11 +47,11 @@ SEEN_WITHIN_S = 3.0
 """How long a change may take to be known, and to be on the screen."""
 END_WITHIN_S = 30.0
 """How long the last of it may take."""
-SAMPLE_EVERY_S = 15.0
+SAMPLE_EVERY_S = 30.0
 WARM_UP_SHARE = 0.4
 GROWTH_MB = 8.0
 """How much memory may grow after the warm-up, for what was learnt meanwhile."""
-COUNTED = ("tasks", "threads", "listeners", "objects")
+COUNTED = ("tasks", "listeners", "objects")
 VIEW = {"": {"start": {"filter": "", "sort": None, "reverse": False, "columns": ["state", "id"]}}}
 STATUS_WORDS: Mapping[str, str] = {
     "error": WORDS[JobStatus.FAILED],
@@ -78,6 +78,8 @@ class Found:
     rss_mb: list[tuple[float, float]] = field(default_factory=list)
     counts: list[dict[str, int]] = field(default_factory=list)
     """Of each sample: how many there were of what must not become more."""
+    threads: list[str] = field(default_factory=list)
+    """Names of those there were at the last sample."""
     keys: int = 0
     screens: Counter[str] = field(default_factory=Counter)
 
@@ -127,9 +129,10 @@ class Soak:
                 self.read(ASKED_S)
             self._terminal.write(text.encode())
             self.found.keys += 1
-            self.settle()
             if text.endswith(ESCAPE):
                 self.read(ESCAPE_GAP_S)
+            else:
+                self.settle()
 
     def tell(self) -> dict[str, Any]:
         """What the dashboard knows now. Raises Stopped."""
@@ -160,7 +163,7 @@ class Soak:
                 self.home()
                 self._legs = tour(self._somebody())
                 continue
-            self.type(ESCAPE, ESCAPE, *leg.way)
+            self.type(ESCAPE, *leg.way)
             self.type(*leg.typed)
             if time.monotonic() > self._sampled_at + SAMPLE_EVERY_S:
                 self.sample()
@@ -183,6 +186,8 @@ class Soak:
         found.differ("on the screen", visible, shown)
         found.rss_mb.append((time.monotonic(), self._terminal.rss_mb()))
         counts = {name: told[name] for name in COUNTED}
+        counts["threads"] = len(told["threads"])
+        found.threads = told["threads"]
         found.counts.append({**counts, "jobs": len(told["jobs"]), "ops": len(told["ops"])})
 
     def shown(self) -> dict[str, str]:
@@ -349,7 +354,11 @@ def main() -> int:
         noted = (home / NOTED).read_text()
     for line in [*soak.found.wrong[:50], *noted.splitlines()[:50], *soak.painted.strays]:
         print(repr(line), file=sys.stderr)
-    print("screens:", dict(soak.found.screens), file=sys.stderr)
+    found = soak.found
+    print("screens:", dict(found.screens), file=sys.stderr)
+    print("memory, MB:", *(f"{mb:.0f}" for _, mb in found.rss_mb), file=sys.stderr)
+    print("objects:", *(counts["objects"] for counts in found.counts), file=sys.stderr)
+    print("threads:", *found.threads, file=sys.stderr)
     return report(rows, options.json)
 
 

@@ -50,7 +50,7 @@ class TellingApp(dashboard.JobtuiApp):
             "screens": [type(screen).__name__ for screen in self.screen_stack],
             "listeners": len(store._listeners),
             "tasks": len(asyncio.all_tasks()),
-            "threads": threading.active_count(),
+            "threads": sorted(thread.name for thread in threading.enumerate()),
             "objects": len(gc.get_objects()),
         }
         draft = self.place / f"{TOLD}.new"
@@ -58,8 +58,8 @@ class TellingApp(dashboard.JobtuiApp):
         os.replace(draft, self.place / TOLD)
 
     def notify(self, message: str, *, severity: Any = "information", **more: Any) -> None:
-        """Show a toast, and keep what is no mere information."""
-        if severity != "information":
+        """Show a toast, and keep one of an error."""
+        if severity == "error":
             log.error("toast: %s", message)
         super().notify(message, severity=severity, **more)
 

@@ -1,0 +1,283 @@
+"""Every widget, ready to be shown, with hostile text wherever text goes into it.
+
+To add a widget: a function that makes it and says what to tell it once it is there, in CASES. What a widget
+asks to be given safe is given so, as screens do; it is still all of it wide, long, joined and marked.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+from textual.widget import Widget
+
+from jobtui.actions import Hint
+from jobtui.analysis.job_lines import JobLine
+from jobtui.analysis.tally import Counts
+from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.ids import JobId
+from jobtui.model.job_desk import RunFile
+from jobtui.model.jobs import Job, JobStatus, Run
+from jobtui.model.ops import Op, Step
+from jobtui.model.pages import Extent, LogLine, Overview, Page, Place
+from jobtui.render.columns import JOB_COLUMNS, RowContext
+from jobtui.render.spans import Span
+from jobtui.render.text import safe, show
+from jobtui.widgets.choice_list import Choice, ChoiceList
+from jobtui.widgets.column_list import ColumnList
+from jobtui.widgets.command_bar import CommandBar
+from jobtui.widgets.file_list import FileList
+from jobtui.widgets.filter_bar import Completion, FilterBar, Mistake, MistakeLine, Prompt
+from jobtui.widgets.filter_input import FilterInput
+from jobtui.widgets.header import Header
+from jobtui.widgets.job_facts import JobFacts
+from jobtui.widgets.job_log import JobLog
+from jobtui.widgets.job_table import JobTable
+from jobtui.widgets.key_line import KeyLine
+from jobtui.widgets.lines import LineView
+from jobtui.widgets.log_header import LogHeader, LogHistogram, LogStatus
+from jobtui.widgets.log_lines import LogLines
+from jobtui.widgets.log_prompt import LogPrompt, SignLine
+from jobtui.widgets.log_view import LogView
+from jobtui.widgets.notice_line import NoticeLine
+from jobtui.widgets.one_line import OneLine
+from jobtui.widgets.op_list import OpList
+from jobtui.widgets.row_view import RowView
+from jobtui.widgets.rule_line import RuleLine
+from jobtui.widgets.run_list import RunList
+from jobtui.widgets.source_list import SourceList
+from jobtui.widgets.source_strip import SourceStrip
+from jobtui.widgets.step_detail import StepDetail
+from jobtui.widgets.tab_line import TabLine
+from jobtui.widgets.text_pane import Paragraph, TextPane
+from jobtui.widgets.timeline import Timeline
+from tests.conftest import NOW
+from tests.hostile.records import hostile
+
+Case = tuple[Widget, Callable[[], object]]
+"""A widget, and what is done to it when it is on a screen."""
+
+BASES: frozenset[type[Widget]] = frozenset({LineView, RowView, LogLines})
+"""What others are made of; by themselves they show nothing."""
+
+
+def now() -> Nanos:
+    """The present time."""
+    return NOW
+
+
+def nothing() -> None:
+    """There is nothing more to tell."""
+
+
+def jobs(text: str) -> list[Job]:
+    """A job of every status."""
+    return [
+        msgspec.structs.replace(hostile(Job, text, status=status), id=JobId(f"balsam/{text}{status}"))
+        for status in JobStatus
+    ]
+
+
+def a_choice_list(text: str) -> Case:
+    return ChoiceList([Choice(show(text), show(text)), Choice("plain", "too")]), nothing
+
+
+def a_column_list(text: str) -> Case:
+    return ColumnList(JOB_COLUMNS, [text, "id"]), nothing
+
+
+def a_command_bar(text: str) -> Case:
+    bar = CommandBar(text, completer=lambda *_: Completion(0, 0, [text, f"{text}2"]))
+    return bar, lambda: (bar.complete("", 0), bar.set_mistake(Mistake(0, len(text), show(text))))
+
+
+def a_file_list(text: str) -> Case:
+    files = FileList(now)
+    return files, lambda: files.set_files([hostile(RunFile, text)] * 2, 3)
+
+
+def a_filter_bar(text: str) -> Case:
+    bar = FilterBar(text, completer=lambda *_: Completion(0, 0, [text, f"{text}2"]))
+    return bar, lambda: (bar.complete("", 0), bar.set_mistake(Mistake(0, len(text), show(text))))
+
+
+def a_filter_input(text: str) -> Case:
+    bar = FilterBar(text)
+    return bar, lambda: bar.query_one(FilterInput).insert_text_at_cursor(text)
+
+
+def a_prompt(text: str) -> Case:
+    return Prompt(":"), nothing
+
+
+def a_mistake_line(text: str) -> Case:
+    line = MistakeLine()
+    return line, lambda: line.set_words(show(text), "error")
+
+
+def a_header(text: str) -> Case:
+    header = Header(now, show(text))
+    return header, lambda: header.set_counts(Counts(dict.fromkeys(JobStatus, 3), 2), 1)
+
+
+def job_facts(text: str) -> Case:
+    job = hostile(Job, text, status=JobStatus.FAILED)
+    facts = JobFacts(now, job.id)
+    return facts, lambda: facts.set_job(job, absolute=False)
+
+
+def a_job_log(text: str) -> Case:
+    log = JobLog()
+    lines = [hostile(JobLine, text), hostile(JobLine, text, continues=True)]
+    return log, lambda: log.set_lines(lines, {text: show(text)})
+
+
+def a_job_table(text: str) -> Case:
+    table = JobTable(lambda: RowContext(now=NOW))
+    table.columns = JOB_COLUMNS
+    return table, lambda: table.apply(jobs(text))
+
+
+def a_key_line(text: str) -> Case:
+    return KeyLine([Hint(show(text), show(text), 1), Hint("q", "quit", 1)]), nothing
+
+
+def a_log_header(text: str) -> Case:
+    header = LogHeader(now)
+    status = LogStatus((show(text), "other"), 0, ((show(text), "warning"),))
+    return header, lambda: header.set_status(status)
+
+
+def a_log_histogram(text: str) -> Case:
+    histogram = LogHistogram()
+    return histogram, lambda: histogram.set_overview(Overview((), 3, 1, complete=True))
+
+
+def a_log_prompt(text: str) -> Case:
+    prompt = LogPrompt()
+    return prompt, lambda: prompt.query_one(FilterInput).insert_text_at_cursor(text)
+
+
+def a_sign_line(text: str) -> Case:
+    return SignLine("/"), nothing
+
+
+class HostileLines:
+    """A log of one line, again and again."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @property
+    def extent(self) -> Extent:
+        return Extent(0, 200)
+
+    async def before(self, place: Place, count: int) -> Page:
+        return self._page(range(max(0, place // 10 - count), min(20, place // 10)), place // 10 <= count)
+
+    async def after(self, place: Place, count: int) -> Page:
+        first = place // 10
+        return self._page(range(first, min(20, first + count)), first + count >= 20)
+
+    def _page(self, numbers: Sequence[int], at_edge: bool) -> Page:
+        return Page(tuple(map(self._line, numbers)), at_edge)
+
+    def _line(self, number: int) -> LogLine:
+        return hostile(LogLine, self._text, place=number * 10, end=number * 10 + 10)
+
+
+def a_log_view(text: str) -> Case:
+    view = LogView()
+    return view, lambda: view.show(HostileLines(text))
+
+
+def a_notice_line(text: str) -> Case:
+    return NoticeLine(show(text)), nothing
+
+
+def one_line(text: str) -> Case:
+    line = OneLine(now)
+    line.display = True
+    worst = hostile(Job, text, status=JobStatus.FAILED)
+    return line, lambda: line.set_state((Span("✗7 ", "failed"),), worst, is_paused=True)
+
+
+def an_op_list(text: str) -> Case:
+    ops = OpList(now)
+    return ops, lambda: ops.set_ops([hostile(Op, text), hostile(Op, text, key=4)], 2)
+
+
+def a_rule_line(text: str) -> Case:
+    return RuleLine(show(text)), nothing
+
+
+def a_run_list(text: str) -> Case:
+    runs = RunList(now)
+    return runs, lambda: runs.set_runs([hostile(Run, text, status=status) for status in JobStatus], 3)
+
+
+def sources(text: str) -> list[SourceHealth]:
+    """A source in every state."""
+    return [hostile(SourceHealth, text, state=state) for state in SourceState]
+
+
+def a_source_list(text: str) -> Case:
+    shown = SourceList(now)
+    return shown, lambda: shown.set_sources(sources(text))
+
+
+def a_source_strip(text: str) -> Case:
+    strip = SourceStrip(now)
+    return strip, lambda: strip.set_sources(sources(text))
+
+
+def a_step_detail(text: str) -> Case:
+    detail = StepDetail()
+    return detail, lambda: (detail.set_step(hostile(Step, text)), detail.set_more([show(text)] * 2))
+
+
+def a_tab_line(text: str) -> Case:
+    tabs = TabLine(["timeline", "logs"])
+    return tabs, lambda: tabs.set_words(show(text))
+
+
+def a_text_pane(text: str) -> Case:
+    return TextPane([Paragraph(safe(text), "", 4), Paragraph(show(text), "error")]), nothing
+
+
+def a_timeline(text: str) -> Case:
+    timeline = Timeline(now)
+    return timeline, lambda: timeline.set_op(hostile(Op, text))
+
+
+CASES: Mapping[type[Widget], Callable[[str], Case]] = {
+    ChoiceList: a_choice_list,
+    ColumnList: a_column_list,
+    CommandBar: a_command_bar,
+    FileList: a_file_list,
+    FilterBar: a_filter_bar,
+    FilterInput: a_filter_input,
+    Header: a_header,
+    JobFacts: job_facts,
+    JobLog: a_job_log,
+    JobTable: a_job_table,
+    KeyLine: a_key_line,
+    LogHeader: a_log_header,
+    LogHistogram: a_log_histogram,
+    LogPrompt: a_log_prompt,
+    LogView: a_log_view,
+    MistakeLine: a_mistake_line,
+    NoticeLine: a_notice_line,
+    OneLine: one_line,
+    OpList: an_op_list,
+    Prompt: a_prompt,
+    RuleLine: a_rule_line,
+    RunList: a_run_list,
+    SignLine: a_sign_line,
+    SourceList: a_source_list,
+    SourceStrip: a_source_strip,
+    StepDetail: a_step_detail,
+    TabLine: a_tab_line,
+    TextPane: a_text_pane,
+    Timeline: a_timeline,
+}
+"""The case of each widget."""
