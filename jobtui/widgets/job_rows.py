@@ -63,6 +63,7 @@ class JobRows:
         self._work: Generator[None, None, RowIndex[Job]] | None = None
         self._late: set[JobId] = set()
         self._ages = False
+        self._is_urgent_first = True
         self._live_round = _Round(self._live)
         self._round = _Round(self.jobs)
 
@@ -88,16 +89,34 @@ class JobRows:
             self._begin()
             moved = False
         else:
-            put = self._index.put
-            moved = False
-            for job in jobs:
-                self._take(job)
-                moved |= put(job)
+            moved = self._put(jobs)
             if self._work is not None:
                 self._late.update(job.id for job in jobs)
         for job_id in gone:
             moved |= self._drop(job_id)
         return moved
+
+    def _put(self, jobs: Iterable[Job]) -> bool:
+        """Work in a few jobs; whether rows moved. Most news are of no consequence for the order."""
+        known, put, stays = self.jobs, self._index.put, self._stays
+        moved = False
+        for job in jobs:
+            before = known.get(job.id)
+            if before is not None and stays(before, job):
+                known[job.id] = job
+            else:
+                self._take(job)
+                moved |= put(job)
+        return moved
+
+    def _stays(self, before: Job, job: Job) -> bool:
+        """Whether it is plain at a glance that a job stays where it is: it had ended, as and when it did."""
+        if before.status is not job.status or before.ended_at != job.ended_at or job.ended_at is None:
+            return False
+        if not self._is_urgent_first or job.status in LIVE or before.is_quasi is not job.is_quasi:
+            return False
+        keep = self._index.order.keep
+        return keep is None or keep(before) == keep(job)
 
     def set_order(
         self, sort: Sort | None, *, reverse: bool = False, keep: Keep | None = None, ages: bool = False
@@ -125,11 +144,12 @@ class JobRows:
 
     def sweep(self) -> bool:
         """Look again at some jobs of which time alone may change what is said; whether rows moved."""
+        now = self._now()
         moved = False
         for job_id in (*self._live_round.next(), *(self._round.next() if self._ages else ())):
             if job := self.jobs.get(job_id):
                 if job.status in LIVE:
-                    self._judge(job)
+                    self._judge(job, now)
                 moved |= self._index.put(job)
         return moved
 
@@ -144,20 +164,17 @@ class JobRows:
     def _take(self, job: Job) -> None:
         before = self.jobs.get(job.id)
         self.jobs[job.id] = job
-        status = job.status
-        if before is not None and before.status is status and status is not JobStatus.FAILED:
-            return
         self.tally.move(before, job)
-        if status in LIVE:
+        if job.status in LIVE:
             self._live[job.id] = None
-            self._judge(job)
-        else:
+            self._judge(job, self._now())
+        elif before is None or before.status in LIVE:
             self._live.pop(job.id, None)
             self.needy.discard(job.id)
 
-    def _judge(self, job: Job) -> None:
+    def _judge(self, job: Job, now: Nanos) -> None:
         """Whether a live job needs a person now."""
-        if not job.is_quasi and needs_person(job, self._now()):
+        if not job.is_quasi and needs_person(job, now):
             self.needy.add(job.id)
         else:
             self.needy.discard(job.id)
@@ -186,6 +203,7 @@ class JobRows:
                 index.discard(job_id)
         self._late.clear()
         self._index, self._work = index, None
+        self._is_urgent_first = index.order.sort == self._urgency and not self._ages
 
     def _urgency(self, job: Job) -> int:
         """First what needs a person, then what is live, then what ended; in each the latest first."""

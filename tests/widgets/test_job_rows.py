@@ -1,9 +1,14 @@
+from collections.abc import Callable
+
 import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jobtui.model.clock import FixedClock
-from jobtui.model.jobs import JobStatus
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.widgets.job_rows import BULK, JobRows
 from tests.builders import a_job, ago, job_id
+from tests.conftest import NOW
 
 
 def shown(rows: JobRows) -> list[str]:
@@ -125,3 +130,42 @@ def test_counts_follow_every_change(clock: FixedClock) -> None:
     rows.apply([], gone=[job_id(1)])
     assert rows.tally.counts(clock.now()).failed_lately == 0
     assert job_id(1) not in shown(rows)
+
+
+JOBS = st.builds(
+    lambda number, status, ended, queued, is_quasi, percent: a_job(
+        number,
+        status=status,
+        ended_at=None if ended is None or status.is_live else ago(ended),
+        queued_at=ago(queued),
+        started_at=None,
+        is_quasi=is_quasi,
+        percent=percent,
+    ),
+    st.integers(1, 6),
+    st.sampled_from(JobStatus),
+    st.none() | st.integers(1, 4),
+    st.integers(1, 400),
+    st.booleans(),
+    st.sampled_from([1.0, 2.0]),
+)
+KEEPS = st.sampled_from([None, lambda job: not job.is_quasi, lambda job: job.percent == 1.0])
+
+
+@given(st.lists(st.lists(JOBS, min_size=1, max_size=4), max_size=12), KEEPS)
+def test_change_by_change_the_order_is_that_of_all_at_once(
+    changes: list[list[Job]], keep: Callable[[Job], bool] | None
+) -> None:
+    rows, anew = JobRows(lambda: NOW), JobRows(lambda: NOW)
+    rows.set_order(None, keep=keep)
+    settle(rows)
+    for jobs in changes:
+        before = shown(rows)
+        moved = rows.apply(jobs)
+        assert moved or shown(rows) == before
+    anew.apply(rows.jobs.values())
+    anew.set_order(None, keep=keep)
+    settle(anew)
+    assert shown(rows) == shown(anew)
+    assert rows.needy == anew.needy
+    assert rows.tally.counts(NOW) == anew.tally.counts(NOW)
