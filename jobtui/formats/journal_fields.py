@@ -51,7 +51,6 @@ def text(value: FieldValue | None) -> str:
 
 
 _TEXTS = (
-    "__CURSOR",
     "_HOSTNAME",
     "_MACHINE_ID",
     "_BOOT_ID",
@@ -62,34 +61,29 @@ _TEXTS = (
     "CONTAINER_ID",
 )
 
+Make = Callable[[Mapping[Name, FieldValue], str, int, int | None], JournalEntry]
+"""Fields, cursor, and the time of receipt and monotonic time in microseconds to a record."""
 
-def entry_maker(name: Callable[[str], Name]) -> "Callable[[Mapping[Name, FieldValue]], JournalEntry | None]":
-    """What makes a record of the fields of an entry whose names are as `name` gives them.
 
-    It gives None for what has no cursor or no time. The fields whose names begin with two underscores, which
-    are addresses and not stored as fields, are to be among the others as the export format has them.
-    """
-    realtime, monotonic, sent = map(
-        name, ("__REALTIME_TIMESTAMP", "__MONOTONIC_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP")
-    )
-    message, priority, pid = map(name, ("MESSAGE", "PRIORITY", "_PID"))
+def record_maker(name: Callable[[str], Name]) -> "Make[Name]":
+    """What makes a record of an entry's fields whose names are as `name` gives them."""
+    sent, message, priority, pid = map(name, ("_SOURCE_REALTIME_TIMESTAMP", "MESSAGE", "PRIORITY", "_PID"))
     named = [name(each) for each in _TEXTS]
 
-    def make(fields: Mapping[Name, FieldValue]) -> JournalEntry | None:
+    def make(
+        fields: Mapping[Name, FieldValue], cursor: str, at_us: int, monotonic_us: int | None
+    ) -> JournalEntry:
         get = fields.get
-        at = number(get(realtime))
         try:
             texts = [get(each, b"").decode() for each in named]  # type: ignore[union-attr]
         except (AttributeError, UnicodeDecodeError):
             texts = [text(get(each)) for each in named]
-        where, host, machine, boot, unit, identifier, container, full_id, short_id = texts
-        if at is None or not where:
-            return None
+        host, machine, boot, unit, identifier, container, full_id, short_id = texts
         body, size = _message(get(message))
         sent_us = number(get(sent))
         return JournalEntry(
-            cursor=Cursor(where),
-            at=Nanos(at * 1_000),
+            cursor=Cursor(cursor),
+            at=Nanos(at_us * 1_000),
             message=body,
             size=size,
             sent_at=None if sent_us is None else Nanos(sent_us * 1_000),
@@ -102,10 +96,24 @@ def entry_maker(name: Callable[[str], Name]) -> "Callable[[Mapping[Name, FieldVa
             pid=number(get(pid)),
             priority=number(get(priority)),
             boot=boot,
-            monotonic_us=number(get(monotonic)),
+            monotonic_us=monotonic_us,
         )
 
     return make
+
+
+record_of = record_maker(str)
+"""The record of an entry whose fields have names that are str."""
+
+_record_of_export = record_maker(str.encode)
+
+
+def entry_of_export(raw: Mapping[bytes, FieldValue]) -> JournalEntry | None:
+    """The record of an entry as an ExportParser gives it; None without a cursor or a time."""
+    cursor, at_us = text(raw.get(b"__CURSOR")), number(raw.get(b"__REALTIME_TIMESTAMP"))
+    if at_us is None or not cursor:
+        return None
+    return _record_of_export(raw, cursor, at_us, number(raw.get(b"__MONOTONIC_TIMESTAMP")))
 
 
 def _message(value: FieldValue | None) -> tuple[str, int]:
@@ -129,10 +137,3 @@ def stored_fields(fields: Mapping[Name, FieldValue]) -> Fields:
         )
         for key, value in fields.items()
     }
-
-
-entry_of_fields = entry_maker(str)
-"""The record of an entry's fields under names that are str; None without a cursor or a time."""
-
-entry_of_export = entry_maker(str.encode)
-"""The record of an entry as an ExportParser gives it; None without a cursor or a time."""
