@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from jobtui.widgets.command_bar import CommandBar
 
 OVER_SSH = ("SSH_TTY", "SSH_CONNECTION")
+OF_ANOTHER_SIZE = ("COLUMNS", "LINES")
+"""Variables that Textual believes more than the terminal; a shell exports what was so when it started."""
 
 
 def action_provider() -> "type[Provider]":
@@ -86,6 +88,7 @@ class JobtuiApp(AlongApp):
         logs = SessionLogs(lambda: session.sources)
         desk = SessionDesk(lambda: session.sources, session.reach_back)
         self._board = Board(session.store, session.clock, desk, title, logs=logs, words=tuple(words))
+        self._board.hosts = session.hosts
         if views is not None:
             self._board.views = views
         self._places = Places(self, self._board)
@@ -248,6 +251,8 @@ def run_app(
     words: Sequence[str] = (),
 ) -> int:
     """Run the dashboard until the user quits; the exit code."""
+    for name in OF_ANOTHER_SIZE:
+        os.environ.pop(name, None)
     app = JobtuiApp(session, open_at, title=title, views=Views(profile=profile), words=words)
     app.run(mouse=mouse_wanted(os.environ))
     return app.return_code or 0
