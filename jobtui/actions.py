@@ -10,6 +10,7 @@ class Place(StrEnum):
 
     JOBS = "jobs"
     JOB = "job"
+    AGENTS = "agents"
     SOURCES = "sources"
     READING = "reading"
     LOGS = "logs"
@@ -85,11 +86,13 @@ _JOB = frozenset({Place.JOB})
 _LOGS = frozenset({Place.LOGS})
 _CHOOSING = frozenset({Place.CHOOSING})
 _COLUMNS = frozenset({Place.COLUMNS})
-_LISTS = frozenset({Place.JOBS, Place.JOB, Place.SOURCES})
+_AGENTS = frozenset({Place.AGENTS})
+_LISTS = frozenset({Place.JOBS, Place.JOB, Place.AGENTS, Place.SOURCES})
 
 ACTIONS: tuple[Action, ...] = (
     Action("app.go('jobs')", ("1",), "All jobs", Topic.GO, hint="jobs", rank=5),
     Action("app.go('logs')", ("2",), "The logs, line by line", Topic.GO, hint="logs", rank=4),
+    Action("app.go('agents')", ("3",), "The agents, what they hold", Topic.GO, hint="agents", rank=4),
     Action(
         "app.go('sources')",
         ("6",),
@@ -117,6 +120,16 @@ ACTIONS: tuple[Action, ...] = (
         "read",
         2,
     ),
+    Action(
+        "open",
+        ("enter",),
+        "Read the log of the agent, or what to type to read it",
+        Topic.GO,
+        _AGENTS,
+        "its log",
+        2,
+    ),
+    Action("jobs", ("o",), "To the job whose op the agent holds", Topic.GO, _AGENTS, "its job", 3),
     Action(
         "back",
         ("escape",),
@@ -148,8 +161,9 @@ ACTIONS: tuple[Action, ...] = (
         4,
     ),
     Action("filter", ("slash",), "Filter the jobs", Topic.LOOK, _JOBS, "filter", 2),
-    Action("sort", ("s",), "Sort by the next column", Topic.LOOK, _JOBS, "sort"),
-    Action("reverse", ("S",), "Sort the other way round", Topic.LOOK, _JOBS),
+    Action("filter", ("slash",), "Filter the agents: state:lost host:v4", Topic.LOOK, _AGENTS, "filter", 2),
+    Action("sort", ("s",), "Sort by the next column", Topic.LOOK, _JOBS | _AGENTS, "sort"),
+    Action("reverse", ("S",), "Sort the other way round", Topic.LOOK, _JOBS | _AGENTS),
     Action("mark", ("space",), "Mark the job under the cursor, or take the mark away", Topic.LOOK, _JOBS),
     Action(
         "show_hidden", ("x",), "Show the jobs that are only compute calls, or hide them", Topic.LOOK, _JOBS
@@ -205,7 +219,11 @@ ACTIONS: tuple[Action, ...] = (
         "app.pause", ("p",), "Pause: everything stays as it is; and go on", Topic.LOOK, hint="pause", rank=5
     ),
     Action(
-        "copy", ("y",), "Copy what is under the cursor: the id, the line, the text", Topic.TAKE, hint="copy"
+        "copy",
+        ("y",),
+        "Copy what is under the cursor: the id, the line, the text, how to read a log",
+        Topic.TAKE,
+        hint="copy",
     ),
     Action("open", ("enter",), "Read the whole line", Topic.LOGS, _LOGS, "line", 3),
     Action(

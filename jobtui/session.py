@@ -5,7 +5,7 @@ The dashboard and the one-shot commands are both thin users of it. Knows nothing
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -39,6 +39,8 @@ class Session:
         self, sources: Sequence[Source | Announced], clock: Clock | None = None, *, strict: bool = False
     ) -> None:
         self.clock = clock or SystemClock()
+        self.hosts: Mapping[str, str] = {}
+        """The journals of docker hosts and clusters, as configured, by the name of the host."""
         self.store = Store(Correlator(), self.clock)
         self._strict = strict
         self._pollers: list[Poller] = []

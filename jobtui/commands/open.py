@@ -28,6 +28,7 @@ def run(context: Context) -> Exit:
         if found.job is None:
             return code
     session = Session(sources_to_watch(context, specs, found.detail if found else None), context.clock)
+    session.hosts = context.config.hosts
     open_at = found.job.id if found and found.job else None
     title = " ".join(filter(None, ("jobtui", context.config.profile)))
     context.open_dashboard(session, open_at, title, spelled(context.config, specs))

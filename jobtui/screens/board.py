@@ -1,5 +1,6 @@
 """What every screen works with, and what they agree on: the store, the time, the pause, what is kept."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -57,6 +58,8 @@ class Board:
     """Times of day instead of ages."""
     logs: LogBook = NO_LOGS
     """The logs that can be read line by line."""
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    """The journals of docker hosts and clusters, as configured, by the name of the host."""
 
     views: Views = field(default_factory=Views)
     """What the user asked to keep."""

@@ -26,6 +26,7 @@ class Where(NamedTuple):
 
 NUMBERED: Mapping[str, Where] = {
     "logs": Where("jobtui.screens.logs", "LogsScreen"),
+    "agents": Where("jobtui.screens.agents", "AgentsScreen"),
     "sources": Where("jobtui.screens.sources", "SourcesScreen"),
 }
 """What `app.go` leads to, beside the jobs, which are at the bottom of every stack of screens."""

@@ -1,0 +1,83 @@
+"""From an agent to its log, or to what one types to read it; and to the jobs whose ops it holds."""
+
+from collections.abc import Iterator
+
+from textual.app import App
+
+from jobtui.analysis.agent_logs import AgentLog, LogPlace
+from jobtui.model.ids import JobId
+from jobtui.model.ops import Agent
+from jobtui.render.agent_facts import log_facts
+from jobtui.render.text import show
+from jobtui.screens.base import Board, Taken
+from jobtui.screens.error import ErrorScreen
+from jobtui.screens.jumping import Goal
+
+Opening = tuple[str, int | None]
+"""The name of a log, and the place in it; None for its end."""
+
+
+def open_log(app: App[None], board: Board, agent: Agent, log: AgentLog) -> None:
+    """Show the log of an agent where it begins, or say how it can be read."""
+    # Imported here, as the first paint does not need it
+    from jobtui.screens.logs import LogsScreen
+
+    opening = where_to_open(board, agent, log)
+    if opening is not None:
+        app.push_screen(LogsScreen(board, *opening))
+        return
+    text = "\n\n".join(sheet(agent, log))
+    app.push_screen(ErrorScreen(board, f"log of {show(agent.agent)}", text, Taken(text, show(log.command))))
+
+
+def where_to_open(board: Board, agent: Agent, log: AgentLog) -> Opening | None:
+    """The log that can be read here, and where in it the agent begins."""
+    known = board.logs.names()
+    if agent.log is not None and (agent.log != agent.supervisor or log.place is LogPlace.SUPERVISOR):
+        return agent.log, agent.log_at
+    if log.place is LogPlace.SUPERVISOR and log.name:
+        return log.name, agent.supervisor_at
+    if log.place is LogPlace.CLUSTER:
+        found = [name for name in known if log.copies and name.startswith(log.copies)]
+        return (found[-1], None) if found else None
+    return None
+
+
+def sheet(agent: Agent, log: AgentLog) -> Iterator[str]:
+    """What is said instead of a log that cannot be read here; masked."""
+    yield f"The log of agent {show(agent.agent)} cannot be read from here."
+    yield from (f"{name}: {text}" for name, text, _ in log_facts(log))
+    if agent.log is not None and agent.log == agent.supervisor:
+        yield f"A part of it was forwarded into {show(agent.supervisor)}, which can be read in the logs."
+
+
+def go_to_held(app: App[None], board: Board, agent: Agent) -> None:
+    """Show the job whose op an agent holds; of several, let one be chosen."""
+    # Imported here, as the first paint does not need it
+    from jobtui.screens.choosing import ChoosingScreen
+    from jobtui.screens.job import JobScreen
+
+    goals = tuple(_goals(agent))
+    if not goals:
+        app.notify("it holds no op of a job", timeout=2)
+    elif len({goal.job for goal in goals}) == 1:
+        app.push_screen(JobScreen(board, _job(goals[0])))
+    else:
+        app.push_screen(ChoosingScreen(board, agent.agent, goals, lambda goal: _push(app, board, goal)))
+
+
+def _goals(agent: Agent) -> Iterator[Goal]:
+    for op in agent.ops:
+        if op.jid is not None:
+            yield Goal(op.jid, f"{op.name} {op.op}", job=op.jid)
+
+
+def _job(goal: Goal) -> JobId:
+    assert goal.job is not None
+    return goal.job
+
+
+def _push(app: App[None], board: Board, goal: Goal) -> None:
+    from jobtui.screens.job import JobScreen
+
+    app.push_screen(JobScreen(board, _job(goal)))
