@@ -13,6 +13,7 @@ from jobtui.analysis import agent_pass
 from jobtui.analysis.agent_pass import AgentPass
 from jobtui.analysis.agent_track import Agents
 from jobtui.analysis.agents_known import held_by, known_agents
+from jobtui.analysis.heard import Heard
 from jobtui.analysis.job_events import JobEvents, place_calls
 from jobtui.analysis.once import Once
 from jobtui.analysis.op_index import OPS_KEPT, OpIndex
@@ -20,6 +21,7 @@ from jobtui.analysis.op_track import in_order
 from jobtui.analysis.restarts import Restarts
 from jobtui.analysis.sbatch_notes import is_note, job_of, place_notes
 from jobtui.analysis.supervisor_pass import HANDLERS, SupervisorPass
+from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, Certainty, Component, Op, Step, Unlinked
@@ -36,13 +38,18 @@ class Correlator:
         self._supervisors: dict[str, SupervisorPass] = {}
         self._once = Once()
         self._agent_pass = AgentPass(self._ops, self._agents)
+        self.heard = Heard()
 
     def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
         """Take in records, each source's in its order; the jobs that are now known better."""
         changed: set[JobId | None] = set()
+        shapes: set[str] = set()
+        supervisor_end: Nanos | None = None
         for record in filter(self._once.is_new, records):
             shape = record.shape
+            shapes.add(shape)
             if shape in HANDLERS:
+                supervisor_end = record.at or supervisor_end
                 changed.add(self._supervisor(record.source).read(record))
                 if shape == "op_sent":
                     self._agent_pass.retry(record.fields["o"] or "")
@@ -55,6 +62,7 @@ class Correlator:
                 changed.add(self._events.called(record))
         for supervisor in self._supervisors.values():
             changed |= supervisor.take_others()
+        self.heard.add(shapes, supervisor_end)
         return {jid for jid in changed if jid is not None}
 
     def _supervisor(self, source: str) -> SupervisorPass:
@@ -64,6 +72,10 @@ class Correlator:
                 source, self._ops, self._agents, self._events, self._restarts
             )
         return found
+
+    def restarted_ops(self, job_id: JobId) -> frozenset[int]:
+        """The keys of those ops of a job that are older than the last restart of their supervisor."""
+        return frozenset(track.key for track in self._ops.of_job(job_id) if self._restarts.came_after(track))
 
     def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
         """The ops of a job, oldest first, each with the API server's call that caused it."""

@@ -50,6 +50,11 @@ class OpIndex:
             self._let_go()
         return track
 
+    @property
+    def next_key(self) -> int:
+        """The key of the next op to be created; those of all others are smaller."""
+        return self._next_key
+
     def tie(self, track: OpTrack, jid: JobId) -> None:
         """Make an op one of a job's."""
         if track.jid == jid:

@@ -42,6 +42,7 @@ class Restarts:
     def __init__(self, ops: OpIndex) -> None:
         self._ops = ops
         self._logs: dict[str, SupervisorLog] = {}
+        self._older: dict[str, int] = {}
 
     def log(self, source: str) -> SupervisorLog:
         """What is known of a log."""
@@ -70,12 +71,17 @@ class Restarts:
 
     def restarted(self, log: SupervisorLog, record: LogRecord) -> set[JobId]:
         """A log tells of a restart."""
+        self._older[log.source] = self._ops.next_key
         own = [op for op in self._ops.open_ops() if op.source == log.source]
         changed = _end(own, record)
         if log.root is None:
             log.restart = record
             return changed
         return changed | self._end_before(log, record)
+
+    def came_after(self, op: OpTrack) -> bool:
+        """Whether the log that told of an op's creation told of a restart later."""
+        return op.key < self._older.get(op.source, 0)
 
     def _end_before(self, log: SupervisorLog, restart: LogRecord) -> set[JobId]:
         """End what stands open in the logs of forerunners."""

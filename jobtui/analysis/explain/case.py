@@ -1,0 +1,162 @@
+"""What is known about one job when it is to be explained. Plain data, gathered elsewhere."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+import msgspec
+
+from jobtui.analysis.explain.flow import FINAL_WORDS, Mark, mark_of
+from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job, JobStatus, Run
+from jobtui.model.ops import Agent, Component, Op, Step
+from jobtui.model.verdicts import Usual
+
+STATUS_WORDS: Mapping[str, JobStatus] = {
+    "completed": JobStatus.COMPLETED,
+    "error": JobStatus.FAILED,
+    "canceled": JobStatus.CANCELED,
+    "missing": JobStatus.MISSING,
+    "job_run_purged": JobStatus.PURGED,
+}
+"""What the supervisor's words for the end of a run mean."""
+
+NEWER_S = 2.0
+"""How much later than a record's run an op must be to belong to a newer one; records have whole seconds."""
+
+
+class Coverage(NamedTuple):
+    """Which kinds of sources were read for a case, and what is wrong with them.
+
+    `faults` say in words what could not be read or is missing. `supervisor_end` is the time of the last line
+    of a supervisor, None where its lines carry no time.
+    """
+
+    has_records: bool
+    has_supervisor: bool
+    has_server: bool
+    has_agent: bool
+    supervisor_end: Nanos | None = None
+    faults: tuple[str, ...] = ()
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """One job. `runs` and `ops` are oldest first. `behind` holds the whole text of records by (source, line).
+
+    `restarts` are the times at which a supervisor of the ops' log came up, None where lines have no time;
+    `restarted_ops` the keys of ops that were created before the last of them. `usual` tells how long steps
+    take here, by the mark at their end. `agents` are those of the job's ops.
+    """
+
+    job_id: JobId
+    now: Nanos
+    coverage: Coverage
+    job: Job | None = None
+    runs: tuple[Run, ...] | None = None
+    ops: tuple[Op, ...] = ()
+    agents: tuple[Agent, ...] = ()
+    behind: Mapping[tuple[str, int], str] = msgspec.field(default_factory=dict)
+    restarted_ops: frozenset[int] = frozenset()
+    usual: Mapping[Mark, Usual] = msgspec.field(default_factory=dict)
+
+    @cached_property
+    def run(self) -> Op | None:
+        """The op of the latest run; None when the record tells of a later run than all that were read."""
+        found = self._newest_run
+        return None if found is None or self.is_log_old else found
+
+    @cached_property
+    def _newest_run(self) -> Op | None:
+        return next((op for op in reversed(self.ops) if op.name == "run"), None)
+
+    @cached_property
+    def is_log_old(self) -> bool:
+        """Whether the record tells of a later run than those in the logs."""
+        job, run = self.job, self._newest_run
+        if job is None or job.queued_at is None or run is None or run.created_at is None:
+            return False
+        return seconds_between(run.created_at, job.queued_at) > NEWER_S
+
+    @cached_property
+    def later(self) -> tuple[Op, ...]:
+        """Ops that came after the latest run was asked for."""
+        run = self.run
+        return tuple(op for op in self.ops if run is not None and op.key > run.key)
+
+    @cached_property
+    def status(self) -> JobStatus:
+        """What the job is doing: as its record says, unless the logs tell of a newer run."""
+        if self.job is not None and not self.is_record_old:
+            return self.job.status
+        run = self.run
+        if run is None:
+            return JobStatus.UNKNOWN
+        if self.last(Mark.FOUND_GONE) is not None:
+            return JobStatus.CANCELED
+        word = run.result or next((op.result for op in self.later if op.name == "run_status"), None)
+        if word is not None and word in STATUS_WORDS:
+            return STATUS_WORDS[word]
+        if run.error:
+            return JobStatus.FAILED
+        return JobStatus.RUNNING if self.has_word_of("running") else JobStatus.PENDING
+
+    @cached_property
+    def is_record_old(self) -> bool:
+        """Whether the logs tell of a run that the record does not know yet."""
+        job, run = self.job, self._newest_run
+        if job is None or run is None or run.created_at is None:
+            return False
+        written = max((at for at in (job.written_at, job.updated_at, job.queued_at) if at), default=None)
+        return written is not None and seconds_between(written, run.created_at) > NEWER_S
+
+    @property
+    def is_sbatch(self) -> bool:
+        """Whether the job runs on a cluster."""
+        if self.job is not None and self.job.mode:
+            return self.job.mode == "sbatch"
+        return self.run is not None and self.run.driver == "SbatchDriver"
+
+    def has_word_of(self, status: str) -> bool:
+        """Whether news of the run said this status."""
+        return self.run is not None and any(step.step == f"status {status}" for step in self.run.steps)
+
+    def last(self, *marks: Mark) -> Step | None:
+        """The last step of the latest run that is one of these."""
+        steps = self.run.steps if self.run is not None else ()
+        return next((step for step in reversed(steps) if mark_of(step) in marks), None)
+
+    def later_step(self, *marks: Mark) -> Step | None:
+        """The last such step of the ops that came after the latest run."""
+        steps = [step for op in self.later for step in op.steps if mark_of(step) in marks]
+        return steps[-1] if steps else None
+
+    def since(self, step: Step | None) -> float | None:
+        """Seconds since a step; None where its line has no time."""
+        return None if step is None or step.at is None else max(0.0, seconds_between(step.at, self.now))
+
+    @property
+    def last_step(self) -> Step | None:
+        """The last step of the latest run."""
+        return self.run.steps[-1] if self.run is not None and self.run.steps else None
+
+    @property
+    def agent_seen(self) -> bool:
+        """Whether anything the run's own agent wrote could be read."""
+        return self.run is not None and any(
+            step.component in (Component.AGENT, Component.JOB_CMD) for step in self.run.steps
+        )
+
+    @property
+    def ended_in_log(self) -> Step | None:
+        """The line that tells the end of the latest run."""
+        steps = self.run.steps if self.run is not None else ()
+        return next((step for step in reversed(steps) if step.step in FINAL_WORDS), None)
+
+    @property
+    def is_log_behind(self) -> bool:
+        """Whether the supervisor's log ends before the record was last written: it is cut off or rotated."""
+        job, end = self.job, self.coverage.supervisor_end
+        if job is None or end is None or job.written_at is None:
+            return False
+        return seconds_between(end, job.written_at) > NEWER_S

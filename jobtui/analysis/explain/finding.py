@@ -1,0 +1,40 @@
+"""What a rule gives when it applies, and how sure a rule may be."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from jobtui.analysis.explain.case import Case
+from jobtui.analysis.explain.flow import Mark
+from jobtui.model.ops import Step
+from jobtui.model.verdicts import Code
+
+CERTAIN = 0.97
+"""A line or record says it in so many words."""
+SURE = 0.9
+"""It follows from lines that were read, and nothing speaks against it."""
+LIKELY = 0.75
+"""It fits, and something that would prove it was not seen."""
+PLAUSIBLE = 0.6
+"""The record alone allows it, and other things too."""
+GUESS = 0.4
+"""Nothing speaks for it but that it is frequent."""
+
+
+class Finding(NamedTuple):
+    """A verdict before it is checked for blind spots.
+
+    `steps` are the lines it rests on; `missing` the step that did not come, `limit_s` how long it may take.
+    `doubts` say in words what would have made it surer. `needs_record` and so on are handled by `explain`.
+    """
+
+    code: Code
+    sentence: str
+    confidence: float
+    steps: tuple[Step | None, ...] = ()
+    missing: Mark | None = None
+    limit_s: float | None = None
+    doubts: tuple[str, ...] = ()
+
+
+Rule = Callable[[Case], Finding | None]
+"""Looks at a case; None when it does not apply."""

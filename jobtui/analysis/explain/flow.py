@@ -1,0 +1,150 @@
+"""The steps an op must pass, as data: which words of a timeline mean which step, and what should follow when.
+
+Basis: Sirepo's supervisor, drivers and agents as run and as of March 2020 (docs/verdicts.md has the flow in
+words). An agent's own steps are optional: its log may be on another host, and of what a supervisor forwards
+of it lines are lost.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from jobtui.model.ops import Op, Step
+
+
+class Mark(StrEnum):
+    """A step of the flow, in the words that a verdict uses for it."""
+
+    REQUESTED = "the request"
+    CREATED = "the op's creation"
+    ASSIGNED = "the driver's assignment"
+    AGENT_START = "the agent's start"
+    AGENT_WAIT = "the wait for the agent"
+    AGENT_ALIVE = "the agent's first word"
+    SLOT_WAIT = "the wait for a slot"
+    SLOT_GOT = "the slot"
+    SENT = "the op's sending"
+    REPLY_WAIT = "the wait for the reply"
+    ARRIVED = "the op's arrival at the agent"
+    STARTED = "the start of job_cmd"
+    STDERR = "what job_cmd wrote on stderr"
+    EXITED = "the exit of job_cmd"
+    REPLIED = "the agent's reply"
+    UPDATED = "news of the run"
+    FINAL = "the end of the run"
+    CANCEL = "the cancel"
+    TIME_LIMIT = "the time limit"
+    KILLED = "the kill of job_cmd"
+    AGENT_TIMEOUT = "the end of the wait for the agent"
+    AGENT_GONE = "the loss of the agent"
+    RESTARTED = "the supervisor's restart"
+    FOUND_GONE = "the cancel after the supervisor's restart"
+    REFUSED = "the failure of the request"
+    GIVEN_UP = "the op's end without a reply"
+    RUN_STATUS = "the answer to run_status"
+    NOT_DELIVERED = "the failed sending"
+    SBATCH_REFUSED = "sbatch's refusal"
+
+
+WORDS: Mapping[str, Mark] = {
+    "request": Mark.REQUESTED,
+    "analysis wanted": Mark.REQUESTED,
+    "op created": Mark.CREATED,
+    "driver assigned": Mark.ASSIGNED,
+    "agent start": Mark.AGENT_START,
+    "waits for the agent": Mark.AGENT_WAIT,
+    "agent start delayed": Mark.AGENT_WAIT,
+    "agent alive": Mark.AGENT_ALIVE,
+    "waits for a slot": Mark.SLOT_WAIT,
+    "waits for the run dir": Mark.SLOT_WAIT,
+    "got the slot": Mark.SLOT_GOT,
+    "sent": Mark.SENT,
+    "waits for the reply": Mark.REPLY_WAIT,
+    "arrived": Mark.ARRIVED,
+    "job_cmd started": Mark.STARTED,
+    "job_cmd wrote": Mark.STDERR,
+    "job_cmd raised": Mark.STDERR,
+    "job_cmd exited": Mark.EXITED,
+    "job_cmd ended": Mark.EXITED,
+    "kills job_cmd": Mark.KILLED,
+    "cancels job_cmd": Mark.KILLED,
+    "scancel": Mark.KILLED,
+    "reply": Mark.REPLIED,
+    "update": Mark.UPDATED,
+    "status": Mark.UPDATED,
+    "canceled by the user": Mark.CANCEL,
+    "canceled": Mark.CANCEL,
+    "cancel": Mark.CANCEL,
+    "canceled by the time limit": Mark.TIME_LIMIT,
+    "time limit reached": Mark.TIME_LIMIT,
+    "agent did not start in time": Mark.AGENT_TIMEOUT,
+    "agent lost": Mark.AGENT_GONE,
+    "agent exited": Mark.AGENT_GONE,
+    "agent killed": Mark.AGENT_GONE,
+    "canceled, was live when the supervisor stopped": Mark.FOUND_GONE,
+    "supervisor restarted": Mark.RESTARTED,
+    "request failed": Mark.REFUSED,
+    "exception in the supervisor": Mark.REFUSED,
+    "op failed": Mark.REFUSED,
+    "destroyed, no reply": Mark.GIVEN_UP,
+    "given up before it was sent": Mark.GIVEN_UP,
+    "run_status result": Mark.RUN_STATUS,
+    "not delivered": Mark.NOT_DELIVERED,
+    "sbatch refused": Mark.SBATCH_REFUSED,
+}
+"""Which step of the flow the words of a timeline mean; longer words come before their beginnings."""
+
+FINAL_WORDS: Mapping[str, str] = {
+    f"status {word}": word for word in ("completed", "error", "canceled", "missing", "job_run_purged")
+}
+"""Words of a timeline for the end of a run, and the supervisor's word for it."""
+
+
+class Needed(NamedTuple):
+    """A step that must come, and the step after which it must."""
+
+    mark: Mark
+    after: Mark
+
+
+RUN_FLOW: tuple[Needed, ...] = (
+    Needed(Mark.CREATED, Mark.REQUESTED),
+    Needed(Mark.ASSIGNED, Mark.CREATED),
+    Needed(Mark.AGENT_ALIVE, Mark.AGENT_WAIT),
+    Needed(Mark.SLOT_GOT, Mark.SLOT_WAIT),
+    Needed(Mark.SENT, Mark.ASSIGNED),
+    Needed(Mark.REPLIED, Mark.SENT),
+    Needed(Mark.FINAL, Mark.REPLIED),
+)
+"""What a run must pass, in order; a step counts only where the one before it was seen."""
+
+AGENT_START_S: Mapping[str, float] = {"LocalDriver": 5.0, "DockerDriver": 8.0, "SbatchDriver": 15.0}
+"""How long a supervisor waits for a driver's agent, as delivered."""
+DEFAULT_AGENT_START_S = 15.0
+
+
+def mark_of(step: Step) -> Mark | None:
+    """The step of the flow that a step of a timeline is, None when it is none."""
+    if step.step in FINAL_WORDS:
+        return Mark.FINAL
+    exact = WORDS.get(step.step)
+    if exact is not None:
+        return exact
+    # "reply ok", "job_cmd exited -9", "status running": the words before what varies
+    first, _, _ = step.step.rpartition(" ")
+    return WORDS.get(first) or WORDS.get(first.rpartition(" ")[0])
+
+
+def missing_mark(op: Op) -> Mark | None:
+    """The first step of a run that should have come and was not seen; None when all came or none was due."""
+    seen = {mark_of(step) for step in op.steps}
+    for needed in RUN_FLOW:
+        if needed.after in seen and needed.mark not in seen and not _is_passed(needed.mark, seen):
+            return needed.mark
+    return None
+
+
+def _is_passed(mark: Mark, seen: set[Mark | None]) -> bool:
+    """Whether a later step shows that this one came, though its own line is missing."""
+    order = [needed.mark for needed in RUN_FLOW]
+    return any(later in seen for later in order[order.index(mark) + 1 :])

@@ -1,0 +1,129 @@
+"""What to type next: commands that look, or that a person decides about; to be copied, never run."""
+
+import shlex
+from collections.abc import Callable, Mapping
+
+from jobtui.analysis.explain.case import Case
+from jobtui.analysis.explain.finding import Finding
+from jobtui.model.ops import Agent
+from jobtui.model.verdicts import Code, NextStep
+
+Suggestion = Callable[[Case], NextStep | None]
+
+TAIL_LINES = 50
+
+
+def next_steps(case: Case, finding: Finding) -> tuple[NextStep, ...]:
+    """What helps with this verdict, the most useful first."""
+    found = (suggest(case) for suggest in SUGGESTIONS.get(finding.code, ()))
+    return tuple(step for step in found if step is not None)
+
+
+def _timeline(case: Case) -> NextStep:
+    return NextStep("see every step with its time", f"jobtui timeline {shlex.quote(case.job_id)}")
+
+
+def _logs(case: Case) -> NextStep:
+    return NextStep("read all lines about it", f"jobtui logs {shlex.quote(case.job_id)}")
+
+
+def _agent_log(case: Case) -> NextStep | None:
+    agent = _agent(case)
+    if agent is None:
+        return None
+    return NextStep(
+        "read what its agent wrote", f"jobtui logs {shlex.quote(case.job_id)} --agent {agent.agent}"
+    )
+
+
+def _container(case: Case) -> NextStep | None:
+    agent = _agent(case)
+    if agent is None or agent.container is None:
+        return None
+    inspect = f"docker inspect {shlex.quote(agent.container)}"
+    host = f"ssh {shlex.quote(agent.host)} " if agent.host else ""
+    return NextStep("see whether its container is there", f"{host}{inspect}")
+
+
+def _run_log(case: Case) -> NextStep | None:
+    run_dir = case.run.run_dir if case.run is not None else None
+    if run_dir is None:
+        return None
+    return NextStep(
+        "read what its program wrote", f"tail -n {TAIL_LINES} {shlex.quote(f'{run_dir}/run.log')}"
+    )
+
+
+def _input(case: Case) -> NextStep | None:
+    run_dir = case.run.run_dir if case.run is not None else None
+    return (
+        None
+        if run_dir is None
+        else NextStep("look at its input", f"less {shlex.quote(f'{run_dir}/in.json')}")
+    )
+
+
+def _compare(case: Case) -> NextStep:
+    return NextStep("compare with the last good run", f"jobtui compare {shlex.quote(case.job_id)}")
+
+
+def _memory(case: Case) -> NextStep | None:
+    agent = _agent(case)
+    host = f"ssh {shlex.quote(agent.host)} " if agent is not None and agent.host else ""
+    return NextStep("see whether the kernel killed it for memory", f"{host}journalctl -k --grep oom-kill")
+
+
+def _queue(case: Case) -> NextStep:
+    return NextStep("see its place in Slurm's queue", "squeue --me --start")
+
+
+def _supervisor_unit(case: Case) -> NextStep:
+    return NextStep(
+        "see why the supervisor was restarted", "journalctl -u sirepo_job_supervisor -n 100 --no-pager"
+    )
+
+
+def _ask_user(case: Case) -> NextStep | None:
+    if case.job is None or not case.job.owner:
+        return None
+    return NextStep(
+        "the next look at the job by its user, in a browser, sets its record right",
+        f"jobtui show {shlex.quote(case.job_id)}",
+    )
+
+
+def _agents(case: Case) -> NextStep:
+    return NextStep("see who holds the slots", "jobtui agents")
+
+
+SUGGESTIONS: Mapping[Code, tuple[Suggestion, ...]] = {
+    Code.RUNNING: (_timeline, _run_log),
+    Code.WAITING_OP_SLOT: (_agents, _timeline),
+    Code.WAITING_RUN_DIR_SLOT: (_agents, _timeline),
+    Code.WAITING_CPU_SLOT: (_agents, _timeline),
+    Code.AGENT_STARTING: (_timeline,),
+    Code.AGENT_NEVER_STARTED: (_agent_log, _container, _timeline),
+    Code.AGENT_LOST: (_agent_log, _container, _memory, _timeline),
+    Code.SUPERVISOR_RESTARTED: (_supervisor_unit, _timeline),
+    Code.TIMED_OUT: (_run_log, _compare),
+    Code.CANCELED_BY_USER: (_timeline,),
+    Code.PROGRAM_FAILED: (_run_log, _compare, _input, _logs),
+    Code.KILLED_BY_SIGNAL: (_memory, _run_log, _compare),
+    Code.PREPARE_FAILED: (_logs, _input, _compare),
+    Code.SBATCH_LOGIN_NEEDED: (_ask_user, _timeline),
+    Code.SBATCH_QUEUED: (_queue, _timeline),
+    Code.SBATCH_FAILED: (_run_log, _logs, _compare),
+    Code.RUN_DIR_GONE: (_timeline,),
+    Code.STALE_RECORD: (_ask_user, _supervisor_unit, _timeline),
+    Code.REPLY_LOST: (_agent_log, _run_log, _timeline),
+    Code.CANCEL_UNCONFIRMED: (_agent_log, _agents, _timeline),
+    Code.UNKNOWN: (_logs, _timeline),
+}
+"""What helps with each verdict."""
+
+
+def _agent(case: Case) -> Agent | None:
+    """The agent of the latest run."""
+    run = case.run
+    wanted = None if run is None else run.agent or run.assigned_agent
+    return next((agent for agent in reversed(case.agents) if agent.agent == wanted), None)

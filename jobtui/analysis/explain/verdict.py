@@ -1,0 +1,161 @@
+"""A case to its verdict: the first rule that applies, less sure for every blind spot that matters to it."""
+
+from collections.abc import Callable, Mapping
+
+from jobtui.analysis.explain.case import Case
+from jobtui.analysis.explain.ended import RULES as ENDED
+from jobtui.analysis.explain.finding import Finding, Rule
+from jobtui.analysis.explain.flow import Mark, mark_of, missing_mark
+from jobtui.analysis.explain.next_steps import next_steps
+from jobtui.analysis.explain.running import RULES as RUNNING
+from jobtui.analysis.explain.waiting import RULES as WAITING
+from jobtui.model.clock import seconds_between
+from jobtui.model.jobs import JobStatus
+from jobtui.model.ops import Step
+from jobtui.model.verdicts import Code, Evidence, Verdict
+
+MOST_EVIDENCE = 6
+"""Raw lines shown for a verdict."""
+
+RULES: Mapping[JobStatus, tuple[Rule, ...]] = {
+    JobStatus.PENDING: WAITING,
+    JobStatus.RUNNING: RUNNING,
+    **ENDED,
+}
+"""What is asked about a job, by its status."""
+
+WITHOUT_RECORD = 0.85
+"""How sure a verdict still is when the job's record was not read."""
+WITHOUT_END = 0.75
+"""The same when the supervisor's log ends before the record was last written."""
+SELF_EVIDENT = frozenset({Code.NEVER_RUN, Code.PURGED, Code.COMPLETED, Code.TIMED_OUT})
+"""Verdicts that a record proves alone, whatever a log may lack."""
+
+
+def explain(case: Case) -> Verdict:
+    """What is the matter with the job."""
+    finding = next(
+        (found for rule in RULES.get(case.status, ()) if (found := rule(case)) is not None), _unknown(case)
+    )
+    last = case.last_step
+    missing = finding.missing or (
+        missing_mark(case.run) if case.run is not None and _is_stuck(case) else None
+    )
+    since = finding.steps[0] if finding.steps else last
+    return Verdict(
+        job_id=case.job_id,
+        code=finding.code,
+        sentence=finding.sentence,
+        confidence=round(_confidence(case, finding), 2),
+        last_step=None if last is None else last.step,
+        last_at=None if last is None else last.at,
+        missing_step=None if missing is None else missing.value,
+        waited_s=case.since(since) if missing is not None else None,
+        limit_s=finding.limit_s,
+        usual=case.usual.get(missing) if missing is not None else None,
+        evidence=_evidence(case, finding),
+        next=next_steps(case, finding),
+        blind_spots=_blind_spots(case, finding),
+    )
+
+
+def _unknown(case: Case) -> Finding:
+    if case.job is None and case.run is None:
+        sentence = "Neither a record nor an op of it was read."
+    else:
+        word = case.job.native_status if case.job is not None else "no word"
+        sentence = f'Its status is "{word}", which tells nothing that jobtui knows.'
+    return Finding(Code.UNKNOWN, sentence, 0.3, (case.last_step,))
+
+
+def _is_stuck(case: Case) -> bool:
+    return case.status.is_live
+
+
+def _confidence(case: Case, finding: Finding) -> float:
+    confidence = finding.confidence
+    if case.job is None or case.is_record_old:
+        confidence *= WITHOUT_RECORD
+    if case.is_log_behind and finding.code not in SELF_EVIDENT:
+        confidence *= WITHOUT_END
+    if case.run is not None and case.run.candidates:
+        confidence *= WITHOUT_END
+    return confidence
+
+
+def _evidence(case: Case, finding: Finding) -> tuple[Evidence, ...]:
+    """The record's own words, then the lines, oldest first and each once."""
+    steps: dict[tuple[str, int, int], Step] = {}
+    for step in (*finding.steps, *_last_steps(case)):
+        if step is not None and len(steps) < MOST_EVIDENCE - 1:
+            steps.setdefault((step.source, step.line, step.offset), step)
+    ordered = sorted(steps.values(), key=lambda step: (step.at or 0, step.offset))
+    return (*_record_evidence(case), *map(_as_evidence, ordered))
+
+
+def _last_steps(case: Case) -> tuple[Step, ...]:
+    """What the flow came to: enough lines for somebody to judge by themselves."""
+    steps = case.run.steps if case.run is not None else ()
+    return tuple(step for step in reversed(steps) if mark_of(step) not in (None, Mark.UPDATED))[:3]
+
+
+def _as_evidence(step: Step) -> Evidence:
+    return Evidence(text=step.text, source=step.source, at=step.at, line=step.line, cursor=step.cursor)
+
+
+def _record_evidence(case: Case) -> tuple[Evidence, ...]:
+    job = case.job
+    if job is None:
+        return ()
+    facts = [f"status: {job.native_status}"]
+    facts += [f"{name}: {value}" for name, value in _record_facts(case) if value is not None]
+    return (Evidence(text=", ".join(facts), source=job.source, at=job.written_at),)
+
+
+def _record_facts(case: Case) -> tuple[tuple[str, object], ...]:
+    job = case.job
+    assert job is not None
+    return (
+        ("error", job.error),
+        ("alert", job.alert),
+        ("waits for", job.message),
+        ("canceledAfterSecs", job.limit_s),
+    )
+
+
+def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
+    found = [words for words, applies in BLIND_SPOTS if applies(case)]
+    run, end = case.run, case.coverage.supervisor_end
+    if case.is_log_behind and end is not None and case.job is not None and case.job.written_at is not None:
+        behind_s = seconds_between(end, case.job.written_at)
+        found.append(f"the supervisor's log ends {behind_s:.0f} s before the record was last written")
+    if run is not None and run.candidates:
+        found.append(f"its op may as well belong to {', '.join(run.candidates)}")
+    if run is not None and run.dropped_steps:
+        found.append(f"{run.dropped_steps} steps of its op are not kept")
+    return tuple(dict.fromkeys((*finding.doubts, *found, *case.coverage.faults)))
+
+
+def _is_sending_missing(case: Case) -> bool:
+    """Whether a run that has begun, by its record or its news, was never sent by the lines that were read."""
+    run, job = case.run, case.job
+    if run is None or run.sends:
+        return False
+    return case.ended_in_log is not None or (job is not None and job.started_at is not None)
+
+
+def _is_agent_unheard(case: Case) -> bool:
+    return case.run is not None and case.run.sends > 0 and not case.agent_seen
+
+
+BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
+    ("no records are read", lambda case: case.job is None and not case.coverage.has_records),
+    ("no record of the job was read", lambda case: case.job is None and case.coverage.has_records),
+    ("the lines of its latest run were not read, only those of earlier ones", lambda case: case.is_log_old),
+    ("the record is older than the newest run in the logs", lambda case: case.is_record_old),
+    ("no log of the supervisor was read", lambda case: not case.coverage.has_supervisor),
+    ("no log of the API server was read", lambda case: not case.coverage.has_server),
+    ("lines are missing: the run has begun, and none tells that it was sent", _is_sending_missing),
+    ("nothing that the job's agent wrote was read", _is_agent_unheard),
+)
+"""What may be missing, in words."""

@@ -1,0 +1,132 @@
+"""What explaining a job gives: a verdict, how sure it is, and what it rests on."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import JobId
+
+
+class Code(StrEnum):
+    """What is the matter with a job. The words are stable; scripts depend on them."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+    WAITING_OP_SLOT = "waiting_op_slot"
+    WAITING_RUN_DIR_SLOT = "waiting_run_dir_slot"
+    WAITING_CPU_SLOT = "waiting_cpu_slot"
+    AGENT_STARTING = "agent_starting"
+    AGENT_NEVER_STARTED = "agent_never_started"
+    AGENT_LOST = "agent_lost"
+    SUPERVISOR_RESTARTED = "supervisor_restarted"
+    TIMED_OUT = "timed_out"
+    CANCELED_BY_USER = "canceled_by_user"
+    PROGRAM_FAILED = "program_failed"
+    KILLED_BY_SIGNAL = "killed_by_signal"
+    PREPARE_FAILED = "prepare_failed"
+    SBATCH_LOGIN_NEEDED = "sbatch_login_needed"
+    SBATCH_QUEUED = "sbatch_queued"
+    SBATCH_FAILED = "sbatch_failed"
+    RUN_DIR_GONE = "run_dir_gone"
+    NEVER_RUN = "never_run"
+    PURGED = "purged"
+    STALE_RECORD = "stale_record"
+    REPLY_LOST = "reply_lost"
+    CANCEL_UNCONFIRMED = "cancel_unconfirmed"
+    UNKNOWN = "unknown"
+
+
+class Concern(StrEnum):
+    """How much a verdict is a person's concern."""
+
+    FINE = "fine"
+    FAILED = "failed"
+    STUCK = "stuck"
+    OPEN = "open"
+
+
+CONCERNS: dict[Code, Concern] = {
+    Code.RUNNING: Concern.FINE,
+    Code.COMPLETED: Concern.FINE,
+    Code.WAITING_OP_SLOT: Concern.FINE,
+    Code.WAITING_RUN_DIR_SLOT: Concern.FINE,
+    Code.WAITING_CPU_SLOT: Concern.FINE,
+    Code.AGENT_STARTING: Concern.FINE,
+    Code.AGENT_NEVER_STARTED: Concern.STUCK,
+    Code.AGENT_LOST: Concern.FAILED,
+    Code.SUPERVISOR_RESTARTED: Concern.FAILED,
+    Code.TIMED_OUT: Concern.FAILED,
+    Code.CANCELED_BY_USER: Concern.FINE,
+    Code.PROGRAM_FAILED: Concern.FAILED,
+    Code.KILLED_BY_SIGNAL: Concern.FAILED,
+    Code.PREPARE_FAILED: Concern.FAILED,
+    Code.SBATCH_LOGIN_NEEDED: Concern.STUCK,
+    Code.SBATCH_QUEUED: Concern.FINE,
+    Code.SBATCH_FAILED: Concern.FAILED,
+    Code.RUN_DIR_GONE: Concern.FAILED,
+    Code.NEVER_RUN: Concern.FINE,
+    Code.PURGED: Concern.FINE,
+    Code.STALE_RECORD: Concern.STUCK,
+    Code.REPLY_LOST: Concern.STUCK,
+    Code.CANCEL_UNCONFIRMED: Concern.STUCK,
+    Code.UNKNOWN: Concern.OPEN,
+}
+"""What each verdict asks of whoever reads it."""
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """One raw line a verdict rests on. `line` is 0 for what is no line of a log but a fact of a record.
+
+    `text` is as written: not masked, not safe for a terminal.
+    """
+
+    text: str
+    source: str
+    at: Nanos | None = None
+    line: int = 0
+    cursor: str | None = None
+
+
+class NextStep(NamedTuple):
+    """Something to do: why, and the command to type, ready to be copied. It is never run."""
+
+    why: str
+    command: str
+
+
+class Usual(NamedTuple):
+    """How long something takes here, in seconds, out of `n` times."""
+
+    n: int
+    p50_s: float
+    p99_s: float
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to "what is the matter with this job".
+
+    `last_step` is the last step seen of the flow, at `last_at`; `missing_step` the one that should have
+    followed, None when nothing is missing, and `overdue_s` for how long, beyond `limit_s`. `blind_spots` say
+    what could not be read; with each `confidence` (0 to 1) is the lower.
+    """
+
+    job_id: JobId
+    code: Code
+    sentence: str
+    confidence: float
+    last_step: str | None = None
+    last_at: Nanos | None = None
+    missing_step: str | None = None
+    waited_s: float | None = None
+    limit_s: float | None = None
+    usual: Usual | None = None
+    evidence: tuple[Evidence, ...] = ()
+    next: tuple[NextStep, ...] = ()
+    blind_spots: tuple[str, ...] = ()
+
+    @property
+    def concern(self) -> Concern:
+        """How much it is a person's concern."""
+        return CONCERNS[self.code]

@@ -1,0 +1,120 @@
+"""Verdicts on what really happened: captures of a real system, and simulated incidents."""
+
+import random
+
+import pytest
+
+from jobtui.analysis.explain import explain
+from jobtui.demo.incidents import INCIDENTS
+from jobtui.demo.settings import DriverName
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.verdicts import CONCERNS, Code, Verdict
+from tests.analysis.captured import CAPTURES, ROOT, expected, logs
+from tests.analysis.explain.cases import Played, case_of, played, record_in, written_at
+
+SOON = 30 * SECOND
+CONFIDENT = 0.8
+
+ASKED = {
+    "ok": Code.COMPLETED,
+    "anim": Code.COMPLETED,
+    "error": Code.PROGRAM_FAILED,
+    "cancel": Code.CANCELED_BY_USER,
+    "rerun": Code.COMPLETED,
+    "queue": Code.COMPLETED,
+    "queue-head": Code.CANCELED_BY_USER,
+    "stateless": Code.NEVER_RUN,
+    "missing": Code.NEVER_RUN,
+    "oom": Code.KILLED_BY_SIGNAL,
+    "timeout": Code.TIMED_OUT,
+    "download": Code.COMPLETED,
+    "rundir-gone": Code.RUN_DIR_GONE,
+    "nomodel": Code.PREPARE_FAILED,
+    "agentdeath": Code.AGENT_LOST,
+    "restart": Code.SUPERVISOR_RESTARTED,
+    "sbatch-nologin": Code.SBATCH_LOGIN_NEEDED,
+    "sbatch-ok": Code.COMPLETED,
+    "sbatch-error": Code.SBATCH_FAILED,
+    "sbatch-cancel": Code.CANCELED_BY_USER,
+    "sbatch-after-restart": Code.SUPERVISOR_RESTARTED,
+    # Found again on the cluster after the restart, and then canceled by whoever made the capture
+    "sbatch-reattach": Code.CANCELED_BY_USER,
+}
+"""What each thing that a capture's client meant to provoke leaves; of several the last one counts."""
+
+
+def verdict_in(capture: str, jid: str) -> Verdict:
+    detail = record_in(ROOT / capture, jid)
+    return explain(case_of(jid, logs(capture), detail, Nanos(written_at(detail) + SOON)))
+
+
+@pytest.mark.parametrize(
+    ("capture", "jid"),
+    [(capture, jid) for capture in CAPTURES for jid in expected(capture)["jobs"]],
+)
+def test_every_job_of_every_capture(capture: str, jid: str) -> None:
+    verdict = verdict_in(capture, jid)
+    assert verdict.code is ASKED[expected(capture)["jobs"][jid]["asked"][-1]], verdict
+    assert verdict.confidence >= CONFIDENT
+    assert verdict.evidence
+
+
+def test_an_agent_that_never_starts_names_the_limit() -> None:
+    folder = ROOT / "docker-agents-never-start"
+    data = {path.name: path.read_bytes() for path in folder.glob("*.log")}
+    verdicts = []
+    for path in sorted((folder / "supervisor-job").glob("*.json")):
+        detail = record_in(folder, path.stem)
+        if detail is not None and detail.job.status.is_live:
+            verdicts.append(explain(case_of(path.stem, data, detail, Nanos(written_at(detail) + SOON))))
+    assert [verdict.code for verdict in verdicts] == [Code.AGENT_NEVER_STARTED]
+    assert verdicts[0].limit_s == 8
+    assert "8 s" in verdicts[0].sentence
+    assert verdicts[0].missing_step == "the agent's first word"
+    assert any("timeout=8" in evidence.text for evidence in verdicts[0].evidence)
+
+
+PLAYED_S = {"time-limit": (420,)}
+"""How long incidents are played: those that stay as they are may be looked at soon or late."""
+SOON_OR_LATE_S = (90, 130, 200, 420)
+SEEDS = 500
+CHUNKS = 10
+LOSSES = (
+    "record", "all logs", "supervisor's log", "server's log", "agents' lines", "second half", "first half",
+    "middle",
+)  # fmt: skip
+
+
+def plays(name: str, seeds: range) -> list[Played]:
+    """The incident, once for each seed, with the driver and the length that the seed draws."""
+    draw = random.Random(f"{name}/{seeds.start}")
+    drivers = (DriverName.LOCAL,) if INCIDENTS[name].on_cluster else (DriverName.LOCAL, DriverName.DOCKER)
+    return [
+        played(name, seed, draw.choice(drivers), draw.choice(PLAYED_S.get(name, SOON_OR_LATE_S)))
+        for seed in seeds
+    ]
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("name", INCIDENTS)
+def test_incidents_get_the_right_verdict(name: str, chunk: int) -> None:
+    size = SEEDS // CHUNKS
+    for play in plays(name, range(chunk * size, (chunk + 1) * size)):
+        verdict = explain(play.case())
+        assert verdict.code == play.expected, (play.jid, verdict)
+
+
+@pytest.mark.parametrize("without", LOSSES)
+@pytest.mark.parametrize("name", INCIDENTS)
+def test_what_is_not_read_makes_no_confident_wrong_verdict(name: str, without: str) -> None:
+    for play in plays(name, range(1000, 1012)):
+        whole, verdict = explain(play.case()), explain(play.case(without))
+        if verdict.code != play.expected:
+            assert verdict.confidence < CONFIDENT, (without, verdict)
+            assert verdict.blind_spots, (without, verdict)
+        else:
+            assert verdict.confidence <= whole.confidence
+
+
+def test_every_verdict_says_what_it_asks_of_a_person() -> None:
+    assert set(CONCERNS) == set(Code)
