@@ -60,6 +60,7 @@ class JobScreen(LiveScreen):
         self.job_id = job_id
         self._known = Known()
         self._number: int | None = None
+        self._waits_to_reach = False
         self._reaching = Reaching(board, self._say)
         self._facts = JobFacts(board.now, job_id)
         self._strip = SourceStrip(board.now)
@@ -103,11 +104,20 @@ class JobScreen(LiveScreen):
         self._show()
 
     async def _reach(self) -> None:
-        """Read the logs back to the chosen run, if they were read from later only."""
+        """Read the logs back to the chosen run, if they were read from later only; after a pause."""
+        self._waits_to_reach = self.board.paused_at is not None
+        if self._waits_to_reach:
+            return
         job, run = self.board.live.job(self.job_id), self._run
         queued_at = run.queued_at if run else job.queued_at if job else None
         await self._reaching.reach(queued_at)
         self._show()
+
+    def pause_ended(self) -> None:
+        """Go on, and do what waited for that."""
+        super().pause_ended()
+        if self._waits_to_reach:
+            start(self, self._reach, group="open", exclusive=True)
 
     def _say(self) -> None:
         """The words about reading back changed."""

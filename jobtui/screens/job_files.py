@@ -125,7 +125,8 @@ class FilesTab(JobTab):
         return f"{self._listing.path}/{self._files.file.name}"
 
     def _refresh(self) -> None:
-        if self._began is None and self.board.paused_at is None:
+        may_read = self.board.paused_at is None or self._listed_at is None
+        if self._began is None and may_read:
             self._began = self.board.clock.now()
             start(self, self._read, group="files")
 

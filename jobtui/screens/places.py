@@ -1,8 +1,6 @@
 """Going from screen to screen: those that a number opens stay as they were left, `escape` leads back."""
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
 
 from textual.app import App
 
@@ -11,23 +9,28 @@ from jobtui.screens.base import LiveScreen
 from jobtui.screens.board import Board
 
 
-class Where(NamedTuple):
-    """The class of a screen. It is imported when first gone to: no first paint needs it."""
+def _logs(board: Board) -> LiveScreen:
+    from jobtui.screens.logs import LogsScreen  # no first paint needs it, nor those below
 
-    module: str
-    name: str
-
-    def made(self, board: Board) -> LiveScreen:
-        """A new screen."""
-        screen = getattr(import_module(self.module), self.name)(board)
-        assert isinstance(screen, LiveScreen)
-        return screen
+    return LogsScreen(board)
 
 
-NUMBERED: Mapping[str, Where] = {
-    "logs": Where("jobtui.screens.logs", "LogsScreen"),
-    "agents": Where("jobtui.screens.agents", "AgentsScreen"),
-    "sources": Where("jobtui.screens.sources", "SourcesScreen"),
+def _sources(board: Board) -> LiveScreen:
+    from jobtui.screens.sources import SourcesScreen
+
+    return SourcesScreen(board)
+
+
+def _agents(board: Board) -> LiveScreen:
+    from jobtui.screens.agents import AgentsScreen
+
+    return AgentsScreen(board)
+
+
+NUMBERED: Mapping[str, Callable[[Board], LiveScreen]] = {
+    "logs": _logs,
+    "agents": _agents,
+    "sources": _sources,
 }
 """What `app.go` leads to, beside the jobs, which are at the bottom of every stack of screens."""
 PASSING = frozenset({Place.READING, Place.CHOOSING, Place.COLUMNS})
@@ -64,7 +67,7 @@ class Places:
 
     def _kept_at(self, place: str) -> LiveScreen:
         if place not in self._kept:
-            screen = self._kept[place] = NUMBERED[place].made(self._board)
+            screen = self._kept[place] = NUMBERED[place](self._board)
             # An installed screen is not removed when another takes its place
             self._app.install_screen(screen, place)
         return self._kept[place]

@@ -19,6 +19,7 @@ from jobtui.model.jobs import Job
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, Op, Unlinked
 from jobtui.store.change_log import ChangeLog
+from jobtui.store.still import StillCorrelation
 
 SKIPS_KEPT = 20
 """How many of a source's skipped inputs are kept by name; all are counted."""
@@ -118,11 +119,8 @@ class Store:
         return tuple(self._health.values())
 
     def snapshot(self) -> "Store":
-        """Jobs and sources as they are now, to be looked at while this one goes on.
-
-        Ops and state changes are shared.
-        """
-        copy = Store(self._correlation, self._clock)
+        """All that is known now, to be looked at while this one goes on. State changes are shared."""
+        copy = Store(StillCorrelation(self._correlation), self._clock)
         copy._jobs = dict(self._jobs)
         copy._health = dict(self._health)
         copy._allocations = dict(self._allocations)

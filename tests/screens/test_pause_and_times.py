@@ -2,18 +2,22 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from jobtui.app import JobtuiApp
+from jobtui.backends.base import SourceMissing
+from jobtui.model.ids import OpPrefix
 from jobtui.model.jobs import JobStatus
 from jobtui.render.text import Zone
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.widgets.job_table import JobTable
-from tests.builders import a_job, ago, job_id
+from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.fakes import batch
 from tests.screens.scene import FAILED, Scene, jobs
+from tests.screens.test_logs import app_on, until
 from tests.waiting import wait_until
 from tests.widgets.stage import screen_text, text_of
 
@@ -100,3 +104,46 @@ async def test_times_of_a_job_follow_the_zone() -> None:
         await wait_until(lambda: "at 20:58:00Z" in top(scene.app), pilot)
         await pilot.press("u")
         await wait_until(lambda: "at 22:58:00 XYZ" in top(scene.app), pilot)
+
+
+async def test_ops_steps_and_sources_stay_in_a_pause() -> None:
+    scene = Scene(open_at=FAILED)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(lambda: scene.is_read() and "no such element" in top(scene.app), pilot)
+        await wait_until(lambda: "status error" in "\n".join(screen_text(scene.app)), pilot)
+        await pilot.press("p")
+        await wait_until(lambda: "paused" in top(scene.app), pilot)
+        before = screen_text(scene.app)
+        late = an_op("run", jid=FAILED, op=OpPrefix("l8te"), steps=[a_step("came too late", 50)])
+        scene.correlation.put(FAILED, late)
+        scene.clock.advance(90)
+        scene.log.add(SourceMissing("gone"))
+        scene.db.add(batch(a_job(id=FAILED, status=JobStatus.COMPLETED, name="done by now")))
+        await wait_until(lambda: "1 change waiting" in top(scene.app), pilot)
+        await pilot.press("o")
+        await pilot.pause()
+        assert screen_text(scene.app)[1:] == before[1:]
+        await pilot.press("6")
+        await wait_until(lambda: "supervisor.log" in "\n".join(screen_text(scene.app)), pilot)
+        assert "gone" not in "\n".join(screen_text(scene.app))
+        await pilot.press("escape", "p")
+        await wait_until(lambda: "l8te" in "\n".join(screen_text(scene.app)), pilot)
+
+
+async def test_a_log_stays_in_a_pause_and_moves_on_afterwards(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_text("line 1\nline 2\n")
+    app = app_on([path])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("2")
+        await until(app, pilot, "line 2", "following")
+        await pilot.press("p")
+        await until(app, pilot, "paused")
+        with path.open("a") as file:
+            file.write("line 3\n")
+        await wait_until(lambda: app._session.store.sources()[0].records == 3, pilot)
+        await pilot.press("k", "G", "j", "6", "escape")
+        await until(app, pilot, "line 2")
+        assert "line 3" not in "\n".join(screen_text(app))
+        await pilot.press("p")
+        await until(app, pilot, "line 3")

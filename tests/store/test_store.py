@@ -1,3 +1,5 @@
+import pytest
+
 from jobtui.analysis.correlate import Correlator
 from jobtui.backends.base import Batch
 from jobtui.model.clock import FixedClock, Nanos
@@ -5,7 +7,8 @@ from jobtui.model.health import Skip, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.store.store import SKIPS_KEPT, Changes, Store
-from tests.builders import a_job
+from tests.builders import a_job, an_op
+from tests.fakes import FakeCorrelation
 
 JOB = a_job()
 
@@ -76,3 +79,20 @@ def test_a_listener_that_left_hears_nothing() -> None:
     store.subscribe(heard.append)()
     store.apply(JOB.source, Batch(cursor="1", jobs=(a_job(status=JobStatus.FAILED),)))
     assert heard == []
+
+
+def test_a_snapshot_stays_as_it_was() -> None:
+    correlation = FakeCorrelation([an_op("run", jid=JOB.id)])
+    store = Store(correlation, FixedClock(Nanos(1_000)))
+    store.add_source(JOB.source, "sirepo_db")
+    store.apply(JOB.source, Batch(cursor="1", jobs=(JOB,)))
+    still = store.snapshot()
+    correlation.put(JOB.id, an_op("analysis", jid=JOB.id))
+    store.apply(JOB.source, Batch(cursor="2", gone=(JOB.id,)))
+    store.fail(JOB.source, "is not there")
+    assert [op.name for op in still.correlation.ops_of(JOB.id)] == ["run"]
+    assert [op.name for op in still.correlation.ops()] == ["run"]
+    assert still.job(JOB.id) == JOB
+    assert still.sources()[0].state is SourceState.OK
+    with pytest.raises(RuntimeError, match="takes in nothing"):
+        still.correlation.feed(())

@@ -1,0 +1,56 @@
+"""Ops and agents as they were at one moment, to be looked at while what they came from goes on."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from jobtui.model.ids import JobId
+from jobtui.model.logs import LogRecord
+from jobtui.model.ops import Agent, Op, Unlinked
+
+if TYPE_CHECKING:
+    from jobtui.store.store import Correlation
+
+
+class StillCorrelation:
+    """What another correlation knows now. It takes in nothing more.
+
+    Costs some microseconds for each op. Of lines that could not be placed those of jobs with ops are kept.
+    """
+
+    def __init__(self, correlation: "Correlation") -> None:
+        self._all = tuple(correlation.ops())
+        self._agents = correlation.agents()
+        self._dropped = correlation.dropped_ops
+        jobs = {op.jid for op in self._all if op.jid is not None}
+        self._ops: Mapping[JobId, tuple[Op, ...]] = {job: correlation.ops_of(job) for job in jobs}
+        self._unlinked = {job: found for job in jobs if (found := correlation.unlinked_of(job))}
+        self._agent_of = {job: agent for job in jobs if (agent := correlation.agent_of(job)) is not None}
+
+    def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
+        """Not to be called. Raises RuntimeError."""
+        raise RuntimeError("a picture of one moment takes in nothing")
+
+    def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
+        """The ops of a job, oldest first."""
+        return self._ops.get(job_id, ())
+
+    def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
+        """Lines that name a job and could not be placed."""
+        return self._unlinked.get(job_id, ())
+
+    def ops(self) -> Iterable[Op]:
+        """Every op, oldest first."""
+        return self._all
+
+    def agents(self) -> tuple[Agent, ...]:
+        """Every agent."""
+        return self._agents
+
+    def agent_of(self, job_id: JobId) -> Agent | None:
+        """The agent that held the job's run op."""
+        return self._agent_of.get(job_id)
+
+    @property
+    def dropped_ops(self) -> int:
+        """How many old ops had been let go."""
+        return self._dropped
