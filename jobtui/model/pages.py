@@ -34,6 +34,9 @@ class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     `text` is decoded with errors replaced, perhaps cut: not masked, not safe for a terminal. `note` says in
     words what of the line is not in `text`. `origin` names its source where lines of several are mixed.
+    `stamped`: the time is not in the text, whoever kept the line knows it. `is_gap`: it is no line, but says
+    that lines are missing here. `unproven`: the clocks of two hosts do not tell whether it comes behind the
+    line before it.
     """
 
     place: Place
@@ -44,6 +47,9 @@ class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     at: Nanos | None = None
     origin: str = ""
     note: str = ""
+    stamped: bool = False
+    is_gap: bool = False
+    unproven: bool = False
 
 
 class Page(NamedTuple):
@@ -54,11 +60,15 @@ class Page(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """From where to where the log goes. `event` says in words what happened to the file last, if anything."""
+    """From where to where the log goes. `event` says in words what happened to the file last, if anything.
+
+    `revision` is another one when lines have come between others.
+    """
 
     begin: Place
     end: Place
     event: str = ""
+    revision: int = 0
 
 
 class Stretch(NamedTuple):

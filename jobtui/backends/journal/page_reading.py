@@ -1,0 +1,83 @@
+"""Reading a journal in pieces of lines, in both directions. One call in flight; errors as LogUnreadable."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, TypeVar
+
+from jobtui.backends.base import SourceError
+from jobtui.backends.journal.contract import JournalReader
+from jobtui.backends.journal.page_lines import Selection
+from jobtui.backends.journal.runs import Kept
+from jobtui.model.journal import At, Beside, Cursor, Head, JournalEntry, Tail
+from jobtui.model.pages import LogUnreadable, Place
+
+T = TypeVar("T")
+
+
+class Piece(NamedTuple):
+    """Lines next to each other; `cursor` is where to read on, None in an empty journal."""
+
+    lines: list[Kept]
+    cursor: Cursor | None
+    at_edge: bool
+
+
+class PieceReader:
+    """Reads a selection of one journal's entries. The reader is made when it is first needed."""
+
+    def __init__(self, make_reader: Callable[[], JournalReader], selection: Selection) -> None:
+        self._make_reader = make_reader
+        self._selection = selection
+        self._reader: JournalReader | None = None
+        self._turn = asyncio.Lock()
+        self._closed = False
+
+    @property
+    def reader(self) -> JournalReader:
+        """The reader it uses. Raises LogUnreadable when it is closed."""
+        if self._closed:
+            raise LogUnreadable("the log is closed")
+        if self._reader is None:
+            self._reader = self._make_reader()
+        return self._reader
+
+    async def forward(self, start: Head | At | Beside, count: int, behind: Place) -> Piece:
+        """Up to `count` entries from `start` on, their lines at places behind `behind`."""
+        matches = self._selection.matches
+        found = await self._ask(lambda: self.reader.forward(start, matches, count))
+        lines = self._selection.lines(found.entries, behind)
+        cursor = found.entries[-1].cursor if found.entries else found.cursor
+        return Piece(lines, cursor, found.at_edge)
+
+    async def backward(self, start: Tail | At | Beside, count: int, limit: Place) -> Piece:
+        """Up to `count` entries before `start`, their lines at places before `limit`."""
+        matches = self._selection.matches
+        found = await self._ask(lambda: self.reader.backward(start, matches, count))
+        entries = found.entries if found.at_edge else whole_microseconds(found.entries)
+        cursor = entries[0].cursor if entries else found.cursor
+        return Piece(self._selection.lines_before(entries, limit), cursor, found.at_edge)
+
+    async def _ask(self, call: Callable[[], Awaitable[T]]) -> T:
+        async with self._turn:
+            try:
+                return await call()
+            except SourceError as error:
+                raise LogUnreadable(str(error)) from error
+
+    async def aclose(self) -> None:
+        """Release the reader. May be called twice."""
+        self._closed = True
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            await reader.aclose()
+
+
+def whole_microseconds(entries: tuple[JournalEntry, ...]) -> tuple[JournalEntry, ...]:
+    """Entries without the first ones, of whose microsecond there may be more before them.
+
+    Their places count from the beginning of a microsecond. All of them where there is but one.
+    """
+    for index, entry in enumerate(entries):
+        if entry.at != entries[0].at:
+            return entries[index:]
+    return entries

@@ -1,0 +1,271 @@
+"""A journal on a screen: pages both ways, places that stay, growth, search, errors, gaps, bounds."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from jobtui.backends.journal.page_lines import Selection, matches_of
+from jobtui.backends.journal.pages import JournalPages
+from jobtui.backends.journal.places import place_at
+from jobtui.backends.journal.streams import Stream, StreamKind, StreamNames, Wanted
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.pages import LogLine, LogUnreadable, SearchState, query_of
+from tests.journal_memory import T0, MemoryJournal
+
+UNIT = "sirepo_job_supervisor.service"
+STREAM = Stream(StreamKind.UNIT, UNIT, "v3")
+LAST = 1 << 200
+
+
+def filled(count: int, step_s: float = 1.0) -> MemoryJournal:
+    journal = MemoryJournal()
+    for n in range(count):
+        journal.write(f"line {n}", n * step_s, unit=UNIT, host="v3", pid=7)
+        journal.write(f"other {n}", n * step_s, unit="sshd.service", host="v3", pid=8)
+    return journal
+
+
+def pages_of(journal: MemoryJournal, *streams: Stream) -> JournalPages:
+    chosen = streams or (STREAM,)
+    selection = Selection(StreamNames("memory"), Wanted(), chosen, matches_of(chosen))
+    return JournalPages("memory", journal.reader, selection)
+
+
+def numbers(lines: object) -> list[int]:
+    return [int(line.text.split()[-1]) for line in lines]  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+async def journal() -> MemoryJournal:
+    return filled(3_000)
+
+
+@pytest.fixture
+async def pages(journal: MemoryJournal) -> AsyncIterator[JournalPages]:
+    made = pages_of(journal)
+    yield made
+    await made.aclose()
+
+
+async def test_it_begins_at_the_end(pages: JournalPages) -> None:
+    extent = await pages.look()
+    page = await pages.before(LAST, 50)
+    assert numbers(page.lines) == list(range(2_950, 3_000))
+    assert not page.at_edge
+    assert (extent.begin, extent.end) == (place_at(T0), page.lines[-1].end)
+
+
+async def test_backwards_to_the_beginning_and_forwards_again(pages: JournalPages) -> None:
+    await pages.look()
+    seen: list[LogLine] = []
+    place = LAST
+    while True:
+        page = await pages.before(place, 170)
+        seen[:0] = page.lines
+        place = page.lines[0].place
+        if page.at_edge:
+            break
+    assert numbers(seen) == list(range(3_000))
+    places = [line.place for line in seen]
+    assert places == sorted(set(places))
+    again: list[LogLine] = []
+    while True:
+        page = await pages.after(place, 130)
+        again += page.lines
+        place = page.lines[-1].end
+        if page.at_edge:
+            break
+    assert again == seen
+
+
+@pytest.mark.parametrize("number", [0, 1, 499, 1_500, 2_640, 2_999])
+async def test_from_any_place(pages: JournalPages, number: int) -> None:
+    await pages.look()
+    place = place_at(Nanos(T0 + number * SECOND))
+    assert numbers((await pages.after(place, 3)).lines) == list(range(number, min(3_000, number + 3)))
+    assert numbers((await pages.before(place, 3)).lines) == list(range(max(0, number - 3), number))
+    # between two lines
+    assert numbers((await pages.after(place + 5, 1)).lines) == ([number + 1] if number < 2_999 else [])
+    assert numbers((await pages.before(place + 5, 1)).lines) == [number]
+
+
+async def test_it_grows(journal: MemoryJournal, pages: JournalPages) -> None:
+    before = await pages.look()
+    journal.write("line 3000", unit=UNIT, host="v3", pid=7)
+    await asyncio.wait_for(pages.changed(10), 5)
+    after = await pages.look()
+    assert after.end > before.end
+    assert numbers((await pages.after(before.end - 1, 9)).lines) == [2_999, 3_000]
+
+
+async def test_a_journal_without_an_entry_of_the_stream_loses_none_of_the_first() -> None:
+    journal = MemoryJournal()
+    journal.write("other", unit="sshd.service", host="v3")
+    pages = pages_of(journal)
+    assert (await pages.look()).end == 0
+    assert (await pages.before(LAST, 5)).lines == ()
+    for n in range(500):
+        journal.write(f"line {n}", unit=UNIT, host="v3", pid=7)
+    await pages.look()
+    assert numbers((await pages.before(LAST, 1_000)).lines) == list(range(500))
+    await pages.aclose()
+
+
+async def test_entries_of_the_same_microsecond_have_one_place_each_from_both_sides() -> None:
+    journal = MemoryJournal()
+    for n in range(2_000):
+        journal.write(f"line {n}", n // 7, unit=UNIT, host="v3", pid=7)
+    pages = pages_of(journal)
+    await pages.look()
+    page = await pages.before(LAST, 2_000)
+    assert numbers(page.lines) == list(range(2_000))
+    fresh = pages_of(journal)
+    await fresh.look()
+    assert (await fresh.after(0, 2_000)).lines == page.lines
+    assert (await fresh.after(page.lines[1_000].place, 1)).lines == (page.lines[1_000],)
+    await pages.aclose()
+    await fresh.aclose()
+
+
+async def test_a_clock_that_is_set_back_keeps_the_order() -> None:
+    journal = MemoryJournal()
+    for n in range(900):
+        journal.write(f"line {n}", n if n < 500 else n - 300, unit=UNIT, host="v3", pid=7)
+    pages = pages_of(journal)
+    await pages.look()
+    page = await pages.before(LAST, 900)
+    assert numbers(page.lines) == list(range(900))
+    places = [line.place for line in page.lines]
+    assert places == sorted(set(places))
+    await pages.aclose()
+
+
+@pytest.mark.parametrize("typed", ["line 12", "~ne 12\\d*$"])
+@pytest.mark.parametrize("around", [0, 1_200, 3_000])
+async def test_search(pages: JournalPages, typed: str, around: int) -> None:
+    extent = await pages.look()
+    query = query_of(typed)
+    assert query is not None
+    search = pages.search(query, place_at(Nanos(T0 + around * SECOND)))
+    await search.run()
+    assert search.state is SearchState.DONE
+    wanted = [n for n in range(3_000) if f"line {n}".startswith("line 12")]
+    assert len(search.hits) == len(wanted)
+    hit = search.hits.next_after(extent.begin)
+    found = []
+    while hit is not None:
+        (line,) = (await pages.after(hit, 1)).lines
+        found += numbers([line])
+        hit = search.hits.next_after(line.end)
+    assert found == wanted
+    search.cancel()
+
+
+async def test_search_goes_on_with_what_is_written(journal: MemoryJournal, pages: JournalPages) -> None:
+    extent = await pages.look()
+    query = query_of("fresh")
+    assert query is not None
+    search = pages.search(query, extent.end)
+    await search.run()
+    assert len(search.hits) == 0
+    for _ in range(2):
+        journal.write("a fresh one", unit=UNIT, host="v3", pid=7)
+        await pages.look()
+        await search.extend()
+    assert len(search.hits) == 2
+    search.cancel()
+
+
+async def test_errors_are_found_both_ways(journal: MemoryJournal, pages: JournalPages) -> None:
+    for n in (3_100, 3_200):
+        journal.write("ERROR:root:no", n, unit=UNIT, host="v3", pid=7)
+    journal.write("line 3300", 3_300, unit=UNIT, host="v3", pid=7)
+    extent = await pages.look()
+    first = await pages.next_error(extent.begin, forward=True)
+    assert first == place_at(Nanos(T0 + 3_100 * SECOND))
+    second = await pages.next_error(first, forward=True)
+    assert second == place_at(Nanos(T0 + 3_200 * SECOND))
+    assert await pages.next_error(second, forward=True) is None
+    assert await pages.next_error(extent.end, forward=False) == second
+    assert await pages.next_error(second, forward=False) == first
+    assert await pages.next_error(first, forward=False) is None
+
+
+async def test_the_histogram_counts_two_hours_and_what_comes(
+    journal: MemoryJournal, pages: JournalPages
+) -> None:
+    await pages.look()
+    while await pages.work():
+        pass
+    overview = pages.overview()
+    assert (overview.lines, overview.errors, overview.complete) == (3_000, 0, True)
+    assert [part.place for part in overview.stretches] == sorted(part.place for part in overview.stretches)
+    journal.write("ERROR:root:no", unit=UNIT, host="v3", pid=7)
+    await pages.look()
+    assert (pages.overview().lines, pages.overview().errors) == (3_001, 1)
+    old = pages_of(filled(3_000, step_s=60.0))
+    await old.look()
+    while await old.work():
+        pass
+    assert old.overview().lines < 3_000
+    assert not old.overview().complete
+    await old.aclose()
+
+
+async def test_suppressed_messages_are_a_gap_in_their_place(
+    journal: MemoryJournal, pages: JournalPages
+) -> None:
+    for unit in (UNIT, "sshd.service"):
+        journal.write(f"Suppressed 120 messages from {unit}", identifier="systemd-journald", host="v3", pid=1)
+    journal.write("line 3000", unit=UNIT, host="v3", pid=7)
+    await pages.look()
+    lines = (await pages.before(LAST, 3)).lines
+    assert [line.is_gap for line in lines] == [False, True, False]
+    assert "dropped 120 messages" in lines[1].text
+
+
+async def test_what_cannot_be_read_says_so_and_recovers(journal: MemoryJournal, pages: JournalPages) -> None:
+    journal.broken = "connection refused"
+    with pytest.raises(LogUnreadable, match="connection refused"):
+        await pages.look()
+    journal.broken = ""
+    assert (await pages.look()).end
+    journal.broken = "gone"
+    with pytest.raises(LogUnreadable):
+        await pages.look()
+    journal.write("line 3000", unit=UNIT, host="v3", pid=7)
+    journal.broken = ""
+    await pages.look()
+    assert numbers((await pages.before(LAST, 2)).lines) == [2_999, 3_000]
+
+
+async def test_several_streams_are_named_and_containers_kept_apart() -> None:
+    journal = MemoryJournal()
+    names = StreamNames("memory")
+    made = []
+    for instance in ("aaaa1111", "bbbb2222"):
+        stream = Stream(StreamKind.CONTAINER, "srj-p-VUlhaMOD", "v7", instance)
+        made.append(stream)
+        journal.write("hello", host="v7", container=stream.name, container_id=instance, unit="docker.service")
+    names_of = [names.name_of(stream) for stream in made]
+    assert names_of == ["srj-p-VUlhaMOD@v7", "srj-p-VUlhaMOD.bbbb@v7"]
+    pages = JournalPages("m", journal.reader, Selection(names, Wanted(), None, ()))
+    await pages.look()
+    assert [line.origin for line in (await pages.before(LAST, 9)).lines] == names_of
+    await pages.aclose()
+
+
+async def test_what_is_held_is_bounded() -> None:
+    journal = filled(20_000)
+    pages = pages_of(journal)
+    await pages.look()
+    place = LAST
+    for _ in range(120):
+        page = await pages.before(place, 150)
+        if not page.lines:
+            break
+        place = page.lines[0].place
+    assert numbers(page.lines)[0] == 20_000 - 120 * 150
+    assert sum(map(len, pages._runs)) + len(pages.held) < 4 * 6_500
+    await pages.aclose()
