@@ -23,14 +23,16 @@ from pathlib import Path
 
 from benchmarks.rows import Row, at_most, main
 from jobtui.backends.log_start import FromStart, FromTime, Start, TailBytes
-from jobtui.backends.logfile import LIVELY_FOR_S, LogFile
+from jobtui.backends.logfile import LogFile
 from jobtui.formats.parser import Parsed
 from jobtui.model.clock import Nanos
-from jobtui.store.poller import PERIODS_S
+from jobtui.store.poller import PERIOD_S
 
 APPENDS, QUICK_APPENDS = 300, 40
 SIZE, QUICK_SIZE = 500 << 20, 50 << 20
 IDLE_S, QUICK_IDLE_S = 10.0, 2.0
+SETTLE_S = 2.0
+"""How long the file is left alone before what it costs is measured."""
 ROUNDS = 3
 FOLLOW_LIMIT_MS = 350.0
 """Of the 0.6 s from written to painted; the screen's timer may take 0.25 s."""
@@ -92,9 +94,9 @@ async def _followed(path: Path, appends: int, idle_s: float) -> tuple[list[float
         now = time.perf_counter()
         delays += [1_000 * (now - written[record.fields["jid"] or ""]) for record in batch.records]
         if not batch.more:
-            await log.changed(PERIODS_S[log.kind])
+            await log.changed(PERIOD_S)
     await writing
-    cursor = await _idle(log, cursor, LIVELY_FOR_S)
+    cursor = await _idle(log, cursor, SETTLE_S)
     cpu = time.process_time()
     await _idle(log, cursor, idle_s)
     await log.aclose()
@@ -105,7 +107,7 @@ async def _idle(log: LogFile, cursor: str | None, seconds: float) -> str | None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         cursor = (await log.poll(cursor)).cursor
-        await log.changed(PERIODS_S[log.kind])
+        await log.changed(PERIOD_S)
     return cursor
 
 

@@ -20,6 +20,8 @@ from jobtui.model.health import Skip
 
 RETIRED_KEPT = 4
 """Rotated files that are still looked at."""
+RESTLESS_S = 0.25
+"""How often to poll while a file is being rotated."""
 
 
 class Origin(NamedTuple):
@@ -84,6 +86,13 @@ class Follower:
         self._polls += 1
         self._cursor = self._new_cursor()
         return self._batch(gathered, self._cursor, more=more or problem is not None)
+
+    @property
+    def rest_s(self) -> float | None:
+        """How soon to poll again although the file at the path stays as it is; None when that is no use."""
+        if self._retired or (self._current is not None and self._problem_since is not None):
+            return RESTLESS_S
+        return self._limits.hold_s if self._current is not None and self._current.unread else None
 
     def close(self) -> None:
         """Release every file. May be called twice."""

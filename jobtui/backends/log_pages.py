@@ -40,7 +40,7 @@ class LogPages:
         self._event = ""
         self._reads = Worker(f"pages of {path.name}")
         self._works = Worker(f"index of {path.name}")
-        self._watch = Watch(path.name, self.is_changed)
+        self._watch = Watch(self._reads, [path], self.is_changed)
         self._looked: Look | None = None
         self._closed = False
 
@@ -60,6 +60,11 @@ class LogPages:
     async def changed(self, timeout_s: float) -> None:
         """Return when a look may find something new, at the latest after `timeout_s`."""
         await self._watch.changed(timeout_s)
+
+    @property
+    def path(self) -> Path:
+        """The file, by the name it was opened with."""
+        return self._path
 
     @property
     def extent(self) -> Extent:

@@ -1,14 +1,15 @@
 """A log file as a source, and the questions about its raw lines. Follows it by name; never blocks the loop.
 
-All reading is done in worker threads, one call at a time for following; a question about lines opens the file
-for itself. Line numbers are true ones, except that in a file so large that the lines before the tail are not
-counted at once they are provisional (see `model.lines`) until `line_number` is asked.
+All reading is done in threads, one for following; a question about lines opens the file for itself, in a
+thread of its own. A file system that hangs delays nobody else, nor the end of the program.
+
+Line numbers are true ones, except that in a file so large that the lines before the tail are not counted at
+once they are provisional (see `model.lines`) until `line_number` is asked.
 """
 
-import asyncio
-import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,13 +36,12 @@ from jobtui.backends.log_start import (
     TailBytes,
     find_time,
 )
+from jobtui.backends.log_watch import Watch
+from jobtui.backends.worker import Worker, a_worker
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import Nanos
 from jobtui.model.lines import RawLine, settled
 
-LIVELY_PERIOD_S, QUIET_PERIOD_S = 0.1, 0.25
-"""How often a file is looked at while waiting for a change: one that changed lately, and any other."""
-LIVELY_FOR_S = 5.0
 PACKED_HITS_KEPT = 10_000
 """Lines found in a packed file that are kept; they are the last ones."""
 
@@ -75,9 +75,9 @@ class LogFile:
         self._limits = limits or Limits()
         self._timer = timer
         self._follower = Follower(path, self._make_parser, start or TailBytes(), self._limits, timer)
-        self._lock = threading.Lock()
+        self._worker = Worker(f"logfile {path}")
+        self._watch = Watch(self._worker, [path], lambda: _look_quietly(path) != self._looked)
         self._looked: Look | None = None
-        self._changed_at = -LIVELY_FOR_S
         self._lines_before: int | None = None
         self._closed = False
 
@@ -109,37 +109,24 @@ class LogFile:
 
     async def poll(self, cursor: str | None) -> Batch:
         """What was written since `cursor`; None asks for the beginning. Raises SourceError."""
-        return await asyncio.to_thread(self._poll, cursor)
+        if self._closed:
+            raise SourceError(f"{self.name}: is closed")
+        return await self._worker.run(lambda: self._poll(cursor))
 
     def _poll(self, cursor: str | None) -> Batch:
-        with self._lock:
-            if self._closed:
-                raise SourceError(f"{self.name}: is closed")
-            looked = _look_quietly(self._path)
-            if looked != self._looked:
-                self._looked, self._changed_at = looked, time.monotonic()
-            return self._follower.poll(cursor)
+        self._looked = _look_quietly(self._path)
+        return self._follower.poll(cursor)
 
     async def changed(self, timeout_s: float) -> None:
         """Return when the file is another or has another size than at the last poll, or after `timeout_s`."""
-        now, before = time.monotonic(), self._looked
-        end = now + timeout_s
-        period_s = LIVELY_PERIOD_S if now - self._changed_at < LIVELY_FOR_S else QUIET_PERIOD_S
-        while now + period_s < end:
-            await asyncio.sleep(period_s)
-            if await asyncio.to_thread(_look_quietly, self._path) != before:
-                return
-            now = time.monotonic()
-        await asyncio.sleep(max(0.0, end - now))
+        rest_s = self._follower.rest_s
+        await self._watch.changed(timeout_s if rest_s is None else min(timeout_s, rest_s))
 
     async def aclose(self) -> None:
         """Release the files held. May be called twice."""
-        await asyncio.to_thread(self._close)
-
-    def _close(self) -> None:
-        with self._lock:
-            self._closed = True
-            self._follower.close()
+        self._closed = True
+        self._watch.close()
+        await self._worker.finish(self._follower.close)
 
     async def offset_at(self, at: Nanos) -> int | None:
         """The byte where the first line not older than `at` begins, for a LogFile started `FromTime(at)`.
@@ -163,21 +150,21 @@ class LogFile:
         return None if self._lines_before is None else settled(line, self._lines_before)
 
     async def _count_before(self, origin: Origin) -> int | None:
-        opened = await asyncio.to_thread(open_renamed, self._path, origin.file)
-        if opened is None:
-            return None
-        begin = max(0, origin.offset - MARK_BYTES)
-        try:
-            if opened.plain.read(begin, origin.offset - begin) != origin.mark:
+        begin, lines = max(0, origin.offset - MARK_BYTES), 0
+        with a_worker(f"lines of {self._path}") as worker:
+            opened = await worker.run(lambda: open_renamed(self._path, origin.file))
+            if opened is None:
                 return None
-            lines = 0
-            for start in range(0, origin.offset, COUNT_BYTES):
-                end = min(start + COUNT_BYTES, origin.offset)
-                lines += await asyncio.to_thread(count_lines, opened.source, start, end)
-        except OSError as error:
-            raise source_error(error, self._path) from error
-        finally:
-            opened.close()
+            try:
+                if await worker.run(lambda: opened.plain.read(begin, origin.offset - begin)) != origin.mark:
+                    return None
+                for start in range(0, origin.offset, COUNT_BYTES):
+                    end = min(start + COUNT_BYTES, origin.offset)
+                    lines += await worker.run(partial(count_lines, opened.source, start, end))
+            except OSError as error:
+                raise source_error(error, self._path) from error
+            finally:
+                await worker.finish(opened.close)
         return lines
 
     async def lines_around(
@@ -202,21 +189,23 @@ class LogFile:
         empty or hold a newline.
         """
         check_needles(needles)
-        opened = await asyncio.to_thread(open_file, self._path)
-        try:
-            search = _search(opened, needles, end)
-            while search.left:
-                for raw in await asyncio.to_thread(search.step):
-                    yield raw
-                if progress is not None:
-                    progress(search.left)
-        except OSError as error:
-            raise source_error(error, self._path) from error
-        finally:
-            opened.close()
+        with a_worker(f"search in {self._path}") as worker:
+            opened = await worker.run(lambda: open_file(self._path))
+            try:
+                search = await worker.run(lambda: _search(opened, needles, end))
+                while search.left:
+                    for raw in await worker.run(search.step):
+                        yield raw
+                    if progress is not None:
+                        progress(search.left)
+            except OSError as error:
+                raise source_error(error, self._path) from error
+            finally:
+                await worker.finish(opened.close)
 
     async def _with_file(self, question: Callable[[OpenFile], T]) -> T:
-        return await asyncio.to_thread(self._ask, question)
+        with a_worker(f"question to {self._path}") as worker:
+            return await worker.run(lambda: self._ask(question))
 
     def _ask(self, question: Callable[[OpenFile], T]) -> T:
         opened = open_file(self._path)

@@ -12,6 +12,7 @@ import msgspec
 from jobtui.backends.log_pages import LogPages
 from jobtui.backends.log_watch import Watch
 from jobtui.backends.merged_search import MergedSearch
+from jobtui.backends.worker import Worker
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import (
     Extent,
@@ -56,7 +57,9 @@ class MergedLog:
         self._lines: list[LogLine] = []
         self._dropped = False
         self._overview: Overview | None = None
-        self._watch = Watch(self.name, self._is_changed)
+        self._worker = Worker("watch on the logs")
+        paths = [pages.path for pages in logs.values()]
+        self._watch = Watch(self._worker, paths, self._is_changed)
 
     def _is_changed(self) -> bool:
         return any(reading.pages.is_changed() for reading in self._readings)
@@ -187,6 +190,7 @@ class MergedLog:
     async def aclose(self) -> None:
         """Release the logs."""
         self._watch.close()
+        self._worker.close()
         for reading in self._readings:
             await reading.pages.aclose()
 

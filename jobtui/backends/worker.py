@@ -6,8 +6,9 @@ A daemon thread and not an executor: a call that hangs on a dead mount must not 
 import asyncio
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -32,11 +33,31 @@ class Worker:
         self._items.put((call, future))
         return await asyncio.wrap_future(future)
 
+    async def finish(self, call: Callable[[], object], timeout_s: float = 1.0) -> None:
+        """Run a last call after what was asked for, and wait for it, but not for one that hangs."""
+        if self._thread is None:
+            call()
+            return
+        last = asyncio.ensure_future(self.run(call))
+        self.close()
+        await asyncio.wait({last}, timeout=timeout_s)
+        last.cancel()
+
     def close(self) -> None:
         """Let the thread end after what was asked for. Waits for nothing; may be called twice."""
         if self._thread is not None:
             self._items.put(None)
             self._thread = None
+
+
+@contextmanager
+def a_worker(name: str) -> Iterator[Worker]:
+    """A worker for as long as this lasts."""
+    worker = Worker(name)
+    try:
+        yield worker
+    finally:
+        worker.close()
 
 
 def _serve(items: "queue.SimpleQueue[_Item]") -> None:

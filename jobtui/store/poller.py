@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from jobtui.backends.base import Source, SourceError, next_delay
 from jobtui.store.store import Store
 
-PERIODS_S: Mapping[str, float] = {"logfile": 0.25}
-"""How long a source may wait for a sign of change, by kind; a poll is due at the latest then."""
 PERIOD_S = 2.0
+"""How long a source may wait for a sign of change; a poll is due at the latest then."""
+PAUSES_S: Mapping[str, float] = {"logfile": 0.25}
+"""How long a source that failed is left alone whatever it may tell, by kind; the others for a period."""
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ class Poller:
         self._strict = strict
         self._cursor: str | None = None
         self._failures = 0
-        self._period_s = PERIODS_S.get(source.kind, PERIOD_S)
+        self._pause_s = PAUSES_S.get(source.kind, PERIOD_S)
         store.add_source(source.name, source.kind)
 
     @property
@@ -41,10 +42,10 @@ class Poller:
             if await self.poll_once():
                 await asyncio.sleep(0)
             elif self._failures:
-                await asyncio.sleep(self._period_s)
-                await self._source.changed(next_delay(self._period_s, self._failures) - self._period_s)
+                await asyncio.sleep(self._pause_s)
+                await self._source.changed(next_delay(PERIOD_S, self._failures) - self._pause_s)
             else:
-                await self._source.changed(self._period_s)
+                await self._source.changed(PERIOD_S)
 
     async def catch_up(self) -> None:
         """Poll until the source has no more for now."""
