@@ -56,7 +56,7 @@ class JournalctlReader:
         bound = count if asking.is_exact(wanted) else None
         last, found, lost = await self._read(start, asking.forward_words(start, bound), wanted, count)
         entries = tuple(found[:most])
-        stand = entries[-1].cursor if entries else _cursor_of(last) or _cursor_at(start)
+        stand = entries[-1].cursor if entries else stand_of(start, last)
         return Slice(entries, stand, len(found) <= most, lost)
 
     async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
@@ -66,7 +66,7 @@ class JournalctlReader:
         bound = count if asking.is_exact(wanted) else None
         last, found, lost = await self._read(start, asking.backward_words(start, bound), wanted, count)
         entries = tuple(reversed(found[:most]))
-        stand = entries[0].cursor if entries else _cursor_at(start) or _cursor_of(last)
+        stand = entries[0].cursor if entries else _cursor_at(start) or stand_of(start, last)
         return Slice(entries, stand, len(found) <= most, lost)
 
     async def fields(self, cursor: Cursor) -> Fields | None:
@@ -165,7 +165,8 @@ class JournalctlReader:
         commands = [*self._place_commands(own), self._command(asking.LAST_WORDS), main]
         async with self._talking(commands) as talk:
             lost = own is not None and _gone(await talk.last_of(), own)
-            stand = _cursor_of(await talk.last_of())
+            last = await talk.last_of()
+            stand = stand_of(start, last)
             yield Slice((), None if lost or not isinstance(start, Tail) else stand, False, lost)
             async with contextlib.aclosing(self._entries(talk, wanted, SILENCE_S)) as entries:
                 async for some in entries:
@@ -233,8 +234,11 @@ class JournalctlReader:
             raise SourceUnreachable(f"{self.name}: it broke off in the middle of an entry; it is read anew")
 
 
-def _cursor_of(entry: JournalEntry | None) -> Cursor | None:
-    return entry.cursor if entry is not None else None
+def stand_of(start: Start, last: JournalEntry | None) -> Cursor | None:
+    """Where reading stands that found nothing: at the end as it was, unless it begins later than that."""
+    if last is None or (isinstance(start, At) and last.at < start.time):
+        return _cursor_at(start)
+    return last.cursor
 
 
 def _cursor_at(start: Start) -> Cursor | None:

@@ -1,0 +1,74 @@
+"""A real systemd-journal-gatewayd on the loopback interface, ended by its own id."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.backends.journal.ssh_rig import free_port
+from tests.waiting import wait_for
+
+ACTIVATE = "systemd-socket-activate"
+
+
+def gatewayd() -> str | None:
+    """The path of the program, None where it is not installed."""
+    places = ("/lib/systemd/systemd-journal-gatewayd", "/usr/lib/systemd/systemd-journal-gatewayd")
+    return next((place for place in places if Path(place).exists()), None)
+
+
+needs_gatewayd = pytest.mark.skipif(
+    gatewayd() is None or shutil.which(ACTIVATE) is None,
+    reason="needs systemd-journal-gatewayd: apt-get install systemd systemd-journal-remote",
+)
+
+
+@dataclass(slots=True)
+class Gatewayd:
+    """One gatewayd; `directory` instead of its host's journal, `prefix` starts it elsewhere."""
+
+    directory: Path | None
+    log: Path
+    address: str = "127.0.0.1"
+    port: int = field(default_factory=free_port)
+    prefix: tuple[str, ...] = ()
+    _process: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def spec(self) -> str:
+        """What names the journal of this host."""
+        return f"http://{self.address}:{self.port}"
+
+    def start(self) -> None:
+        """Start it; what is asked before it runs waits in its socket."""
+        program = gatewayd()
+        assert program is not None
+        command = [*self.prefix, ACTIVATE, "-l", f"{self.address}:{self.port}", program]
+        command += ["-D", str(self.directory)] if self.directory else []
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        wait_for(lambda: is_listening(self.port))
+
+    def die(self) -> None:
+        """End it at once, with every connection it has."""
+        process, self._process = self._process, None
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def is_listening(port: int) -> bool:
+    """Whether a socket listens on a port. Connecting to find out would start the program."""
+    return any(
+        line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A"
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+    )
