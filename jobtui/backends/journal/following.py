@@ -52,6 +52,16 @@ class ConnectedFollowing:
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
 
+    @property
+    def is_at_edge(self) -> bool:
+        """Whether all there was has come; it may be yet to be taken."""
+        return self._is_at_edge
+
+    @property
+    def held(self) -> int:
+        """How many entries wait to be taken."""
+        return len(self._held)
+
     async def take(self, most: int) -> Slice:
         """What has come since the last call. Raises SourceError while there is no connection.
 
