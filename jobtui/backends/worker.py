@@ -43,9 +43,11 @@ class Worker:
         await asyncio.wait({last}, timeout=timeout_s)
         last.cancel()
 
-    def close(self) -> None:
-        """Let the thread end after what was asked for. Waits for nothing; may be called twice."""
+    def close(self, last: Callable[[], object] | None = None) -> None:
+        """Let the thread end after what was asked for and `last`. Waits for nothing; may be called twice."""
         if self._thread is not None:
+            if last is not None:
+                self._items.put((last, Future()))
             self._items.put(None)
             self._thread = None
 

@@ -1,0 +1,192 @@
+"""Slices of a journal through a handle of libsystemd, for one thread. Raises OSError and SourceError.
+
+Each slice is sought anew, by a cursor or a time: a place kept in the handle while its matches fit no entry
+yet loses most of what is written first. A step after a seek costs less than half a millisecond.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from jobtui.backends.base import SourceDenied, SourceError, SourceMissing
+from jobtui.backends.journal import asking, journal_files
+from jobtui.backends.journal.libsystemd import Handle
+from jobtui.formats.journal_fields import stored_fields
+from jobtui.model.clock import Nanos
+from jobtui.model.journal import (
+    At,
+    Beside,
+    Cursor,
+    Fields,
+    Head,
+    JournalCondition,
+    JournalEntry,
+    Matches,
+    Slice,
+    Start,
+    Tail,
+)
+
+OpenHandle = Callable[[str | None], Handle]
+
+
+class Reading:
+    """One open journal. `directory` None for the journal of this host. Opened when it is first asked."""
+
+    def __init__(self, name: str, directory: str | None, open_handle: OpenHandle) -> None:
+        self._name = name
+        self._directory = directory
+        self._open_handle = open_handle
+        self._handle: Handle | None = None
+        self._opened: tuple[int, int] | None = None
+        self._damaged = 0
+
+    def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
+        """Up to `most` wanted entries from `start` on."""
+        handle = self._ready()
+        last = _last(handle)
+        lost = _seek(handle, start, matches, back=False)
+        found = self._take(handle, start, matches, most + 1, back=False)
+        entries, at_edge = found[:most], len(found) <= most
+        if entries:
+            stand: Cursor | None = entries[-1].cursor
+        else:
+            stand = last if at_edge and last else _own(start)
+        return Slice(tuple(entries), stand, at_edge, lost)
+
+    def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
+        """Up to `most` wanted entries before `start`, oldest first."""
+        handle = self._ready()
+        last = _last(handle)
+        lost = _seek(handle, start, matches, back=True)
+        found = self._take(handle, start, matches, most + 1, back=True)
+        entries, at_edge = found[:most][::-1], len(found) <= most
+        stand = entries[0].cursor if entries else _own(start) or last
+        return Slice(tuple(entries), stand, at_edge, lost)
+
+    def last(self) -> Cursor | None:
+        """The last entry there is, wanted or not."""
+        return _last(self._ready())
+
+    def fields(self, cursor: Cursor) -> Fields | None:
+        """Everything one entry holds; None when it is there no more."""
+        handle = self._ready()
+        handle.match(())
+        handle.seek_cursor(cursor)
+        if not handle.step() or not handle.is_at(cursor):
+            return None
+        entry = handle.entry()
+        address = {"__CURSOR": entry.cursor.encode(), "__REALTIME_TIMESTAMP": b"%d" % (entry.at // 1_000)}
+        if entry.monotonic_us is not None:
+            address["__MONOTONIC_TIMESTAMP"] = b"%d" % entry.monotonic_us
+        return stored_fields({**address, **handle.fields()})
+
+    def values(self, field: str) -> tuple[str, ...]:
+        """The values of a field, sorted."""
+        return tuple(sorted(value.decode("utf-8", "replace") for value in self._ready().unique(field)))
+
+    def condition(self) -> JournalCondition:
+        """How the files stand that are or should be open."""
+        self._ready()
+        files = journal_files.checked(self._survey(), journal_files.opened_here())
+        return journal_files.condition_of(files, self._damaged)
+
+    @property
+    def fd(self) -> int | None:
+        """What becomes readable when the files change; None when they are not open."""
+        return self._handle.fileno() if self._handle is not None else None
+
+    def is_reliable(self) -> bool:
+        """Whether every change is told of."""
+        return self._handle is not None and self._handle.is_reliable()
+
+    def close(self) -> None:
+        """Let go of the files. May be called twice."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.close()
+
+    def _ready(self) -> Handle:
+        """The handle, aware of all changes so far; opened anew when the directory is another one."""
+        identity = self._identity()
+        if self._handle is not None and identity == self._opened:
+            self._handle.process()
+            return self._handle
+        self.close()
+        if journal_files.is_denied(self._survey()):
+            raise SourceDenied(f"{self._name}: no permission for its files; {journal_files.remedy()}")
+        handle = self._open_handle(self._directory)
+        handle.fileno()  # from now on new files are noticed
+        self._handle, self._opened = handle, identity
+        return handle
+
+    def _identity(self) -> tuple[int, int] | None:
+        if self._directory is None:
+            return None
+        try:
+            found = os.stat(self._directory)
+        except FileNotFoundError as error:
+            self.close()
+            raise SourceMissing(f"{self._name}: there is no such directory; check the path") from error
+        if not os.path.isdir(self._directory):
+            raise SourceError(f"{self._name}: is not a directory; give the directory that holds the journal")
+        return found.st_dev, found.st_ino
+
+    def _survey(self) -> tuple[journal_files.JournalFile, ...]:
+        if self._directory is not None:
+            return journal_files.survey([Path(self._directory)])
+        return journal_files.survey(filter(Path.is_dir, journal_files.local_directories()))
+
+    def _take(
+        self, handle: Handle, start: Start, matches: Matches, most: int, *, back: bool
+    ) -> list[JournalEntry]:
+        own, exact = _own(start), asking.is_exact(matches)
+        entries: list[JournalEntry] = []
+        while len(entries) < most and handle.step(back):
+            if own is not None:
+                passed, own = own, None
+                if handle.is_at(passed):
+                    continue
+            try:
+                if exact or asking.fulfils({k.encode(): v for k, v in handle.fields().items()}, matches):
+                    entries.append(handle.entry())
+            except OSError:
+                self._damaged += 1
+        return entries
+
+
+def _own(start: Start) -> Cursor | None:
+    return start.cursor if isinstance(start, Beside) else None
+
+
+def _last(handle: Handle) -> Cursor | None:
+    handle.match(())
+    handle.seek_tail()
+    return Cursor(handle.cursor()) if handle.step(back=True) else None
+
+
+def _seek(handle: Handle, start: Start, matches: Matches, *, back: bool) -> bool:
+    """Stand at `start`, the matches set; whether its entry is there no more."""
+    lost = False
+    if isinstance(start, Beside):
+        # Asked without matches: with them another entry would be found rightly
+        handle.match(())
+        handle.seek_cursor(start.cursor)
+        lost = not (handle.step() and handle.is_at(start.cursor))
+    handle.match(matches)
+    match start:
+        case Head():
+            handle.seek_head()
+        case Tail():
+            handle.seek_tail()
+        case At(time):
+            # A step back gives what was received at that very microsecond, too
+            handle.seek_time(max(_first_us(time) - back, 0))
+        case Beside(cursor):
+            handle.seek_cursor(cursor)
+    return lost
+
+
+def _first_us(time: Nanos) -> int:
+    """The first microsecond that is not before a time."""
+    return max(-(-time // 1_000), 0)
