@@ -35,7 +35,7 @@ class LogPages:
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
-        self._path = path
+        self.path = self._path = path
         self._segments: tuple[Segment, ...] = ()
         self._event = ""
         self._reads = Worker(f"pages of {path.name}")
@@ -60,11 +60,6 @@ class LogPages:
     async def changed(self, timeout_s: float) -> None:
         """Return when a look may find something new, at the latest after `timeout_s`."""
         await self._watch.changed(timeout_s)
-
-    @property
-    def path(self) -> Path:
-        """The file, by the name it was opened with."""
-        return self._path
 
     @property
     def extent(self) -> Extent:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Protocol
 
-from jobtui.backends.file_watch import REMOVED, DirectoryId, Watch, WatchMaker
+from jobtui.backends.file_watch import PASSING, REMOVED, DirectoryId, Watch, WatchMaker
 from jobtui.backends.sirepo_files import SUFFIX, is_record_name
 from jobtui.model.ids import JobId
 
@@ -129,7 +129,7 @@ class Lookout:
             return
         self._watch = None
         watch.close()
-        if failure == REMOVED:
+        if failure in PASSING:
             self._begin_at = self._timer()
         else:
             self._do_without(f"notification of changes failed: {failure}")

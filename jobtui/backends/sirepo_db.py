@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from jobtui.backends.base import Batch, SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.backends.file_watch import DirectoryWatch, WatchMaker
+from jobtui.backends.file_watch import WatchMaker, watch_directory
 from jobtui.backends.lookout import SWEEP_S, Lookout
 from jobtui.backends.mounts import silent_file_system
 from jobtui.backends.sirepo_files import (
@@ -57,7 +57,7 @@ class SirepoDb:
         max_bytes: int = MAX_BYTES,
         sweep_s: float = SWEEP_S,
         timer: Callable[[], float] = time.monotonic,
-        make_watch: WatchMaker = DirectoryWatch,
+        make_watch: WatchMaker = watch_directory,
         silent: Callable[[str], str | None] = silent_file_system,
     ) -> None:
         self.name = str(root)
