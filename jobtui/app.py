@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from jobtui.screens.commander import Commander
     from jobtui.widgets.command_bar import CommandBar
 
+READ_AFTER_S = 0.5
+"""Reading begins by then, painted or not."""
 OVER_SSH = ("SSH_TTY", "SSH_CONNECTION")
 OF_ANOTHER_SIZE = ("COLUMNS", "LINES")
 """Variables that Textual believes more than the terminal; a shell exports what was so when it started."""
@@ -94,6 +96,7 @@ class JobtuiApp(AlongApp):
         self._places = Places(self, self._board)
         self._starts_with_view = views is not None
         self._states: dict[str, SourceState] = {}
+        self._reads = False
         self.animation_level = "none"
         Zone.is_local = False
         for known in THEMES:
@@ -115,8 +118,13 @@ class JobtuiApp(AlongApp):
             self.open_job(self._open_at)
         self._session.store.subscribe(self._watch_sources)
         self.call_after_refresh(self._read)
+        # A key that leads to another screen before the first paint takes the callback along with it
+        self.set_timer(READ_AFTER_S, self._read)
 
     def _read(self) -> None:
+        if self._reads:
+            return
+        self._reads = True
         gc.freeze()  # what a start leaves behind lives to the end
         gc.enable()
         if self._starts_with_view:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
 from jobtui.backends.base import Batch, SourceError
+from jobtui.model.heard import Heard
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import LogRecord
@@ -109,6 +110,23 @@ class FakeCorrelation:
 
     def agents(self) -> tuple[Agent, ...]:
         return self._agents
+
+    def set_agents(self, *agents: Agent) -> None:
+        """There are these agents from now on."""
+        self._agents = agents
+
+    @property
+    def heard(self) -> Heard:
+        return Heard(frozenset(step.component for op in self.ops() for step in op.steps))
+
+    def open_ops(self) -> tuple[Op, ...]:
+        return tuple(op for op in self.ops() if op.status.is_open)
+
+    def runs_like(self, model: str, driver: str | None) -> tuple[Op, ...]:
+        return ()
+
+    def restarted_ops(self, job_id: JobId) -> frozenset[int]:
+        return frozenset()
 
     def agent_of(self, job_id: JobId) -> Agent | None:
         return None

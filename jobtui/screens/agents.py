@@ -48,7 +48,7 @@ class AgentsScreen(LiveScreen):
 
     DEFAULT_CSS = """
     AgentsScreen AgentTable { height: 1fr; }
-    AgentsScreen TextPane { height: 11; }
+    AgentsScreen TextPane { height: 11; max-height: 35%; }
     AgentsScreen.-low TextPane, AgentsScreen.-flat TextPane { display: none; }
     AgentsScreen.-low RuleLine.-needed { display: block; }
     AgentsScreen.-tiny Header, AgentsScreen.-tiny NoticeLine { display: none; }

@@ -9,7 +9,7 @@ from jobtui.model.clock import FixedClock
 from jobtui.model.health import Skip
 from jobtui.model.ids import AgentPrefix, JobId, OpPrefix
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.ops import Certainty, Component, Op, OpStatus
+from jobtui.model.ops import Agent, Certainty, Component, Op, OpStatus
 from jobtui.session import Session
 from jobtui.store.store import Store
 from jobtui.theme import DARK
@@ -120,6 +120,7 @@ class Scene:
     script: Sequence[Batch | SourceError] = field(default_factory=lambda: [batch(*jobs())])
     open_at: JobId | None = None
     theme: str = DARK.name
+    agents: Sequence[Agent] = ()
 
     def __post_init__(self) -> None:
         self.clock = FixedClock(NOW)
@@ -132,7 +133,7 @@ class Scene:
         self.dead = ScriptedSource(
             [SourceMissing("no such file: /srv/none/agent.log")], name="/srv/none/agent.log", kind="logfile"
         )
-        self.correlation = FakeCorrelation(ops())
+        self.correlation = FakeCorrelation(ops(), self.agents)
         self.session = Session([], self.clock, strict=True)
         self.session.store = Store(self.correlation, self.clock)
         for source in (self.db, self.log, self.dead):

@@ -1,0 +1,316 @@
+"""The agents on their screen: rows, order, filter, what is said of one, and where one gets from it."""
+
+import base64
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.pilot import Pilot
+
+from jobtui.app import JobtuiApp
+from jobtui.backends.logfile import LogFile
+from jobtui.model.clock import FixedClock
+from jobtui.model.ids import JobId, OpPrefix
+from jobtui.model.ops import Agent, AgentState, HeldOp
+from jobtui.screens.agents import AgentsScreen, completer
+from jobtui.screens.choosing import ChoosingScreen
+from jobtui.screens.error import ErrorScreen
+from jobtui.screens.job import JobScreen
+from jobtui.screens.jobs import JobsScreen
+from jobtui.screens.logs import LogsScreen
+from jobtui.session import Session
+from jobtui.widgets.agent_table import AgentTable
+from jobtui.widgets.filter_bar import FilterBar
+from tests.builders import HOSTILE, ago, an_agent, job_id
+from tests.conftest import NOW
+from tests.screens.scene import FAILED, Scene
+from tests.screens.test_logs import CAPTURE, until_said
+from tests.screens.test_snapshots import SIZES, SnapCompare
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text, watch
+
+RUN = HeldOp(OpPrefix("pb5u"), "run", FAILED, ago(59))
+COMMAND = 'ssh v4.example.org "journalctl --utc CONTAINER_NAME=srj-p-u8sKq2Pe CONTAINER_ID=14ebb6cea369'
+
+
+def agents() -> tuple[Agent, ...]:
+    """An agent of every kind that looks different."""
+    nowhere: dict[str, str | None] = {"host": None, "container": None, "container_id": None}
+    return (
+        an_agent("WUt4", driver="LocalDriver", kind="sequential", **nowhere, state=AgentState.CONNECTED,
+                 ops=(RUN,), messages=41, log="/var/log/supervisor.log"),
+        an_agent("t7K7", uid="u8sKq2Pe", container="srj-p-u8sKq2Pe", host="v4.example.org",
+                 state=AgentState.LOST, since=ago(130), why="docker start: non-zero exit=137"),
+        an_agent("hOJT", uid="u8sKq2Pe", container="srj-p-u8sKq2Pe", host="v4.example.org", restarts=1),
+        an_agent("ukUt", driver="SbatchDriver", uid="3pMDuIiL", **nowhere | {"host": "cori"},
+                 cluster_log="/scratch/jdoe/job_agent.log", messages=1_234),
+        an_agent("XGv8", kind="sequential", container="srj-s-EPRSqtUW", state=AgentState.NEVER_CONNECTED,
+                 since=ago(40), why="did not connect within 8 s", connected_at=None, messages=0),
+        an_agent("old9", state=AgentState.KILLED, since=ago(9_000), why="stopped, as it was idle"),
+        an_agent("new1", state=AgentState.STARTING, since=ago(3), connected_at=None, uid="LoIEQ6fa"),
+    )  # fmt: skip
+
+
+@asynccontextmanager
+async def on_agents(
+    known: Sequence[Agent] | None = None, *, size: tuple[int, int] = (120, 40)
+) -> AsyncIterator[tuple[Scene, Pilot[None]]]:
+    scene = Scene(agents=agents() if known is None else known)
+    async with scene.app.run_test(size=size) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("3")
+        await wait_until(lambda: isinstance(scene.app.screen, AgentsScreen), pilot)
+        await pilot.pause()
+        yield scene, pilot
+
+
+def text(scene: Scene) -> str:
+    return "\n".join(screen_text(scene.app))
+
+
+def table_of(scene: Scene) -> AgentTable:
+    return scene.app.screen.query_one(AgentTable)
+
+
+def shown(scene: Scene) -> list[str]:
+    """The agents in the rows, from top to bottom."""
+    table = table_of(scene)
+    return [str(agent.agent) for agent in table._agents]
+
+
+def copied(app: JobtuiApp, written: list[str]) -> str:
+    """What went to the clipboard last."""
+    payload = written[-1].partition("52;c;")[2].partition("\x07")[0].partition("\x1b")[0]
+    return base64.b64decode(payload).decode()
+
+
+def catch_writes(app: JobtuiApp) -> list[str]:
+    written: list[str] = []
+    assert app._driver is not None
+    app._driver.write = written.append  # type: ignore[assignment, method-assign]
+    return written
+
+
+async def on_row(scene: Scene, pilot: Pilot[None], prefix: str) -> None:
+    """The cursor on an agent."""
+    table_of(scene).go(shown(scene).index(prefix))
+    await wait_until(lambda: f"agent           {prefix}," in text(scene), pilot)
+
+
+async def test_what_went_wrong_comes_first_and_what_is_over_last() -> None:
+    async with on_agents() as (scene, pilot):
+        assert shown(scene) == ["XGv8", "t7K7", "new1", "WUt4", "ukUt", "hOJT", "old9"]
+        await wait_until(lambda: "7 agents · 2 lost or never came" in text(scene), pilot)
+        assert "did not connect within 8 s" in text(scene)
+        assert "supervisor.log" in screen_text(scene.app)[1]  # how old the data is
+
+
+async def test_all_about_an_agent_is_said_below() -> None:
+    async with on_agents() as (scene, pilot):
+        await on_row(scene, pilot, "t7K7")
+        said = text(scene)
+        for words in (
+            "lost for 2m10s: docker start: non-zero exit=137",
+            "v4.example.org",
+            "[hosts]",
+            COMMAND[:60],
+        ):
+            assert words in said
+        await on_row(scene, pilot, "WUt4")
+        assert f"run pb5u of {FAILED}, sent 59s ago" in text(scene)
+
+
+async def test_sorting_and_its_reverse() -> None:
+    async with on_agents() as (scene, pilot):
+        for _ in range(3):
+            await pilot.press("s")
+        assert table_of(scene)._sorted_by == "agent"
+        assert shown(scene) == sorted(shown(scene), key=str.lower)
+        await pilot.press("S")
+        assert shown(scene) == sorted(shown(scene), key=str.lower, reverse=True)
+        await wait_until(lambda: "by agent, reversed" in text(scene), pilot)
+
+
+async def test_a_filter_is_typed_previewed_kept_and_ended() -> None:
+    async with on_agents() as (scene, pilot):
+        await pilot.press("slash")
+        await wait_until(lambda: scene.app.focused is not None, pilot)
+        await pilot.press(*"state:lost")
+        await wait_until(lambda: shown(scene) == ["t7K7"], pilot)
+        await pilot.press("enter")
+        await wait_until(lambda: not scene.app.screen.query(FilterBar), pilot)
+        assert "/state:lost · 1 of 7 agents" in text(scene)
+        await pilot.press("escape")
+        assert len(shown(scene)) == 7
+        await pilot.press("escape")
+        await wait_until(lambda: isinstance(scene.app.screen, JobsScreen), pilot)
+
+
+async def test_a_filter_with_a_mistake_filters_nothing_and_says_what_is_right() -> None:
+    async with on_agents() as (scene, pilot):
+        await pilot.press("slash")
+        await wait_until(lambda: scene.app.focused is not None, pilot)
+        await pilot.press(*"state:lots")
+        await wait_until(lambda: "did you mean lost?" in text(scene), pilot)
+        assert len(shown(scene)) == 7
+        await pilot.press("enter")
+        assert scene.app.screen.query(FilterBar)
+        await pilot.press("escape")
+        await wait_until(lambda: not scene.app.screen.query(FilterBar), pilot)
+
+
+def test_fields_and_their_values_are_completed() -> None:
+    complete = completer(agents)
+    assert list(complete("ho", 2).choices) == ["host:"]
+    assert list(complete("x host:v", 8)) == [2, 8, ["host:v3.example.org", "host:v4.example.org"]]
+    assert list(complete("state:n", 7).choices) == ["state:never_connected"]
+
+
+async def test_the_cursor_stays_with_its_agent() -> None:
+    async with on_agents() as (scene, pilot):
+        await on_row(scene, pilot, "ukUt")
+        scene.correlation.set_agents(*agents()[2:], an_agent("bad1", state=AgentState.LOST, since=ago(1)))
+        scene.clock.advance(1)
+        table = table_of(scene)
+        await wait_until(lambda: "bad1" in shown(scene), pilot)
+        assert table.agent is not None
+        assert table.agent.agent == "ukUt"
+
+
+async def test_enter_on_a_local_agent_opens_its_log_where_it_begins() -> None:
+    path = CAPTURE / "supervisor.log"
+    session = Session([LogFile(path)], FixedClock(NOW), strict=True)
+    app = JobtuiApp(session)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("3")
+        await wait_until(lambda: "yBWz" in "\n".join(screen_text(app)), pilot)
+        screen = app.screen
+        assert isinstance(screen, AgentsScreen)
+        table = screen.query_one(AgentTable)
+        table.go([str(agent.agent) for agent in table._agents].index("yBWz"))
+        await pilot.press("enter")
+        await wait_until(lambda: isinstance(app.screen, LogsScreen), pilot)
+        await wait_until(lambda: any("'agent_id': 'yBWz…'" in line for line in screen_text(app)[:4]), pilot)
+        assert "yBWz7FvyLy" not in "\n".join(screen_text(app))
+
+
+async def test_enter_on_a_docker_agent_whose_host_is_not_configured_says_what_to_type() -> None:
+    async with on_agents() as (scene, pilot):
+        await on_row(scene, pilot, "t7K7")
+        await pilot.press("enter")
+        await wait_until(lambda: isinstance(scene.app.screen, ErrorScreen), pilot)
+        await wait_until(lambda: "cannot be read from here" in text(scene), pilot)
+        assert "[hosts]" in text(scene)
+        assert "ssh v4.example.org" in text(scene)
+        await pilot.press("escape")
+        await wait_until(lambda: isinstance(scene.app.screen, AgentsScreen), pilot)
+
+
+async def test_y_copies_the_command_and_capital_y_all() -> None:
+    async with on_agents() as (scene, pilot):
+        written = catch_writes(scene.app)
+        await on_row(scene, pilot, "t7K7")
+        await pilot.press("y")
+        await until_said(scene.app, pilot, "copied ssh v4.example.org")
+        command = copied(scene.app, [w for w in written if "52;c;" in w])
+        assert command.startswith(COMMAND)
+        assert command.endswith("UTC'\"")
+        await pilot.press("Y")
+        await wait_until(lambda: len([w for w in written if "52;c;" in w]) == 2, pilot)
+        assert "docker start: non-zero exit=137" in copied(scene.app, [w for w in written if "52;c;" in w])
+
+
+async def test_o_goes_to_the_job_an_agent_works_for() -> None:
+    async with on_agents() as (scene, pilot):
+        await on_row(scene, pilot, "WUt4")
+        await pilot.press("o")
+        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+        assert FAILED in text(scene)
+
+
+async def test_of_several_jobs_one_is_chosen_and_without_any_it_is_said() -> None:
+    other = HeldOp(OpPrefix("k2Wc"), "analysis", JobId(job_id(4)))
+    known = (an_agent("busy", state=AgentState.CONNECTED, ops=(RUN, other)), an_agent("idle"))
+    async with on_agents(known) as (scene, pilot):
+        await pilot.press("o")
+        await wait_until(lambda: isinstance(scene.app.screen, ChoosingScreen), pilot)
+        await wait_until(lambda: "analysis k2Wc" in text(scene), pilot)
+        await pilot.press("j", "enter")
+        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+        await pilot.press("3")
+        await wait_until(lambda: isinstance(scene.app.screen, AgentsScreen), pilot)
+        await on_row(scene, pilot, "idle")
+        await pilot.press("o")
+        await until_said(scene.app, pilot, "it holds no op")
+
+
+async def test_while_paused_nothing_changes_and_then_all_does() -> None:
+    async with on_agents() as (scene, pilot):
+        await pilot.press("p")
+        scene.correlation.set_agents(an_agent("only"))
+        scene.clock.advance(5)
+        await pilot.press("s")  # shows all anew
+        assert len(shown(scene)) == 7
+        await pilot.press("p")
+        await wait_until(lambda: shown(scene) == ["only"], pilot)
+
+
+async def test_without_agents_it_says_why() -> None:
+    async with on_agents(()) as (scene, pilot):
+        await wait_until(lambda: "no line of a supervisor's log" in text(scene), pilot)
+        await pilot.press("enter", "o", "y", "j", "s")
+        assert isinstance(scene.app.screen, AgentsScreen)
+
+
+async def test_ages_alone_paint_only_their_rows() -> None:
+    async with on_agents() as (scene, pilot):
+        painted = watch(table_of(scene))
+        scene.app.screen.tick()  # type: ignore[attr-defined]
+        await pilot.pause()
+        assert painted == []
+
+
+@pytest.mark.parametrize(
+    "size", [(200, 60), (120, 40), (80, 24), (60, 15), (40, 10), (40, 3), (20, 2), (10, 1)]
+)
+async def test_it_holds_at_every_size(size: tuple[int, int]) -> None:
+    async with on_agents(size=size) as (scene, pilot):
+        lines = screen_text(scene.app)
+        assert len(lines) == size[1]
+        assert any("XGv8" in line for line in lines) == (size[0] >= 20)
+        await pilot.press("j", "G", "g", "enter")
+        await wait_until(lambda: not isinstance(scene.app.screen, AgentsScreen), pilot)
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+async def test_hostile_text_is_shown_and_does_nothing(value: str) -> None:
+    agent = an_agent(
+        "evil", host=value, why=value, container=value, uid=value, state=AgentState.LOST, cluster_log=value,
+        ops=(HeldOp(OpPrefix("pb5u"), value, JobId(value)),),
+    )  # fmt: skip
+    async with on_agents((agent,)) as (scene, pilot):
+        assert "\x1b" not in text(scene)
+        await pilot.press("y", "Y", "enter")
+        await wait_until(lambda: isinstance(scene.app.screen, ErrorScreen), pilot)
+        assert "\x1b" not in text(scene)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
+def test_picture(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
+    scene = Scene(agents=agents())
+
+    async def run_before(pilot: Pilot[None]) -> None:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("3", "j")
+        await wait_until(lambda: "t7K7" in text(scene), pilot)
+        await pilot.pause()
+
+    assert snap_compare(scene.app, terminal_size=size, run_before=run_before)
+
+
+@pytest.mark.parametrize("key", ["3", "6"])
+async def test_a_key_before_the_first_paint_does_not_keep_from_reading(key: str) -> None:
+    scene = Scene(agents=agents())
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await pilot.press(key)
+        await wait_until(scene.is_read, pilot)
