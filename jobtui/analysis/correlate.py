@@ -6,6 +6,7 @@ message tables in `formats/sirepo.toml`, and the docstrings of the passes.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -13,7 +14,7 @@ from jobtui.analysis import agent_pass
 from jobtui.analysis.agent_pass import AgentPass
 from jobtui.analysis.agent_track import Agents
 from jobtui.analysis.agents_known import held_by, known_agents
-from jobtui.analysis.heard import Heard
+from jobtui.analysis.hearing import Hearing
 from jobtui.analysis.job_events import JobEvents, place_calls
 from jobtui.analysis.once import Once
 from jobtui.analysis.op_index import OPS_KEPT, OpIndex
@@ -22,9 +23,13 @@ from jobtui.analysis.restarts import Restarts
 from jobtui.analysis.sbatch_notes import is_note, job_of, place_notes
 from jobtui.analysis.supervisor_pass import HANDLERS, SupervisorPass
 from jobtui.model.clock import Nanos
+from jobtui.model.heard import Heard
 from jobtui.model.ids import JobId
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, Certainty, Component, Op, Step, Unlinked
+
+RUNS_COMPARED = 300
+"""Earlier runs that tell how long things usually take."""
 
 
 class Correlator:
@@ -38,7 +43,7 @@ class Correlator:
         self._supervisors: dict[str, SupervisorPass] = {}
         self._once = Once()
         self._agent_pass = AgentPass(self._ops, self._agents)
-        self.heard = Heard()
+        self._hearing = Hearing()
 
     def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
         """Take in records, each source's in its order; the jobs that are now known better."""
@@ -62,7 +67,7 @@ class Correlator:
                 changed.add(self._events.called(record))
         for supervisor in self._supervisors.values():
             changed |= supervisor.take_others()
-        self.heard.add(shapes, supervisor_end)
+        self._hearing.add(shapes, supervisor_end)
         return {jid for jid in changed if jid is not None}
 
     def _supervisor(self, source: str) -> SupervisorPass:
@@ -72,6 +77,29 @@ class Correlator:
                 source, self._ops, self._agents, self._events, self._restarts
             )
         return found
+
+    @property
+    def heard(self) -> Heard:
+        """Whose lines were read."""
+        return self._hearing.heard
+
+    def open_ops(self) -> tuple[Op, ...]:
+        """Every op that has not ended, oldest first."""
+        return tuple(track.freeze() for track in self._ops.open_ops())
+
+    def runs_like(self, model: str, driver: str | None, most: int = RUNS_COMPARED) -> tuple[Op, ...]:
+        """The latest runs of a model on a driver that have ended, newest first."""
+        ending = f"-{model}"
+        alike = (
+            track
+            for track in reversed(self._ops.all())
+            if track.name == "run"
+            and track.driver == driver
+            and not track.is_open
+            and track.jid is not None
+            and track.jid.endswith(ending)
+        )
+        return tuple(track.freeze() for track in islice(alike, most))
 
     def restarted_ops(self, job_id: JobId) -> frozenset[int]:
         """The keys of those ops of a job that are older than the last restart of their supervisor."""

@@ -50,6 +50,10 @@ class OpIndex:
             self._let_go()
         return track
 
+    def all(self) -> deque[OpTrack]:
+        """Every op that is kept, in the order they were created; not to be changed."""
+        return self._all
+
     @property
     def next_key(self) -> int:
         """The key of the next op to be created; those of all others are smaller."""

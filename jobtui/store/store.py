@@ -14,6 +14,7 @@ from jobtui.backends.base import Batch
 from jobtui.model.changes import Allocation, Site
 from jobtui.model.clock import Clock
 from jobtui.model.health import Skip, SourceHealth, SourceState
+from jobtui.model.heard import Heard
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.logs import LogRecord
@@ -50,6 +51,23 @@ class Correlation(Protocol):
 
     def agent_of(self, job_id: JobId) -> Agent | None:
         """The agent that holds or last held the job's run op."""
+        ...
+
+    @property
+    def heard(self) -> Heard:
+        """Whose lines were read."""
+        ...
+
+    def open_ops(self) -> tuple[Op, ...]:
+        """Every op that has not ended, oldest first."""
+        ...
+
+    def runs_like(self, model: str, driver: str | None) -> tuple[Op, ...]:
+        """The latest runs of a model on a driver that have ended, newest first."""
+        ...
+
+    def restarted_ops(self, job_id: JobId) -> frozenset[int]:
+        """The keys of those ops of a job that are older than the last restart of their supervisor."""
         ...
 
     @property

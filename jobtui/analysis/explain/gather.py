@@ -1,13 +1,15 @@
 """The case of a job out of what a store knows. Does no input or output; names what should be read for it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from jobtui.analysis.explain.case import Case, Coverage
 from jobtui.analysis.explain.flow import Mark, mark_of
-from jobtui.analysis.heard import SUPERVISING, Heard
+from jobtui.analysis.usual import usual_steps
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
-from jobtui.model.ids import JobId
+from jobtui.model.heard import Heard
+from jobtui.model.ids import JobId, split_jid
 from jobtui.model.jobs import Job, Run
 from jobtui.model.ops import Agent, Component, Op, Step
 from jobtui.model.verdicts import Usual
@@ -16,14 +18,71 @@ RECORD_KINDS = frozenset({"sirepo_db"})
 """Kinds of sources that hold job records."""
 
 
+class Knows(Protocol):
+    """What is asked of correlation. `analysis.correlate.Correlator` is one."""
+
+    @property
+    def heard(self) -> Heard:
+        """Whose lines were read."""
+        ...
+
+    def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
+        """The ops of a job, oldest first."""
+        ...
+
+    def agents(self) -> tuple[Agent, ...]:
+        """Every agent that is known."""
+        ...
+
+    def restarted_ops(self, job_id: JobId) -> frozenset[int]:
+        """The keys of those ops of a job that are older than the last restart of their supervisor."""
+        ...
+
+    def runs_like(self, model: str, driver: str | None) -> tuple[Op, ...]:
+        """The latest runs of a model on a driver that have ended."""
+        ...
+
+
+def case_from(
+    knows: Knows,
+    sources: Iterable[SourceHealth],
+    job_id: JobId,
+    now: Nanos,
+    job: Job | None,
+    runs: Sequence[Run] | None,
+    behind: Mapping[tuple[str, int], str] | None = None,
+) -> Case:
+    """The case of a job out of all that is known now. See `gather` for `behind`."""
+    ops = knows.ops_of(job_id)
+    return gather(
+        job_id,
+        now,
+        coverage_of(knows.heard, sources),
+        job=job,
+        runs=runs,
+        ops=ops,
+        agents=knows.agents(),
+        behind=behind,
+        restarted_ops=knows.restarted_ops(job_id),
+        usual=usual_steps(_alike(knows, job_id, ops)),
+    )
+
+
+def _alike(knows: Knows, job_id: JobId, ops: Sequence[Op]) -> tuple[Op, ...]:
+    """Earlier runs of the same model on the same driver, those of the job itself among them."""
+    parts = split_jid(job_id)
+    run = next((op for op in reversed(ops) if op.name == "run"), None)
+    return () if parts is None or run is None else knows.runs_like(parts.model, run.driver)
+
+
 def coverage_of(heard: Heard, sources: Iterable[SourceHealth]) -> Coverage:
     """What was read of each kind, and what is wrong with any source."""
     sources = tuple(sources)
     return Coverage(
         has_records=any(s.kind in RECORD_KINDS and s.state is not SourceState.DOWN for s in sources),
-        has_supervisor=heard.has(*SUPERVISING),
-        has_server=heard.has(Component.SERVER),
-        has_agent=heard.has(Component.AGENT, Component.JOB_CMD),
+        has_supervisor=not heard.components.isdisjoint({Component.SUPERVISOR, Component.DRIVER}),
+        has_server=Component.SERVER in heard.components,
+        has_agent=not heard.components.isdisjoint({Component.AGENT, Component.JOB_CMD}),
         supervisor_end=heard.supervisor_end,
         faults=tuple(f"{s.name} cannot be read: {s.error}" for s in sources if s.state is SourceState.DOWN),
     )

@@ -1,0 +1,53 @@
+"""How long the steps of a run take here, out of earlier runs of the same model on the same driver."""
+
+from collections.abc import Iterable, Sequence
+
+from jobtui.analysis.explain.flow import RUN_FLOW, Mark, mark_of
+from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.ops import Op
+from jobtui.model.verdicts import Usual
+
+LEAST_RUNS = 3
+"""Fewer runs tell nothing of what is usual."""
+
+
+def usual_steps(runs: Iterable[Op]) -> dict[Mark, Usual]:
+    """How long each needed step takes from the one before it, by the mark at its end."""
+    taken: dict[Mark, list[float]] = {}
+    for run in runs:
+        times = _times(run)
+        for needed in RUN_FLOW:
+            begin, end = times.get(needed.after), times.get(needed.mark)
+            if begin is not None and end is not None and end >= begin:
+                taken.setdefault(needed.mark, []).append(seconds_between(begin, end))
+    return {mark: _usual(seconds) for mark, seconds in taken.items() if len(seconds) >= LEAST_RUNS}
+
+
+def usual_length(runs: Iterable[Op]) -> Usual | None:
+    """How long runs take from their sending to their end."""
+    seconds = [
+        seconds_between(run.sent_at, run.ended_at)
+        for run in runs
+        if run.sent_at is not None and run.ended_at is not None and run.ended_at >= run.sent_at
+    ]
+    return _usual(seconds) if len(seconds) >= LEAST_RUNS else None
+
+
+def _times(run: Op) -> dict[Mark, Nanos]:
+    """When each step was first passed."""
+    times: dict[Mark, Nanos] = {}
+    for step in run.steps:
+        mark = mark_of(step)
+        if mark is not None and step.at is not None:
+            times.setdefault(mark, step.at)
+    return times
+
+
+def _usual(seconds: Sequence[float]) -> Usual:
+    ordered = sorted(seconds)
+    return Usual(len(ordered), _quantile(ordered, 0.5), _quantile(ordered, 0.99))
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """The value below which a share of all lies (nearest rank)."""
+    return ordered[min(len(ordered) - 1, max(0, -(-int(share * 100) * len(ordered) // 100) - 1))]

@@ -1,0 +1,220 @@
+"""Who waits for whom: from an op that waits for a slot to the one at the end of the chain that has it.
+
+A supervisor logs who begins and ends to wait. Who took a slot without waiting is not logged, so holders are
+inferred: ops that are open, need this slot, and do not wait for it. Slots, as the supervisor has them:
+
+- `op_slot`: one for each agent and kind of op (for runs on a cluster a few);
+- `run_dir_slot`: one for each job;
+- `cpu_slot`: as many as configured for all runs and analyses of one kind, for the host of a Docker driver.
+
+They are asked for in this order, so an op that waits for one holds those before it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from jobtui.analysis.explain.flow import Mark, mark_of
+from jobtui.analysis.explain.waiting import SLOTS
+from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.ids import AgentPrefix
+from jobtui.model.ops import Agent, Op, Step
+from jobtui.model.verdicts import Code, Usual
+
+
+class Slot(StrEnum):
+    """What an op may wait for, in the order in which it is asked for."""
+
+    OP = "op_slot"
+    RUN_DIR = "run_dir_slot"
+    CPU = "cpu_slot"
+
+
+SLOT_OF: Mapping[Code, Slot] = {
+    Code.WAITING_OP_SLOT: Slot.OP,
+    Code.WAITING_RUN_DIR_SLOT: Slot.RUN_DIR,
+    Code.WAITING_CPU_SLOT: Slot.CPU,
+}
+ORDER = tuple(Slot)
+SLOTTED = frozenset({"run", "analysis", "io"})
+"""Ops that need a slot at all."""
+CPU_OPS = frozenset({"run", "analysis"})
+"""Ops that need a CPU slot."""
+CHAIN_LIMIT = 20
+
+UsualOf = Callable[[Op], Usual | None]
+LimitOf = Callable[[Op], float | None]
+
+
+class Holder(NamedTuple):
+    """An op that has, by inference, the slot that another waits for.
+
+    `held_s` since it was sent; `limit_s` how long it may run; `cancel_s` since it was to be canceled, and
+    `is_confirmed` whether its agent answered to that.
+    """
+
+    op: Op
+    held_s: float | None
+    limit_s: float | None = None
+    cancel_s: float | None = None
+    is_confirmed: bool = False
+
+
+class Wait(NamedTuple):
+    """One op that waits, since when, for what, behind how many others, and who has it."""
+
+    op: Op
+    slot: Slot
+    step: Step
+    waited_s: float | None
+    ahead: int
+    holders: tuple[Holder, ...]
+
+
+class Chain(NamedTuple):
+    """From an op to the end of what it waits for. `cycle` names ops that wait for each other.
+
+    `range_s` is the least and the most seconds until the first op gets its slot, None where nothing tells.
+    """
+
+    waits: tuple[Wait, ...]
+    cycle: tuple[Op, ...] = ()
+    range_s: tuple[float, float] | None = None
+
+
+class Scene(NamedTuple):
+    """Everything open at one time, and what is known of how long it takes."""
+
+    open_ops: Sequence[Op]
+    agents: Mapping[AgentPrefix, Agent]
+    now: Nanos
+    usual_of: UsualOf
+    limit_of: LimitOf
+    cancels: Mapping[int, Op]
+
+
+def waited_slot(op: Op) -> tuple[Slot, Step] | None:
+    """What an op waits for now, and the line that says so; None when it waits for no slot."""
+    for step in reversed(op.steps):
+        mark = mark_of(step)
+        if mark in (Mark.SLOT_GOT, Mark.SENT):
+            return None
+        if mark is Mark.SLOT_WAIT:
+            low = f"{step.step} {step.text}".lower()
+            code = next((row[1] for row in SLOTS if row[0] in low), None)
+            return None if code is None else (SLOT_OF[code], step)
+    return None
+
+
+def wait_chain(op: Op, scene: Scene) -> Chain:
+    """The chain that begins with an op; empty when it waits for nothing."""
+    waits: list[Wait] = []
+    seen: list[Op] = []
+    current: Op | None = op
+    while current is not None and len(waits) < CHAIN_LIMIT:
+        if any(current.key == one.key for one in seen):
+            return Chain(tuple(waits), tuple(seen[[one.key for one in seen].index(current.key) :]))
+        wait = wait_of(current, scene)
+        if wait is None:
+            break
+        seen.append(current)
+        waits.append(wait)
+        current = next((holder.op for holder in wait.holders if waited_slot(holder.op)), None)
+    return Chain(tuple(waits), (), _range(waits, scene) if waits else None)
+
+
+def wait_of(op: Op, scene: Scene) -> Wait | None:
+    """What one op waits for."""
+    found = waited_slot(op)
+    if found is None:
+        return None
+    slot, step = found
+    rivals = [one for one in scene.open_ops if one.key != op.key and _needs_same(op, one, slot, scene)]
+    waiting = [one for one in rivals if _waits_for(one, slot)]
+    holders = [one for one in rivals if _holds(one, slot)]
+    ahead = sum(1 for one in waiting if _began_before(one, step))
+    return Wait(
+        op=op,
+        slot=slot,
+        step=step,
+        waited_s=None if step.at is None else max(0.0, seconds_between(step.at, scene.now)),
+        ahead=ahead,
+        holders=tuple(_holder(one, scene) for one in sorted(holders, key=lambda one: one.sent_at or 0)),
+    )
+
+
+def _needs_same(op: Op, other: Op, slot: Slot, scene: Scene) -> bool:
+    """Whether two ops draw from the same slots."""
+    if other.name not in SLOTTED:
+        return False
+    if slot is Slot.RUN_DIR:
+        return other.jid is not None and other.jid == op.jid
+    if slot is Slot.OP:
+        return other.name == op.name and _agent(other) is not None and _agent(other) == _agent(op)
+    same = other.name in CPU_OPS and (other.driver, other.kind) == (op.driver, op.kind)
+    return same and _host(op, scene) == _host(other, scene)
+
+
+def _agent(op: Op) -> AgentPrefix | None:
+    return op.agent or op.assigned_agent
+
+
+def _host(op: Op, scene: Scene) -> str | None:
+    agent = scene.agents.get(prefix) if (prefix := _agent(op)) is not None else None
+    return None if agent is None else agent.host
+
+
+def _waits_for(op: Op, slot: Slot) -> bool:
+    found = waited_slot(op)
+    return found is not None and found[0] is slot
+
+
+def _holds(op: Op, slot: Slot) -> bool:
+    """Whether an op has a slot: it was sent, or it waits for a later one."""
+    if slot is Slot.CPU and op.name not in CPU_OPS:
+        return False
+    found = waited_slot(op)
+    if found is None:
+        return op.sends > 0
+    return ORDER.index(found[0]) > ORDER.index(slot)
+
+
+def _began_before(op: Op, step: Step) -> bool:
+    found = waited_slot(op)
+    return found is not None and found[1].source == step.source and found[1].offset < step.offset
+
+
+def _holder(op: Op, scene: Scene) -> Holder:
+    cancel = scene.cancels.get(op.key)
+    asked = cancel.created_at if cancel is not None else None
+    since = op.sent_at or op.created_at
+    return Holder(
+        op=op,
+        held_s=None if since is None else max(0.0, seconds_between(since, scene.now)),
+        limit_s=scene.limit_of(op),
+        cancel_s=None if asked is None else max(0.0, seconds_between(asked, scene.now)),
+        is_confirmed=cancel is not None and cancel.replies > 0,
+    )
+
+
+def _range(waits: Sequence[Wait], scene: Scene) -> tuple[float, float] | None:
+    """How long until the first op of a chain gets its slot: by what is usual at least, by limits at most."""
+    least = most = 0.0
+    for wait in waits:
+        ends = [_remaining(holder, scene.usual_of(holder.op)) for holder in wait.holders]
+        known = [end for end in ends if end is not None]
+        if not known or len(known) < len(ends):
+            return None
+        turns = 1 + wait.ahead // max(1, len(known))
+        least = max(least, min(low for low, _ in known))
+        most = max(most, min(high for _, high in known) * turns)
+    return (min(least, most), most)
+
+
+def _remaining(holder: Holder, usual: Usual | None) -> tuple[float, float] | None:
+    """The least and the most seconds until a holder is done; None when neither history nor a limit tells."""
+    if holder.held_s is None or (usual is None and holder.limit_s is None):
+        return None
+    low = max(0.0, usual.p50_s - holder.held_s) if usual is not None else 0.0
+    longest = holder.limit_s if holder.limit_s is not None else usual.p99_s if usual is not None else 0.0
+    return low, max(low, longest - holder.held_s)
