@@ -5,7 +5,7 @@ The dashboard and the one-shot commands are both thin users of it. Knows nothing
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -24,8 +24,10 @@ from jobtui.backends.base import (
 from jobtui.model.clock import Clock, Nanos, SystemClock
 from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
+from jobtui.model.job_desk import Reached
 from jobtui.model.jobs import JobDetail
 from jobtui.store.poller import Poller
+from jobtui.store.rereading import read_again
 from jobtui.store.store import Store
 
 HEAD_START_S = 0.05
@@ -93,10 +95,11 @@ class Session:
             self._group = None
             self._polling.clear()
 
-    async def reach_back(self, at: Nanos) -> bool:
+    async def reach_back(self, at: Nanos, progress: Callable[[Reached], None] = lambda reached: None) -> bool:
         """Read the logs again, from `at` on, if one was read from later only; whether it was done.
 
-        What is known is replaced when all of it has been read, so that nothing is missing meanwhile.
+        What is known is replaced when all of it has been read, so that nothing is missing meanwhile. Raises
+        SourceError, and changes nothing, when that is too much (see `store.rereading`).
         """
         async with self._reaching:
             logs = [(p, p.source) for p in self._pollers if isinstance(p.source, RewindableSource)]
@@ -105,9 +108,9 @@ class Session:
             again = Store(Correlator(), self.clock)
             fresh = [Poller(source.starting_at(at), again, strict=self._strict) for _, source in logs]
             try:
-                await asyncio.gather(*(poller.catch_up() for poller in fresh))
+                await read_again(fresh, again, progress)
             except BaseException:
-                # cancelled, by who no longer wants to know: the files are not to stay open
+                # too much, or cancelled by who no longer wants to know: the files are not to stay open
                 await asyncio.gather(*(poller.source.aclose() for poller in fresh))
                 raise
             await self._replace([poller for poller, _ in logs], fresh, again)

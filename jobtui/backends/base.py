@@ -118,6 +118,16 @@ class RewindableSource(Protocol):
         ...
 
 
+@runtime_checkable
+class MeasuredSource(Protocol):
+    """A source that knows how much there is to read."""
+
+    @property
+    def measured(self) -> tuple[int, int]:
+        """Bytes read since where reading began, and bytes from there to the end, as of the last poll."""
+        ...
+
+
 def next_delay(period_s: float, failures: int, cap_s: float = 60.0) -> float:
     """Seconds to wait before the next poll after `failures` failures in a row."""
     return min(period_s * 2.0 ** min(failures, 16), max(cap_s, period_s))

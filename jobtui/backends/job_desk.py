@@ -9,7 +9,7 @@ from jobtui.backends.window import Until
 from jobtui.formats.parser import LINE
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import FilePart, RunListing, Unreadable
+from jobtui.model.job_desk import FilePart, Reached, RunListing, Unreadable
 from jobtui.model.jobs import JobDetail
 from jobtui.model.lines import RawLine
 from jobtui.model.ops import Step
@@ -25,7 +25,9 @@ class SessionDesk:
     """
 
     def __init__(
-        self, sources: Callable[[], Sequence[Source]], reach_back: Callable[[Nanos], Awaitable[bool]]
+        self,
+        sources: Callable[[], Sequence[Source]],
+        reach_back: Callable[[Nanos, Callable[[Reached], None]], Awaitable[bool]],
     ) -> None:
         self._sources = sources
         self._reach_back = reach_back
@@ -37,9 +39,12 @@ class SessionDesk:
             source.begins_after(at) for source in self._sources() if isinstance(source, RewindableSource)
         )
 
-    async def reach_back(self, at: Nanos) -> bool:
-        """Read the logs again from `at` on; whether that was needed and done."""
-        return await self._reach_back(at)
+    async def reach_back(self, at: Nanos, progress: Callable[[Reached], None]) -> bool:
+        """Read the logs again from `at` on; whether that was needed and done. Raises Unreadable."""
+        try:
+            return await self._reach_back(at, progress)
+        except SourceError as error:
+            raise Unreadable(str(error)) from error
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """Everything stored about a job, from the first source that has it. Raises Unreadable."""

@@ -88,6 +88,14 @@ class Follower:
         return self._batch(gathered, self._cursor, more=more or problem is not None)
 
     @property
+    def measured(self) -> tuple[int, int]:
+        """Bytes read since where reading began, and bytes from there to the end, as of the last poll."""
+        if self._current is None or self.beginning is None:
+            return 0, 0
+        read = max(0, self._current.position.offset - self.beginning.offset)
+        return read, read + self._current.unread
+
+    @property
     def rest_s(self) -> float | None:
         """How soon to poll again although the file at the path stays as it is; None when that is no use."""
         if self._retired or (self._current is not None and self._problem_since is not None):

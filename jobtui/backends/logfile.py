@@ -89,6 +89,11 @@ class LogFile:
         """Where reading began, None before the first poll that succeeded."""
         return self._follower.beginning
 
+    @property
+    def measured(self) -> tuple[int, int]:
+        """Bytes read since where reading began, and bytes from there to the end, as of the last poll."""
+        return self._follower.measured
+
     def begins_after(self, at: Nanos) -> bool:
         """Whether lines of this time may lie before where reading began, and could be found there."""
         beginning = self.beginning

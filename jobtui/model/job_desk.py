@@ -3,8 +3,9 @@
 Everything here is outside text as it was found: not masked, not safe for a terminal.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -65,6 +66,14 @@ class FilePart(msgspec.Struct, frozen=True):
         return self.begin == 0 and self.is_to_end
 
 
+class Reached(NamedTuple):
+    """How far logs were read again: `read` of `size` bytes where those are known, and how many records."""
+
+    read: int
+    size: int
+    records: int
+
+
 class JobDesk(Protocol):
     """Answers questions about one job. All methods raise Unreadable and nothing else."""
 
@@ -72,8 +81,11 @@ class JobDesk(Protocol):
         """Whether a log was read from later than `at` only, and could be read from there."""
         ...
 
-    async def reach_back(self, at: Nanos) -> bool:
-        """Read the logs again from `at` on; whether that was needed and done."""
+    async def reach_back(self, at: Nanos, progress: Callable[[Reached], None]) -> bool:
+        """Read the logs again from `at` on; whether that was needed and done. Cancelled, it changes nothing.
+
+        So much and no more is read for this; where it is too much, that is said and nothing is done.
+        """
         ...
 
     async def detail(self, job_id: JobId) -> JobDetail | None:

@@ -121,7 +121,8 @@ class JobScreen(LiveScreen):
 
     def _say(self) -> None:
         """The words about reading back changed."""
-        self._show()
+        if self.is_attached:
+            self._show()
 
     def take(self, changes: Changes) -> None:
         """Show what changed about this job."""
@@ -225,6 +226,13 @@ class JobScreen(LiveScreen):
             self._number = None if number == newest else number
             self._show()
             start(self, self._reach, group="open", exclusive=True)
+
+    def action_back(self) -> None:
+        """Stop reading the logs back while that goes on; leave the screen otherwise."""
+        if self._reaching.goes_on:
+            self.workers.cancel_group(self, "open")
+        else:
+            super().action_back()
 
     def action_switch_pane(self) -> None:
         """From one pane to the other."""

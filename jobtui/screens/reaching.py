@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
+from time import monotonic
 
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceState
+from jobtui.model.job_desk import Reached, Unreadable
 from jobtui.render.sources import labels
 from jobtui.render.text import Zone, clock_time, date_time, show
 from jobtui.screens.base import Board
@@ -15,6 +17,10 @@ LOG_KINDS = frozenset({"logfile"})
 PATIENCE_S = 10.0
 """How long is waited for logs that were not read at all yet."""
 DAY = 86_400 * SECOND
+MB = 1_000_000
+TELL_S = 0.25
+"""How often it is said how far reading is."""
+STOPS = "· esc stops"
 
 
 class Reaching:
@@ -24,6 +30,8 @@ class Reaching:
         self._board = board
         self._changed = changed
         self._back_to: Nanos | None = None
+        self._problem = ""
+        self._told_at = 0.0
         self.words = ""
         """What goes on, while it does; safe to show."""
 
@@ -36,12 +44,34 @@ class Reaching:
         if not self._board.desk.begins_after(queued_at):
             return
         at = Nanos(max(0, queued_at - SLACK_S * SECOND))
-        self._tell(f"reading the logs back to {self._time(at)} …")
+        self._problem = "They were not read further back, as that was stopped."
+        begun = f"reading the logs back to {self._time(at)}"
+        self._tell(f"{begun} … {STOPS}")
         try:
-            if await self._board.desk.reach_back(at):
+            if await self._board.desk.reach_back(at, lambda reached: self._tell_share(begun, reached)):
                 self._back_to = at if self._back_to is None else min(at, self._back_to)
+            self._problem = ""
+        except Unreadable as error:
+            self._problem = f"They were not read back to {self._time(at)}: {show(str(error))}."
         finally:
             self._tell("")
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether logs are being read back."""
+        return bool(self.words)
+
+    def _tell_share(self, begun: str, reached: Reached) -> None:
+        """Say how much was read, a few times a second."""
+        now = monotonic()
+        if now - self._told_at < TELL_S:
+            return
+        self._told_at = now
+        if reached.size:
+            read, size = (f"{count / MB:,.0f}" for count in (reached.read, reached.size))
+            self._tell(f"{begun}: {read} of {size} MB {STOPS}")
+        else:
+            self._tell(f"{begun}: {reached.records:,} records {STOPS}")
 
     async def _logs_begun(self) -> None:
         """Return when every log was read a first time, or does not come."""
@@ -88,6 +118,8 @@ class Reaching:
         for label, source in logs:
             state = source.error if source.state is SourceState.DOWN else source.note
             told.append(f"{show(label)}: {show(state) if state else 'read as a whole'}")
-        if self._back_to is not None:
+        if self._problem:
+            told.append(self._problem)
+        elif self._back_to is not None:
             told.append(f"They were read back to {self._time(self._back_to)} for this.")
         return tuple(told)

@@ -1,6 +1,7 @@
 """A job older than what was read of the logs: they are read again from where it began, in sight."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo_db import SirepoDb
 from jobtui.model.clock import FixedClock, Nanos
+from jobtui.model.job_desk import Reached
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.session import Session
+from jobtui.store import rereading
 from jobtui.widgets.op_list import OpList
 from tests.conftest import NOW
 from tests.screens.test_job_tabs import JOB, LOCAL
@@ -38,7 +41,8 @@ async def test_the_logs_are_read_back_to_the_job() -> None:
 async def test_it_says_so_meanwhile_and_can_be_left(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
-    async def slow(self: Session, at: Nanos) -> bool:
+    async def slow(self: Session, at: Nanos, progress: Callable[[Reached], None]) -> bool:
+        progress(Reached(12_000_000, 48_000_000, 100))
         begun.set()
         try:
             await asyncio.Event().wait()
@@ -51,11 +55,45 @@ async def test_it_says_so_meanwhile_and_can_be_left(monkeypatch: pytest.MonkeyPa
         app = JobtuiApp(session, JOB)
         async with app.run_test(size=(120, 40)) as pilot:
             await wait_until(begun.is_set, pilot)
-            await wait_until(lambda: "reading the logs back to 20:24Z …" in screen_text(app)[4], pilot)
+            share = "reading the logs back to 20:24Z: 12 of 48 MB · esc stops"
+            await wait_until(lambda: share in screen_text(app)[4], pilot)
             assert "No op of it yet" in "\n".join(screen_text(app))
-            await pilot.press("r", "escape")
+            await pilot.press("escape")
+            await wait_until(ended.is_set, pilot)
+            await wait_until(lambda: "as that was stopped" in "\n".join(screen_text(app)), pilot)
+            assert isinstance(app.screen, JobScreen)
+            await pilot.press("escape")
+            await wait_until(lambda: isinstance(app.screen, JobsScreen), pilot)
+
+
+async def test_leaving_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def slow(self: Session, at: Nanos, progress: Callable[[Reached], None]) -> bool:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return True
+
+    monkeypatch.setattr(Session, "reach_back", slow)
+    async with a_session() as session:
+        app = JobtuiApp(session, JOB)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await wait_until(begun.is_set, pilot)
+            await pilot.press("1")
             await wait_until(lambda: isinstance(app.screen, JobsScreen), pilot)
             await wait_until(ended.is_set, pilot)
+
+
+async def test_too_much_is_said_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rereading, "REACHED_BYTES", 20_000)
+    async with a_session() as session:
+        app = JobtuiApp(session, JOB)
+        async with app.run_test(size=(120, 40)) as pilot:
+            words = "They were not read back to 20:24Z: 0.0 GB of logs would have to be read"
+            await wait_until(lambda: words in "\n".join(screen_text(app)), pilot)
 
 
 async def test_what_was_read_is_told_when_there_is_nothing(tmp_path: Path) -> None:
