@@ -104,7 +104,7 @@ SSH: Sequence[Fault] = (
         "ssh does not trust {what}; type: chmod 600 {what}",
     ),
     Fault(
-        r"(?P<what>\S*config line \d+|command-line.*): (?:Bad configuration option|terminating)",
+        r"(?P<what>\S+(?:: line \d+)?): (?:Bad configuration option|terminating)",
         SourceError,
         "ssh does not understand its settings ({what}); try: {ssh}",
     ),

@@ -66,7 +66,7 @@ def address_of(spec: str) -> Address:
     if parts.password is not None:
         raise ValueError("ssh is given no password; leave it out and give the host your key: ssh-copy-id")
     host = parts.netloc.rpartition("@")[2]
-    host = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    host = unquote(host[1:].partition("]")[0]) if host.startswith("[") else host.partition(":")[0]
     user = unquote(parts.username or "")
     if not _NAME.fullmatch(host):
         raise ValueError("expected the name of a host, as in ssh://[user@]host[:port]")
