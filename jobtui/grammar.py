@@ -163,6 +163,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("show", "one job: its record, its runs, where its files and logs are", _ID),
     Command("timeline", "the ops of a job, each with its steps", _ID),
+    Command("explain", "what is the matter with a job, why, and what to type next", _ID),
     Command(
         "logs",
         "the log lines that belong to a job, merged in time order",

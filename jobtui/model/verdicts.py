@@ -79,9 +79,10 @@ CONCERNS: dict[Code, Concern] = {
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """One raw line a verdict rests on. `line` is 0 for what is no line of a log but a fact of a record.
 
-    `text` is as written: not masked, not safe for a terminal.
+    `what` says in the words of the flow what it tells. `text` is as written: not masked, not safe for a terminal.
     """
 
+    what: str
     text: str
     source: str
     at: Nanos | None = None

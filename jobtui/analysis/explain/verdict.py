@@ -100,7 +100,9 @@ def _last_steps(case: Case) -> tuple[Step, ...]:
 
 
 def _as_evidence(step: Step) -> Evidence:
-    return Evidence(text=step.text, source=step.source, at=step.at, line=step.line, cursor=step.cursor)
+    return Evidence(
+        what=step.step, text=step.text, source=step.source, at=step.at, line=step.line, cursor=step.cursor
+    )
 
 
 def _record_evidence(case: Case) -> tuple[Evidence, ...]:
@@ -109,7 +111,7 @@ def _record_evidence(case: Case) -> tuple[Evidence, ...]:
         return ()
     facts = [f"status: {job.native_status}"]
     facts += [f"{name}: {value}" for name, value in _record_facts(case) if value is not None]
-    return (Evidence(text=", ".join(facts), source=job.source, at=job.written_at),)
+    return (Evidence(what="record", text=", ".join(facts), source=job.source, at=job.written_at),)
 
 
 def _record_facts(case: Case) -> tuple[tuple[str, object], ...]:

@@ -1,0 +1,74 @@
+"""A verdict with the chain of waits behind it, out of all that is known now."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from jobtui.analysis.explain.gather import Knows, case_from
+from jobtui.analysis.explain.verdict import explain
+from jobtui.analysis.flags import LIMITS_S, limit_s
+from jobtui.analysis.usual import usual_length
+from jobtui.analysis.waits import Chain, Scene, wait_chain
+from jobtui.model.clock import Nanos
+from jobtui.model.health import SourceHealth
+from jobtui.model.ids import JobId, split_jid
+from jobtui.model.jobs import Job, Run
+from jobtui.model.ops import Op
+from jobtui.model.verdicts import Usual, Verdict
+
+ANALYSIS_LIMIT_S = 144.0
+"""How long an analysis or a download may take, as the supervisor is delivered."""
+
+
+class KnowsOpen(Knows, Protocol):
+    """Correlation that also tells what is open."""
+
+    def open_ops(self) -> tuple[Op, ...]:
+        """Every op that has not ended, oldest first."""
+        ...
+
+
+class Study(NamedTuple):
+    """What explaining a job gives."""
+
+    verdict: Verdict
+    chain: Chain
+
+
+def study(
+    knows: KnowsOpen,
+    jobs: Mapping[JobId, Job],
+    sources: Iterable[SourceHealth],
+    job_id: JobId,
+    now: Nanos,
+    runs: Sequence[Run] | None,
+    behind: Mapping[tuple[str, int], str] | None = None,
+) -> Study:
+    """Explain a job. `runs` is its history where it was read; for `behind` see `gather`."""
+    case = case_from(knows, sources, job_id, now, jobs.get(job_id), runs, behind)
+    chain = wait_chain(case.run, _scene(knows, jobs, now)) if case.run is not None else Chain(())
+    return Study(explain(case), chain)
+
+
+def _scene(knows: KnowsOpen, jobs: Mapping[JobId, Job], now: Nanos) -> Scene:
+    open_ops = knows.open_ops()
+    runs = {op.jid: op for op in open_ops if op.name == "run"}
+    cancels = {
+        runs[op.jid].key: op
+        for op in open_ops
+        if op.name == "cancel" and op.jid in runs and op.key > runs[op.jid].key
+    }
+
+    def usual_of(op: Op) -> Usual | None:
+        parts = split_jid(op.jid) if op.jid is not None else None
+        if parts is None or op.name != "run":
+            return None
+        return usual_length(knows.runs_like(parts.model, op.driver))
+
+    def limit_of(op: Op) -> float | None:
+        if op.name != "run":
+            return ANALYSIS_LIMIT_S
+        job = jobs.get(op.jid) if op.jid is not None else None
+        return limit_s(job) if job is not None else LIMITS_S.get(op.kind or "")
+
+    agents = {agent.agent: agent for agent in knows.agents()}
+    return Scene(open_ops, agents, now, usual_of, limit_of, cancels)

@@ -1,0 +1,92 @@
+"""`explain ID`: what is the matter with a job, what that rests on, and what to type next."""
+
+from collections.abc import Mapping
+
+from jobtui.analysis.explain.gather import lines_wanted
+from jobtui.analysis.explain.study import Study, study
+from jobtui.backends.job_desk import SessionDesk
+from jobtui.commands.context import Context, OutputFormat
+from jobtui.commands.exits import Exit
+from jobtui.commands.jobs import with_agent
+from jobtui.commands.printing import print_csv, print_document, print_lines, print_not_found
+from jobtui.commands.reading import Reader, in_session
+from jobtui.commands.resolve import Found, resolve
+from jobtui.commands.show import headline
+from jobtui.model.ids import JobId
+from jobtui.model.job_desk import Unreadable
+from jobtui.model.verdicts import Concern
+from jobtui.render.json_output import job_record
+from jobtui.render.verdicts import chain_lines, chain_record, verdict_lines, verdict_record
+
+RECORD_LINES = 60
+"""Lines read behind a step at most."""
+CSV_COLUMNS = ("id", "verdict", "confidence", "concern", "sentence", "last_step", "missing_step")
+EXITS: Mapping[Concern, Exit] = {
+    Concern.FINE: Exit.FINE,
+    Concern.OPEN: Exit.FINE,
+    Concern.FAILED: Exit.FAILED,
+    Concern.STUCK: Exit.ATTENTION,
+}
+
+
+def run(context: Context) -> Exit:
+    """Print the verdict; FAILED or ATTENTION when the job failed or is stuck."""
+    return in_session(context, _explain)
+
+
+async def _explain(reader: Reader) -> Exit:
+    found = await resolve(reader, reader.context.words[0])
+    if found.job is None:
+        return print_not_found("explain", {"job": None, "verdict": None}, found, reader)
+    await reader.read_logs(found.detail)
+    studied = await explained(reader, found)
+    _print(reader, found, studied)
+    return reader.settle(EXITS[studied.verdict.concern])
+
+
+async def explained(reader: Reader, found: Found) -> Study:
+    """The study of a job that was found, when its logs are read."""
+    assert found.job is not None
+    store = reader.session.store
+    return study(
+        store.correlation,
+        {**store.jobs, found.job.id: found.job} if found.detail is not None else store.jobs,
+        store.sources(),
+        found.job.id,
+        reader.now,
+        found.detail.runs if found.detail is not None else None,
+        await _behind(reader, found.job.id),
+    )
+
+
+async def _behind(reader: Reader, job_id: JobId) -> dict[tuple[str, int], str]:
+    """The whole records of the steps that have more than one line."""
+    session = reader.session
+    desk = SessionDesk(lambda: session.sources, session.reach_back)
+    texts = {}
+    for step in lines_wanted(session.store.correlation.ops_of(job_id)):
+        try:
+            lines = await desk.lines_behind(step, RECORD_LINES)
+        except Unreadable:
+            continue
+        if lines:
+            texts[step.source, step.line] = "\n".join(line.text for line in lines)
+    return texts
+
+
+def _print(reader: Reader, found: Found, studied: Study) -> None:
+    assert found.job is not None
+    job, colour = with_agent(reader, found.job), reader.context.colour
+    match reader.context.format:
+        case OutputFormat.JSON:
+            body = {
+                "job": job_record(job, reader.now),
+                **verdict_record(studied.verdict),
+                "waits": chain_record(studied.chain) if studied.chain.waits else None,
+            }
+            print_document("explain", body, reader)
+        case OutputFormat.CSV:
+            print_csv(CSV_COLUMNS, [{"id": job.id, **verdict_record(studied.verdict)}])
+        case _:
+            lines = [headline(job, colour), *verdict_lines(studied.verdict, colour, reader.context.width)]
+            print_lines([*lines, *chain_lines(studied.chain, colour)])

@@ -1,0 +1,180 @@
+"""A verdict and a chain of waits as lines of text and as JSON documents."""
+
+from collections.abc import Iterator, Mapping
+
+from jobtui.analysis.time_words import age, duration
+from jobtui.analysis.waits import Chain, Holder, Wait
+from jobtui.model.clock import to_rfc3339
+from jobtui.model.ops import Op
+from jobtui.model.secrets import mask_text
+from jobtui.model.verdicts import Concern, Evidence, Verdict
+from jobtui.render.table import paint
+from jobtui.render.text import NONE, clock_time, fit, show
+from jobtui.render.text import width as cells_of
+
+STYLES: Mapping[Concern, str] = {
+    Concern.FINE: "good",
+    Concern.FAILED: "error",
+    Concern.STUCK: "warning",
+    Concern.OPEN: "settled",
+}
+"""How a verdict is painted; its words say the same."""
+INDENT = "  "
+
+
+def verdict_lines(verdict: Verdict, colour: bool, most: int | None) -> Iterator[str]:
+    """A verdict as a person reads it: the sentence, what it rests on, what is not known, what to type.
+
+    Raw lines are cut to `most` cells where that is given.
+    """
+    words = f"{verdict.code.value}  {verdict.confidence:.2f}"
+    yield paint(words, STYLES[verdict.concern], colour)
+    yield show(verdict.sentence)
+    if step := _step_line(verdict):
+        yield step
+    yield from _section("evidence", _evidence_lines(verdict, most), colour)
+    yield from _section("not known", map(show, verdict.blind_spots), colour)
+    yield from _section("next", _next_lines(verdict), colour)
+
+
+def _next_lines(verdict: Verdict) -> Iterator[str]:
+    for step in verdict.next:
+        yield f"{show(step.why)}:"
+        yield f"{INDENT}{show(step.command)}"
+
+
+def _section(title: str, lines: Iterator[str], colour: bool) -> Iterator[str]:
+    first = next(lines, None)
+    if first is None:
+        return
+    yield ""
+    yield paint(title, "heading", colour)
+    yield f"{INDENT}{first}"
+    yield from (f"{INDENT}{line}" for line in lines)
+
+
+def _step_line(verdict: Verdict) -> str:
+    """Where in the flow it stands: the last step, the one that is missing, how long that usually takes."""
+    parts = []
+    if verdict.last_step is not None:
+        at = f" at {clock_time(verdict.last_at)}" if verdict.last_at is not None else ""
+        parts.append(f"last step: {show(verdict.last_step)}{at}")
+    if verdict.missing_step is not None:
+        waited = f" for {age(verdict.waited_s)}" if verdict.waited_s is not None else ""
+        parts.append(f"missing{waited}: {verdict.missing_step}")
+    if verdict.usual is not None:
+        usual = verdict.usual
+        parts.append(f"usually {duration(usual.p50_s)}, at most {duration(usual.p99_s)} in {usual.n} runs")
+    return "; ".join(parts)
+
+
+def _evidence_lines(verdict: Verdict, most: int | None) -> Iterator[str]:
+    for evidence in verdict.evidence:
+        at = clock_time(evidence.at) if evidence.at is not None else NONE
+        place = f"{evidence.source}:{evidence.line}" if evidence.line > 0 else evidence.source
+        yield f"{fit(at, 8)}  {show(evidence.what)}  {show(place)}"
+        text = show(evidence.text)
+        room = None if most is None else max(1, most - 6 * len(INDENT))
+        yield f"{INDENT * 5}{text if room is None or cells_of(text) <= room else fit(text, room)}"
+
+
+def chain_lines(chain: Chain, colour: bool) -> Iterator[str]:
+    """Who waits for whom, an indented line for each link."""
+    if not chain.waits:
+        return
+    yield ""
+    yield paint("waits for (inferred)", "heading", colour)
+    for depth, wait in enumerate(chain.waits, start=1):
+        yield f"{INDENT * depth}{_wait_line(wait)}"
+        for holder in wait.holders:
+            yield f"{INDENT * (depth + 1)}{_holder_line(holder)}"
+    if chain.cycle:
+        names = " -> ".join(f"{op.name} {op.op}" for op in (*chain.cycle, chain.cycle[0]))
+        yield paint(f"{INDENT}they wait for each other: {names}", "error", colour)
+    if chain.range_s is not None:
+        low, high = chain.range_s
+        yield f"{INDENT}it may get it within {duration(low)} to {duration(high)}"
+
+
+def _wait_line(wait: Wait) -> str:
+    since = f" for {age(wait.waited_s)}" if wait.waited_s is not None else ""
+    ahead = f", {wait.ahead} ahead of it" if wait.ahead else ""
+    holders = "" if wait.holders else ", holder not seen"
+    return f"{wait.op.name} {wait.op.op} waits for {wait.slot.value}{since}{ahead}{holders}"
+
+
+def _holder_line(holder: Holder) -> str:
+    op = holder.op
+    parts = [f"held by {op.name} {op.op} of {show(op.jid or op.uid or 'an unknown user')}"]
+    if holder.held_s is not None:
+        limit = f" of {age(holder.limit_s)}" if holder.limit_s is not None else ""
+        parts.append(f"for {age(holder.held_s)}{limit}")
+    if holder.cancel_s is not None:
+        confirmed = "confirmed" if holder.is_confirmed else "not confirmed"
+        parts.append(f"cancel asked {age(holder.cancel_s)} ago, {confirmed}")
+    return ", ".join(parts)
+
+
+def verdict_record(verdict: Verdict) -> dict[str, object]:
+    """A verdict as the JSON contract has it, texts masked."""
+    usual = verdict.usual
+    return {
+        "verdict": verdict.code.value,
+        "sentence": mask_text(verdict.sentence),
+        "confidence": verdict.confidence,
+        "concern": verdict.concern.value,
+        "last_step": verdict.last_step,
+        "last_at": None if verdict.last_at is None else to_rfc3339(verdict.last_at),
+        "missing_step": verdict.missing_step,
+        "waited_s": verdict.waited_s,
+        "limit_s": verdict.limit_s,
+        "usual": None if usual is None else {"n": usual.n, "p50_s": usual.p50_s, "p99_s": usual.p99_s},
+        "evidence": [_evidence_record(one) for one in verdict.evidence],
+        "next": [{"why": step.why, "command": mask_text(step.command)} for step in verdict.next],
+        "blind_spots": [mask_text(spot) for spot in verdict.blind_spots],
+    }
+
+
+def _evidence_record(evidence: Evidence) -> dict[str, object]:
+    return {
+        "what": evidence.what,
+        "text": mask_text(evidence.text),
+        "at": None if evidence.at is None else to_rfc3339(evidence.at),
+        "source": mask_text(evidence.source),
+        "line": evidence.line if evidence.line > 0 else None,
+        "cursor": evidence.cursor,
+    }
+
+
+def chain_record(chain: Chain) -> dict[str, object]:
+    """A chain of waits as a JSON document; `inferred` says that holders are."""
+    return {
+        "inferred": True,
+        "links": [_wait_record(wait) for wait in chain.waits],
+        "cycle": [op.op for op in chain.cycle],
+        "range_s": None if chain.range_s is None else list(chain.range_s),
+    }
+
+
+def _wait_record(wait: Wait) -> dict[str, object]:
+    return {
+        **_op_name(wait.op),
+        "slot": wait.slot.value,
+        "waited_s": wait.waited_s,
+        "ahead": wait.ahead,
+        "holders": [_holder_record(holder) for holder in wait.holders],
+    }
+
+
+def _holder_record(holder: Holder) -> dict[str, object]:
+    return {
+        **_op_name(holder.op),
+        "held_s": holder.held_s,
+        "limit_s": holder.limit_s,
+        "cancel_asked_s": holder.cancel_s,
+        "cancel_confirmed": holder.is_confirmed if holder.cancel_s is not None else None,
+    }
+
+
+def _op_name(op: Op) -> dict[str, object]:
+    return {"op": op.op, "name": op.name, "job": op.jid, "uid": op.uid}
