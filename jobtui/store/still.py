@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from jobtui.model.heard import Heard
 from jobtui.model.ids import JobId
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, Op, Unlinked
@@ -29,7 +30,6 @@ class StillCorrelation:
         self._ops: Mapping[JobId, tuple[Op, ...]] = {job: correlation.ops_of(job) for job in jobs}
         self._unlinked = {job: found for job in jobs if (found := correlation.unlinked_of(job))}
         self._agent_of = {job: agent for job in jobs if (agent := correlation.agent_of(job)) is not None}
-
         self._restarted = {job: older for job in jobs if (older := correlation.restarted_ops(job))}
         self.heard = correlation.heard
 
