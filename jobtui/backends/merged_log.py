@@ -1,19 +1,25 @@
 """The ends of several logs as one, in the order of time. Holds a bounded number of lines, and nothing else.
 
-A line without a time belongs to the one before it in its file, so each file keeps its own order also where
-its clock goes back. A log without any times comes where its file was last written.
+Each log is read by itself, so that one that is slow or gone keeps no other waiting. Lines are shown from
+where all logs have been read; reading on upwards reads more of the log that holds that up. Lines that come
+late are sorted in where they belong.
 """
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Mapping
+import asyncio
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
 
 import msgspec
 
 from jobtui.backends.log_pages import LogPages
 from jobtui.backends.log_watch import Watch
+from jobtui.backends.merged_reading import Mergeable, MergedReading, first_place, wall_clock
 from jobtui.backends.merged_search import MergedSearch
 from jobtui.backends.worker import Worker
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clocks import Offsets, clock_of, spread_between
 from jobtui.model.pages import (
     Extent,
     Level,
@@ -27,142 +33,208 @@ from jobtui.model.pages import (
     Stretch,
 )
 
-TAIL_LINES = 5_000
-"""Lines of each log that are read at first."""
 LINES_KEPT = 100_000
 """Lines held in all; the oldest are let go."""
-PAGES_AT_ONCE = 4
-"""How much more of one log is read in one look."""
 STRETCH_LINES = 50
-_PLACE_BITS = 50
-_ORIGIN_BITS = 12
+LOOK_S = 0.3
+"""How long a look waits for logs that are slow; their lines come with a later one."""
 
 
-class _Reading(msgspec.Struct):
-    """How far one log was read."""
-
-    name: str
-    pages: LogPages
-    number: int
-    read_to: Place | None = None
-    latest: Nanos | None = None
+def no_offsets() -> Offsets:
+    """Nothing is known of clocks."""
+    return {}
 
 
 class MergedLog:
-    """The ends of these logs, by the names of their sources."""
+    """The ends of these logs, by the names of their sources. `offsets` tells how far clocks are apart."""
 
-    def __init__(self, logs: Mapping[str, LogPages]) -> None:
+    def __init__(
+        self,
+        logs: Mapping[str, Mergeable],
+        *,
+        offsets: Callable[[], Offsets] = no_offsets,
+        now: Callable[[], Nanos] = wall_clock,
+        lines_kept: int = LINES_KEPT,
+    ) -> None:
         self.name = "all"
-        self._readings = [_Reading(name, pages, number) for number, (name, pages) in enumerate(logs.items())]
+        self._readings = [MergedReading(name, log, nth, now) for nth, (name, log) in enumerate(logs.items())]
+        self._offsets = offsets
+        self._lines_kept = lines_kept
         self._lines: list[LogLine] = []
-        self._dropped = False
+        self._first = 0
+        self._revision = 0
+        self._is_cut = False
         self._overview: Overview | None = None
+        self._takes: dict[MergedReading, asyncio.Task[None]] = {}
+        self._waits: dict[object, asyncio.Task[None]] = {}
+        self._taken = asyncio.Event()
+        self._looks = False
+        files = [log for log in logs.values() if isinstance(log, LogPages)]
         self._worker = Worker("watch on the logs")
-        paths = [pages.path for pages in logs.values()]
-        self._watch = Watch(self._worker, paths, self._is_changed)
+        self._watch = Watch(self._worker, [file.path for file in files], self._is_changed) if files else None
+
+    # How far it goes.
 
     def _is_changed(self) -> bool:
-        return any(reading.pages.is_changed() for reading in self._readings)
+        return any(r.log.is_changed() for r in self._readings if isinstance(r.log, LogPages))
 
     async def changed(self, timeout_s: float) -> None:
         """Return when a look may find something new, at the latest after `timeout_s`."""
-        await self._watch.changed(timeout_s)
+        self._wait("taken", lambda _: self._news())
+        if self._watch is not None:
+            self._wait("files", self._watch.changed, timeout_s)
+        for reading in self._readings:
+            if reading.is_journal:
+                self._wait(reading, reading.log.changed, timeout_s)
+        done, _ = await asyncio.wait(
+            self._waits.values(), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        self._waits = {what: task for what, task in self._waits.items() if task not in done}
+        for task in done:
+            task.result()
+
+    def _wait(
+        self, what: object, call: Callable[[float], Coroutine[None, None, None]], timeout_s: float = 0.0
+    ) -> None:
+        if what not in self._waits:
+            self._waits[what] = asyncio.create_task(call(timeout_s))
+
+    async def _news(self) -> None:
+        await self._taken.wait()
 
     @property
     def lines(self) -> tuple[LogLine, ...]:
-        """All that it holds."""
-        return tuple(self._lines)
+        """All that it shows."""
+        return tuple(self._lines[self._first :])
 
     async def look(self) -> Extent:
         """Take in what was written. Raises LogUnreadable when none of the logs can be read."""
-        problems: list[LogUnreadable] = []
+        self._taken.clear()
         for reading in self._readings:
-            try:
-                await self._take_in(reading)
-            except LogUnreadable as error:
-                problems.append(error)
+            if reading not in self._takes:
+                self._takes[reading] = asyncio.create_task(self._take_in(reading))
+        if self._takes:
+            self._looks = True
+            await asyncio.wait(set(self._takes.values()), timeout=LOOK_S)
+            self._looks = False
+        problems = [reading.problem for reading in self._readings if reading.problem]
         if problems and len(problems) == len(self._readings):
-            raise problems[0]
+            raise LogUnreadable(problems[0])
         return self.extent
+
+    async def _take_in(self, reading: MergedReading) -> None:
+        try:
+            self._add(await reading.take())
+        finally:
+            del self._takes[reading]
+            if not self._looks:
+                self._taken.set()
 
     @property
     def extent(self) -> Extent:
-        """From the first to the last line it holds."""
-        if not self._lines:
-            return Extent(0, 0)
-        return Extent(self._lines[0].place, self._lines[-1].end, "tails only" if self._dropped else "")
+        """From the first to the last line it shows."""
+        if self._first >= len(self._lines):
+            return Extent(0, 0, self._event, self._revision)
+        begin, end = self._lines[self._first].place, self._lines[-1].end
+        return Extent(begin, end, self._event, self._revision)
 
-    async def _take_in(self, reading: _Reading) -> None:
-        extent = await reading.pages.look()
-        if reading.read_to is None:
-            page = await reading.pages.before(extent.end, TAIL_LINES)
-            self._dropped |= not page.at_edge
-            self._add(reading, page.lines)
+    @property
+    def _event(self) -> str:
+        ends = "tails only" if self._is_cut or not all(r.at_begin for r in self._readings) else ""
+        return ", ".join(filter(None, (ends, *map(_offset_words, self._offsets().items()))))
+
+    def _add(self, lines: Sequence[LogLine]) -> None:
+        """Sort in lines."""
+        if not lines:
             return
-        for _ in range(PAGES_AT_ONCE):
-            if reading.read_to >= extent.end:
-                return
-            page = await reading.pages.after(reading.read_to, TAIL_LINES)
-            if not self._add(reading, page.lines):
-                return
-
-    def _add(self, reading: _Reading, lines: tuple[LogLine, ...]) -> bool:
-        """Sort in the lines that are finished; whether there were any."""
-        done = [line for line in lines if line.end - line.place > line.size]
-        if reading.latest is None:
-            reading.latest = next((line.at for line in done if line.at is not None), None)
-        for line in done:
-            fresh = self._keyed(reading, line)
-            if not self._lines or fresh.place > self._lines[-1].place:
-                self._lines.append(fresh)
-            else:
-                insort(self._lines, fresh, key=_place_of)
-        if done:
-            reading.read_to = done[-1].end
-        elif reading.read_to is None:
-            reading.read_to = lines[0].place if lines else 0
-        del self._lines[: max(0, len(self._lines) - LINES_KEPT)]
+        places = [line.place for line in (*self._lines[-1:], *lines)]
+        self._lines += lines
+        if any(one >= next_one for one, next_one in pairwise(places)):
+            self._sort()
+        surplus = len(self._lines) - self._lines_kept
+        if surplus > 0:
+            del self._lines[:surplus]
+            self._is_cut = True
+        self._find_first()
         self._overview = None
-        return bool(done)
 
-    def _keyed(self, reading: _Reading, line: LogLine) -> LogLine:
-        now = reading.pages.changed_at
-        reading.latest = max(reading.latest or now, line.at or reading.latest or now)
-        place = ((int(reading.latest) << _ORIGIN_BITS) + reading.number << _PLACE_BITS) + line.place
-        end = place + line.end - line.place
-        return msgspec.structs.replace(line, place=place, end=end, at=reading.latest, origin=reading.name)
+    def _sort(self) -> None:
+        """Put lines where they belong. A line at the place of another is that line, told anew."""
+        self._lines.sort(key=_place_of)
+        unique = {line.place: line for line in self._lines}
+        if len(unique) < len(self._lines):
+            self._lines = list(unique.values())
+        self._revision += 1
+
+    def _find_first(self) -> None:
+        """The first line from which on all logs were read."""
+        held_up = [r.oldest for r in self._readings if not r.at_begin and r.oldest is not None]
+        floor = max(held_up, default=None)
+        self._first = 0 if floor is None else bisect_left(self._lines, first_place(floor), key=_place_of)
+
+    # Pages.
 
     async def before(self, place: Place, count: int) -> Page:
         """Up to `count` lines before the one that holds `place`."""
-        stop = self._index(place) if self._lines and place < self._lines[-1].end else len(self._lines)
-        begin = max(0, stop - count)
-        return Page(tuple(self._lines[begin:stop]), begin == 0)
+        while (stop := self._index(place)) - self._first < count and await self._read_earlier():
+            pass
+        begin = max(self._first, stop - count)
+        return self._page(begin, max(begin, stop), begin == self._first and not self._can_go_back)
 
     async def after(self, place: Place, count: int) -> Page:
         """Up to `count` lines from the one that holds `place` on."""
-        begin = self._index(place)
-        if self._lines and place >= self._lines[-1].end:
-            return Page((), at_edge=True)
-        lines = tuple(self._lines[begin : begin + count])
-        return Page(lines, begin + count >= len(self._lines))
+        begin = max(self._first, self._index(place))
+        return self._page(begin, begin + count, begin + count >= len(self._lines))
+
+    def _page(self, begin: int, end: int, at_edge: bool) -> Page:
+        lines = self._lines[begin:end]
+        if offsets := self._offsets():
+            before = self._lines[begin - 1] if begin > self._first else None
+            lines = list(_marked(lines, before, offsets))
+        return Page(tuple(lines), at_edge)
 
     def _index(self, place: Place) -> int:
-        return max(0, bisect_right(self._lines, place, key=_place_of) - 1)
+        """Which line holds `place`, or is the first one behind it."""
+        return bisect_right(self._lines, place, key=_end_of)
+
+    @property
+    def _held_up_by(self) -> MergedReading | None:
+        """The log of which more has to be read to show earlier lines; None when all were read whole."""
+        readings = [r for r in self._readings if not r.at_begin and r.oldest is not None and not r.problem]
+        return max(readings, key=lambda r: r.oldest or Nanos(0), default=None)
+
+    @property
+    def _can_go_back(self) -> bool:
+        return self._held_up_by is not None and not self._is_cut
+
+    async def _read_earlier(self) -> bool:
+        """Read more of the past; whether there was any."""
+        reading = self._held_up_by
+        if reading is None or self._is_cut:
+            return False
+        revision = self._revision
+        self._add(await reading.earlier())
+        # What comes before all that is shown is no change for who reads there
+        self._revision = revision
+        return True
+
+    # The log as a whole.
 
     async def work(self) -> bool:
         """There is nothing more to look through: False."""
         return False
 
     def overview(self) -> Overview:
-        """What it holds."""
+        """What it shows."""
         if self._overview is None:
             stretches = tuple(self._stretches())
             errors = sum(stretch.errors for stretch in stretches)
-            self._overview = Overview(stretches, len(self._lines), errors, complete=True)
+            shown = len(self._lines) - self._first
+            self._overview = Overview(stretches, shown, errors, complete=not self._can_go_back)
         return self._overview
 
     def _stretches(self) -> Iterator[Stretch]:
-        for at in range(0, len(self._lines), STRETCH_LINES):
+        for at in range(self._first, len(self._lines), STRETCH_LINES):
             lines = self._lines[at : at + STRETCH_LINES]
             errors = sum(line.level is Level.ERROR for line in lines)
             yield Stretch(lines[0].place, lines[0].at, len(lines), errors)
@@ -170,9 +242,9 @@ class MergedLog:
     async def next_error(self, place: Place, *, forward: bool) -> Place | None:
         """The first error behind the line at `place`, or the last before it."""
         if forward:
-            wanted = self._lines[bisect_right(self._lines, place, key=_place_of) :]
+            wanted = self._lines[max(self._first, bisect_right(self._lines, place, key=_place_of)) :]
         else:
-            wanted = self._lines[: bisect_left(self._lines, place, key=_place_of)][::-1]
+            wanted = self._lines[self._first : bisect_left(self._lines, place, key=_place_of)][::-1]
         return next((line.place for line in wanted if line.level is Level.ERROR), None)
 
     async def number_of(self, place: Place) -> int | None:
@@ -184,16 +256,56 @@ class MergedLog:
         return None
 
     def search(self, query: Query, around: Place) -> LogSearch:
-        """A search through all that it holds; not yet begun."""
+        """A search through all that it shows; not yet begun."""
         return MergedSearch(self, query)
 
     async def aclose(self) -> None:
-        """Release the logs."""
-        self._watch.close()
+        """Release the logs. May be called twice."""
+        tasks = [*self._takes.values(), *self._waits.values()]
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+        if self._watch is not None:
+            self._watch.close()
         self._worker.close()
         for reading in self._readings:
-            await reading.pages.aclose()
+            await reading.log.aclose()
+
+
+def _marked(lines: Sequence[LogLine], before: LogLine | None, offsets: Offsets) -> Iterator[LogLine]:
+    """Lines, those marked that may as well come before the line before them."""
+    for line in lines:
+        if before is not None and _is_unproven(before, line, offsets):
+            yield msgspec.structs.replace(line, unproven=True)
+        else:
+            yield line
+        before = line
+
+
+def _is_unproven(before: LogLine, line: LogLine, offsets: Offsets) -> bool:
+    if before.origin == line.origin or before.at is None or line.at is None:
+        return False
+    spread_s = spread_between(offsets, clock_of(before.origin), clock_of(line.origin))
+    return line.at - before.at <= spread_s * SECOND
+
+
+def _offset_words(item: tuple[tuple[str, str], object]) -> str:
+    """How far the clock of a host is off, as short as it can be said."""
+    (_, clock), offset = item
+    low, high = getattr(offset, "low", None), getattr(offset, "high", None)
+    if low is None or high is None:
+        return ""
+    name = clock or "here"
+    if low <= 0 <= high:
+        return f"{name} ±{max(-low, high):.1f} s"
+    return f"{name} {low:+.1f}…{high:+.1f} s"
 
 
 def _place_of(line: LogLine) -> Place:
     return line.place
+
+
+def _end_of(line: LogLine) -> Place:
+    return line.end

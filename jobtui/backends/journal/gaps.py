@@ -76,7 +76,7 @@ def gap_words(gap: Gap) -> str:
     when = span or f"since {to_rfc3339(_whole(gap.start))}"
     if gap.recovered:
         return f"could not be reached {when} ({gap.why}); read since, nothing is missing"
-    return f"{gap.why}, {when}"
+    return f"{gap.why}, {when}" if gap.end else f"could not be reached {when}: {gap.why}"
 
 
 def _whole(at: Nanos) -> Nanos:
