@@ -112,7 +112,7 @@ class Painted:
         if private:
             return False
         if final == "H":
-            y, x = (int(number or 1) for number in (numbers or "1;1").split(";"))
+            y, x = (int(number or 1) for number in f"{numbers};;".split(";")[:2])
             self._at = (y - 1, x - 1)
             return 1 <= y <= self.rows and 1 <= x <= self.columns + 1
         y, x = self._at

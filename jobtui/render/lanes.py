@@ -67,7 +67,8 @@ def heading(op: Op | None, cells: int) -> Line:
     lanes = lanes_in(cells)
     times = fit("start", TIME_CELLS, align="right")
     if lanes is None:
-        return (Span(" " + fit("step", cells - TIME_CELLS - 1) + times, "heading", cells),)
+        words = " " + fit("step", cells - TIME_CELLS - 1) + times
+        return (Span(fit(words, cells), "heading", cells),)
     more = _who(op) if op else {}
     names = ""
     places = [*lanes.columns.values(), lanes.cells][1:]

@@ -8,6 +8,7 @@ from jobtui.analysis.filter import token_span
 from jobtui.analysis.near import nearest
 from jobtui.model.jobs import Job
 from jobtui.render.columns import JOB_COLUMNS
+from jobtui.render.text import safe
 from jobtui.widgets.filter_bar import Completion
 
 
@@ -64,8 +65,13 @@ def known_values(jobs: Iterable[Job], views: Sequence[str]) -> Known:
         users.add(job.owner)
         models.add(job.model)
     fields = {"app": apps, "user": users, "model": models}
-    offered = {name: sorted(filter(None, found))[:MOST_OFFERED] for name, found in fields.items()}
+    offered = {name: sorted(filter(_can_be_typed, found))[:MOST_OFFERED] for name, found in fields.items()}
     return {**offered, "view": views}
+
+
+def _can_be_typed(value: str) -> bool:
+    """Whether a value stays as it is in an input, where hostile characters become visible ones."""
+    return bool(value) and safe(value) == value
 
 
 class CommandError(Exception):

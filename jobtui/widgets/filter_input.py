@@ -39,6 +39,10 @@ class FilterInput(Input):
         self.cursor_blink = False
         self._bar = bar
 
+    def validate_value(self, value: str) -> str:
+        """What is hostile in a text that was completed or kept is shown, never sent to the terminal."""
+        return safe(value)
+
     def on_mount(self) -> None:
         """Take the keys."""
         self.focus()

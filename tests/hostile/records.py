@@ -1,4 +1,4 @@
-"""Records of every kind with hostile text in each of their fields, made of their types, so of new fields too."""
+"""Records of every kind with hostile text in each of their fields, new ones too: they are made of types."""
 
 from enum import Enum
 from types import NoneType, UnionType

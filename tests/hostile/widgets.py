@@ -5,6 +5,7 @@ asks to be given safe is given so, as screens do; it is still all of it wide, lo
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 from textual.widget import Widget
@@ -17,11 +18,13 @@ from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import RunFile
 from jobtui.model.jobs import Job, JobStatus, Run
-from jobtui.model.ops import Op, Step
+from jobtui.model.ops import Agent, AgentState, Op, Step
 from jobtui.model.pages import Extent, LogLine, Overview, Page, Place
+from jobtui.render.agent_columns import AgentLook
 from jobtui.render.columns import JOB_COLUMNS, RowContext
 from jobtui.render.spans import Span
-from jobtui.render.text import safe, show
+from jobtui.render.text import show
+from jobtui.widgets.agent_table import AgentTable
 from jobtui.widgets.choice_list import Choice, ChoiceList
 from jobtui.widgets.column_list import ColumnList
 from jobtui.widgets.command_bar import CommandBar
@@ -77,6 +80,18 @@ def jobs(text: str) -> list[Job]:
     ]
 
 
+def complete_and_mistake(bar: FilterBar, text: str) -> None:
+    """Offer completions, then say that something is wrong."""
+    bar.complete("", 0)
+    bar.set_mistake(Mistake(0, len(text), show(text)))
+
+
+def an_agent_table(text: str) -> Case:
+    table = AgentTable(lambda: AgentLook(now=NOW))
+    agents = [hostile(Agent, text, state=state) for state in AgentState]
+    return table, lambda: table.set_agents(agents)
+
+
 def a_choice_list(text: str) -> Case:
     return ChoiceList([Choice(show(text), show(text)), Choice("plain", "too")]), nothing
 
@@ -87,7 +102,7 @@ def a_column_list(text: str) -> Case:
 
 def a_command_bar(text: str) -> Case:
     bar = CommandBar(text, completer=lambda *_: Completion(0, 0, [text, f"{text}2"]))
-    return bar, lambda: (bar.complete("", 0), bar.set_mistake(Mistake(0, len(text), show(text))))
+    return bar, partial(complete_and_mistake, bar, text)
 
 
 def a_file_list(text: str) -> Case:
@@ -97,7 +112,7 @@ def a_file_list(text: str) -> Case:
 
 def a_filter_bar(text: str) -> Case:
     bar = FilterBar(text, completer=lambda *_: Completion(0, 0, [text, f"{text}2"]))
-    return bar, lambda: (bar.complete("", 0), bar.set_mistake(Mistake(0, len(text), show(text))))
+    return bar, partial(complete_and_mistake, bar, text)
 
 
 def a_filter_input(text: str) -> Case:
@@ -133,7 +148,7 @@ def a_job_log(text: str) -> Case:
 
 def a_job_table(text: str) -> Case:
     table = JobTable(lambda: RowContext(now=NOW))
-    table.columns = JOB_COLUMNS
+    table.set_columns(JOB_COLUMNS)
     return table, lambda: table.apply(jobs(text))
 
 
@@ -232,7 +247,12 @@ def a_source_strip(text: str) -> Case:
 
 def a_step_detail(text: str) -> Case:
     detail = StepDetail()
-    return detail, lambda: (detail.set_step(hostile(Step, text)), detail.set_more([show(text)] * 2))
+
+    def tell() -> None:
+        detail.set_step(hostile(Step, text))
+        detail.set_more([show(text)] * 2)
+
+    return detail, tell
 
 
 def a_tab_line(text: str) -> Case:
@@ -241,7 +261,7 @@ def a_tab_line(text: str) -> Case:
 
 
 def a_text_pane(text: str) -> Case:
-    return TextPane([Paragraph(safe(text), "", 4), Paragraph(show(text), "error")]), nothing
+    return TextPane([Paragraph(show(text), "", 4), Paragraph(show(text), "error")]), nothing
 
 
 def a_timeline(text: str) -> Case:
@@ -250,6 +270,7 @@ def a_timeline(text: str) -> Case:
 
 
 CASES: Mapping[type[Widget], Callable[[str], Case]] = {
+    AgentTable: an_agent_table,
     ChoiceList: a_choice_list,
     ColumnList: a_column_list,
     CommandBar: a_command_bar,
