@@ -1,0 +1,61 @@
+"""Every way to read a journal, for the suites that all of them have to pass.
+
+A way is a context that is given a directory of journal files and gives what makes readers of it. A new one is a
+function and a line in READERS.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from jobtui.backends.journal import libsystemd
+from jobtui.backends.journal.contract import JournalReader
+from jobtui.backends.journal.local import LocalJournalctl
+from jobtui.backends.journal.native import NativeJournal
+
+MakeReader = Callable[[], JournalReader]
+
+
+class Way(NamedTuple):
+    """A way to read a directory, and what has to be there for it."""
+
+    open: Callable[[Path], AbstractContextManager[MakeReader]]
+    needs: tuple[pytest.MarkDecorator, ...] = ()
+
+
+needs_systemd_python = pytest.mark.skipif(
+    not libsystemd.is_installed(),
+    reason="needs systemd-python: apt-get install libsystemd-dev pkg-config gcc python3-dev; scripts/install",
+)
+
+
+@contextmanager
+def native(directory: Path) -> Iterator[MakeReader]:
+    """The low-level reader of systemd-python."""
+    yield lambda: NativeJournal(str(directory), str(directory), libsystemd.RawHandle)
+
+
+@contextmanager
+def public(directory: Path) -> Iterator[MakeReader]:
+    """The public reader of systemd-python."""
+    yield lambda: NativeJournal(str(directory), str(directory), libsystemd.PublicHandle)
+
+
+@contextmanager
+def journalctl(directory: Path) -> Iterator[MakeReader]:
+    """The program journalctl."""
+    yield lambda: LocalJournalctl(str(directory), str(directory))
+
+
+READERS: dict[str, Way] = {
+    "native": Way(native, (needs_systemd_python,)),
+    "public": Way(public, (needs_systemd_python,)),
+    "journalctl": Way(journalctl),
+}
+
+each_way = pytest.mark.parametrize(
+    "way", [pytest.param(way, id=name, marks=way.needs) for name, way in READERS.items()]
+)

@@ -1,0 +1,289 @@
+"""What every way to a journal does alike, on real journal files."""
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.base import SourceError, SourceMissing
+from jobtui.backends.journal.contract import JournalReader
+from jobtui.formats.journal_export import ExportParser
+from jobtui.formats.journal_fields import stored_fields
+from jobtui.model.clock import Nanos
+from jobtui.model.journal import At, Beside, Fields, Head, Tail
+from tests.backends.journal.make import (
+    BOOT,
+    FIXTURES,
+    START_US,
+    by_host,
+    entry,
+    make_journal,
+    needs_journal_tools,
+    two_hosts,
+)
+from tests.backends.journal.readers import MakeReader, Way, each_way
+from tests.backends.journal.reading import all_backward, all_forward, messages, of
+
+pytestmark = [needs_journal_tools, each_way]
+
+
+@pytest.fixture(scope="session")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The two hosts of the capture as journal files."""
+    directory = tmp_path_factory.mktemp("two-hosts")
+    for host, text in by_host(two_hosts()).items():
+        make_journal(directory, [text], f"remote-{host}.journal")
+    return directory
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    made = tmp_path / "journal"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def make(way: Way, directory: Path) -> Iterator[MakeReader]:
+    with way.open(directory) as made:
+        yield made
+
+
+@pytest.fixture
+async def reader(make: MakeReader) -> AsyncIterator[JournalReader]:
+    made = make()
+    yield made
+    await made.aclose()
+
+
+@pytest.fixture
+async def of_capture(way: Way, capture: Path) -> AsyncIterator[JournalReader]:
+    with way.open(capture) as make:
+        made = make()
+        yield made
+        await made.aclose()
+
+
+async def test_the_capture_counts_as_its_truth_says(of_capture: JournalReader) -> None:
+    truth = json.loads((FIXTURES / "truth.json").read_text())
+    found: dict[str, Counter[str]] = {host: Counter() for host in truth}
+    for each in await all_forward(of_capture):
+        count = found[each.host]
+        count["total"] += 1
+        count[f"unit:{each.unit or '-'}"] += 1
+        count[f"priority:{each.priority}"] += 1
+        if each.container:
+            count[f"container:{each.container}"] += 1
+    for host, counts in truth.items():
+        wanted = {key: value for key, value in counts.items() if ":" in key or key == "total"}
+        assert dict(found[host]) == wanted
+
+
+async def test_each_unit_and_container_alone_counts_as_the_truth_says(of_capture: JournalReader) -> None:
+    truth = json.loads((FIXTURES / "truth.json").read_text())
+    wanted: Counter[str] = Counter()
+    for counts in truth.values():
+        wanted.update(counts)
+    fields = {"unit": "_SYSTEMD_UNIT", "container": "CONTAINER_NAME"}
+    names = [key for key in wanted if key.partition(":")[0] in fields and key != "unit:-"]
+    containers = [key for key in names if key.startswith("container:")][:6]
+    for key in [*containers, *(key for key in names if key.startswith("unit:"))]:
+        kind, _, name = key.partition(":")
+        found = await of_capture.forward(Head(), of(**{fields[kind]: name}), 2_000)
+        assert len(found.entries) == wanted[key]
+        assert found.at_edge
+
+
+async def test_both_ways_give_the_same_and_everything_once(of_capture: JournalReader) -> None:
+    forward = await all_forward(of_capture, most=250)
+    assert len({each.cursor for each in forward}) == len(forward) == 1400
+    assert await all_backward(of_capture, most=251) == forward
+    one_unit = of(_SYSTEMD_UNIT="docker.service")
+    wanted = [each for each in forward if each.unit == "docker.service"]
+    assert await all_forward(of_capture, one_unit, 100) == wanted
+    assert await all_backward(of_capture, one_unit, 101) == wanted
+
+
+async def test_a_time_divides_what_is_before_from_what_is_after(of_capture: JournalReader) -> None:
+    everything = await all_forward(of_capture, most=2_000)
+    for nth in (0, 1, 500, 1399):
+        time = everything[nth].at
+        before = (await of_capture.backward(At(time), (), 2_000)).entries
+        after = (await of_capture.forward(At(time), (), 2_000)).entries
+        assert [*before, *after] == everything
+        assert all(each.at < time for each in before)
+        assert all(each.at >= time for each in after)
+    assert not (await of_capture.forward(At(Nanos(everything[-1].at + 1)), (), 10)).entries
+    assert not (await of_capture.backward(At(Nanos(0)), (), 10)).entries
+
+
+async def test_all_that_is_stored_is_given(of_capture: JournalReader) -> None:
+    stored: dict[tuple[str, str], list[Fields]] = {}
+    for raw in ExportParser().feed(two_hosts()):
+        fields = stored_fields(raw)
+        stored.setdefault(place_of(fields), []).append(without_address(fields))
+    entries = await all_forward(of_capture, most=2_000)
+    picked = [*entries[::150], *(each for each in entries if each.size > 60_000 or "\ufffd" in each.message)]
+    for each in picked[:30]:
+        found = await of_capture.fields(each.cursor)
+        assert found is not None
+        assert found["__CURSOR"] == (each.cursor.encode(),)
+        assert without_address(found) in stored[place_of(found)]
+
+
+def place_of(fields: Fields) -> tuple[str, str]:
+    return fields["_HOSTNAME"][0].decode(), fields["__REALTIME_TIMESTAMP"][0].decode()
+
+
+def without_address(fields: Fields) -> Fields:
+    """What stays the same when an entry is collected."""
+    return {name: tuple(sorted(values)) for name, values in fields.items() if not name.startswith("__")}
+
+
+async def test_values_of_a_field(of_capture: JournalReader) -> None:
+    assert sorted(await of_capture.values("_HOSTNAME")) == ["node1", "node2"]
+    assert "docker.service" in await of_capture.values("_SYSTEMD_UNIT")
+    assert tuple(await of_capture.values("NO_SUCH_FIELD")) == ()
+
+
+async def test_the_condition_tells_how_many_files_are_read(of_capture: JournalReader) -> None:
+    assert await of_capture.condition() in ((2, 0, ""), (None, 0, ""))
+
+
+ODD = {
+    "long": b"x" * 5_000,
+    "huge": bytes(range(97, 123)) * 8_000,
+    "bytes": b"caf\xe9 \xff\xfe",
+    "nul": b"a\0b\x1b[31mred\x07",
+    "lines": b"one\n\n__CURSOR=two\n\nthree\n",
+    "empty": b"",
+    "tabs": b"a\tb \xe2\x80\xae\xf0\x9f\x9a\x80",
+    "equals": b"a=b",
+}
+
+
+async def test_odd_values_come_whole(directory: Path, reader: JournalReader) -> None:
+    make_journal(directory, [entry(n, value, NAME=name) for n, (name, value) in enumerate(ODD.items())])
+    entries = await all_forward(reader, most=3)
+    assert [each.size for each in entries] == [len(value) for value in ODD.values()]
+    for each, value in zip(entries, ODD.values(), strict=True):
+        fields = await reader.fields(each.cursor)
+        assert fields is not None
+        assert fields.get("MESSAGE", (b"",)) == (value,)
+        assert each.message == value.decode("utf-8", "replace")[: len(each.message)]
+        assert len(each.message) >= min(len(value), 60_000) // 2
+
+
+async def test_a_field_given_twice_and_no_message(directory: Path, reader: JournalReader) -> None:
+    twice = entry(0, "twice", TAG=[b"first", b"second"])
+    make_journal(directory, [twice, entry(1, None, TAG="first"), entry(2, [b"one", b"two"])])
+    first, second, third = await all_forward(reader)
+    fields = await reader.fields(first.cursor)
+    assert fields is not None
+    assert sorted(fields["TAG"]) == [b"first", b"second"]
+    assert (second.message, second.size) == ("", 0)
+    assert sorted(third.message.split("\n")) == ["one", "two"]
+
+
+async def test_matches_are_groups(directory: Path, reader: JournalReader) -> None:
+    rows = [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2"), ("c", "")]
+    texts = [entry(n, f"{a}{b}", A_FIELD=a, B_FIELD=b) for n, (a, b) in enumerate(rows)]
+    make_journal(directory, [*texts, entry(9, "both", A_FIELD=[b"a", b"b"])])
+
+    async def found(*groups: tuple[tuple[str, str], ...]) -> list[str]:
+        return messages(await all_forward(reader, groups, 2))
+
+    assert await found((("A_FIELD", "a"), ("B_FIELD", "2"))) == ["a2"]
+    assert await found((("A_FIELD", "a"), ("B_FIELD", "2")), (("A_FIELD", "c"),)) == ["a2", "c"]
+    assert await found((("B_FIELD", "1"),), (("B_FIELD", "2"),)) == ["a1", "a2", "b1", "b2"]
+    assert await found((("A_FIELD", "a"), ("A_FIELD", "b"))) == ["both"]
+    assert await found((("B_FIELD", ""),)) == ["c"]
+    assert len(await found((("A_FIELD", "a"),), ())) == 6
+    assert await found((("A_FIELD", "a;$(id) 'x'"),)) == []
+
+
+@pytest.mark.parametrize("match", [("no field", "x"), ("", "x"), ("A=B", "x"), ("--vacuum-size", "1")])
+async def test_what_is_no_field_is_refused(reader: JournalReader, match: tuple[str, str]) -> None:
+    with pytest.raises(SourceError):
+        await reader.forward(Head(), ((match,),), 1)
+    with pytest.raises(SourceError):
+        await reader.values(match[0])
+
+
+async def test_nothing_wanted_is_there(directory: Path, reader: JournalReader) -> None:
+    make_journal(directory, [entry(n, f"m{n}") for n in range(5)])
+    last = (await all_forward(reader))[-1]
+    found = await reader.forward(Head(), of(CONTAINER_NAME="srj-p-none"), 10)
+    assert (found.entries, found.at_edge, found.lost, found.cursor) == ((), True, False, last.cursor)
+    back = await reader.backward(Tail(), of(CONTAINER_NAME="srj-p-none"), 10)
+    assert (back.entries, back.at_edge, back.lost) == ((), True, False)
+
+
+async def test_an_empty_directory_is_an_empty_journal(reader: JournalReader) -> None:
+    for found in (await reader.forward(Head(), (), 10), await reader.backward(Tail(), (), 10)):
+        assert (found.entries, found.cursor, found.at_edge, found.lost) == ((), None, True, False)
+
+
+async def test_beside_an_entry_that_is_not_wanted_itself(directory: Path, reader: JournalReader) -> None:
+    make_journal(directory, [entry(n, f"m{n}", EVEN=str(n % 2 == 0)) for n in range(7)])
+    third = (await all_forward(reader))[3]
+    even = of(EVEN="True")
+    after = await reader.forward(Beside(third.cursor), even, 10)
+    before = await reader.backward(Beside(third.cursor), even, 10)
+    assert messages(list(after.entries)) == ["m4", "m6"]
+    assert messages(list(before.entries)) == ["m0", "m2"]
+    assert not after.lost
+    assert not before.lost
+    one = await reader.forward(Beside(third.cursor), even, 1)
+    assert (messages(list(one.entries)), one.at_edge) == (["m4"], False)
+
+
+async def test_a_vanished_entry_is_told(directory: Path, make: MakeReader) -> None:
+    old = make_journal(directory, [entry(n, f"old{n}") for n in range(5)], "system@1.journal")
+    make_journal(directory, [entry(n, f"new{n}") for n in range(10, 13)], "system.journal")
+    before = make()
+    there = (await all_forward(before))[2]
+    assert not (await before.forward(Beside(there.cursor), (), 10)).lost
+    await before.aclose()
+    old.unlink()
+    reader = make()
+    found = await reader.forward(Beside(there.cursor), (), 10)
+    assert found.lost
+    assert messages(list(found.entries)) == ["new10", "new11", "new12"]
+    assert await reader.fields(there.cursor) is None
+    await reader.aclose()
+
+
+async def test_times_that_go_back_and_boots(directory: Path, reader: JournalReader) -> None:
+    steps = [0, 10, 20, 5, 5, 5, 30, 1, 40]
+    texts = [
+        entry(n, f"m{n}", at_us=START_US + step, monotonic_us=1_000 * n, boot=BOOT if n < 5 else "d" * 32)
+        for n, step in enumerate(steps)
+    ]
+    make_journal(directory, texts)
+    everything = await all_forward(reader, most=50)
+    assert messages(everything) == [f"m{n}" for n in range(9)]
+    assert [each.at // 1_000 - START_US for each in everything] == steps
+    assert [each.boot for each in everything] == [BOOT] * 5 + ["d" * 32] * 4
+    assert [each.monotonic_us for each in everything] == [1_000 * n for n in range(9)]
+    assert await all_forward(reader, most=2) == everything
+    assert await all_backward(reader, most=2) == everything
+
+
+async def test_a_directory_that_is_not_there(tmp_path: Path, way: Way) -> None:
+    with way.open(tmp_path / "none") as make:
+        reader = make()
+        with pytest.raises(SourceMissing, match="none"):
+            await reader.forward(Head(), (), 1)
+        await reader.aclose()
+
+
+async def test_a_closed_reader_says_so(directory: Path, reader: JournalReader) -> None:
+    make_journal(directory, [entry(0, "m")])
+    await reader.forward(Head(), (), 1)
+    await reader.aclose()
+    await reader.aclose()
+    with pytest.raises(SourceError, match="closed"):
+        await reader.forward(Head(), (), 1)
