@@ -107,12 +107,12 @@ class Terminal:
         """How the program ended; waits until it has, for a while. Raises TimeoutExpired."""
         return self._process.wait(self.program.timeout_s)
 
-    def read(self, timeout_s: float) -> bytes | None:
+    def read(self, timeout_s: float, most: int = CHUNK) -> bytes | None:
         """One chunk of output, None when none came in time, nothing at the end of the program."""
         if not select.select([self._master], [], [], timeout_s)[0]:
             return None
         try:
-            data = os.read(self._master, CHUNK)
+            data = os.read(self._master, most)
         except OSError:  # Linux says so when the other side is closed
             return b""
         self.received += len(data)
@@ -161,9 +161,17 @@ class Terminal:
         """Give the terminal another size; how many bytes the program sent for it."""
         self.settle()
         received = self.received
-        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.set_size(columns, rows)
         self.settle()
         return self.received - received
+
+    def set_size(self, columns: int, rows: int) -> None:
+        """Give the terminal another size, and let the program find out."""
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def say_resized(self) -> None:
+        """Tell the program to look at the size of its terminal, though it is as it was."""
+        os.kill(self._process.pid, signal.SIGWINCH)
 
     def cpu_s(self) -> float:
         """Seconds of processor time of the program and its children, in steps of 10 ms."""

@@ -6,7 +6,10 @@ from typing import NamedTuple
 from jobtui.widgets.pen import SEEN_ON_BLANKS
 
 ENDS = {"22": {"1", "2"}, "23": {"3"}, "24": {"4", "21"}, "27": {"7"}, "29": {"9"}}
-SEQUENCE = re.compile(r"\x1b\[([\d;]*)([A-Za-z])|\x1b]8;[^\x1b]*\x1b\\|([\r\n])")
+SEQUENCE = re.compile(
+    r"\x1b\[([\d;]*)([A-Za-z])|\x1b\[[?<>=][\d;$]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|([\r\n])"
+)
+"""A sequence that draws, one that asks or sets something else, an operating system command, an end of line."""
 
 
 class Cell(NamedTuple):
@@ -24,6 +27,9 @@ class Cell(NamedTuple):
         return Cell(background=self.background)
 
 
+SPILT = Cell("#", frozenset({"7"}), "31", "42")
+
+
 class FakeTerminal:
     """A terminal without line wrap; anything it does not know raises."""
 
@@ -38,7 +44,16 @@ class FakeTerminal:
     def spill(self) -> None:
         """Somebody else writes all over it."""
         for line in self.cells:
-            line[:] = [Cell("#", frozenset({"7"}), "31", "42")] * self.width
+            line[:] = [SPILT] * self.width
+
+    def resize(self, width: int, height: int) -> None:
+        """Take another size; what a terminal shows then is anybody's guess."""
+        self.width = width
+        self.cells = [[SPILT] * width for _ in range(height)]
+
+    def is_spilt(self) -> bool:
+        """Whether something of that is still there."""
+        return any(cell == SPILT for line in self.cells for cell in line)
 
     def feed(self, text: str) -> None:
         """Take what a program sends."""
@@ -65,7 +80,9 @@ class FakeTerminal:
 
     def _put(self, char: str) -> None:
         assert char.isprintable(), repr(char)
-        self.cells[self.y][min(self.x, self.width - 1)] = self._cell(char)
+        # A program may not know yet that it has another size
+        if self.y < len(self.cells):
+            self.cells[self.y][min(self.x, self.width - 1)] = self._cell(char)
         self.x += 1
 
     def _cell(self, char: str) -> Cell:
@@ -81,7 +98,8 @@ class FakeTerminal:
         elif what == "K":
             assert not parameters
             background = self.colors["bg"] if self.erases_in_color else ""
-            self.cells[self.y][self.x :] = [Cell(background=background)] * (self.width - self.x)
+            if self.y < len(self.cells):
+                self.cells[self.y][self.x :] = [Cell(background=background)] * (self.width - self.x)
         else:
             assert what == "m", what
             self._set(parameters.split(";"))
