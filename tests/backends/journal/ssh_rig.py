@@ -36,7 +36,7 @@ KbdInteractiveAuthentication no
 PermitRootLogin yes
 MaxStartups 100
 MaxSessions 100
-SetEnv {setenv}
+{more}
 """
 
 SSH_CONFIG = """\
@@ -78,15 +78,16 @@ class Sshd:
         """What names the journal of this host."""
         return f"ssh://{getpass.getuser()}@{self.address}:{self.port}"
 
-    def prepare(self, *, passwords: str = "no") -> None:
-        """Make keys and settings."""
+    def prepare(self, *, passwords: str = "no", more: str = "") -> None:
+        """Make keys where there are none, and settings."""
         self.root.mkdir(parents=True, exist_ok=True)
         if os.geteuid() == 0:
             Path("/run/sshd").mkdir(exist_ok=True)
         for name in ("host_key", "user_key"):
-            self.make_key(name)
+            if not (self.root / name).exists():
+                self.make_key(name)
         settings = SSHD_CONFIG.format(
-            port=self.port, address=self.address, root=self.root, passwords=passwords, setenv="JOBTUI_RIG=1"
+            port=self.port, address=self.address, root=self.root, passwords=passwords, more=more
         )
         (self.root / "sshd_config").write_text(settings)
 
@@ -110,11 +111,15 @@ class Sshd:
             )
         wait_for(lambda: is_open(self.port, self.address))
 
+    def children(self) -> list[int]:
+        """The processes that serve its connections, and what they have started."""
+        return children_of(self._process.pid) if self._process is not None else []
+
     def die(self) -> None:
         """End it with every connection it has, at once: it, and what serves its connections."""
         if self._process is None:
             return
-        for pid in [*children_of(self._process.pid), self._process.pid]:
+        for pid in [*self.children(), self._process.pid]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._process.wait()
@@ -138,7 +143,7 @@ class SshClient:
     root: Path
     sockets: Path
 
-    def settings(self, keys: Path, *, checking: str = "no", more: str = "") -> None:
+    def settings(self, keys: Path, *, checking: str = "accept-new", more: str = "") -> None:
         """Use the keys and the known hosts in a directory."""
         text = SSH_CONFIG.format(root=keys, checking=checking) + more
         (self.root / "config").write_text(text)

@@ -1,0 +1,198 @@
+"""The journal of a host behind a real sshd: noise, refusals, hostile names, shells, shared connections."""
+
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.backends.journal import ssh
+from jobtui.backends.journal.ssh import SshJournal
+from jobtui.model.journal import Beside, Cursor, Head, JournalCondition, Tail
+from tests.backends.journal.make import entry, make_journal, needs_journal_tools
+from tests.backends.journal.ssh_rig import SshClient, Sshd, children_of, needs_sshd, ssh_client
+from tests.waiting import wait_until
+
+pytestmark = [needs_sshd, needs_journal_tools]
+
+HOSTILE = "a'b\"c\\d!e $(touch owned) `touch owned`; touch owned"
+
+
+@pytest.fixture
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshClient]:
+    with ssh_client(tmp_path / "client", monkeypatch) as made:
+        yield made
+
+
+@pytest.fixture
+def server(tmp_path: Path, client: SshClient) -> Iterator[Sshd]:
+    made = Sshd(tmp_path / "server")
+    made.prepare()
+    client.settings(made.root)
+    made.start()
+    yield made
+    made.die()
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("journal")
+    entries = [entry(number, f"line {number}", CONTAINER_NAME="srj") for number in range(20)]
+    make_journal(made, [*entries, entry(20, "hostile", CONTAINER_NAME=HOSTILE)])
+    return made
+
+
+async def messages(journal: SshJournal) -> list[str]:
+    found = await journal.forward(Head(), (), 3)
+    await journal.aclose()
+    return [entry.message for entry in found.entries]
+
+
+async def fault_of(journal: SshJournal) -> SourceError:
+    with pytest.raises(SourceError) as raised:
+        await journal.forward(Head(), (), 3)
+    await journal.aclose()
+    return raised.value
+
+
+def restart(server: Sshd, more: str) -> None:
+    server.die()
+    server.prepare(more=more)
+    server.start()
+
+
+async def test_hostile_names_reach_journalctl_and_nothing_else(server: Sshd, directory: Path) -> None:
+    journal = SshJournal(f"{server.spec}{directory}")
+    found = await journal.forward(Head(), ((("CONTAINER_NAME", HOSTILE),),), 5)
+    assert [entry.message for entry in found.entries] == ["hostile"]
+    assert found.entries[0].container == HOSTILE
+    assert not list(Path.home().glob("owned"))
+    await journal.aclose()
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash", "zsh", "csh", "tcsh", "fish"])
+async def test_any_login_shell_will_do(server: Sshd, directory: Path, shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell}: apt-get install {shell}")
+    restart(server, f'ForceCommand exec {shell} -c "$SSH_ORIGINAL_COMMAND"')
+    journal = SshJournal(f"{server.spec}{directory}")
+    found = await journal.backward(Tail(), ((("CONTAINER_NAME", HOSTILE),),), 5)
+    assert [entry.message for entry in found.entries] == ["hostile"]
+    again = await journal.forward(Beside(found.entries[0].cursor), (), 5)
+    assert (again.entries, again.at_edge, again.lost) == ((), True, False)
+    await journal.aclose()
+
+
+async def test_what_a_login_prints_is_no_entry(server: Sshd, directory: Path, tmp_path: Path) -> None:
+    banner = tmp_path / "banner"
+    banner.write_text("__CURSOR=no entry\n\n" * 50)
+    noise = "printf '__CURSOR=no\\n\\nMESSAGE\\n'; head -c 100000 /dev/zero"
+    restart(server, f'Banner {banner}\nForceCommand {noise}; eval "$SSH_ORIGINAL_COMMAND"')
+    journal = SshJournal(f"{server.spec}{directory}")
+    assert await journal.condition() == JournalCondition(files=1)
+    assert sorted(await journal.values("CONTAINER_NAME")) == [HOSTILE, "srj"]
+    assert await messages(journal) == ["line 0", "line 1", "line 2"]
+
+
+async def test_a_host_key_that_changed(server: Sshd, directory: Path) -> None:
+    assert await messages(SshJournal(f"{server.spec}{directory}"))
+    server.make_key("host_key")
+    restart(server, "")
+    fault = await fault_of(SshJournal(f"{server.spec}{directory}"))
+    assert isinstance(fault, SourceDenied)
+    assert f"ssh-keygen -R '[127.0.0.1]:{server.port}'" in str(fault)
+
+
+async def test_a_host_key_that_nobody_knows(server: Sshd, directory: Path, client: SshClient) -> None:
+    client.settings(server.root, checking="ask")
+    fault = await fault_of(SshJournal(f"{server.spec}{directory}"))
+    assert isinstance(fault, SourceDenied)
+    assert "not known yet" in str(fault)
+    assert not (server.root / "known_hosts").exists()
+
+
+@pytest.mark.parametrize(("passwords", "remedy"), [("yes", "ssh-copy-id"), ("no", "ssh-add")])
+async def test_a_host_that_wants_a_password_or_another_key(
+    server: Sshd, directory: Path, passwords: str, remedy: str
+) -> None:
+    server.die()
+    server.prepare(passwords=passwords)
+    (server.root / "user_key.pub").write_text("")
+    server.start()
+    began = time.monotonic()
+    fault = await fault_of(SshJournal(f"{server.spec}{directory}"))
+    assert isinstance(fault, SourceDenied)
+    assert remedy in str(fault)
+    assert time.monotonic() - began < 10
+
+
+async def test_a_port_where_nobody_is(server: Sshd, directory: Path) -> None:
+    server.die()
+    fault = await fault_of(SshJournal(f"{server.spec}{directory}"))
+    assert isinstance(fault, SourceUnreachable)
+    assert f"refuses connections to port {server.port}" in str(fault)
+
+
+async def test_a_port_where_somebody_is_silent(client: SshClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ssh, "OPTIONS", (*ssh.OPTIONS, "ConnectTimeout=1")[::-1])
+    client.settings(client.root)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        fault = await fault_of(SshJournal(f"ssh://127.0.0.1:{silent.getsockname()[1]}"))
+    assert isinstance(fault, SourceUnreachable)
+    assert "does not answer" in str(fault)
+
+
+async def test_a_host_without_journalctl(server: Sshd, directory: Path, tmp_path: Path) -> None:
+    (tmp_path / "env").symlink_to("/usr/bin/env")
+    restart(server, f'ForceCommand export PATH={tmp_path}; eval "$SSH_ORIGINAL_COMMAND"')
+    fault = await fault_of(SshJournal(f"{server.spec}{directory}"))
+    assert isinstance(fault, SourceMissing)
+    assert "no journalctl on 127.0.0.1" in str(fault)
+
+
+async def test_a_directory_that_is_not_there(server: Sshd) -> None:
+    fault = await fault_of(SshJournal(f"{server.spec}/no/such/directory"))
+    assert isinstance(fault, SourceMissing)
+    assert "no /no/such/directory on 127.0.0.1" in str(fault)
+
+
+async def test_a_cursor_that_is_none(server: Sshd, directory: Path) -> None:
+    journal = SshJournal(f"{server.spec}{directory}")
+    with pytest.raises(SourceError, match="Failed to seek to cursor"):
+        await journal.forward(Beside(Cursor("nonsense")), (), 1)
+    await journal.aclose()
+
+
+async def test_connections_are_shared_and_the_reader_leaves_nothing_running(
+    server: Sshd, directory: Path, client: SshClient
+) -> None:
+    journal = SshJournal(f"{server.spec}{directory}")
+    follow = journal.follow(Head(), ())
+    while not (await follow.take(100)).at_edge:
+        pass
+    await journal.backward(Tail(), (), 2)
+    sockets = list((client.sockets / "jobtui").iterdir())
+    assert len(sockets) == 1
+    assert sockets[0].stat().st_mode & 0o077 == 0
+    assert await messages(journal) == ["line 0", "line 1", "line 2"]
+    await wait_until(lambda: "journalctl" in commands(server))
+    await follow.aclose()
+    await wait_until(lambda: "journalctl" not in commands(server))
+
+
+def commands(server: Sshd) -> list[str]:
+    """What sshd's connections run."""
+    found = []
+    for pid in server.children():
+        try:
+            found.append(Path(f"/proc/{pid}/comm").read_text().strip())
+        except OSError:
+            continue
+    return found
+
+
+def test_children_of_nobody_are_none() -> None:
+    assert children_of(2**22 + 1) == []
