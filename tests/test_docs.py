@@ -9,6 +9,7 @@ import pytest
 from jobtui.backends.registry import FACTORIES
 from jobtui.commands.exits import Exit
 from jobtui.grammar import COMMANDS, DASHBOARD, GENERAL_FLAGS, SETTINGS, flags_of
+from jobtui.model.verdicts import Code
 from tests.readme import renewed
 from tests.test_layers import MAY_IMPORT
 
@@ -98,3 +99,9 @@ def links() -> Iterator[tuple[Path, str]]:
 
 def test_every_link_leads_somewhere() -> None:
     assert [target for document, target in links() if not (document.parent / target).exists()] == []
+
+
+def test_every_verdict_has_its_row() -> None:
+    verdicts = (ROOT / "docs" / "verdicts.md").read_text()
+    rows = set(re.findall(r"^\| `(\w+)` \|", verdicts, re.MULTILINE))
+    assert rows == {code.value for code in Code}

@@ -1,0 +1,61 @@
+"""`explain` on the captures of a real system."""
+
+import pytest
+
+from jobtui.model.verdicts import CONCERNS, Code
+from tests.analysis.captured import expected
+from tests.analysis.explain.test_explain import ASKED
+from tests.commands.contract import each, has, number, one_of, or_null, text, texts, time, whole
+from tests.commands.running import AT, TRUE_CAPTURES, Runner, sources_of
+
+CONTRACT = {
+    "schema": one_of("jobtui/explain/1"),
+    "verdict": one_of(*Code),
+    "sentence": text,
+    "confidence": lambda value: number(value) and 0 <= value <= 1,  # type: ignore[operator]
+    "last_step": or_null(text),
+    "missing_step": or_null(text),
+    "evidence": each(
+        {"text": text, "at": or_null(time), "source": text, "line": or_null(whole), "what": text}
+    ),
+    "next": each({"why": text, "command": text}),
+    "blind_spots": texts,
+}
+EXITS = {"fine": 0, "open": 0, "failed": 1, "stuck": 3}
+
+
+@pytest.mark.parametrize("capture", TRUE_CAPTURES)
+def test_every_job_gets_its_verdict_as_json(capture: str, run: Runner) -> None:
+    for jid, truth in expected(capture)["jobs"].items():
+        ran = run("explain", jid, "--json", "--at", AT, *sources_of(capture))
+        has(ran.json, CONTRACT)
+        code = ASKED[truth["asked"][-1]]
+        assert ran.json["verdict"] == code
+        assert ran.code == EXITS[CONCERNS[code]]
+
+
+def test_it_says_what_a_tired_person_needs(run: Runner) -> None:
+    job = "DJouDZ9T-8ll2VWdK-heightWeightReport"
+    ran = run("explain", job, "--at", AT, *sources_of("local"))
+    lines = ran.out.splitlines()
+    assert lines[0].startswith(job)
+    assert lines[1] == "prepare_failed  0.97"
+    assert "no such breed" in lines[2]
+    assert {"evidence", "next"} <= set(lines)
+    assert any("supervisor.log:922" in line for line in lines)
+    assert "not known" not in lines
+
+
+def test_without_logs_it_says_what_it_does_not_know(run: Runner) -> None:
+    srdb = sources_of("local")[:2]
+    ran = run("explain", "hZk95g40-GrMWe03D-heightWeightReport", "--at", AT, *srdb)
+    assert "not known" in ran.out.splitlines()
+    assert "  no log of the supervisor was read" in ran.out.splitlines()
+    document = run("explain", "hZk95g40-GrMWe03D-heightWeightReport", "--json", "--at", AT, *srdb).json
+    assert document["confidence"] < 0.6
+
+
+def test_an_unknown_job_is_not_explained(run: Runner) -> None:
+    ran = run("explain", "AAAAAAAA-BBBBBBBB-model", "--json", *sources_of("local"))
+    assert ran.code == 4
+    assert ran.json["verdict"] is None
