@@ -9,7 +9,7 @@ ENDS = {"22": {"1", "2"}, "23": {"3"}, "24": {"4", "21"}, "27": {"7"}, "29": {"9
 SEQUENCE = re.compile(
     r"\x1b\[([\d;]*)([A-Za-z])|\x1b\[[?<>=][\d;$]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|([\r\n])"
 )
-"""A sequence that draws, one that asks or sets something else, an operating system command, an end of line."""
+"""What draws, what asks or sets something else, an operating system command, an end of a line."""
 
 
 class Cell(NamedTuple):
