@@ -27,6 +27,9 @@ ERROR_BYTES = 2_000
 Params = Sequence[tuple[str, str]]
 
 _LOGIN = re.compile(r"log-?in|sign-?in|sso|saml|oauth|openid|auth|account", re.IGNORECASE)
+_ABSENT = re.compile(r"No such file|error -2\b")
+_FORBIDDEN = re.compile(r"Permission denied|error -13\b")
+"""gatewayd 252 gives error numbers for their texts."""
 _BY_TUNNEL = "go round it: ssh -N -L 19531:localhost:19531 {host}, then http://localhost:19531"
 
 
@@ -147,7 +150,12 @@ class Gateway:
             return SourceMissing(
                 f"{self.name}: there is no gatewayd at this address (404); its port is 19531, without a path"
             )
-        if "ermission" in text:
+        if _ABSENT.search(text):
+            return SourceMissing(
+                f"{self.name}: gatewayd finds none of the files it is to read; on {self._host}: "
+                "systemctl cat systemd-journal-gatewayd"
+            )
+        if _FORBIDDEN.search(text):
             return SourceDenied(
                 f"{self.name}: gatewayd may not read the journal; as root on {self._host}: "
                 "usermod -aG systemd-journal systemd-journal-gateway, then restart it"

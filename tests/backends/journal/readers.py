@@ -1,20 +1,25 @@
 """Every way to read a journal, for the suites that all of them have to pass.
 
-A way is a context that is given a directory of journal files and gives what makes readers of it. A new one is a
-function and a line in READERS.
+A way is a context that is given a directory of journal files and gives what makes readers of it. A new one
+is a function and a line in READERS.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
 
 from jobtui.backends.journal import libsystemd
 from jobtui.backends.journal.contract import JournalReader
+from jobtui.backends.journal.gatewayd import GatewayJournal
 from jobtui.backends.journal.local import LocalJournalctl
 from jobtui.backends.journal.native import NativeJournal
+from jobtui.backends.journal.ssh import SshJournal
+from tests.backends.journal.gateway_rig import Gatewayd, needs_gatewayd
+from tests.backends.journal.ssh_rig import Sshd, needs_sshd, ssh_client
 
 MakeReader = Callable[[], JournalReader]
 
@@ -50,10 +55,39 @@ def journalctl(directory: Path) -> Iterator[MakeReader]:
     yield lambda: LocalJournalctl(str(directory), str(directory))
 
 
+@contextmanager
+def over_ssh(directory: Path) -> Iterator[MakeReader]:
+    """journalctl behind a real sshd."""
+    with TemporaryDirectory() as text, pytest.MonkeyPatch.context() as patch:
+        server = Sshd(Path(text) / "server")
+        server.prepare()
+        with ssh_client(Path(text) / "client", patch) as client:
+            client.settings(server.root)
+            server.start()
+            try:
+                yield lambda: SshJournal(f"{server.spec}{directory}")
+            finally:
+                server.die()
+
+
+@contextmanager
+def over_http(directory: Path) -> Iterator[MakeReader]:
+    """A real systemd-journal-gatewayd."""
+    with TemporaryDirectory() as text:
+        server = Gatewayd(directory, Path(text) / "log")
+        server.start()
+        try:
+            yield lambda: GatewayJournal(server.spec)
+        finally:
+            server.die()
+
+
 READERS: dict[str, Way] = {
     "native": Way(native, (needs_systemd_python,)),
     "public": Way(public, (needs_systemd_python,)),
     "journalctl": Way(journalctl),
+    "ssh": Way(over_ssh, (needs_sshd,)),
+    "gatewayd": Way(over_http, (needs_gatewayd,)),
 }
 
 each_way = pytest.mark.parametrize(
