@@ -1,0 +1,154 @@
+"""One cause or five: failed and stuck jobs of a window, grouped by how they went and by what they share."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from jobtui.analysis.explain.flow import Mark, mark_of
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job
+from jobtui.model.ops import Op
+from jobtui.model.verdicts import Concern, Verdict
+
+SHARED_BY = 0.8
+"""What so large a part of a group has in common, is said of it."""
+TELLING = 1.5
+"""And only when it is so many times as frequent in the group as among all jobs that were looked at."""
+LEAST = 2
+"""Fewer jobs are no group: they stand apart."""
+
+_FOLDS = (
+    (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
+    (re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9]{8,}\b"), "…"),
+    (re.compile(r"(?<![A-Za-z])\d+(?:\.\d+)?"), "N"),
+    (re.compile(r"/\S*/"), "/…/"),
+)
+"""What differs from one failure to the next and says nothing: addresses, ids, numbers, directories."""
+_ERROR_CHARACTERS = 200
+
+
+class Sample(NamedTuple):
+    """One job to be grouped: its verdict, its latest run, and where it ran."""
+
+    job: Job
+    verdict: Verdict
+    run: Op | None
+    driver: str | None = None
+    host: str | None = None
+
+
+class Incident(NamedTuple):
+    """Jobs that went wrong alike. `shared` are the facts they have in common, and how many of them.
+
+    `shape` are the steps of their latest runs. `first` is the job to look at first: the earliest.
+    """
+
+    code: str
+    sentence: str
+    error: str
+    shape: tuple[Mark, ...]
+    jobs: tuple[JobId, ...]
+    first_at: Nanos | None
+    last_at: Nanos | None
+    shared: tuple[tuple[str, str, int], ...]
+
+    @property
+    def first(self) -> JobId:
+        """The job to look at first."""
+        return self.jobs[0]
+
+
+class Incidents(NamedTuple):
+    """What went wrong in a window: groups, the largest first, and jobs that are like no other."""
+
+    groups: tuple[Incident, ...]
+    alone: tuple[Incident, ...]
+    looked_at: int
+
+
+FACTS: Mapping[str, Callable[[Sample], str | None]] = {
+    "host": lambda sample: sample.host or sample.job.host,
+    "driver": lambda sample: sample.driver,
+    "app": lambda sample: sample.job.app or None,
+    "model": lambda sample: sample.job.model or None,
+    "user": lambda sample: sample.job.owner or None,
+    "mode": lambda sample: sample.job.mode or None,
+}
+"""What jobs may share."""
+
+
+def incidents(samples: Iterable[Sample]) -> Incidents:
+    """Group what went wrong among these jobs. Those that are well count for what is usual."""
+    everyone = tuple(samples)
+    usual = {name: Counter(map(fact, everyone)) for name, fact in FACTS.items()}
+    groups: defaultdict[tuple[str, str, tuple[Mark, ...]], list[Sample]] = defaultdict(list)
+    for sample in everyone:
+        if sample.verdict.concern in (Concern.FAILED, Concern.STUCK):
+            groups[sample.verdict.code, fold(sample.job.error or ""), shape_of(sample.run)].append(sample)
+    found = [_incident(group, key, usual, len(everyone)) for key, group in groups.items()]
+    found.sort(key=lambda one: (-len(one.jobs), one.first_at or 0))
+    return Incidents(
+        groups=tuple(one for one in found if len(one.jobs) >= LEAST),
+        alone=tuple(one for one in found if len(one.jobs) < LEAST),
+        looked_at=len(everyone),
+    )
+
+
+def shape_of(run: Op | None) -> tuple[Mark, ...]:
+    """The steps of a run in the order in which they came first; what an agent alone tells is left out.
+
+    Whether its lines were read says nothing of what went wrong.
+    """
+    if run is None:
+        return ()
+    marks = (mark_of(step) for step in run.steps)
+    return tuple(dict.fromkeys(mark for mark in marks if mark is not None and mark not in _BESIDE))
+
+
+_BESIDE = frozenset({Mark.ARRIVED, Mark.STARTED, Mark.EXITED, Mark.KILLED, Mark.STDERR, Mark.REQUESTED})
+
+
+def fold(error: str) -> str:
+    """An error without what differs from one failure to the next."""
+    error = error[:_ERROR_CHARACTERS]
+    for pattern, replacement in _FOLDS:
+        error = pattern.sub(replacement, error)
+    return error
+
+
+def happened_at(job: Job) -> Nanos | None:
+    """When a job went wrong, as far as its record tells."""
+    return job.ended_at or job.updated_at or job.started_at or job.queued_at or job.written_at
+
+
+def _incident(
+    group: Sequence[Sample],
+    key: tuple[str, str, tuple[Mark, ...]],
+    usual: Mapping[str, Counter[str | None]],
+    total: int,
+) -> Incident:
+    ordered = sorted(group, key=lambda sample: happened_at(sample.job) or 0)
+    times = [at for sample in ordered if (at := happened_at(sample.job)) is not None]
+    return Incident(
+        code=key[0],
+        sentence=ordered[0].verdict.sentence,
+        error=key[1],
+        shape=key[2],
+        jobs=tuple(sample.job.id for sample in ordered),
+        first_at=times[0] if times else None,
+        last_at=times[-1] if times else None,
+        shared=tuple(_shared(group, usual, total)),
+    )
+
+
+def _shared(
+    group: Sequence[Sample], usual: Mapping[str, Counter[str | None]], total: int
+) -> Iterable[tuple[str, str, int]]:
+    for name, fact in FACTS.items():
+        value, count = Counter(map(fact, group)).most_common(1)[0]
+        if value is None or count < SHARED_BY * len(group):
+            continue
+        if count / len(group) >= TELLING * usual[name][value] / total or len(group) == total:
+            yield name, value, count
