@@ -148,7 +148,8 @@ class JournalctlReader:
                 place = place if found.cursor is None else Beside(found.cursor)
                 yield found
         place = Head() if isinstance(place, Tail) else place
-        async with self._talking([self._command(asking.follow_words(place), wanted)]) as talk:
+        follow = [*self._every_boot, *asking.follow_words(place)]
+        async with self._talking([self._command(follow, wanted)]) as talk:
             own = _cursor_at(place)
             async with contextlib.aclosing(self._entries(talk, wanted, None)) as entries:
                 async for some in entries:
@@ -180,6 +181,11 @@ class JournalctlReader:
     @property
     def _place_words(self) -> Words:
         return [f"--directory={self._directory}"] if self._directory else []
+
+    @property
+    def _every_boot(self) -> Words:
+        """Without it `--follow` gives entries of the last boot only, which in a directory is one host's."""
+        return ["--merge"] if self._directory else []
 
     def _place_commands(self, own: Cursor | None) -> list[Words]:
         """What finds out whether the entry to begin beside is there."""
