@@ -20,7 +20,8 @@ def sample(
     status = JobStatus.COMPLETED if code is Code.COMPLETED else JobStatus.FAILED
     job = Job(
         id=job_id, system="sirepo", status=status, native_status="x", source="db", app="srw",
-        owner=user or f"user{number:04d}", model="animation", error=error or None, ended_at=Nanos(number * SECOND), host=host,
+        owner=user or f"user{number:04d}", model="animation", error=error or None,
+        ended_at=Nanos(number * SECOND), host=host,
     )  # fmt: skip
     verdict = Verdict(job_id=job_id, code=code, sentence="s", confidence=0.9)
     run = Op(

@@ -1,0 +1,115 @@
+"""Two sources that disagree about a job, each with its fact and its time. Says nothing about who is right."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from jobtui.analysis.explain.case import STATUS_WORDS, Case
+from jobtui.analysis.explain.flow import FINAL_WORDS, Mark
+from jobtui.model.clock import Nanos
+from jobtui.model.jobs import JobStatus
+from jobtui.model.ops import Step
+
+SETTLED_S = 10.0
+"""What is younger than this may just not have reached the other source yet."""
+
+
+class Fact(NamedTuple):
+    """What one source says, since when. `line` is 0 for a record."""
+
+    text: str
+    source: str
+    at: Nanos | None
+    line: int = 0
+
+
+class Contradiction(NamedTuple):
+    """Two facts that cannot both be so."""
+
+    about: str
+    one: Fact
+    other: Fact
+
+
+Check = Callable[[Case], Contradiction | None]
+
+
+def contradictions(case: Case) -> tuple[Contradiction, ...]:
+    """Every disagreement of a job's sources, none when they agree or only one of them tells."""
+    if case.job is None or case.run is None or case.is_record_old:
+        return ()
+    return tuple(found for check in CHECKS if (found := check(case)) is not None)
+
+
+def _ended_but_live(case: Case) -> Contradiction | None:
+    ended = case.ended_in_log
+    if ended is None or not case.status.is_live or not _is_settled(case, ended):
+        return None
+    return Contradiction("the record is live, the log says that it ended", _record(case), _line(ended))
+
+
+def _agent_gone_but_live(case: Case) -> Contradiction | None:
+    gone = case.last(Mark.AGENT_GONE)
+    if gone is None or case.last(Mark.SENT) is None or not case.status.is_live or case.is_sbatch:
+        return None
+    if not _is_settled(case, gone):
+        return None
+    return Contradiction("the record is live, its agent is gone", _record(case), _line(gone))
+
+
+def _exited_but_live(case: Case) -> Contradiction | None:
+    exited = case.last(Mark.EXITED)
+    if exited is None or case.ended_in_log is not None or not case.status.is_live:
+        return None
+    if not _is_settled(case, exited):
+        return None
+    return Contradiction("the record is live, its program has exited", _record(case), _line(exited))
+
+
+def _runs_but_pending(case: Case) -> Contradiction | None:
+    running = next((s for s in case.run.steps if s.step == "status running"), None) if case.run else None
+    if running is None or case.status is not JobStatus.PENDING or not _is_settled(case, running):
+        return None
+    return Contradiction("the record is pending, the log says that it runs", _record(case), _line(running))
+
+
+def _other_end(case: Case) -> Contradiction | None:
+    ended = case.ended_in_log
+    if ended is None or case.status.is_live or case.job is None:
+        return None
+    said = STATUS_WORDS[FINAL_WORDS[ended.step]]
+    later = case.last(Mark.CANCEL, Mark.TIME_LIMIT, Mark.FOUND_GONE)
+    if said is case.status or case.status not in (JobStatus.COMPLETED, JobStatus.FAILED) or later is not None:
+        return None
+    return Contradiction(f"the record says {case.status}, the log {said}", _record(case), _line(ended))
+
+
+def _restarted_but_live(case: Case) -> Contradiction | None:
+    restart = case.last(Mark.RESTARTED)
+    if restart is None or not case.status.is_live or case.is_sbatch or case.later:
+        return None
+    return Contradiction("the record is live, its supervisor was restarted", _record(case), _line(restart))
+
+
+CHECKS: tuple[Check, ...] = (
+    _ended_but_live,
+    _agent_gone_but_live,
+    _exited_but_live,
+    _runs_but_pending,
+    _other_end,
+    _restarted_but_live,
+)
+"""What two sources may disagree about."""
+
+
+def _is_settled(case: Case, step: Step) -> bool:
+    since = case.since(step)
+    return since is None or since > SETTLED_S
+
+
+def _record(case: Case) -> Fact:
+    assert case.job is not None
+    return Fact(f"status: {case.job.native_status}", case.job.source, case.job.written_at)
+
+
+def _line(step: Step) -> Fact:
+    return Fact(step.step, step.source, step.at, step.line)
