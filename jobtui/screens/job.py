@@ -1,11 +1,13 @@
 """One job: how it stands, and in tabs what happened to it, its lines, its runs, its files, its record."""
 
+from functools import partial
 from typing import NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
 
 from jobtui.actions import Place, hints_at
+from jobtui.analysis.last_good import last_good
 from jobtui.analysis.run_windows import Window, ops_in, unlinked_in, window_of
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import Unreadable
@@ -103,6 +105,11 @@ class JobScreen(LiveScreen):
             self._known = Known(self._known.detail, show(str(error)))
         self._show()
 
+    @on(JobTab.Wanted)
+    def _read_back_to(self, message: JobTab.Wanted) -> None:
+        reading = partial(self._reaching.reach, message.run.queued_at)
+        start(self, reading, group="open", exclusive=True)
+
     async def _reach(self) -> None:
         """Read the logs back to the chosen run, if they were read from later only; after a pause."""
         self._waits_to_reach = self.board.paused_at is not None
@@ -168,7 +175,9 @@ class JobScreen(LiveScreen):
     def _subject(self) -> Subject:
         store, run = self.board.store, self._run
         window = window_of(self._runs, run.number) if run else Window()
-        ops = ops_in(window, store.correlation.ops_of(self.job_id))
+        all_ops = store.correlation.ops_of(self.job_id)
+        ops = ops_in(window, all_ops)
+        good = last_good(self._runs, run.number) if run else None
         return Subject(
             job_id=self.job_id,
             job=store.job(self.job_id),
@@ -178,6 +187,8 @@ class JobScreen(LiveScreen):
             run=run,
             silence=() if ops else self._reaching.silence(run.number if run else None),
             problem=self._known.problem,
+            good=good,
+            good_ops=ops_in(window_of(self._runs, good.number), all_ops) if good else (),
         )
 
     def tick(self) -> None:

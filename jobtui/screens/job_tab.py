@@ -25,7 +25,8 @@ RECORD_LINES = 100
 class Subject(NamedTuple):
     """A job as its screen knows it. `ops` and `unlinked` are those of the chosen `run`, all without one.
 
-    `silence` says, where there are no ops, what was read and what not; safe to show.
+    `silence` says, where there are no ops, what was read and what not; safe to show. `good` is the run that
+    the chosen one is compared with, and `good_ops` are its ops.
     """
 
     job_id: JobId
@@ -36,6 +37,8 @@ class Subject(NamedTuple):
     run: Run | None = None
     silence: tuple[str, ...] = ()
     problem: str = ""
+    good: Run | None = None
+    good_ops: tuple[Op, ...] = ()
 
 
 class JobTab(Container):
@@ -50,6 +53,13 @@ class JobTab(Container):
 
     class Told(Message):
         """Its words are others now."""
+
+    class Wanted(Message):
+        """The logs are wanted from this run on."""
+
+        def __init__(self, run: Run) -> None:
+            self.run = run
+            super().__init__()
 
     def __init__(self, board: Board) -> None:
         super().__init__()

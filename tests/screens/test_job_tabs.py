@@ -225,7 +225,7 @@ async def test_runs_beside_the_last_good_one_and_their_ops_by_time() -> None:
 
 async def test_where_it_is_narrow_one_run_is_told_of() -> None:
     scene = with_runs(Scene(open_at=FAILED), *THREE)
-    async with scene.app.run_test(size=(80, 24)) as pilot:
+    async with scene.app.run_test(size=(70, 24)) as pilot:
         await see(scene.app, pilot, "run 3 of 3")
         await pilot.press("h")
         lines = await see(scene.app, pilot, "RUN 3 ✗ failed")
