@@ -1,37 +1,98 @@
 """Which sources of a session have lines to read, and how to open them."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from jobtui.backends.base import Source
+from jobtui.model.clocks import Offsets
 from jobtui.model.pages import Log
 
 if TYPE_CHECKING:
     from jobtui.backends.log_pages import LogPages
 
 LOG_FILE = "logfile"
+JOURNAL = "journald"
+COPIES = re.compile(r"/agent-sbatch/[^/]+/?$")
+"""The directory of a cluster in which the supervisor keeps copies of an agent's log."""
+
+
+@runtime_checkable
+class NamesLogs(Protocol):
+    """A source of whose directories each is a log to be read."""
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """What the logs are called."""
+        ...
 
 
 class SessionLogs:
     """The log files among the sources of a session, which may change while it runs."""
 
-    def __init__(self, sources: Callable[[], Sequence[Source]]) -> None:
+    def __init__(
+        self, sources: Callable[[], Sequence[Source]], offsets: Callable[[], Offsets] = dict
+    ) -> None:
         self._sources = sources
+        self._offsets = offsets
 
     def names(self) -> tuple[str, ...]:
         """The sources that have lines to read."""
-        return tuple(source.name for source in self._sources() if source.kind == LOG_FILE)
+        own = tuple(name for source in self._sources() for name in _names_of(source))
+        return (*own, *self._streams())
 
     def open(self, name: str) -> Log:
         """The log of a source; of a file by its path when no source has this name."""
-        return _pages(name)
+        return self._stream(name) or (_copied(name) if COPIES.search(name) else _pages(name))
 
-    def merged(self) -> Log:
-        """The ends of all logs in the order of time."""
+    def merged(self, names: Sequence[str] | None = None) -> Log:
+        """The ends of these logs, or of all, in the order of time."""
         from jobtui.backends.merged_log import MergedLog
 
-        return MergedLog({name: _pages(name) for name in self.names()})
+        known = [name for source in self._sources() for name in _names_of(source)]
+        files = {
+            name: _pages(name)
+            for name in (known if names is None else names)
+            if name in known and not COPIES.search(name)
+        }
+        if not self._has_journals():
+            return MergedLog(files)
+        from jobtui.backends.journal.book import merged_journals
+
+        return MergedLog({**files, **merged_journals(self._sources(), names)}, offsets=self._offsets)
+
+    def _has_journals(self) -> bool:
+        return any(source.kind == JOURNAL for source in self._sources())
+
+    def _streams(self) -> tuple[str, ...]:
+        if not self._has_journals():
+            return ()
+        from jobtui.backends.journal.book import stream_names
+
+        return stream_names(self._sources())
+
+    def _stream(self, name: str) -> Log | None:
+        """The log of a stream of a journal; None when the name is that of a file."""
+        if not self._has_journals() and "=" not in name:
+            return None
+        from jobtui.backends.journal.book import open_stream
+
+        return open_stream(self._sources(), name)
+
+
+def _names_of(source: Source) -> tuple[str, ...]:
+    if isinstance(source, NamesLogs):
+        return source.directories
+    return (source.name,) if source.kind == LOG_FILE else ()
+
+
+def _copied(directory: str) -> Log:
+    from jobtui.backends.copied_log import CopiedLog
+    from jobtui.backends.listed_log import ListedLog
+
+    copied = CopiedLog(Path(directory))
+    return ListedLog(directory, lambda: copied.look().lines, copied.is_changed)
 
 
 def _pages(name: str) -> "LogPages":

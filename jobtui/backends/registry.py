@@ -14,7 +14,7 @@ from jobtui.model.specs import SourceSpec
 JOB_SETTINGS = frozenset({"srdb"})
 """Settings whose sources give jobs; the others give log records about them."""
 
-LOG_KINDS = frozenset({"logfile", "journald"})
+LOG_KINDS = frozenset({"logfile", "journald", "agent_copies"})
 """Kinds of the sources that give log records."""
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from jobtui.backends.registry import announce
 from jobtui.commands import jobs, timeline
+from jobtui.commands.clusters import watch_clusters
 from jobtui.commands.context import Context
 from jobtui.commands.exits import Exit
 from jobtui.commands.open import has_terminal
@@ -55,6 +56,7 @@ def run(context: Context) -> Exit:
             return _print_views(context, specs)
         with _living(demo):
             session = Session([announce(spec) for spec in specs], context.clock)
+            watch_clusters(session, [spec.target for spec in specs if spec.setting == "srdb"])
             context.open_dashboard(session, None, "jobtui demo", of_specs(specs))
     return Exit.FINE
 

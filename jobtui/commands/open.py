@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from jobtui.commands import jobs, show
+from jobtui.commands.clusters import watch_clusters
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.reading import Reader, configured, no_source, sources_to_watch, warn
@@ -29,6 +30,7 @@ def run(context: Context) -> Exit:
             return code
     session = Session(sources_to_watch(context, specs, found.detail if found else None), context.clock)
     session.hosts = context.config.hosts
+    watch_clusters(session, [spec.target for spec in specs if spec.setting == "srdb"])
     open_at = found.job.id if found and found.job else None
     title = " ".join(filter(None, ("jobtui", context.config.profile)))
     context.open_dashboard(session, open_at, title, spelled(context.config, specs))

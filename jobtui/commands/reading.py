@@ -18,6 +18,8 @@ from jobtui.backends.base import Announced, Source, SourceError
 from jobtui.backends.discovery import Surroundings, discover, looked_for
 from jobtui.backends.registry import LOG_KINDS, Window, announce, build, gives_jobs
 from jobtui.backends.window import Until
+from jobtui.commands.clusters import KIND as COPIES_KIND
+from jobtui.commands.clusters import copies_below, users_asked_for
 from jobtui.commands.context import Context
 from jobtui.commands.exits import Exit
 from jobtui.commands.streams import complain
@@ -127,6 +129,15 @@ class Reader:
             if not gives_jobs(spec):
                 self.session.add(await self._log(spec, detail, to_end=to_end))
         await self.watched(self.session.catch_up(LOG_KINDS))
+        await self._read_copies(detail)
+
+    async def _read_copies(self, detail: JobDetail | None) -> None:
+        """Read what the supervisor keeps of cluster agents' logs, of the users who are asked for."""
+        users = users_asked_for(self.session, detail)
+        if users() and not self.partial:
+            for root in self.roots:
+                self.session.add(copies_below(root, users))
+            await self.watched(self.session.catch_up([COPIES_KIND]))
 
     async def follow_logs(self) -> None:
         """Go on reading the logs until cancelled."""

@@ -1,0 +1,145 @@
+"""The copies of cluster agents' logs below a database root, as a source of log records.
+
+They are `<root>/user/<uid>/agent-sbatch/<host>/*.log`. Only the directories of those users are looked at who
+have jobs on a cluster: of the many users of a site few do, and a walk through all would load it. The newest
+copies of each come first, at most so many.
+"""
+
+import asyncio
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from jobtui.backends.base import Batch, SourceError
+from jobtui.backends.copied_log import Added, CopiedLog
+from jobtui.model.clock import Nanos
+from jobtui.model.health import Skip
+from jobtui.model.logs import LogRecord
+
+KIND = "agent_copies"
+DIRECTORY = "agent-sbatch"
+USERS_LOOKED_AT = 500
+"""Users whose directories are looked at; those who were named first are left out beyond that."""
+HOSTS_LOOKED_AT = 20
+"""Clusters of one user."""
+UID_LENGTH = 8
+LOOK_EVERY_S = 10.0
+"""How often directories are looked at. A login makes two copies, and they tell of what is over."""
+IDLE_TO_BUSY = 100
+"""How much longer nothing is looked at than the last look took: file systems may be slow."""
+
+Users = Callable[[], Iterable[str]]
+
+
+class AgentCopies:
+    """The copies below one database root, of the users that `users` names; who comes later comes last."""
+
+    kind = KIND
+
+    def __init__(self, root: Path, users: Users, *, every_s: float = LOOK_EVERY_S) -> None:
+        self.root = root
+        self.name = str(root / "user" / "*" / DIRECTORY)
+        self._users = users
+        self._logs: dict[Path, CopiedLog] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+        self._polls = 0
+        self._every_s = every_s
+        self._looked_for: Sequence[str] = ()
+        self._next_at = -math.inf
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """The directories in which copies were found: each is a log that can be read."""
+        return tuple(str(path) for path in self._logs)
+
+    def begins_after(self, at: Nanos) -> bool:
+        """It reads what there is at once: False."""
+        return False
+
+    def starting_at(self, at: Nanos) -> "AgentCopies":
+        """The same copies, not yet read."""
+        return AgentCopies(self.root, self._users, every_s=self._every_s)
+
+    async def poll(self, cursor: str | None) -> Batch:
+        """What has come since the last poll; with None everything again. Raises SourceError."""
+        users = tuple(dict.fromkeys(self._users()))
+        return await asyncio.to_thread(self._poll, users, cursor)
+
+    def _poll(self, users: Sequence[str], cursor: str | None) -> Batch:
+        with self._lock:
+            if self._closed:
+                raise SourceError(f"{self.name}: is closed")
+            if cursor is None:
+                self._logs.clear()
+            self._polls += 1
+            found = self._look(users) if cursor is None or self._is_due(users) else []
+        return _batch(str(self._polls), found, len(users))
+
+    def _is_due(self, users: Sequence[str]) -> bool:
+        return users != self._looked_for or time.monotonic() >= self._next_at
+
+    def _look(self, users: Sequence[str]) -> list[tuple[CopiedLog, Added]]:
+        """What is new in every directory; the next look is not before it cost little of the time."""
+        begun = time.monotonic()
+        found = [(log, _look(log)) for log in self._found(users)]
+        ended = time.monotonic()
+        self._looked_for = users
+        self._next_at = ended + max(self._every_s, IDLE_TO_BUSY * (ended - begun) if self._every_s else 0)
+        return found
+
+    def _found(self, users: Sequence[str]) -> Iterator[CopiedLog]:
+        for uid in users[-USERS_LOOKED_AT:]:
+            if len(uid) != UID_LENGTH or not uid.isalnum():
+                continue  # out of a record, and about to be a part of a path
+            for path in _hosts(self.root / "user" / uid / DIRECTORY):
+                log = self._logs.get(path)
+                if log is None:
+                    log = self._logs[path] = CopiedLog(path)
+                yield log
+
+    async def changed(self, timeout_s: float) -> None:
+        """Wait: copies are few and come at logins."""
+        await asyncio.sleep(timeout_s)
+
+    async def aclose(self) -> None:
+        """Nothing is held but memory. May be called twice."""
+        self._closed = True
+
+
+def _hosts(directory: Path) -> list[Path]:
+    """The directories of clusters, of which there are none where a user has no copies."""
+    try:
+        with os.scandir(directory) as entries:
+            return sorted(Path(e.path) for e in entries if e.is_dir(follow_symlinks=False))[:HOSTS_LOOKED_AT]
+    except OSError:
+        return []
+
+
+def _look(log: CopiedLog) -> Added:
+    try:
+        return log.look()
+    except SourceError as error:
+        return Added((), (), (Skip(str(log.directory), str(error)),), 0)
+
+
+def _batch(cursor: str, found: Sequence[tuple[CopiedLog, Added]], users: int) -> Batch:
+    records: list[LogRecord] = [record for _, added in found for record in added.records]
+    skips = tuple(skip for _, added in found for skip in added.skips)
+    left_out = sum(added.left_out for _, added in found)
+    notes = []
+    if left_out:
+        notes.append(f"{left_out:,} older copies were not read")
+    if users > USERS_LOOKED_AT:
+        notes.append(f"only {USERS_LOOKED_AT:,} of {users:,} users with jobs on a cluster are looked at")
+    return Batch(
+        cursor=cursor,
+        records=tuple(records),
+        skipped=skips,
+        skip_count=len(skips),
+        count=sum(len(added.lines) for _, added in found),
+        note="; ".join(notes) or None,
+    )

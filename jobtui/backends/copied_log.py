@@ -1,0 +1,174 @@
+"""The copies of one cluster agent's log put together to one log: read, and looked at again. Blocks.
+
+See `formats.agent_copies`. Only the newest copies are read, and what several of them hold is given once.
+Places are those of the copies, so that they mean the same to whoever reads the directory.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from jobtui.backends.base import SourceError
+from jobtui.backends.file_access import Look, look, open_file, source_error
+from jobtui.formats.agent_copies import CopiedLine, Copy, CopyName, added_lines, read_copy, read_name
+from jobtui.formats.levels import level_of
+from jobtui.formats.parser import LogParser
+from jobtui.model.clock import Nanos
+from jobtui.model.health import Skip
+from jobtui.model.logs import LogRecord
+from jobtui.model.pages import Level, LogLine
+
+COPIES_READ = 100
+"""Of more copies in a directory the newest so many are read."""
+COPY_BYTES = 4 << 20
+"""A larger file is no copy: the supervisor writes 200 lines."""
+TEXT_SHOWN = 8_192
+SETTLED_NS = 3_000_000_000
+"""What a directory says of its last change is not fine enough to tell two within this."""
+
+
+class Added(NamedTuple):
+    """What a look at the directory gave: lines that are new, records of them, and what could not be read."""
+
+    lines: tuple[LogLine, ...]
+    records: tuple[LogRecord, ...]
+    skips: tuple[Skip, ...]
+    left_out: int
+    """Copies that are older than those that are read."""
+
+
+class CopiedLog:
+    """The log of one agent directory, `.../agent-sbatch/<host>`, as far as its copies tell."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.changed_at = Nanos(0)
+        self._parser = LogParser(source=str(directory), role="agent")
+        self._seen: dict[str, Look] = {}
+        self._texts: tuple[str, ...] = ()
+        self._left_out = 0
+        self._newest = -1
+        self._changed_ns: int | None = None
+
+    def is_changed(self) -> bool:
+        """Whether a look may find something new."""
+        try:
+            names = self._entries()
+        except SourceError:
+            return bool(self._seen)
+        return any(name not in self._seen for name in names if read_name(name) is not None)
+
+    def look(self) -> Added:
+        """Read the copies that have come since the last look. Raises SourceError without a directory."""
+        lines: list[LogLine] = []
+        records: list[LogRecord] = []
+        skips: list[Skip] = []
+        for name, path, seen in self._fresh():
+            try:
+                copy = _read(path, name)
+            except (SourceError, ValueError) as error:
+                skips.append(Skip(str(path), str(error)))
+            else:
+                self._take(copy, Nanos(seen.mtime_ns), lines, records)
+        return Added(tuple(lines), tuple(records), tuple(skips), self._left_out)
+
+    def _fresh(self) -> list[tuple[CopyName, Path, Look]]:
+        """The copies that were not read yet, or are other ones now, in the order of time."""
+        if not self._is_touched():
+            return []
+        named = sorted(
+            ((name, entry) for entry in self._entries() if (name := read_name(entry)) is not None),
+            key=lambda pair: pair[0].base,
+        )
+        self._left_out = max(0, len(named) - COPIES_READ)
+        fresh = []
+        for name, entry in named[-COPIES_READ:]:
+            path = self.directory / entry
+            try:
+                seen = look(path)
+            except SourceError:
+                continue  # it went between listing and looking
+            if self._seen.get(entry) != seen:
+                self._seen[entry] = seen
+                fresh.append((name, path, seen))
+        return fresh
+
+    def _is_touched(self) -> bool:
+        """Whether a file has come or gone since the last look; one of the last seconds may yet have."""
+        try:
+            changed_ns = os.stat(self.directory).st_mtime_ns
+        except OSError as error:
+            raise source_error(error, self.directory) from error
+        is_same = changed_ns == self._changed_ns
+        self._changed_ns = changed_ns if time.time_ns() - changed_ns > SETTLED_NS else None
+        return not is_same
+
+    def _entries(self) -> list[str]:
+        try:
+            return os.listdir(self.directory)
+        except OSError as error:
+            raise source_error(error, self.directory) from error
+
+    def _take(self, copy: Copy, written_at: Nanos, lines: list[LogLine], records: list[LogRecord]) -> None:
+        if copy.name.base <= self._newest:
+            return  # a name that comes late, or twice: what it holds is in the others
+        self._newest = copy.name.base
+        self.changed_at = max(self.changed_at, written_at)
+        added, is_gap = added_lines(self._texts, copy.lines)
+        if copy.lines:
+            self._texts = tuple(line.text for line in copy.lines)
+        if not added and not copy.stderr:
+            return
+        lines += _about(copy, is_gap=is_gap)
+        lines += (self._line(line, written_at) for line in added)
+        if added:
+            block = "".join(f"{line.text}\n" for line in added).encode("utf-8", "replace")
+            found = self._parser.parse(block, added[0].place, added[0].number, written_at).records
+            # a number would be one of that copy, and not one of the log
+            records += (msgspec.structs.replace(record, line=0) for record in found)
+
+    def _line(self, line: CopiedLine, newest: Nanos) -> LogLine:
+        data = line.text.encode("utf-8", "replace")
+        return LogLine(
+            place=line.place,
+            end=line.place + len(data) + 1,
+            text=line.text[:TEXT_SHOWN],
+            size=len(data),
+            level=level_of(line.text),
+            at=self._parser.time_of(data, newest),
+            note="cut" if len(line.text) > TEXT_SHOWN else "",
+        )
+
+
+def _about(copy: Copy, *, is_gap: bool) -> Iterator[LogLine]:
+    """Words about a copy, in the two places before its first line."""
+    gap = "lines before these may be in no copy; " if is_gap else ""
+    text = f"── {gap}copy {copy.name.kind} ──"
+    level = Level.WARNING if is_gap else Level.PLAIN
+    place = copy.name.base
+    yield LogLine(place=place, end=place + 1, text=text, size=0, level=level, at=copy.name.at)
+    if copy.stderr:
+        said = " ".join(copy.stderr.split())[:TEXT_SHOWN]
+        yield LogLine(place=place + 1, end=place + 2, text=f"stderr: {said}", size=0, level=Level.ERROR)
+
+
+def _read(path: Path, name: CopyName) -> Copy:
+    """A copy from the disk. Raises SourceError, and ValueError for what is none."""
+    opened = open_file(path)
+    try:
+        data = opened.source.read(0, COPY_BYTES + 1)
+    except OSError as error:
+        raise source_error(error, path) from error
+    finally:
+        opened.close()
+    if len(data) > COPY_BYTES:
+        raise ValueError(f"larger than {COPY_BYTES:,} bytes, no copy of a log")
+    try:
+        return read_copy(name, json.loads(data))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error

@@ -1,0 +1,144 @@
+"""A log that is held in memory as a list of lines, to be read on a screen: what is too small for an index.
+
+Whoever makes one gives `load`, which blocks, and gives the lines that have come since it was called last.
+"""
+
+import asyncio
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+
+from jobtui.backends.base import SourceError
+from jobtui.backends.merged_search import MergedSearch
+from jobtui.backends.worker import Worker
+from jobtui.model.pages import (
+    Extent,
+    Level,
+    LogLine,
+    LogSearch,
+    LogUnreadable,
+    Overview,
+    Page,
+    Place,
+    Query,
+    Stretch,
+)
+
+LINES_HELD = 50_000
+"""Lines held; the oldest are let go."""
+STRETCH_LINES = 50
+WATCH_S = 1.0
+"""How often is looked whether something has come."""
+
+Load = Callable[[], Sequence[LogLine]]
+
+
+class ListedLog:
+    """Lines in the order of their places. `is_changed` tells whether loading may give more; it may block."""
+
+    def __init__(self, name: str, load: Load, is_changed: Callable[[], bool]) -> None:
+        self.name = name
+        self._load = load
+        self._lines: list[LogLine] = []
+        self._dropped = False
+        self._overview: Overview | None = None
+        self._worker = Worker(f"lines of {name}")
+        self._is_changed = is_changed
+        self._watcher = Worker(f"watch on {name}")
+
+    @property
+    def lines(self) -> tuple[LogLine, ...]:
+        """All that it holds."""
+        return tuple(self._lines)
+
+    async def look(self) -> Extent:
+        """Take in what has come. Raises LogUnreadable."""
+        try:
+            added = await self._worker.run(self._load)
+        except SourceError as error:
+            raise LogUnreadable(str(error)) from error
+        if added:
+            self._lines += added
+            self._dropped |= len(self._lines) > LINES_HELD
+            del self._lines[: max(0, len(self._lines) - LINES_HELD)]
+            self._overview = None
+        return self.extent
+
+    @property
+    def extent(self) -> Extent:
+        """From the first to the last line it holds."""
+        if not self._lines:
+            return Extent(0, 0)
+        return Extent(self._lines[0].place, self._lines[-1].end, "its end only" if self._dropped else "")
+
+    async def changed(self, timeout_s: float) -> None:
+        """Return when a look may find something new, at the latest after `timeout_s`."""
+        end = time.monotonic() + timeout_s
+        while (left := end - time.monotonic()) > 0:
+            await asyncio.sleep(min(WATCH_S, left))
+            if await self._watcher.run(self._is_changed):
+                return
+
+    async def before(self, place: Place, count: int) -> Page:
+        """Up to `count` lines before the one that holds `place`."""
+        stop = self._index(place) if self._lines and place < self._lines[-1].end else len(self._lines)
+        begin = max(0, stop - count)
+        return Page(tuple(self._lines[begin:stop]), begin == 0)
+
+    async def after(self, place: Place, count: int) -> Page:
+        """Up to `count` lines from the one that holds `place` on."""
+        begin = self._index(place)
+        if not self._lines or place >= self._lines[-1].end:
+            return Page((), at_edge=True)
+        return Page(tuple(self._lines[begin : begin + count]), begin + count >= len(self._lines))
+
+    def _index(self, place: Place) -> int:
+        return max(0, bisect_right(self._lines, place, key=_place_of) - 1)
+
+    async def work(self) -> bool:
+        """There is nothing more to look through: False."""
+        return False
+
+    def overview(self) -> Overview:
+        """What it holds."""
+        if self._overview is None:
+            stretches = tuple(self._stretches())
+            errors = sum(stretch.errors for stretch in stretches)
+            self._overview = Overview(stretches, len(self._lines), errors, complete=True)
+        return self._overview
+
+    def _stretches(self) -> Iterator[Stretch]:
+        for at in range(0, len(self._lines), STRETCH_LINES):
+            lines = self._lines[at : at + STRETCH_LINES]
+            errors = sum(line.level is Level.ERROR for line in lines)
+            time = next((line.at for line in lines if line.at is not None), None)
+            yield Stretch(lines[0].place, time, len(lines), errors)
+
+    async def next_error(self, place: Place, *, forward: bool) -> Place | None:
+        """The first error behind the line at `place`, or the last before it."""
+        if forward:
+            wanted = self._lines[bisect_right(self._lines, place, key=_place_of) :]
+        else:
+            wanted = self._lines[: bisect_left(self._lines, place, key=_place_of)][::-1]
+        return next((line.place for line in wanted if line.level is Level.ERROR), None)
+
+    async def number_of(self, place: Place) -> int | None:
+        """Its lines have no numbers that mean anything elsewhere: None."""
+        return None
+
+    async def place_of_line(self, number: int) -> Place | None:
+        """Its lines have no numbers: None."""
+        return None
+
+    def search(self, query: Query, around: Place) -> LogSearch:
+        """A search through all that it holds; not yet begun."""
+        return MergedSearch(self, query)
+
+    async def aclose(self) -> None:
+        """Let the threads end. May be called twice."""
+        self._watcher.close()
+        self._worker.close()
+
+
+def _place_of(line: LogLine) -> Place:
+    return line.place

@@ -1,0 +1,128 @@
+"""The copies of a cluster agent's log that the supervisor keeps: one file read, several put together.
+
+A copy is `agent-sbatch/<host>/<YYYYmmddHHMMSS>-<kind>.log`, JSON with `filename`, `stderr` and `stdout`. That
+holds the last 200 lines of the log as it was then. Kinds are `remote-before-start`,
+`remote-after-start` and `start`, in 2020 `remote` and `start`. The time in the name is that of the
+supervisor's host. The log begins with what `env` printed, of which only the names are kept. Reads no file.
+"""
+
+import calendar
+import re
+import time
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.secrets import MASK
+
+NAME = re.compile(r"(?P<time>\d{14})-(?P<kind>[a-z][a-z-]{0,40})\.log", re.ASCII)
+"""The name of a copy."""
+LINES_READ = 2_000
+"""Of a longer copy the last so many are read; the supervisor writes 200."""
+PLACE_BITS = 24
+"""A place in a copy is below 2 to this."""
+FIRST_PLACE = 2
+"""The place of the first line of a copy; those before it are for words about the copy."""
+
+_RANKS = {"remote-before-start": 0, "start": 1, "remote": 2, "remote-after-start": 3}
+_ENVIRONMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=", re.ASCII)
+_RECORD = re.compile(r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d +\d+ +\d+ \S+:\d+:", re.ASCII)
+
+
+class CopyName(NamedTuple):
+    """What the name of a copy says. `at` is the time in it, taken as one of the zone of this machine."""
+
+    at: Nanos
+    base: int
+    kind: str
+
+
+class CopiedLine(NamedTuple):
+    """One line of a copy: its number there, and the place of its first byte."""
+
+    number: int
+    place: int
+    text: str
+
+
+class Copy(NamedTuple):
+    """One copy, its environment masked. `stderr` is what fetching it said."""
+
+    name: CopyName
+    lines: tuple[CopiedLine, ...]
+    stderr: str = ""
+
+
+def read_name(name: str) -> CopyName | None:
+    """What the name of a file says, None when it is not that of a copy."""
+    found = NAME.fullmatch(name)
+    if found is None:
+        return None
+    try:
+        parts = time.strptime(found["time"], "%Y%m%d%H%M%S")
+        at = Nanos(int(time.mktime(parts)) * SECOND)
+    except (ValueError, OverflowError):
+        return None
+    # places do not depend on the zone, in which an hour of a year comes twice
+    base = (calendar.timegm(parts) * len(_RANKS) + _RANKS.get(found["kind"], 2)) << PLACE_BITS
+    return CopyName(at, max(0, base), found["kind"])
+
+
+def read_copy(name: CopyName, document: object) -> Copy:
+    """A copy out of its decoded JSON. Raises ValueError when it is none."""
+    if not isinstance(document, dict):
+        raise ValueError("no object")
+    stdout, stderr = document.get("stdout"), document.get("stderr")
+    if not isinstance(stdout, str) or not isinstance(stderr, str | None):
+        raise ValueError("no stdout in it")
+    return Copy(name, tuple(_lines(name, stdout)), stderr or "")
+
+
+def _lines(name: CopyName, stdout: str) -> Iterable[CopiedLine]:
+    texts = stdout.split("\n")
+    if not texts[-1]:
+        texts.pop()
+    offset = 0
+    masked = without_environment(texts)
+    skipped = max(0, len(texts) - LINES_READ)
+    for number, text in enumerate(masked, 1):
+        if number > skipped and offset + FIRST_PLACE < 1 << PLACE_BITS:
+            yield CopiedLine(number, name.base + FIRST_PLACE + offset, text)
+        offset += len(text.encode("utf-8", "replace")) + 1
+
+
+def without_environment(texts: Iterable[str]) -> Iterable[str]:
+    """Lines with the values of an environment masked, whatever they are called: it may hold anything.
+
+    A dump begins with a line `NAME=value` and ends with the next record; a value may go over several lines.
+    """
+    in_dump = False
+    for text in texts:
+        if _RECORD.match(text):
+            in_dump = False
+        elif found := _ENVIRONMENT.match(text):
+            in_dump = True
+            yield f"{found[0]}{MASK if len(text) > found.end() else ''}"
+            continue
+        elif in_dump:
+            yield MASK
+            continue
+        yield text
+
+
+def added_lines(before: Sequence[str], after: Sequence[CopiedLine]) -> tuple[Sequence[CopiedLine], bool]:
+    """The lines of a copy that the ones before do not hold, and whether some between may be in neither.
+
+    Both are ends of the same growing log: what the earlier ends with, the later begins with, unless more was
+    written in between than a copy holds, or the log was begun anew, as it was in 2020 at each start.
+    """
+    texts = [line.text for line in after]
+    for length in range(min(len(before), len(texts)), 0, -1):
+        if before[-1] == texts[length - 1] and list(before[-length:]) == texts[:length]:
+            return after[length:], False
+    return after, bool(before) and bool(texts) and not _begins_log(texts[0])
+
+
+def _begins_log(text: str) -> bool:
+    """Whether a line can be the first of a log: the environment is printed first."""
+    return _ENVIRONMENT.match(text) is not None
