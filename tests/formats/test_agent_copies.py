@@ -1,0 +1,161 @@
+"""Copies of a cluster agent's log: their names, what is in one, and several put together."""
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobtui.formats.agent_copies import (
+    FIRST_PLACE,
+    LINES_READ,
+    PLACE_BITS,
+    CopiedLine,
+    CopyName,
+    added_lines,
+    read_copy,
+    read_name,
+    without_environment,
+)
+
+RECORD = "Nov 20 20:47:44  9015     0 sirepo/pkcli/job_agent.py:109:start {'agent_id': 'x'}"
+SECRET = "PZa5LRaHMU5QBE61nU0UKULYJnm2UYT9"
+
+
+def named(text: str) -> CopyName:
+    found = read_name(text)
+    assert found is not None
+    return found
+
+
+NAME = named("20261120204749-remote-after-start.log")
+
+
+@pytest.mark.parametrize("kind", ["remote-before-start", "remote-after-start", "start", "remote"])
+def test_names_of_every_kind_and_era(kind: str) -> None:
+    assert named(f"20200224213911-{kind}.log").kind == kind
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "x", "20261120204749.log", "20261120204749-.log", "2026112020474-start.log", "20261120204749-start",
+     "20261399204749-start.log", "20261120204749-../../x.log", "20261120204749-start.log.pkio-tmp-x",
+     "99999999999999-start.log"],
+)  # fmt: skip
+def test_what_is_no_name_of_a_copy(name: str) -> None:
+    assert read_name(name) is None
+
+
+def test_names_are_in_the_order_of_time_and_of_what_happens_in_a_second() -> None:
+    names = [
+        "20261120204744-remote-before-start.log",
+        "20261120204744-start.log",
+        "20261120204744-remote-after-start.log",
+        "20261120204749-remote-after-start.log",
+        "20261120204852-remote-before-start.log",
+    ]
+    bases = [named(name).base for name in names]
+    assert bases == sorted(set(bases))
+    assert all(later - earlier >= 1 << PLACE_BITS for earlier, later in pairwise(bases))
+
+
+def copied(stdout: str) -> list[str]:
+    return [line.text for line in read_copy(NAME, {"stdout": stdout, "stderr": ""}).lines]
+
+
+def test_the_environment_is_masked_whatever_it_holds() -> None:
+    stdout = (
+        f"PATH=/usr/bin\nTOKEN={SECRET}\nODD=a\nsecond line {SECRET}\n  }}\nEMPTY=\n{RECORD}\nA=b is no env\n"
+    )
+    assert copied(stdout) == [
+        "PATH=***", "TOKEN=***", "ODD=***", "***", "***", "EMPTY=", RECORD, "A=***",
+    ]  # fmt: skip
+
+
+def test_an_environment_in_the_middle_is_masked_too() -> None:
+    """Today the log is appended to: the dump of a later start comes behind records."""
+    assert copied(f"{RECORD}\nset -e\nHOME=/x\n{RECORD}\nset -e\n") == [
+        RECORD, "set -e", "HOME=***", RECORD, "set -e",
+    ]  # fmt: skip
+
+
+def test_lines_have_the_places_of_their_bytes() -> None:
+    lines = read_copy(NAME, {"stdout": f"ä\n{RECORD}\n\nx"}).lines
+    assert [line.place - NAME.base - FIRST_PLACE for line in lines] == [
+        0,
+        3,
+        3 + len(RECORD) + 1,
+        3 + len(RECORD) + 2,
+    ]
+    assert [line.number for line in lines] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "document", [None, [], 3, {}, {"stdout": None}, {"stdout": 1}, {"stdout": "", "stderr": 2}]
+)
+def test_what_is_no_copy_is_said(document: object) -> None:
+    with pytest.raises(ValueError, match="no "):
+        read_copy(NAME, document)
+
+
+def test_of_a_very_long_one_the_end_is_read() -> None:
+    lines = read_copy(NAME, {"stdout": "".join(f"{number}\n" for number in range(LINES_READ + 5))}).lines
+    assert (len(lines), lines[0].text, lines[-1].text) == (LINES_READ, "5", str(LINES_READ + 4))
+
+
+def the_lines(texts: str) -> list[CopiedLine]:
+    return [CopiedLine(at, at, text) for at, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "added", "is_gap"),
+    [
+        ("", "abc", "abc", False),
+        ("abc", "abc", "", False),
+        ("abc", "bcd", "d", False),
+        ("abc", "cde", "de", False),
+        ("aaa", "aaaa", "a", False),
+        ("abab", "abab", "", False),
+        ("abc", "xyz", "xyz", True),
+        ("abc", "", "", False),
+        ("abcde", "bc", "bc", True),
+    ],
+)
+def test_what_a_copy_adds_to_the_one_before(before: str, after: str, added: str, is_gap: bool) -> None:
+    found, gap = added_lines(list(before), the_lines(after))
+    assert ("".join(line.text for line in found), gap) == (added, is_gap)
+
+
+def test_a_log_that_was_begun_anew_has_no_gap() -> None:
+    lines = [CopiedLine(1, 0, "HOME=***"), CopiedLine(2, 9, RECORD)]
+    assert added_lines(["x"], lines) == (lines, False)
+
+
+@given(
+    st.lists(st.sampled_from("abc"), max_size=30), st.integers(0, 30), st.integers(1, 12), st.integers(0, 12)
+)
+@settings(max_examples=200, deadline=None)
+def test_overlapping_ends_of_a_log_give_the_log(log: list[str], first: int, size: int, more: int) -> None:
+    """Put together they end as the log does, and are never longer than both."""
+    first = min(first, len(log))
+    before, after = (
+        log[max(0, first - size) : first],
+        log[max(0, min(len(log), first + more) - size) : first + more],
+    )
+    added, _ = added_lines(before, the_lines("".join(after)))
+    together = before + [line.text for line in added]
+    assert together[-len(after) :] == after if after else together == before
+    assert len(together) <= len(before) + len(after)
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=200, deadline=None)
+def test_any_text_is_read(stdout: str) -> None:
+    document = json.loads(json.dumps({"stdout": stdout}))
+    copy = read_copy(NAME, document)
+    places = [line.place for line in copy.lines]
+    assert places == sorted(set(places))
+    assert list(without_environment(list(without_environment(stdout.split("\n"))))) == list(
+        without_environment(stdout.split("\n"))
+    )
