@@ -1,0 +1,71 @@
+"""Servers on loopback that answer anything but what gatewayd would."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+Answer = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
+"""Is given the head of a request, writes what it likes, and returns to hang up."""
+
+
+def reply(status: str, body: bytes = b"", **headers: str) -> Answer:
+    """One whole answer. Names of headers are given with `_` for `-`."""
+
+    async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
+        lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Connection: close"]
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+        await writer.drain()
+
+    return answer
+
+
+def raw(data: bytes) -> Answer:
+    """These bytes and nothing else."""
+
+    async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(data)
+        await writer.drain()
+
+    return answer
+
+
+def then_hang(data: bytes) -> Answer:
+    """These bytes, and no end."""
+
+    async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(data)
+        await writer.drain()
+        await asyncio.Event().wait()
+
+    return answer
+
+
+@asynccontextmanager
+async def answering(answer: Answer) -> AsyncIterator[str]:
+    """A server that answers so; gives its address."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                head = await reader.readuntil(b"\r\n\r\n")
+                await answer(head, writer)
+        finally:
+            tasks.discard(task)
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for task in [*tasks]:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await server.wait_closed()
