@@ -19,6 +19,7 @@ from jobtui.store.store import NO_CHANGES, Changes
 from jobtui.views import ViewsError
 from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.key_line import KeyLine
+from jobtui.widgets.lines import LineView
 from jobtui.widgets.notice_line import NoticeLine
 from jobtui.widgets.row_view import Move
 
@@ -51,6 +52,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
             self.text = text
             super().__init__()
 
+    ALLOW_SELECT = False  # our lines select for themselves, see LineView
     PLACE: ClassVar[Place]
     """Which screen it is in the table of actions."""
     DEFAULT_CSS = """
@@ -71,6 +73,12 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         self._notice: NoticeLine | None = None
         self._missed_pause = False
 
+    @property
+    def is_current(self) -> bool:
+        """Whether it can be seen. Textual takes the one below for seen, too, where nothing shines through."""
+        top = self.app.screen if super().is_current else None
+        return top is self or (top is not None and top.styles.background.a < 1)
+
     def take(self, changes: Changes) -> None:
         """Show what changed."""
         raise NotImplementedError
@@ -89,8 +97,18 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     def move_list(self, move: Move) -> None:
         """Move the cursor of the list that has the keys."""
 
+    def selected_text(self) -> str:
+        """What was selected with the mouse, "" when nothing is; safe to show."""
+        return next((view.selected_text for view in self.query(LineView) if view.selected_text), "")
+
+    def forget_selected(self) -> None:
+        """Let nothing be selected with the mouse."""
+        for view in self.query(LineView):
+            view.clear_selection()
+
     def action_move(self, move: str) -> None:
         """Move the cursor."""
+        self.forget_selected()
         self.move_list(Move(move))
 
     def action_back(self) -> None:

@@ -117,6 +117,24 @@ async def test_the_palette_offers_the_actions_of_the_screen_and_takes_them() -> 
         await reached(pilot, HelpScreen)
 
 
+async def test_what_cannot_be_seen_does_not_work() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        jobs = scene.app.screen
+        assert jobs.is_current
+        await pilot.press("ctrl+p")
+        await wait_until(lambda: scene.app.screen is not jobs, pilot)
+        assert jobs.is_current, "it shines through the palette"
+        await pilot.press("escape", "6")
+        await reached(pilot, SourcesScreen)
+        assert scene.app.screen.is_current
+        assert not jobs.is_current
+        await pilot.press("escape")
+        await reached(pilot, JobsScreen)
+        assert jobs.is_current
+
+
 async def test_copying_writes_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
     scene = Scene(open_at=FAILED)
