@@ -14,6 +14,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 
 from jobtui.actions import ACTIONS
+from jobtui.analysis.clock_offset import KnownOffsets
 from jobtui.backends.job_desk import SessionDesk
 from jobtui.backends.log_book import SessionLogs
 from jobtui.driver import TerminalDriver
@@ -87,7 +88,8 @@ class JobtuiApp(AlongApp):
         super().__init__()
         self._session = session
         self._open_at = open_at
-        logs = SessionLogs(lambda: session.sources)
+        offsets = KnownOffsets(lambda: session.store.correlation.ops())
+        logs = SessionLogs(lambda: session.sources, offsets)
         desk = SessionDesk(lambda: session.sources, session.reach_back)
         self._board = Board(session.store, session.clock, desk, title, logs=logs, words=tuple(words))
         self._board.hosts = session.hosts

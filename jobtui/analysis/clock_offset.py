@@ -6,7 +6,8 @@ NTP's reasoning). Each op bounds it from both sides; the narrowest bounds of all
 was set. A time in whole seconds may be up to a second more.
 """
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.clocks import Offset, Offsets, clock_of
@@ -14,6 +15,7 @@ from jobtui.model.ops import Component, Op, Step
 
 MATTERS_S = 0.05
 """Clocks that are surely no farther apart are taken for one."""
+RENEW_S = 20.0
 OPS_LOOKED_AT = 2_000
 """Of so many ops, the newest, the bounds are worked out: a clock drifts, and may be set."""
 
@@ -33,6 +35,23 @@ def clock_offsets(ops: Iterable[Op]) -> Offsets:
         low, high = _low(op, op.arrived_at), _high(op, op.arrived_at)
         found[clocks] = Offset(_larger(before.low, low), _smaller(before.high, high), before.pairs + 1)
     return {clocks: offset for clocks, offset in found.items() if _is_possible(offset)}
+
+
+class KnownOffsets:
+    """The offsets that matter, worked out anew now and then. `ops` gives all ops, `timer` seconds."""
+
+    def __init__(self, ops: Callable[[], Iterable[Op]], timer: Callable[[], float] = time.monotonic) -> None:
+        self._ops = ops
+        self._timer = timer
+        self._known: Offsets = {}
+        self._known_at: float | None = None
+
+    def __call__(self) -> Offsets:
+        """The offsets as they were worked out last, not longer than RENEW_S ago."""
+        now = self._timer()
+        if self._known_at is None or now - self._known_at >= RENEW_S:
+            self._known, self._known_at = telling(clock_offsets(self._ops())), now
+        return self._known
 
 
 def telling(offsets: Offsets) -> dict[tuple[str, str], Offset]:

@@ -1,6 +1,7 @@
 """Answers about one job out of the sources of a session and from the disk. See `model.job_desk`."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from jobtui.backends.base import DetailSource, RewindableSource, Source, SourceError
 from jobtui.backends.logfile import LogFile
@@ -16,6 +17,21 @@ from jobtui.model.ops import Step
 
 EXPECTED_CHARACTERS = 200
 """How much of a line's text must still stand where it was."""
+
+
+@runtime_checkable
+class HasEntries(Protocol):
+    """A journal that can be asked for the entry behind a record. `backends.journal.source.Journal` is one."""
+
+    async def lines_at(self, source: str, cursor: str, most: int) -> tuple[RawLine, ...]:
+        """The line of an entry, and those that its process wrote next. Raises SourceError."""
+        ...
+
+    async def continuations(
+        self, source: str, wanted: Mapping[str, int], ends: Callable[[str], bool]
+    ) -> dict[str, list[str]]:
+        """What follows some entries of a stream in their processes. Raises SourceError."""
+        ...
 
 
 class SessionDesk:
@@ -63,6 +79,8 @@ class SessionDesk:
 
     async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
         """The line of a step and what continues its record. Raises Unreadable."""
+        if step.cursor is not None:
+            return await self._entries_behind(step, step.cursor, most)
         file = next(
             (source for source in map(_unwrapped, self._sources()) if source.name == step.source), None
         )
@@ -75,6 +93,21 @@ class SessionDesk:
         except SourceError as error:
             raise Unreadable(str(error)) from error
         return record_of(found)
+
+    async def _entries_behind(self, step: Step, cursor: str, most: int) -> tuple[RawLine, ...]:
+        """The same out of the journals that may have the entry."""
+        problem: SourceError | None = None
+        for source in map(_unwrapped, self._sources()):
+            if source.kind != "journald" or not isinstance(source, HasEntries):
+                continue
+            try:
+                if found := await source.lines_at(step.source, cursor, most - 1):
+                    return record_of(found)
+            except SourceError as error:
+                problem = problem or error
+        if problem is not None:
+            raise Unreadable(str(problem)) from problem
+        return ()
 
     async def list_files(self, path: str) -> RunListing:
         """The entries of a run directory. Raises Unreadable."""

@@ -12,11 +12,10 @@ import msgspec
 
 from jobtui.backends.journal.gaps import gap_words
 from jobtui.backends.journal.pages import JournalPages
-from jobtui.backends.journal.places import time_at
 from jobtui.backends.log_pages import LogPages
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.clocks import HERE, clock_of
-from jobtui.model.journal import Gap
+from jobtui.model.journal import Gap, time_at
 from jobtui.model.pages import Level, LogLine, LogUnreadable, Place
 
 PLACE_BITS = 72

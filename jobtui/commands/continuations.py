@@ -1,12 +1,15 @@
 """The lines that continue a log record in its file: tracebacks, scripts, output of programs."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from jobtui.analysis.job_lines import JobLine
 from jobtui.backends.base import Source, SourceError
+from jobtui.backends.job_desk import HasEntries
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.window import Until
 from jobtui.formats.parser import LINE
+from jobtui.model.lines import RawLine
 from jobtui.model.ops import Certainty
 
 CONTINUATION_LINES = 100
@@ -18,17 +21,46 @@ async def with_continuations(lines: Sequence[JobLine], sources: Iterable[Source]
 
     Where a file can no longer be read, its lines stand alone.
     """
-    files = {source.name: source for source in map(_unwrapped, sources) if isinstance(source, LogFile)}
+    known = list(map(_unwrapped, sources))
+    files = {source.name: source for source in known if isinstance(source, LogFile)}
+    entries = await _in_journals([source for source in known if isinstance(source, HasEntries)], lines)
     found: list[JobLine] = []
     for line in lines:
         found.append(line)
-        if file := files.get(line.source):
+        if line.cursor is not None:
+            found += [_continuing(line, RawLine(None, 0, text)) for text in entries.get(line.cursor, ())]
+        elif file := files.get(line.source):
             found += await _continuation(file, line)
     return found
 
 
 def _unwrapped(source: Source) -> Source:
     return source.source if isinstance(source, Until) else source
+
+
+async def _in_journals(journals: Sequence[HasEntries], lines: Sequence[JobLine]) -> dict[str, list[str]]:
+    """What continues lines out of journals, by their cursors."""
+    streams: dict[str, dict[str, int]] = {}
+    for line in lines:
+        if line.cursor is not None:
+            streams.setdefault(line.source, {})[line.cursor] = line.offset
+    found: dict[str, list[str]] = {}
+    for source, wanted in streams.items():
+        for journal in journals:
+            with suppress(SourceError):
+                found |= await journal.continuations(source, wanted, _begins_record)
+    return found
+
+
+def _begins_record(text: str) -> bool:
+    return LINE.match(text) is not None
+
+
+def _continuing(line: JobLine, raw: RawLine) -> JobLine:
+    offset = line.offset if line.cursor is not None else raw.offset
+    return line._replace(
+        line=raw.line or 0, offset=offset, text=raw.text, certainty=Certainty.ADJACENT, continues=True
+    )
 
 
 async def _continuation(file: LogFile, line: JobLine) -> list[JobLine]:
@@ -41,13 +73,5 @@ async def _continuation(file: LogFile, line: JobLine) -> list[JobLine]:
     for raw in around[1:]:
         if LINE.match(raw.text):
             break
-        found.append(
-            line._replace(
-                line=raw.line or 0,
-                offset=raw.offset,
-                text=raw.text,
-                certainty=Certainty.ADJACENT,
-                continues=True,
-            )
-        )
+        found.append(_continuing(line, raw))
     return found

@@ -164,7 +164,7 @@ class _Printer:
         return document("logs", line_record(line), reader.sources, reader.now, partial=reader.partial)
 
     def _place(self, line: JobLine) -> str:
-        return self._names.place(line.source, line.line, line.offset)
+        return self._names.place(line.source, line.line, line.offset, line.cursor)
 
     def _text(self, line: JobLine, width: int) -> str:
         colour = self._reader.context.colour

@@ -19,7 +19,12 @@ class SourceNames:
         """The short name of a source, safe to show."""
         return self._labels.get(source) or show(source)
 
-    def place(self, source: str, line: int, offset: int) -> str:
-        """Where a line stands: its number, or the byte where it begins when the lines are not counted."""
+    def place(self, source: str, line: int, offset: int, cursor: str | None = None) -> str:
+        """Where a line stands: its number, or the byte where it begins when the lines are not counted.
+
+        An entry of a journal, which has a cursor, has no such place.
+        """
         name = self.short(source)
+        if cursor is not None:
+            return name
         return f"{name}:{line}" if line > 0 else f"{name}@{offset}"

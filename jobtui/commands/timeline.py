@@ -103,7 +103,7 @@ def _lines(reader: Reader, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> I
         yield paint("lines that could not be placed", "heading", colour)
         for step, why in ((line.step, line.why) for line in unlinked):
             at = clock_time(step.at) if step.at is not None else NONE
-            place = names.place(step.source, step.line, step.offset)
+            place = names.place(step.source, step.line, step.offset, step.cursor)
             yield f"{INDENT}{at}  {show(step.text)}  ({show(why)}; {place})"
 
 
@@ -131,5 +131,5 @@ def _row(row: TimelineRow, names: SourceNames) -> list[Cell]:
         Cell(since, "warning" if row.is_gap else "settled"),
         Cell(row.lane.value),
         Cell(show(row.text) + (" (inferred)" if inferred else "")),
-        Cell(names.place(row.step.source, row.step.line, row.step.offset), "settled"),
+        Cell(names.place(row.step.source, row.step.line, row.step.offset, row.step.cursor), "settled"),
     ]

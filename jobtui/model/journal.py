@@ -8,6 +8,7 @@ from typing import NamedTuple, NewType
 import msgspec
 
 from jobtui.model.clock import Nanos
+from jobtui.model.pages import Place
 
 Cursor = NewType("Cursor", str)
 """Where an entry is, in the journal's own words. Opaque; another journal has another one for it."""
@@ -82,6 +83,21 @@ class Slice(NamedTuple):
     cursor: Cursor | None
     at_edge: bool
     lost: bool = False
+
+
+ORDINAL_BITS = 12
+"""Bits of a place that tell entries received in the same microsecond apart."""
+_MICROSECOND = 1_000
+
+
+def place_at(at: Nanos) -> Place:
+    """The place, as of a line of a log, of the first entry received at this time."""
+    return at // _MICROSECOND << ORDINAL_BITS
+
+
+def time_at(place: Place) -> Nanos:
+    """The time of receipt that a place stands for."""
+    return Nanos((place >> ORDINAL_BITS) * _MICROSECOND)
 
 
 class Gap(NamedTuple):

@@ -280,6 +280,6 @@ class LogBook(Protocol):
         """The log of a source, to be closed by who opened it."""
         ...
 
-    def merged(self) -> Log:
-        """The ends of all logs in the order of time, to be closed by who opened it."""
+    def merged(self, names: Sequence[str] | None = None) -> Log:
+        """The ends of these logs, or of all, in the order of time, to be closed by who opened it."""
         ...

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from jobtui.analysis.flags import flags_of
 from jobtui.analysis.job_lines import JobLine
 from jobtui.model.clock import Nanos, to_rfc3339
+from jobtui.model.clocks import clock_of
 from jobtui.model.health import SourceHealth
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.ops import Op, Step, Unlinked
@@ -210,7 +211,7 @@ def line_record(line: JobLine) -> Document:
     return {
         "at": time_or_null(line.at),
         "source": line.source,
-        "host": None,
+        "host": clock_of(line.source) if line.cursor is not None else None,
         "line": line.line or None,
         "level": line.level,
         "text": mask_text(line.text),

@@ -14,9 +14,11 @@ MOST_SHOWN = 4_000
 
 
 def where(step: Step, *, full: bool = False) -> str:
-    """File and line of a step; the byte where lines are not counted yet."""
+    """File and line of a step; the byte where lines are not counted yet; of a journal the stream alone."""
     source = show(step.source)
     name = source if full else source.rstrip("/").rsplit("/", 1)[-1]
+    if step.cursor is not None:
+        return name
     return f"{name}:{step.line}" if step.line > 0 else f"{name} at byte {step.offset:,}"
 
 

@@ -4,9 +4,8 @@ from collections import deque
 from collections.abc import Sequence
 
 from jobtui.backends.journal.page_reading import PieceReader
-from jobtui.backends.journal.places import time_at
 from jobtui.model.clock import SECOND
-from jobtui.model.journal import Beside, Cursor, Tail
+from jobtui.model.journal import Beside, Cursor, Tail, time_at
 from jobtui.model.pages import Level, LogLine, Overview, Place, Stretch
 
 WINDOW_S = 2 * 3600

@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 from jobtui.backends.journal.page_reading import PieceReader
-from jobtui.backends.journal.places import time_at
 from jobtui.backends.search_program import SearchFailed, SearchProgram
 from jobtui.backends.worker import Worker
-from jobtui.model.journal import At, Beside, Cursor, Head
+from jobtui.model.journal import At, Beside, Cursor, Head, time_at
 from jobtui.model.pages import Extent, Hits, Level, LogLine, LogUnreadable, Place, Query, SearchState
 
 LIMIT_S = 30.0

@@ -13,11 +13,10 @@ from jobtui.backends.journal.overview import JournalOverview
 from jobtui.backends.journal.page_lines import Selection
 from jobtui.backends.journal.page_reading import PieceReader
 from jobtui.backends.journal.page_search import JournalSearch, error_in
-from jobtui.backends.journal.places import place_at, time_at
 from jobtui.backends.journal.runs import RUNS, Run
 from jobtui.backends.journal.source import MakeReader
 from jobtui.model.clock import Nanos
-from jobtui.model.journal import At, Beside, Head, Tail
+from jobtui.model.journal import At, Beside, Head, Tail, place_at, time_at
 from jobtui.model.pages import Extent, LogLine, LogSearch, LogUnreadable, Overview, Page, Place, Query
 
 FIRST_ENTRIES = 400

@@ -7,20 +7,8 @@ grow along the journal. They are the same in every reading as long as the clock 
 from collections.abc import Sequence
 
 from jobtui.model.clock import Nanos
+from jobtui.model.journal import place_at
 from jobtui.model.pages import Place
-
-ORDINAL_BITS = 12
-_MICROSECOND = 1_000
-
-
-def place_at(at: Nanos) -> Place:
-    """The place of the first entry received at this time."""
-    return at // _MICROSECOND << ORDINAL_BITS
-
-
-def time_at(place: Place) -> Nanos:
-    """The time of receipt that a place stands for."""
-    return Nanos((place >> ORDINAL_BITS) * _MICROSECOND)
 
 
 class Places:

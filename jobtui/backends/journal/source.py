@@ -5,13 +5,28 @@ import time
 from collections.abc import Callable, Mapping
 
 from jobtui.backends.base import Batch, SourceError
+from jobtui.backends.journal.continuing import Continuations
 from jobtui.backends.journal.contract import Following, JournalReader
 from jobtui.backends.journal.entry_records import EntryRecords
 from jobtui.backends.journal.gaps import Gaps, gap_words
 from jobtui.backends.journal.streams import Stream, StreamNames, Wanted
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
 from jobtui.model.health import Skip
-from jobtui.model.journal import At, Beside, Cursor, Gap, Head, JournalCondition, Matches, Slice, Start
+from jobtui.model.journal import (
+    At,
+    Beside,
+    Cursor,
+    Fields,
+    Gap,
+    Head,
+    JournalCondition,
+    Matches,
+    Slice,
+    Start,
+    time_at,
+)
+from jobtui.model.lines import RawLine
+from jobtui.model.pages import Place
 
 KIND = "journald"
 WINDOW_S = 2 * 3600
@@ -53,6 +68,7 @@ class Journal:
         self._since = since
         self._names = StreamNames(name)
         self._reader = make_reader()
+        self._asking = asyncio.Lock()
         self._following: Following | None = None
         self._matches: Matches = ()
         self._asked_at: float | None = None
@@ -81,9 +97,52 @@ class Journal:
         return self._newest
 
     @property
+    def matches(self) -> Matches:
+        """What the journal is asked for."""
+        return self._matches or self.wanted.matches({})
+
+    @property
     def names(self) -> StreamNames:
         """What its streams are called."""
         return self._names
+
+    async def lines_at(self, source: str, cursor: str, most: int) -> tuple[RawLine, ...]:
+        """The line of an entry of one stream, and up to `most` that its process wrote next.
+
+        Nothing when it is there no more, or the stream is not one of this journal. Raises SourceError.
+        """
+        stream = self._names.stream_called(source)
+        if stream is None:
+            return ()
+        async with self._asking:
+            fields = await self._reader.fields(Cursor(cursor))
+            if fields is None:
+                return ()
+            found = await self._reader.forward(Beside(Cursor(cursor)), (stream.matches,), most)
+        boot, pid = _text(fields, "_BOOT_ID"), _text(fields, "_PID")
+        first = b"\n".join(fields.get("MESSAGE", ())).decode("utf-8", "replace")
+        own = (entry for entry in found.entries if (entry.boot, str(entry.pid or "")) == (boot, pid))
+        return (RawLine(None, 0, first), *(RawLine(None, 0, entry.message) for entry in own))
+
+    async def continuations(
+        self, source: str, wanted: Mapping[str, Place], ends: Callable[[str], bool]
+    ) -> dict[str, list[str]]:
+        """What follows some entries of a stream, in their process, up to where `ends` is true of a text.
+
+        `wanted` are their cursors with their places. Read in one go. Raises SourceError.
+        """
+        stream = self._names.stream_called(source)
+        if stream is None or not wanted:
+            return {}
+        search = Continuations(wanted, ends)
+        start: At | Beside = At(time_at(min(wanted.values())))
+        while True:
+            async with self._asking:
+                found = await self._reader.forward(start, (stream.matches,), BATCH_ENTRIES)
+            search.take(found.entries)
+            if found.at_edge or found.cursor is None or search.is_done:
+                return search.found
+            start = Beside(found.cursor)
 
     def begins_after(self, at: Nanos) -> bool:
         """Whether entries of this time lie before where reading began."""
@@ -202,9 +261,10 @@ class Journal:
         self._asked_from = Beside(Cursor(place)) if place else self._start
 
     async def _ask(self) -> None:
-        values = {field: await self._reader.values(field) for field in self.wanted.open_fields}
+        async with self._asking:
+            values = {field: await self._reader.values(field) for field in self.wanted.open_fields}
+            self._condition = await self._reader.condition()
         self._matches = self.wanted.matches(values)
-        self._condition = await self._reader.condition()
         self._asked_at = self._timer()
 
     async def _follow_from(self, start: Start) -> None:
@@ -227,3 +287,7 @@ class Journal:
         if following is not None:
             await following.aclose()
         await self._reader.aclose()
+
+
+def _text(fields: Fields, name: str) -> str:
+    return b"".join(fields.get(name, ())[:1]).decode("ascii", "replace")

@@ -7,9 +7,9 @@ import pytest
 
 from jobtui.backends.journal.page_lines import Selection, matches_of
 from jobtui.backends.journal.pages import JournalPages
-from jobtui.backends.journal.places import place_at
 from jobtui.backends.journal.streams import Stream, StreamKind, StreamNames, Wanted
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.journal import place_at
 from jobtui.model.pages import LogLine, LogUnreadable, SearchState, query_of
 from tests.journal_memory import T0, MemoryJournal
 

@@ -1,15 +1,35 @@
 """The journal as a source: the ops of a capture, what is asked for, what is missing."""
 
+import asyncio
 from collections.abc import Iterable
+from typing import Any
+
+import pytest
 
 from jobtui.analysis.correlate import Correlator
-from jobtui.backends.base import Batch
+from jobtui.backends.base import Batch, SourceError
 from jobtui.backends.journal.source import Journal
-from jobtui.model.clock import Nanos
+from jobtui.backends.journal.streams import Wanted
+from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.logs import LogRecord
 from tests.analysis.captured import seen, true_ops
 from tests.journal_captures import container_rows, one_journal, supervisor_rows
-from tests.journal_memory import MemoryJournal, in_order
+from tests.journal_memory import T0, MemoryJournal, in_order
+
+SUPERVISOR: dict[str, Any] = {"unit": "sirepo_job_supervisor.service", "host": "v3", "pid": 7}
+SEND = (
+    "sirepo/job_supervisor.py:12:send _Op(run, abc%d) runDir=/srv/db/user/VUlhaMOD/myapp/HrCJ26rQ/animation"
+)
+
+
+class Timer:
+    """Seconds that a test counts."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 def whole(journal: MemoryJournal, name: str = "memory") -> Journal:
@@ -76,3 +96,176 @@ async def test_a_host_given_twice_counts_once() -> None:
             correlator.feed(batch.records)
             more |= batch.more
     assert sorted(map(seen, correlator.ops()), key=str) == sorted(true_ops("docker"), key=str)
+
+
+def entries(count: int = 3) -> MemoryJournal:
+    journal = MemoryJournal()
+    for n in range(count):
+        journal.write(SEND % n, n, **SUPERVISOR)
+    return journal
+
+
+async def test_lines_that_continue_a_record_are_those_of_its_process() -> None:
+    journal = MemoryJournal()
+    first = journal.write(SEND % 1, **SUPERVISOR)
+    journal.write("  more of it", **SUPERVISOR)
+    journal.write("  of another process", **(SUPERVISOR | {"pid": 8}))
+    journal.write("  and more", **SUPERVISOR)
+    second = journal.write(SEND % 2, **SUPERVISOR)
+    journal.write("  of the second", **SUPERVISOR)
+    source = whole(journal)
+    found = await records(source)
+    name = found[0].source
+    wanted = {record.cursor: record.offset for record in found if record.cursor}
+    assert list(wanted) == [first.cursor, second.cursor]
+    assert await source.continuations(name, wanted, lambda text: text.startswith("sirepo/")) == {
+        first.cursor: ["  more of it", "  and more"],
+        second.cursor: ["  of the second"],
+    }
+    lines = await source.lines_at(name, first.cursor, 9)
+    assert [raw.text for raw in lines] == [
+        SEND % 1,
+        "  more of it",
+        "  and more",
+        SEND % 2,
+        "  of the second",
+    ]
+    assert await source.lines_at("other@v3", first.cursor, 9) == ()
+    await source.aclose()
+
+
+async def test_what_is_asked_for_is_sirepos_alone() -> None:
+    journal = entries(1)
+    journal.write(SEND % 5, unit="sshd.service", host="v3", pid=7)
+    journal.write(SEND % 6, unit="docker.service", container="nginx", host="v3", pid=7)
+    journal.write(SEND % 7, unit="sirepo@8001.service", identifier="sirepo-8001", host="v3", pid=9)
+    journal.write(SEND % 8, identifier="sirepo-8002", host="v3", pid=10)
+    journal.write(SEND % 9, identifier="sirepo-8002", unit="session-3.scope", host="v3", pid=11)
+    found = await records(whole(journal))
+    assert [(r.source, r.fields["o"]) for r in found] == [
+        ("sirepo_job_supervisor@v3", "abc0"), ("sirepo-8001@v3", "abc7"), ("sirepo-8002@v3", "abc8"),
+    ]  # fmt: skip
+
+
+async def test_units_can_be_named() -> None:
+    journal = MemoryJournal()
+    journal.write(SEND % 1, unit="dev-sup.service", host="v3", pid=7)
+    journal.write(SEND % 2, **SUPERVISOR)
+    source = Journal("m", journal.reader, wanted=Wanted(["dev-*"], ["dev-sup"]), since=Nanos(0))
+    assert [record.source for record in await records(source)] == ["dev-sup@v3"]
+
+
+async def test_new_units_and_containers_are_read_from_their_first_line_on() -> None:
+    journal = entries(2)
+    timer = Timer()
+    source = Journal("m", journal.reader, since=Nanos(0), timer=timer)
+    cursor, _ = await read(source)
+    for n in range(500):
+        journal.write(SEND % (n % 10), identifier="sirepo-8003", host="v3", pid=9)
+        journal.write(SEND % (n % 10), container="srj-s-VUlhaMOD", container_id="e" * 64, host="v7", pid=1)
+    timer.now += 1
+    cursor, before = await read(source, cursor)
+    timer.now += 100
+    journal.write(SEND % 3, **SUPERVISOR)
+    cursor, after = await read(source, cursor)
+    found = [record.source for batch in (*before, *after) for record in batch.records]
+    assert found.count("sirepo-8003@v3") == 500
+    assert found.count("srj-s-VUlhaMOD@v7") == 500
+    assert found.count("sirepo_job_supervisor@v3") == 1
+    timer.now += 100
+    assert (await source.poll(cursor)).records == ()
+
+
+async def test_two_containers_of_one_name_and_two_hosts_are_kept_apart() -> None:
+    journal = MemoryJournal()
+    for host, instance in (("v7.a.org", "a1"), ("v7.a.org", "b2"), ("v7.b.org", "c3")):
+        name: dict[str, Any] = {
+            "container": "srj-p-VUlhaMOD",
+            "container_id": instance * 32,
+            "unit": "docker.service",
+        }
+        journal.write(SEND % 1, host=host, pid=1, **name)
+    found = await records(whole(journal))
+    assert [(record.source, record.container) for record in found] == [
+        ("srj-p-VUlhaMOD@v7", "srj-p-VUlhaMOD"),
+        ("srj-p-VUlhaMOD.b2b2@v7", "srj-p-VUlhaMOD"),
+        ("srj-p-VUlhaMOD@v7.b.org", "srj-p-VUlhaMOD"),
+    ]
+
+
+async def test_times_are_those_of_receipt_or_of_the_line_where_that_is_older() -> None:
+    journal = MemoryJournal()
+    plain = journal.write(SEND % 1, 0.25, **SUPERVISOR)
+    stamp = "Nov 20 20:36:40 10147     0 "
+    journal.write(stamp + SEND % 2, 0.5, **SUPERVISOR)
+    journal.write(stamp + SEND % 3, 90, **SUPERVISOR)
+    found = await records(whole(journal))
+    assert found[0].at == plain.at
+    assert [(record.at or 0) - T0 for record in found] == [SECOND // 4, SECOND // 2, 0]
+    assert [record.pid for record in found] == [7, 10147, 10147]
+
+
+async def test_it_begins_two_hours_ago_and_can_begin_earlier() -> None:
+    journal = entries(0)
+    for hour in range(5):
+        journal.write(SEND % hour, hour * 3600, **SUPERVISOR)
+    clock = FixedClock(Nanos(T0 + 4 * 3600 * SECOND + SECOND))
+    source = Journal("m", journal.reader, clock=clock)
+    assert [r.fields["o"] for r in await records(source)] == ["abc3", "abc4"]
+    assert source.begins_after(Nanos(T0 + 3600 * SECOND))
+    assert not source.begins_after(Nanos(T0 + 3 * 3600 * SECOND))
+    earlier = source.starting_at(Nanos(T0 + 3600 * SECOND))
+    assert [r.fields["o"] for r in await records(earlier)] == ["abc1", "abc2", "abc3", "abc4"]
+    (batch,) = (await read(source))[1]
+    assert "what is before was not read" in (batch.note or "")
+
+
+async def test_an_outage_is_told_with_its_times_and_loses_nothing() -> None:
+    journal = entries(2)
+    clock = FixedClock(T0)
+    source = Journal("m", journal.reader, since=Nanos(0), clock=clock)
+    cursor, _ = await read(source)
+    journal.broken = "connection refused"
+    clock.advance(60)
+    journal.write(SEND % 7, **SUPERVISOR)
+    for _ in range(2):
+        with pytest.raises(SourceError, match="connection refused"):
+            await source.poll(cursor)
+    assert source.gaps.is_out
+    journal.broken = ""
+    clock.advance(60)
+    cursor, batches = await read(source, cursor)
+    assert [record.fields["o"] for record in batches[0].records] == ["abc7"]
+    assert "from 2026-11-20T20:36:40Z to 2026-11-20T20:38:40Z" in (batches[0].note or "")
+    assert not source.gaps.is_out
+
+
+async def test_entries_that_were_let_go_and_suppressed_ones_are_gaps() -> None:
+    journal = entries(5)
+    source = whole(journal)
+    cursor, _ = await read(source)
+    journal.write("Suppressed 17 messages from sirepo_job_supervisor.service", identifier="systemd-journald")
+    cursor, batches = await read(source, cursor)
+    (skip,) = batches[0].skipped
+    assert "17 messages of sirepo_job_supervisor.service" in skip.why
+    journal.write(SEND % 8, **SUPERVISOR)
+    journal.write(SEND % 9, **SUPERVISOR)
+    journal.delete_oldest(7)
+    cursor, batches = await read(source, cursor)
+    assert "let entries go" in batches[0].skipped[0].why
+    assert [record.fields["o"] for record in batches[0].records] == ["abc9"]
+
+
+async def test_a_cancelled_poll_loses_nothing() -> None:
+    journal = entries(2)
+    source = whole(journal)
+    cursor, _ = await read(source)
+    journal.write(SEND % 7, **SUPERVISOR)
+    for _ in range(3):
+        poll = asyncio.create_task(source.poll(cursor))
+        await asyncio.sleep(0)
+        poll.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await poll
+    _, batches = await read(source, cursor)
+    assert [record.fields["o"] for batch in batches for record in batch.records] == ["abc7"]
