@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 from textual.app import App
 
-from jobtui.analysis.agent_logs import AgentLog, LogPlace
+from jobtui.analysis.agent_logs import SLACK, AgentLog, LogPlace
+from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
+from jobtui.model.journal import place_at
 from jobtui.model.ops import Agent
 from jobtui.render.agent_facts import log_facts
 from jobtui.render.text import show
@@ -37,6 +39,8 @@ def where_to_open(board: Board, agent: Agent, log: AgentLog) -> Opening | None:
         return agent.log, agent.log_at
     if log.place is LogPlace.SUPERVISOR and log.name:
         return log.name, agent.supervisor_at
+    if log.place is LogPlace.JOURNAL:
+        return log.described, place_at(Nanos(log.at - SLACK)) if log.at is not None else None
     if log.place is LogPlace.CLUSTER:
         found = [name for name in known if log.copies and name.startswith(log.copies)]
         return (found[-1], None) if found else None

@@ -1,6 +1,6 @@
 """What every screen works with, and what they agree on: the store, the time, the pause, what is kept."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ class NoLogs:
         """Not to be called. Raises KeyError."""
         raise KeyError(name)
 
-    def merged(self) -> Log:
+    def merged(self, names: Sequence[str] | None = None) -> Log:
         """Not to be called. Raises KeyError."""
         raise KeyError
 

@@ -7,12 +7,16 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.pilot import Pilot
 
+from jobtui.analysis.agent_logs import log_of
 from jobtui.app import JobtuiApp
 from jobtui.backends.logfile import LogFile
 from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId, OpPrefix
+from jobtui.model.journal import time_at
 from jobtui.model.ops import Agent, AgentState, HeldOp
+from jobtui.screens.agent_log import where_to_open
 from jobtui.screens.agents import AgentsScreen, completer
+from jobtui.screens.board import NoLogs
 from jobtui.screens.choosing import ChoosingScreen
 from jobtui.screens.error import ErrorScreen
 from jobtui.screens.job import JobScreen
@@ -204,6 +208,43 @@ async def test_enter_on_a_docker_agent_whose_host_is_not_configured_says_what_to
         assert "ssh v4.example.org" in text(scene)
         await pilot.press("escape")
         await wait_until(lambda: isinstance(scene.app.screen, AgentsScreen), pilot)
+
+
+async def test_enter_on_a_docker_agent_whose_host_is_configured_reads_its_journal() -> None:
+    async with on_agents() as (scene, pilot):
+        scene.app._board.hosts = {"v4": "/no/such/journal"}
+        await on_row(scene, pilot, "t7K7")
+        await pilot.press("enter")
+        await wait_until(lambda: isinstance(scene.app.screen, LogsScreen), pilot)
+        log = log_of(agents()[1], {"v4": "/no/such/journal"})
+        found = where_to_open(scene.app._board, agents()[1], log)
+        assert found is not None
+        name, place = found
+        assert name == "/no/such/journal CONTAINER_NAME=srj-p-u8sKq2Pe CONTAINER_ID=14ebb6cea369"
+        assert place is not None
+        assert time_at(place) == ago(62 + 5)
+        await wait_until(lambda: "/no/such/journal" in text(scene), pilot)
+
+
+async def test_enter_on_a_clusters_agent_reads_the_copies_of_its_log() -> None:
+    copied = an_agent("ukUt", driver="SbatchDriver", uid="3pMDuIiL", host="localhost")
+    board = Scene().app._board
+    directory = "/srv/db/user/3pMDuIiL/agent-sbatch/localhost"
+    board.logs = _Named((directory,))
+    assert where_to_open(board, copied, log_of(copied, {}, ["/srv/db"])) == (directory, None)
+    assert where_to_open(board, copied, log_of(copied, {}, ["/elsewhere"])) is None
+    read = an_agent("ukUt", driver="SbatchDriver", log=directory, log_at=77)
+    assert where_to_open(board, read, log_of(read, {}, [])) == (directory, 77)
+
+
+class _Named(NoLogs):
+    """Logs that have names only."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+
+    def names(self) -> tuple[str, ...]:
+        return self._names
 
 
 async def test_y_copies_the_command_and_capital_y_all() -> None:
