@@ -219,9 +219,9 @@ ACTIONS: tuple[Action, ...] = (
         "app.pause", ("p",), "Pause: everything stays as it is; and go on", Topic.LOOK, hint="pause", rank=5
     ),
     Action(
-        "copy",
+        "app.copy",
         ("y",),
-        "Copy what is under the cursor: the id, the line, the text, how to read a log",
+        "Copy what is selected or under the cursor: the id, the line, the text, how to read a log",
         Topic.TAKE,
         hint="copy",
     ),

@@ -24,6 +24,17 @@ class MouseDriver(Protocol):
 class AlongApp(LeanApp[None]):
     """An app whose screens say what can be taken along."""
 
+    async def action_copy(self) -> None:
+        """Copy what was selected with the mouse, else what is under the cursor."""
+        screen = self.screen
+        if not isinstance(screen, LiveScreen):
+            return
+        if text := screen.selected_text():
+            screen.copy(text)
+            screen.forget_selected()
+        else:
+            await screen.run_action("copy")
+
     async def action_copy_block(self) -> None:
         """Copy all about what is under the cursor."""
         taken = await self._taken()

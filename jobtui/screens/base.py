@@ -104,7 +104,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     def forget_selected(self) -> None:
         """Let nothing be selected with the mouse."""
         for view in self.query(LineView):
-            view.clear_selection()
+            view.forget_selected()
 
     def action_move(self, move: str) -> None:
         """Move the cursor."""

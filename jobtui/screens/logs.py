@@ -101,9 +101,11 @@ class LogsScreen(SearchedLogScreen):
     # Taking along.
 
     def action_copy(self) -> None:
-        """Copy the line."""
+        """Copy the selected lines, or the line under the cursor."""
         line = self._view.line_at_cursor
-        if line is not None:
+        if self._view.selection is not None:
+            self.action_copy_block()
+        elif line is not None:
             self.copy(show(line.text))
 
     async def taken(self) -> Taken | None:

@@ -9,11 +9,13 @@ from operator import attrgetter
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
 from jobtui.render.spans import Line, difference, width_of
+from jobtui.widgets.text_selection import TextSelection
 
 VARIABLE = "jobtui-"
 """What the names of the theme variables with our styles begin with."""
@@ -28,6 +30,10 @@ class LineView(Widget):
         super().__init__(id=id, classes=classes)
         self._painted: dict[int, Line] = {}
         self._looks: dict[str, Style] = {}
+        self._pressed: tuple[int, int] | None = None
+        self._selection: TextSelection | None = None
+        self.selected_text = ""
+        """What was selected with the mouse, "" when nothing is; safe to show."""
 
     @property
     def cells(self) -> int:
@@ -46,7 +52,7 @@ class LineView(Widget):
     def repaint(self) -> None:
         """Mark for painting whatever differs from what is on the screen."""
         for y, before in list(self._painted.items()):
-            after = self.line(y)
+            after = self._marked_line(y)
             if changed := difference(before, after):
                 self._painted[y] = after
                 self.refresh(Region(changed.start, y, changed.stop - changed.start, 1))
@@ -55,8 +61,42 @@ class LineView(Widget):
         """A line as Textual wants it."""
         line = self._painted.get(y)
         if line is None:
-            line = self._painted[y] = self.line(y)
+            line = self._painted[y] = self._marked_line(y)
         return self.strip(line, self.cells)
+
+    def _marked_line(self, y: int) -> Line:
+        """A line with what is selected of it."""
+        line = self.line(y)
+        return line if self._selection is None else self._selection.marked(line, y, self.cells)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Perhaps begin to select text."""
+        self.forget_selected()
+        self._pressed = (event.y, event.x) if event.button == 1 else None
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Select up to here."""
+        if self._pressed is None:
+            return
+        self.capture_mouse()
+        y, x = max(0, min(event.y, self.rows_high - 1)), max(0, min(event.x, self.cells - 1))
+        if self._selection is not None or (y, x) != self._pressed:
+            self._selection = TextSelection(self._pressed, (y, x))
+            self.repaint()
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """Keep what is selected as it is now, however the lines go on."""
+        self.release_mouse()
+        self._pressed = None
+        if self._selection is not None:
+            lines = [self.line(y) for y in range(self.rows_high)]
+            self.selected_text = self._selection.text(lines, self.cells)
+
+    def forget_selected(self) -> None:
+        """Let nothing be selected with the mouse."""
+        if self._selection is not None:
+            self._selection, self.selected_text = None, ""
+            self.repaint()
 
     def strip(self, line: Line, width: int) -> Strip:
         """A line with its styles, exactly `width` cells wide and with the background painted."""
@@ -88,5 +128,6 @@ class LineView(Widget):
 
     def start_over(self) -> None:
         """Forget what is on the screen and paint all of it."""
+        self._selection, self.selected_text = None, ""
         self._painted.clear()
         self.refresh()

@@ -131,6 +131,8 @@ class RowView(LineView):
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor where the mouse is."""
+        if self.selected_text:
+            return  # this click ended a selection
         index = self.top + event.y - self.headings
         if event.y >= self.headings and index < self.count:
             self.go(index)
