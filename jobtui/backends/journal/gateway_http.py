@@ -94,6 +94,8 @@ class Gateway:
                 yield response
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             raise self._fault(error) from error
+        except UnicodeError as error:
+            raise SourceError(f"{self.name}: cannot be asked for what is no text") from error
 
     def _open(self) -> "httpx.AsyncClient":
         if self._is_closed:

@@ -204,7 +204,11 @@ class JournalctlReader:
         if self._is_closed:
             raise SourceError(f"{self.name}: is closed")
         mark = f"jobtui-{secrets.token_hex(8)}-"
-        running = await self._shell.run(line_of(mark, commands))
+        try:
+            line = line_of(mark, commands)
+        except ValueError as error:
+            raise SourceError(f"{self.name}: cannot be asked for that: {error}") from error
+        running = await self._shell.run(line)
         try:
             talk = Talk(self._shell, running, mark)
             await talk.begin()

@@ -1,6 +1,7 @@
 """What goes wrong on the way to gatewayd is one clear line that names the remedy."""
 
 import asyncio
+import contextlib
 import shutil
 import ssl
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.backends.journal import gateway_http
 from jobtui.backends.journal.gatewayd import VALUES_ASKED, GatewayJournal, questions
-from jobtui.model.journal import Head, Matches, Tail
+from jobtui.model.journal import Cursor, Head, Matches, Tail
 from tests.backends.journal.answering import Answer, answering, raw, reply, then_hang
 from tests.backends.journal.make import entry
 from tests.backends.journal.ssh_rig import free_port
@@ -228,3 +229,21 @@ def test_groups_become_as_few_questions_as_can_be() -> None:
     many: Matches = tuple((("_SYSTEMD_UNIT", f"u{n}"),) for n in range(VALUES_ASKED + 1))
     assert [len(question.params) for question in questions(many)] == [VALUES_ASKED, 1]
     assert [question.params for question in questions(())] == [()]
+
+
+@pytest.mark.parametrize("text", ["\udcff", "\ud800", "a\r\nX: y", "\0", "ü"])
+async def test_no_cursor_or_value_is_more_than_itself(text: str) -> None:
+    heads: list[bytes] = []
+
+    async def answer(head: bytes, writer: asyncio.StreamWriter) -> None:
+        heads.append(head)
+        await reply("200 OK", b"", Content_Type=EXPORT)(head, writer)
+
+    async with answering(answer) as spec:
+        journal = GatewayJournal(spec)
+        with contextlib.suppress(SourceError):
+            await journal.forward(Head(), ((("A", text),),), 1)
+        with contextlib.suppress(SourceError):
+            await journal.fields(Cursor(text))
+        await journal.aclose()
+    assert not [head for head in heads if b"\nX:" in head]

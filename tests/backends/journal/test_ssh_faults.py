@@ -11,7 +11,7 @@ from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, Sourc
 from jobtui.backends.journal import ssh, talk
 from jobtui.backends.journal.runtime_dir import SSH_NAME_BYTES, private_directory
 from jobtui.backends.journal.ssh import Address, SshJournal, address_of
-from jobtui.model.journal import Head
+from jobtui.model.journal import Cursor, Head
 from tests.backends.journal.ssh_rig import SshClient, ssh_client
 
 SPEC = "ssh://ann@node1:2222"
@@ -306,3 +306,13 @@ def test_the_directory_of_sockets_is_ours_alone(tmp_path: Path, monkeypatch: pyt
         assert private_directory("jobtui") != made
     finally:
         short.rmdir()
+
+
+@pytest.mark.parametrize("text", ["\udcff", "\ud800", "a\nb", "\0"])
+async def test_no_cursor_or_value_raises_anything_else(client: SshClient, text: str) -> None:
+    client.replace("exit 255")
+    journal = SshJournal(SPEC)
+    with pytest.raises(SourceError):
+        await journal.fields(Cursor(text))
+    with pytest.raises(SourceError):
+        await journal.forward(Head(), ((("A", text),),), 1)
