@@ -52,7 +52,7 @@ def mask_text(text: str) -> str:
 
 
 def mask_document(value: object) -> object:
-    """A copy of a decoded JSON document: values under secret keys masked, every string through `mask_text`.
+    """A copy of a decoded JSON document: values under secret keys masked, all text through `mask_text`.
 
     Also knows lists of `{"name": key, "value": ...}` and `{"key": key, "value": ...}`, in which environments
     and attributes are often kept.
@@ -73,7 +73,10 @@ def _mask_value(value: object, depth: int) -> object:
     if depth >= MAX_DEPTH:
         return MASK
     if isinstance(value, Mapping):
-        return {key: _mask_entry(_key_name(value, key), entry, depth + 1) for key, entry in value.items()}
+        return {
+            _mask_value(key, depth): _mask_entry(_key_name(value, key), entry, depth + 1)
+            for key, entry in value.items()
+        }
     entries = (_mask_value(entry, depth + 1) for entry in value)
     return tuple(entries) if isinstance(value, tuple) else list(entries)
 

@@ -286,3 +286,9 @@ def test_no_value_survives_in_any_notation(value: str, key: str) -> None:
         assert value not in mask_text(text)
         assert value[:6] not in mask_text(text)
         assert "n" in mask_text(text)
+
+
+def test_a_secret_in_a_key_is_masked_too() -> None:
+    masked = mask_document({"a": {"password=hunter2": 1, "plain": ["token=abcdefgh12345678"]}, 3: "x"})
+    assert "hunter2" not in str(masked)
+    assert masked == {"a": {f"password={MASK}": MASK, "plain": [f"token={MASK}"]}, 3: "x"}

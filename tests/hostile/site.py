@@ -1,0 +1,158 @@
+"""A Sirepo installation in which everything that can be is hostile: records, logs, run directories, names.
+
+One job for each text. Its record has the text in every field that is free, its ops have it in every line of
+the supervisor and the API server, its run directory in names and contents of files.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from jobtui.model.ids import JobId
+from tests.analysis.lines import FULL, message
+from tests.hostile.texts import TEXTS
+
+UID = "EPRSqtUW"
+APP, MODEL = "myapp", "heightWeightReport"
+DIRECTORY = "db [nope]\x1b[2J\x1b]52;c;aGk=\x07\u202e表\n\udcff"
+LOG_NAME = "log [bold]\x1b[31m\u2066\r\udc80.log"
+LONGEST_NAME = 60
+"""Characters of a text in the name of a file; each may take four bytes of 255."""
+AGENT = f"LocalDriver(a=t7K7 k=sequential u={UID[:4]} [])"
+SECOND_OF_DAY = 20 * 3600 + 34 * 60
+
+
+class HostileSite:
+    """Writes all of it below a directory that must exist."""
+
+    def __init__(self, place: Path) -> None:
+        self.root = place / DIRECTORY
+        self.supervisor_log = place / f"supervisor {LOG_NAME}"
+        self.server_log = place / f"server {LOG_NAME}"
+        self.jobs = {name: job_of(number) for number, name in enumerate(TEXTS)}
+        """The job of each text."""
+        self._seconds = 0
+        self._write_records()
+        self._write_run_dir(self.run_dir("everything"))
+        for path, lines in (
+            (self.supervisor_log, self._supervisor_lines()),
+            (self.server_log, self._server_lines()),
+        ):
+            path.write_bytes(b"".join(map(encoded, lines)) + b"\xff\xfe\x00 not of any encoding \x80\n")
+
+    @property
+    def flags(self) -> list[str]:
+        """The command line that names its sources."""
+        logs = (f"supervisor={self.supervisor_log}", f"server={self.server_log}")
+        return ["--srdb", str(self.root), *(word for log in logs for word in ("--log", log))]
+
+    def run_dir(self, name: str) -> Path:
+        """The run directory of a text's job."""
+        _, simulation, model = self.jobs[name].split("-")
+        return self.root / "user" / UID / APP / simulation / model
+
+    def _write_records(self) -> None:
+        (place := self.root / "supervisor-job").mkdir(parents=True)
+        for name, text in TEXTS.items():
+            path = place / f"{self.jobs[name]}.json"
+            path.write_text(json.dumps(record(self.jobs[name], text)))
+        whole = json.dumps(record(self.jobs["csi"], "x"))
+        (place / f"{DIRECTORY}.json").write_text(whole)
+        (place / f"{UID}-tornTorn-{MODEL}.json").write_text(whole[:200])
+        (place / f"{UID}-badBytes-{MODEL}.json").write_bytes(b'{"status": "\xff\x1b[2J"}')
+        odd = record(job_of(900), "x") | {"status": TEXTS["everything"], "computeJobQueued": TEXTS["csi"]}
+        (place / f"{job_of(900)}.json").write_text(json.dumps(odd))
+
+    def _write_run_dir(self, place: Path) -> None:
+        place.mkdir(parents=True)
+        for text in TEXTS.values():
+            name = text.replace("/", "").replace("\0", "")[:LONGEST_NAME]
+            if name.strip(". "):
+                (place / os.fsdecode(encoded(name))).write_bytes(encoded(text))
+        (place / "run.log").write_bytes(b"\n".join(map(encoded, TEXTS.values())))
+        (place / "in.json").write_text(json.dumps(TEXTS))
+
+    def _supervisor_lines(self) -> Iterator[str]:
+        for number, (name, text) in enumerate(TEXTS.items()):
+            for line in op_lines(self.jobs[name], f"/srv/sirepo/db/user/{UID}/{APP}", number, text):
+                yield self._stamped(line)
+
+    def _server_lines(self) -> Iterator[str]:
+        self._seconds = 0
+        for name, text in TEXTS.items():
+            yield self._stamped(f"api=api_runSimulation runDir={self.run_dir(name)} {text}")
+            yield self._stamped(text)
+
+    def _stamped(self, words: str) -> str:
+        self._seconds += 1
+        minute, second = divmod(SECOND_OF_DAY // 60 * 60 + self._seconds, 60)
+        return (
+            f"Nov 20 {minute // 60:02}:{minute % 60:02}:{second:02} 30699     0 "
+            f"sirepo/job_supervisor.py:1:f {words}\n"
+        )
+
+
+def job_of(number: int) -> JobId:
+    """A computeJid, another one for each number."""
+    return JobId(f"{UID}-{number:08d}-{MODEL}")
+
+
+def encoded(text: str) -> bytes:
+    """As a program writes it that does not care: bytes that are no UTF-8 among them."""
+    return text.encode("utf-8", "surrogatepass" if "\ud800" in text else "surrogateescape")
+
+
+def record(job: JobId, text: str) -> dict[str, object]:
+    """A record of a job that failed, with the text wherever one can be."""
+    at = 1_795_206_900
+    past = {"status": "error", "error": text, "alert": text, "jobStatusMessage": text, "computeJobSerial": 5}
+    return {
+        "activePlan": text[:150],
+        "alert": text,
+        "computeJid": job,
+        "computeJobQueued": at,
+        "computeJobSerial": at,
+        "computeJobStart": at + 1,
+        "computeModel": text[:150] or MODEL,
+        "dbUpdateTime": at + 9.5,
+        "driverDetails": {"type": text[:150], "host": text[:150]},
+        "error": text or "failed",
+        "history": [past | {"computeJobQueued": 5, "computeJobStart": 6, "lastUpdateTime": 7}] * 3,
+        "jobStatusMessage": text,
+        "lastUpdateTime": at + 9,
+        "queueState": text,
+        "simName": text,
+        "simulationType": APP if text == TEXTS["everything"] else text[:150],
+        "status": "error",
+        "uid": UID,
+        "jobRunMode": text[:150],
+        "nextRequest": {text: {text: [text, 1, None]}},
+    }
+
+
+def op_lines(job: JobId, app_dir: str, number: int, text: str) -> Iterator[str]:
+    """What a supervisor and its agents write of a run, with the text in every place."""
+    op = f"o{number:03d}"
+    _, simulation, model = job.split("-")
+    run_dir = f"{app_dir}/{simulation}/{model}"
+    whole = op + FULL[4:]
+    yield f"ServerReq(api_runSimulation, {job})"
+    yield f"_Op(run, {op}) runDir={run_dir}"
+    yield f"assigned driver={AGENT} to op=_Op(run, {op})"
+    yield f"{AGENT} _Op(run, {op}) await=_do_agent_start {text}"
+    yield f"{AGENT} agent_exec_dir={app_dir}/{text}"
+    yield f"{AGENT} _Op(run, {op}) runDir={run_dir}"
+    yield f"opName=run o={op} runDir={run_dir}"
+    yield f"_Process(pid=31 cmd=_Cmd(a=t7K7 jid={job} o={op} job_cmd=compute run_dir={text})) returncode=1"
+    yield f"_write container=srj-p-{UID} {text}"
+    reply = f"{{'state': 'error', 'error': {text!r}}}"
+    yield f"{AGENT} error msg={{'opName': 'error', 'opId': '{whole}', 'reply': {reply}}}"
+    yield f"{AGENT} opName={text} o={op}"
+    yield message("run_status_update", agent=AGENT)
+    yield f"new status={text} _ComputeJob({job} u={UID} running [_Op(run, {op})])"
+    yield f"new status=error _ComputeJob({job} u={UID} running [_Op(run, {op})]) {text}"
+    yield f"ServerReq(api_runSimulation, {job}) error={text} stack={text}"
+    yield f"{job} {text}"
+    yield f"_Op(run, {op}) error={text}"
+    yield text

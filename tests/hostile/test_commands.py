@@ -1,0 +1,148 @@
+"""Every command on a hostile site, in every format: nothing raises, is printed raw, or breaks columns."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jobtui.commands.context import Context
+from jobtui.grammar import COMMAND_BY_NAME, OUTPUT_FLAGS
+from tests.commands.running import Ran, Runner
+from tests.hostile.commands import CASES
+from tests.hostile.site import HostileSite
+from tests.hostile.texts import SECRET, cells, faults_in
+
+AT = "2026-11-20T21:00:00Z"
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+HEADING = re.compile(r" *[A-Z%#][A-Z%# ]*(  +[A-Z%#][A-Z%# ]*)+")
+NOTE = re.compile(r"(\S \S|  \S)[^:]*: |no configuration file")
+"""What may stand right below a table without being one of its rows."""
+WIDTH = 100
+TERMINAL = "terminal"
+FORMATS = (TERMINAL, "table", *(flag.name for flag in OUTPUT_FLAGS))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> HostileSite:
+    return HostileSite(tmp_path_factory.mktemp("hostile"))
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Runner:
+    return Runner(capsys)
+
+
+def test_every_command_has_a_case() -> None:
+    missing = COMMAND_BY_NAME.keys() - CASES.keys()
+    assert not missing, "a new command needs a case in tests/hostile/commands.py"
+    assert CASES.keys() <= COMMAND_BY_NAME.keys()
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("command", sorted(COMMAND_BY_NAME))
+def test_a_command_prints_nothing_raw(
+    command: str, form: str, site: HostileSite, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if form == TERMINAL:
+        monkeypatch.setattr(Context, "colour", property(lambda self: True))
+        monkeypatch.setattr(Context, "width", property(lambda self: WIDTH))
+    prints = COMMAND_BY_NAME[command].prints
+    if not prints and form not in (TERMINAL, "table"):
+        pytest.skip("it has one format only")
+    flag = [f"--{form}"] if form not in (TERMINAL, "table") else []
+    for words in CASES[command](site):
+        ran = run("--at", AT, *site.flags, command, *flag, *words)
+        faults = list(faults_of(ran, form))
+        assert not faults, f"{command} {words!a}: {faults}"
+
+
+def faults_of(ran: Ran, form: str) -> Iterator[str]:
+    """What is wrong with what a command left behind, in words."""
+    if ran.code not in range(6):
+        yield f"exit code {ran.code}"
+    for line in ran.err.split("\n"):
+        yield from (f"on stderr: {fault}: {line!a}" for fault in faults_in(line))
+    if SECRET in ran.out:
+        yield "a secret"
+    if form == "json":
+        yield from json_faults(ran)
+        return
+    out = COLOURS.sub("", ran.out) if form == TERMINAL else ran.out
+    lines = out.split("\n")
+    for line in lines:
+        yield from (f"{fault}: {line!a}" for fault in faults_in(line))
+    if form == "csv":
+        if len({len(row) for row in csv.reader(io.StringIO(ran.out))}) > 1:
+            yield "rows of several lengths"
+    else:
+        yield from unaligned(lines, WIDTH if form == TERMINAL else None)
+
+
+def json_faults(ran: Ran) -> Iterator[str]:
+    """What is wrong with a JSON document; there is none where the command line was wrong."""
+    if ran.out and not ran.out.isascii():
+        yield "JSON that is not ASCII"
+    if ran.out:
+        document = json.loads(ran.out)
+        if next(iter(document)) != "schema":
+            yield "no schema"
+    elif ran.code not in (2, 4):
+        yield f"no JSON with exit code {ran.code}"
+
+
+def unaligned(lines: list[str], limit: int | None = None) -> Iterator[str]:
+    """Rows of a table that are too wide, or with a column that begins, and ends, beside its heading."""
+    heading: list[tuple[int, int]] = []
+    for line in lines:
+        if HEADING.fullmatch(line):
+            heading = [found.span() for found in re.finditer(r"[^ ]+(?: [^ ]+)*", line)]
+        elif not line.strip() or NOTE.match(line):
+            heading = []
+        else:
+            row = in_cells(line)
+            if heading and limit is not None and len(row) > limit:
+                yield f"a row of {len(row)} cells: {line!a}"
+            for begin, end in heading:
+                if not (is_blank(row, begin - 1) or is_blank(row, end)):
+                    yield f"the column at {begin} is out of line: {line!a}"
+
+
+def in_cells(line: str) -> list[str]:
+    """A line with one item for each cell; the second one of a wide character is empty."""
+    row: list[str] = []
+    for char in line:
+        size = cells(char)
+        row += [char, *[""] * (size - 1)] if size else []
+    return row
+
+
+def is_blank(row: list[str], at: int) -> bool:
+    """Whether there is nothing in a cell."""
+    return not 0 <= at < len(row) or row[at] == " "
+
+
+def test_what_is_out_of_line_is_seen() -> None:
+    good = ["ID     NAME   AGE", "表表   x 表    3s", "longid yy    100s"]
+    assert not [*unaligned(good)]
+    assert [*unaligned([*good, "longidx yyyyyyyy  100s"])]
+    assert [*unaligned(good, 10)]
+    assert [*faults_of(Ran(0, "a\x1b[31mb\n", ""), "table")]
+    assert [*faults_of(Ran(0, "", "a\x07b\n"), "table")]
+    assert not [*faults_of(Ran(0, "a\x1b[31mb\n", ""), TERMINAL)]
+
+
+def test_the_site_is_read(site: HostileSite, run: Runner) -> None:
+    ran = run("--at", AT, *site.flags, "jobs", "--json")
+    assert {job["id"] for job in ran.json["jobs"]} >= {*site.jobs.values()}
+    assert [source["state"] for source in ran.json["sources"]] != ["down"] * 3
+    ran = run("--at", AT, *site.flags, "timeline", site.jobs["everything"], "--json")
+    assert [op["sends"] for op in ran.json["ops"]] == [1]
+
+
+def test_names_of_files_are_found(site: HostileSite) -> None:
+    assert len([*site.run_dir("everything").iterdir()]) > 20
+    assert Path(site.supervisor_log).stat().st_size > 100_000
