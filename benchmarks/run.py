@@ -19,7 +19,17 @@ from pathlib import Path
 
 from benchmarks.rows import Row, table
 
-PROGRAMS = ("startup", "db_scan", "log_lines", "log_follow", "table", "log_view")
+PROGRAMS = (
+    "startup",
+    "db_scan",
+    "log_lines",
+    "log_follow",
+    "table",
+    "log_view",
+    "journal",
+    "beside",
+    "strain",
+)
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
 
