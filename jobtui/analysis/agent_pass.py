@@ -205,7 +205,8 @@ class AgentPass:
 
 def _add_unnamed(record: LogRecord, op: OpTrack) -> None:
     step, component = _UNNAMED[record.shape]
-    if op.is_news((record.shape, f"{record.at} {record.text}")):
+    second = None if record.at is None else record.at // SECOND
+    if op.is_news((record.shape, f"{second} {record.text}")):
         op.add(record, step, component, Certainty.ADJACENT)
 
 

@@ -88,7 +88,7 @@ def identity_of(entry: JournalEntry, nth: int = 0) -> int:
 
 
 def _written_at(own: Nanos | None, received: Nanos) -> Nanos:
-    """When a line was written: by its own clock, to the microsecond where it was received at once."""
-    if own is None or own <= received < own + WRITTEN_WITHIN:
+    """When a line was written: in the second that it says, more exactly where it was received at once."""
+    if own is None:
         return received
-    return own
+    return Nanos(min(received, own + SECOND - 1_000)) if own <= received < own + WRITTEN_WITHIN else own

@@ -223,7 +223,8 @@ class Journal:
 
     def _note(self) -> str | None:
         begin = self._begin()
-        began = f"read from {to_rfc3339(begin)} on; what is before was not read" if begin else ""
+        whole = Nanos(begin // SECOND * SECOND)
+        began = f"read from {to_rfc3339(whole)} on; what is before was not read" if begin else ""
         condition = self._condition
         unread = f"{condition.unreadable} of its files cannot be read" if condition.unreadable else ""
         return "; ".join(filter(None, (began, condition.note or unread, self.gaps.words)))

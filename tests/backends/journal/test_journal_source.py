@@ -199,10 +199,11 @@ async def test_times_are_those_of_receipt_or_of_the_line_where_that_is_older() -
     stamp = "Nov 20 20:36:40 10147     0 "
     journal.write(stamp + SEND % 2, 0.5, **SUPERVISOR)
     journal.write(stamp + SEND % 3, 90, **SUPERVISOR)
+    journal.write(stamp + SEND % 4, 1.5, **SUPERVISOR)
     found = await records(whole(journal))
     assert found[0].at == plain.at
-    assert [(record.at or 0) - T0 for record in found] == [SECOND // 4, SECOND // 2, 0]
-    assert [record.pid for record in found] == [7, 10147, 10147]
+    assert [(record.at or 0) - T0 for record in found] == [SECOND // 4, SECOND // 2, 0, SECOND - 1_000]
+    assert [record.pid for record in found] == [7, 10147, 10147, 10147]
 
 
 async def test_it_begins_two_hours_ago_and_can_begin_earlier() -> None:
