@@ -16,6 +16,9 @@ FILE_NAME = "config.toml"
 PROFILES = "profiles"
 HOSTS = "hosts"
 """The table of the journals of docker hosts and clusters, by the names that Sirepo's lines have for them."""
+MOUNTS = "mounts"
+"""The table of directories of this machine, by those on clusters that are mounted there."""
+TABLES = frozenset({HOSTS, MOUNTS})
 JOURNAL = "journal"
 LIST_SEPARATOR = ";"
 FILE_SIZE_LIMIT = 1 << 20
@@ -34,7 +37,10 @@ class Effective(NamedTuple):
 
 
 class Config(NamedTuple):
-    """The effective settings, as written; `sources` are those they name, `hosts` journals by host."""
+    """The effective settings, as written; `sources` are those they name, `hosts` journals by host.
+
+    `mounts` are directories of this machine by those on clusters that are mounted there.
+    """
 
     settings: Mapping[str, Effective]
     sources: tuple[SourceSpec, ...] = ()
@@ -43,6 +49,7 @@ class Config(NamedTuple):
     profiles: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     hosts: Mapping[str, str] = {}
+    mounts: Mapping[str, str] = {}
 
 
 def load(flags: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> Config:
@@ -60,7 +67,8 @@ def load(flags: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> Co
         profile=profile,
         profiles=tuple(_profiles(document or {}, path)),
         warnings=tuple(_unknown_variables(environ)),
-        hosts=_hosts(path, document or {}, profile),
+        hosts=_tables(HOSTS, path, document or {}, profile),
+        mounts=_tables(MOUNTS, path, document or {}, profile),
     )
 
 
@@ -149,13 +157,27 @@ def _profiles(document: Mapping[str, object], path: str) -> dict[str, dict[str, 
     return profiles
 
 
-def _hosts(path: str, document: Mapping[str, object], profile: str | None) -> dict[str, str]:
-    """The journals by host: those of the chosen profile over those at the top of the file."""
+def _tables(key: str, path: str, document: Mapping[str, object], profile: str | None) -> dict[str, str]:
+    """A table of names and texts: that of the chosen profile over that at the top of the file."""
+    read = _host_table if key == HOSTS else _mount_table
     tables = _profiles(document, path)
-    found = _host_table(f"{path} [{HOSTS}]", document.get(HOSTS, {}), path)
+    found = read(f"{path} [{key}]", document.get(key, {}), path)
     for name, table in tables.items():
-        of_profile = _host_table(f"{path} [{PROFILES}.{name}.{HOSTS}]", table.get(HOSTS, {}), path)
+        of_profile = read(f"{path} [{PROFILES}.{name}.{key}]", table.get(key, {}), path)
         found |= of_profile if name == profile else {}
+    return found
+
+
+def _mount_table(where: str, table: object, path: str) -> dict[str, str]:
+    if not isinstance(table, dict):
+        raise ConfigError(f'{where}: expected a table of "/DIRECTORY/THERE" = "DIRECTORY"')
+    found = {}
+    for there, here in table.items():
+        if not isinstance(here, str) or not here:
+            raise ConfigError(f"{where}: {there}: expected a directory, found {_kind_of(here)}")
+        if not there.startswith("/"):
+            raise ConfigError(f"{where}: {there}: expected a directory that begins with /")
+        found[there] = os.path.join(os.path.dirname(path), os.path.expanduser(here))
     return found
 
 
@@ -179,7 +201,7 @@ def _layer(where: str, table: Mapping[str, object], path: str, *, top: bool = Fa
     known = [setting.name for setting in SETTINGS if setting.scope in allowed]
     found = {}
     for key, value in table.items():
-        if key == HOSTS or (top and key == PROFILES):
+        if key in TABLES or (top and key == PROFILES):
             continue
         if key not in known:
             raise ConfigError(f'{where}: unknown key "{key}"{nearest(key, known)}')

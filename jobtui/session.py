@@ -43,6 +43,8 @@ class Session:
         self.clock = clock or SystemClock()
         self.hosts: Mapping[str, str] = {}
         """The journals of docker hosts and clusters, as configured, by the name of the host."""
+        self.mounts: Mapping[str, str] = {}
+        """Directories of this machine by those on clusters that are mounted there, as configured."""
         self.store = Store(Correlator(), self.clock)
         self._strict = strict
         self._pollers: list[Poller] = []

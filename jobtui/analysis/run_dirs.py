@@ -3,22 +3,41 @@
 import os
 from collections.abc import Iterable, Iterator
 
+from jobtui.analysis.cluster_paths import Reach, reached
 from jobtui.model.ids import jid_of_run_dir, split_jid
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Op
 
 CLUSTER_MODE = "sbatch"
+NOWHERE = Reach()
 
 
-def run_dirs_of(job: Job | None, record_path: str | None, ops: Iterable[Op]) -> tuple[str, ...]:
+def run_dirs_of(
+    job: Job | None,
+    record_path: str | None,
+    ops: Iterable[Op],
+    host: str | None = None,
+    reach: Reach = NOWHERE,
+) -> tuple[str, ...]:
     """The directories it may be, likeliest first; a path in a log that is no run directory is none of them.
+
+    `host` is the cluster of a job that runs on one, which can be reached as `reach` says.
 
     The record is `<root>/supervisor-job/<jid>.json`, its directory
     `<root>/user/<uid>/<app>/<simulation>/<model>`,
     except for jobs of a cluster, which are kept there.
     """
-    found = [*_logged(ops), *(_beside(job, record_path) if job and record_path else ())]
+    known = tuple(ops)
+    on_cluster = (path for there in _sent(known) for path in reached(there, host, reach))
+    found = [*on_cluster, *_logged(known), *(_beside(job, record_path) if job and record_path else ())]
     return tuple(dict.fromkeys(found))
+
+
+def _sent(ops: Iterable[Op]) -> Iterator[str]:
+    """The directories on a cluster, the newest first."""
+    for op in reversed(tuple(ops)):
+        if op.sent_dir and op.jid is not None and jid_of_run_dir(op.sent_dir) == op.jid:
+            yield op.sent_dir.rstrip("/")
 
 
 def _logged(ops: Iterable[Op]) -> Iterator[str]:

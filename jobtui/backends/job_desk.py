@@ -1,7 +1,7 @@
 """Answers about one job out of the sources of a session and from the disk. See `model.job_desk`."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from jobtui.backends.base import DetailSource, RewindableSource, Source, SourceError
 from jobtui.backends.logfile import LogFile
@@ -15,6 +15,10 @@ from jobtui.model.jobs import JobDetail
 from jobtui.model.lines import RawLine
 from jobtui.model.ops import Step
 
+if TYPE_CHECKING:
+    from jobtui.backends.remote_dirs import RemoteDirs
+
+OVER_SSH = "ssh://"
 EXPECTED_CHARACTERS = 200
 """How much of a line's text must still stand where it was."""
 
@@ -48,6 +52,7 @@ class SessionDesk:
         self._sources = sources
         self._reach_back = reach_back
         self._dirs = RunDirs()
+        self._remote: RemoteDirs | None = None
 
     def begins_after(self, at: Nanos) -> bool:
         """Whether a log was read from later than `at` only, and could be read from there."""
@@ -111,11 +116,21 @@ class SessionDesk:
 
     async def list_files(self, path: str) -> RunListing:
         """The entries of a run directory. Raises Unreadable."""
-        return await self._dirs.list_files(path)
+        return await self._dirs_of(path).list_files(path)
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
         """The beginning of a file of a run directory, or its end. Raises Unreadable."""
-        return await self._dirs.read_file(path, name, tail=tail)
+        return await self._dirs_of(path).read_file(path, name, tail=tail)
+
+    def _dirs_of(self, path: str) -> "RunDirs | RemoteDirs":
+        """What reads a directory; one on a cluster is named by an address."""
+        if not path.startswith(OVER_SSH):
+            return self._dirs
+        if self._remote is None:
+            from jobtui.backends.remote_dirs import RemoteDirs  # few look so far
+
+            self._remote = RemoteDirs()
+        return self._remote
 
 
 def record_of(lines: Sequence[RawLine]) -> tuple[RawLine, ...]:

@@ -29,7 +29,7 @@ def run(context: Context) -> Exit:
         if found.job is None:
             return code
     session = Session(sources_to_watch(context, specs, found.detail if found else None), context.clock)
-    session.hosts = context.config.hosts
+    session.hosts, session.mounts = context.config.hosts, context.config.mounts
     watch_clusters(session, [spec.target for spec in specs if spec.setting == "srdb"])
     open_at = found.job.id if found and found.job else None
     title = " ".join(filter(None, ("jobtui", context.config.profile)))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from jobtui.analysis.cluster_paths import Reach
 from jobtui.model.clock import Clock, Nanos
 from jobtui.model.job_desk import JobDesk
 from jobtui.model.pages import Log, LogBook
@@ -60,6 +61,8 @@ class Board:
     """The logs that can be read line by line."""
     hosts: Mapping[str, str] = field(default_factory=dict)
     """The journals of docker hosts and clusters, as configured, by the name of the host."""
+    mounts: Mapping[str, str] = field(default_factory=dict)
+    """Directories of this machine by those on clusters that are mounted there, as configured."""
 
     views: Views = field(default_factory=Views)
     """What the user asked to keep."""
@@ -74,6 +77,11 @@ class Board:
     def __post_init__(self) -> None:
         """Show what is there."""
         self.live = self.store
+
+    @property
+    def reach(self) -> Reach:
+        """How clusters can be reached."""
+        return Reach(self.mounts, self.hosts)
 
     def now(self) -> Nanos:
         """The present time, that of the pause while there is one."""

@@ -63,7 +63,10 @@ class FilesTab(JobTab):
         """Look into the run directory of this job."""
         self._subject = subject
         path = subject.detail.path if subject.detail else None
-        self._paths = run_dirs_of(subject.job, path, subject.ops)
+        agent = self.board.store.correlation.agent_of(subject.job_id)
+        self._paths = run_dirs_of(
+            subject.job, path, subject.ops, agent.host if agent else None, self.board.reach
+        )
         self._refresh()
 
     def tick(self) -> None:
