@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from select import select
 
 from benchmarks.terminal import NotReady, Program, Terminal
 
@@ -94,6 +95,22 @@ def idle(terminal: Terminal, seconds: float) -> tuple[float, float]:
         pass
     passed = time.perf_counter() - started
     return (terminal.received - received) / passed, (terminal.cpu_s() - cpu) / passed * 100
+
+
+def idle_beside(terminals: Sequence[Terminal], seconds: float) -> list[tuple[float, float]]:
+    """The same of several programs in the same moments, so that what else the machine does hits all."""
+    for terminal in terminals:
+        terminal.settle(at_most_s=3.0)
+    before = [(terminal.received, terminal.cpu_s()) for terminal in terminals]
+    started = time.perf_counter()
+    while (left := seconds - (time.perf_counter() - started)) > 0:
+        for terminal in select(terminals, [], [], left)[0]:
+            terminal.read(0)
+    passed = time.perf_counter() - started
+    return [
+        ((terminal.received - received) / passed, (terminal.cpu_s() - cpu) / passed * 100)
+        for terminal, (received, cpu) in zip(terminals, before, strict=True)
+    ]
 
 
 def measure(

@@ -5,11 +5,15 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from math import isnan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One measured figure. `reference` is in the same unit; `holds` is None without a budget."""
+    """One measured figure, not a number where it could not be measured.
+
+    `reference` is in the same unit; `holds` is None without a budget.
+    """
 
     what: str
     measured: float
@@ -63,6 +67,12 @@ def at_most_over(what: str, measured: float, unit: str, *, reference: float, lim
     )
 
 
+def beside(what: str, measured: float, unit: str, reference: float) -> Row:
+    """A figure beside that of another program, without a budget."""
+    ratio = measured / reference if reference else None
+    return Row(what=what, measured=measured, unit=unit, reference=reference, ratio=ratio)
+
+
 def report(rows: Iterable[Row], as_json: bool) -> int:
     """Print rows as a table or as JSON; 1 when a budget does not hold."""
     kept = list(rows)
@@ -88,7 +98,8 @@ def _cells(row: Row) -> tuple[str, ...]:
     verdict = {None: "", True: "yes", False: "NO"}[row.holds]
     reference = "" if row.reference is None else f"{figure(row.reference)} {row.unit}"
     ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-    return (row.what, row.budget or "", f"{figure(row.measured)} {row.unit}", reference, ratio, verdict)
+    measured = "" if isnan(row.measured) else f"{figure(row.measured)} {row.unit}"
+    return (row.what, row.budget or "", measured, reference, ratio, verdict)
 
 
 def figure(value: float) -> str:

@@ -98,6 +98,10 @@ class Terminal:
     ) -> None:
         self.close()
 
+    def fileno(self) -> int:
+        """The descriptor at which output comes in, to wait for it."""
+        return self._master
+
     @property
     def pid(self) -> int:
         """Process id of the program."""

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from benchmarks.pty_meter import idle, percentile, press_often, ratio
+from benchmarks.beside import left_out
+from benchmarks.pty_meter import idle, idle_beside, percentile, press_often, ratio
 from benchmarks.records import records, write_records
 from benchmarks.rows import Row, at_least, at_most, at_most_over, at_most_times, report, table
 from benchmarks.run import BEGIN, END, renewed
@@ -59,6 +60,13 @@ def test_the_columns_of_the_table_are_aligned() -> None:
     assert len({line.count("|") for line in lines}) == 1
 
 
+def test_what_could_not_be_measured_is_in_the_table_without_a_figure() -> None:
+    row = left_out("htop")
+    assert "apt-get install htop" in row.what
+    assert "nan" not in table([row])
+    assert report([row], as_json=False) == 0
+
+
 def test_only_what_is_between_the_markers_is_renewed() -> None:
     document = f"before\n{BEGIN}\nold\n{END}\nafter\n"
     assert renewed(document, "new") == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
@@ -82,6 +90,31 @@ def test_keys_and_their_answers_are_measured() -> None:
         assert (told.answered, told.median_bytes, told.most_bytes) == (5, 5, 5)
         assert 0 < told.p50_ms <= told.p95_ms < 3000
         assert terminal.rss_mb() > terminal.rss_of_files_mb() > 0
+
+
+TALKING = """
+import time
+print("ready", flush=True)
+while True:
+    print("x" * 98, flush=True)
+    time.sleep(0.01)
+"""
+
+
+def test_idling_is_watched_in_the_same_moments() -> None:
+    with Terminal(program(ECHO)) as quiet, Terminal(program(TALKING)) as loud:
+        quiet.wait_for("ready")
+        loud.wait_for("ready")
+        (no_bytes, _), (many_bytes, _) = idle_beside((quiet, loud), 0.5)
+        assert no_bytes == 0
+        assert many_bytes > 500
+
+
+def test_a_slow_reader_gets_no_more_than_it_asks_for() -> None:
+    with Terminal(program("print('x' * 500 + 'ready')")) as terminal:
+        data = terminal.read(10.0, 100)
+        assert data is not None
+        assert len(data) == 100
 
 
 def test_a_busy_program_is_told_from_an_idle_one() -> None:
