@@ -5,6 +5,7 @@ is private to the package, so the public one, its converters switched off, stand
 handle is bound to the process that opened it. Everything here blocks and raises OSError.
 """
 
+import errno
 import os
 from collections.abc import Iterable
 from typing import Any, Protocol
@@ -130,8 +131,11 @@ class RawHandle:
         self._reader.seek_realtime(time_us)
 
     def seek_cursor(self, cursor: str) -> None:
-        """Stand at an entry."""
-        self._reader.seek_cursor(cursor)
+        """Stand at an entry. OSError for what is no cursor."""
+        try:
+            self._reader.seek_cursor(cursor)
+        except ValueError as error:
+            raise OSError(errno.EINVAL, f"no place in a journal: {cursor!r:.80}") from error
 
     def match(self, groups: Iterable[Iterable[Match]]) -> None:
         """Step on these only."""

@@ -1,0 +1,294 @@
+"""What is particular to reading journal files oneself: permission, damage, forks, a missing package."""
+
+import contextlib
+import os
+import random
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.base import SourceDenied, SourceError
+from jobtui.backends.journal import libsystemd
+from jobtui.backends.journal.journalctl import JournalctlReader
+from jobtui.backends.journal.local import LocalJournalctl, LocalShell, local_journal
+from jobtui.backends.journal.native import NativeJournal
+from jobtui.backends.journal.process import Running
+from jobtui.model.journal import Beside, Head, JournalEntry, Tail
+from tests.backends.journal.make import entry, make_journal, needs_journal_tools
+from tests.backends.journal.readers import needs_systemd_python
+from tests.backends.journal.reading import all_forward, messages
+
+NOBODY = 65_534
+
+pytestmark = [needs_journal_tools, needs_systemd_python]
+
+
+def native(directory: Path) -> NativeJournal:
+    return NativeJournal(str(directory), str(directory))
+
+
+@pytest.fixture
+def open_to_all() -> Iterator[Path]:
+    """A directory that every user may enter, as pytest's own are not."""
+    with tempfile.TemporaryDirectory() as text:
+        Path(text).chmod(0o755)
+        yield Path(text)
+
+
+@contextlib.contextmanager
+def without_rights() -> Iterator[None]:
+    """Without the rights of root; others than root have none anyway."""
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
+
+
+class NobodysShell(LocalShell):
+    """A shell of a user who is in no group."""
+
+    async def run(self, line: str) -> Running:
+        """Run a line."""
+        user = f"--reuid={NOBODY}"
+        return Running(["setpriv", user, f"--regid={NOBODY}", "--clear-groups", "/bin/sh", "-c", line], {})
+
+
+def forbidden_journal(directory: Path, count: int = 1) -> list[Path]:
+    made = []
+    for n in range(count):
+        made.append(make_journal(directory, [entry(n, f"secret{n}")], f"user-{n}.journal"))
+        made[-1].chmod(0o000 if os.geteuid() else 0o600)
+    return made
+
+
+async def test_without_permission_it_is_said_with_the_remedy(open_to_all: Path) -> None:
+    forbidden_journal(open_to_all, 2)
+    reader = native(open_to_all)
+    with without_rights():
+        for _ in range(2):
+            with pytest.raises(SourceDenied, match=r"permission.*sudo usermod -aG systemd-journal \S+"):
+                await reader.forward(Head(), (), 10)
+    await reader.aclose()
+
+
+async def test_when_permission_is_given_it_is_read(open_to_all: Path) -> None:
+    (made,) = forbidden_journal(open_to_all)
+    reader = native(open_to_all)
+    with without_rights(), pytest.raises(SourceDenied):
+        await reader.forward(Head(), (), 10)
+    made.chmod(0o644)
+    with without_rights():
+        assert messages(await all_forward(reader)) == ["secret0"]
+    await reader.aclose()
+
+
+async def test_one_file_without_permission_is_counted(open_to_all: Path) -> None:
+    forbidden_journal(open_to_all)
+    make_journal(open_to_all, [entry(5, "open")], "user-5.journal").chmod(0o644)
+    reader = native(open_to_all)
+    with without_rights():
+        assert messages(await all_forward(reader)) == ["open"]
+        condition = await reader.condition()
+    assert (condition.files, condition.unreadable) == (1, 1)
+    assert "1 of 2 journal files read: user-0.journal not readable for you" in condition.note
+    assert "usermod -aG systemd-journal" in condition.note
+    await reader.aclose()
+
+
+async def test_a_directory_without_permission(open_to_all: Path) -> None:
+    forbidden_journal(open_to_all)
+    os.chmod(open_to_all, 0o700 if os.geteuid() == 0 else 0o000)
+    reader = native(open_to_all)
+    with without_rights(), pytest.raises(SourceDenied, match="usermod"):
+        await reader.forward(Head(), (), 10)
+    await reader.aclose()
+    os.chmod(open_to_all, 0o755)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+async def test_journalctl_without_permission(open_to_all: Path) -> None:
+    forbidden_journal(open_to_all)
+    reader = JournalctlReader(NobodysShell(str(open_to_all)), str(open_to_all))
+    with pytest.raises(SourceDenied, match="usermod -aG systemd-journal"):
+        await reader.forward(Head(), (), 10)
+    await reader.aclose()
+
+
+async def test_files_that_are_no_journals_are_counted_and_named(tmp_path: Path) -> None:
+    make_journal(tmp_path, [entry(n, f"m{n}") for n in range(3)], "system.journal")
+    whole = make_journal(tmp_path, [entry(9, "x")], "system@1.journal").read_bytes()
+    (tmp_path / "system@2.journal~").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "system@1.journal").rename(tmp_path / "system@3.journal~")
+    (tmp_path / "empty.journal").touch()
+    (tmp_path / "short.journal").write_bytes(whole[:50])
+    (tmp_path / "noise.journal").write_bytes(random.Random(1).randbytes(9_000))
+    (tmp_path / "notes.txt").write_text("not of the journal")
+    (tmp_path / "directory.journal").mkdir()
+    reader = native(tmp_path)
+    assert messages(await all_forward(reader)) == ["m0", "m1", "m2", "x"]
+    condition = await reader.condition()
+    assert (condition.files, condition.unreadable) == (2, 4)
+    assert "2 of 6 journal files read" in condition.note
+    assert "empty.journal empty" in condition.note
+    assert "noise.journal no journal file" in condition.note
+    assert "cut off" in condition.note
+    await reader.aclose()
+
+
+async def test_a_file_libsystemd_does_not_accept_is_told(tmp_path: Path) -> None:
+    made = make_journal(tmp_path, [entry(0, "m0")])
+    damaged = bytearray(made.read_bytes())
+    damaged[12:16] = b"\xff\xff\xff\xff"  # flags that no reader knows
+    (tmp_path / "newer.journal").write_bytes(damaged)
+    reader = native(tmp_path)
+    assert messages(await all_forward(reader)) == ["m0"]
+    condition = await reader.condition()
+    assert (condition.files, condition.unreadable) == (1, 1)
+    assert "newer.journal not accepted by libsystemd" in condition.note
+    await reader.aclose()
+
+
+async def test_noise_in_a_file_costs_a_part_and_raises_nothing(tmp_path: Path) -> None:
+    made = make_journal(tmp_path, [entry(n, f"message {n} " + "x" * 200) for n in range(5_000)])
+    with made.open("r+b") as file:
+        file.seek(1_500_000)
+        file.write(random.Random(2).randbytes(4_096))
+    reader = native(tmp_path)
+    try:
+        found = await all_forward(reader, most=500)
+        back = [each async for each in backwards(reader)]
+    except SourceError as error:
+        pytest.fail(f"one damaged place is no damaged journal: {error}")
+    assert len(found) + len(back) > 3_000
+    assert all(message.startswith("message ") for message in messages(found))
+    await reader.aclose()
+
+
+async def backwards(reader: NativeJournal) -> AsyncIterator[JournalEntry]:
+    start: Tail | Beside = Tail()
+    while True:
+        part = await reader.backward(start, (), 500)
+        for each in part.entries:
+            yield each
+        if part.at_edge or part.cursor is None:
+            return
+        start = Beside(part.cursor)
+
+
+async def test_files_below_a_machine_id(tmp_path: Path) -> None:
+    make_journal(tmp_path / ("e" * 32), [entry(0, "below")], "system.journal")
+    make_journal(tmp_path / "archive", [entry(1, "not looked at")], "system.journal")
+    reader = native(tmp_path)
+    assert messages(await all_forward(reader)) == ["below"]
+    assert await reader.condition() == (1, 0, "")
+    await reader.aclose()
+
+
+async def test_no_files_yet_is_said_and_a_new_file_is_read(tmp_path: Path) -> None:
+    reader = native(tmp_path)
+    assert await all_forward(reader) == []
+    assert "no journal files" in (await reader.condition()).note
+    make_journal(tmp_path, [entry(0, "m0")])
+    assert messages(await all_forward(reader)) == ["m0"]
+    assert (await reader.condition()).files == 1
+    await reader.aclose()
+
+
+async def test_a_directory_that_is_replaced_is_read_anew(tmp_path: Path) -> None:
+    place = tmp_path / "journal"
+    make_journal(place, [entry(0, "before")])
+    reader = native(place)
+    following = reader.follow(Head(), ())
+    assert messages([*(await following.take(10)).entries]) == ["before"]
+    place.rename(tmp_path / "away")
+    with pytest.raises(SourceError, match="no such directory"):
+        await following.take(10)
+    await following.changed(0.01)
+    make_journal(place, [entry(5, "after")])
+    found = await following.take(10)
+    assert (messages([*found.entries]), found.lost) == (["after"], True)
+    await following.aclose()
+    await reader.aclose()
+
+
+async def test_a_file_for_a_directory(tmp_path: Path) -> None:
+    made = make_journal(tmp_path, [entry(0, "m0")])
+    reader = native(made)
+    with pytest.raises(SourceError, match="not a directory"):
+        await reader.forward(Head(), (), 1)
+    await reader.aclose()
+
+
+async def test_a_cursor_that_is_none(tmp_path: Path) -> None:
+    make_journal(tmp_path, [entry(0, "m0")])
+    reader = native(tmp_path)
+    with pytest.raises(SourceError):
+        await reader.forward(Beside("nonsense"), (), 1)  # type: ignore[arg-type]
+    assert messages(await all_forward(reader)) == ["m0"]
+    await reader.aclose()
+
+
+async def test_after_a_fork_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_journal(tmp_path, [entry(0, "m0")])
+    reader = native(tmp_path)
+    await all_forward(reader)
+    own = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: own + 1)
+    with pytest.raises(SourceError, match="another process"):
+        await reader.forward(Head(), (), 1)
+    monkeypatch.undo()
+    assert messages(await all_forward(reader)) == ["m0"]
+    await reader.aclose()
+
+
+def test_a_handle_of_a_parent_process_fails_and_does_not_hang(tmp_path: Path) -> None:
+    make_journal(tmp_path, [entry(0, "m0")])
+    handle = libsystemd.open_handle(str(tmp_path))
+    child = os.fork()
+    if child == 0:
+        try:
+            handle.seek_head()
+            handle.step()
+        except OSError:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    handle.close()
+
+
+async def test_without_the_package_journalctl_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_journal(tmp_path, [entry(0, "m0")])
+    assert isinstance(local_journal(str(tmp_path)), NativeJournal)
+    monkeypatch.setitem(sys.modules, "systemd", None)
+    reader = local_journal(str(tmp_path))
+    assert isinstance(reader, LocalJournalctl)
+    assert messages(await all_forward(reader)) == ["m0"]
+    await reader.aclose()
+
+
+async def test_without_the_low_level_reader_the_public_one_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from systemd import _reader, journal  # noqa: F401 - imported before its name is taken away
+
+    make_journal(tmp_path, [entry(0, "m0")])
+    monkeypatch.delattr(_reader, "_Reader")
+    assert isinstance(libsystemd.open_handle(str(tmp_path)), libsystemd.PublicHandle)
+    reader = local_journal(str(tmp_path))
+    assert messages(await all_forward(reader)) == ["m0"]
+    await reader.aclose()
+
+
+async def test_the_journal_of_this_machine_answers() -> None:
+    for reader in (local_journal("local"), LocalJournalctl("local", None)):
+        found = await reader.backward(Tail(), (), 5)
+        assert len(found.entries) <= 5
+        assert (await reader.condition()).unreadable >= 0
+        await reader.aclose()
