@@ -1,15 +1,22 @@
 """Which jobs are shown: the filter that was typed, and whether mere compute calls are shown too."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import islice
+from statistics import median
+from time import thread_time
 
 import msgspec
 
 from jobtui.analysis.filter import FilterContext, FilterError, parse
 from jobtui.model.clock import Nanos
+from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.render.text import show
 from jobtui.screens.board import Board
 from jobtui.widgets.filter_bar import Mistake
+
+TRIED, ROUNDS = 200, 5
+"""Jobs on which a filter is tried to learn what it costs, and in how many rounds, of which one may be odd."""
 
 
 class JobFilter:
@@ -33,6 +40,22 @@ class JobFilter:
         self._filter = parse("" if mistake else text)
         self.text = "" if mistake else text.strip()
         return mistake
+
+    def cost_s(self, text: str, jobs: Mapping[JobId, Job]) -> float:
+        """About how many seconds it takes to look at all these jobs with a filter, tried on a few of them."""
+        if mistake_in(text):
+            return 0.0
+        chosen, now = parse(text), self._now()
+        step = max(1, len(jobs) // TRIED)
+        tried = list(islice(jobs.values(), 0, step * TRIED, step))
+        spent = []
+        for part in range(ROUNDS):
+            some = tried[part::ROUNDS]
+            begin = thread_time()  # what else the machine does is not to count
+            for job in some:
+                chosen.matches(job, now, self._context)
+            spent.append((thread_time() - begin) / max(1, len(some)))
+        return median(spent) * len(jobs)
 
     def keeper(self) -> Callable[[Job], bool] | None:
         """What tells whether a job is shown, None when all are."""

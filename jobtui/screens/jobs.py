@@ -9,7 +9,7 @@ from textual.timer import Timer
 from jobtui.actions import Place, hints_at
 from jobtui.analysis.filter import FilterContext
 from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, RowContext
-from jobtui.render.text import Zone, safe
+from jobtui.render.text import Zone, duration, safe
 from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
 from jobtui.screens.job_filter import JobFilter, Whereabouts, mistake_in
 from jobtui.store.store import Changes
@@ -24,8 +24,10 @@ from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.source_strip import SourceStrip
 
-PREVIEW_S = 0.08
-"""So long after a key the filter that is typed is tried, and no sooner after the last was tried."""
+PREVIEW_S, REST_S = 0.08, 0.3
+"""So long after a key the filter that is typed is tried: when that is quick, when it is not."""
+QUICK_S, SLOW_S = 0.05, 1.0
+"""Up to here all jobs are looked at quickly; beyond the second it is not done before it is asked for."""
 
 
 class JobsScreen(LiveScreen):
@@ -166,20 +168,26 @@ class JobsScreen(LiveScreen):
 
     @on(FilterBar.Edited)
     def _preview(self, message: FilterBar.Edited) -> None:
-        """Show soon what the filter does; a mistake is shown at its place, and filters nothing."""
-        message.bar.set_mistake(mistake_in(message.text))
+        """Show soon what the filter does; a mistake is shown at its place, and filters nothing.
+
+        What takes long is tried only once the keys rest, and what takes very long only when it is given.
+        """
         self._preview_text = message.text
-        if self._preview_timer is None:
-            self._preview_timer = self.set_timer(PREVIEW_S, self._show_preview)
+        cost_s = self._filter.cost_s(message.text, self.board.store.jobs)
+        message.bar.set_mistake(mistake_in(message.text))
+        if self._preview_timer is not None and cost_s > QUICK_S:
+            self._preview_timer.stop()
+            self._preview_timer = None
+        if cost_s > SLOW_S:
+            message.bar.set_note(f"looking at every job takes some {duration(cost_s)}: ↵ filters")
+        elif self._preview_timer is None:
+            wait_s = PREVIEW_S if cost_s <= QUICK_S else REST_S
+            self._preview_timer = self.set_timer(wait_s, self._show_preview)
 
     def _show_preview(self) -> None:
-        """Filter by what is typed, unless many jobs are still being filtered by what was typed before."""
+        """Filter by what is typed."""
         self._preview_timer = None
-        if not self.query(FilterBar):
-            return
-        if self._table.is_sorting:
-            self._preview_timer = self.set_timer(PREVIEW_S, self._show_preview)
-        else:
+        if self.query(FilterBar):
             self.set_filter(self._preview_text)
 
     @on(FilterBar.Closed)

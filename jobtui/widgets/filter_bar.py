@@ -95,6 +95,10 @@ class FilterBar(Vertical):
         self._mistake_line.set_mistake(mistake)
         self.query("FilterInput").refresh()
 
+    def set_note(self, words: str) -> None:
+        """Say something about the text, which is safe to show, until it is another."""
+        self._mistake_line.set_words(words, "dim")
+
     def earlier(self, text: str) -> str:
         """What was typed before this."""
         return self._history.earlier(text)
