@@ -1,0 +1,319 @@
+"""Rows of Balsam's REST API, and records out of them. Pure; reads nothing.
+
+Basis: Balsam 0.7.0a24 as run. Times are ISO text, of events, batch jobs, sessions and sites without a zone
+(UTC), of jobs with one; the fraction is absent when it is zero. Unknown fields are ignored; what has another
+type than it should costs its row.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+
+import msgspec
+
+from jobtui.model.changes import Allocation, Site, StateChange
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.health import Skip
+from jobtui.model.ids import system_job_id
+from jobtui.model.jobs import Job, JobStatus
+
+SYSTEM = "balsam"
+
+STATUSES: Mapping[str, JobStatus] = {
+    "CREATED": JobStatus.PENDING,
+    "AWAITING_PARENTS": JobStatus.PENDING,
+    "READY": JobStatus.PENDING,
+    "STAGED_IN": JobStatus.PENDING,
+    "PREPROCESSED": JobStatus.PENDING,
+    "RESTART_READY": JobStatus.PENDING,
+    "RUNNING": JobStatus.RUNNING,
+    "RUN_DONE": JobStatus.RUNNING,
+    "RUN_ERROR": JobStatus.RUNNING,
+    "RUN_TIMEOUT": JobStatus.RUNNING,
+    "POSTPROCESSED": JobStatus.RUNNING,
+    "STAGED_OUT": JobStatus.RUNNING,
+    "JOB_FINISHED": JobStatus.COMPLETED,
+    "FAILED": JobStatus.FAILED,
+}
+"""What a job in each of Balsam's states is doing. States behind the run are its last part: not yet over."""
+
+RUNNING = "RUNNING"
+RUN_ERROR = "RUN_ERROR"
+MESSAGE_CHARACTERS = 2_000
+"""Kept of an error's text."""
+
+
+class EventRow(msgspec.Struct, gc=False):
+    """One row of the EventLog."""
+
+    id: int
+    job_id: int
+    timestamp: str
+    from_state: str
+    to_state: str
+    data: dict[str, object] | None = None
+
+
+class JobRow(msgspec.Struct, gc=False):
+    """One job, without its payloads."""
+
+    id: int
+    state: str
+    app_id: int
+    last_update: str
+    workdir: str = ""
+    tags: dict[str, str] = msgspec.field(default_factory=dict)
+    batch_job_id: int | None = None
+    parent_ids: list[int] = msgspec.field(default_factory=list)
+    num_nodes: int = 1
+    node_packing_count: int = 1
+    wall_time_min: int = 0
+
+
+class BatchJobRow(msgspec.Struct):
+    """One allocation."""
+
+    id: int
+    site_id: int
+    state: str
+    num_nodes: int
+    wall_time_min: int = 0
+    scheduler_id: int | None = None
+    project: str = ""
+    queue: str = ""
+    job_mode: str = ""
+    filter_tags: dict[str, str] = msgspec.field(default_factory=dict)
+    status_info: dict[str, object] | None = None
+    start_time: str | None = None
+    end_time: str | None = None
+
+
+class SiteRow(msgspec.Struct):
+    """One site."""
+
+    id: int
+    name: str
+    path: str = ""
+    last_refresh: str | None = None
+    queued_jobs: dict[str, object] | None = None
+
+
+class AppRow(msgspec.Struct):
+    """One application: a kind of job at a site."""
+
+    id: int
+    site_id: int
+    name: str
+
+
+class SessionRow(msgspec.Struct):
+    """A launcher, or a site's processing service when it has no allocation."""
+
+    id: int
+    site_id: int
+    batch_job_id: int | None = None
+    heartbeat: str | None = None
+
+
+Row = TypeVar("Row")
+
+
+class Page(msgspec.Struct, Generic[Row]):
+    """A list as the API answers: how many match in all, and some of them."""
+
+    count: int
+    results: list[Row]
+
+
+class _RawPage(msgspec.Struct):
+    count: int
+    results: list[msgspec.Raw]
+
+
+class Decoded(msgspec.Struct, Generic[Row]):
+    """A decoded list. `skips` are rows that made no sense; `received` counts these too."""
+
+    count: int
+    rows: list[Row]
+    received: int
+    skips: tuple[Skip, ...] = ()
+
+
+def decode_page(kind: type[Row], body: bytes, where: str) -> Decoded[Row]:
+    """A list's rows. Raises ValueError when the body is no list of the API at all."""
+    try:
+        page = msgspec.json.decode(body, type=Page[kind])  # type: ignore[valid-type]
+        return Decoded(page.count, page.results, len(page.results))
+    except msgspec.MsgspecError:
+        return _decode_row_by_row(kind, body, where)
+
+
+def _decode_row_by_row(kind: type[Row], body: bytes, where: str) -> Decoded[Row]:
+    """The rows that make sense, when not all of them do."""
+    try:
+        page = msgspec.json.decode(body, type=_RawPage)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+    rows: list[Row] = []
+    skips: list[Skip] = []
+    for number, raw in enumerate(page.results):
+        try:
+            rows.append(msgspec.json.decode(raw, type=kind))
+        except msgspec.MsgspecError as error:
+            skips.append(Skip(f"{where}, row {number}", str(error)))
+    return Decoded(page.count, rows, len(page.results), tuple(skips))
+
+
+def time_of(text: str | None) -> Nanos | None:
+    """A time as the API writes it, in nanoseconds since the epoch; None for none or what is no time."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    seconds = int(moment.replace(microsecond=0).timestamp())
+    return Nanos(seconds * SECOND + moment.microsecond * 1_000)
+
+
+def change_of(row: EventRow, source: str, system: str = SYSTEM) -> StateChange | None:
+    """An event as a change of state; None when its time is none."""
+    at = time_of(row.timestamp)
+    if at is None:
+        return None
+    return StateChange(
+        row.id,
+        system_job_id(system, row.job_id),
+        at,
+        row.from_state,
+        row.to_state,
+        source,
+        _nodes(row.data),
+        row.data or None,
+    )
+
+
+def _nodes(data: Mapping[str, object] | None) -> float | None:
+    nodes = data.get("num_nodes") if data else None
+    return float(nodes) if isinstance(nodes, int | float) and not isinstance(nodes, bool) else None
+
+
+def nodes_of(row: JobRow) -> float:
+    """What part of how many nodes a job takes while it runs."""
+    return row.num_nodes / max(1, row.node_packing_count)
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """What is known of a job beside its own row."""
+
+    app: str = ""
+    site: str = ""
+    owner: str = ""
+    mode: str = ""
+
+
+def job_of(
+    row: JobRow, changes: Iterable[StateChange], placed: Placed, source: str, system: str = SYSTEM
+) -> Job:
+    """A job as all systems have it. Its times come from its changes, as its row has the last one only."""
+    ordered = sorted(changes, key=_learnt)
+    runs = [change for change in ordered if change.after == RUNNING]
+    status = STATUSES.get(row.state, JobStatus.UNKNOWN)
+    updated = time_of(row.last_update)
+    ended = (
+        None if status.is_live else next((c.at for c in reversed(ordered) if c.after == row.state), updated)
+    )
+    return Job(
+        id=system_job_id(system, row.id),
+        system=SYSTEM,
+        status=status,
+        native_status=row.state,
+        source=source,
+        owner=placed.owner,
+        name=row.workdir or None,
+        app=placed.app,
+        mode=placed.mode,
+        queued_at=ordered[0].at if ordered and ordered[0].before == "CREATED" else None,
+        started_at=runs[-1].at if runs else None,
+        updated_at=updated,
+        ended_at=ended,
+        written_at=updated,
+        runs=len(runs),
+        message=_message(row, ordered),
+        error=_error(ordered) if status is JobStatus.FAILED else None,
+        host=placed.site or None,
+    )
+
+
+def _learnt(change: StateChange) -> int:
+    return change.id
+
+
+def _message(row: JobRow, changes: list[StateChange]) -> str | None:
+    """What a live job waits for, in the words of its state."""
+    if row.state == "AWAITING_PARENTS":
+        return f"waits for {len(row.parent_ids)} parent jobs"
+    if row.state == "RESTART_READY" and any(change.after == RUN_ERROR for change in changes):
+        return "to be run again after an error"
+    return None
+
+
+def _error(changes: list[StateChange]) -> str | None:
+    """Why a job failed: the output of its last failed run with its return code, else what FAILED says."""
+    for change in reversed(changes):
+        detail = change.detail or {}
+        if change.after == RUN_ERROR and "returncode" in detail:
+            tail = str(detail.get("error") or "").strip()
+            return f"return code {detail['returncode']}{': ' if tail else ''}{tail}"[:MESSAGE_CHARACTERS]
+        if change.after == "FAILED" and (words := detail.get("message") or detail.get("exception")):
+            return str(words)[:MESSAGE_CHARACTERS]
+    return None
+
+
+def allocation_of(
+    row: BatchJobRow, source: str, sessions: Iterable[SessionRow] = (), first_sign: Nanos | None = None
+) -> Allocation:
+    """An allocation. One that runs has no start yet: `first_sign` is then taken, and said to be estimated."""
+    own = [session for session in sessions if session.batch_job_id == row.id]
+    beats = [at for session in own if (at := time_of(session.heartbeat)) is not None]
+    start = time_of(row.start_time)
+    info = row.status_info or {}
+    return Allocation(
+        id=row.id,
+        source=source,
+        site_id=row.site_id,
+        state=row.state,
+        nodes=row.num_nodes,
+        scheduler_id=None if row.scheduler_id is None else str(row.scheduler_id),
+        project=row.project,
+        queue=row.queue,
+        mode=row.job_mode,
+        wall_time_s=row.wall_time_min * 60.0 or None,
+        submitted_at=_submit_time(info.get("submit_time")),
+        start_at=start if start is not None else first_sign,
+        end_at=time_of(row.end_time),
+        start_estimated=start is None and first_sign is not None,
+        launchers=len(own),
+        heartbeat_at=max(beats, default=None),
+        tags=tuple(sorted(row.filter_tags.items())),
+        note=str(info.get("error") or "")[:MESSAGE_CHARACTERS],
+    )
+
+
+def _submit_time(value: object) -> Nanos | None:
+    """Text in UTC with a blank instead of the T."""
+    return time_of(value.replace(" ", "T", 1)) if isinstance(value, str) else None
+
+
+def site_of(row: SiteRow, source: str) -> Site:
+    """A site; `seen_at` is when its agent last reported."""
+    queued = len(row.queued_jobs) if row.queued_jobs else 0
+    return Site(
+        id=row.id,
+        source=source,
+        name=row.name,
+        path=row.path,
+        seen_at=time_of(row.last_refresh),
+        queued=queued,
+    )
