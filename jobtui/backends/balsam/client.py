@@ -38,8 +38,8 @@ PARAMETERS: Mapping[str, frozenset[str]] = {
     ),
     "/jobs/": frozenset(
         {
-            "id", "parent_id", "app_id", "site_id", "last_update_before", "last_update_after", "state", "tags",
-            "ordering", "limit", "offset",
+            "id", "parent_id", "app_id", "site_id", "last_update_before", "last_update_after", "state",
+            "tags", "ordering", "limit", "offset",
         }
     ),
     "/batch-jobs/": frozenset({"id", "site_id", "state", "scheduler_id", "ordering", "limit", "offset"}),
@@ -96,7 +96,7 @@ class BalsamClient:
 
     @staticmethod
     def _places(path: str, parameters: Parameters, page: Decoded[Row], most: int) -> int:
-        """How many places of a page each row may take: events by batch job come as often as there are those."""
+        """How many places of a page each row may take."""
         if path != "/events/" or "batch_job_id" not in parameters:
             return 1
         return max(1, -(-min(most, page.count) // max(1, page.received))) + 1
