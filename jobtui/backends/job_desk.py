@@ -1,6 +1,6 @@
 """Answers about one job out of the sources of a session and from the disk. See `model.job_desk`."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from jobtui.backends.base import DetailSource, RewindableSource, Source, SourceError
@@ -10,7 +10,7 @@ from jobtui.backends.window import Until
 from jobtui.formats.parser import LINE
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import FilePart, Reached, RunListing, Unreadable
+from jobtui.model.job_desk import FilePart, Noted, Reached, RunListing, Unreadable
 from jobtui.model.jobs import JobDetail
 from jobtui.model.lines import RawLine
 from jobtui.model.ops import Step
@@ -121,6 +121,12 @@ class SessionDesk:
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
         """The beginning of a file of a run directory, or its end. Raises Unreadable."""
         return await self._dirs_of(path).read_file(path, name, tail=tail)
+
+    async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
+        """What the agent on a cluster noted of a run."""
+        from jobtui.backends.cluster_state import read_noted  # few jobs run on a cluster
+
+        return await read_noted(self, paths)
 
     def _dirs_of(self, path: str) -> "RunDirs | RemoteDirs":
         """What reads a directory; one on a cluster is named by an address."""

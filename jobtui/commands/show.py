@@ -4,7 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from jobtui.analysis.cluster_paths import Reach
 from jobtui.analysis.flags import flags_of, waits_for
+from jobtui.analysis.run_dirs import CLUSTER_MODE, run_dirs_of
+from jobtui.backends.job_desk import SessionDesk
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.jobs import with_agent
@@ -14,7 +17,9 @@ from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.resolve import resolve
 from jobtui.commands.verdict import judge
 from jobtui.model.clock import Nanos
+from jobtui.model.job_desk import Noted
 from jobtui.model.jobs import Job, JobDetail, Run
+from jobtui.render.cluster import cluster_record, cluster_words, is_of_newest_run
 from jobtui.render.json_output import detail_record, history_records, job_record
 from jobtui.render.status import STYLES, glyph
 from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
@@ -43,12 +48,25 @@ async def show_job(reader: Reader, thing: str) -> Exit:
         return print_not_found("show", {"job": None, "history": []}, found, reader)
     await reader.read_logs(found.detail)
     job = with_agent(reader, found.job)
-    _print(reader, job, found.detail)
+    _print(reader, job, found.detail, await noted_of(reader, job))
     return reader.settle(judge(job, reader.now))
 
 
-def _print(reader: Reader, job: Job, detail: JobDetail | None) -> None:
+async def noted_of(reader: Reader, job: Job) -> Noted | None:
+    """What is noted of the job on its cluster, where that can be reached from here."""
+    if job.mode != CLUSTER_MODE:
+        return None
+    config, ops = reader.context.config, reader.session.store.correlation.ops_of(job.id)
+    paths = run_dirs_of(job, None, ops, job.host, Reach(config.mounts, config.hosts))
+    noted = await SessionDesk(lambda: (), reader.session.reach_back).noted_on_cluster(paths)
+    return noted if noted is not None and is_of_newest_run(noted.status, job) else None
+
+
+def _print(reader: Reader, job: Job, detail: JobDetail | None, noted: Noted | None) -> None:
     places = places_of(reader, job, detail)
+    if noted is not None:
+        words = cluster_words(noted.status)
+        places = (*places, Place("on the cluster", noted.directory, note=words))
     history = detail.history if detail else ()
     match reader.context.format:
         case OutputFormat.JSON:
@@ -58,6 +76,7 @@ def _print(reader: Reader, job: Job, detail: JobDetail | None) -> None:
                 "history": history_records(history),
                 "runs": history_records(detail.runs if detail else ()),
                 "places": [place._asdict() for place in places],
+                "cluster": cluster_record(*noted) if noted else None,
             }
             print_document("show", body, reader)
         case OutputFormat.CSV:

@@ -3,13 +3,14 @@
 Everything here is outside text as it was found: not masked, not safe for a terminal.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from jobtui.model.clock import Nanos
+from jobtui.model.cluster import SbatchStatus
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.model.lines import RawLine
@@ -74,6 +75,13 @@ class Reached(NamedTuple):
     records: int
 
 
+class Noted(NamedTuple):
+    """The state of a run that was noted on its cluster, and the directory in which it is."""
+
+    status: SbatchStatus
+    directory: str
+
+
 class JobDesk(Protocol):
     """Answers questions about one job. All methods raise Unreadable and nothing else."""
 
@@ -105,4 +113,8 @@ class JobDesk(Protocol):
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
         """The beginning of a file of a run directory, or its end."""
+        ...
+
+    async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
+        """What the agent on a cluster noted of a run, in the first of these directories that has it."""
         ...

@@ -76,17 +76,19 @@ def flag_words(job: Job, now: Nanos) -> list[str]:
     return [FLAG_WORDS[Flag(flag)] for flag in flags_of(job, now)]
 
 
-def record_line(job: Job, now: Nanos, cells: int) -> Line:
-    """What the record says, in the order in which it is worth a place."""
-    return (Span(" " + fit(SEPARATOR.join(_facts(job, now)), max(0, cells - 1)), "dim"),)
+def record_line(job: Job, now: Nanos, cells: int, cluster: str = "") -> Line:
+    """What the record says, in the order in which it is worth a place; `cluster` is what is noted there."""
+    return (Span(" " + fit(SEPARATOR.join(_facts(job, now, cluster)), max(0, cells - 1)), "dim"),)
 
 
-def _facts(job: Job, now: Nanos) -> Iterator[str]:
+def _facts(job: Job, now: Nanos, cluster: str) -> Iterator[str]:
     if job.name:
         yield show(job.name)
     for text in (job.app, job.model, job.mode, f"user {job.owner}" if job.owner else "", job.host or ""):
         if text:
             yield show(text)
+    if cluster:
+        yield cluster
     if job.percent is not None and job.status.is_live:
         yield f"{job.percent:.0f}%"
     if job.queued_at is not None:

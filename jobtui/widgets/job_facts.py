@@ -31,6 +31,12 @@ class JobFacts(LineView):
         self._run: int | None = None
         self._trail: tuple[str, ...] = ()
         self._age = Judgement("", "dim")
+        self._cluster = ""
+
+    def set_cluster(self, words: str) -> None:
+        """Say how it stands on its cluster; the words must be safe to show."""
+        self._cluster = words
+        self.repaint()
 
     def set_age(self, data: Judgement) -> None:
         """Say how old the data is where there is no line for that alone."""
@@ -60,7 +66,7 @@ class JobFacts(LineView):
             return self._name_line(cells)
         if y == 1:
             return self._matter_line(cells)
-        return record_line(self._job, self._now(), cells) if self._job is not None else ()
+        return record_line(self._job, self._now(), cells, self._cluster) if self._job is not None else ()
 
     def _matter_line(self, cells: int) -> Line:
         """What matters most, and the age of the data where that has no line of its own."""
