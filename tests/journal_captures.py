@@ -1,13 +1,18 @@
 """A capture of Sirepo as it would stand in journals: its own export, its containers' output as entries."""
 
+from collections.abc import Iterable
 from pathlib import Path
+
+import msgspec
 
 from jobtui.formats.times import TIME_LENGTH, latest
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.journal import Fields, JournalEntry
 from tests.journal_memory import MemoryJournal, Row, in_order, row_of, rows_of_export
 
 ROOT = Path(__file__).parent / "fixtures" / "sirepo"
 NEWEST = Nanos(1_795_300_000 * SECOND)
+BOOTED_US = 1_795_000_000_000_000
 DELAY = Nanos(SECOND // 3)
 """How long after the second that a line names it is received."""
 
@@ -39,13 +44,27 @@ def container_rows(capture: str, host: str = "docker7.sirepo.example") -> list[R
                     pid=812,
                     boot="b" * 32,
                     machine="d" * 32,
-                    monotonic_us=len(rows) + 1,
                     priority=3,
                 )
             )
-    return rows
+    rows.sort(key=lambda row: row[0].at)
+    return [
+        (msgspec.structs.replace(entry, monotonic_us=entry.at // 1_000 - BOOTED_US), fields)
+        for entry, fields in rows
+    ]
 
 
 def one_journal(capture: str) -> MemoryJournal:
     """All in one, as a collector has it."""
     return MemoryJournal(in_order([*supervisor_rows(capture), *container_rows(capture)]))
+
+
+def exported(rows: Iterable[Row]) -> bytes:
+    """Entries in the export format, from which systemd-journal-remote makes a journal file."""
+    return b"".join(_exported(entry, fields) for entry, fields in rows)
+
+
+def _exported(entry: JournalEntry, fields: Fields) -> bytes:
+    head = f"__REALTIME_TIMESTAMP={entry.at // 1_000}\n__MONOTONIC_TIMESTAMP={entry.monotonic_us or 1}\n"
+    named = (name.encode() + b"=" + value for name, values in fields.items() for value in values)
+    return head.encode() + b"\n".join(line for line in named if not line.startswith(b"__")) + b"\n\n"

@@ -198,16 +198,7 @@ def test_units_of_journals_go_with_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "ssh://",
-        "ssh://-oProxyCommand=x",
-        "ssh://a b",
-        "ftp://host",
-        "http://",
-        "http://u:p@host",
-        "ssh://h/x",
-    ],
+    "text", ["ssh://", "ssh://-oProxyCommand=x", "ssh://a b", "ftp://host", "http://", "http://u:p@host"]
 )
 def test_what_is_no_journal_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="--journal"):

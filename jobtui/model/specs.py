@@ -53,8 +53,10 @@ def parse_log(text: str) -> SourceSpec:
 LOCAL_JOURNAL = "local"
 JOURNAL_EXPECTED = "expected local, a directory, ssh://[user@]host[:port] or http://host:port"
 _REMOTE = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<rest>.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
-_USER_AND_HOST = re.compile(r"(?:\w[\w.-]*@)?(?:\[[0-9a-f:.]+\]|\w(?:[\w.-]*\w)?)(?::\d{1,5})?/?", re.ASCII)
-"""Neither part begins as an option does."""
+_USER_AND_HOST = re.compile(
+    r"(?:\w[\w.-]*@)?(?:\[[0-9a-f:.]+\]|\w(?:[\w.-]*\w)?)(?::\d{1,5})?(?:/.*)?", re.ASCII
+)
+"""Neither part begins as an option does. A path is a directory of journal files there."""
 
 
 def parse_journal(text: str) -> SourceSpec:
