@@ -169,7 +169,8 @@ COMMANDS: tuple[Command, ...] = (
         "the log lines that belong to a job, merged in time order",
         _ID,
         (
-            Flag("agent", "only lines of this agent", metavar="A", expects=Expects.TEXT),
+            Flag("agent", "only lines of this agent, or container", metavar="A", expects=Expects.TEXT),
+            Flag("unit", "only lines of this unit, container or file", metavar="U", expects=Expects.TEXT),
             Flag("op", "only lines of this op", metavar="O", expects=Expects.TEXT),
             Flag("grep", "only lines in which this is found", metavar="RE", expects=Expects.REGEX),
             Flag("lines", "only the last N lines", short="n", metavar="N", expects=Expects.COUNT),

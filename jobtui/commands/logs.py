@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 
 from jobtui.analysis.job_lines import JobLine, job_lines
 from jobtui.commands.context import Context, OutputFormat
@@ -116,10 +117,25 @@ def _choice(reader: Reader, job_id: JobId) -> Chosen | None:
             complain(f"no op {name} of {job_id}, only {', '.join(op.op for op in ops) or 'none'}")
             return None
         tests.append(lambda line: line.op is not None and line.op.op == prefix)
+    if (unit := context.flag("unit")) is not None:
+        tests.append(lambda line: is_of_unit(line.source, unit))
     if (pattern := context.flag("grep")) is not None:
         search = re.compile(pattern).search
         tests.append(lambda line: search(mask_text(line.text)) is not None)
     return lambda line: all(test(line) for test in tests)
+
+
+def is_of_unit(source: str, unit: str) -> bool:
+    """Whether a source is what somebody calls so: a unit, with its host or not, a container, a log file.
+
+    As in a shell a name may have wildcards.
+    """
+    short = unit.removesuffix(".service").replace("sirepo@", "sirepo-")
+    stream = source.rpartition("@")[0] or source
+    instance = stream.partition(".")[0]
+    file = source.rsplit("/", 1)[-1]
+    names = (source, stream, instance, file, file.removesuffix(".log"))
+    return any(fnmatchcase(name, wanted) for name in names for wanted in (unit, short))
 
 
 def _agent_of(op: Op) -> str | None:

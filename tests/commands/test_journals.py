@@ -1,0 +1,117 @@
+"""Commands on journals, as the captured system would have them in production: no log file at all."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from jobtui.commands.logs import is_of_unit
+from tests.backends.journal.make import make_journal, needs_journal_tools
+from tests.commands.running import AT, CAPTURES, Runner
+from tests.journal_captures import container_rows, exported, supervisor_rows
+
+DOCKER = CAPTURES / "docker"
+TRUTH = json.loads((DOCKER / "expected.json").read_text())["jobs"]
+RUN_JID = "VUlhaMOD-fuSjgiZf-activityAnimation"
+
+
+@pytest.fixture(scope="module")
+def journals() -> Iterator[Path]:
+    with TemporaryDirectory() as text:
+        directory = Path(text) / "journals"
+        make_journal(directory, [exported(supervisor_rows("docker"))], "remote-v3.journal")
+        make_journal(directory, [exported(container_rows("docker"))], "remote-docker7.journal")
+        yield directory
+
+
+@pytest.fixture
+def sources(journals: Path) -> tuple[object, ...]:
+    return ("--at", AT, "--srdb", DOCKER, "--journal", journals)
+
+
+pytestmark = needs_journal_tools
+
+
+@pytest.mark.parametrize("jid", TRUTH)
+def test_a_timeline_is_what_happened(jid: str, run: Runner, sources: tuple[object, ...]) -> None:
+    ran = run("timeline", jid, "--json", *sources)
+    assert [
+        (op["op"], op["name"], op["agent"], op["sends"], op["replies"], op["updates"])
+        for op in ran.json["ops"]
+    ] == [
+        (op["op"], op["opName"], op["agent"], op["sent"], op["replies"], op["updates"])
+        for op in TRUTH[jid]["ops"]
+    ]
+    steps = [step for op in ran.json["ops"] for step in op["steps"]]
+    assert all(step["cursor"] and step["line"] is None for step in steps)
+    sent = [op for op in ran.json["ops"] if op["sends"]]
+    assert all(op["arrived_at"] for op in sent)
+
+
+def test_jobs_are_known_without_records(run: Runner, journals: Path) -> None:
+    found = run("jobs", "--json", "--at", AT, "--journal", journals, "--since", "2026-11-20T20:00:00Z").json
+    assert found["sources"][0]["kind"] == "journald"
+    assert {job["id"] for job in found["jobs"]} <= set(TRUTH)
+    assert found["jobs"]
+
+
+def test_lines_have_their_hosts_and_can_be_chosen(run: Runner, sources: tuple[object, ...]) -> None:
+    whole = run("logs", RUN_JID, "--json", *sources).json["lines"]
+    assert {line["host"] for line in whole} == {"v3", "docker7"}
+    assert all(line["line"] is None and line["cursor"] for line in whole)
+    units = run("logs", RUN_JID, "--json", "--unit", "sirepo.service", *sources).json["lines"]
+    assert {line["source"] for line in units} == {"sirepo@v3"}
+    assert units == [line for line in whole if line["source"] == "sirepo@v3"]
+    container = run("logs", RUN_JID, "--json", "--unit", "srj-p-VUlhaMOD", *sources).json["lines"]
+    assert container
+    assert {line["host"] for line in container} == {"docker7"}
+    agent = run("logs", RUN_JID, "--json", "--agent", "srj-p-VUlhaMOD", "-n", "3", *sources).json["lines"]
+    assert len(agent) == 3
+    grepped = run("logs", RUN_JID, "--json", "--grep", "new status=", *sources).json["lines"]
+    assert grepped
+    assert all("new status=" in line["text"] for line in grepped)
+
+
+def test_a_record_of_several_entries_is_whole(run: Runner, sources: tuple[object, ...]) -> None:
+    lines = run("logs", RUN_JID, "--json", *sources).json["lines"]
+    start = next(n for n, line in enumerate(lines) if "stdin=b" in line["text"])
+    assert [line["continues"] for line in lines[start : start + 3]] == [False, True, True]
+
+
+def test_as_text_streams_stand_in_front(run: Runner, sources: tuple[object, ...]) -> None:
+    ran = run("logs", RUN_JID, "-n", "4", *sources)
+    assert "sirepo_job_supervisor@v3  " in ran.out
+
+
+def test_doctor_says_what_is_read(run: Runner, journals: Path) -> None:
+    ran = run("doctor", "--at", AT, "--journal", journals)
+    assert ran.code == 0
+    assert "2 files opened" in ran.out
+    assert "sirepo_job_supervisor@v3" in ran.out
+    assert "newest entry" in ran.out
+
+
+def test_doctor_fails_on_a_journal_that_is_not_there(run: Runner, tmp_path: Path) -> None:
+    ran = run("doctor", "--journal", tmp_path / "no")
+    assert ran.code == 5
+    assert str(tmp_path / "no") in ran.out
+
+
+@pytest.mark.parametrize(
+    ("source", "unit", "fits"),
+    [
+        ("sirepo_job_supervisor@v3", "sirepo_job_supervisor", True),
+        ("sirepo_job_supervisor@v3", "sirepo_job_supervisor.service", True),
+        ("sirepo_job_supervisor@v3", "sirepo", False),
+        ("sirepo-8001@v3", "sirepo@8001.service", True),
+        ("sirepo-8001@v3", "sirepo-*", True),
+        ("srj-p-VUlhaMOD.3f2a@v7", "srj-p-VUlhaMOD", True),
+        ("srj-p-VUlhaMOD.3f2a@v7", "srj-p-VUlhaMOD.3f2a@v7", True),
+        ("/var/log/supervisor.log", "supervisor", True),
+        ("/var/log/supervisor.log", "server", False),
+    ],
+)
+def test_what_a_unit_is_called(source: str, unit: str, fits: bool) -> None:
+    assert is_of_unit(source, unit) is fits
