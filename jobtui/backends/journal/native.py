@@ -10,6 +10,7 @@ from jobtui.backends.base import SourceDenied, SourceError
 from jobtui.backends.journal import asking, journal_files
 from jobtui.backends.journal.libsystemd import open_handle
 from jobtui.backends.journal.reading import OpenHandle, Reading
+from jobtui.backends.journal.trail import Trail, follow, trail_from
 from jobtui.backends.worker import Worker
 from jobtui.model.journal import (
     At,
@@ -84,10 +85,10 @@ class NativeJournal:
 
 
 class _Taken(NamedTuple):
-    """What was taken, where to go on, what becomes readable then, and when to look again in any case."""
+    """What was taken, how far that is, what becomes readable then, and when to look again in any case."""
 
     found: Slice
-    place: Start
+    trail: Trail
     fd: int | None
     recheck_s: float
 
@@ -98,7 +99,7 @@ class NativeFollowing:
     def __init__(self, desk: "_Desk", start: Start, matches: Matches) -> None:
         self._desk = desk
         self._matches = matches
-        self._place = start
+        self._trail = trail_from(start)
         self._fd: int | None = None
         self._watched: int | None = None
         self._recheck_s = 0.0
@@ -106,13 +107,13 @@ class NativeFollowing:
 
     async def take(self, most: int) -> Slice:
         """What has come since the last call."""
-        place = self._place
+        trail = self._trail
         try:
-            taken = await self._desk.run(lambda reading: _taken(reading, place, self._matches, most))
+            taken = await self._desk.run(lambda reading: _taken(reading, trail, self._matches, most))
         except SourceError:
             self._fd, self._recheck_s = None, RECHECK_S
             raise
-        found, self._place, self._fd, self._recheck_s = taken
+        found, self._trail, self._fd, self._recheck_s = taken
         return found
 
     async def changed(self, timeout_s: float) -> None:
@@ -142,14 +143,9 @@ class NativeFollowing:
             asyncio.get_running_loop().remove_reader(fd)
 
 
-def _taken(reading: Reading, place: Start, matches: Matches, most: int) -> _Taken:
-    if isinstance(place, Tail):
-        found = Slice((), reading.last(), True)
-    else:
-        found = reading.forward(place, matches, most)
-    if found.entries or not isinstance(place, At):
-        place = Head() if found.cursor is None else Beside(found.cursor)
-    return _Taken(found, place, reading.fd, RECHECK_S if reading.is_reliable() else UNRELIABLE_RECHECK_S)
+def _taken(reading: Reading, trail: Trail, matches: Matches, most: int) -> _Taken:
+    found, trail = follow(reading, trail, matches, most)
+    return _Taken(found, trail, reading.fd, RECHECK_S if reading.is_reliable() else UNRELIABLE_RECHECK_S)
 
 
 class _Desk:

@@ -63,7 +63,7 @@ def a_field(name: str, value: bytes) -> bytes:
 
 
 def entry(nth: int, message: Value | None = None, **fields: Value | int) -> bytes:
-    """One entry's export text. `at_us`, `boot`, `monotonic_us`, `host` are its address; all else fields."""
+    """One entry's export text. `at_us`, `boot`, `machine`, `host` are its address; all else fields."""
     at_us = fields.pop("at_us", START_US + nth * 1_000_000)
     boot = fields.pop("boot", BOOT)
     monotonic_us = fields.pop("monotonic_us", 5_000_000 + nth * 1_000_000)
@@ -75,7 +75,7 @@ def entry(nth: int, message: Value | None = None, **fields: Value | int) -> byte
         "__REALTIME_TIMESTAMP": at_us,
         "__MONOTONIC_TIMESTAMP": monotonic_us,
         "_BOOT_ID": boot,
-        "_MACHINE_ID": MACHINE,
+        "_MACHINE_ID": fields.pop("machine", MACHINE),
         "_HOSTNAME": fields.pop("host", "node1"),
     }
     if message is not None:
