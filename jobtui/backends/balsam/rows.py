@@ -39,6 +39,7 @@ STATUSES: Mapping[str, JobStatus] = {
 
 RUNNING = "RUNNING"
 RUN_ERROR = "RUN_ERROR"
+FAILED = "FAILED"
 MESSAGE_CHARACTERS = 2_000
 """Kept of an error's text."""
 
@@ -210,20 +211,52 @@ class Placed(msgspec.Struct, frozen=True):
     app: str = ""
     site: str = ""
     owner: str = ""
-    mode: str = ""
 
 
-def job_of(
-    row: JobRow, changes: Iterable[StateChange], placed: Placed, source: str, system: str = SYSTEM
-) -> Job:
-    """A job as all systems have it. Its times come from its changes, as its row has the last one only."""
-    ordered = sorted(changes, key=_learnt)
-    runs = [change for change in ordered if change.after == RUNNING]
+class Lifetime(msgspec.Struct):
+    """What a job's events have told of its times. Events may come in any order, each once.
+
+    `*_id` is the event that told it: of two the later learnt counts, whatever their clocks said.
+    """
+
+    queued_at: Nanos | None = None
+    started_at: Nanos | None = None
+    started_id: int = -1
+    ended_at: Nanos | None = None
+    ended_id: int = -1
+    error: str | None = None
+    error_id: int = -1
+    runs: int = 0
+
+    def take(self, change: StateChange) -> None:
+        """Learn from one more event."""
+        if change.before == "CREATED":
+            self.queued_at = change.at
+        if change.after == RUNNING:
+            self.runs += 1
+            if change.id > self.started_id:
+                self.started_at, self.started_id = change.at, change.id
+        if not STATUSES.get(change.after, JobStatus.UNKNOWN).is_live and change.id > self.ended_id:
+            self.ended_at, self.ended_id = change.at, change.id
+        if change.id > self.error_id and (error := error_of(change)) is not None:
+            self.error, self.error_id = error, change.id
+
+
+def error_of(change: StateChange) -> str | None:
+    """Why a run failed, by its event: the return code and the end of its output, or what FAILED says."""
+    detail = change.detail or {}
+    if change.after == RUN_ERROR and "returncode" in detail:
+        tail = str(detail.get("error") or "").strip()
+        return f"return code {detail['returncode']}{': ' if tail else ''}{tail}"[:MESSAGE_CHARACTERS]
+    if change.after == FAILED and (words := detail.get("message") or detail.get("exception")):
+        return str(words)[:MESSAGE_CHARACTERS]
+    return None
+
+
+def job_of(row: JobRow, life: Lifetime, placed: Placed, source: str, system: str = SYSTEM) -> Job:
+    """A job as all systems have it. Its times come from its events, as its row has the last one only."""
     status = STATUSES.get(row.state, JobStatus.UNKNOWN)
     updated = time_of(row.last_update)
-    ended = (
-        None if status.is_live else next((c.at for c in reversed(ordered) if c.after == row.state), updated)
-    )
     return Job(
         id=system_job_id(system, row.id),
         system=SYSTEM,
@@ -233,41 +266,24 @@ def job_of(
         owner=placed.owner,
         name=row.workdir or None,
         app=placed.app,
-        mode=placed.mode,
-        queued_at=ordered[0].at if ordered and ordered[0].before == "CREATED" else None,
-        started_at=runs[-1].at if runs else None,
+        queued_at=life.queued_at,
+        started_at=life.started_at,
         updated_at=updated,
-        ended_at=ended,
+        ended_at=None if status.is_live else life.ended_at or updated,
         written_at=updated,
-        runs=len(runs),
-        message=_message(row, ordered),
-        error=_error(ordered) if status is JobStatus.FAILED else None,
+        runs=life.runs,
+        message=_message(row, life),
+        error=life.error if status is JobStatus.FAILED else None,
         host=placed.site or None,
     )
 
 
-def _learnt(change: StateChange) -> int:
-    return change.id
-
-
-def _message(row: JobRow, changes: list[StateChange]) -> str | None:
+def _message(row: JobRow, life: Lifetime) -> str | None:
     """What a live job waits for, in the words of its state."""
     if row.state == "AWAITING_PARENTS":
         return f"waits for {len(row.parent_ids)} parent jobs"
-    if row.state == "RESTART_READY" and any(change.after == RUN_ERROR for change in changes):
+    if row.state == "RESTART_READY" and life.error is not None:
         return "to be run again after an error"
-    return None
-
-
-def _error(changes: list[StateChange]) -> str | None:
-    """Why a job failed: the output of its last failed run with its return code, else what FAILED says."""
-    for change in reversed(changes):
-        detail = change.detail or {}
-        if change.after == RUN_ERROR and "returncode" in detail:
-            tail = str(detail.get("error") or "").strip()
-            return f"return code {detail['returncode']}{': ' if tail else ''}{tail}"[:MESSAGE_CHARACTERS]
-        if change.after == "FAILED" and (words := detail.get("message") or detail.get("exception")):
-            return str(words)[:MESSAGE_CHARACTERS]
     return None
 
 
