@@ -126,6 +126,10 @@ class LineView(Widget):
         """Everything is another width: begin anew."""
         self.start_over()
 
+    def on_unmount(self) -> None:
+        """Let go of what was drawn: a cache of textual 8.2.8 keeps a thousand dead widgets with theirs."""
+        self._styles_cache.clear()
+
     def start_over(self) -> None:
         """Forget what is on the screen and paint all of it."""
         self._selection, self.selected_text = None, ""

@@ -5,6 +5,7 @@ from jobtui.render.spans import Line, Span, width_of
 from jobtui.render.text import safe
 from jobtui.theme import ANSI, DARK, LIGHT, PLAIN
 from jobtui.widgets.lines import LineView
+from jobtui.widgets.rule_line import RuleLine
 from tests.builders import HOSTILE
 from tests.widgets.stage import Stage, screen_text, watch
 
@@ -99,3 +100,12 @@ async def test_hostile_text_that_was_made_safe_keeps_the_width() -> None:
             assert strip.cell_length == 40
             assert width_of((Span(strip.text),)) == 40
             assert "\x1b" not in strip.text
+
+
+async def test_what_was_drawn_is_let_go_with_the_widget() -> None:
+    rule = RuleLine("words")
+    async with Stage(rule).run_test(size=(40, 3)) as pilot:
+        await pilot.pause()
+        assert rule._styles_cache._cache
+        await rule.remove()
+        assert not rule._styles_cache._cache
