@@ -221,3 +221,19 @@ def test_wrong_hosts_are_an_error_that_says_where(tmp_path: Path, text: str) -> 
     path = write(tmp_path / "c.toml", text + "\n")
     with pytest.raises(ConfigError, match="hosts"):
         with_file(path)
+
+
+def test_mounts_are_directories_here_by_those_on_clusters(tmp_path: Path) -> None:
+    text = '[mounts]\n"/scratch" = "/mnt/cori"\n[profiles.p.mounts]\n"/scratch" = "cori"\n'
+    path = write(tmp_path / "c.toml", text)
+    assert with_file(path).mounts == {"/scratch": "/mnt/cori"}
+    assert with_file(path, profile="p").mounts == {"/scratch": str(tmp_path / "cori")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["mounts = 3", '[mounts]\n"/a" = 3', '[mounts]\na=""', '[mounts]\n"/a" = ""', "[profiles.p]\nmounts = 1"],
+)
+def test_wrong_mounts_are_an_error_that_says_where(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match="mounts"):
+        with_file(write(tmp_path / "c.toml", text + "\n"))

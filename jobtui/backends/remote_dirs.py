@@ -13,6 +13,7 @@ from collections import OrderedDict
 from urllib.parse import quote
 
 from jobtui.backends.base import SourceError
+from jobtui.backends.journal.faults import in_words
 from jobtui.backends.journal.process import Running
 from jobtui.backends.journal.shell import command_line
 from jobtui.backends.journal.ssh import FAILED_ITSELF, SshShell
@@ -94,7 +95,7 @@ async def _answer(shell: SshShell, script: str, path: str, most: int) -> bytes:
         await running.stop()
     noise, found, answer = printed.partition(f"{mark}\n".encode())
     if code == FAILED_ITSELF or not found:
-        raise shell.fault(running.said, code, noise.decode("utf-8", "replace")[:SAID_LENGTH])
+        raise shell.fault(running.said, code, in_words(noise.decode("utf-8", "replace")))
     if code and not answer:
         said = " ".join(running.said.split())[-SAID_LENGTH:]
         raise SourceError(f"{shell.name}: {said or f'cannot be read, code {code}'}")
