@@ -153,3 +153,15 @@ def test_a_record_with_numbers_that_json_cannot_write(tmp_path: Path, run: Runne
     ran = run("show", "aaaaaaaa-aaaaaaaa-report", "--json", "--srdb", db)
     assert ran.code == 0
     assert set(ran.json["job"]["native"]) == {"status", "x", "y", "z"}
+
+
+def test_a_job_on_a_cluster_says_which_it_is_in_slurm(tmp_path: Path, run: Runner) -> None:
+    config = tmp_path / "c.toml"
+    scratch = CAPTURES / "sbatch" / "scratch"
+    config.write_text(f'[mounts]\n"/srv/sirepo/hpc/scratch" = "{scratch}"\n')
+    arguments = ("show", "3pMDuIiL-e1oQ9PPU-activityAnimation", "--at", AT, *sources_of("sbatch"))
+    found = run(*arguments, "--json", "--config", config).json
+    assert (found["cluster"]["slurm_id"], found["cluster"]["state"]) == ("12", "completed")
+    assert found["cluster"]["directory"].startswith(str(scratch))
+    assert "Slurm 12 completed" in run(*arguments, "--plain", "--config", config).out
+    assert run(*arguments, "--json").json["cluster"] is None
