@@ -28,7 +28,7 @@ from jobtui.screens.places import Places
 from jobtui.session import Session
 from jobtui.store.store import Changes
 from jobtui.theme import THEMES, default_theme
-from jobtui.views import Views
+from jobtui.views import START, Views
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -129,7 +129,7 @@ class JobtuiApp(AlongApp):
         self._reads = True
         gc.freeze()  # what a start leaves behind lives to the end
         gc.enable()
-        if self._starts_with_view:
+        if self._starts_with_view and self._board.views.may_have(START):
             self.commander().show_start()
         self.run_worker(self._session.run(), name="session", exit_on_error=True)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
-from jobtui.analysis.correlate import Correlator
+from jobtui.analysis.late_correlate import LateCorrelator
 from jobtui.backends.base import (
     Announced,
     Batch,
@@ -45,7 +45,7 @@ class Session:
         """The journals of docker hosts and clusters, as configured, by the name of the host."""
         self.mounts: Mapping[str, str] = {}
         """Directories of this machine by those on clusters that are mounted there, as configured."""
-        self.store = Store(Correlator(), self.clock)
+        self.store = Store(LateCorrelator(), self.clock)
         self._strict = strict
         self._pollers: list[Poller] = []
         self._polling: dict[Poller, asyncio.Task[None]] = {}
@@ -107,7 +107,7 @@ class Session:
             logs = [(p, p.source) for p in self._pollers if isinstance(p.source, RewindableSource)]
             if not any(source.begins_after(at) for _, source in logs):
                 return False
-            again = Store(Correlator(), self.clock)
+            again = Store(LateCorrelator(), self.clock)
             fresh = [Poller(source.starting_at(at), again, strict=self._strict) for _, source in logs]
             try:
                 await read_again(fresh, again, progress)

@@ -4,10 +4,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from jobtui.backends.base import DetailSource, RewindableSource, Source, SourceError
-from jobtui.backends.logfile import LogFile
 from jobtui.backends.run_dir import RunDirs
 from jobtui.backends.window import Until
-from jobtui.formats.parser import LINE
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import FilePart, Noted, Reached, RunListing, Unreadable
@@ -84,6 +82,8 @@ class SessionDesk:
 
     async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
         """The line of a step and what continues its record. Raises Unreadable."""
+        from jobtui.backends.logfile import LogFile  # the first paint does not need it
+
         if step.cursor is not None:
             return await self._entries_behind(step, step.cursor, most)
         file = next(
@@ -141,6 +141,8 @@ class SessionDesk:
 
 def record_of(lines: Sequence[RawLine]) -> tuple[RawLine, ...]:
     """The first line, and those after it up to the next one that begins a record."""
+    from jobtui.formats.parser import LINE  # the first paint does not need it
+
     ends = (at for at, raw in enumerate(lines) if at and LINE.match(raw.text))
     return tuple(lines[: next(ends, len(lines))])
 

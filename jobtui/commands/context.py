@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from jobtui.analysis.moments import parse_moment
 from jobtui.config import Config, ConfigError
 from jobtui.grammar import Invocation
 from jobtui.model.clock import SECOND, Clock, FixedClock, Nanos, SystemClock
@@ -104,6 +103,8 @@ def _moment(config: Config, name: str, now: Nanos) -> Nanos | None:
     if not written.values:
         return None
     text = written.values[-1]
+    from jobtui.analysis.moments import parse_moment  # few commands are given a time
+
     moment = parse_moment(text.strip())
     if moment is None:
         where = written.origin if written.origin.endswith(name) else f"{written.origin}: {name}"

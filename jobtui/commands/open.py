@@ -3,22 +3,24 @@
 import asyncio
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from jobtui.commands import jobs, show
 from jobtui.commands.clusters import watch_clusters
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.reading import Reader, configured, no_source, sources_to_watch, warn
-from jobtui.commands.resolve import Found, resolve
 from jobtui.commands.spelled import spelled
 from jobtui.model.specs import SourceSpec
 from jobtui.session import Session
+
+if TYPE_CHECKING:
+    from jobtui.commands.resolve import Found
 
 
 def run(context: Context) -> Exit:
     """Open the dashboard until it is left, or print."""
     if context.format is not OutputFormat.TABLE or not has_terminal():
-        return show.run(context) if context.words else jobs.run(context)
+        return _print(context)
     warn(context)
     specs = configured(context)
     if not specs:
@@ -37,12 +39,21 @@ def run(context: Context) -> Exit:
     return Exit.FINE
 
 
+def _print(context: Context) -> Exit:
+    # Imported here, as the dashboard does not need it; so is what finds out which job is meant
+    from jobtui.commands import jobs, show
+
+    return show.run(context) if context.words else jobs.run(context)
+
+
 def has_terminal() -> bool:
     """Whether a dashboard can be shown and used."""
     return sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty()
 
 
-async def _resolve(context: Context, specs: Sequence[SourceSpec]) -> tuple[Found, Exit]:
+async def _resolve(context: Context, specs: Sequence[SourceSpec]) -> "tuple[Found, Exit]":
+    from jobtui.commands.resolve import resolve
+
     async with Session((), context.clock) as session:
         reader = Reader(context, session, specs)
         found = await resolve(reader, context.words[0])

@@ -18,6 +18,7 @@ from jobtui.screens.board import Taken as Taken
 from jobtui.store.store import NO_CHANGES, Changes
 from jobtui.views import ViewsError
 from jobtui.widgets.filter_bar import FilterBar
+from jobtui.widgets.header import TRAIL
 from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.lines import LineView
 from jobtui.widgets.notice_line import NoticeLine
@@ -27,7 +28,7 @@ FLUSH_S = 0.25
 """Changes are shown at most this often."""
 COPIED_CELLS = 40
 """How much of a copied text is named."""
-SOON_S = 0.01
+SOON_S = 0.002
 """The wait before changes after a pause are shown; a timer of none never ends."""
 TINY_ROWS = 3
 """Up to this height there is no room for more than the worst."""
@@ -59,6 +60,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     LiveScreen.-low RuleLine, LiveScreen.-flat RuleLine { display: none; }
     LiveScreen.-flat SourceStrip, LiveScreen.-flat KeyLine { display: none; }
     LiveScreen.-tiny FilterBar { dock: bottom; }
+    LiveScreen.-line Header { display: none; }
     """
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (6, "-low"), (16, "-high")]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (70, "-wide")]
@@ -162,7 +164,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
 
     def titled(self, name: str) -> str:
         """The words that say where one is: the program, the trail, and this screen."""
-        return " › ".join((self.board.title, *self.trail, name))
+        return TRAIL.join((self.board.title, *self.trail, name))
 
     def show_trail(self) -> None:
         """Say where one is: it was come to from elsewhere."""
@@ -201,8 +203,9 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         self.show_pause()
 
     def on_unmount(self) -> None:
-        """Leave the store alone."""
+        """Leave the store alone, and let go of what was drawn, as widgets do."""
         self._unsubscribe()
+        self._styles_cache.clear()
 
     def on_screen_resume(self) -> None:
         """Show what happened while another screen was in front."""
@@ -241,6 +244,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     def _measure(self, event: events.Resize) -> None:
         """Below the rules by height there is one for a few lines, in which only the worst is said."""
         self.set_class(event.size.height <= TINY_ROWS, "-tiny")
+        self.set_class(event.size.height == 1, "-line")
         self.show_pause()
 
     def _tick(self) -> None:
