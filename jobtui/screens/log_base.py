@@ -15,8 +15,9 @@ from jobtui.actions import hints_at
 from jobtui.model.pages import Extent, LogUnreadable, Place
 from jobtui.render.hits import finder
 from jobtui.render.log_line import Look
+from jobtui.render.log_tags import Tags, stream_label
 from jobtui.render.sources import labels
-from jobtui.render.text import fit, safe, show, width
+from jobtui.render.text import fit, safe, show
 from jobtui.screens.base import Board, LiveScreen
 from jobtui.screens.log_reader import LogReader
 from jobtui.store.store import Changes
@@ -47,15 +48,16 @@ class LogScreen(LiveScreen):
 
     DEFAULT_CSS = """
     LogScreen.-low LogHistogram, LogScreen.-flat LogHistogram { display: none; }
+    LogScreen.-line LogHeader { display: none; }
     """
 
     def __init__(self, board: Board, source_name: str | None = None, offset: Place | None = None) -> None:
         super().__init__(board)
-        known = board.logs.names()
-        extra = () if source_name is None or source_name in known else (source_name,)
-        self._names: tuple[str | None, ...] = (*((None,) if len(known) > 1 else ()), *known, *extra)
+        self._extra = source_name
+        self._names: tuple[str | None, ...] = self._all_names()
         self._chosen = 0 if source_name is None else self._names.index(source_name)
         self._offset = offset
+        self._set: tuple[str, ...] | None = None
         self._readers: dict[str | None, LogReader] = {}
         self._reader: LogReader | None = None
         self._number: int | None = None
@@ -108,6 +110,7 @@ class LogScreen(LiveScreen):
 
     def tick(self) -> None:
         """Let the clock go on."""
+        self._renew_names()
         self._header.repaint()
 
     def show_all(self) -> None:
@@ -139,7 +142,7 @@ class LogScreen(LiveScreen):
         name = self._names[chosen]
         reader = self._readers.get(name)
         if reader is None:
-            log = self.board.logs.merged() if name is None else self.board.logs.open(name)
+            log = self.board.logs.merged(self._set) if name is None else self.board.logs.open(name)
             reader = self._readers[name] = LogReader(log, name, place=self._offset)
             self._offset = None
         self._reader = reader
@@ -150,12 +153,10 @@ class LogScreen(LiveScreen):
         self._view.set_finder(finder(reader.search.query) if reader.search else None)
         self.start("keep up", partial(self._keep_up, reader))
 
-    def _tags(self) -> Mapping[str, str]:
+    def _tags(self) -> Tags:
         """What stands before the lines of each log where they are mixed."""
         names = {key: label.removesuffix(".log") for key, label in self._labels.items()}
-        most = NARROW_TAG_CELLS if self.size.width < NARROW else TAG_CELLS
-        cells = min(most, max(map(width, names.values()), default=0))
-        return {key: f"{fit(name, cells, ellipsis='')} " for key, name in names.items()}
+        return Tags(names, NARROW_TAG_CELLS if self.size.width < NARROW else TAG_CELLS)
 
     def on_resize(self) -> None:
         """Shorten what stands before lines, or no longer."""
@@ -165,7 +166,40 @@ class LogScreen(LiveScreen):
     def _short_names(self) -> Mapping[str, str]:
         health = [source for source in self.board.store.sources() if source.name in self._names]
         short = dict(zip((source.name for source in health), labels(health), strict=True))
-        return {name: short.get(name) or show(name) for name in self._names if name is not None}
+        return {name: short.get(name) or stream_label(name) for name in self._names if name is not None}
+
+    def _all_names(self) -> tuple[str | None, ...]:
+        """The logs there are, and before them all in one."""
+        known = self.board.logs.names()
+        extra = () if self._extra is None or self._extra in known else (self._extra,)
+        return (*((None,) if len(known) > 1 else ()), *known, *extra)
+
+    def _renew_names(self) -> None:
+        """Take in the names of streams that have come, and stay with the log that is shown."""
+        names = self._all_names()
+        if names == self._names or (self._names and self._names[self._chosen] not in names):
+            return
+        shown = self._names[self._chosen] if self._names else None
+        self._names, self._labels = names, {}
+        self._labels = self._short_names()
+        self._chosen = names.index(shown) if shown in names else 0
+        if self._reader is None and names:
+            self._choose(self._chosen)
+        elif self._reader is not None and self._reader.name is None:
+            self._view.set_look(Look(self._view.shows_heads, self._tags()))
+        self._show_status()
+
+    def _show_set(self, chosen: tuple[str, ...]) -> None:
+        """Show these logs in one; one alone as it is."""
+        if len(chosen) == 1 and chosen[0] in self._names:
+            self._choose(self._names.index(chosen[0]))
+            return
+        known = tuple(name for name in self._names if name is not None)
+        self._set = None if set(chosen) == set(known) else chosen
+        if (reader := self._readers.pop(None, None)) is not None:
+            reader.end_search()
+            self.start("release", reader.log.aclose)
+        self._choose(self._names.index(None))
 
     # How it goes on.
 
@@ -221,6 +255,8 @@ class LogScreen(LiveScreen):
             self.start("search on", partial(self._search_on, reader))
         if not reader.is_filtered:
             self._view.grown(reader.extent)
+        if reader.extent.revision != before.revision and not reader.is_filtered:
+            self._view.reload()
         if reader.extent.event != before.event:
             self._show_status()
 
@@ -281,7 +317,8 @@ class LogScreen(LiveScreen):
         self._show_status()
 
     def _show_status(self) -> None:
-        names = tuple(ALL if name is None else self._labels[name] for name in self._names)
+        whole = ALL if self._set is None else f"{len(self._set)} logs"
+        names = tuple(whole if name is None else self._labels[name] for name in self._names)
         self._header.set_status(LogStatus(names, self._chosen, tuple(self._words(self._reader))))
 
     def _words(self, reader: LogReader | None) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.source_list import SourceList
+from jobtui.widgets.source_strip import SourceStrip
 from jobtui.widgets.text_pane import Paragraph, TextPane
 
 
@@ -28,18 +29,25 @@ class SourcesScreen(LiveScreen):
 
     DEFAULT_CSS = """
     SourcesScreen TextPane { height: 1fr; }
+    SourcesScreen SourceStrip { display: none; }
+    SourcesScreen.-line SourceStrip { display: block; }
+    SourcesScreen.-line SourceList { display: none; }
+    SourcesScreen SourceList { max-height: 50%; }
+    SourcesScreen.-low SourceList, SourcesScreen.-flat SourceList { max-height: 100%; }
     SourcesScreen.-low TextPane, SourcesScreen.-flat TextPane { display: none; }
     """
 
     def __init__(self, board: Board) -> None:
         super().__init__(board)
         self._header = Header(board.now, board.title)
+        self._strip = SourceStrip(board.now)
         self._list = SourceList(board.now)
         self._about = TextPane()
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
         yield self._header
+        yield self._strip
         yield RuleLine()
         yield self._list
         yield RuleLine()
@@ -66,7 +74,10 @@ class SourcesScreen(LiveScreen):
 
     def show_all(self) -> None:
         """Show the sources anew; what is the same is not painted again."""
-        self._list.set_sources(self.board.store.sources(), absolute=self.board.absolute)
+        sources = self.board.store.sources()
+        self._strip.set_sources(sources)
+        self._list.set_sources(sources, absolute=self.board.absolute)
+        self._list.styles.height = len(sources) + self._list.HEADINGS
 
     def move_list(self, move: Move) -> None:
         """Move the cursor."""

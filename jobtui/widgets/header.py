@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from jobtui.analysis.tally import Counts
 from jobtui.model.clock import Nanos
 from jobtui.model.jobs import JobStatus
+from jobtui.render.pace import pace_line
 from jobtui.render.spans import Line, Span, spread, width_of
 from jobtui.render.status import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STYLES
 from jobtui.render.text import Zone, clock_time, fit
@@ -12,10 +13,14 @@ from jobtui.widgets.lines import LineView
 
 COUNTED = (JobStatus.RUNNING, JobStatus.PENDING)
 GAP = Span("   ", "", 3)
+TRAIL = " › "
+"""Between the steps of a title that says how one came here."""
 
 
 class Header(LineView):
-    """Title on the left, counts and clock on the right. Where it is narrow counts shrink, then they go."""
+    """Title on the left; counts, pace and clock on the right. Where it is narrow the pace goes, then counts
+    shrink, then they go.
+    """
 
     DEFAULT_CSS = "Header { height: 1; }"
 
@@ -38,14 +43,20 @@ class Header(LineView):
         self.repaint()
 
     def line(self, y: int) -> Line:
-        """All of it, as far as there is room."""
+        """All of it, as far as there is room. Of a trail the steps between go first, then where it begins."""
         cells = self.cells
-        title = (Span(f" {self._title} ", "title"),)
+        trail = self._title.split(TRAIL)
+        titles = dict.fromkeys((self._title, TRAIL.join((trail[0], trail[-1])), trail[-1]))
         clock = Span(f"   {clock_time(self._now())}{Zone.mark()} ", "dim")
-        for right in ((*self._words(), clock), (*self.glyphs(), clock), self.glyphs(), ()):
-            if width_of(title) + width_of(right) <= cells:
-                return spread(title, right, cells)
-        return (Span(fit(title[0].text, cells), "title", cells),)
+        words = self._words()
+        paces = (self._pace(with_ends=True), self._pace(with_ends=False), ())
+        rights = [(*words, *pace, clock) for pace in paces]
+        for right in (*rights, (*self.glyphs(), clock), self.glyphs(), ()):
+            for text in titles:
+                title = (Span(f" {text} ", "title"),)
+                if width_of(title) + width_of(right) <= cells:
+                    return spread(title, right, cells)
+        return (Span(fit(f" {trail[-1]} ", cells), "title", cells),)
 
     def _parts(self) -> Sequence[tuple[str, str, int, str]]:
         """Glyph, words, number and style of each count that is worth a place."""
@@ -57,6 +68,9 @@ class Header(LineView):
         failed = self._counts.failed_lately
         parts.append((GLYPHS[JobStatus.FAILED], "failed 1h", failed, STYLES[JobStatus.FAILED]))
         return [part for part in parts if part[2] or part[1] in COUNTED]
+
+    def _pace(self, *, with_ends: bool) -> Line:
+        return pace_line(self._counts.pace, with_ends=with_ends) if self._counts else ()
 
     def _words(self) -> Line:
         spans: list[Span] = []

@@ -13,6 +13,8 @@ from jobtui.widgets.lines import LineView
 
 ROOT = "jobs"
 NO_RECORD = "no source has a record of this job; its ops are those that logs name"
+LEAST_ID_CELLS = 9
+"""So much of the id is shown before anything about it."""
 FULL_ROWS = 3
 """With so many lines there is one for the sources elsewhere."""
 
@@ -95,7 +97,8 @@ class JobFacts(LineView):
     def _right(self, cells: int) -> Line:
         if self._job is None:
             return ()
-        now, least = self._now(), min(width(self._job_id), width(ends_of(self._job_id))) + 1
+        shortest = min(width(self._job_id), width(ends_of(self._job_id)), max(LEAST_ID_CELLS, cells // 3))
+        now, least = self._now(), shortest + 1
         since = status_words(self._job, now, absolute=self._absolute)
         status = (Span("  "), *since, Span(" "))
         bare = (Span("  "), *status_words(self._job, now, absolute=None), Span(" "))

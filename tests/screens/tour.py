@@ -1,0 +1,78 @@
+"""Every screen of the dashboard and the keys that lead there, for tests that go through all of them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from textual.pilot import Pilot
+
+from jobtui.app import JobtuiApp
+from jobtui.model.ids import JobId
+from jobtui.theme import DARK
+from tests.screens.scene import FAILED, Scene
+from tests.screens.test_job_tabs import THREE, with_runs
+from tests.screens.test_logs import app_on
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text
+
+ROOMY = (120, 40)
+"""The window in which everything is found, before it gets another size."""
+LOG = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local" / "server.log"
+
+
+class Stop(NamedTuple):
+    """A screen: the keys that lead there from the jobs or from a job, and a text that shows it is there."""
+
+    name: str
+    keys: tuple[str, ...] = ()
+    sign: str = ""
+    open_at: JobId | None = None
+
+
+STOPS: tuple[Stop, ...] = (
+    Stop("jobs", (), "Doubler"),
+    Stop("job", (), "status error", FAILED),
+    Stop("job-logs", ("l",), "of 1 log", FAILED),
+    Stop("job-history", ("h",), "RUN", FAILED),
+    Stop("job-files", ("f",), "run directory", FAILED),
+    Stop("job-raw", ("r",), '"runs": 3', FAILED),
+    Stop("error", ("e",), "esc back", FAILED),
+    Stop("logs", ("2",), "following"),
+    Stop("sources", ("6", "j", "j"), "agent.log"),
+    Stop("help", ("question_mark",), "All jobs"),
+    Stop("columns", ("c",), "state"),
+    Stop("palette", ("ctrl+p",), "All jobs"),
+    Stop("commander", ("colon", "s", "o", "tab"), "sort"),
+    Stop("filter", ("slash", *"stats:x"), "did you mean"),
+)
+
+
+@asynccontextmanager
+async def at_stop(
+    stop: Stop, size: tuple[int, int], *, theme: str = DARK.name
+) -> AsyncIterator[tuple[JobtuiApp, Pilot[Any]]]:
+    """The dashboard at one stop, with everything read, in a window of this size."""
+    scene = with_runs(Scene(open_at=stop.open_at, theme=theme), *THREE)
+    app = app_on([LOG], theme) if stop.name == "logs" else scene.app
+    async with app.run_test(size=ROOMY) as pilot:
+        if app is scene.app:
+            await wait_until(scene.is_read, pilot)
+        if stop.open_at is not None:
+            await wait_until(lambda: "run 3 of 3" in screen_text(app)[0], pilot)
+        await pilot.press(*stop.keys)
+        await wait_until(lambda: stop.sign in "\n".join(screen_text(app)), pilot)
+        await pilot.resize_terminal(*size)
+        await settled(app, pilot)
+        yield app, pilot
+
+
+async def settled(app: JobtuiApp, pilot: Pilot[Any]) -> None:
+    """Return when nothing more is painted: the same screen three times in a row."""
+    seen: list[list[str]] = []
+    async with asyncio.timeout(10):
+        while len(seen) < 3 or any(lines != seen[-1] for lines in seen[-3:]):
+            await pilot.pause()
+            await asyncio.sleep(0.02)
+            seen.append(screen_text(app))
