@@ -24,7 +24,7 @@ class ChangeLog:
         self._most = most
         self._changes: list[StateChange] = []
         self._ids: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
-        self._floors: dict[str, int] = {}
+        self._oldest = Nanos(0)
         self._by_job: defaultdict[JobId, list[StateChange]] = defaultdict(list)
         self.dropped = 0
 
@@ -33,7 +33,8 @@ class ChangeLog:
 
     def add(self, changes: Iterable[StateChange]) -> set[JobId]:
         """Take in changes in any order; the jobs of those that were not known yet."""
-        fresh = sorted((change for change in changes if self._is_new(change)), key=_order)
+        once = {_order(change): change for change in changes}
+        fresh = sorted((change for change in once.values() if self._is_new(change)), key=_order)
         if not fresh:
             return set()
         # Senders are late by minutes at most: what has to be sorted again is near the end
@@ -62,14 +63,16 @@ class ChangeLog:
         return tuple(self._by_job.get(job_id, ()))
 
     def _is_new(self, change: StateChange) -> bool:
-        if change.id < self._floors.get(change.source, change.id):
+        """Whether it is not known. Ids alone do not tell: a system set up anew counts from the beginning."""
+        if change.at < self._oldest:
             return False
         ids = self._ids[change.source]
         place = bisect_left(ids, change.id)
-        if place < len(ids) and ids[place] == change.id:
-            return False
-        ids.insert(place, change.id)
-        return True
+        if place == len(ids) or ids[place] != change.id:
+            ids.insert(place, change.id)
+            return True
+        own = self._by_job.get(change.job_id, ())
+        return all(_order(one) != _order(change) for one in own)
 
     def _drop_old(self) -> None:
         surplus = len(self._changes) - self._most
@@ -88,10 +91,10 @@ class ChangeLog:
                 del self._by_job[job_id]
 
     def _forget_ids(self) -> None:
-        """Let go of ids below all that are kept; whatever has one of those is too old."""
+        """Let go of ids below all that are kept: those are too old by their time."""
+        self._oldest = self._changes[0].at if self._changes else self._oldest
         lowest: dict[str, int] = {}
         for change in self._changes:
             lowest[change.source] = min(change.id, lowest.get(change.source, change.id))
         for source, ids in self._ids.items():
-            self._floors[source] = lowest.get(source, ids[-1] + 1)
-            del ids[: bisect_left(ids, self._floors[source])]
+            del ids[: bisect_left(ids, lowest[source]) if source in lowest else len(ids)]

@@ -14,22 +14,32 @@ def change(number: int, at: int, job: int = 1, source: str = "b") -> StateChange
 
 
 numbers = st.integers(0, 30)
-changes = st.builds(change, numbers, st.integers(0, 20), st.integers(1, 4), st.sampled_from("ab"))
+changes = st.builds(
+    lambda number, at, source: change(number, at, number % 3, source),
+    numbers,
+    st.integers(0, 20),
+    st.sampled_from("ab"),
+)
+    lambda number, at, source: change(number, at, number % 3, source),
+    numbers,
+    st.integers(0, 20),
+    st.sampled_from("ab"),
+)
 
 
-def key(one: StateChange) -> tuple[str, int]:
-    return one.source, one.id
+def key(one: StateChange) -> tuple[str, int, int]:
+    return one.source, one.id, one.at
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(changes, max_size=8), max_size=8))
 def test_whatever_the_batches_it_is_in_order_and_complete(batches: list[list[StateChange]]) -> None:
     log = ChangeLog()
-    first: dict[tuple[str, int], StateChange] = {}
+    first: dict[tuple[str, int, int], StateChange] = {}
     for batch in batches:
         new = {key(one) for one in batch} - set(first)
         for one in batch:
-            first.setdefault(key(one), one)
+            first[key(one)] = first.get(key(one), one)
         assert log.add(batch) == {first[name].job_id for name in new}
     kept = list(log.all())
     assert kept == sorted(first.values(), key=lambda one: (one.at, one.id, one.source))

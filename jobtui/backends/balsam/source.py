@@ -1,8 +1,8 @@
 """A Balsam server as a source: jobs, how they went from state to state, allocations and sites.
 
 Never asks without a filter, one request at a time, one request for each poll but the first. Events come late
-and out of order: each question goes back `OVERLAP_S` behind the newest event, and once in a while further; what
-is known already is dropped by id.
+and out of order: each question goes back `OVERLAP_S` behind the newest event, and once in a while further;
+what is known already is dropped by id.
 """
 
 import asyncio

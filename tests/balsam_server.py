@@ -1,0 +1,127 @@
+"""A Balsam server as recorded: answers from the captured lists by the real one's rules, faults included.
+
+Rules seen with Balsam 0.7.0a24: unknown parameters are ignored, `limit` up to 100000, lists newest first for
+events, `scheduler_id` does not narrow, events by `batch_job_id` take as many places of a page as the site has
+batch jobs.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+FOLDER = Path(__file__).parent / "fixtures" / "balsam"
+TOKEN = "recorded"
+MOST = 100_000
+
+Record = dict[str, Any]
+
+
+def recorded(name: str) -> list[Record]:
+    """The rows of a recorded list."""
+    rows: list[Record] = json.loads((FOLDER / f"dump_{name}.json").read_text())["results"]
+    return rows
+
+
+def moment(text: str) -> datetime:
+    """A time as it is written in a row or a question."""
+    at = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+class RecordedBalsam:
+    """Answers requests; its rows may be changed while it is asked. `requests` are the targets so far."""
+
+    def __init__(self) -> None:
+        self.events = recorded("events")
+        self.jobs = recorded("jobs")
+        self.batch_jobs = recorded("batch_jobs")
+        self.sites = recorded("sites")
+        self.apps = recorded("apps")
+        self.sessions = recorded("sessions")
+        self.token = TOKEN
+        self.requests: list[str] = []
+        self.faults: list[Callable[[httpx.Request], httpx.Response]] = []
+
+    @property
+    def transport(self) -> httpx.MockTransport:
+        """What a client is given in place of a connection."""
+        return httpx.MockTransport(self.answer)
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        """The answer to one request; a fault that is due comes first."""
+        self.requests.append(request.url.raw_path.decode())
+        if self.faults:
+            return self.faults.pop(0)(request)
+        if request.method != "GET":
+            return httpx.Response(405, json={"detail": "Method Not Allowed"})
+        if request.headers.get("authorization") != f"Bearer {self.token}":
+            return httpx.Response(401, json={"detail": "Could not validate credentials"})
+        lists: dict[str, Callable[[httpx.QueryParams], list[Record]]] = {
+            "/events/": self._events, "/jobs/": self._jobs, "/batch-jobs/": self._batch_jobs,
+            "/sites/": lambda _: self.sites, "/apps/": lambda _: self.apps,
+            "/sessions/": lambda _: self.sessions,
+        }  # fmt: skip
+        found = lists.get(request.url.path)
+        if found is None:
+            return httpx.Response(404, json={"detail": "Not Found"})
+        return self._page(request.url.params, found(request.url.params))
+
+    def _page(self, asked: httpx.QueryParams, rows: list[Record]) -> httpx.Response:
+        limit, offset = int(asked.get("limit", MOST)), int(asked.get("offset", 0))
+        if limit > MOST or offset < 0:
+            return httpx.Response(422, json={"detail": [{"loc": ["query", "limit"], "msg": "too large"}]})
+        places = rows
+        if "batch_job_id" in asked and rows and "timestamp" in rows[0]:
+            places = [row for row in rows for _ in self.batch_jobs]
+        unique = {row["id"]: row for row in places[offset : offset + limit]}
+        return httpx.Response(200, json={"count": len(rows), "results": list(unique.values())})
+
+    def _events(self, asked: httpx.QueryParams) -> list[Record]:
+        jobs = {job["id"]: job for job in self.jobs}
+        rows = [row for row in self.events if _matches(row, asked, "id", "job_id", "from_state", "to_state")]
+        rows = [row for row in rows if _has_tags(jobs.get(row["job_id"], {}), asked)]
+        if "batch_job_id" in asked:
+            wanted = int(asked["batch_job_id"])
+            rows = [row for row in rows if jobs.get(row["job_id"], {}).get("batch_job_id") == wanted]
+        rows = _within(rows, asked, "timestamp", "timestamp_after", "timestamp_before")
+        newest_first = asked.get("ordering", "-timestamp") == "-timestamp"
+        ordered = sorted(rows, key=lambda row: row["id"])
+        return sorted(ordered, key=lambda row: moment(row["timestamp"]), reverse=newest_first)
+
+    def _jobs(self, asked: httpx.QueryParams) -> list[Record]:
+        rows = [
+            row
+            for row in self.jobs
+            if _matches(row, asked, "id", "state", "app_id") and _has_tags(row, asked)
+        ]
+        rows = _within(rows, asked, "last_update", "last_update_after", "last_update_before")
+        key = asked.get("ordering", "id").lstrip("-")
+        return sorted(rows, key=lambda row: row[key], reverse=asked.get("ordering", "id").startswith("-"))
+
+    def _batch_jobs(self, asked: httpx.QueryParams) -> list[Record]:
+        return [row for row in self.batch_jobs if _matches(row, asked, "id", "state", "scheduler_id")]
+
+
+def _matches(row: Record, asked: httpx.QueryParams, *names: str) -> bool:
+    return all(name not in asked or str(row[name]) in asked.get_list(name) for name in names)
+
+
+def _has_tags(job: Record, asked: httpx.QueryParams) -> bool:
+    pairs = [tag.split(":", 1) for tag in asked.get_list("tags") if ":" in tag]
+    return all(job.get("tags", {}).get(name) == value for name, value in pairs)
+
+
+def _within(
+    rows: Iterable[Record], asked: httpx.QueryParams, key: str, after: str, before: str
+) -> list[Record]:
+    begin = moment(asked[after]) if after in asked else None
+    end = moment(asked[before]) if before in asked else None
+    return [
+        row
+        for row in rows
+        if (begin is None or moment(row[key]) >= begin) and (end is None or moment(row[key]) <= end)
+    ]
