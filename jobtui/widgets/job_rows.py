@@ -54,7 +54,7 @@ class JobRows:
     def __init__(self, now: Callable[[], Nanos]) -> None:
         self._now = now
         self.jobs: dict[JobId, Job] = {}
-        self.tally = Tally()
+        self.tally = Tally(now)
         self.needy: set[JobId] = set()
         """The jobs that need a person."""
         self._live: dict[JobId, None] = {}

@@ -10,7 +10,7 @@ from tests.conftest import NOW
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from([*JobStatus, None])), max_size=40))
 def test_counts_are_those_of_counting_anew(events: list[tuple[int, JobStatus | None]]) -> None:
-    tally = Tally()
+    tally = Tally(lambda: NOW)
     jobs: dict[int, Job] = {}
     for number, status in events:
         before = jobs.pop(number, None)
@@ -27,7 +27,7 @@ def test_counts_are_those_of_counting_anew(events: list[tuple[int, JobStatus | N
 
 
 def test_only_the_last_hour_counts_as_lately() -> None:
-    tally = Tally()
+    tally = Tally(lambda: NOW)
     job = a_job(1, status=JobStatus.FAILED, ended_at=ago(3_590))
     tally.move(None, job)
     assert tally.counts(NOW).failed_lately == 1
