@@ -20,11 +20,6 @@ changes = st.builds(
     st.integers(0, 20),
     st.sampled_from("ab"),
 )
-    lambda number, at, source: change(number, at, number % 3, source),
-    numbers,
-    st.integers(0, 20),
-    st.sampled_from("ab"),
-)
 
 
 def key(one: StateChange) -> tuple[str, int, int]:
