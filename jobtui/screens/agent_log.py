@@ -19,6 +19,22 @@ Opening = tuple[str, int | None]
 """The name of a log, and the place in it; None for its end."""
 
 
+class LogSheet(ErrorScreen):
+    """What is said instead of the log of an agent that cannot be read here."""
+
+    def __init__(self, board: Board, agent: Agent, log: AgentLog) -> None:
+        text = "\n\n".join(sheet(agent, log))
+        self._command = show(log.command)
+        super().__init__(board, f"log of {show(agent.agent)}", text, Taken(text, self._command))
+
+    def action_copy(self) -> None:
+        """Copy the command; all of it where there is none."""
+        if self._command:
+            self.copy(self._command)
+        else:
+            super().action_copy()
+
+
 def open_log(app: App[None], board: Board, agent: Agent, log: AgentLog) -> None:
     """Show the log of an agent where it begins, or say how it can be read."""
     # Imported here, as the first paint does not need it
@@ -28,8 +44,7 @@ def open_log(app: App[None], board: Board, agent: Agent, log: AgentLog) -> None:
     if opening is not None:
         app.push_screen(LogsScreen(board, *opening))
         return
-    text = "\n\n".join(sheet(agent, log))
-    app.push_screen(ErrorScreen(board, f"log of {show(agent.agent)}", text, Taken(text, show(log.command))))
+    app.push_screen(LogSheet(board, agent, log))
 
 
 def where_to_open(board: Board, agent: Agent, log: AgentLog) -> Opening | None:

@@ -206,6 +206,10 @@ async def test_enter_on_a_docker_agent_whose_host_is_not_configured_says_what_to
         await wait_until(lambda: "cannot be read from here" in text(scene), pilot)
         assert "[hosts]" in text(scene)
         assert "ssh v4.example.org" in text(scene)
+        written = catch_writes(scene.app)
+        await pilot.press("y")
+        await until_said(scene.app, pilot, "copied ssh v4.example.org")
+        assert copied(scene.app, [w for w in written if "52;c;" in w]).startswith(COMMAND)
         await pilot.press("escape")
         await wait_until(lambda: isinstance(scene.app.screen, AgentsScreen), pilot)
 
