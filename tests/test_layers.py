@@ -47,6 +47,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "textual": frozenset({"widgets", "screens", "app", "theme", "driver"}),
     "rich": frozenset({"render", "widgets", "screens", "app", "theme", "commands"}),
     "watchfiles": frozenset({"backends"}),
+    "systemd": frozenset({"backends"}),
     "httpx": frozenset({"backends"}),
 }
 """Libraries that only some layers may know."""

@@ -183,22 +183,33 @@ class PublicHandle(RawHandle):
 
     def step(self, back: bool = False) -> bool:
         """Go on by one."""
-        self._found = self._reader.get_previous() if back else self._reader.get_next()
+        self._found = {}
+        try:
+            self._found = self._reader.get_previous() if back else self._reader.get_next()
+        except OSError as error:
+            if error.errno != errno.EBADMSG:
+                raise
+            return True  # it stands on an entry that is damaged
         return bool(self._found)
 
     def entry(self) -> JournalEntry:
         """The entry stood on."""
-        found = self._found
+        found = self._all()
         monotonic: int = found["__MONOTONIC_TIMESTAMP"][0]
         return record_of(found, found["__CURSOR"], found["__REALTIME_TIMESTAMP"], monotonic)
 
     def fields(self) -> StoredFields:
         """Its fields as stored."""
-        return {name: value for name, value in self._found.items() if not name.startswith("__")}
+        return {name: value for name, value in self._all().items() if not name.startswith("__")}
 
     def cursor(self) -> str:
         """Its cursor."""
-        return str(self._found["__CURSOR"])
+        return str(self._found["__CURSOR"] if self._found else self._reader._get_cursor())
+
+    def _all(self) -> dict[str, Any]:
+        if not self._found:
+            raise OSError(errno.EBADMSG, "a damaged entry")
+        return self._found
 
 
 def open_handle(directory: str | None) -> Handle:

@@ -4,6 +4,7 @@ Each slice is sought anew, by a cursor or a time: a place kept in the handle whi
 yet loses most of what is written first. A step after a seek costs less than half a millisecond.
 """
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,9 @@ from jobtui.model.journal import (
     Tail,
 )
 
+DAMAGED_MOST = 1_000
+"""Damaged entries that are passed over in one slice, and that are counted."""
+
 OpenHandle = Callable[[str | None], Handle]
 
 
@@ -39,7 +43,7 @@ class Reading:
         self._open_handle = open_handle
         self._handle: Handle | None = None
         self._opened: tuple[int, int] | None = None
-        self._damaged = 0
+        self._damaged: set[str] = set()
 
     def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries from `start` on."""
@@ -89,7 +93,7 @@ class Reading:
         """How the files stand that are or should be open."""
         self._ready()
         files = journal_files.checked(self._survey(), journal_files.opened_here())
-        return journal_files.condition_of(files, self._damaged)
+        return journal_files.condition_of(files, len(self._damaged))
 
     @property
     def fd(self) -> int | None:
@@ -142,6 +146,7 @@ class Reading:
     ) -> list[JournalEntry]:
         own, exact = _own(start), asking.is_exact(matches)
         entries: list[JournalEntry] = []
+        damaged = 0
         while len(entries) < most and handle.step(back):
             if own is not None:
                 passed, own = own, None
@@ -150,8 +155,12 @@ class Reading:
             try:
                 if exact or asking.fulfils({k.encode(): v for k, v in handle.fields().items()}, matches):
                     entries.append(handle.entry())
-            except OSError:
-                self._damaged += 1
+            except OSError as error:
+                damaged += 1
+                if error.errno != errno.EBADMSG or damaged > DAMAGED_MOST:
+                    raise
+                if len(self._damaged) < DAMAGED_MOST:
+                    self._damaged.add(handle.cursor())
         return entries
 
 

@@ -106,6 +106,8 @@ class Journald:
             for left in root.glob(f"*.{self.namespace}"):
                 shutil.rmtree(left)
         shutil.rmtree(self.runtime, ignore_errors=True)
+        with contextlib.suppress(OSError):  # it stays where others use it
+            Path("/run/log/journal").rmdir()
 
     def _files(self) -> list[Path]:
         opened = []

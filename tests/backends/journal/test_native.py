@@ -1,10 +1,13 @@
 """What is particular to reading journal files oneself: permission, damage, forks, a missing package."""
 
+import asyncio
 import contextlib
+import errno
 import os
 import random
 import sys
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import pytest
 
 from jobtui.backends.base import SourceDenied, SourceError
 from jobtui.backends.journal import libsystemd
+from jobtui.backends.journal.journal_files import opened_here
 from jobtui.backends.journal.journalctl import JournalctlReader
 from jobtui.backends.journal.local import LocalJournalctl, LocalShell, local_journal
 from jobtui.backends.journal.native import NativeJournal
@@ -20,6 +24,7 @@ from jobtui.model.journal import Beside, Head, JournalEntry, Tail
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
 from tests.backends.journal.readers import needs_systemd_python
 from tests.backends.journal.reading import all_forward, messages
+from tests.waiting import wait_until
 
 NOBODY = 65_534
 
@@ -180,6 +185,63 @@ async def backwards(reader: NativeJournal) -> AsyncIterator[JournalEntry]:
         if part.at_edge or part.cursor is None:
             return
         start = Beside(part.cursor)
+
+
+class OneDamaged(libsystemd.RawHandle):
+    """A handle that cannot make out one entry."""
+
+    def entry(self) -> JournalEntry:
+        """The entry stood on, unless it is the damaged one."""
+        found = super().entry()
+        if found.message == "m3":
+            raise OSError(errno.EBADMSG, "Bad message")
+        return found
+
+
+async def test_a_damaged_entry_costs_itself_and_is_counted_once(tmp_path: Path) -> None:
+    make_journal(tmp_path, [entry(n, f"m{n}") for n in range(6)])
+    reader = NativeJournal("it", str(tmp_path), OneDamaged)
+    for _ in range(2):
+        assert messages(await all_forward(reader, most=2)) == ["m0", "m1", "m2", "m4", "m5"]
+    assert "1 damaged entries left out; see: journalctl --verify" in (await reader.condition()).note
+    await reader.aclose()
+
+
+def test_the_public_reader_stands_on_a_damaged_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_journal(tmp_path, [entry(n, f"m{n}") for n in range(3)])
+    handle = libsystemd.PublicHandle(str(tmp_path))
+    handle.seek_head()
+    assert handle.step()
+    convert = handle._reader._convert_entry
+
+    def damaged(stored: dict[str, bytes]) -> dict[str, bytes]:
+        if stored["MESSAGE"] == b"m1":
+            raise OSError(errno.EBADMSG, "Bad message")
+        converted: dict[str, bytes] = convert(stored)
+        return converted
+
+    monkeypatch.setattr(handle._reader, "_convert_entry", damaged)
+    assert handle.step()
+    with pytest.raises(OSError, match="damaged"):
+        handle.entry()
+    assert handle.is_at(handle.cursor())
+    assert handle.step()
+    assert handle.entry().message == "m2"
+    assert not handle.step()
+    handle.close()
+
+
+async def test_nothing_stays_open(tmp_path: Path) -> None:
+    made = make_journal(tmp_path, [entry(0, "m0")])
+    for _ in range(20):
+        reader = native(tmp_path)
+        following = reader.follow(Head(), ())
+        await asyncio.gather(following.take(1), reader.forward(Head(), (), 1))
+        assert made in (opened_here() or {made})
+        await following.aclose()
+        await reader.aclose()
+    await wait_until(lambda: made not in (opened_here() or ()))
+    await wait_until(lambda: not any(str(tmp_path) in thread.name for thread in threading.enumerate()))
 
 
 async def test_files_below_a_machine_id(tmp_path: Path) -> None:
