@@ -4,8 +4,10 @@ httpx is imported when the first question is asked.
 """
 
 import contextlib
+import os
 import re
 import socket
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -25,6 +27,33 @@ ALIVE_MISSES = 3
 ERROR_BYTES = 2_000
 
 Params = Sequence[tuple[str, str]]
+
+_STATUS = "on {host}: systemctl status systemd-journal-gatewayd.socket"
+FAILURES = (
+    (
+        "ConnectTimeout",
+        "",
+        f"no answer within {CONNECT_S:g} s; check that {{host}} is up and no firewall between",
+    ),
+    ("TimeoutException", "", "it stopped answering; check its load and the network"),
+    (
+        "HTTPError",
+        "CERTIFICATE",
+        "its certificate is not trusted ({told}); name its authority: SSL_CERT_FILE=/path/to/ca.pem",
+    ),
+    ("ConnectError", "name|resolv|getaddrinfo", "no host is called {host}; check the name"),
+    ("ConnectError", "", "cannot be connected to ({told}); " + _STATUS),
+    (
+        "RemoteProtocolError",
+        "without sending a response",
+        "it hung up without an answer; if it speaks TLS, write https://; " + _STATUS,
+    ),
+    ("RemoteProtocolError", "peer closed", "the connection broke off; " + _STATUS),
+    ("InvalidURL", "", "is no address of a gatewayd; expected http://host:port"),
+    ("UnsupportedProtocol", "", "is no address of a gatewayd; expected http://host:port"),
+    ("Exception", "", "the connection broke off ({told}); " + _STATUS),
+)
+"""What httpx raises (the name of a class), what is said (a pattern), and the line to show."""
 
 _LOGIN = re.compile(r"log-?in|sign-?in|sso|saml|oauth|openid|auth|account", re.IGNORECASE)
 _ABSENT = re.compile(r"No such file|error -2\b")
@@ -182,30 +211,11 @@ class Gateway:
         )
 
     def _fault(self, error: Exception) -> SourceError:
-        import httpx
-
-        told, on = in_words(str(error)), f"on {self._host}: systemctl status systemd-journal-gatewayd.socket"
-        if isinstance(error, httpx.ConnectTimeout):
-            why = (
-                f"no answer within {CONNECT_S:g} s; check that {self._host} is up and no firewall is between"
-            )
-        elif isinstance(error, httpx.TimeoutException):
-            why = "it stopped answering; check its load and the network"
-        elif "CERTIFICATE" in told.upper():
-            why = (
-                f"its certificate is not trusted ({told}); name its authority: SSL_CERT_FILE=/path/to/ca.pem"
-            )
-        elif isinstance(error, httpx.ConnectError) and re.search("Name or service|resolve|getaddrinfo", told):
-            why = f"no host is called {self._host}; check the name"
-        elif isinstance(error, httpx.ConnectError):
-            why = f"cannot be connected to ({told}); {on}"
-        elif isinstance(error, httpx.RemoteProtocolError) and "without sending a response" in told:
-            why = f"it hung up without an answer; if it speaks TLS, write https://; {on}"
-        elif isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol):
-            why = "is no address of a gatewayd; expected http://host:port"
-        else:
-            why = f"the connection broke off ({told or type(error).__name__}); {on}"
-        return SourceUnreachable(f"{self.name}: {why}")
+        told = in_words(_reason(error))
+        kinds = {kind.__name__ for kind in type(error).__mro__}
+        line = next(line for kind, said, line in FAILURES if kind in kinds and re.search(said, told, re.I))
+        values = {"host": self._host, "told": told or type(error).__name__}
+        return SourceUnreachable(f"{self.name}: {line.format_map(values)}")
 
     @property
     def _tunnel(self) -> str:
@@ -223,6 +233,19 @@ def _host_of(spec: str) -> tuple[str, str]:
     if not good or parts.query or parts.fragment:
         return "", wrong
     return in_words(parts.hostname or ""), ""
+
+
+def _reason(error: BaseException) -> str:
+    """What the system says of a failure, where it does: httpx has words of its own for it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        if isinstance(cause, OSError) and cause.errno is not None and cause.strerror:
+            own = isinstance(cause, ssl.SSLError | socket.gaierror)
+            return cause.strerror if own else os.strerror(cause.errno)
+        cause = cause.__cause__ or cause.__context__
+    return str(error)
 
 
 def _client(transport: "httpx.AsyncBaseTransport | None", *, verify: bool) -> "httpx.AsyncClient":

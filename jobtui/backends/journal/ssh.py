@@ -111,6 +111,9 @@ class SshShell:
             if known := faults.known_fault(table, said or printed, self._values):
                 return known
         told = faults.in_words(said) or printed
+        if code == FAILED_ITSELF and not told:  # a shared connection that breaks says nothing
+            how = f"the connection to {self._address.host} broke off"
+            return SourceUnreachable(f"{self.name}: {how}; check that it is up: {self._by_hand}")
         how = f"ended with {code}" if code else "gave no answer"
         return SourceUnreachable(f"{self.name}: ssh {how}{f': {told}' if told else ''}; try: {self._by_hand}")
 

@@ -54,7 +54,8 @@ class Gatewayd:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
-        wait_for(lambda: is_listening(self.port))
+        process = self._process
+        wait_for(lambda: is_listening(self.port, process.pid))
 
     def die(self) -> None:
         """End it at once, with every connection it has."""
@@ -65,10 +66,10 @@ class Gatewayd:
             process.wait()
 
 
-def is_listening(port: int) -> bool:
-    """Whether a socket listens on a port. Connecting to find out would start the program."""
+def is_listening(port: int, pid: int) -> bool:
+    """Whether a socket listens on a port where a process is. Connecting to it would start gatewayd."""
     return any(
         line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A"
         for name in ("tcp", "tcp6")
-        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
     )

@@ -103,7 +103,7 @@ SAYS = {
         ("chmod 600 /home/ann/.ssh/config",),
     ),
     "anything else": ("something \x1b[31mnew\x07 happened", SourceUnreachable, ("ended with 255", "new")),
-    "nothing": ("", SourceUnreachable, ("ended with 255", "ssh -p 2222 ann@node1")),
+    "nothing": ("", SourceUnreachable, ("connection to node1 broke off", "ssh -p 2222 ann@node1")),
 }
 
 

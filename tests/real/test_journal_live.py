@@ -1,0 +1,206 @@
+"""All four ways to a journal at once on live systems, with hosts that die, fall silent and come back."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from benchmarks.pty_meter import percentile
+from jobtui.model.clock import SECOND
+from jobtui.model.health import SourceState
+from tests.backends.journal.ssh_rig import ssh_client
+from tests.real.journal_hosts import JournalHost, Sender, journal_here, missing_programs
+from tests.real.journal_watch import Seen, Sending, Sent, Watch, Watching
+from tests.waiting import wait_until
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make hosts of namespaces"),
+    pytest.mark.skipif(bool(missing_programs()), reason=f"needs {missing_programs()}"),
+]
+
+CALM_S = 3.0
+DEAD_S = 5.0
+NOTICED_S = 45.0
+"""Three keep-alives that go unanswered, and what a busy machine takes."""
+BACK_S = 60.0
+SEEN_AT_ONCE_S = 0.6
+"""The budget for following, 95 of 100 times."""
+TOLD_WITHIN_S = 3.0
+SILENCE_S = 25.0
+"""Up to here after a cable was pulled it may be believed that a host is merely quiet."""
+AFFECTED = ("ssh", "http")
+
+
+@dataclass(slots=True)
+class Story:
+    """What was done when, what was written, and what jobtui saw."""
+
+    sent: Mapping[str, Sent] = field(default_factory=dict)
+    seen: Mapping[str, Seen] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict)
+    address: Mapping[str, str] = field(default_factory=dict)
+    doctor: "subprocess.CompletedProcess[str] | None" = None
+
+    def note(self, what: str) -> None:
+        """Something happens now."""
+        self.times[what] = time.time()
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    root = tmp_path_factory.mktemp("hosts")
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        client = stack.enter_context(ssh_client(root / "client", patch))
+        by_ssh, by_http, by_files = (
+            stack.enter_context(JournalHost(root / f"host{number}", number)) for number in range(1, 4)
+        )
+        client.settings(by_ssh.sshd.root)
+        here = stack.enter_context(journal_here())
+        targets = {
+            "local": "local",
+            "directory": str(by_files.directory),
+            "ssh": by_ssh.sshd.spec,
+            "http": by_http.gatewayd.spec,
+        }
+        senders: dict[str, Sender] = {
+            "local": here,
+            "directory": by_files.sender,
+            "ssh": by_ssh.sender,
+            "http": by_http.sender,
+        }
+        yield asyncio.run(tell(targets, senders, by_ssh, by_http, by_files))
+
+
+async def tell(
+    targets: Mapping[str, str],
+    senders: Mapping[str, Sender],
+    by_ssh: JournalHost,
+    by_http: JournalHost,
+    by_files: JournalHost,
+) -> Story:
+    story = Story(address={"ssh": by_ssh.address, "http": by_http.address})
+    async with Watch(targets, time.time()) as store, Sending(senders) as sent:
+        story.sent, story.seen = sent, store.seen
+        await all_come(store, sent, targets)
+        await asyncio.sleep(CALM_S)
+        story.note("killed")
+        by_ssh.sshd.die()
+        by_http.gatewayd.die()
+        await asyncio.sleep(DEAD_S)
+        story.doctor = await asyncio.to_thread(doctor, [*targets.values()])
+        story.note("restarted")
+        by_ssh.sshd.start()
+        by_http.gatewayd.start()
+        await all_come(store, sent, targets)
+        await asyncio.sleep(CALM_S)
+
+        story.note("pulled")
+        by_ssh.pull_cable()
+        by_http.pull_cable()
+        await wait_until(
+            lambda: all(store.state(name) is SourceState.DOWN for name in AFFECTED), timeout_s=NOTICED_S
+        )
+        story.note("plugged in")
+        by_ssh.plug_cable_in()
+        by_http.plug_cable_in()
+        await all_come(store, sent, targets)
+
+        sent["directory"].pauses = True
+        await asyncio.sleep(0.5)
+        by_files.kill_journald()
+        await asyncio.to_thread(by_files.start_journald)
+        sent["directory"].pauses = False
+        await asyncio.sleep(CALM_S)
+        story.note("end")
+        for each in sent.values():
+            each.pauses = True
+        await all_come(store, sent, targets)
+    return story
+
+
+async def all_come(store: Watching, sent: Mapping[str, Sent], targets: Mapping[str, str]) -> None:
+    """Wait until all that is written by now has come of every journal."""
+    written = {name: len(sent[name].at) for name in targets}
+    await wait_until(
+        lambda: all(
+            name in store.seen and len(store.seen[name].numbers) >= count for name, count in written.items()
+        ),
+        timeout_s=BACK_S,
+    )
+
+
+def doctor(targets: list[str]) -> "subprocess.CompletedProcess[str]":
+    flags = [word for target in targets for word in ("--journal", target)]
+    return subprocess.run(
+        [sys.executable, "-m", "jobtui", "doctor", *flags],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("name", ["local", "directory", "ssh", "http"])
+def test_nothing_is_lost_and_nothing_comes_twice(story: Story, name: str) -> None:
+    assert len(story.sent[name].at) > 500
+    assert story.seen[name].numbers == list(range(len(story.sent[name].at)))
+
+
+@pytest.mark.parametrize("name", ["local", "directory", "ssh", "http"])
+def test_lines_are_seen_at_once_while_all_is_well(story: Story, name: str) -> None:
+    lags = story.seen[name].lags(story.sent[name], story.times["killed"] - 2.5, story.times["killed"] - 1.0)
+    assert len(lags) > 20
+    assert percentile(lags, 0.95) <= SEEN_AT_ONCE_S
+
+
+@pytest.mark.parametrize("name", ["local", "directory"])
+def test_other_journals_are_unaffected(story: Story, name: str) -> None:
+    seen = story.seen[name]
+    lags = seen.lags(story.sent[name], story.times["killed"], story.times["plugged in"])
+    assert percentile(lags, 0.95) <= SEEN_AT_ONCE_S
+    assert [state for _, state, _ in seen.states if state is SourceState.DOWN] == []
+    assert seen.gaps == ()
+
+
+@pytest.mark.parametrize("name", AFFECTED)
+def test_each_outage_is_told_with_its_times(story: Story, name: str) -> None:
+    first, second = story.seen[name].gaps
+    assert first.recovered
+    assert second.recovered
+    times = {what: at * SECOND for what, at in story.times.items()}
+    assert abs(first.start - times["killed"]) <= TOLD_WITHIN_S * SECOND
+    assert times["killed"] <= second.start
+    assert times["pulled"] - TOLD_WITHIN_S * SECOND <= second.start
+    assert second.start <= times["pulled"] + SILENCE_S * SECOND
+    for gap, back in ((first, "restarted"), (second, "plugged in")):
+        assert gap.end is not None
+        assert times[back] <= gap.end <= times[back] + BACK_S * SECOND
+    assert "could not be reached from" in story.seen[name].notes[-1]
+    assert "nothing is missing" in story.seen[name].notes[-1]
+
+
+@pytest.mark.parametrize("name", AFFECTED)
+def test_a_host_that_dies_is_told_soon_and_in_words(story: Story, name: str) -> None:
+    down = [(at, error) for at, state, error in story.seen[name].states if state is SourceState.DOWN]
+    assert 0 <= down[0][0] - story.times["killed"] <= TOLD_WITHIN_S
+    remedy = {"ssh": "systemctl status ssh", "http": "systemctl status systemd-journal-gatewayd.socket"}
+    assert any(remedy[name] in error for _, error in down)
+    silent = [error for at, error in down if at >= story.times["pulled"]]
+    assert any("answer" in error and story.address[name] in error for error in silent)
+
+
+def test_the_doctor_says_what_to_do(story: Story) -> None:
+    assert story.doctor is not None
+    assert story.doctor.returncode == 1, story.doctor.stdout
+    assert "systemctl status ssh" in story.doctor.stdout
+    assert "systemctl status systemd-journal-gatewayd.socket" in story.doctor.stdout
