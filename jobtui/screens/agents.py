@@ -57,6 +57,7 @@ class AgentsScreen(LiveScreen):
     def __init__(self, board: Board) -> None:
         super().__init__(board)
         self._agents: tuple[Agent, ...] = ()
+        self._read_of: tuple[int, ...] = ()
         self._filter_text = ""
         self._passes: AgentTest = parse_agent_filter("")
         self._sorted_by: str | None = None
@@ -100,8 +101,10 @@ class AgentsScreen(LiveScreen):
         self._header.repaint()
 
     def _read(self) -> None:
-        """Look at the agents anew, unless everything is to stay as it is."""
-        if self.board.paused_at is None or not self._agents:
+        """Look at the agents anew if something was read since, and not everything is to stay as it is."""
+        read = tuple(source.records for source in self.board.store.sources())
+        if read != self._read_of and (self.board.paused_at is None or not self._agents):
+            self._read_of = read
             self._agents = self.board.store.correlation.agents()
 
     def show_all(self) -> None:

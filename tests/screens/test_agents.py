@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 
 from jobtui.analysis.agent_logs import log_of
 from jobtui.app import JobtuiApp
+from jobtui.backends.base import Batch
 from jobtui.backends.logfile import LogFile
 from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId, OpPrefix
@@ -174,7 +175,7 @@ async def test_the_cursor_stays_with_its_agent() -> None:
     async with on_agents() as (scene, pilot):
         await on_row(scene, pilot, "ukUt")
         scene.correlation.set_agents(*agents()[2:], an_agent("bad1", state=AgentState.LOST, since=ago(1)))
-        scene.clock.advance(1)
+        scene.log.add(Batch(cursor="2", count=1))
         table = table_of(scene)
         await wait_until(lambda: "bad1" in shown(scene), pilot)
         assert table.agent is not None
@@ -293,7 +294,9 @@ async def test_while_paused_nothing_changes_and_then_all_does() -> None:
     async with on_agents() as (scene, pilot):
         await pilot.press("p")
         scene.correlation.set_agents(an_agent("only"))
-        scene.clock.advance(5)
+        polls = scene.log.polls
+        scene.log.add(Batch(cursor="2", count=1))
+        await wait_until(lambda: scene.log.polls > polls, pilot)
         await pilot.press("s")  # shows all anew
         assert len(shown(scene)) == 7
         await pilot.press("p")
