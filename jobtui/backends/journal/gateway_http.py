@@ -170,8 +170,7 @@ class Gateway:
             return self._sent_elsewhere(response.headers.get("location", ""))
         if code in (401, 407):
             return SourceDenied(
-                f"{self.name}: a login is wanted before gatewayd ({code}); give it in the address, "
-                f"https://USER:PASSWORD@{self._host}, or {self._tunnel}"
+                f"{self.name}: a login is wanted before gatewayd ({code}), jobtui does none; {self._tunnel}"
             )
         if code == 403:
             return SourceDenied(

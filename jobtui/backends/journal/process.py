@@ -51,6 +51,7 @@ class Running:
 
     async def read(self) -> bytes:
         """The next piece of what it prints, b"" when there is no more."""
+        await asyncio.sleep(0)  # others get their turn also while it prints quicker than it is read
         while True:
             try:
                 return os.read(self._out.fileno(), READ_BYTES)

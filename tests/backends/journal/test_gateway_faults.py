@@ -51,7 +51,11 @@ ODD: dict[str, tuple[Answer, type[SourceError], str]] = {
         SourceMissing,
         "to https://other.example/entries; if gatewayd is there",
     ),
-    "login wanted": (reply("401 Unauthorized", HTML), SourceDenied, "https://USER:PASSWORD@127.0.0.1"),
+    "login wanted": (
+        reply("401 Unauthorized", HTML),
+        SourceDenied,
+        "a login is wanted before gatewayd (401)",
+    ),
     "forbidden": (reply("403 Forbidden"), SourceDenied, "forbidden (403)"),
     "not there": (reply("404 Not Found", b"Not found."), SourceMissing, "no gatewayd at this address (404)"),
     "no permission": (

@@ -1,7 +1,9 @@
 """The journal of a host behind a real sshd: noise, refusals, hostile names, shells, shared connections."""
 
+import os
 import shutil
 import socket
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -151,6 +153,21 @@ async def test_a_host_without_journalctl(server: Sshd, directory: Path, tmp_path
     fault = await fault_of(SshJournal(f"{server.spec}{directory}"))
     assert isinstance(fault, SourceMissing)
     assert "no journalctl on 127.0.0.1" in str(fault)
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root, to become somebody else"
+)
+async def test_a_user_who_may_not_read_the_journal(server: Sshd) -> None:
+    with tempfile.TemporaryDirectory() as text:  # others cannot reach what is below tmp_path
+        place = Path(text)
+        make_journal(place, [entry(0, "secret")]).chmod(0o600)
+        place.chmod(0o755)
+        nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+        restart(server, f'ForceCommand exec {nobody} sh -c "$SSH_ORIGINAL_COMMAND"')
+        fault = await fault_of(SshJournal(f"{server.spec}{place}"))
+    assert isinstance(fault, SourceDenied)
+    assert "may not read the journal on 127.0.0.1; as root: usermod -aG systemd-journal" in str(fault)
 
 
 async def test_a_directory_that_is_not_there(server: Sshd) -> None:
