@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from jobtui.model.specs import SourceSpec, parse_journal, parse_log, parse_srdb
+from jobtui.model.specs import SourceSpec, parse_balsam, parse_journal, parse_log, parse_srdb
 
 ENVIRONMENT_PREFIX = "JOBTUI_"
 
@@ -68,6 +68,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "journal", "SPEC", "a journal: local, a directory, ssh://[user@]host[:port] or http://host:port",
         Kind.SOURCE, repeatable=True, completes="directory", parse=parse_journal,
+    ),
+    Setting(
+        "balsam", "URL", "a Balsam server; its login is that of `balsam login`",
+        Kind.SOURCE, repeatable=True, parse=parse_balsam,
     ),
     Setting(
         "journal_unit", "UNIT", "read this unit of journals instead of Sirepo's own; may have wildcards",

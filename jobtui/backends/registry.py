@@ -11,7 +11,7 @@ from jobtui.backends.base import Announced, Source
 from jobtui.model.clock import Nanos
 from jobtui.model.specs import SourceSpec
 
-JOB_SETTINGS = frozenset({"srdb"})
+JOB_SETTINGS = frozenset({"srdb", "balsam"})
 """Settings whose sources give jobs; the others give log records about them."""
 
 LOG_KINDS = frozenset({"logfile", "journald", "agent_copies"})
@@ -45,13 +45,20 @@ def _journal(spec: SourceSpec, window: Window) -> Source:
     return open_journal(spec, Nanos(0) if window.whole else window.since)
 
 
+def _balsam(spec: SourceSpec, window: Window) -> Source:
+    from jobtui.backends.balsam.opening import open_balsam
+
+    return open_balsam(spec, window.since)
+
+
 FACTORIES: Mapping[str, Callable[[SourceSpec, Window], Source]] = {
     "srdb": _sirepo_db,
     "log": _log_file,
     "journal": _journal,
+    "balsam": _balsam,
 }
 
-KINDS: Mapping[str, str] = {"srdb": "sirepo_db", "log": "logfile", "journal": "journald"}
+KINDS: Mapping[str, str] = {"srdb": "sirepo_db", "log": "logfile", "journal": "journald", "balsam": "balsam"}
 """The kind of the source that each factory makes."""
 
 

@@ -77,6 +77,18 @@ def parse_journal(text: str) -> SourceSpec:
     return SourceSpec("journal", f"{scheme}://{remote['rest'].rstrip('/')}")
 
 
+def parse_balsam(text: str) -> SourceSpec:
+    """The source that `--balsam URL` names. Raises ValueError for what is no address of a server."""
+    found = _REMOTE.fullmatch(text.strip())
+    if found is None or found["scheme"].lower() not in ("http", "https") or not found["rest"].strip("/"):
+        raise ValueError("expected http://host:port or https://host")
+    if "@" in found["rest"]:
+        raise ValueError(
+            "a name or password in the address is not taken: the login of `balsam login` is used"
+        )
+    return SourceSpec("balsam", f"{found['scheme'].lower()}://{found['rest'].rstrip('/')}")
+
+
 def is_directory(spec: SourceSpec) -> bool:
     """Whether a journal is a directory of files."""
     return spec.target != LOCAL_JOURNAL and _REMOTE.fullmatch(spec.target) is None

@@ -37,6 +37,14 @@ STATUSES: Mapping[str, JobStatus] = {
 }
 """What a job in each of Balsam's states is doing. States behind the run are its last part: not yet over."""
 
+WAITS: Mapping[str, str] = {
+    "READY": "its stage-in",
+    "STAGED_IN": "the site's agent, to prepare it",
+    "PREPROCESSED": "a launcher",
+    "RESTART_READY": "a launcher, to run again",
+}
+"""What a job in each of these states waits for."""
+
 RUNNING = "RUNNING"
 RUN_ERROR = "RUN_ERROR"
 FAILED = "FAILED"
@@ -283,8 +291,8 @@ def _message(row: JobRow, life: Lifetime) -> str | None:
     if row.state == "AWAITING_PARENTS":
         return f"waits for {len(row.parent_ids)} parent jobs"
     if row.state == "RESTART_READY" and life.error is not None:
-        return "to be run again after an error"
-    return None
+        return "a launcher, to run again after an error"
+    return WAITS.get(row.state)
 
 
 def allocation_of(
