@@ -15,6 +15,8 @@ PROCESSES_KEPT = 10_000
 CONTAINER_ID_LENGTH = 12
 """How much of a container's id Docker shows, and writes into a journal as CONTAINER_ID."""
 WHY_LENGTH = 300
+CLUSTER_LOG = "job_agent.log"
+"""The name of an agent's log on a cluster."""
 
 _EXEC_DIR = re.compile(
     r"/user/(\w{8})/agent-(?:docker/(?P<host>[^/]+)/(?P<container>[^/]+)|local/\w+)/?$", re.ASCII
@@ -86,6 +88,12 @@ class AgentTrack:
         """The container that is up for it, by the full id or the beginning of it."""
         self._learn_name(name)
         self.container_id = container_id[:CONTAINER_ID_LENGTH]
+
+    def learn_cluster_dir(self, run_dir: str) -> None:
+        """Where its log is on a cluster, out of a run directory there: beside the directory of all users."""
+        root, user, _ = run_dir.partition("/user/")
+        if user and self.cluster_log is None:
+            self.cluster_log = f"{root}/{CLUSTER_LOG}"
 
     def learn_user(self, uid: str) -> None:
         """Its user's whole id, out of an op it was given."""

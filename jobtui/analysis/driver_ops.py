@@ -61,6 +61,7 @@ def _op_sent(state: PassState, record: LogRecord) -> JobId | None:
         op.certainty = _JID
     op.run_dir = op.run_dir or run_dir
     op.sent_dir = run_dir if run_dir != op.run_dir else None
+    agent.learn_cluster_dir(op.sent_dir or "")
     op.agent, op.driver, op.kind = agent.agent, agent.driver, agent.kind
     op.learn_user(agent.uid)
     agent.learn_user(op.uid)

@@ -15,6 +15,7 @@ import msgspec
 
 from jobtui.backends.base import SourceError
 from jobtui.backends.file_access import Look, look, open_file, source_error
+from jobtui.backends.worker import Worker
 from jobtui.formats.agent_copies import CopiedLine, Copy, CopyName, added_lines, read_copy, read_name
 from jobtui.formats.levels import level_of
 from jobtui.formats.parser import LogParser
@@ -143,6 +144,26 @@ class CopiedLog:
             at=self._parser.time_of(data, newest),
             note="cut" if len(line.text) > TEXT_SHOWN else "",
         )
+
+
+class CopiedLines:
+    """A `Lines` of such a log. All reading is done in a thread of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self._log = CopiedLog(directory)
+        self._worker = Worker(f"copies in {directory.name}")
+
+    async def load(self) -> tuple[LogLine, ...]:
+        """The lines that have come. Raises SourceError."""
+        return (await self._worker.run(self._log.look)).lines
+
+    async def is_changed(self) -> bool:
+        """Whether there are copies that were not read."""
+        return await self._worker.run(self._log.is_changed)
+
+    def close(self) -> None:
+        """Let the thread end."""
+        self._worker.close()
 
 
 def _about(copy: Copy, *, is_gap: bool) -> Iterator[LogLine]:

@@ -1,16 +1,13 @@
-"""A log that is held in memory as a list of lines, to be read on a screen: what is too small for an index.
-
-Whoever makes one gives `load`, which blocks, and gives the lines that have come since it was called last.
-"""
+"""A log that is held in memory as a list of lines, to be read on a screen: what is too small for an index."""
 
 import asyncio
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from jobtui.backends.base import SourceError
 from jobtui.backends.merged_search import MergedSearch
-from jobtui.backends.worker import Worker
 from jobtui.model.pages import (
     Extent,
     Level,
@@ -30,21 +27,32 @@ STRETCH_LINES = 50
 WATCH_S = 1.0
 """How often is looked whether something has come."""
 
-Load = Callable[[], Sequence[LogLine]]
+
+class Lines(Protocol):
+    """Where the lines come from."""
+
+    async def load(self) -> Sequence[LogLine]:
+        """The lines that have come since this was called last. Raises SourceError."""
+        ...
+
+    async def is_changed(self) -> bool:
+        """Whether loading may give more."""
+        ...
+
+    def close(self) -> None:
+        """Release what is held. May be called twice."""
+        ...
 
 
 class ListedLog:
-    """Lines in the order of their places. `is_changed` tells whether loading may give more; it may block."""
+    """Lines in the order of their places."""
 
-    def __init__(self, name: str, load: Load, is_changed: Callable[[], bool]) -> None:
+    def __init__(self, name: str, source: Lines) -> None:
         self.name = name
-        self._load = load
+        self._source = source
         self._lines: list[LogLine] = []
         self._dropped = False
         self._overview: Overview | None = None
-        self._worker = Worker(f"lines of {name}")
-        self._is_changed = is_changed
-        self._watcher = Worker(f"watch on {name}")
 
     @property
     def lines(self) -> tuple[LogLine, ...]:
@@ -54,7 +62,7 @@ class ListedLog:
     async def look(self) -> Extent:
         """Take in what has come. Raises LogUnreadable."""
         try:
-            added = await self._worker.run(self._load)
+            added = await self._source.load()
         except SourceError as error:
             raise LogUnreadable(str(error)) from error
         if added:
@@ -76,7 +84,7 @@ class ListedLog:
         end = time.monotonic() + timeout_s
         while (left := end - time.monotonic()) > 0:
             await asyncio.sleep(min(WATCH_S, left))
-            if await self._watcher.run(self._is_changed):
+            if await self._source.is_changed():
                 return
 
     async def before(self, place: Place, count: int) -> Page:
@@ -135,9 +143,8 @@ class ListedLog:
         return MergedSearch(self, query)
 
     async def aclose(self) -> None:
-        """Let the threads end. May be called twice."""
-        self._watcher.close()
-        self._worker.close()
+        """Release what is held. May be called twice."""
+        self._source.close()
 
 
 def _place_of(line: LogLine) -> Place:

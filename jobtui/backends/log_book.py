@@ -18,6 +18,10 @@ COPIES = re.compile(r"/agent-sbatch/[^/]+/?$")
 """The directory of a cluster in which the supervisor keeps copies of an agent's log."""
 
 
+OVER_SSH = re.compile(r"ssh://[^/]+/.")
+"""The address of a file on another host."""
+
+
 @runtime_checkable
 class NamesLogs(Protocol):
     """A source of whose directories each is a log to be read."""
@@ -44,7 +48,11 @@ class SessionLogs:
 
     def open(self, name: str) -> Log:
         """The log of a source; of a file by its path when no source has this name."""
-        return self._stream(name) or (_copied(name) if COPIES.search(name) else _pages(name))
+        if (stream := self._stream(name)) is not None:
+            return stream
+        if OVER_SSH.match(name):
+            return _remote(name)
+        return _copied(name) if COPIES.search(name) else _pages(name)
 
     def merged(self, names: Sequence[str] | None = None) -> Log:
         """The ends of these logs, or of all, in the order of time."""
@@ -88,11 +96,17 @@ def _names_of(source: Source) -> tuple[str, ...]:
 
 
 def _copied(directory: str) -> Log:
-    from jobtui.backends.copied_log import CopiedLog
+    from jobtui.backends.copied_log import CopiedLines
     from jobtui.backends.listed_log import ListedLog
 
-    copied = CopiedLog(Path(directory))
-    return ListedLog(directory, lambda: copied.look().lines, copied.is_changed)
+    return ListedLog(directory, CopiedLines(Path(directory)))
+
+
+def _remote(address: str) -> Log:
+    from jobtui.backends.listed_log import ListedLog
+    from jobtui.backends.remote_log import RemoteLines
+
+    return ListedLog(address, RemoteLines(address))
 
 
 def _pages(name: str) -> "LogPages":

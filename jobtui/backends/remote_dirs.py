@@ -71,7 +71,7 @@ class RemoteDirs:
             if known is not None and time.monotonic() - known[0] < GOOD_FOR_S:
                 return known[1]
             try:
-                answer = await _answer(SshShell(address), script, path, most)
+                answer = await answer_of(SshShell(address), script, path, str(PART_BYTES), most)
             except SourceError as error:
                 raise Unreadable(str(error)) from error
             self._answers[key] = time.monotonic(), answer
@@ -80,10 +80,13 @@ class RemoteDirs:
             return answer
 
 
-async def _answer(shell: SshShell, script: str, path: str, most: int) -> bytes:
-    """What the script prints behind a mark: a login may print things of its own. Raises SourceError."""
+async def answer_of(shell: SshShell, script: str, path: str, count: str, most: int) -> bytes:
+    """What a script prints that is given a path and a count, up to `most` bytes of it. Raises SourceError.
+
+    It prints behind a mark: a login may print things of its own.
+    """
     mark = secrets.token_hex(8)
-    words = ["sh", "-c", f"echo {mark}; {script}", "sh", path, str(PART_BYTES)]
+    words = ["sh", "-c", f"echo {mark}; {script}", "sh", path, count]
     running = await shell.run(command_line(words))
     try:
         async with asyncio.timeout(ANSWER_S):

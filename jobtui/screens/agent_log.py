@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from textual.app import App
 
 from jobtui.analysis.agent_logs import SLACK, AgentLog, LogPlace
+from jobtui.analysis.cluster_paths import reached
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.journal import place_at
@@ -15,6 +16,8 @@ from jobtui.screens.base import Board, Taken
 from jobtui.screens.error import ErrorScreen
 from jobtui.screens.jumping import Goal
 
+COPIES = "agent-sbatch"
+"""The directory in which the supervisor keeps copies of the logs of agents on clusters."""
 Opening = tuple[str, int | None]
 """The name of a log, and the place in it; None for its end."""
 
@@ -49,7 +52,8 @@ def open_log(app: App[None], board: Board, agent: Agent, log: AgentLog) -> None:
 
 def where_to_open(board: Board, agent: Agent, log: AgentLog) -> Opening | None:
     """The log that can be read here, and where in it the agent begins."""
-    known = board.logs.names()
+    if log.place is LogPlace.CLUSTER and not _is_read_itself(agent) and (path := _path_of(board, agent, log)):
+        return path, None
     if agent.log is not None and (agent.log != agent.supervisor or log.place is LogPlace.SUPERVISOR):
         return agent.log, agent.log_at
     if log.place is LogPlace.SUPERVISOR and log.name:
@@ -57,9 +61,23 @@ def where_to_open(board: Board, agent: Agent, log: AgentLog) -> Opening | None:
     if log.place is LogPlace.JOURNAL:
         return log.described, place_at(Nanos(log.at - SLACK)) if log.at is not None else None
     if log.place is LogPlace.CLUSTER:
-        found = [name for name in known if log.copies and name.startswith(log.copies)]
+        found = [name for name in board.logs.names() if log.copies and name.startswith(log.copies)]
         return (found[-1], None) if found else None
     return None
+
+
+def _is_read_itself(agent: Agent) -> bool:
+    """Whether the log itself is read, and not a copy or an echo of its end."""
+    return agent.log not in (None, agent.supervisor) and f"/{COPIES}/" not in (agent.log or "")
+
+
+def _path_of(board: Board, agent: Agent, log: AgentLog) -> str | None:
+    """The log on a cluster where it is mounted as configured, or over ssh; it says more than copies do."""
+    if not log.path:
+        return None
+    places = list(reached(log.path, agent.host, board.reach))
+    configured = [place for place in places if place != log.path]
+    return configured[0] if configured else None
 
 
 def sheet(agent: Agent, log: AgentLog) -> Iterator[str]:

@@ -209,3 +209,10 @@ def test_full_ids_of_agents_are_nowhere() -> None:
                 if "'agent_id': '" in line:
                     full = line.partition("'agent_id': '")[2][:32]
                     assert full[4:] not in shown
+
+
+def test_a_run_directory_on_a_cluster_tells_where_the_log_there_is() -> None:
+    there = f"/scratch/jdoe/sirepo-prod/user/VUlhaMOD/myapp/{JID}"
+    agent = the_agent(*begun()[:1], sent("run", "abcd", SBATCH, there))
+    assert agent.cluster_log == "/scratch/jdoe/sirepo-prod/job_agent.log"
+    assert the_agent(*begun()).cluster_log is None

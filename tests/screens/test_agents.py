@@ -4,6 +4,7 @@ import base64
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 from textual.pilot import Pilot
 
@@ -30,7 +31,6 @@ from tests.builders import HOSTILE, ago, an_agent, job_id
 from tests.conftest import NOW
 from tests.screens.scene import FAILED, Scene
 from tests.screens.test_logs import CAPTURE, until_said
-from tests.screens.test_snapshots import SIZES, SnapCompare
 from tests.waiting import wait_until
 from tests.widgets.stage import screen_text, watch
 
@@ -242,6 +242,23 @@ async def test_enter_on_a_clusters_agent_reads_the_copies_of_its_log() -> None:
     assert where_to_open(board, read, log_of(read, {}, [])) == (directory, 77)
 
 
+async def test_the_log_on_the_cluster_itself_comes_before_its_copies() -> None:
+    agent = an_agent("ukUt", driver="SbatchDriver", host="cori", cluster_log="/scratch/jdoe/job_agent.log")
+    board = Scene().app._board
+    board.mounts = {"/scratch": "/mnt"}
+    copied = msgspec.structs.replace(agent, log="/srv/db/user/EPRSqtUW/agent-sbatch/cori", log_at=7)
+    for known in (agent, copied):
+        assert where_to_open(board, known, log_of(known, {})) == ("/mnt/jdoe/job_agent.log", None)
+    board.mounts, board.hosts = {}, {"cori": "ssh://op@cori"}
+    remote = ("ssh://op@cori/scratch/jdoe/job_agent.log", None)
+    assert where_to_open(board, copied, log_of(copied, board.hosts)) == remote
+    board.hosts = {}
+    assert where_to_open(board, copied, log_of(copied, {})) == (copied.log, 7)
+    own = msgspec.structs.replace(agent, log="/mnt/other/job_agent.log", log_at=9)
+    board.mounts = {"/scratch": "/mnt"}
+    assert where_to_open(board, own, log_of(own, {})) == ("/mnt/other/job_agent.log", 9)
+
+
 class _Named(NoLogs):
     """Logs that have names only."""
 
@@ -341,19 +358,6 @@ async def test_hostile_text_is_shown_and_does_nothing(value: str) -> None:
         await pilot.press("y", "Y", "enter")
         await wait_until(lambda: isinstance(scene.app.screen, ErrorScreen), pilot)
         assert "\x1b" not in text(scene)
-
-
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
-def test_picture(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
-    scene = Scene(agents=agents())
-
-    async def run_before(pilot: Pilot[None]) -> None:
-        await wait_until(scene.is_read, pilot)
-        await pilot.press("3", "j")
-        await wait_until(lambda: "t7K7" in text(scene), pilot)
-        await pilot.pause()
-
-    assert snap_compare(scene.app, terminal_size=size, run_before=run_before)
 
 
 @pytest.mark.parametrize("key", ["3", "6"])
