@@ -155,14 +155,19 @@ async def test_a_host_without_journalctl(server: Sshd, directory: Path, tmp_path
     assert "no journalctl on 127.0.0.1" in str(fault)
 
 
+def for_its_owner_only(place: Path) -> Path:
+    """A directory that all may see, with a journal that its owner may read."""
+    make_journal(place, [entry(0, "secret")]).chmod(0o600)
+    place.chmod(0o755)
+    return place
+
+
 @pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root, to become somebody else"
 )
 async def test_a_user_who_may_not_read_the_journal(server: Sshd) -> None:
     with tempfile.TemporaryDirectory() as text:  # others cannot reach what is below tmp_path
-        place = Path(text)
-        make_journal(place, [entry(0, "secret")]).chmod(0o600)
-        place.chmod(0o755)
+        place = for_its_owner_only(Path(text))
         nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups"
         restart(server, f'ForceCommand exec {nobody} sh -c "$SSH_ORIGINAL_COMMAND"')
         fault = await fault_of(SshJournal(f"{server.spec}{place}"))
