@@ -8,6 +8,7 @@ import random
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -21,9 +22,10 @@ from jobtui.backends.journal.local import LocalJournalctl, LocalShell, local_jou
 from jobtui.backends.journal.native import NativeJournal
 from jobtui.backends.journal.process import Running
 from jobtui.model.journal import Beside, Head, JournalEntry, Tail
+from tests.backends.journal.live import writer
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
 from tests.backends.journal.readers import needs_systemd_python
-from tests.backends.journal.reading import all_forward, messages
+from tests.backends.journal.reading import Follower, all_forward, messages
 from tests.waiting import wait_until
 
 NOBODY = 65_534
@@ -229,6 +231,51 @@ def test_the_public_reader_stands_on_a_damaged_entry(tmp_path: Path, monkeypatch
     assert handle.entry().message == "m2"
     assert not handle.step()
     handle.close()
+
+
+class NothingTold(libsystemd.RawHandle):
+    """A handle on a file system that tells of no change."""
+
+    def __init__(self, directory: str | None) -> None:
+        super().__init__(directory)
+        self._silent, self._other_end = os.pipe()
+
+    def fileno(self) -> int:
+        """What never becomes readable."""
+        return self._silent
+
+    def process(self) -> None:
+        """Tells nothing, whatever there is."""
+
+    def is_reliable(self) -> bool:
+        """It is not."""
+        return False
+
+    def close(self) -> None:
+        """Let go."""
+        super().close()
+        os.close(self._silent)
+        os.close(self._other_end)
+
+
+async def test_entries_nothing_tells_of_are_found(tmp_path: Path) -> None:
+    with writer(tmp_path) as journal:
+        journal.write([entry(0, "m0")])
+        reader = native(tmp_path)
+        known = Follower(reader.follow(Head(), ()))
+        await known.until(1)
+        await known.following.aclose()
+        following = NativeJournal("it", str(tmp_path), NothingTold).follow(Head(), ())
+        follower = Follower(following)
+        await follower.take()
+        journal.write([entry(1, "m1")])
+        began = time.monotonic()
+        while len(follower.found) < 2:
+            await following.changed(60.0)
+            await follower.take()
+        assert time.monotonic() - began < 5.0
+        await following.aclose()
+        await reader.aclose()
 
 
 async def test_nothing_stays_open(tmp_path: Path) -> None:
