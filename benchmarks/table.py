@@ -81,7 +81,7 @@ def rows(quick: bool) -> Iterator[Row]:
     """All rows."""
     idle_s = 5.0 if quick else 20.0
     yield from live_table(QUICK_JOBS if quick else JOBS, 20 if quick else 100, idle_s)
-    yield changed_row(idle_s)
+    yield changed_row(idle_s / 2)
     yield from still_dashboard(idle_s)
 
 

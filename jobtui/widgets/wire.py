@@ -33,7 +33,6 @@ ERASING_IN_COLOR = (
     "linux",
     "putty",
     "rxvt",
-    "tmux",
     "vte",
     "wezterm",
     "xterm",
@@ -115,7 +114,9 @@ class LeanApp(App[Result]):
 
 
 def erases_in_color(environment: Mapping[str, str]) -> bool:
-    """Whether what the terminal erases takes the background that is set; GNU screen takes its own."""
-    terminal = environment.get("TERM", "")
-    in_screen = bool(environment.get("STY")) or (terminal.startswith("screen") and "TMUX" not in environment)
-    return not in_screen and terminal.startswith((*ERASING_IN_COLOR, "screen"))
+    """Whether what the terminal erases takes the background that is set, and is kept when it is copied.
+
+    GNU screen erases in its own; tmux leaves out of what it captures what was erased.
+    """
+    is_shared = bool(environment.get("STY") or environment.get("TMUX"))
+    return not is_shared and environment.get("TERM", "").startswith(ERASING_IN_COLOR)

@@ -7,8 +7,9 @@ from jobtui.widgets.wire import erases_in_color
     ("environment", "erases"),
     [
         ({"TERM": "xterm-256color"}, True),
-        ({"TERM": "tmux-256color", "TMUX": "/tmp/tmux-0/default,1,0"}, True),
-        ({"TERM": "screen-256color", "TMUX": "/tmp/tmux-0/default,1,0"}, True),
+        ({"TERM": "alacritty"}, True),
+        ({"TERM": "tmux-256color"}, False),
+        ({"TERM": "xterm-256color", "TMUX": "/tmp/tmux-0/default,1,0"}, False),
         ({"TERM": "screen-256color"}, False),
         ({"TERM": "screen", "STY": "1.pts-0"}, False),
         ({"TERM": "xterm", "STY": "1.pts-0"}, False),
