@@ -16,6 +16,7 @@ class Place(StrEnum):
     LOGS = "logs"
     CHOOSING = "choosing"
     COLUMNS = "columns"
+    LOG_SET = "log set"
 
 
 EVERYWHERE = frozenset(Place)
@@ -86,6 +87,7 @@ _JOB = frozenset({Place.JOB})
 _LOGS = frozenset({Place.LOGS})
 _CHOOSING = frozenset({Place.CHOOSING})
 _COLUMNS = frozenset({Place.COLUMNS})
+_LOG_SET = frozenset({Place.LOG_SET})
 _AGENTS = frozenset({Place.AGENTS})
 _LISTS = frozenset({Place.JOBS, Place.JOB, Place.AGENTS, Place.SOURCES})
 
@@ -254,6 +256,10 @@ ACTIONS: tuple[Action, ...] = (
         "log",
         3,
     ),
+    Action("log_set", ("s",), "Choose which logs are shown in one", Topic.LOGS, _LOGS, "sources", 4),
+    Action("mark", ("space",), "Take the log in, or leave it out", Topic.LOGS, _LOG_SET, "mark", 2),
+    Action("mark_all", ("a",), "Take all logs in, or none", Topic.LOGS, _LOG_SET, "all", 3),
+    Action("open", ("enter",), "Show the chosen logs in one, by time", Topic.LOGS, _LOG_SET, "show", 2),
     Action("next_log(-1)", ("shift+tab",), "The log before", Topic.LOGS, _LOGS),
     Action("wrap", ("w",), "Break long lines, or go sideways", Topic.LOGS, _LOGS, "wrap", 4),
     Action("heads", ("x",), "Show the heads of lines, or the time only", Topic.LOGS, _LOGS, "heads", 5),

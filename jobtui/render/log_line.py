@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from jobtui.model.pages import Level, LogLine
+from jobtui.render.log_tags import Tags
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import clock_time, fit, show
 
@@ -23,17 +24,20 @@ GUTTER_CELLS = 3
 STYLES: Mapping[Level, str] = {Level.ERROR: "error", Level.WARNING: "warning", Level.PLAIN: ""}
 BOOKMARK = "◆"
 HIDDEN_HIT = "/"
+GAP = "╌╌"
+UNPROVEN = "±"
+"""Before a line that may as well come before the one above it: clocks do not tell."""
 
 
 class Look(NamedTuple):
     """How lines are shown. `whole` with their heads as they are, else the time of day only.
 
-    `tags` are the short names of sources where lines of several are mixed; `indents` sets lines without a
+    `tags` gives the short names of sources where lines of several are mixed; `indents` sets lines without a
     time below the messages of those with one.
     """
 
     whole: bool = False
-    tags: Mapping[str, str] | None = None
+    tags: Tags | None = None
     indents: bool = True
 
 
@@ -45,7 +49,9 @@ def body(line: LogLine, look: Look) -> Line:
     if not look.whole:
         spans.append(_clock(line, head, look))
     if look.tags is not None:
-        spans.append(Span(look.tags.get(line.origin, ""), "accent"))
+        spans.append(look.tags.of(line.origin))
+    if line.is_gap:
+        return (*spans, Span(f"{GAP} {text} {GAP}", STYLES[Level.WARNING]))
     cut = head.end() if head else 0
     if look.whole and cut:
         spans.append(Span(text[:cut], "dim", cut))
@@ -57,7 +63,9 @@ def body(line: LogLine, look: Look) -> Line:
 
 def _clock(line: LogLine, head: "re.Match[str] | None", look: Look) -> Span:
     clock = head["clock"] if head else None
-    if clock is not None and line.at is not None:
+    if line.stamped and line.at is not None:
+        clock, head = clock_time(line.at), None
+    elif clock is not None and line.at is not None:
         # In the zone that is wanted; what it says beyond seconds is kept
         clock = clock_time(line.at) + clock[len(WHOLE_SECONDS) :]
     if clock is not None:
@@ -68,8 +76,13 @@ def _clock(line: LogLine, head: "re.Match[str] | None", look: Look) -> Span:
 
 
 def gutter(line: LogLine, *, bookmarked: bool, hides_hit: bool) -> Line:
-    """What stands before the line: a bookmark or the sign of a hit that cannot be seen, and the level."""
-    mark = Span(BOOKMARK, "marked", 1) if bookmarked else Span(HIDDEN_HIT if hides_hit else " ", "accent", 1)
+    """What stands before the line: a bookmark, the sign of a hit out of sight, or of doubt; and the level."""
+    if bookmarked:
+        mark = Span(BOOKMARK, "marked", 1)
+    elif line.unproven and not hides_hit:
+        mark = Span(UNPROVEN, "warning", 1)
+    else:
+        mark = Span(HIDDEN_HIT if hides_hit else " ", "accent", 1)
     return (mark, Span(line.level.value or " ", STYLES[line.level], 1), Span(" ", "", 1))
 
 

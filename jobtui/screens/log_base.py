@@ -57,6 +57,7 @@ class LogScreen(LiveScreen):
         self._names: tuple[str | None, ...] = self._all_names()
         self._chosen = 0 if source_name is None else self._names.index(source_name)
         self._offset = offset
+        self._is_picked = source_name is not None
         self._set: tuple[str, ...] | None = None
         self._readers: dict[str | None, LogReader] = {}
         self._reader: LogReader | None = None
@@ -183,14 +184,15 @@ class LogScreen(LiveScreen):
         self._names, self._labels = names, {}
         self._labels = self._short_names()
         self._chosen = names.index(shown) if shown in names else 0
-        if self._reader is None and names:
-            self._choose(self._chosen)
+        if names and (self._reader is None or (None in names and not self._is_picked and shown is not None)):
+            self._choose(0 if not self._is_picked else self._chosen)
         elif self._reader is not None and self._reader.name is None:
             self._view.set_look(Look(self._view.shows_heads, self._tags()))
         self._show_status()
 
     def _show_set(self, chosen: tuple[str, ...]) -> None:
         """Show these logs in one; one alone as it is."""
+        self._is_picked = True
         if len(chosen) == 1 and chosen[0] in self._names:
             self._choose(self._names.index(chosen[0]))
             return

@@ -97,7 +97,7 @@ class SearchedLogScreen(LogScreen):
             self._set_problem(reader, str(error))
             return
         if found is None:
-            self.say("lines of several files have no numbers")
+            self.say("lines here have no numbers")
         else:
             self._view.go_to(found)
 

@@ -33,7 +33,7 @@ NUMBERED: Mapping[str, Callable[[Board], LiveScreen]] = {
     "sources": _sources,
 }
 """What `app.go` leads to, beside the jobs, which are at the bottom of every stack of screens."""
-PASSING = frozenset({Place.READING, Place.CHOOSING, Place.COLUMNS})
+PASSING = frozenset({Place.READING, Place.CHOOSING, Place.COLUMNS, Place.LOG_SET})
 """Screens that are over when one goes elsewhere."""
 JOBS = "jobs"
 

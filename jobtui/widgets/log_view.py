@@ -154,7 +154,8 @@ class LogView(LogLines):
         except LogUnreadable as error:
             self.post_message(self.Failed(str(error)))
             return
-        self._show_window(feed, place, row)
+        if feed is self._feed:  # else another log was chosen meanwhile
+            self._show_window(feed, place, row)
 
     def _show_window(self, feed: LogFeed, place: Place | None, row: int) -> None:
         self._window = feed.window

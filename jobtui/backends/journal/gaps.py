@@ -72,11 +72,17 @@ class Gaps:
 
 def gap_words(gap: Gap) -> str:
     """A gap in words, with its times."""
-    span = f"from {to_rfc3339(_whole(gap.start))} to {to_rfc3339(_whole(gap.end))}" if gap.end else ""
-    when = span or f"since {to_rfc3339(_whole(gap.start))}"
-    if gap.recovered:
-        return f"could not be reached {when} ({gap.why}); read since, nothing is missing"
-    return f"{gap.why}, {when}" if gap.end else f"could not be reached {when}: {gap.why}"
+    start = to_rfc3339(_whole(gap.start))
+    if gap.end is None:
+        return f"not reached since {start}: {gap.why}"
+    end = to_rfc3339(_whole(gap.end))
+    day, _, clock = end.partition("T")
+    span = f"{start} to {clock if start.startswith(day) else end}"
+    return (
+        f"not reached {span}, read since, nothing missing: {gap.why}"
+        if gap.recovered
+        else f"{gap.why}, {span}"
+    )
 
 
 def _whole(at: Nanos) -> Nanos:

@@ -1,0 +1,170 @@
+"""Journals on the log screen: streams by name, a set of logs in one, gaps, doubts, places out of records."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from jobtui.app import JobtuiApp
+from jobtui.backends.base import Source
+from jobtui.backends.journal.source import Journal
+from jobtui.backends.log_book import SessionLogs
+from jobtui.backends.logfile import LogFile
+from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.journal import place_at
+from jobtui.model.pages import LogLine
+from jobtui.render.log_line import Look, body, gutter
+from jobtui.render.log_tags import Tags, stream_label
+from jobtui.render.text import width
+from jobtui.screens.log_set import LogSetScreen
+from jobtui.screens.logs import LogsScreen
+from jobtui.session import Session
+from tests.journal_memory import T0, MemoryJournal
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text
+
+UNIT = "sirepo_job_supervisor.service"
+
+
+def a_journal() -> MemoryJournal:
+    journal = MemoryJournal()
+    for n in range(30):
+        journal.write(f"sirepo/a.py:1:f of the supervisor {n}", n, unit=UNIT, host="v3", pid=7)
+    container: dict[str, Any] = {
+        "container": "srj-p-VUlhaMOD",
+        "container_id": "e" * 64,
+        "unit": "docker.service",
+    }
+    journal.write("of the agent", 30, host="v7", pid=1, **container)
+    return journal
+
+
+@asynccontextmanager
+async def on_logs(
+    sources: Sequence[Source], *, size: tuple[int, int] = (110, 24)
+) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
+    session = Session(sources, FixedClock(Nanos(T0 + 60 * SECOND)), strict=True)
+    app = JobtuiApp(session)
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("2")
+        await wait_until(lambda: isinstance(app.screen, LogsScreen), pilot)
+        yield app, pilot
+
+
+def text(app: JobtuiApp) -> str:
+    return "\n".join(screen_text(app))
+
+
+async def until(app: JobtuiApp, pilot: Pilot[None], *words: str) -> None:
+    await wait_until(lambda: all(word in text(app) for word in words), pilot)
+
+
+def source_of(journal: MemoryJournal) -> Journal:
+    return Journal("ssh://v3", lambda: journal.reader("ssh://v3"), since=Nanos(1))
+
+
+async def test_streams_are_named_as_they_come_and_can_be_chosen(tmp_path: Path) -> None:
+    file = tmp_path / "server.log"
+    file.write_text("Nov 20 20:36:50 7 0 a/b.py:1:f of the server\n")
+    journal = a_journal()
+    async with on_logs([LogFile(file), source_of(journal)], size=(110, 40)) as (app, pilot):
+        await until(app, pilot, "all · server.log · supervisor@v3 · p-VUlh@v7")
+        await until(
+            app, pilot, "20:36:50 server", "20:36:51 supervisor@v3 of the supervisor 11", "of the agent"
+        )
+        journal.write("from a new one", unit="sirepo.service", host="v3", pid=9)
+        await until(app, pilot, "from a new one")
+        await pilot.press("s")
+        await wait_until(lambda: isinstance(app.screen, LogSetScreen), pilot)
+        assert " ✓ p-VUlh@v7" in text(app)
+        await pilot.press("a", "space", "down", "down", "down", "space", "enter")
+        await wait_until(lambda: isinstance(app.screen, LogsScreen), pilot)
+        await until(app, pilot, "2 logs", "of the server", "of the agent")
+        await wait_until(lambda: "of the supervisor" not in text(app), pilot)
+        await pilot.press("tab", "tab", "tab")
+        await until(app, pilot, "of the supervisor 29", "20:37:09")
+
+
+async def test_one_chosen_log_is_shown_as_it_is() -> None:
+    async with on_logs([source_of(a_journal())]) as (app, pilot):
+        await until(app, pilot, "of the agent", "p-VUlh@v7")
+        await pilot.press("s")
+        await wait_until(lambda: isinstance(app.screen, LogSetScreen), pilot)
+        await pilot.press("a", "enter")
+        await until(app, pilot, "of the supervisor 29", "errors 0 of 30 lines")
+
+
+async def test_what_cannot_be_read_stands_among_the_lines_and_in_the_header() -> None:
+    journal, other = a_journal(), a_journal()
+    there = Journal("ssh://v9", lambda: other.reader("ssh://v9"), since=Nanos(1))
+    async with on_logs([source_of(journal), there], size=(120, 40)) as (app, pilot):
+        await until(app, pilot, "of the agent")
+        other.broken = "connection refused"
+        await until(app, pilot, "not reached since", "connection refused")
+        other.broken = ""
+        await until(app, pilot, "read since, nothing missing")
+
+
+async def test_a_record_leads_to_its_line() -> None:
+    journal = a_journal()
+    source = source_of(journal)
+    await source.poll(None)
+    logs = SessionLogs(lambda: [source])
+    name = "sirepo_job_supervisor@v3"
+    assert logs.names() == (name, "srj-p-VUlhaMOD@v7")
+    log = logs.open(name)
+    place = place_at(Nanos(T0 + 12 * SECOND))
+    assert [line.text.split()[-1] for line in (await log.after(place, 2)).lines] == ["12", "13"]
+    await log.aclose()
+    asked = logs.open("ssh://v3 CONTAINER_NAME=srj-p-VUlhaMOD CONTAINER_ID_FULL=" + "e" * 64)
+    await asked.look()
+    assert [line.text for line in (await asked.before(1 << 200, 9)).lines] == ["of the agent"]
+    await asked.aclose()
+    await source.aclose()
+
+
+LINE = LogLine(place=1, end=2, text="the message", size=11, at=T0, stamped=True)
+
+
+def drawn(line: LogLine, tags: Tags | None = None) -> str:
+    return "".join(span.text for span in body(line, Look(tags=tags)))
+
+
+def test_a_line_whose_time_is_known_elsewhere_shows_it() -> None:
+    assert drawn(LINE) == "20:36:40 the message"
+
+
+def test_a_gap_and_a_doubt_are_marked() -> None:
+    gap = LogLine(place=1, end=2, text="nothing here", size=0, at=T0, stamped=True, is_gap=True)
+    assert drawn(gap) == "20:36:40 ╌╌ nothing here ╌╌"
+    doubtful = LogLine(place=1, end=2, text="x", size=0, unproven=True)
+    assert gutter(doubtful, bookmarked=False, hides_hit=False)[0].text == "±"
+    assert gutter(LINE, bookmarked=False, hides_hit=False)[0].text == " "
+
+
+def test_sources_have_tags_of_one_width_and_styles_of_their_own() -> None:
+    tags = Tags({"/var/log/server.log": "server", "srj-p-VUlhaMOD.3f2a@docker7": "p-VUlh.3f2a@docker7"}, 14)
+    found = [
+        tags.of(name) for name in ("/var/log/server.log", "srj-p-VUlhaMOD.3f2a@docker7", "new@v3", "名@v3")
+    ]
+    assert {width(tag.text) for tag in found} == {15}
+    assert len({tag.style for tag in found}) == 4
+    assert found[2].text.startswith("new@v3")
+    assert tags.of("new@v3") is found[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("sirepo_job_supervisor@v3", "supervisor@v3"),
+        ("sirepo-8001@v3.a.org", "sirepo-8001@v3.a.org"),
+        ("srj-p-VUlhaMOD@v7", "p-VUlh@v7"),
+        ("srj-s-VUlhaMOD.3f2a@v7", "s-VUlh.3f2a@v7"),
+        ("/home/a@b/c.log", "/home/a@b/c.log"),
+    ],
+)
+def test_streams_have_short_names(name: str, label: str) -> None:
+    assert stream_label(name) == label
