@@ -4,8 +4,9 @@ import gc
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from traceback import format_exc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from rich.console import RenderableType
 from rich.text import Text
 from textual import on
 from textual.app import SystemCommand
@@ -63,6 +64,7 @@ class JobtuiApp(AlongApp):
     CSS = """
     Toast { padding: 0 1; width: auto; max-width: 90%; margin-top: 0; }
     CommandPalette { background: $background 80%; }
+    CommandPalette:ansi { background: #000000 0%; }
     CommandPalette #--container { margin: 0 2; max-width: 110; }
     CommandPalette SearchIcon { display: none; }
     CommandPalette #--input { border: none; padding: 0 1; background: $surface; }
@@ -119,9 +121,13 @@ class JobtuiApp(AlongApp):
         if self._open_at is not None:
             self.open_job(self._open_at)
         self._session.store.subscribe(self._watch_sources)
-        self.call_after_refresh(self._read)
-        # A key that leads to another screen before the first paint takes the callback along with it
-        self.set_timer(READ_AFTER_S, self._read)
+        self.set_timer(READ_AFTER_S, self._read)  # should nothing be painted for so long
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        """Paint, and begin to read after the first time; what waits for a refresh waits a frame more."""
+        super()._display(screen, renderable)
+        if not (self._reads or self._batch_count):
+            self.call_later(self._read)
 
     def _read(self) -> None:
         if self._reads:

@@ -210,19 +210,23 @@ def _run(invocation: Invocation) -> int:
 
 
 def _run_command(invocation: Invocation) -> int:
-    from jobtui.commands.context import make_context
-    from jobtui.model.ids import JobId
-    from jobtui.session import Session
+    # While the program starts nothing becomes garbage, and looking for it costs a tenth of the start
+    gc.disable()
+    try:
+        from jobtui.commands.context import make_context
+        from jobtui.model.ids import JobId
+        from jobtui.session import Session
+
+        module = import_module(f"jobtui.commands.{invocation.command.name}")
+    finally:
+        gc.enable()
 
     def open_dashboard(session: Session, open_at: JobId | None, title: str, words: Sequence[str]) -> None:
-        # While the program starts nothing becomes garbage, and looking for it costs a tenth of the first
-        # paint; the app looks again once it has painted
-        gc.disable()
+        gc.disable()  # until the app has painted
         from jobtui.app import run_app
 
         if code := run_app(session, open_at, title=title, profile=config.profile, words=words):
             raise SystemExit(code)
 
     config = load(invocation.settings, os.environ)
-    module = import_module(f"jobtui.commands.{invocation.command.name}")
     return int(module.run(make_context(invocation, config, open_dashboard)))

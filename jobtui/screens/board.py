@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from jobtui.analysis.cluster_paths import Reach
 from jobtui.model.clock import Clock, Nanos
 from jobtui.model.job_desk import JobDesk
 from jobtui.model.pages import Log, LogBook
@@ -12,6 +11,9 @@ from jobtui.render.text import Zone, clock_time
 from jobtui.store.store import NO_CHANGES, Changes, Store
 from jobtui.views import Views
 from jobtui.widgets.history import History
+
+if TYPE_CHECKING:
+    from jobtui.analysis.cluster_paths import Reach
 
 
 class NoLogs:
@@ -79,8 +81,11 @@ class Board:
         self.live = self.store
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> "Reach":
         """How clusters can be reached."""
+        # Imported here, as the first paint does not need it
+        from jobtui.analysis.cluster_paths import Reach
+
         return Reach(self.mounts, self.hosts)
 
     def now(self) -> Nanos:

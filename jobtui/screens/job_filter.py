@@ -4,16 +4,20 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from statistics import median
 from time import thread_time
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from jobtui.analysis.filter import FilterContext, FilterError, parse
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.render.text import show
 from jobtui.screens.board import Board
 from jobtui.widgets.filter_bar import Mistake
+
+if TYPE_CHECKING:
+    # Imported where it is needed, as the first paint has no filter
+    from jobtui.analysis.filter import Filter, FilterContext
 
 TRIED, ROUNDS = 200, 5
 """Jobs on which a filter is tried to learn what it costs, and in how many rounds, of which one may be odd."""
@@ -22,30 +26,30 @@ TRIED, ROUNDS = 200, 5
 class JobFilter:
     """A filter that holds, which with a mistake in it is none."""
 
-    def __init__(self, now: Callable[[], Nanos], context: FilterContext) -> None:
+    def __init__(self, now: Callable[[], Nanos], context: "Callable[[], FilterContext]") -> None:
         self._now = now
         self._context = context
-        self._filter = parse("")
+        self._filter: Filter | None = None
         self.text = ""
         self.shows_hidden = False
 
     @property
     def is_empty(self) -> bool:
         """Whether it lets every job pass that is not hidden."""
-        return self._filter.is_empty
+        return self._filter is None or self._filter.is_empty
 
     def set(self, text: str) -> Mistake | None:
         """Filter by this text, or by nothing when something is wrong with it: what it is."""
         mistake = mistake_in(text)
-        self._filter = parse("" if mistake else text)
         self.text = "" if mistake else text.strip()
+        self._filter = _parsed(self.text) if self.text else None
         return mistake
 
     def cost_s(self, text: str, jobs: Mapping[JobId, Job]) -> float:
         """About how many seconds it takes to look at all these jobs with a filter, tried on a few of them."""
         if mistake_in(text):
             return 0.0
-        chosen, now = parse(text), self._now()
+        chosen, now, context = _parsed(text), self._now(), self._context()
         step = max(1, len(jobs) // TRIED)
         tried = list(islice(jobs.values(), 0, step * TRIED, step))
         spent = []
@@ -53,15 +57,16 @@ class JobFilter:
             some = tried[part::ROUNDS]
             begin = thread_time()  # what else the machine does is not to count
             for job in some:
-                chosen.matches(job, now, self._context)
+                chosen.matches(job, now, context)
             spent.append((thread_time() - begin) / max(1, len(some)))
         return median(spent) * len(jobs)
 
     def keeper(self) -> Callable[[Job], bool] | None:
         """What tells whether a job is shown, None when all are."""
-        chosen, now, context = self._filter, self._now, self._context
-        if chosen.is_empty:
+        chosen, now = self._filter, self._now
+        if chosen is None or chosen.is_empty:
             return None if self.shows_hidden else lambda job: not job.is_quasi
+        context = self._context()
         if not self.shows_hidden:
             return lambda job: chosen.matches(job, now(), context)
         return lambda job: chosen.matches(_as_plain(job), now(), context)
@@ -72,6 +77,12 @@ class Whereabouts:
 
     def __init__(self, board: Board) -> None:
         self._board = board
+
+    def context(self) -> "FilterContext":
+        """The same for filters."""
+        from jobtui.analysis.filter import FilterContext
+
+        return FilterContext(host_of=self.host_of, driver_of=self.driver_of)
 
     def host_of(self, job: Job) -> str | None:
         """Its host."""
@@ -90,11 +101,21 @@ class Whereabouts:
 
 def mistake_in(text: str) -> Mistake | None:
     """What is wrong with a filter, if anything."""
+    if not text.strip():
+        return None
+    from jobtui.analysis.filter import FilterError
+
     try:
-        parse(text)
+        _parsed(text)
     except FilterError as error:
         return Mistake(error.start, error.end, show(str(error)))
     return None
+
+
+def _parsed(text: str) -> "Filter":
+    from jobtui.analysis.filter import parse
+
+    return parse(text)
 
 
 def _as_plain(job: Job) -> Job:

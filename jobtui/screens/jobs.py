@@ -7,7 +7,6 @@ from textual.app import ComposeResult
 from textual.timer import Timer
 
 from jobtui.actions import Place, hints_at
-from jobtui.analysis.filter import FilterContext
 from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, RowContext
 from jobtui.render.text import Zone, duration, safe
 from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
@@ -45,8 +44,7 @@ class JobsScreen(LiveScreen):
     def __init__(self, board: Board) -> None:
         super().__init__(board)
         self._whereabouts = Whereabouts(board)
-        places = FilterContext(host_of=self._whereabouts.host_of, driver_of=self._whereabouts.driver_of)
-        self._filter = JobFilter(board.now, places)
+        self._filter = JobFilter(board.now, self._whereabouts.context)
         self._preview_text = ""
         self._preview_timer: Timer | None = None
         self.filters = History()

@@ -37,7 +37,7 @@ async def opened(scene: Scene, pilot: Pilot[None]) -> JobTable:
 
 
 def test_what_a_filter_costs_grows_with_what_it_does() -> None:
-    chosen = JobFilter(lambda: NOW, FilterContext())
+    chosen = JobFilter(lambda: NOW, FilterContext)
     known = {job.id: job for job in MANY}
     assert 0.0 <= chosen.cost_s("status:failed", known) < chosen.cost_s("bem sur hng", known)
     assert chosen.cost_s("status:", known) == 0.0
