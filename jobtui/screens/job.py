@@ -8,12 +8,10 @@ from textual.app import ComposeResult
 
 from jobtui.actions import Place, hints_at
 from jobtui.analysis.last_good import last_good
-from jobtui.analysis.run_dirs import CLUSTER_MODE, run_dirs_of
 from jobtui.analysis.run_windows import Window, ops_in, unlinked_in, window_of
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import Unreadable
 from jobtui.model.jobs import JobDetail, Run
-from jobtui.render.cluster import cluster_words, is_of_newest_run
 from jobtui.render.columns import RowContext
 from jobtui.render.sources import judge_all
 from jobtui.render.text import show
@@ -25,6 +23,7 @@ from jobtui.screens.job_logs import LogsTab
 from jobtui.screens.job_raw import RawTab
 from jobtui.screens.job_tab import JobTab, Subject, start
 from jobtui.screens.job_timeline import TimelineTab
+from jobtui.screens.on_cluster import show_cluster
 from jobtui.screens.reaching import Reaching
 from jobtui.store.store import Changes
 from jobtui.widgets.job_facts import JobFacts, ends_of
@@ -67,6 +66,7 @@ class JobScreen(LiveScreen):
         self._waits_to_reach = False
         self._reaching = Reaching(board, self._say)
         self._facts = JobFacts(board.now, job_id)
+        self._cluster = partial(show_cluster, self._facts, board, job_id)
         self._strip = SourceStrip(board.now)
         self._tab_line = TabLine([tab.NAME for tab in TABS])
         self._foot = RuleLine()
@@ -98,21 +98,8 @@ class JobScreen(LiveScreen):
 
     async def _open_up(self) -> None:
         await self._read_record()
-        start(self, self._read_cluster, group="cluster", exclusive=True)
+        start(self, self._cluster, group="cluster", exclusive=True)
         await self._reach()
-
-    async def _read_cluster(self) -> None:
-        """How the run stands on its cluster, where that can be reached from here."""
-        job, store = self.board.store.job(self.job_id), self.board.store
-        if job is None or job.mode != CLUSTER_MODE:
-            return
-        agent = store.correlation.agent_of(self.job_id)
-        paths = run_dirs_of(
-            job, None, store.correlation.ops_of(self.job_id), agent.host if agent else None, self.board.reach
-        )
-        noted = await self.board.desk.noted_on_cluster(paths)
-        is_of_run = noted is not None and is_of_newest_run(noted.status, job)
-        self._facts.set_cluster(cluster_words(noted.status) if noted is not None and is_of_run else "")
 
     async def _read_record(self) -> None:
         try:
@@ -151,7 +138,7 @@ class JobScreen(LiveScreen):
         """Show what changed about this job."""
         if self.job_id in changes.jobs or self.job_id in changes.gone:
             start(self, self._read_record, group="record", exclusive=True)
-            start(self, self._read_cluster, group="cluster", exclusive=True)
+            start(self, self._cluster, group="cluster", exclusive=True)
             self._show()
         self._strip.set_sources(self.board.store.sources())
 
