@@ -157,6 +157,9 @@ DASHBOARD = Command(
     ),
 )
 
+REPORTS = ("throughput", "utilization", "nodes", "states")
+"""What `report` reports."""
+
 COMMANDS: tuple[Command, ...] = (
     Command(
         "jobs",
@@ -179,6 +182,23 @@ COMMANDS: tuple[Command, ...] = (
             Flag("grep", "only lines in which this is found", metavar="RE", expects=Expects.REGEX),
             Flag("lines", "only the last N lines", short="n", metavar="N", expects=Expects.COUNT),
             Flag("follow", "go on with new lines until interrupted", short="f"),
+        ),
+    ),
+    Command(
+        "report",
+        "throughput, utilization, available nodes or jobs per state over time",
+        Argument("WHAT", "throughput, utilization, nodes or states", choices=REPORTS),
+        (
+            Flag("to-state", "the state that throughput counts", metavar="S", expects=Expects.TEXT),
+            Flag("from-state", "only changes from this state", metavar="S", expects=Expects.TEXT),
+            Flag("job", "only these jobs, by id, separated by commas", metavar="ID", expects=Expects.TEXT),
+            Flag("batch-job", "only jobs of this allocation", metavar="ID", expects=Expects.COUNT),
+            Flag("scheduler-id", "the same by the scheduler's id", metavar="N", expects=Expects.TEXT),
+            Flag(
+                "tag", "only jobs with these tags, separated by commas", metavar="K:V", expects=Expects.TEXT
+            ),
+            Flag("unweighted", "count jobs and not their nodes"),
+            Flag("exact", "Balsam's own figures, its faults included"),
         ),
     ),
     Command(

@@ -61,7 +61,7 @@ class Balsam:
         self, client: BalsamClient, *, owner: str = "", since: Nanos | None = None, clock: Clock | None = None
     ) -> None:
         self.name = client.name
-        self._client = client
+        self.client = client
         self._owner = owner
         self._since = since
         self._clock = clock or SystemClock()
@@ -114,16 +114,16 @@ class Balsam:
 
     async def aclose(self) -> None:
         """Close the connection."""
-        await self._client.aclose()
+        await self.client.aclose()
 
     async def _frame(self) -> Batch:
         """Sites, their apps, launchers and allocations: few rows each."""
-        sites = await self._client.rows("/sites/", SiteRow, {"limit": ALLOCATIONS_ASKED})
-        sessions = await self._client.rows("/sessions/", SessionRow, {})
+        sites = await self.client.rows("/sites/", SiteRow, {"limit": ALLOCATIONS_ASKED})
+        sessions = await self.client.rows("/sessions/", SessionRow, {})
         asked: Parameters = {"ordering": "-start_time", "limit": ALLOCATIONS_ASKED}
-        batch_jobs = await self._client.rows("/batch-jobs/", BatchJobRow, asked)
+        batch_jobs = await self.client.rows("/batch-jobs/", BatchJobRow, asked)
         if any(site.id not in self._sites for site in sites.rows) or not self._apps:
-            apps = await self._client.rows("/apps/", AppRow, {"limit": ALLOCATIONS_ASKED})
+            apps = await self.client.rows("/apps/", AppRow, {"limit": ALLOCATIONS_ASKED})
             self._apps.update((app.id, app) for app in apps.rows)
         self._sites = {site.id: site for site in sites.rows}
         allocations = (
@@ -145,7 +145,7 @@ class Balsam:
         async def step() -> Batch:
             nonlocal after
             asked: Parameters = {"state": LIVE_STATES, "ordering": "id", "limit": PAGE_ROWS, "offset": after}
-            page = await self._client.rows("/jobs/", JobRow, asked)
+            page = await self.client.rows("/jobs/", JobRow, asked)
             after += PAGE_ROWS
             return self._of_jobs(page, more=after < page.count and page.received > 0)
 
@@ -158,7 +158,7 @@ class Balsam:
             "ordering": "last_update",
             "limit": PAGE_ROWS,
         }
-        page = await self._client.rows("/jobs/", JobRow, asked)
+        page = await self.client.rows("/jobs/", JobRow, asked)
         before = self._updated
         if page.rows:
             self._updated = max(self._updated, page.rows[-1].last_update, key=_sort_key)
@@ -168,7 +168,7 @@ class Balsam:
     async def _missing_jobs(self) -> Batch:
         """Jobs of which only events were seen."""
         ids = [self._unknown.popleft() for _ in range(min(IDS_AT_ONCE, len(self._unknown)))]
-        page = await self._client.rows("/jobs/", JobRow, {"id": ids, "limit": len(ids)})
+        page = await self.client.rows("/jobs/", JobRow, {"id": ids, "limit": len(ids)})
         return self._of_jobs(page)
 
     def _of_jobs(self, page: Decoded[JobRow], *, more: bool = False) -> Batch:
@@ -196,7 +196,7 @@ class Balsam:
                 "ordering": "timestamp",
                 "limit": PAGE_ROWS,
             }
-            page = await self._client.rows("/events/", EventRow, asked)
+            page = await self.client.rows("/events/", EventRow, asked)
             changes = self._new_changes(page.rows)
             last = max((change.at for change in changes), default=begin)
             more = page.received >= PAGE_ROWS and last > begin

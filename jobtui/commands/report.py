@@ -1,0 +1,236 @@
+"""`report WHAT`: throughput, utilization, available nodes or jobs per state, as series over time."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from jobtui.analysis.job_changes import changes_of_jobs
+from jobtui.analysis.rates import (
+    BALSAM,
+    SIREPO,
+    StateTime,
+    Words,
+    available_nodes,
+    jobs_per_state,
+    throughput,
+    time_in_states,
+    utilization,
+)
+from jobtui.analysis.rates_exact import ReportError
+from jobtui.analysis.rates_exact import available_nodes as exact_nodes
+from jobtui.analysis.rates_exact import throughput as exact_throughput
+from jobtui.analysis.rates_exact import utilization as exact_utilization
+from jobtui.analysis.series import Series, Window
+from jobtui.backends.balsam.history import fetch_allocations, fetch_changes, fetch_nodes
+from jobtui.backends.balsam.source import Balsam
+from jobtui.backends.base import SourceError
+from jobtui.backends.registry import build, gives_jobs
+from jobtui.commands.context import Context, OutputFormat
+from jobtui.commands.exits import Exit
+from jobtui.commands.printing import print_csv, print_document, print_lines
+from jobtui.commands.reading import Reader, in_session
+from jobtui.commands.streams import complain
+from jobtui.model.changes import Allocation, StateChange
+from jobtui.model.clock import to_rfc3339
+from jobtui.model.ids import JobId
+from jobtui.model.report_query import ReportQuery
+from jobtui.render.table import Cell, Head, paint, table_lines
+from jobtui.render.text import date_time, duration, show
+
+CSV_COLUMNS = ("series", "unit", "x", "y")
+LINES_SHOWN = 20
+"""Points of a series that a table shows; the others are counted. All of them are in --json and --csv."""
+POINT_HEADS = (Head("TIME"), Head("VALUE", "right"))
+STAY_HEADS = (
+    Head("STATE"), Head("STAYS", "right"), Head("NOW", "right"), Head("HALF WITHIN", "right"),
+    Head("9 OF 10", "right"), Head("LONGEST", "right"),
+)  # fmt: skip
+
+
+class Material:
+    """What a report is made of: changes of jobs' states, and allocations."""
+
+    def __init__(self) -> None:
+        self.changes: list[StateChange] = []
+        self.allocations: list[Allocation] = []
+        self.words: Words = SIREPO
+        self.nodes: dict[JobId, float] = {}
+
+
+def run(context: Context) -> Exit:
+    """Print the report; USAGE when it cannot be made."""
+    return in_session(context, _report)
+
+
+async def _report(reader: Reader) -> Exit:
+    what = reader.context.words[0]
+    try:
+        query = query_of(reader.context)
+    except ValueError as error:
+        complain(str(error))
+        return Exit.USAGE
+    material = await _gather(reader, query)
+    try:
+        series, times = _made(reader, what, query, material)
+    except ReportError as error:
+        complain(str(error))
+        return reader.settle(Exit.FAILED)
+    _print(reader, what, series, times)
+    return reader.settle(Exit.FINE)
+
+
+def query_of(context: Context) -> ReportQuery:
+    """What the flags ask for. Raises ValueError for a tag that is none."""
+    batch_job = context.flag("batch-job")
+    return ReportQuery(
+        since=context.since,
+        until=context.until,
+        jobs=tuple(job.rpartition("/")[2] for job in _list(context.flag("job"))),
+        batch_job=None if batch_job is None else int(batch_job),
+        scheduler_id=context.flag("scheduler-id"),
+        tags=tuple(map(_tag, _list(context.flag("tag")))),
+        from_state=context.flag("from-state"),
+        to_state=context.flag("to-state"),
+    )
+
+
+def _list(text: str | None) -> list[str]:
+    return [part for part in (text or "").split(",") if part]
+
+
+def _tag(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise ValueError(f'"{text}" is no tag: expected KEY:VALUE')
+    return name, value
+
+
+async def _gather(reader: Reader, query: ReportQuery) -> Material:
+    material = Material()
+    is_exact = reader.context.flag("exact") is not None
+    for spec in reader.specs:
+        if not gives_jobs(spec):
+            continue
+        source = build(spec)
+        reader.session.add(source)
+        if isinstance(source, Balsam):
+            material.words = BALSAM
+            await reader.watched(_ask(reader, source, query, material, is_exact=is_exact))
+    others = reader.session.catch_up({"sirepo_db"})
+    await reader.watched(others)
+    jobs = reader.session.store.jobs.values()
+    wanted = set(query.jobs)
+    material.changes += changes_of_jobs(job for job in jobs if not wanted or job.id in wanted)
+    return material
+
+
+async def _ask(
+    reader: Reader, source: Balsam, query: ReportQuery, material: Material, *, is_exact: bool
+) -> None:
+    """Ask a Balsam server for what the report is made of; a fault is one of that source."""
+    try:
+        changes = await fetch_changes(source.client, query, exact=is_exact)
+        material.changes += changes
+        material.allocations += await fetch_allocations(source.client, query)
+        silent = {change.job_id for change in changes if change.after == "RUNNING" and change.nodes is None}
+        material.nodes.update(await fetch_nodes(source.client, silent))
+    except SourceError as error:
+        reader.session.store.fail(source.name, str(error))
+
+
+def _made(
+    reader: Reader, what: str, query: ReportQuery, material: Material
+) -> tuple[tuple[Series, ...], tuple[StateTime, ...]]:
+    changes = [one for one in material.changes if query.from_state in (None, one.before)]
+    if reader.context.flag("exact") is not None:
+        return (_exact(reader, what, query, changes, material.allocations),), ()
+    window = Window(query.since, query.until)
+    words, now = material.words, reader.now
+    match what:
+        case "throughput":
+            return (throughput(changes, window, query.to_state or words.done),), ()
+        case "utilization":
+            is_weighted = reader.context.flag("unweighted") is None and words is BALSAM
+            made = utilization(
+                changes, window, now, is_weighted=is_weighted, running=words.running, nodes_of=material.nodes
+            )
+            return (made,), ()
+        case "nodes":
+            return (available_nodes(material.allocations, window, now),), ()
+    series = jobs_per_state(changes, window, now, unborn=words.unborn)
+    return series, time_in_states(changes, now, words.unborn)
+
+
+def _exact(
+    reader: Reader,
+    what: str,
+    query: ReportQuery,
+    changes: Sequence[StateChange],
+    allocations: Iterable[Allocation],
+) -> Series:
+    match what:
+        case "throughput":
+            return exact_throughput(changes, query.to_state or BALSAM.done)
+        case "utilization":
+            is_weighted = reader.context.flag("unweighted") is None
+            return exact_utilization(changes, is_weighted=is_weighted, closing_state=query.to_state)
+        case "nodes":
+            return exact_nodes(allocations)
+    raise ReportError("Balsam itself has no report of jobs per state: leave out --exact")
+
+
+def _print(reader: Reader, what: str, series: Sequence[Series], times: Sequence[StateTime]) -> None:
+    match reader.context.format:
+        case OutputFormat.JSON:
+            body = {
+                "report": what,
+                "exact": reader.context.flag("exact") is not None,
+                "series": [series_record(one) for one in series],
+                "times": [one._asdict() for one in times],
+            }
+            print_document("report", body, reader)
+        case OutputFormat.CSV:
+            print_csv(CSV_COLUMNS, _csv_rows(series))
+        case _:
+            print_lines(_lines(reader, series, times))
+
+
+def series_record(series: Series) -> dict[str, object]:
+    """A series as the JSON contract has it: y[i] holds from x[i] on."""
+    return {
+        "name": series.name,
+        "unit": series.unit,
+        "x": [to_rfc3339(at) for at in series.x],
+        "y": list(series.y),
+        "notes": list(series.notes),
+    }
+
+
+def _csv_rows(series: Iterable[Series]) -> Iterator[dict[str, object]]:
+    for one in series:
+        for at, value in zip(one.x, one.y, strict=True):
+            yield {"series": one.name, "unit": one.unit, "x": to_rfc3339(at), "y": value}
+
+
+def _lines(reader: Reader, series: Sequence[Series], times: Sequence[StateTime]) -> Iterator[str]:
+    width, colour = reader.context.width, reader.context.colour
+    if times:
+        yield from table_lines(STAY_HEADS, [_stay_row(one) for one in times], width, colour)
+        return
+    for one in series:
+        yield paint(f"{show(one.name)}, {one.unit}", "heading", colour)
+        left_out = max(0, len(one.x) - LINES_SHOWN)
+        if left_out:
+            yield f"{left_out} earlier points are left out: --json or --csv has them"
+        points = list(zip(one.x, one.y, strict=True))[left_out:]
+        rows = [[Cell(date_time(at)), Cell(f"{value:g}")] for at, value in points]
+        yield from table_lines(POINT_HEADS, rows, width, colour)
+    notes = dict.fromkeys(note for one in series for note in one.notes)
+    for note in notes:
+        yield f"note: {show(note)}"
+
+
+def _stay_row(one: StateTime) -> list[Cell]:
+    texts = (
+        show(one.state), f"{one.stays}", f"{one.open}", duration(one.p50_s), duration(one.p90_s),
+        duration(one.longest_s),
+    )  # fmt: skip
+    return [Cell(text) for text in texts]

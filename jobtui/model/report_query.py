@@ -1,0 +1,18 @@
+"""What a report is asked for: which changes of state count."""
+
+import msgspec
+
+from jobtui.model.clock import Nanos
+
+
+class ReportQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which changes a report is made of; what is None or empty does not narrow."""
+
+    since: Nanos | None = None
+    until: Nanos | None = None
+    jobs: tuple[str, ...] = ()
+    batch_job: int | None = None
+    scheduler_id: str | None = None
+    tags: tuple[tuple[str, str], ...] = ()
+    from_state: str | None = None
+    to_state: str | None = None
