@@ -98,10 +98,10 @@ class JobScreen(LiveScreen):
 
     async def _open_up(self) -> None:
         await self._read_record()
-        start(self, self._cluster, group="cluster", exclusive=True)
         await self._reach()
 
     async def _read_record(self) -> None:
+        start(self, self._cluster, group="cluster", exclusive=True)
         try:
             self._known = Known(await self.board.desk.detail(self.job_id))
         except Unreadable as error:
@@ -138,7 +138,6 @@ class JobScreen(LiveScreen):
         """Show what changed about this job."""
         if self.job_id in changes.jobs or self.job_id in changes.gone:
             start(self, self._read_record, group="record", exclusive=True)
-            start(self, self._cluster, group="cluster", exclusive=True)
             self._show()
         self._strip.set_sources(self.board.store.sources())
 
