@@ -156,9 +156,7 @@ class Gateway:
         if kind == accept:
             return
         if "html" in kind:
-            raise SourceDenied(
-                f"{self.name}: answers with a web page, likely a login; gatewayd is behind it: {self._tunnel}"
-            )
+            raise SourceDenied(f"{self.name}: answers with a web page, likely a login; {self._tunnel}")
         raise SourceMissing(
             f"{self.name}: answers with {in_words(kind) or 'something unnamed'} and not with a journal; "
             "check the port, gatewayd's own is 19531"
@@ -202,9 +200,7 @@ class Gateway:
         parts = urlsplit(location)
         to = in_words(f"{parts.scheme}://{parts.hostname}{parts.path}" if parts.hostname else parts.path)
         if _LOGIN.search(f"{parts.hostname or ''}{parts.path}"):
-            return SourceDenied(
-                f"{self.name}: sends to a login page ({to}); gatewayd is behind it: {self._tunnel}"
-            )
+            return SourceDenied(f"{self.name}: sends to a login page ({to}); {self._tunnel}")
         return SourceMissing(
             f"{self.name}: sends elsewhere, to {to}; if gatewayd is there, give that address"
         )

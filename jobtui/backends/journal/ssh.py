@@ -23,7 +23,7 @@ CONNECT_S = 10
 ALIVE_EVERY_S = 5
 ALIVE_MISSES = 3
 PERSIST_S = 60
-START_S = 20.0
+START_S = 15.0
 """Until the line runs: connecting, logging in, and whatever a login does."""
 SETTINGS_S = 5.0
 FAILED_ITSELF = 255

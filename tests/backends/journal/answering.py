@@ -1,6 +1,7 @@
 """Servers on loopback that answer anything but what gatewayd would."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
@@ -42,8 +43,8 @@ def then_hang(data: bytes) -> Answer:
 
 
 @asynccontextmanager
-async def answering(answer: Answer) -> AsyncIterator[str]:
-    """A server that answers so; gives its address."""
+async def answering(answer: Answer, context: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+    """A server that answers so, over TLS with a `context`; gives its address."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -60,9 +61,10 @@ async def answering(answer: Answer) -> AsyncIterator[str]:
             with suppress(OSError):
                 await writer.wait_closed()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
     try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        scheme = "http" if context is None else "https"
+        yield f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
         for task in [*tasks]:

@@ -143,28 +143,30 @@ async def test_what_makes_no_sense_in_the_middle_is_counted() -> None:
         await journal.aclose()
 
 
-def self_signed(key: Path, certificate: Path) -> None:
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    command += ["-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate)]
+def self_signed(root: Path) -> ssl.SSLContext:
+    """A certificate for 127.0.0.1 that nobody else signed, in `cert.pem`."""
+    key, certificate = root / "key.pem", root / "cert.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=here"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
     subprocess.run(command, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl: apt-get install openssl")
-async def test_a_certificate_that_nobody_signed(tmp_path: Path) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
-    self_signed(key, certificate)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-
-    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
-    async with server:
-        fault = await fault_of(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-    assert isinstance(fault, SourceUnreachable)
-    assert "certificate is not trusted" in str(fault)
-    assert "SSL_CERT_FILE" in str(fault)
+async def test_a_certificate_that_nobody_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = self_signed(tmp_path)
+    async with answering(reply("200 OK", entry(0, "m"), Content_Type=EXPORT), context) as spec:
+        fault = await fault_of(spec)
+        assert isinstance(fault, SourceUnreachable)
+        assert "certificate is not trusted" in str(fault)
+        assert "SSL_CERT_FILE" in str(fault)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        journal = GatewayJournal(spec)
+        found = await journal.forward(Head(), (), 5)
+        assert [each.message for each in found.entries] == ["m"]
+        await journal.aclose()
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ async def test_without_ssh_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
 async def test_the_user_interface_is_not_held_up_by_a_host_that_hangs(
     client: SshClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ssh.SshShell, "start_s", 0.3)
+    monkeypatch.setattr(ssh.SshShell, "start_s", 2.0)
     client.replace("exec yes >&2")
     worst, last, going = 0.0, time.monotonic(), True
 
@@ -210,7 +210,7 @@ async def test_the_user_interface_is_not_held_up_by_a_host_that_hangs(
     assert "no answer" in str(await fault_of())
     going = False
     await beating
-    assert worst < 0.25
+    assert worst < 1.0
 
 
 async def test_how_ssh_is_called(client: SshClient) -> None:
