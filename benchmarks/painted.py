@@ -43,6 +43,8 @@ class Painted:
     rows: int
     strays: list[str] = field(default_factory=list)
     """Sequences and control characters that jobtui does not write, the first of them."""
+    characters: set[str] = field(default_factory=set)
+    """Every character that was ever written on it."""
     copied: list[str] = field(default_factory=list)
     """What was put on the clipboard, as it was sent."""
 
@@ -119,7 +121,7 @@ class Painted:
         if final == "C":
             self._at = (y, x + int(numbers or 1))
             return True
-        if final == "K" and not numbers:
+        if final == "K" and not numbers and 0 <= y < self.rows:
             self._cells[y][x:] = [" "] * (self.columns - x)
             return True
         if final == "J":
@@ -137,6 +139,7 @@ class Painted:
             self._stray(char)
 
     def _write(self, text: str) -> None:
+        self.characters.update(text)
         for char in text:
             y, x = self._at
             size = get_character_cell_size(char)

@@ -1,0 +1,148 @@
+"""The real dashboard on a hostile site: what it writes to its terminal, screen by screen, key by key."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.painted import Painted
+from benchmarks.startup import isolated
+from benchmarks.terminal import Program, Terminal
+from benchmarks.tour import ENTER, ESCAPE, sent_for, way_to
+from jobtui.actions import ACTIONS, Place, actions_at
+from tests.hostile.site import HostileSite
+from tests.hostile.texts import SECRET, TEXTS, faults_in
+
+LARGE, SMALL = (110, 32), (40, 10)
+QUIET_S, ESCAPE_S = 0.04, 0.15
+WAIT_S = 20.0
+TABS = "olhfr"
+PLACEHOLDERS = {":": "jobs, sources", "/": "words, or"}
+"""What stands in an empty line that is to be typed in, on the jobs."""
+PASTED = ("markup", "osc", "c1", "bidi", "whitespace", "surrogates", "combining", "long", "everything")
+OPENING = frozenset(
+    {"command", "filter", "search", "line", "app.command_palette", "app.keys", "open", "error"}
+)
+"""Actions after which one goes back."""
+LEFT_OUT = frozenset({"app.quit", "app.suspend_process", "app.page", "app.edit"})
+"""Actions that leave the dashboard, or give the terminal to another program."""
+
+
+class Screen:
+    """The dashboard on a terminal, and what that shows."""
+
+    def __init__(self, terminal: Terminal, columns: int, rows: int) -> None:
+        self.painted = Painted(columns, rows)
+        self.terminal = terminal
+
+    def read(self, seconds: float) -> bool:
+        """Take in what comes; False when nothing does for so long, or no more ever."""
+        data = self.terminal.read(seconds)
+        if data:
+            self.painted.feed(data)
+        return bool(data)
+
+    def press(self, *keys: str) -> None:
+        """Press keys, each when the answer to the one before is there."""
+        for key in keys:
+            self.terminal.write(key.encode("utf-8", "surrogatepass"))
+            while self.read(ESCAPE_S if key.endswith(ESCAPE) else QUIET_S):
+                pass
+
+    def wait(self, shows: Callable[[str], object]) -> None:
+        """Until the screen shows this."""
+        deadline = time.monotonic() + WAIT_S
+        while not shows(self.painted.text()):
+            assert time.monotonic() < deadline, self.painted.text()
+            self.read(0.1)
+
+    def say(self, opening: str, words: str) -> None:
+        """Type into the line that a key opens, once it is there."""
+        self.press(opening)
+        self.wait(lambda text: PLACEHOLDERS[opening] in text)
+        self.press(words)
+
+    def leave(self) -> None:
+        """Quit. On a busy machine a key may come so soon after escape that both are taken for one."""
+        deadline = time.monotonic() + WAIT_S
+        while self.painted.text().strip():
+            assert time.monotonic() < deadline, self.painted.text()
+            self.press(ESCAPE, "q")
+
+    def check(self) -> None:
+        """Nothing raw has come through so far, and nothing is on the screen that should not be."""
+        assert not self.painted.strays
+        for line in self.painted.lines():
+            assert not faults_in(line), ascii(line)
+        assert not faults_in("".join(sorted(self.painted.characters - {"\u0301", "\u0302", "\u0303"})))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> HostileSite:
+    return HostileSite(tmp_path_factory.mktemp("hostile"))
+
+
+@pytest.fixture
+def size() -> tuple[int, int]:
+    """Columns and rows, unless a test has its own."""
+    return LARGE
+
+
+@pytest.fixture
+def screen(size: tuple[int, int], site: HostileSite, tmp_path: Path) -> Iterator[Screen]:
+    columns, rows = size
+    argv = [sys.executable, "-m", "jobtui", *site.flags]
+    program = Program(argv=argv, ready="", environ=isolated(tmp_path), columns=columns, rows=rows)
+    with Terminal(program) as terminal:
+        shown = Screen(terminal, columns, rows)
+        shown.wait(lambda text: "failed" in text or "✗" in text)
+        yield shown
+        shown.check()
+        shown.leave()
+        assert terminal.exit_code() == 0
+
+
+@pytest.mark.parametrize("size", [SMALL], ids=str)
+def test_every_job_in_every_tab(screen: Screen, site: HostileSite) -> None:
+    for job in site.jobs.values():
+        screen.press("1")
+        screen.say(":", f"goto {job}{ENTER}")
+        screen.press(*TABS)
+        screen.check()
+
+
+def test_every_key_of_every_screen(screen: Screen) -> None:
+    for place in (place for place in Place if place is not Place.CHOOSING):
+        screen.press(ESCAPE, *way_to(place))
+        for action in actions_at(place):
+            if action.call not in LEFT_OUT and not action.call.startswith("app.go("):
+                screen.press(sent_for(action.keys[0]))
+                if action.call in OPENING:
+                    screen.press(ESCAPE)
+        screen.check()
+
+
+@pytest.mark.parametrize("opening", PLACEHOLDERS)
+def test_what_is_pasted(screen: Screen, opening: str) -> None:
+    for name in PASTED:
+        screen.press("1")
+        screen.say(opening, f"\x1b[200~{TEXTS[name].replace(ESCAPE, '')[:300]}\x1b[201~")
+        screen.press("\t", ENTER, ESCAPE)
+        screen.check()
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
+def test_the_lines_of_each_log(screen: Screen) -> None:
+    screen.press("2")
+    for _ in range(3):
+        screen.press("\t", *(["\x1b[5~"] * 4), "w", "\x1b[5~", "x", "w", "G", ENTER, ESCAPE)
+        screen.check()
+
+
+def test_every_screen_is_on_the_way() -> None:
+    for place in Place:
+        assert way_to(place), f"{place} needs a way in benchmarks/tour.py"
+    assert {action.call for action in ACTIONS} >= LEFT_OUT
+    assert SECRET
