@@ -22,6 +22,7 @@ from jobtui.widgets.canvas import Canvas
 
 LOOK_AGAIN_S = 0.03
 """How long painting is put off, after a resize and while the terminal takes nothing."""
+LOOK_AT_LEAST_S = 0.25
 MOST_QUEUED = 6
 """Writes that may wait for the thread that makes them; an update is three."""
 ERASING_IN_COLOR = (
@@ -83,9 +84,16 @@ class LeanApp(App[Result]):
         self._wants_all = True
         if not self._is_put_off:
             self._is_put_off = True
-            self.set_timer(LOOK_AGAIN_S, self._catch_up)
+            self._look_again(LOOK_AGAIN_S)
 
-    def _catch_up(self) -> None:
+    def _look_again(self, wait_s: float) -> None:
+        self.set_timer(wait_s, lambda: self._catch_up(wait_s))
+
+    def _catch_up(self, waited_s: float) -> None:
+        """Paint, unless the terminal still takes nothing; then look again, more and more seldom."""
+        if self._is_behind():
+            self._look_again(min(2 * waited_s, LOOK_AT_LEAST_S))
+            return
         self._is_put_off = False
         if self.is_running and self.screen_stack:
             self.screen.refresh()
