@@ -51,6 +51,7 @@ SHOTS: tuple[Shot, ...] = (
     Shot("jobs", 120, 40, "STATE"),
     Shot("job", 120, 40, "OPS", (*FAILED, "Enter")),
     Shot("filter", 80, 24, "status:failed", FAILED),
+    Shot("agents", 120, 40, "AGENT", ("3", "j", "j")),
     Shot("sources", 120, 40, "sirepo_db", ("6",)),
     Shot("help", 120, 40, "Palette", ("?",)),
     Shot("jobs-40x10", 40, 10, "q quit"),
