@@ -184,6 +184,9 @@ def _called(command: Command) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; the exit code of the program (see `commands.exits`)."""
+    if arguments is None:
+        # While the program starts nothing becomes garbage, and looking for it costs a tenth of the start
+        gc.disable()
     from jobtui.commands.streams import complain, guarded, prepare_streams
 
     prepare_streams()
@@ -210,16 +213,9 @@ def _run(invocation: Invocation) -> int:
 
 
 def _run_command(invocation: Invocation) -> int:
-    # While the program starts nothing becomes garbage, and looking for it costs a tenth of the start
-    gc.disable()
-    try:
-        from jobtui.commands.context import make_context
-        from jobtui.model.ids import JobId
-        from jobtui.session import Session
-
-        module = import_module(f"jobtui.commands.{invocation.command.name}")
-    finally:
-        gc.enable()
+    from jobtui.commands.context import make_context
+    from jobtui.model.ids import JobId
+    from jobtui.session import Session
 
     def open_dashboard(session: Session, open_at: JobId | None, title: str, words: Sequence[str]) -> None:
         gc.disable()  # until the app has painted
@@ -228,5 +224,9 @@ def _run_command(invocation: Invocation) -> int:
         if code := run_app(session, open_at, title=title, profile=config.profile, words=words):
             raise SystemExit(code)
 
+    module = import_module(f"jobtui.commands.{invocation.command.name}")
+    if not gc.isenabled():
+        gc.freeze()  # what was imported stays, and is not looked through again and again
+        gc.enable()
     config = load(invocation.settings, os.environ)
     return int(module.run(make_context(invocation, config, open_dashboard)))

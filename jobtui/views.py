@@ -4,7 +4,6 @@ They are in a file of their own, so that a configuration file written by hand is
 written only by `save` and `forget`, with the rights of its owner alone, and replaced as a whole.
 """
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -89,11 +88,15 @@ class Views:
     def _read(self) -> dict[str, object]:
         try:
             with open(self.path, "rb") as file:
-                document = json.loads(file.read(LARGEST))
+                text = file.read(LARGEST)
         except FileNotFoundError:
             return {}
         except OSError as error:
             raise ViewsError(f"{self.path}: cannot be read: {error.strerror}") from error
+        import json  # most users have kept none, and the first paint can do without
+
+        try:
+            document = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise ViewsError(f"{self.path}: no views in it: {error}") from error
         if not isinstance(document, dict):
@@ -101,6 +104,8 @@ class Views:
         return document
 
     def _write(self, document: Mapping[str, object]) -> None:
+        import json
+
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # NamedTemporaryFile makes files that only their owner may read

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from jobtui.backends.base import Source
 from jobtui.model.clocks import Offsets
-from jobtui.model.pages import Log
 
 if TYPE_CHECKING:
     from jobtui.backends.log_pages import LogPages
+    from jobtui.model.pages import Log
 
 LOG_FILE = "logfile"
 JOURNAL = "journald"
@@ -46,7 +46,7 @@ class SessionLogs:
         own = tuple(name for source in self._sources() for name in _names_of(source))
         return (*own, *self._streams())
 
-    def open(self, name: str) -> Log:
+    def open(self, name: str) -> "Log":
         """The log of a source; of a file by its path when no source has this name."""
         if (stream := self._stream(name)) is not None:
             return stream
@@ -54,7 +54,7 @@ class SessionLogs:
             return _remote(name)
         return _copied(name) if COPIES.search(name) else _pages(name)
 
-    def merged(self, names: Sequence[str] | None = None) -> Log:
+    def merged(self, names: Sequence[str] | None = None) -> "Log":
         """The ends of these logs, or of all, in the order of time."""
         from jobtui.backends.merged_log import MergedLog
 
@@ -80,7 +80,7 @@ class SessionLogs:
 
         return stream_names(self._sources())
 
-    def _stream(self, name: str) -> Log | None:
+    def _stream(self, name: str) -> "Log | None":
         """The log of a stream of a journal; None when the name is that of a file."""
         if not self._has_journals() and "=" not in name:
             return None
@@ -95,14 +95,14 @@ def _names_of(source: Source) -> tuple[str, ...]:
     return (source.name,) if source.kind == LOG_FILE else ()
 
 
-def _copied(directory: str) -> Log:
+def _copied(directory: str) -> "Log":
     from jobtui.backends.copied_log import CopiedLines
     from jobtui.backends.listed_log import ListedLog
 
     return ListedLog(directory, CopiedLines(Path(directory)))
 
 
-def _remote(address: str) -> Log:
+def _remote(address: str) -> "Log":
     from jobtui.backends.listed_log import ListedLog
     from jobtui.backends.remote_log import RemoteLines
 

@@ -5,15 +5,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from jobtui.model.clock import Clock, Nanos
-from jobtui.model.job_desk import JobDesk
-from jobtui.model.pages import Log, LogBook
 from jobtui.render.text import Zone, clock_time
 from jobtui.store.store import NO_CHANGES, Changes, Store
 from jobtui.views import Views
 from jobtui.widgets.history import History
 
 if TYPE_CHECKING:
+    # What follows from it is imported where it is needed, as the first paint does not
     from jobtui.analysis.cluster_paths import Reach
+    from jobtui.model.job_desk import JobDesk
+    from jobtui.model.pages import Log, LogBook
 
 
 class NoLogs:
@@ -23,11 +24,11 @@ class NoLogs:
         """None."""
         return ()
 
-    def open(self, name: str) -> Log:
+    def open(self, name: str) -> "Log":
         """Not to be called. Raises KeyError."""
         raise KeyError(name)
 
-    def merged(self, names: Sequence[str] | None = None) -> Log:
+    def merged(self, names: Sequence[str] | None = None) -> "Log":
         """Not to be called. Raises KeyError."""
         raise KeyError
 
@@ -53,13 +54,13 @@ class Board:
 
     store: Store
     clock: Clock
-    desk: JobDesk
+    desk: "JobDesk"
     title: str = "jobtui"
     words: tuple[str, ...] = ()
     """The flags with which another jobtui reads the same."""
     absolute: bool = False
     """Times of day instead of ages."""
-    logs: LogBook = NO_LOGS
+    logs: "LogBook" = NO_LOGS
     """The logs that can be read line by line."""
     hosts: Mapping[str, str] = field(default_factory=dict)
     """The journals of docker hosts and clusters, as configured, by the name of the host."""

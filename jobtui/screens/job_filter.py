@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from itertools import islice
-from statistics import median
 from time import thread_time
 from typing import TYPE_CHECKING
 
@@ -49,6 +48,8 @@ class JobFilter:
         """About how many seconds it takes to look at all these jobs with a filter, tried on a few of them."""
         if mistake_in(text):
             return 0.0
+        from statistics import median
+
         chosen, now, context = _parsed(text), self._now(), self._context()
         step = max(1, len(jobs) // TRIED)
         tried = list(islice(jobs.values(), 0, step * TRIED, step))
