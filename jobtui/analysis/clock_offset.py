@@ -6,8 +6,11 @@ NTP's reasoning). Each op bounds it from both sides; the narrowest bounds of all
 was set. A time in whole seconds may be up to a second more.
 """
 
+import math
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.clocks import Offset, Offsets, clock_of
@@ -16,42 +19,75 @@ from jobtui.model.ops import Component, Op, Step
 MATTERS_S = 0.05
 """Clocks that are surely no farther apart are taken for one."""
 RENEW_S = 20.0
-OPS_LOOKED_AT = 2_000
-"""Of so many ops, the newest, the bounds are worked out: a clock drifts, and may be set."""
+OPS_AT_ONCE = 1_000
+PAIRS_KEPT = 500
+"""Ops between two machines that the bounds are worked out of, the newest: a clock drifts, or is set."""
 
 _AGENTS = frozenset({Component.AGENT, Component.JOB_CMD})
 _SUPERVISORS = frozenset({Component.SUPERVISOR, Component.DRIVER})
 
 
 def clock_offsets(ops: Iterable[Op]) -> Offsets:
-    """The lead of each agent's clock over its supervisor's, where their ops bound it. Ops in any order."""
-    newest = sorted(ops, key=lambda op: op.sent_at or Nanos(0))[-OPS_LOOKED_AT:]
-    found: dict[tuple[str, str], Offset] = {}
-    for op in newest:
-        clocks = _clocks(op)
-        if clocks is None or op.arrived_at is None or op.sends != 1:
-            continue
-        before = found.get(clocks, Offset(None, None))
-        low, high = _low(op, op.arrived_at), _high(op, op.arrived_at)
-        found[clocks] = Offset(_larger(before.low, low), _smaller(before.high, high), before.pairs + 1)
-    return {clocks: offset for clocks, offset in found.items() if _is_possible(offset)}
+    """The lead of each agent's clock over its supervisor's, where their ops bound it. Ops oldest first."""
+    bounds = _Bounds()
+    for op in ops:
+        bounds.take(op)
+    return bounds.offsets()
+
+
+class _Bounds:
+    """Gathers what ops say of two clocks."""
+
+    def __init__(self) -> None:
+        self._pairs: dict[tuple[str, str], deque[tuple[float | None, float | None]]] = {}
+
+    def take(self, op: Op) -> None:
+        """One more op."""
+        if op.arrived_at is None or op.sends != 1 or (clocks := _clocks(op)) is None:
+            return
+        pairs = self._pairs.setdefault(clocks, deque(maxlen=PAIRS_KEPT))
+        pairs.append((_low(op, op.arrived_at), _high(op, op.arrived_at)))
+
+    def offsets(self) -> Offsets:
+        """What follows from all of them. Bounds that contradict each other come of a clock that was set."""
+        found: dict[tuple[str, str], Offset] = {}
+        for clocks, pairs in self._pairs.items():
+            low = max((low for low, _ in pairs if low is not None), default=None)
+            high = min((high for _, high in pairs if high is not None), default=None)
+            if low is None or high is None or low <= high:
+                found[clocks] = Offset(low, high, len(pairs))
+        return found
 
 
 class KnownOffsets:
-    """The offsets that matter, worked out anew now and then. `ops` gives all ops, `timer` seconds."""
+    """The offsets that matter, worked out anew now and then, a few ops at each call.
+
+    `ops` gives all ops, oldest first; `timer` seconds.
+    """
 
     def __init__(self, ops: Callable[[], Iterable[Op]], timer: Callable[[], float] = time.monotonic) -> None:
         self._ops = ops
         self._timer = timer
         self._known: Offsets = {}
-        self._known_at: float | None = None
+        self._due_at = -math.inf
+        self._left: Iterator[Op] | None = None
+        self._bounds = _Bounds()
 
     def __call__(self) -> Offsets:
-        """The offsets as they were worked out last, not longer than RENEW_S ago."""
-        now = self._timer()
-        if self._known_at is None or now - self._known_at >= RENEW_S:
-            self._known, self._known_at = telling(clock_offsets(self._ops())), now
+        """The offsets as they were worked out last."""
+        if self._left is None and self._timer() >= self._due_at:
+            self._left, self._bounds = iter(self._ops()), _Bounds()
+        if self._left is not None:
+            self._go_on(self._left)
         return self._known
+
+    def _go_on(self, left: Iterator[Op]) -> None:
+        some = list(islice(left, OPS_AT_ONCE))
+        for op in some:
+            self._bounds.take(op)
+        if len(some) < OPS_AT_ONCE:
+            self._known, self._left = telling(self._bounds.offsets()), None
+            self._due_at = self._timer() + RENEW_S
 
 
 def telling(offsets: Offsets) -> dict[tuple[str, str], Offset]:
@@ -61,11 +97,6 @@ def telling(offsets: Offsets) -> dict[tuple[str, str], Offset]:
         for clocks, offset in offsets.items()
         if offset.spread_s is not None and offset.spread_s > MATTERS_S
     }
-
-
-def _is_possible(offset: Offset) -> bool:
-    """Bounds that contradict each other come of a clock that was set: they say nothing."""
-    return offset.low is None or offset.high is None or offset.low <= offset.high
 
 
 def _low(op: Op, arrived: Nanos) -> float | None:
@@ -95,11 +126,3 @@ def _clock(steps: Iterable[Step], components: frozenset[Component], word: str) -
         if step.component in components and step.step.startswith(word):
             return clock_of(step.source)
     return None
-
-
-def _larger(one: float | None, other: float | None) -> float | None:
-    return other if one is None else one if other is None else max(one, other)
-
-
-def _smaller(one: float | None, other: float | None) -> float | None:
-    return other if one is None else one if other is None else min(one, other)

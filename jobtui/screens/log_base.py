@@ -1,7 +1,7 @@
 """What keeps a log screen up to date: which log it shows, what was written to that, what its header says."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from time import monotonic
@@ -15,11 +15,11 @@ from jobtui.actions import hints_at
 from jobtui.model.pages import Extent, LogUnreadable, Place
 from jobtui.render.hits import finder
 from jobtui.render.log_line import Look
-from jobtui.render.log_tags import Tags, stream_label
-from jobtui.render.sources import labels
-from jobtui.render.text import fit, safe, show
+from jobtui.render.log_tags import Tags
 from jobtui.screens.base import Board, LiveScreen
+from jobtui.screens.log_names import Names, all_names, labels_of, tags_of
 from jobtui.screens.log_reader import LogReader
+from jobtui.screens.log_words import status_words
 from jobtui.store.store import Changes
 from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.log_feed import LogFeed
@@ -35,11 +35,9 @@ WORK_S = 0.1
 """How long it is looked through between two looks."""
 OVERVIEW_S = 0.5
 """How often the histogram is drawn anew while the log is looked through."""
-QUERY_CELLS = 24
 TAG_CELLS, NARROW_TAG_CELLS = 14, 3
 """Cells of the name of a log before its lines, and the same on a narrow screen."""
 NARROW = 70
-PROBLEM_CELLS = 40
 ALL = "all"
 
 
@@ -54,7 +52,7 @@ class LogScreen(LiveScreen):
     def __init__(self, board: Board, source_name: str | None = None, offset: Place | None = None) -> None:
         super().__init__(board)
         self._extra = source_name
-        self._names: tuple[str | None, ...] = self._all_names()
+        self._names: Names = all_names(board, source_name)
         self._chosen = 0 if source_name is None else self._names.index(source_name)
         self._offset = offset
         self._is_picked = source_name is not None
@@ -65,7 +63,7 @@ class LogScreen(LiveScreen):
         self._worked_at: Extent | None = None
         self._shown = asyncio.Event()
         self._awake = asyncio.Event()
-        self._labels = self._short_names()
+        self._labels = labels_of(board, self._names)
         self._header = LogHeader(board.now)
         self._histogram = LogHistogram()
         self._view = LogView()
@@ -111,7 +109,6 @@ class LogScreen(LiveScreen):
 
     def tick(self) -> None:
         """Let the clock go on."""
-        self._renew_names()
         self._header.repaint()
 
     def show_all(self) -> None:
@@ -156,52 +153,12 @@ class LogScreen(LiveScreen):
 
     def _tags(self) -> Tags:
         """What stands before the lines of each log where they are mixed."""
-        names = {key: label.removesuffix(".log") for key, label in self._labels.items()}
-        return Tags(names, NARROW_TAG_CELLS if self.size.width < NARROW else TAG_CELLS)
+        return tags_of(self._labels, NARROW_TAG_CELLS if self.size.width < NARROW else TAG_CELLS)
 
     def on_resize(self) -> None:
         """Shorten what stands before lines, or no longer."""
         if self._reader is not None and self._reader.name is None:
             self._view.set_look(Look(self._view.shows_heads, self._tags()))
-
-    def _short_names(self) -> Mapping[str, str]:
-        health = [source for source in self.board.store.sources() if source.name in self._names]
-        short = dict(zip((source.name for source in health), labels(health), strict=True))
-        return {name: short.get(name) or stream_label(name) for name in self._names if name is not None}
-
-    def _all_names(self) -> tuple[str | None, ...]:
-        """The logs there are, and before them all in one."""
-        known = self.board.logs.names()
-        extra = () if self._extra is None or self._extra in known else (self._extra,)
-        return (*((None,) if len(known) > 1 else ()), *known, *extra)
-
-    def _renew_names(self) -> None:
-        """Take in the names of streams that have come, and stay with the log that is shown."""
-        names = self._all_names()
-        if names == self._names or (self._names and self._names[self._chosen] not in names):
-            return
-        shown = self._names[self._chosen] if self._names else None
-        self._names, self._labels = names, {}
-        self._labels = self._short_names()
-        self._chosen = names.index(shown) if shown in names else 0
-        if names and (self._reader is None or (None in names and not self._is_picked and shown is not None)):
-            self._choose(0 if not self._is_picked else self._chosen)
-        elif self._reader is not None and self._reader.name is None:
-            self._view.set_look(Look(self._view.shows_heads, self._tags()))
-        self._show_status()
-
-    def _show_set(self, chosen: tuple[str, ...]) -> None:
-        """Show these logs in one; one alone as it is."""
-        self._is_picked = True
-        if len(chosen) == 1 and chosen[0] in self._names:
-            self._choose(self._names.index(chosen[0]))
-            return
-        known = tuple(name for name in self._names if name is not None)
-        self._set = None if set(chosen) == set(known) else chosen
-        if (reader := self._readers.pop(None, None)) is not None:
-            reader.end_search()
-            self.start("release", reader.log.aclose)
-        self._choose(self._names.index(None))
 
     # How it goes on.
 
@@ -321,33 +278,5 @@ class LogScreen(LiveScreen):
     def _show_status(self) -> None:
         whole = ALL if self._set is None else f"{len(self._set)} logs"
         names = tuple(whole if name is None else self._labels[name] for name in self._names)
-        self._header.set_status(LogStatus(names, self._chosen, tuple(self._words(self._reader))))
-
-    def _words(self, reader: LogReader | None) -> list[tuple[str, str]]:
-        """How it stands, the most important first."""
-        if reader is None:
-            return [("no logs to read", "warning")]
-        line = self._view.line_at_cursor
-        problem = reader.problem.removeprefix(f"{reader.name}: ")
-        words = [(fit(show(problem), PROBLEM_CELLS).rstrip(), "error")] if problem else []
-        if reader.search is not None:
-            begin, end = (line.place, line.end) if line else (0, 0)
-            sign = "&" if reader.is_filtered else "/"
-            typed = safe(reader.search.query.text)
-            short = typed if len(typed) <= QUERY_CELLS else fit(typed, QUERY_CELLS)
-            words.append((f"{sign}{short} {reader.search_words(begin, end)}", "accent"))
-        words.append(("following", "good") if self._view.follows else (self._position(reader), "dim"))
-        if self._view.selection is not None:
-            words.append(("selecting", "accent"))
-        if reader.extent.event:
-            words.append((reader.extent.event, "warning"))
-        return words
-
-    def _position(self, reader: LogReader) -> str:
-        """Where the cursor is: the number of the line, or the share of the log before it."""
-        if self._number is not None:
-            return f"line {self._number:,}"
-        place, extent = self._view.place, reader.extent
-        if place is None or extent.end <= extent.begin or reader.name is None:
-            return ""
-        return f"{(place - extent.begin) * 100 // (extent.end - extent.begin)} %"
+        words = status_words(self._reader, self._view, self._number)
+        self._header.set_status(LogStatus(names, self._chosen, tuple(words)))

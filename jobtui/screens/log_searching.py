@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from jobtui.model.pages import LogUnreadable, Place, Query, SearchState, query_of
 from jobtui.render.hits import finder
 from jobtui.render.text import show
-from jobtui.screens.log_base import LogScreen
+from jobtui.screens.log_choosing import ChoosingLogScreen
 from jobtui.screens.log_reader import LogReader
 from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.key_line import KeyLine
@@ -20,12 +20,8 @@ NOTHING = {1: "nothing more below", -1: "nothing more above"}
 FORWARD = 1
 
 
-class SearchedLogScreen(LogScreen):
+class SearchedLogScreen(ChoosingLogScreen):
     """A log in which something is looked for. Subclasses give the other actions."""
-
-    def say(self, words: str) -> None:
-        """Tell something that needs no answer."""
-        self.notify(words, timeout=2, markup=False)
 
     # Errors.
 

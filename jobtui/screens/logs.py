@@ -63,24 +63,6 @@ class LogsScreen(SearchedLogScreen):
             self.say("no bookmarks: m sets one")
         self._view.next_bookmark()
 
-    def action_next_log(self, steps: int) -> None:
-        """Show the next log."""
-        if len(self._names) > 1:
-            self._is_picked = True
-            self._choose((self._chosen + steps) % len(self._names))
-
-    def action_log_set(self) -> None:
-        """Choose which logs are shown in one."""
-        known = [name for name in self._names if name is not None]
-        if None not in self._names:
-            self.say("there is one log only" if known else "no logs to read")
-            return
-        # Imported here, as the first paint does not need it
-        from jobtui.screens.log_set import LogSetScreen
-
-        labels = {name: self._labels[name] for name in known}
-        self.app.push_screen(LogSetScreen(self.board, labels, self._set or known, self._show_set))
-
     def action_back(self) -> None:
         """Take away one after the other: the selection, the search, the screen."""
         if self._view.selection is not None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.clock_offset import clock_offsets, telling
+from jobtui.analysis.clock_offset import KnownOffsets, clock_offsets, telling
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.clocks import HERE, Offset, clock_of, spread_between
 from jobtui.model.ids import OpPrefix
@@ -93,3 +93,22 @@ def test_clocks_that_are_near_enough_do_not_matter() -> None:
 )
 def test_whose_clock_it_is(source: str, clock: str) -> None:
     assert clock_of(source) == clock
+
+
+def test_they_are_worked_out_a_few_ops_at_a_time_and_anew_now_and_then() -> None:
+    now = 0.0
+    ops = [an_op(at(n), at(n + 0.4), at(n + 0.5)) for n in range(2_500)]
+    asked = 0
+
+    def all_ops() -> list[Op]:
+        nonlocal asked
+        asked += 1
+        return ops
+
+    known = KnownOffsets(all_ops, lambda: now)
+    assert [len(known()) for _ in range(4)] == [0, 0, 1, 1]
+    assert asked == 1
+    now = 100.0
+    ops.clear()
+    assert known() == {}
+    assert asked == 2

@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from jobtui.backends.base import Batch, SourceError
-from jobtui.backends.journal.continuing import Continuations
+from jobtui.backends.journal.continuing import EntriesBehind
 from jobtui.backends.journal.contract import Following, JournalReader
 from jobtui.backends.journal.entry_records import EntryRecords
 from jobtui.backends.journal.gaps import Gaps, gap_words
@@ -16,22 +16,25 @@ from jobtui.model.journal import (
     At,
     Beside,
     Cursor,
-    Fields,
     Gap,
     Head,
     JournalCondition,
+    JournalEntry,
     Matches,
     Slice,
     Start,
-    time_at,
 )
 from jobtui.model.lines import RawLine
+from jobtui.model.logs import LogRecord
 from jobtui.model.pages import Place
 
 KIND = "journald"
 WINDOW_S = 2 * 3600
 """How far back reading begins when nothing else is said."""
-BATCH_ENTRIES = 1_000
+BATCH_ENTRIES = 250
+"""Entries of one batch: what a screen may have to wait for when ten hosts have much to tell at once."""
+SLICE_ENTRIES = 50
+"""Entries that are parsed before others have their turn."""
 REFRESH_S = 30.0
 """How often is asked which units and containers there are: new ones may have come."""
 GIVEN_KEPT = 50_000
@@ -68,7 +71,7 @@ class Journal:
         self._since = since
         self._names = StreamNames(name)
         self._reader = make_reader()
-        self._asking = asyncio.Lock()
+        self._behind = EntriesBehind(make_reader, self._names)
         self._following: Following | None = None
         self._matches: Matches = ()
         self._asked_at: float | None = None
@@ -107,42 +110,14 @@ class Journal:
         return self._names
 
     async def lines_at(self, source: str, cursor: str, most: int) -> tuple[RawLine, ...]:
-        """The line of an entry of one stream, and up to `most` that its process wrote next.
-
-        Nothing when it is there no more, or the stream is not one of this journal. Raises SourceError.
-        """
-        stream = self._names.stream_called(source)
-        if stream is None:
-            return ()
-        async with self._asking:
-            fields = await self._reader.fields(Cursor(cursor))
-            if fields is None:
-                return ()
-            found = await self._reader.forward(Beside(Cursor(cursor)), (stream.matches,), most)
-        boot, pid = _text(fields, "_BOOT_ID"), _text(fields, "_PID")
-        first = b"\n".join(fields.get("MESSAGE", ())).decode("utf-8", "replace")
-        own = (entry for entry in found.entries if (entry.boot, str(entry.pid or "")) == (boot, pid))
-        return (RawLine(None, 0, first), *(RawLine(None, 0, entry.message) for entry in own))
+        """The line of an entry of a stream, and what its process wrote next. Raises SourceError."""
+        return await self._behind.lines_at(source, cursor, most)
 
     async def continuations(
         self, source: str, wanted: Mapping[str, Place], ends: Callable[[str], bool]
     ) -> dict[str, list[str]]:
-        """What follows some entries of a stream, in their process, up to where `ends` is true of a text.
-
-        `wanted` are their cursors with their places. Read in one go. Raises SourceError.
-        """
-        stream = self._names.stream_called(source)
-        if stream is None or not wanted:
-            return {}
-        search = Continuations(wanted, ends)
-        start: At | Beside = At(time_at(min(wanted.values())))
-        while True:
-            async with self._asking:
-                found = await self._reader.forward(start, (stream.matches,), BATCH_ENTRIES)
-            search.take(found.entries)
-            if found.at_edge or found.cursor is None or search.is_done:
-                return search.found
-            start = Beside(found.cursor)
+        """What follows some entries of a stream in their processes. Raises SourceError."""
+        return await self._behind.continuations(source, wanted, ends)
 
     def begins_after(self, at: Nanos) -> bool:
         """Whether entries of this time lie before where reading began."""
@@ -186,7 +161,7 @@ class Journal:
         before, self._at = self._at, None  # what is taken and not given, as this was cancelled, comes again
         found = await self._follow().take(BATCH_ENTRIES)
         self.gaps.reached(self._clock.now())
-        batch = self._batch(found, before or _OURS)
+        batch = await self._batch(found, before or _OURS)
         self._at = batch.cursor
         return batch
 
@@ -195,12 +170,12 @@ class Journal:
             raise SourceError(f"{self.name}: is closed")
         return self._following
 
-    def _batch(self, found: Slice, before: str) -> Batch:
+    async def _batch(self, found: Slice, before: str) -> Batch:
         fresh = [entry for entry in found.entries if entry.cursor not in self._repeated]
         lost = [self._lost(found)] if found.lost else []
         if found.at_edge:
             self._repeated = frozenset()
-        records, gaps, count = self._records.take(fresh)
+        records, gaps, count = await self._taken(fresh)
         for gap in (*lost, *gaps):
             self.gaps.add(gap)
         self._given.update(entry.cursor for entry in fresh)
@@ -215,6 +190,18 @@ class Journal:
             more=not found.at_edge,
             note=self._note(),
         )
+
+    async def _taken(self, entries: Sequence[JournalEntry]) -> tuple[list[LogRecord], list[Gap], int]:
+        records: list[LogRecord] = []
+        gaps: list[Gap] = []
+        count = 0
+        for at in range(0, len(entries), SLICE_ENTRIES):
+            more, missing, wanted = self._records.take(entries[at : at + SLICE_ENTRIES])
+            records += more
+            gaps += missing
+            count += wanted
+            await asyncio.sleep(0)
+        return records, gaps, count
 
     def _lost(self, found: Slice) -> Gap:
         start = self._newest if self._newest is not None else self._begin()
@@ -262,9 +249,8 @@ class Journal:
         self._asked_from = Beside(Cursor(place)) if place else self._start
 
     async def _ask(self) -> None:
-        async with self._asking:
-            values = {field: await self._reader.values(field) for field in self.wanted.open_fields}
-            self._condition = await self._reader.condition()
+        values = {field: await self._reader.values(field) for field in self.wanted.open_fields}
+        self._condition = await self._reader.condition()
         self._matches = self.wanted.matches(values)
         self._asked_at = self._timer()
 
@@ -287,8 +273,5 @@ class Journal:
         following, self._following = self._following, None
         if following is not None:
             await following.aclose()
+        await self._behind.aclose()
         await self._reader.aclose()
-
-
-def _text(fields: Fields, name: str) -> str:
-    return b"".join(fields.get(name, ())[:1]).decode("ascii", "replace")
