@@ -34,6 +34,8 @@ class LogPlace(StrEnum):
 
     SUPERVISOR = "supervisor"
     """The supervisor's own log."""
+    READ = "read"
+    """A source of its own that is read already."""
     JOURNAL = "journal"
     """A journal that is configured to be read."""
     REMOTE = "remote"
@@ -65,7 +67,7 @@ class AgentLog(NamedTuple):
     def described(self) -> str:
         """The place in one line, as a table and a document name it."""
         match self.place:
-            case LogPlace.SUPERVISOR:
+            case LogPlace.SUPERVISOR | LogPlace.READ:
                 return self.name
             case LogPlace.JOURNAL:
                 return f"{self.name} {words_of(self.matches)}"
@@ -88,7 +90,10 @@ def log_of(agent: Agent, hosts: Mapping[str, str], roots: Iterable[str] = ()) ->
         name = agent.log or agent.supervisor
         return AgentLog(LogPlace.SUPERVISOR, name, at=agent.started_at)
     if agent.driver == "DockerDriver":
-        return _of_container(agent, hosts)
+        found = _of_container(agent, hosts)
+        if agent.log is None or agent.log == agent.supervisor:
+            return found
+        return found._replace(place=LogPlace.READ, name=agent.log, note="")
     if agent.driver == "SbatchDriver":
         return _on_cluster(agent, hosts, tuple(roots))
     return AgentLog(LogPlace.UNKNOWN, note=f"nothing is known of the logs of a {agent.driver}")

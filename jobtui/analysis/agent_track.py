@@ -102,10 +102,17 @@ class AgentTrack:
 
     def learn_log(self, source: str, offset: int) -> None:
         """Where its own lines begin; the path of a copy of a cluster's log names user and host too."""
-        self.log, self.log_at = source, offset
-        if found := _COPY.search(source):
+        found = _COPY.search(source)
+        is_second_hand = source == self.source or found is not None
+        if self.log is None or not is_second_hand or self.log == source or self._has_second_hand_log():
+            self.log, self.log_at = source, offset
+        if found:
             self.learn_user(found["uid"])
             self.host = found["host"]
+
+    def _has_second_hand_log(self) -> bool:
+        """Whether what is known of its log is what the supervisor forwarded, or a copy."""
+        return self.log == self.source or _COPY.search(self.log or "") is not None
 
     def enter(self, state: AgentState, at: Nanos | None, why: str = "") -> None:
         """Come into a state."""

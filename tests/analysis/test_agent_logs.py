@@ -98,6 +98,14 @@ def test_a_docker_agent_on_a_host_that_is_configured(name: str) -> None:
     assert found.command.startswith("ssh v1.sirepo.example ")
 
 
+def test_the_log_of_a_docker_agent_whose_own_lines_are_read_is_where_they_are() -> None:
+    read = log_of(but(DOCKER, log="srj-p-VUlhaMOD@v1"), {})
+    assert (read.place, read.described, read.note) == (LogPlace.READ, "srj-p-VUlhaMOD@v1", "")
+    assert read.command.startswith("ssh v1.sirepo.example ")
+    forwarded = log_of(but(DOCKER, log="supervisor.log"), {})
+    assert forwarded.place is LogPlace.REMOTE
+
+
 def test_what_is_not_known_is_said() -> None:
     assert "container" in log_of(but(DOCKER, container=None), {}).described
     no_host = log_of(but(DOCKER, host=None), {"v1": "ssh://v1"})

@@ -216,3 +216,27 @@ def test_a_run_directory_on_a_cluster_tells_where_the_log_there_is() -> None:
     agent = the_agent(*begun()[:1], sent("run", "abcd", SBATCH, there))
     assert agent.cluster_log == "/scratch/jdoe/sirepo-prod/job_agent.log"
     assert the_agent(*begun()).cluster_log is None
+
+
+COPY = "/srv/db/user/VUlhaMOD/agent-sbatch/cori/20261120203431-start.log"
+
+
+@pytest.mark.parametrize(
+    ("sources", "log"),
+    [
+        (["supervisor.log"], "supervisor.log"),
+        (["supervisor.log", "own.log"], "own.log"),
+        (["own.log", "supervisor.log"], "own.log"),
+        ([COPY, "own.log"], "own.log"),
+        (["own.log", COPY], "own.log"),
+        (["supervisor.log", COPY], COPY),
+        (["own.log", "later.log"], "later.log"),
+    ],
+)
+def test_an_agents_own_log_comes_before_what_was_forwarded_or_copied(sources: list[str], log: str) -> None:
+    correlator = correlated(STARTS)
+    for at, name in enumerate(sources):
+        lines = [f"start> {{'agent_id': '{FULL_AGENT}', 'dev_source_dirs': False}}"]
+        Log(name, seconds=at + 1, pid=77).feed(correlator, lines)
+    (agent,) = correlator.agents()
+    assert agent.log == log
