@@ -20,7 +20,7 @@ class ErrorScreen(ReadingScreen):
     """Rises from the bottom as far as the text needs; scrolled and copied like all that is read."""
 
     DEFAULT_CSS = """
-    ErrorScreen { background: transparent; align: left bottom; }
+    ErrorScreen, ErrorScreen:ansi { background: #000000 0%; align: left bottom; }
     ErrorScreen #sheet { background: $background; width: 100%; height: 100%; max-height: 80%; }
     ErrorScreen SourceStrip { display: none; }
     ErrorScreen.-low SourceStrip { display: block; }

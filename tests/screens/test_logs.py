@@ -4,7 +4,6 @@ import base64
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -14,10 +13,9 @@ from jobtui.backends.logfile import LogFile
 from jobtui.model.clock import FixedClock
 from jobtui.screens.logs import LogsScreen
 from jobtui.session import Session
-from jobtui.theme import ANSI, DARK
+from jobtui.theme import DARK
 from tests.builders import HOSTILE
 from tests.conftest import NOW
-from tests.screens.test_snapshots import SIZES, SnapCompare
 from tests.waiting import wait_until
 from tests.widgets.stage import screen_text
 
@@ -257,37 +255,3 @@ async def test_every_key_works_on_an_empty_log(tmp_path: Path) -> None:
             await pilot.press(key)
         path.write_text(stamped(1, "one"))
         await until(app, pilot, "one")
-
-
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
-@pytest.mark.parametrize(
-    ("keys", "signs", "theme"),
-    [
-        ((), ("following",), DARK.name),
-        (("tab", "slash", *"_ComputeJob(", "enter"), ("45 of 45",), DARK.name),
-        (("tab", "slash", *"_ComputeJob(", "enter"), ("45 of 45",), ANSI.name),
-    ],
-    ids=["merged", "searched", "ansi"],
-)
-def test_screen(
-    snap_compare: SnapCompare,
-    size: tuple[int, int],
-    keys: tuple[str, ...],
-    signs: tuple[str, ...],
-    theme: str,
-) -> None:
-    app = app_on(CAPTURED, theme)
-
-    async def run_before(pilot: Pilot[Any]) -> None:
-        await pilot.press("2")
-        await wait_until(lambda: "following" in text(app), pilot)
-        for key in keys:
-            await pilot.press(key)
-            await pilot.pause()
-        await wait_until(lambda: all(sign in text(app) for sign in signs), pilot)
-        if size[1] > 16:
-            await wait_until(lambda: "errors 39 of" in text(app), pilot)
-        await wait_until(lambda: not list(app.query("Toast")), pilot)
-        await pilot.pause()
-
-    assert snap_compare(app, terminal_size=size, run_before=run_before)

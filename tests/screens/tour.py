@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from textual.pilot import Pilot
@@ -12,14 +11,14 @@ from jobtui.app import JobtuiApp
 from jobtui.model.ids import JobId
 from jobtui.theme import DARK
 from tests.screens.scene import FAILED, Scene
+from tests.screens.test_agents import agents
 from tests.screens.test_job_tabs import THREE, with_runs
-from tests.screens.test_logs import app_on
+from tests.screens.test_logs import CAPTURED, app_on
 from tests.waiting import wait_until
 from tests.widgets.stage import screen_text
 
 ROOMY = (120, 40)
 """The window in which everything is found, before it gets another size."""
-LOG = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local" / "server.log"
 
 
 class Stop(NamedTuple):
@@ -39,7 +38,9 @@ STOPS: tuple[Stop, ...] = (
     Stop("job-files", ("f",), "run directory", FAILED),
     Stop("job-raw", ("r",), '"runs": 3', FAILED),
     Stop("error", ("e",), "esc back", FAILED),
-    Stop("logs", ("2",), "following"),
+    Stop("logs", ("2",), "errors 39"),
+    Stop("logs-found", ("2", "tab", "slash", *"_ComputeJob(", "enter"), "45 of 45"),
+    Stop("agents", ("3", "j"), "t7K7"),
     Stop("sources", ("6", "j", "j"), "agent.log"),
     Stop("help", ("question_mark",), "All jobs"),
     Stop("columns", ("c",), "state"),
@@ -54,14 +55,16 @@ async def at_stop(
     stop: Stop, size: tuple[int, int], *, theme: str = DARK.name
 ) -> AsyncIterator[tuple[JobtuiApp, Pilot[Any]]]:
     """The dashboard at one stop, with everything read, in a window of this size."""
-    scene = with_runs(Scene(open_at=stop.open_at, theme=theme), *THREE)
-    app = app_on([LOG], theme) if stop.name == "logs" else scene.app
+    scene = with_runs(Scene(open_at=stop.open_at, theme=theme, agents=agents()), *THREE)
+    app = app_on(CAPTURED, theme) if stop.name.startswith("logs") else scene.app
     async with app.run_test(size=ROOMY) as pilot:
         if app is scene.app:
             await wait_until(scene.is_read, pilot)
         if stop.open_at is not None:
             await wait_until(lambda: "run 3 of 3" in screen_text(app)[0], pilot)
-        await pilot.press(*stop.keys)
+        await pilot.press(*stop.keys[:1])
+        await settled(app, pilot)
+        await pilot.press(*stop.keys[1:])
         await wait_until(lambda: stop.sign in "\n".join(screen_text(app)), pilot)
         await pilot.resize_terminal(*size)
         await settled(app, pilot)
@@ -69,10 +72,10 @@ async def at_stop(
 
 
 async def settled(app: JobtuiApp, pilot: Pilot[Any]) -> None:
-    """Return when nothing more is painted: the same screen three times in a row."""
-    seen: list[list[str]] = []
+    """Return when nothing more is painted: the same screen twice in a row."""
+    seen: list[str] = []
     async with asyncio.timeout(10):
-        while len(seen) < 3 or any(lines != seen[-1] for lines in seen[-3:]):
+        while (shown := screen_text(app)) != seen:
+            seen = shown
             await pilot.pause()
             await asyncio.sleep(0.02)
-            seen.append(screen_text(app))

@@ -1,0 +1,71 @@
+"""A screen as text that a person can read in a diff: what it says, and in which style each cell is."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from string import ascii_letters, digits
+
+from rich.cells import get_character_cell_size
+from rich.style import Style
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+from textual._compositor import LayoutUpdate
+from textual.app import App
+
+USUAL = "."
+"""The sign of the style that most cells have."""
+SIGNS = [*ascii_letters, *digits]
+
+
+class TextFile(SingleFileSnapshotExtension):
+    """Keeps a picture in a file of its own."""
+
+    _write_mode = WriteMode.TEXT
+    _file_extension = "txt"
+
+
+class Picture:
+    """What is on the screen of an app now, screens that shine through included."""
+
+    def __init__(self, app: App[None]) -> None:
+        update = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
+        assert isinstance(update, LayoutUpdate)
+        lines = [[segment for strip in strips for segment in strip] for strips in update.strips]
+        self.text = ["".join(text for text, _, _ in line).rstrip() for line in lines]
+        self._styles = [
+            [
+                words_of(style)
+                for text, style, _ in line
+                for char in text
+                for _ in range(get_character_cell_size(char))
+            ]
+            for line in lines
+        ]
+
+    def styles(self) -> Iterable[str]:
+        """A sign for the style of each cell, and what the signs stand for."""
+        counted = Counter(words for line in self._styles for words in line)
+        usual = counted.most_common(1)[0][0]
+        others = [
+            words for words in dict.fromkeys(w for line in self._styles for w in line) if words != usual
+        ]
+        signs: Mapping[str, str] = {usual: USUAL, **dict(zip(others, SIGNS, strict=False))}
+        for line in self._styles:
+            yield "".join(signs[words] for words in line).rstrip(USUAL)
+        yield from (f"{sign} = {words}" for words, sign in signs.items())
+
+
+def words_of(style: Style | None) -> str:
+    """What a style looks like, in words."""
+    if style is None:
+        return "plain"
+    names = ("bold", "dim", "italic", "underline", "reverse", "strike")
+    attributes = [name for name in names if getattr(style, name)]
+    front = style.color.name if style.color else "default"
+    back = style.bgcolor.name if style.bgcolor else "default"
+    return " ".join((*attributes, front, "on", back))
+
+
+def document(pictures: Mapping[str, Picture]) -> str:
+    """The same screen in several themes: its text once, then its styles in each."""
+    parts = ["\n".join(next(iter(pictures.values())).text)]
+    parts += ["\n".join((f"--- {theme}", *picture.styles())) for theme, picture in pictures.items()]
+    return "\n".join(parts) + "\n"
