@@ -3,6 +3,7 @@
 import base64
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -27,6 +28,8 @@ from jobtui.screens.logs import LogsScreen
 from jobtui.session import Session
 from jobtui.widgets.agent_table import AgentTable
 from jobtui.widgets.filter_bar import FilterBar
+from tests.analysis.captured import ROOT
+from tests.backends.journal.make import entry, make_journal, needs_journal_tools
 from tests.builders import HOSTILE, ago, an_agent, job_id
 from tests.conftest import NOW
 from tests.screens.scene import FAILED, Scene
@@ -366,3 +369,25 @@ async def test_a_key_before_the_first_paint_does_not_keep_from_reading(key: str)
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await pilot.press(key)
         await wait_until(scene.is_read, pilot)
+
+
+@needs_journal_tools
+async def test_the_journal_of_a_configured_host_shows_that_container_and_no_other(tmp_path: Path) -> None:
+    cids = {"old": "14ebb6cea369", "new": "b480371a1a8b"}
+    entries = [
+        entry(number, f"{which} says {number}", CONTAINER_NAME="srj-p-VUlhaMOD", CONTAINER_ID=cid)
+        for number, (which, cid) in enumerate([*cids.items()] * 3)
+    ]
+    make_journal(tmp_path, entries)
+    session = Session([LogFile(ROOT / "docker" / "supervisor.log")], FixedClock(NOW), strict=True)
+    session.hosts = {"v1": str(tmp_path)}
+    app = JobtuiApp(session)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("3")
+        await wait_until(lambda: "t7K7" in "\n".join(screen_text(app)), pilot)
+        table = app.screen.query_one(AgentTable)
+        table.go([str(agent.agent) for agent in table._agents].index("t7K7"))
+        await pilot.press("enter")
+        await wait_until(lambda: isinstance(app.screen, LogsScreen), pilot)
+        await wait_until(lambda: "old says 4" in "\n".join(screen_text(app)), pilot)
+        assert "new says" not in "\n".join(screen_text(app))
