@@ -172,6 +172,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("timeline", "the ops of a job, each with its steps", _ID),
     Command("explain", "what is the matter with a job, why, and what to type next", _ID),
     Command(
+        "compare",
+        "a run beside the last good one, or beside that of another job",
+        Argument("ID", "a job, and perhaps another one to compare it with", many=True),
+    ),
+    Command(
         "logs",
         "the log lines that belong to a job, merged in time order",
         _ID,
@@ -189,7 +194,12 @@ COMMANDS: tuple[Command, ...] = (
         "throughput, utilization, available nodes or jobs per state over time",
         Argument("WHAT", "throughput, utilization, nodes or states", choices=REPORTS),
         (
-            Flag("to-state", "the state that throughput counts", metavar="S", expects=Expects.TEXT),
+            Flag(
+                "to-state",
+                "the state that throughput counts, or that allocations are in",
+                metavar="S",
+                expects=Expects.TEXT,
+            ),
             Flag("from-state", "only changes from this state", metavar="S", expects=Expects.TEXT),
             Flag("job", "only these jobs, by id, separated by commas", metavar="ID", expects=Expects.TEXT),
             Flag("batch-job", "only jobs of this allocation", metavar="ID", expects=Expects.COUNT),

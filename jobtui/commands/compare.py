@@ -1,0 +1,130 @@
+"""`compare ID [OTHER]`: a run beside the last good one of its job, user or model, or beside any other."""
+
+from collections.abc import Sequence
+
+from jobtui.analysis.compare import Choice, Comparison, FileDiff, Side, choose, compare, diff_files
+from jobtui.analysis.run_dirs import run_dirs_of
+from jobtui.analysis.run_windows import ops_in, window_of
+from jobtui.backends.run_dir import RunDirs
+from jobtui.commands.context import Context, OutputFormat
+from jobtui.commands.exits import Exit
+from jobtui.commands.jobs import with_agent
+from jobtui.commands.printing import print_csv, print_document, print_lines, print_not_found
+from jobtui.commands.reading import Reader, in_session
+from jobtui.commands.resolve import Found, resolve
+from jobtui.commands.streams import complain
+from jobtui.model.job_desk import Unreadable
+from jobtui.model.jobs import Run
+from jobtui.model.ops import Op
+from jobtui.render.comparison import comparison_lines, comparison_record
+
+FILES = ("in.json", "parameters.py")
+"""Files of a run directory that make a run what it is."""
+CSV_COLUMNS = ("step", "component", "this", "other", "parts", "slower")
+NOT_KEPT = "an earlier run of the same job has the same directory: its files are not kept"
+
+
+def run(context: Context) -> Exit:
+    """Print the comparison."""
+    return in_session(context, _compare)
+
+
+async def _compare(reader: Reader) -> Exit:
+    words = [word for words in reader.context.words for word in words.split()]
+    if len(words) > 2:
+        complain("compare takes one job, or two")
+        return Exit.USAGE
+    empty: dict[str, object] = {"this": None, "other": None}
+    found = await resolve(reader, words[0])
+    if found.job is None:
+        return print_not_found("compare", empty, found, reader)
+    choice = await _choice(reader, found, words[1:])
+    if choice is None:
+        return reader.settle(Exit.NOT_FOUND)
+    other = found if choice.job_id == found.job.id else await resolve(reader, choice.job_id)
+    if other.job is None:
+        return print_not_found("compare", empty, other, reader)
+    await reader.read_logs(_wider(found, other).detail)
+    left, right = _side(reader, found, None), _side(reader, other, choice.number)
+    files = await _files(left, right, found, other)
+    made = compare(left, right, choice.why, reader.now, files)
+    _print(reader, made)
+    return reader.settle(Exit.FINE)
+
+
+async def _choice(reader: Reader, found: Found, others: Sequence[str]) -> Choice | None:
+    """What to compare with: what was named, else what is likeliest to tell something."""
+    assert found.job is not None
+    if others:
+        other = await resolve(reader, others[0])
+        return None if other.job is None else Choice(other.job.id, None, "as it was asked for")
+    runs = found.detail.runs if found.detail is not None else ()
+    choice = choose(found.job, runs, ())
+    if choice is None:
+        await reader.read_jobs()
+        choice = choose(found.job, runs, reader.session.store.jobs.values())
+    if choice is None:
+        complain(f"no good run of {found.job.model or found.job.app} is known; name a job to compare with")
+    return choice
+
+
+def _wider(one: Found, two: Found) -> Found:
+    """That of two jobs whose logs begin earlier."""
+    begins = [found.job.queued_at or 0 if found.job is not None else 0 for found in (one, two)]
+    return one if begins[0] <= begins[1] else two
+
+
+def _side(reader: Reader, found: Found, number: int | None) -> Side:
+    assert found.job is not None
+    runs: Sequence[Run] = found.detail.runs if found.detail is not None else ()
+    wanted = next((one for one in runs if one.number == number), runs[-1] if runs else None)
+    correlation = reader.session.store.correlation
+    ops: tuple[Op, ...] = correlation.ops_of(found.job.id)
+    if wanted is not None:
+        ops = ops_in(window_of(runs, wanted.number), ops)
+    agent = correlation.agent_of(found.job.id)
+    return Side(with_agent(reader, found.job), wanted, ops, agent.host if agent is not None else None)
+
+
+async def _files(left: Side, right: Side, found: Found, other: Found) -> list[FileDiff]:
+    if left.job.id == right.job.id:
+        return [FileDiff(name, note=NOT_KEPT) for name in FILES]
+    dirs = RunDirs()
+    try:
+        return [await _file(dirs, name, _paths(left, found), _paths(right, other)) for name in FILES]
+    finally:
+        dirs.close()
+
+
+def _paths(side: Side, found: Found) -> tuple[str, ...]:
+    return run_dirs_of(side.job, found.detail.path if found.detail is not None else None, side.ops)
+
+
+async def _file(dirs: RunDirs, name: str, one: Sequence[str], two: Sequence[str]) -> FileDiff:
+    try:
+        return diff_files(name, await _text(dirs, name, one), await _text(dirs, name, two))
+    except Unreadable as error:
+        return FileDiff(name, note=str(error))
+
+
+async def _text(dirs: RunDirs, name: str, paths: Sequence[str]) -> str:
+    """A file out of the first of these directories that has it. Raises Unreadable."""
+    problem: Unreadable | None = None
+    for path in paths:
+        try:
+            return (await dirs.read_file(path, name, tail=False)).text
+        except Unreadable as error:
+            problem = problem or error
+    raise problem or Unreadable("the run directory is not known")
+
+
+def _print(reader: Reader, made: Comparison) -> None:
+    match reader.context.format:
+        case OutputFormat.JSON:
+            print_document("compare", comparison_record(made), reader)
+        case OutputFormat.CSV:
+            steps = comparison_record(made)["steps"]
+            assert isinstance(steps, list)
+            print_csv(CSV_COLUMNS, steps)
+        case _:
+            print_lines(comparison_lines(made, reader.context.width, reader.context.colour))
