@@ -16,7 +16,7 @@ settings.load_profile("jobtui")
 NOW = Nanos(1_795_208_400 * SECOND)
 """2026-11-20T21:00:00Z, shortly after the captures of the fixtures were taken."""
 
-FOREIGN = ("SIREPO_", "JOBTUI_", "PYKERN_", "SLURM_", "XDG_", "LC_", "TEXTUAL", "SSH_", "TMUX")
+FOREIGN = ("SIREPO_", "JOBTUI_", "BALSAM_", "PYKERN_", "SLURM_", "XDG_", "LC_", "TEXTUAL", "SSH_", "TMUX")
 """Beginnings of variables of the machine that would change what the program finds or how it looks."""
 
 FIXED = {

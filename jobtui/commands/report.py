@@ -2,12 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from jobtui.analysis.job_changes import changes_of_jobs
 from jobtui.analysis.rates import (
     BALSAM,
-    SIREPO,
     StateTime,
-    Words,
     available_nodes,
     jobs_per_state,
     throughput,
@@ -19,18 +16,14 @@ from jobtui.analysis.rates_exact import available_nodes as exact_nodes
 from jobtui.analysis.rates_exact import throughput as exact_throughput
 from jobtui.analysis.rates_exact import utilization as exact_utilization
 from jobtui.analysis.series import Series, Window
-from jobtui.backends.balsam.history import fetch_allocations, fetch_changes, fetch_nodes
-from jobtui.backends.balsam.source import Balsam
-from jobtui.backends.base import SourceError
-from jobtui.backends.registry import build, gives_jobs
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_document, print_lines
 from jobtui.commands.reading import Reader, in_session
+from jobtui.commands.report_material import Material, gather, query_of
 from jobtui.commands.streams import complain
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import to_rfc3339
-from jobtui.model.ids import JobId
 from jobtui.model.report_query import ReportQuery
 from jobtui.render.table import Cell, Head, paint, table_lines
 from jobtui.render.text import date_time, duration, show
@@ -45,16 +38,6 @@ STAY_HEADS = (
 )  # fmt: skip
 
 
-class Material:
-    """What a report is made of: changes of jobs' states, and allocations."""
-
-    def __init__(self) -> None:
-        self.changes: list[StateChange] = []
-        self.allocations: list[Allocation] = []
-        self.words: Words = SIREPO
-        self.nodes: dict[JobId, float] = {}
-
-
 def run(context: Context) -> Exit:
     """Print the report; USAGE when it cannot be made."""
     return in_session(context, _report)
@@ -63,77 +46,27 @@ def run(context: Context) -> Exit:
 async def _report(reader: Reader) -> Exit:
     what = reader.context.words[0]
     try:
-        query = query_of(reader.context)
+        query = query_of(reader.context, what, reader.specs)
     except ValueError as error:
         complain(str(error))
         return Exit.USAGE
-    material = await _gather(reader, query)
+    is_exact = reader.context.flag("exact") is not None
+    materials = await gather(reader, what, query, is_exact=is_exact)
+    series: list[Series] = []
+    times: list[StateTime] = []
     try:
-        series, times = _made(reader, what, query, material)
+        for material in materials:
+            made, stays = _made(reader, what, query, material)
+            is_one = len(materials) == 1
+            series += made if is_one else (one._replace(name=f"{one.name}, {material.name}") for one in made)
+            times += (
+                stays if is_one else (one._replace(state=f"{one.state}, {material.name}") for one in stays)
+            )
     except ReportError as error:
         complain(str(error))
         return reader.settle(Exit.FAILED)
     _print(reader, what, series, times)
     return reader.settle(Exit.FINE)
-
-
-def query_of(context: Context) -> ReportQuery:
-    """What the flags ask for. Raises ValueError for a tag that is none."""
-    batch_job = context.flag("batch-job")
-    return ReportQuery(
-        since=context.since,
-        until=context.until,
-        jobs=tuple(job.rpartition("/")[2] for job in _list(context.flag("job"))),
-        batch_job=None if batch_job is None else int(batch_job),
-        scheduler_id=context.flag("scheduler-id"),
-        tags=tuple(map(_tag, _list(context.flag("tag")))),
-        from_state=context.flag("from-state"),
-        to_state=context.flag("to-state"),
-    )
-
-
-def _list(text: str | None) -> list[str]:
-    return [part for part in (text or "").split(",") if part]
-
-
-def _tag(text: str) -> tuple[str, str]:
-    name, colon, value = text.partition(":")
-    if not colon:
-        raise ValueError(f'"{text}" is no tag: expected KEY:VALUE')
-    return name, value
-
-
-async def _gather(reader: Reader, query: ReportQuery) -> Material:
-    material = Material()
-    is_exact = reader.context.flag("exact") is not None
-    for spec in reader.specs:
-        if not gives_jobs(spec):
-            continue
-        source = build(spec)
-        reader.session.add(source)
-        if isinstance(source, Balsam):
-            material.words = BALSAM
-            await reader.watched(_ask(reader, source, query, material, is_exact=is_exact))
-    others = reader.session.catch_up({"sirepo_db"})
-    await reader.watched(others)
-    jobs = reader.session.store.jobs.values()
-    wanted = set(query.jobs)
-    material.changes += changes_of_jobs(job for job in jobs if not wanted or job.id in wanted)
-    return material
-
-
-async def _ask(
-    reader: Reader, source: Balsam, query: ReportQuery, material: Material, *, is_exact: bool
-) -> None:
-    """Ask a Balsam server for what the report is made of; a fault is one of that source."""
-    try:
-        changes = await fetch_changes(source.client, query, exact=is_exact)
-        material.changes += changes
-        material.allocations += await fetch_allocations(source.client, query)
-        silent = {change.job_id for change in changes if change.after == "RUNNING" and change.nodes is None}
-        material.nodes.update(await fetch_nodes(source.client, silent))
-    except SourceError as error:
-        reader.session.store.fail(source.name, str(error))
 
 
 def _made(

@@ -6,7 +6,10 @@ from jobtui.model.clock import Nanos
 
 
 class ReportQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which changes a report is made of; what is None or empty does not narrow."""
+    """Which changes a report is made of; what is None or empty does not narrow.
+
+    `jobs` are ids as a person writes them: `balsam/12`, `12`, a computeJid.
+    """
 
     since: Nanos | None = None
     until: Nanos | None = None
@@ -16,3 +19,4 @@ class ReportQuery(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[tuple[str, str], ...] = ()
     from_state: str | None = None
     to_state: str | None = None
+    allocation_state: str | None = None

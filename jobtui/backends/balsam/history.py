@@ -1,6 +1,7 @@
 """The past of a Balsam server, asked for once: the events and allocations that a report is made of."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from jobtui.backends.balsam.client import BalsamClient, Parameters
 from jobtui.backends.balsam.rows import (
@@ -11,11 +12,13 @@ from jobtui.backends.balsam.rows import (
     allocation_of,
     change_of,
     nodes_of,
+    number_of,
     time_of,
 )
 from jobtui.backends.base import SourceMissing
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
+from jobtui.model.health import Skip
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.report_query import ReportQuery
 
@@ -32,30 +35,51 @@ def _quiet(read: int, of: int) -> None:
     """Tells nobody."""
 
 
+class Fetched(NamedTuple):
+    """The changes a query is about, in the order the server learnt of them, and what made no sense."""
+
+    changes: list[StateChange]
+    skips: tuple[Skip, ...] = ()
+
+
 async def fetch_changes(
-    client: BalsamClient, query: ReportQuery, *, exact: bool = False, progress: Progress = _quiet
-) -> list[StateChange]:
-    """The changes a query is about, by the order in which the server learnt of them. Raises SourceError.
+    client: BalsamClient,
+    query: ReportQuery,
+    *,
+    exact: bool = False,
+    to_state: str | None = None,
+    progress: Progress = _quiet,
+) -> Fetched:
+    """The changes a query is about. Raises SourceError.
 
     With `exact` it is asked as Balsam's own client asks, where a scheduler's id does not narrow; else that id
     is resolved first, and events of before the window are read too, as runs in it may have begun there.
+    `to_state` is the only state to which changes are wanted.
     """
     asked = await _asked(client, query, exact=exact)
+    if query.jobs and not asked["job_id"]:
+        return Fetched([])  # those are jobs of another system
+    if to_state is not None:
+        asked["to_state"] = to_state
     found: dict[int, StateChange] = {}
+    skips: list[Skip] = []
     async for page in client.pages("/events/", EventRow, asked, PAGE_EVENTS):
+        skips += page.skips
         for row in page.rows:
             if (change := change_of(row, client.name)) is not None:
                 found[change.id] = change
         progress(len(found), page.count)
         if len(found) >= min(page.count, MOST_EVENTS):
             break
-    return sorted(found.values(), key=lambda change: change.id)
+    return Fetched(sorted(found.values(), key=lambda change: change.id), tuple(skips))
 
 
-async def _asked(client: BalsamClient, query: ReportQuery, *, exact: bool) -> Parameters:
+async def _asked(
+    client: BalsamClient, query: ReportQuery, *, exact: bool
+) -> dict[str, str | int | list[str]]:
     asked: dict[str, str | int | list[str]] = {"ordering": "timestamp"}
     if query.jobs:
-        asked["job_id"] = list(query.jobs)
+        asked["job_id"] = [number for job in query.jobs if (number := number_of(job)) is not None]
     if query.batch_job is not None:
         asked["batch_job_id"] = query.batch_job
     elif query.scheduler_id is not None and not exact:
@@ -92,7 +116,13 @@ async def fetch_allocations(client: BalsamClient, query: ReportQuery) -> list[Al
             sign = await _first_sign(client, row)
             found.append(allocation_of(row, client.name, sessions.rows, sign))
     wanted = set(query.tags)
-    return [one for one in found if wanted <= set(one.tags) and query.batch_job in (None, one.id)]
+    return [
+        one
+        for one in found
+        if wanted <= set(one.tags)
+        and query.batch_job in (None, one.id)
+        and query.allocation_state in (None, one.state)
+    ]
 
 
 async def _first_sign(client: BalsamClient, row: BatchJobRow) -> Nanos | None:

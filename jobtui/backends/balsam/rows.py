@@ -208,6 +208,12 @@ def _nodes(data: Mapping[str, object] | None) -> float | None:
     return float(nodes) if isinstance(nodes, int | float) and not isinstance(nodes, bool) else None
 
 
+def number_of(job_id: str) -> str | None:
+    """The number of a job in Balsam, of its id here or the mere number; None for what is neither."""
+    number = job_id.removeprefix(f"{SYSTEM}/")
+    return number if number.isdecimal() and number.isascii() else None
+
+
 def nodes_of(row: JobRow) -> float:
     """What part of how many nodes a job takes while it runs."""
     return row.num_nodes / max(1, row.node_packing_count)

@@ -1,0 +1,231 @@
+"""`report` against a Balsam server over HTTP: Balsam's own figures, the right ones, and what may go wrong."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.analysis.balsam_data import nanos
+from tests.balsam_http import served, write_login
+from tests.balsam_server import FOLDER, TOKEN, RecordedBalsam
+from tests.commands.running import Ran, Runner
+
+AT = "2026-11-20T19:30:00Z"
+TOLERANCE = 1e-9
+TRUTH: list[dict[str, Any]] = json.loads((FOLDER / "analytics_groundtruth.json").read_text())
+CASES: list[dict[str, Any]] = json.loads((FOLDER / "analytics_edge_cases.json").read_text())["cases"]
+
+
+class Site:
+    """A served Balsam, and `report` on it."""
+
+    def __init__(self, balsam: RecordedBalsam, url: str, run: Runner) -> None:
+        self.balsam, self.url, self._run = balsam, url, run
+
+    def report(self, *words: str, form: str = "--json") -> Ran:
+        return self._run("--at", AT, "--balsam", self.url, "report", *words, *([form] if form else []))
+
+
+@pytest.fixture
+def site(run: Runner, plain_environment: Path) -> Iterator[Site]:
+    balsam = RecordedBalsam()
+    with served(balsam) as url:
+        write_login(plain_environment / ".balsam" / "client.yml", url, TOKEN)
+        yield Site(balsam, url, run)
+
+
+def words_of(truth: dict[str, Any]) -> list[str]:
+    """The command line that asks what Balsam's own function was asked."""
+    query, options = truth["filter"], truth["kwargs"]
+    report = {"throughput_report": "throughput", "utilization_report": "utilization"}
+    words = [report.get(truth["function"], "nodes"), "--exact"]
+    if "to_state" in options:
+        words.append(f"--to-state={options['to_state']}")
+    if options.get("node_weighting") is False:
+        words.append("--unweighted")
+    words += [f"--scheduler-id={query['scheduler_id']}"] if "scheduler_id" in query else []
+    words += [f"--batch-job={query['batch_job_id']}"] if "batch_job_id" in query else []
+    words += [f"--to-state={state}" for state in query.get("state", [])]
+    tags = query.get("tags") or query.get("filter_tags") or {}
+    return words + ([f"--tag={','.join(f'{name}:{value}' for name, value in tags.items())}"] if tags else [])
+
+
+def check(ran: Ran, truth: dict[str, Any]) -> None:
+    (series,) = ran.json["series"]
+    assert [nanos(text.removesuffix("Z")) for text in series["x"]] == [nanos(text) for text in truth["x"]]
+    assert series["y"] == pytest.approx(truth["y"], abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("truth", TRUTH, ids=[" ".join(words_of(one)) for one in TRUTH])
+def test_every_recorded_report(truth: dict[str, Any], site: Site) -> None:
+    ran = site.report(*words_of(truth))
+    if "error" in truth:
+        assert ran.code == 1
+        assert "nothing ran" in ran.err
+        return
+    assert ran.code == 0, ran.err
+    check(ran, truth)
+
+
+def crafted(site: Site, case: dict[str, Any]) -> None:
+    """Let the server hold the events of a crafted case only."""
+    site.balsam.events = case["events"]
+    ids = {event["job_id"] for event in case["events"]}
+    site.balsam.jobs = [
+        {**site.balsam.jobs[0], "id": number, "tags": {"case": case["case"]}} for number in sorted(ids)
+    ]
+    site.balsam.batch_jobs = []
+
+
+@pytest.mark.parametrize(
+    "kind", ["utilization_weighted", "utilization_unweighted", "throughput_JOB_FINISHED"]
+)
+@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+def test_crafted_events(case: dict[str, Any], kind: str, site: Site) -> None:
+    crafted(site, case)
+    what, _, rest = kind.partition("_")
+    ran = site.report(what, "--exact", *(["--unweighted"] if rest == "unweighted" else []))
+    truth = case[kind]
+    if "error" in truth:
+        assert ran.code == 1
+        assert "does not say how many nodes; give --unweighted, or leave out --exact" in ran.err
+        return
+    check(ran, truth)
+
+
+def test_a_window_is_asked_for_as_balsam_asks(site: Site) -> None:
+    case = next(case for case in CASES if "windowed_filter" in case)
+    crafted(site, case)
+    query = case["windowed_filter"]
+    window = [f"--since={query['timestamp_after']}Z", f"--until={query['timestamp_before']}Z"]
+    check(site.report("utilization", "--exact", *window), case["utilization_weighted_windowed"])
+    (right,) = site.report("utilization", *window).json["series"]
+    assert min(right["y"]) >= 0  # what began before the window counts
+
+
+@pytest.mark.parametrize(
+    "case", ["restart_resized", "restart_grown", "done_before_start", "finished_twice", "no_num_nodes"]
+)
+def test_the_default_never_drifts_and_says_what_it_estimated(case: str, site: Site) -> None:
+    crafted(site, next(one for one in CASES if one["case"] == case))
+    (series,) = site.report("utilization").json["series"]
+    assert min(series["y"], default=0) >= 0
+    assert not series["y"] or series["y"][-1] == 0
+    assert bool(series["notes"]) == (case in ("done_before_start", "no_num_nodes"))
+
+
+def test_a_job_that_finished_twice_counts_once(site: Site) -> None:
+    crafted(site, next(one for one in CASES if one["case"] == "finished_twice"))
+    (series,) = site.report("throughput").json["series"]
+    assert series["y"] == [1.0]
+    assert series["notes"] == ["1 jobs reached JOB_FINISHED more than once and count once"]
+
+
+def test_the_scheduler_id_narrows_by_default(site: Site) -> None:
+    by_id = site.report("throughput", "--scheduler-id=456").json["series"]
+    batch_job = next(row["id"] for row in site.balsam.batch_jobs if row["scheduler_id"] == 456)
+    assert by_id == site.report("throughput", f"--batch-job={batch_job}").json["series"]
+    assert by_id != site.report("throughput").json["series"]
+
+
+def test_a_scheduler_id_that_no_batch_job_has(site: Site) -> None:
+    ran = site.report("throughput", "--scheduler-id=999999")
+    assert ran.code == 5
+    assert "no batch job has the scheduler id 999999" in ran.err
+
+
+def test_json_is_as_the_contract_has_it(site: Site) -> None:
+    for what in ("throughput", "utilization", "nodes", "states"):
+        document = site.report(what).json
+        assert next(iter(document)) == "schema"
+        assert document["schema"] == "jobtui/report/1"
+        assert document["report"] == what
+        assert [*document][-1] == "sources"
+        assert document["series"]
+        for series in document["series"]:
+            assert {"name", "unit", "x", "y"} <= series.keys()
+            assert len(series["x"]) == len(series["y"])
+            assert series["x"] == sorted(series["x"])
+            assert all(text.endswith("Z") for text in series["x"])
+
+
+def test_running_allocations_are_shown_and_said_to_be_estimated(site: Site) -> None:
+    (series,) = site.report("nodes").json["series"]
+    (exact,) = site.report("nodes", "--exact").json["series"]
+    assert series["notes"] == ["1 allocations have an estimated start"]
+    assert max(series["y"]) >= max(exact["y"])
+    assert series["y"][-1] > 0
+    assert exact["y"][-1] == 0
+
+
+def test_csv_has_one_row_for_each_point(site: Site) -> None:
+    lines = site.report("states", form="--csv").out.splitlines()
+    series = site.report("states").json["series"]
+    assert lines[0] == "series,unit,x,y"
+    assert len(lines) - 1 == sum(len(one["x"]) for one in series)
+
+
+def test_a_person_reads_times_in_states(site: Site) -> None:
+    ran = site.report("states", form="")
+    assert "RUNNING" in ran.out
+    assert "STATE" in ran.out
+    assert ran.code == 0
+
+
+def test_states_have_no_exact_report(site: Site) -> None:
+    ran = site.report("states", "--exact")
+    assert ran.code == 1
+    assert "leave out --exact" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("flag", "narrows"),
+    [
+        ("--job=3", lambda row, job: job["id"] == 3),
+        ("--job=balsam/3,5", lambda row, job: job["id"] in (3, 5)),
+        ("--batch-job=2", lambda row, job: job["batch_job_id"] == 2),
+        ("--tag=experiment:post", lambda row, job: job["tags"].get("experiment") == "post"),
+        ("--from-state=RUN_DONE", lambda row, job: row["from_state"] == "RUN_DONE"),
+        ("--since=2026-11-20T18:30:00Z", lambda row, job: row["timestamp"] >= "2026-11-20T18:30:00"),
+        ("--until=2026-11-20T18:30:00Z", lambda row, job: row["timestamp"] <= "2026-11-20T18:30:00"),
+    ],
+)
+def test_every_query_of_the_event_log_narrows(flag: str, narrows: Any, site: Site) -> None:
+    jobs = {job["id"]: job for job in site.balsam.jobs}
+    finished = [row for row in site.balsam.events if row["to_state"] == "JOB_FINISHED"]
+    wanted = {row["job_id"] for row in finished if narrows(row, jobs[row["job_id"]])}
+    (series,) = site.report("throughput", flag).json["series"]
+    assert (series["y"][-1] if series["y"] else 0) == len(wanted)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["throughput", "--tag=nocolon"], "is no tag: expected KEY:VALUE"),
+        (["throughput", "--batch-job=x"], "needs a whole number"),
+        (["throughput", "--job=x y"], "is no job of Balsam"),
+        (["throughput", "--scheduler-id=x"], "is no scheduler id"),
+        (["thoughput"], 'did you mean "throughput"?'),
+    ],
+)
+def test_wrong_questions_are_told(words: list[str], says: str, site: Site) -> None:
+    ran = site.report(*words)
+    assert ran.code == 2
+    assert says in ran.err
+    assert not ran.out
+
+
+def test_a_server_that_is_down_is_told(site: Site, run: Runner) -> None:
+    ran = run("--balsam", "http://127.0.0.1:9", "report", "throughput", "--json")
+    assert ran.code == 5
+    assert ran.json["sources"][0]["state"] == "down"
+    assert "127.0.0.1:9" in ran.err
+
+
+def test_a_login_that_is_missing_is_told(site: Site, plain_environment: Path) -> None:
+    (plain_environment / ".balsam" / "client.yml").unlink()
+    ran = site.report("throughput")
+    assert ran.code == 5
+    assert "jobtui login balsam" in ran.err
