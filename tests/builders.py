@@ -9,19 +9,9 @@ from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpPrefix
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import Agent, AgentState, Certainty, Component, Op, OpStatus, Step
 from tests.conftest import NOW
+from tests.hostile.texts import TEXTS
 
-HOSTILE = (
-    "[bold red]markup[/] [/nope]",
-    "\x1b[31mred\x1b[0m \x1b]52;c;aGk=\x07 \x1b[2J",
-    "\x9b31m c1 \x90dcs\x9c",
-    "left\u202eright\u2066bidi\u2069",
-    "nul\x00 tab\tcr\rlf\nbell\x07 del\x7f",
-    "表格ひらがな" * 3,
-    "e" + "\u0301" * 40,
-    "👩‍👩‍👧‍👦 family 🇨🇭",
-    "\ud800 lone \udfff",
-    "x" * 10_000,
-)
+HOSTILE = tuple(text for name, text in TEXTS.items() if name not in ("empty", "blank", "secret"))
 """Text that wants to be markup, drive the terminal or break the columns."""
 
 _keys = count(1)

@@ -292,7 +292,7 @@ async def test_hostile_text_keeps_columns_aligned(stage: TableStage, width: int)
         for n, text in enumerate(HOSTILE)
         for status in (JobStatus.FAILED if n % 2 else JobStatus.RUNNING,)
     ]
-    async with stage.run_test(size=(width, 20)) as pilot:
+    async with stage.run_test(size=(width, len(jobs) + 1)) as pilot:
         stage.table.shows_cursor = False
         stage.table.apply(jobs)
         await pilot.pause()
