@@ -30,7 +30,7 @@ def run(context: Context) -> Exit:
 
 
 async def _compare(reader: Reader) -> Exit:
-    words = [word for words in reader.context.words for word in words.split()]
+    words = reader.context.words
     if len(words) > 2:
         complain("compare takes one job, or two")
         return Exit.USAGE
