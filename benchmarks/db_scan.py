@@ -4,7 +4,7 @@
 
 All is measured in one process, in turn, several times over; the medians are given. The budget of the first
 scan of all jobs is beside the ordinary program that reads the same files in the same order without decoding:
-`stat` each, sort, newest first, `open`, `read`, and keep nothing. The order is part of the task: whoever waits
+`stat` each, sort, newest first, `open`, `read`, and keep nothing. The order is part of the task: who waits
 for a scan waits for what was written last, and no file's age is known without asking for it. A reading in
 another order leaves out a third of the work, and would show the newest jobs at any time.
 
