@@ -94,7 +94,7 @@ def left_out(package: str) -> Row:
 
 def measure(quick: bool) -> Iterator[Row]:
     """All comparisons."""
-    effort = Effort(paints=3, presses=20, idle_s=4.0) if quick else Effort(paints=3, presses=40, idle_s=10.0)
+    effort = Effort(paints=3, presses=20, idle_s=4.0) if quick else Effort(paints=3, presses=40, idle_s=8.0)
     with tempfile.TemporaryDirectory(prefix="jobtui-bench-") as place:
         home = Path(place, "home")
         home.mkdir()

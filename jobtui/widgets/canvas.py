@@ -127,11 +127,16 @@ def row_of(segments: Sequence[Segment], colors: ColorSystem) -> Row | None:
 
 
 def _parts(update: ChopsUpdate) -> Iterator[tuple[int, int, Sequence[Segment]]]:
-    """The parts of lines that an update holds, each with the place where it begins."""
+    """The parts of lines in which an update changes something, each with the place where it begins.
+
+    They are not cut down to what may have changed: to compare all of a line takes less time than to cut it.
+    """
+    given = set()
     for y, start, stop in update.spans:
         for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
-            if strip is not None and x < stop and start < end:
-                yield max(x, start), y, list(strip.crop(max(0, start - x), min(end, stop) - x))
+            if strip is not None and x < stop and start < end and (x, y) not in given:
+                given.add((x, y))
+                yield x, y, list(strip)
 
 
 def _changed(before: Row, after: Row) -> Iterator[tuple[int, int]]:

@@ -20,9 +20,10 @@ from textual.screen import Screen
 
 from jobtui.widgets.canvas import Canvas
 
-LOOK_AGAIN_S = 0.03
-"""How long painting is put off, after a resize and while the terminal takes nothing."""
-LOOK_AT_LEAST_S = 0.25
+RESIZED_S = 0.03
+"""How long painting is put off after a resize."""
+LOOK_AGAIN_S, LOOK_AT_LEAST_S = 0.005, 0.25
+"""How long it is put off while the terminal takes nothing: at first, and at most."""
 MOST_QUEUED = 6
 """Writes that may wait for the thread that makes them; an update is three."""
 ERASING_IN_COLOR = (
@@ -77,14 +78,14 @@ class LeanApp(App[Result]):
 
     def _start_over(self) -> None:
         self._canvas.forget()
-        self._put_off()
+        self._put_off(RESIZED_S)
 
-    def _put_off(self) -> None:
+    def _put_off(self, wait_s: float) -> None:
         """Paint a little later what there is then, which is less than all that is not painted until then."""
         self._wants_all = True
         if not self._is_put_off:
             self._is_put_off = True
-            self._look_again(LOOK_AGAIN_S)
+            self._look_again(wait_s)
 
     def _look_again(self, wait_s: float) -> None:
         self.set_timer(wait_s, lambda: self._catch_up(wait_s))
@@ -102,7 +103,7 @@ class LeanApp(App[Result]):
         if self.is_headless or not isinstance(renderable, LayoutUpdate | ChopsUpdate):
             super()._display(screen, renderable)
         elif self._batch_count or (self._has_painted and not self._may_paint(renderable)):
-            self._put_off()
+            self._put_off(LOOK_AGAIN_S)
         else:
             self._has_painted = True
             self._wants_all = False
