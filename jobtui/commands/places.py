@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from jobtui.analysis.agent_logs import AgentLog, log_of
 from jobtui.commands.reading import Reader
 from jobtui.model.ids import split_jid
 from jobtui.model.jobs import Job, JobDetail
@@ -42,7 +43,7 @@ def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> tuple[Place
     return (
         *_record(detail),
         *_run_dir(job, detail, ops),
-        *(_agent(agent) if agent else ()),
+        *(_agent(agent, log_of(agent, reader.context.config.hosts, reader.roots)) if agent else ()),
         *_agent_logs(job, detail),
         *_logs(ops),
     )
@@ -77,12 +78,12 @@ def _root(detail: JobDetail | None) -> str | None:
     return os.path.dirname(os.path.dirname(detail.path)) if detail and detail.path else None
 
 
-def _agent(agent: Agent) -> Iterator[Place]:
+def _agent(agent: Agent, log: AgentLog) -> Iterator[Place]:
     kind = f"{agent.driver} {agent.agent} ({agent.kind}, {agent.state.value.replace('_', ' ')})"
     yield Place("agent", kind, agent.host)
     if agent.container:
-        command = f"journalctl CONTAINER_NAME={agent.container}"
-        yield Place("container", agent.container, agent.host, note=f"its log: {command}")
+        note = f"its log: {log.command}" if log.command else None
+        yield Place("container", agent.container, agent.host, note=note)
     if agent.log:
         yield Place("agent log", agent.log, exists=_exists(agent.log))
 
