@@ -44,6 +44,16 @@ _GATE = (
     *("fail", "refused", "denied", "timed out", "killed", "aborted"),
 )
 """A line that is not plain holds one of these in small letters: most lines are, and this tells it quickly."""
+_OF_STATED = (
+    *("TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "ERR", "CRIT", "FATAL", "PANIC", "ALERT", "EMERG"),
+    *("level", "lvl", "severity"),
+)
+_OF_ERROR = (
+    *("rror", "raceback", "xception", "xit=", "xit_code=", "returncode=", "gmentation", "dumped"),
+    *("fatal", "panic"),
+)
+_OF_WARNING = ("warn", "fail", "refused", "denied", "timed out", "killed", "aborted")
+"""What a text holds that fits one of the patterns above: looking for that is far quicker."""
 _NAMES = {
     name: level
     for level, names in (
@@ -60,12 +70,14 @@ def level_of(text: str) -> Level:
     low = text.lower()
     if not any(word in low for word in _GATE):
         return Level.PLAIN
-    if stated := _STATED.search(text):
+    if any(word in text for word in _OF_STATED) and (stated := _STATED.search(text)):
         word = stated["python"] or stated["capital"] or stated["key"]
         return _NAMES.get(word.upper(), Level.PLAIN)
-    if _ERROR.search(text):
+    if any(word in text for word in _OF_ERROR) and _ERROR.search(text):
         return Level.ERROR
-    return Level.WARNING if _WARNING.search(text) else Level.PLAIN
+    return (
+        Level.WARNING if any(word in low for word in _OF_WARNING) and _WARNING.search(text) else Level.PLAIN
+    )
 
 
 def error_lines(data: bytes, start: int, stop: int) -> Iterator[int]:

@@ -21,6 +21,9 @@ from jobtui.model.clock import Nanos
 from jobtui.model.journal import Cursor, JournalEntry, Match, Matches
 from jobtui.model.pages import Level, LogLine, Place
 
+Shown = tuple[JournalEntry, LogLine]
+Kept = tuple[Cursor, LogLine]
+
 
 class Selection:
     """Which entries are shown, and under which names. `streams` None: all that are wanted of the journal."""
@@ -36,23 +39,9 @@ class Selection:
         units = {DOCKER_UNIT if s.kind is StreamKind.CONTAINER else s.name for s in streams or ()}
         self._units = None if streams is None else units
 
-    def lines(self, entries: Sequence[JournalEntry], behind: Place) -> "list[tuple[Cursor, LogLine]]":
-        """The lines of entries that come behind a place."""
-        places = Places(behind)
-        found = []
-        for entry in entries:
-            if (line := self._line(entry)) is not None:
-                place = places.next(entry.at)
-                found.append((entry.cursor, _at_place(line, place)))
-        return found
-
-    def lines_before(self, entries: Sequence[JournalEntry], limit: Place) -> "list[tuple[Cursor, LogLine]]":
-        """The lines of entries that come before a place."""
-        shown = [(entry, line) for entry in entries if (line := self._line(entry)) is not None]
-        places = places_before([entry.at for entry, _ in shown], limit)
-        return [
-            (entry.cursor, _at_place(line, place)) for (entry, line), place in zip(shown, places, strict=True)
-        ]
+    def shown(self, entries: Sequence[JournalEntry]) -> list[Shown]:
+        """The entries that are shown with their lines, which have no places yet."""
+        return [(entry, line) for entry in entries if (line := self._line(entry)) is not None]
 
     def _line(self, entry: JournalEntry) -> LogLine | None:
         stream = self._wanted.stream_of(entry)
@@ -63,6 +52,20 @@ class Selection:
             return None
         host = entry.host.partition(".")[0]
         return _plain(entry, gap_words(gap), f"{gap.what}@{host}", is_gap=True)
+
+
+def placed_behind(shown: Sequence[Shown], behind: Place) -> list[Kept]:
+    """Lines at places behind `behind`."""
+    places = Places(behind)
+    return [(entry.cursor, _at_place(line, places.next(entry.at))) for entry, line in shown]
+
+
+def placed_before(shown: Sequence[Shown], limit: Place) -> list[Kept]:
+    """Lines at places before `limit`."""
+    places = places_before([entry.at for entry, _ in shown], limit)
+    return [
+        (entry.cursor, _at_place(line, place)) for (entry, line), place in zip(shown, places, strict=True)
+    ]
 
 
 def matches_of(streams: Sequence[Stream]) -> Matches:

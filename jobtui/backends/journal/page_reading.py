@@ -1,15 +1,17 @@
 """Reading a journal in pieces of lines, in both directions. One call in flight; errors as LogUnreadable."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from jobtui.backends.base import SourceError
 from jobtui.backends.journal.contract import JournalReader
-from jobtui.backends.journal.page_lines import Selection
-from jobtui.backends.journal.runs import Kept
+from jobtui.backends.journal.page_lines import Kept, Selection, Shown, placed_before, placed_behind
 from jobtui.model.journal import At, Beside, Cursor, Head, JournalEntry, Tail
 from jobtui.model.pages import LogUnreadable, Place
+
+SLICE_ENTRIES = 200
+"""Entries made into lines before others have their turn."""
 
 T = TypeVar("T")
 
@@ -45,7 +47,7 @@ class PieceReader:
         """Up to `count` entries from `start` on, their lines at places behind `behind`."""
         matches = self._selection.matches
         found = await self._ask(lambda: self.reader.forward(start, matches, count))
-        lines = self._selection.lines(found.entries, behind)
+        lines = placed_behind(await self.shown(found.entries), behind)
         cursor = found.entries[-1].cursor if found.entries else found.cursor
         return Piece(lines, cursor, found.at_edge)
 
@@ -55,7 +57,15 @@ class PieceReader:
         found = await self._ask(lambda: self.reader.backward(start, matches, count))
         entries = found.entries if found.at_edge else whole_microseconds(found.entries)
         cursor = entries[0].cursor if entries else found.cursor
-        return Piece(self._selection.lines_before(entries, limit), cursor, found.at_edge)
+        return Piece(placed_before(await self.shown(entries), limit), cursor, found.at_edge)
+
+    async def shown(self, entries: Sequence[JournalEntry]) -> list[Shown]:
+        """The entries that are shown with their lines; others have their turn meanwhile."""
+        found: list[Shown] = []
+        for at in range(0, len(entries), SLICE_ENTRIES):
+            found += self._selection.shown(entries[at : at + SLICE_ENTRIES])
+            await asyncio.sleep(0)
+        return found
 
     async def _ask(self, call: Callable[[], Awaitable[T]]) -> T:
         async with self._turn:

@@ -18,7 +18,7 @@ from jobtui.model.journal import At, Beside, Cursor, Head, time_at
 from jobtui.model.pages import Extent, Hits, Level, LogLine, LogUnreadable, Place, Query, SearchState
 
 LIMIT_S = 30.0
-PIECE = 2_000
+PIECE = 1_000
 HITS_KEPT = 200_000
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from jobtui.backends.base import SourceError
 from jobtui.backends.journal.contract import Following
 from jobtui.backends.journal.overview import JournalOverview
-from jobtui.backends.journal.page_lines import Selection
+from jobtui.backends.journal.page_lines import Selection, placed_behind
 from jobtui.backends.journal.page_reading import PieceReader
 from jobtui.backends.journal.page_search import JournalSearch, error_in
 from jobtui.backends.journal.runs import RUNS, Run
@@ -19,9 +19,9 @@ from jobtui.model.clock import Nanos
 from jobtui.model.journal import At, Beside, Head, Tail, place_at, time_at
 from jobtui.model.pages import Extent, LogLine, LogSearch, LogUnreadable, Overview, Page, Place, Query
 
-FIRST_ENTRIES = 400
+FIRST_ENTRIES = 250
 """Entries at the end of the journal that are read at first."""
-PIECE = 500
+PIECE = 250
 """Entries read at once for a page."""
 TAKEN = 2_000
 """Entries taken at once of what was written."""
@@ -42,7 +42,7 @@ class JournalPages:
         self._tail: Run | None = None
         self._runs: list[Run] = []
         self._following: Following | None = None
-        self._begin: Place = 0
+        self._begin: Place | None = None
         self._overview = JournalOverview(self._slow)
         self._looking = asyncio.Lock()
         self._reading = asyncio.Lock()
@@ -69,7 +69,7 @@ class JournalPages:
         """How far it went at the last look."""
         if self._tail is None:
             return Extent(0, 0)
-        begin = self._tail.begin if self._tail.at_begin else min(self._begin, self._tail.begin)
+        begin = self._tail.begin if self._tail.at_begin else min(self._begin or 0, self._tail.begin)
         return Extent(begin, self._tail.end, self._event)
 
     async def _end_of_it(self) -> Run:
@@ -78,9 +78,6 @@ class JournalPages:
         run.at_begin, run.at_end = piece.at_edge, True
         while not run.lines and not run.at_begin:
             await self._extend_back(run)
-        if not run.at_begin:
-            first = await self._pages.forward(Head(), 1, -1)
-            self._begin = first.lines[0][1].place if first.lines else place_at(Nanos(0))
         self._overview.begin_before(run.end)
         return run
 
@@ -98,7 +95,7 @@ class JournalPages:
                 raise LogUnreadable(str(error)) from error
             if found.lost:
                 self._event = "entries were let go before they were read"
-            lines = self.selection.lines(found.entries, tail.end - 1)
+            lines = placed_behind(await self._pages.shown(found.entries), tail.end - 1)
             if lines:
                 tail.append(lines, lines[-1][0])
                 self._overview.grown([line for _, line in lines])
@@ -124,7 +121,7 @@ class JournalPages:
                 stop = run.index(place)
                 if stop >= count or run.at_begin:
                     break
-                await self._extend_back(run)
+                await self._extend_back(run, max(PIECE, count - stop))
             begin = max(0, stop - count)
             page = Page(tuple(run.lines[begin:stop]), run.at_begin and begin == 0)
             self._bound(run, keeps_begin=True)
@@ -161,7 +158,7 @@ class JournalPages:
         return await self._new_run(place, tail)
 
     async def _new_run(self, place: Place, tail: Run) -> Run:
-        start = Head() if place <= self._begin else At(time_at(place))
+        start = Head() if place <= (self._begin or 0) else At(time_at(place))
         piece = await self._pages.forward(start, PIECE, -1)
         run = Run(piece.lines, piece.lines[0][0] if piece.lines else piece.cursor, piece.cursor)
         run.at_begin = isinstance(start, Head)
@@ -181,10 +178,10 @@ class JournalPages:
         self._runs = [other for other in self._runs if other is not run]
         return tail
 
-    async def _extend_back(self, run: Run) -> None:
+    async def _extend_back(self, run: Run, count: int = PIECE) -> None:
         start: Tail | Beside = Beside(run.first) if run.first is not None else Tail()
         before = run.first
-        piece = await self._pages.backward(start, PIECE, run.begin if run.lines else BEHIND_ALL)
+        piece = await self._pages.backward(start, min(count, TAKEN), run.begin if run.lines else BEHIND_ALL)
         if run.first == before:  # else lines were let go meanwhile, and it is asked again
             run.prepend(piece.lines, piece.cursor)
             run.at_begin = piece.at_edge
@@ -212,6 +209,10 @@ class JournalPages:
 
     async def work(self) -> bool:
         """Look through a little more of it; whether there is more to look through. Raises LogUnreadable."""
+        if self._begin is None:
+            first = await self._slow.forward(Head(), 1, -1)
+            self._begin = first.lines[0][1].place if first.lines else place_at(Nanos(0))
+            return True
         return await self._overview.work()
 
     def overview(self) -> Overview:

@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
+from jobtui.backends.journal.page_lines import Kept
 from jobtui.model.journal import Cursor
 from jobtui.model.pages import LogLine, Place
 
@@ -10,8 +11,6 @@ RUN_LINES = 6_000
 """Lines held of one stretch; those farthest from what is read go first."""
 RUNS = 3
 """Stretches held beside the end of the journal."""
-
-Kept = tuple[Cursor, LogLine]
 
 
 class Run:
