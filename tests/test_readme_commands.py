@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.running import CAPTURES, ROOT, environment
+from jobtui.commands.help import FIRST_STEPS
+from tests.commands.running import CAPTURES, ROOT, environment, jobtui
 
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```console\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
@@ -56,8 +57,8 @@ def test_it_works_as_typed(line: str, tmp_path: Path) -> None:
         (tmp_path / "db" / name).symlink_to(capture / name)
     for name in ("supervisor.log", "server.log"):
         (tmp_path / name).symlink_to(capture / name)
-    jobtui = f'jobtui() {{ {shlex.quote(sys.executable)} -m jobtui "$@"; }}'
-    script = "\n".join([jobtui, *settings(), line]).replace(DATABASE, str(tmp_path / "db"))
+    function = f'jobtui() {{ {shlex.quote(sys.executable)} -m jobtui "$@"; }}'
+    script = "\n".join([function, *settings(), line]).replace(DATABASE, str(tmp_path / "db"))
     ran = subprocess.run(
         ["sh", "-c", script],
         cwd=tmp_path,
@@ -77,3 +78,13 @@ def test_it_works_as_typed(line: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([\w./-]+)\)", README))))
 def test_what_is_linked_is_there(link: str) -> None:
     assert os.path.exists(ROOT / link)
+
+
+@pytest.mark.parametrize("line", [words for words, _ in FIRST_STEPS])
+def test_first_steps_of_the_help_are_possible(line: str) -> None:
+    place = CAPTURES / "docker"
+    names = {"DIR": str(place), "supervisor=FILE": f"supervisor={place / 'supervisor.log'}", "ID": "COebzySB"}
+    words = [names.get(word, word) for word in line.split()[1:]]
+    ran = jobtui(*words, env=environment(JOBTUI_AT=AT, SIREPO_SRDB_ROOT=str(place)))
+    assert ran.code in (0, 1), ran.err
+    assert ran.out

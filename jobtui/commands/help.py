@@ -30,6 +30,14 @@ PRECEDENCE = (
     "the file."
 )
 
+FIRST_STEPS = (
+    ("jobtui --srdb DIR --log supervisor=FILE", "the dashboard on these files"),
+    ("jobtui --srdb DIR --log supervisor=FILE explain ID", "what is the matter with one job"),
+    ("jobtui doctor", "what is read, and whether it can be"),
+    ("jobtui demo", "a simulated job system, to look around in"),
+)
+"""What somebody types first; ID is an id, or anything pasted that names a job."""
+
 EXIT_CODES = (
     ("0", "fine"),
     ("1", "the job failed, or doctor found a fault"),
@@ -37,6 +45,7 @@ EXIT_CODES = (
     ("3", "the job is stuck or needs a person"),
     ("4", "not found or ambiguous"),
     ("5", "no source could be read"),
+    ("130", "interrupted; what was read until then is printed"),
 )
 
 _Row = tuple[str, str]
@@ -54,6 +63,7 @@ def _program(width: int) -> Iterable[str]:
     yield ""
     yield f"Usage: jobtui [FLAGS] {usage_of(DASHBOARD.argument)}"
     yield "       jobtui [FLAGS] COMMAND ...   (jobtui COMMAND --help tells more)"
+    yield from _section("First steps", FIRST_STEPS, width)
     yield from _section("Dashboard", [(usage_of(DASHBOARD.argument), DASHBOARD.summary)], width)
     yield from _section("Commands, which print and end", [_command_row(c) for c in COMMANDS], width)
     yield from _section("Sources and settings", [_setting_row(s) for s in SETTINGS], width)
