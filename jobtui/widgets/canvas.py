@@ -5,7 +5,7 @@ that, and are sent all of it.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from rich.color import ColorSystem
 from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual.strip import Strip
 
 from jobtui.widgets.pen import PLAIN, Codes, Pen, codes_of, on_blanks
 
@@ -61,10 +62,13 @@ class Canvas:
         if isinstance(update, LayoutUpdate):
             self._fit(update.region.width, update.region.height)
             for y, strips in enumerate(update.strips, update.region.y):
-                self._put(pen, update.region.x, y, [segment for strip in strips for segment in strip])
+                line = [segment for strip in strips for segment in strip]
+                if not self._put(pen, update.region.x, y, line):
+                    self._put_odd(pen, update.region.x, y, line)
         else:
-            for x, y, part in _parts(update):
-                self._put(pen, x, y, part)
+            for x, y, strip, (start, stop) in _parts(update):
+                if not self._put(pen, x, y, list(strip)):
+                    self._put_odd(pen, x + start, y, strip.crop(start, stop))
         return pen.text()
 
     def _fit(self, width: int, height: int) -> None:
@@ -72,32 +76,35 @@ class Canvas:
             self._width = width
             self._rows = [None] * height
 
-    def _put(self, pen: Pen, x: int, y: int, segments: Sequence[Segment]) -> None:
-        """Write what differs of a part of a line, and remember it."""
+    def _put_odd(self, pen: Pen, x: int, y: int, segments: Iterable[Segment]) -> None:
+        """Write what nobody knows the width of."""
+        pen.move(x, y)
+        for text, style, _ in segments:
+            pen.write_odd(text, style or NO_STYLE)
+        if 0 <= y < len(self._rows):
+            self._rows[y] = None
+
+    def _put(self, pen: Pen, x: int, y: int, segments: Sequence[Segment]) -> bool:
+        """Write what differs of a part of a line, and remember it; False when its width is not known."""
         new = row_of(segments, pen.colors)
         is_inside = 0 <= y < len(self._rows)
         if new is None:
-            pen.move(x, y)
-            for text, style, _ in segments:
-                pen.write_odd(text, style or NO_STYLE)
-            if is_inside:
-                self._rows[y] = None
-            return
+            return False
         length = len(new.chars)
         old = self._rows[y] if is_inside else None
         changed = [(0, length)] if old is None else _changed(old.part(x, x + length), new)
-        for start, stop in changed:
+        for start, stop in changed if length else ():
             pen.move(x + start, y)
             self._write(pen, new.part(start, stop), is_end=x + stop == self._width)
         if old is not None:
             old.chars[x : x + length], old.codes[x : x + length] = new
         elif is_inside and length == self._width:
             self._rows[y] = new
+        return True
 
     def _write(self, pen: Pen, row: Row, *, is_end: bool) -> None:
         """Write cells where the pen is; blanks at the end of a line are erased where that does."""
         end = len("".join(row.chars).rstrip(" "))
-        codes = row.codes[-1]
         erased = is_end and len(row.chars) - end >= ERASED and self._may_erase(row.codes[end:])
         written = end if erased else len(row.chars)
         start = 0
@@ -126,17 +133,15 @@ def row_of(segments: Sequence[Segment], colors: ColorSystem) -> Row | None:
     return row
 
 
-def _parts(update: ChopsUpdate) -> Iterator[tuple[int, int, Sequence[Segment]]]:
-    """The parts of lines in which an update changes something, each with the place where it begins.
+def _parts(update: ChopsUpdate) -> Iterator[tuple[int, int, Strip, tuple[int, int]]]:
+    """The parts of lines in which an update changes something: the place, all of it, what may have changed.
 
-    They are not cut down to what may have changed: to compare all of a line takes less time than to cut it.
+    To compare all of a part takes less time than to cut it down first.
     """
-    given = set()
     for y, start, stop in update.spans:
         for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
-            if strip is not None and x < stop and start < end and (x, y) not in given:
-                given.add((x, y))
-                yield x, y, list(strip)
+            if strip is not None and x < stop and start < end:
+                yield x, y, strip, (max(0, start - x), min(end, stop) - x)
 
 
 def _changed(before: Row, after: Row) -> Iterator[tuple[int, int]]:

@@ -118,6 +118,18 @@ def test_a_line_whose_width_terminals_may_doubt_is_sent_whole(text: str) -> None
     assert "plain" not in again
 
 
+def test_a_part_without_cells_is_nothing() -> None:
+    canvas = Canvas()
+    assert canvas.draw(LayoutUpdate([[Strip([])]], Region(0, 0, 0, 1)), COLORS) == ""
+
+
+def test_of_such_a_line_only_what_may_have_changed_is_sent() -> None:
+    canvas = Canvas()
+    lines = strips([[("12:30:01 日本", Style.null())], [], []])
+    canvas.draw(full(lines), COLORS)
+    assert canvas.draw(part(lines, [(0, 6, 8)]), COLORS) == "\x1b[1;7H01"
+
+
 def test_after_such_a_part_all_of_the_line_is_sent_anew() -> None:
     canvas = Canvas()
     plain = strips([[("plain words here", Style.null())], [], []])
