@@ -103,7 +103,7 @@ def test_a_signal_ends_it_although_the_terminal_takes_nothing(words: list[str]) 
         ("logfile", "look"),
         ("log_follow", "open_file"),
         ("sirepo_files", "listed"),
-        ("sirepo_files", "read_file"),
+        ("sirepo_files", "read_job"),
     ],
 )
 @pytest.mark.parametrize("end", ["q", "SIGTERM", "gone"])
