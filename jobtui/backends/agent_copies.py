@@ -23,11 +23,15 @@ KIND = "agent_copies"
 DIRECTORY = "agent-sbatch"
 USERS_LOOKED_AT = 500
 """Users whose directories are looked at; those who were named first are left out beyond that."""
+FEW_USERS, COPIES_OF_MANY = 20, 20
+"""Of more users fewer copies are read of each: a copy costs half a millisecond."""
 HOSTS_LOOKED_AT = 20
 """Clusters of one user."""
 UID_LENGTH = 8
 LOOK_EVERY_S = 10.0
 """How often directories are looked at. A login makes two copies, and they tell of what is over."""
+SLICE_S = 0.05
+"""How long is looked before others have their turn."""
 IDLE_TO_BUSY = 100
 """How much longer nothing is looked at than the last look took: file systems may be slow."""
 
@@ -50,6 +54,8 @@ class AgentCopies:
         self._every_s = every_s
         self._looked_for: Sequence[str] = ()
         self._next_at = -math.inf
+        self._round: Iterator[CopiedLog] | None = None
+        self._spent_s = 0.0
 
     @property
     def directories(self) -> tuple[str, ...]:
@@ -76,19 +82,28 @@ class AgentCopies:
             if cursor is None:
                 self._logs.clear()
             self._polls += 1
-            found = self._look(users) if cursor is None or self._is_due(users) else []
-        return _batch(str(self._polls), found, len(users))
+            if cursor is None or (self._round is None and self._is_due(users)):
+                self._round, self._spent_s, self._looked_for = self._found(users), 0.0, users
+            found = self._look()
+            return _batch(str(self._polls), found, len(users), more=self._round is not None)
 
     def _is_due(self, users: Sequence[str]) -> bool:
         return users != self._looked_for or time.monotonic() >= self._next_at
 
-    def _look(self, users: Sequence[str]) -> list[tuple[CopiedLog, Added]]:
-        """What is new in every directory; the next look is not before it cost little of the time."""
+    def _look(self) -> list[Added]:
+        """What is new in the next few directories; the next round is when it has cost little of the time."""
+        found: list[Added] = []
         begun = time.monotonic()
-        found = [(log, _look(log)) for log in self._found(users)]
+        while self._round is not None and time.monotonic() < begun + SLICE_S:
+            log = next(self._round, None)
+            if log is None:
+                self._round = None
+            else:
+                found.append(_look(log))
         ended = time.monotonic()
-        self._looked_for = users
-        self._next_at = ended + max(self._every_s, IDLE_TO_BUSY * (ended - begun) if self._every_s else 0)
+        self._spent_s += ended - begun
+        if self._round is None and self._next_at <= begun:
+            self._next_at = ended + max(self._every_s, IDLE_TO_BUSY * self._spent_s if self._every_s else 0)
         return found
 
     def _found(self, users: Sequence[str]) -> Iterator[CopiedLog]:
@@ -98,7 +113,8 @@ class AgentCopies:
             for path in _hosts(self.root / "user" / uid / DIRECTORY):
                 log = self._logs.get(path)
                 if log is None:
-                    log = self._logs[path] = CopiedLog(path)
+                    most = None if len(users) <= FEW_USERS else COPIES_OF_MANY
+                    log = self._logs[path] = CopiedLog(path, gives_records=True, most=most)
                 yield log
 
     async def changed(self, timeout_s: float) -> None:
@@ -123,13 +139,13 @@ def _look(log: CopiedLog) -> Added:
     try:
         return log.look()
     except SourceError as error:
-        return Added((), (), (Skip(str(log.directory), str(error)),), 0)
+        return Added((), (), (Skip(str(log.directory), str(error)),), 0, 0)
 
 
-def _batch(cursor: str, found: Sequence[tuple[CopiedLog, Added]], users: int) -> Batch:
-    records: list[LogRecord] = [record for _, added in found for record in added.records]
-    skips = tuple(skip for _, added in found for skip in added.skips)
-    left_out = sum(added.left_out for _, added in found)
+def _batch(cursor: str, found: Sequence[Added], users: int, *, more: bool) -> Batch:
+    records: list[LogRecord] = [record for added in found for record in added.records]
+    skips = tuple(skip for added in found for skip in added.skips)
+    left_out = sum(added.left_out for added in found)
     notes = []
     if left_out:
         notes.append(f"{left_out:,} older copies were not read")
@@ -140,6 +156,7 @@ def _batch(cursor: str, found: Sequence[tuple[CopiedLog, Added]], users: int) ->
         records=tuple(records),
         skipped=skips,
         skip_count=len(skips),
-        count=sum(len(added.lines) for _, added in found),
+        count=sum(added.new_lines for added in found),
+        more=more,
         note="; ".join(notes) or None,
     )

@@ -41,13 +41,20 @@ class Added(NamedTuple):
     skips: tuple[Skip, ...]
     left_out: int
     """Copies that are older than those that are read."""
+    new_lines: int
+    """How many lines are new, whether they were asked for or not."""
 
 
 class CopiedLog:
-    """The log of one agent directory, `.../agent-sbatch/<host>`, as far as its copies tell."""
+    """The log of one agent directory, `.../agent-sbatch/<host>`, as far as its copies tell.
 
-    def __init__(self, directory: Path) -> None:
+    Gives lines to be read on a screen, or records; of the newest copies, at most so many.
+    """
+
+    def __init__(self, directory: Path, *, gives_records: bool, most: int | None = None) -> None:
         self.directory = directory
+        self._most = COPIES_READ if most is None else most
+        self._gives_records = gives_records
         self.changed_at = Nanos(0)
         self._parser = LogParser(source=str(directory), role="agent")
         self._seen: dict[str, Look] = {}
@@ -69,14 +76,15 @@ class CopiedLog:
         lines: list[LogLine] = []
         records: list[LogRecord] = []
         skips: list[Skip] = []
+        count = 0
         for name, path, seen in self._fresh():
             try:
                 copy = _read(path, name)
             except (SourceError, ValueError) as error:
                 skips.append(Skip(str(path), str(error)))
             else:
-                self._take(copy, Nanos(seen.mtime_ns), lines, records)
-        return Added(tuple(lines), tuple(records), tuple(skips), self._left_out)
+                count += self._take(copy, Nanos(seen.mtime_ns), lines, records)
+        return Added(tuple(lines), tuple(records), tuple(skips), self._left_out, count)
 
     def _fresh(self) -> list[tuple[CopyName, Path, Look]]:
         """The copies that were not read yet, or are other ones now, in the order of time."""
@@ -86,9 +94,9 @@ class CopiedLog:
             ((name, entry) for entry in self._entries() if (name := read_name(entry)) is not None),
             key=lambda pair: pair[0].base,
         )
-        self._left_out = max(0, len(named) - COPIES_READ)
+        self._left_out = max(0, len(named) - self._most)
         fresh = []
-        for name, entry in named[-COPIES_READ:]:
+        for name, entry in named[-self._most :]:
             path = self.directory / entry
             try:
                 seen = look(path)
@@ -115,23 +123,24 @@ class CopiedLog:
         except OSError as error:
             raise source_error(error, self.directory) from error
 
-    def _take(self, copy: Copy, written_at: Nanos, lines: list[LogLine], records: list[LogRecord]) -> None:
+    def _take(self, copy: Copy, written_at: Nanos, lines: list[LogLine], records: list[LogRecord]) -> int:
+        """Add what a copy has beyond those before; how many lines that is."""
         if copy.name.base <= self._newest:
-            return  # a name that comes late, or twice: what it holds is in the others
+            return 0  # a name that comes late, or twice: what it holds is in the others
         self._newest = copy.name.base
         self.changed_at = max(self.changed_at, written_at)
         added, is_gap = added_lines(self._texts, copy.lines)
         if copy.lines:
             self._texts = tuple(line.text for line in copy.lines)
-        if not added and not copy.stderr:
-            return
-        lines += _about(copy, is_gap=is_gap)
-        lines += (self._line(line, written_at) for line in added)
-        if added:
+        if not self._gives_records and (added or copy.stderr):
+            lines += _about(copy, is_gap=is_gap)
+            lines += (self._line(line, written_at) for line in added)
+        elif added:
             block = "".join(f"{line.text}\n" for line in added).encode("utf-8", "replace")
             found = self._parser.parse(block, added[0].place, added[0].number, written_at).records
             # a number would be one of that copy, and not one of the log
             records += (msgspec.structs.replace(record, line=0) for record in found)
+        return len(added)
 
     def _line(self, line: CopiedLine, newest: Nanos) -> LogLine:
         data = line.text.encode("utf-8", "replace")
@@ -150,7 +159,7 @@ class CopiedLines:
     """A `Lines` of such a log. All reading is done in a thread of its own."""
 
     def __init__(self, directory: Path) -> None:
-        self._log = CopiedLog(directory)
+        self._log = CopiedLog(directory, gives_records=False)
         self._worker = Worker(f"copies in {directory.name}")
 
     async def load(self) -> tuple[LogLine, ...]:
