@@ -94,12 +94,14 @@ class AgentCopies:
         """What is new in the next few directories; the next round is when it has cost little of the time."""
         found: list[Added] = []
         begun = time.monotonic()
-        while self._round is not None and time.monotonic() < begun + SLICE_S:
+        while self._round is not None:
             log = next(self._round, None)
             if log is None:
                 self._round = None
-            else:
-                found.append(_look(log))
+                break
+            found.append(_look(log))
+            if time.monotonic() >= begun + SLICE_S:
+                break
         ended = time.monotonic()
         self._spent_s += ended - begun
         if self._round is None and self._next_at <= begun:

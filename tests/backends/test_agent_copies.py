@@ -165,6 +165,20 @@ async def test_users_beyond_the_limit_are_said(tmp_path: Path, monkeypatch: pyte
     assert batch.note == "only 1 of 2 users with jobs on a cluster are looked at"
 
 
+async def test_many_directories_are_read_in_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_copies, "SLICE_S", 0.0)
+    users = [f"user{number:04}" for number in range(30)]
+    for number, uid in enumerate(users):
+        write_copy(tmp_path, "20261120204749-start.log", records(number), uid=uid)
+    source = AgentCopies(tmp_path, lambda: users)
+    batches = [await source.poll(None)]
+    while batches[-1].more:
+        batches.append(await source.poll(batches[-1].cursor))
+    assert [prefix for batch in batches for prefix in prefixes(batch)] == [f"ab{n:02}" for n in range(30)]
+    assert len(batches) > 10
+    assert not (await source.poll(batches[-1].cursor)).more
+
+
 async def test_it_can_be_read_again_and_closed_twice(source: AgentCopies) -> None:
     assert isinstance(source, RewindableSource)
     assert not source.begins_after(Nanos(0))
