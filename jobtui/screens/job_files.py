@@ -136,6 +136,7 @@ class FilesTab(JobTab):
     async def _read(self) -> None:
         try:
             self._listing = await self._first_listing()
+            self._files.display = self._listing is not None
             if self._listing is not None:
                 files = in_order(self._listing.files)
                 self._files.set_files(files, self._listing.left_out, absolute=self.board.absolute)
@@ -161,6 +162,7 @@ class FilesTab(JobTab):
         self._problem = "no run directory"
         self._shown = None
         self._set(map(Span, self._missing(problems)))
+        self._text.move(Move.TOP)
         return None
 
     def _missing(self, problems: Sequence[str]) -> list[str]:

@@ -23,6 +23,8 @@ SIDE_BY_SIDE_CELLS = 70
 """Cells from which there is room for two runs."""
 
 
+LEAST_ROWS = 3
+"""With fewer a list has no heading."""
 NEVER = Nanos(1 << 62)
 """A time after every log."""
 
@@ -63,7 +65,7 @@ class HistoryTab(JobTab):
         self._subject = subject
         runs = subject.detail.runs if subject.detail else ()
         self._runs.set_runs(runs, subject.run.number if subject.run else None)
-        self._runs.styles.height = len(runs) + self._runs.HEADINGS
+        self._runs.styles.height = max(LEAST_ROWS, len(runs) + self._runs.HEADINGS)
         self._compare()
 
     def tick(self) -> None:

@@ -20,6 +20,9 @@ from jobtui.widgets.source_list import SourceList
 from jobtui.widgets.source_strip import SourceStrip
 from jobtui.widgets.text_pane import Paragraph, TextPane
 
+LEAST_ROWS = 3
+"""With fewer a list has no heading."""
+
 
 class SourcesScreen(LiveScreen):
     """All sources, and all about the one under the cursor."""
@@ -77,7 +80,7 @@ class SourcesScreen(LiveScreen):
         sources = self.board.store.sources()
         self._strip.set_sources(sources)
         self._list.set_sources(sources, absolute=self.board.absolute)
-        self._list.styles.height = len(sources) + self._list.HEADINGS
+        self._list.styles.height = max(LEAST_ROWS, len(sources) + self._list.HEADINGS)
 
     def move_list(self, move: Move) -> None:
         """Move the cursor."""

@@ -11,6 +11,7 @@ from jobtui.render.spans import Line, Span
 from jobtui.render.text import fit, safe
 from jobtui.widgets.history import History
 from jobtui.widgets.lines import LineView
+from jobtui.widgets.text_pane import wrapped
 
 
 class Mistake(NamedTuple):
@@ -151,12 +152,17 @@ class Prompt(LineView):
         return (Span(f" {self._sign} ", "key"),)
 
 
+MOST_ROWS = 2
+"""Rows that words on the text take at most."""
+
+
 class MistakeLine(LineView):
     """What is wrong with the text, or what may follow; not there when nothing is."""
 
     def __init__(self) -> None:
         super().__init__()
         self._words = ""
+        self._rows: list[str] = []
         self._style = "error"
         self.display = False
 
@@ -169,8 +175,22 @@ class MistakeLine(LineView):
         self._words = words
         self._style = style
         self.display = bool(words)
+        self._rows_for(self.cells or self.app.size.width)
         self.repaint()
 
+    def on_resize(self) -> None:
+        """Break the words for another width."""
+        super().on_resize()
+        self._rows_for(self.cells)
+
+    def _rows_for(self, cells: int) -> None:
+        """Take a second row where one is too narrow."""
+        self._rows = wrapped(self._words, max(2, cells - 1))
+        self.styles.height = min(MOST_ROWS, len(self._rows))
+
     def line(self, y: int) -> Line:
-        """The words."""
-        return (Span(fit(f" {self._words}", self.cells), self._style),)
+        """The words, the last row cut."""
+        rest = (
+            " ".join(self._rows[y:]) if y == MOST_ROWS - 1 else self._rows[y] if y < len(self._rows) else ""
+        )
+        return (Span(fit(f" {rest}", self.cells), self._style),)
