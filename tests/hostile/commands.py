@@ -6,6 +6,7 @@ To add a command: what may stand behind its name, one list of words for each cal
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from jobtui.grammar import REPORTS
 from tests.hostile.site import HostileSite
 from tests.hostile.texts import TEXTS
 
@@ -64,9 +65,30 @@ def of_shells(site: HostileSite) -> Iterator[Words]:
         yield ["--", text]
 
 
+def of_reports(site: HostileSite) -> Iterator[Words]:
+    """Each report, and each text as a flag of one."""
+    for what in REPORTS:
+        yield [what]
+    for text in TEXTS.values():
+        yield ["states", f"--job={text}"]
+        yield ["throughput", f"--to-state={text}", f"--tag={text}"]
+        yield ["--", text]
+
+
+def of_pairs(site: HostileSite) -> Iterator[Words]:
+    """Each job, and each beside the next one."""
+    jobs = [*site.jobs.values()]
+    for job, other in zip(jobs, jobs[1:] + jobs[:1], strict=True):
+        yield [job]
+        yield [job, other]
+    for text in TEXTS.values():
+        yield ["--", text, jobs[0]]
+
+
 CASES: Mapping[str, Callable[[HostileSite], Iterator[Words]]] = {
     "agents": of_nothing,
     "completion": of_shells,
+    "compare": of_pairs,
     "config": of_nothing,
     "demo": of_demo,
     "doctor": of_nothing,
@@ -74,6 +96,7 @@ CASES: Mapping[str, Callable[[HostileSite], Iterator[Words]]] = {
     "find": of_texts,
     "jobs": of_texts,
     "logs": of_logs,
+    "report": of_reports,
     "show": of_each_job,
     "timeline": of_each_job,
 }

@@ -41,6 +41,7 @@ from jobtui.widgets.log_header import LogHeader, LogHistogram, LogStatus
 from jobtui.widgets.log_lines import LogLines
 from jobtui.widgets.log_prompt import LogPrompt, SignLine
 from jobtui.widgets.log_view import LogView
+from jobtui.widgets.marked_list import MarkedList
 from jobtui.widgets.notice_line import NoticeLine
 from jobtui.widgets.one_line import OneLine
 from jobtui.widgets.op_list import OpList
@@ -122,6 +123,10 @@ def a_filter_input(text: str) -> Case:
 
 def a_prompt(text: str) -> Case:
     return Prompt(":"), nothing
+
+
+def a_marked_list(text: str) -> Case:
+    return MarkedList([Choice(show(text), show(text)), Choice("plain", "too")], [0]), nothing
 
 
 def a_mistake_line(text: str) -> Case:
@@ -286,6 +291,7 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     LogHistogram: a_log_histogram,
     LogPrompt: a_log_prompt,
     LogView: a_log_view,
+    MarkedList: a_marked_list,
     MistakeLine: a_mistake_line,
     NoticeLine: a_notice_line,
     OneLine: one_line,
