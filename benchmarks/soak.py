@@ -53,6 +53,10 @@ GROWTH_MB = 8.0
 """How much memory may grow after the warm-up, for what was learnt meanwhile."""
 COUNTED = ("tasks", "listeners", "objects")
 VIEW = {"": {"start": {"filter": "", "sort": None, "reverse": False, "columns": ["state", "id"]}}}
+EMPTY_COMMAND = "jobs, sources"
+"""What stands in an empty line for a command."""
+HEADING = "  ID"
+TRIES = 3
 STATUS_WORDS: Mapping[str, str] = {
     "error": WORDS[JobStatus.FAILED],
     "job_run_purged": WORDS[JobStatus.PURGED],
@@ -148,12 +152,25 @@ class Soak:
         self.found.screens[told["screens"][-1]] += 1
         return told
 
+    def wait(self, text: str) -> bool:
+        """Whether the screen shows this, for which it is given some time. Raises Stopped."""
+        until = time.monotonic() + SEEN_WITHIN_S
+        while text not in self.painted.text() and time.monotonic() < until:
+            self.read(QUIET_S)
+        return text in self.painted.text()
+
     def home(self) -> None:
-        """Back to the jobs from wherever it is, with the view that shows ids."""
-        self.type(ESCAPE, ESCAPE, ESCAPE, "1", ESCAPE)
-        if "paused" in self.painted.text():
-            self.type("p")
-        self.type(":", "view start" + ENTER, "g")
+        """Back to the jobs from wherever it is, with the view that shows ids. Raises Stopped."""
+        for _ in range(TRIES):
+            self.type(ESCAPE, ESCAPE, ESCAPE, "1", ESCAPE)
+            if "paused" in self.painted.text():
+                self.type("p")
+            self.type(":")
+            if self.wait(EMPTY_COMMAND):
+                self.type("view start" + ENTER, "g")
+                if self.wait(HEADING) and self.shown():
+                    return
+        raise Stopped(f"there is no way back to the jobs:\n{self.painted.text()}")
 
     def run(self, until: float) -> None:
         """Go on with the tour until a time, with samples in between. Raises Stopped."""
