@@ -176,6 +176,7 @@ COMMANDS: tuple[Command, ...] = (
         "a run beside the last good one, or beside that of another job",
         Argument("ID", "a job, and perhaps another one to compare it with", many=True),
     ),
+    Command("incidents", "what went wrong lately, grouped by how it went and what it shares"),
     Command(
         "logs",
         "the log lines that belong to a job, merged in time order",

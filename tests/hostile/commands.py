@@ -94,6 +94,7 @@ CASES: Mapping[str, Callable[[HostileSite], Iterator[Words]]] = {
     "doctor": of_nothing,
     "explain": of_each_job,
     "find": of_texts,
+    "incidents": of_nothing,
     "jobs": of_texts,
     "logs": of_logs,
     "report": of_reports,

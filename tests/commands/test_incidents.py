@@ -1,0 +1,37 @@
+"""`incidents` on the captures of a real system."""
+
+from tests.analysis.captured import expected
+from tests.analysis.explain.test_explain import ASKED
+from tests.commands.contract import each, has, one_of, or_null, text, texts, time, whole
+from tests.commands.running import AT, Runner, sources_of
+
+GROUP = {
+    "verdict": text, "count": whole, "sentence": text, "first_at": or_null(time), "last_at": or_null(time),
+    "shape": texts, "first": text, "jobs": texts,
+}  # fmt: skip
+CONTRACT = {
+    "schema": one_of("jobtui/incidents/1"),
+    "incidents": each(GROUP),
+    "alone": each(GROUP),
+    "looked_at": whole,
+}
+
+
+def test_what_went_wrong_is_grouped(run: Runner) -> None:
+    ran = run("incidents", "--json", "--at", AT, *sources_of("local"))
+    has(ran.json, CONTRACT)
+    assert ran.code == 3
+    (group,) = ran.json["incidents"]
+    failed = [
+        jid for jid, job in expected("local")["jobs"].items() if ASKED[job["asked"][-1]] == "program_failed"
+    ]
+    assert sorted(group["jobs"]) == sorted(failed)
+    assert {one["verdict"] for one in ran.json["alone"]} == {
+        "killed_by_signal", "timed_out", "prepare_failed", "agent_lost", "supervisor_restarted",
+    }  # fmt: skip
+
+
+def test_a_window_in_which_nothing_went_wrong(run: Runner) -> None:
+    ran = run("incidents", "--at", "2026-11-25T00:00:00Z", "--since", "1h", *sources_of("local"))
+    assert ran.code == 0
+    assert ran.out.startswith("nothing went wrong with 0 jobs")
