@@ -153,7 +153,8 @@ class Session:
                 self.store.apply(source.name, Batch(cursor="", skipped=(skip,), skip_count=1))
                 continue
             jobs = (found.job,) if found else ()
-            self.store.apply(source.name, Batch(cursor="", jobs=jobs, count=len(jobs)))
+            changes = found.changes if found else ()
+            self.store.apply(source.name, Batch(cursor="", jobs=jobs, changes=changes, count=len(jobs)))
             if found:
                 return found
         return None

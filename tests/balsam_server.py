@@ -44,6 +44,8 @@ class RecordedBalsam:
         self.sessions = recorded("sessions")
         self.token = TOKEN
         self.requests: list[str] = []
+        self.headers: dict[str, str] = {}
+        """Sent with each answer."""
         self.faults: list[Callable[[httpx.Request], httpx.Response]] = []
 
     @property
@@ -53,6 +55,11 @@ class RecordedBalsam:
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         """The answer to one request; a fault that is due comes first."""
+        answer = self._answer(request)
+        answer.headers.update(self.headers)
+        return answer
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request.url.raw_path.decode())
         if self.faults:
             return self.faults.pop(0)(request)
@@ -62,7 +69,8 @@ class RecordedBalsam:
             return httpx.Response(401, json={"detail": "Could not validate credentials"})
         lists: dict[str, Callable[[httpx.QueryParams], list[Record]]] = {
             "/events/": self._events, "/jobs/": self._jobs, "/batch-jobs/": self._batch_jobs,
-            "/sites/": lambda _: self.sites, "/apps/": lambda _: self.apps,
+            "/sites/": lambda asked: self._by_id(self.sites, asked),
+            "/apps/": lambda asked: self._by_id(self.apps, asked),
             "/sessions/": lambda _: self.sessions,
         }  # fmt: skip
         found = lists.get(request.url.path)
@@ -101,6 +109,9 @@ class RecordedBalsam:
         rows = _within(rows, asked, "last_update", "last_update_after", "last_update_before")
         key = asked.get("ordering", "id").lstrip("-")
         return sorted(rows, key=lambda row: row[key], reverse=asked.get("ordering", "id").startswith("-"))
+
+    def _by_id(self, rows: list[Record], asked: httpx.QueryParams) -> list[Record]:
+        return [row for row in rows if _matches(row, asked, "id")]
 
     def _batch_jobs(self, asked: httpx.QueryParams) -> list[Record]:
         return [row for row in self.batch_jobs if _matches(row, asked, "id", "state", "scheduler_id")]

@@ -1,10 +1,10 @@
-"""Where sources are found when none is configured. Looks at names only; opens and reads nothing."""
+"""Where sources are found when none is configured. Looks at names only, but for the login of Balsam's client."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from jobtui.model.specs import LOCAL_JOURNAL, SourceSpec
+from jobtui.model.specs import LOCAL_JOURNAL, SourceSpec, parse_balsam
 
 SUPERVISOR_DB = "supervisor-job"
 DEVELOPMENT_DIR = "run"
@@ -88,13 +88,30 @@ RULES: tuple[Rule, ...] = (
 JOURNAL_RULE = Rule("Sirepo's units on this machine", _local_journal)
 
 
+def _balsam_login(around: Surroundings) -> Finding | None:
+    """The server that Balsam's own client is logged in to. Only the address is read, of a file of its user."""
+    from jobtui.backends.balsam.credentials import login_path, read_login  # few have one
+    from jobtui.backends.base import SourceError
+
+    path = login_path(around.environ, around.home)
+    if not os.path.lexists(path):
+        return None
+    try:
+        return Finding(parse_balsam(read_login(path).api_root), f"found {path}")
+    except (SourceError, ValueError):
+        return None
+
+
+BALSAM_RULE = Rule("~/.balsam/client.yml", _balsam_login)
+
+
 def discover(around: Surroundings) -> tuple[Finding, ...]:
-    """The source of the first rule that finds something, and this machine's journal if it has the units."""
+    """The source of the first rule that finds something; this machine's journal and Balsam's server too."""
     found = [finding for rule in RULES if (finding := rule.look(around))][:1]
-    journal = JOURNAL_RULE.look(around)
-    return (*found, *([journal] if journal else []))
+    others = (rule.look(around) for rule in (JOURNAL_RULE, BALSAM_RULE))
+    return (*found, *(finding for finding in others if finding))
 
 
 def looked_for() -> str:
     """What `discover` looks for, in words."""
-    return ", ".join(rule.looked_for for rule in (*RULES, JOURNAL_RULE))
+    return ", ".join(rule.looked_for for rule in (*RULES, JOURNAL_RULE, BALSAM_RULE))

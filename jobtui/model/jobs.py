@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
+from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
 
@@ -104,7 +105,7 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     """Everything stored about one job: its runs oldest first, other history entries, and the raw record.
 
     `history` is every entry of the record's history in order (also those that were no runs), `native` is the
-    record as the system stores it, unknown fields included and not yet masked.
+    record as the system stores it, unknown fields included and not yet masked. `changes` are those of its state, where the system keeps them.
     """
 
     job: Job
@@ -112,3 +113,4 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     history: tuple[Run, ...]
     native: dict[str, object]
     path: str | None = None
+    changes: tuple[StateChange, ...] = ()

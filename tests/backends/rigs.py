@@ -1,11 +1,19 @@
 """What the contract of a source is tested with: for each backend a system that does what a test wants."""
 
+import asyncio
 from pathlib import Path
 from typing import Protocol
 
+import httpx
+
+from jobtui.backends.balsam.client import BalsamClient
+from jobtui.backends.balsam.source import Balsam
 from jobtui.backends.base import Batch, Source
 from jobtui.backends.sirepo_db import SirepoDb
+from jobtui.model.clock import FixedClock
 from tests.backends.db_files import Db, jid
+from tests.balsam_server import TOKEN, Record, RecordedBalsam
+from tests.conftest import NOW
 
 
 class Rig(Protocol):
@@ -39,9 +47,16 @@ class Rig(Protocol):
         """The keys of the records in a batch."""
         ...
 
+    @property
+    def tells(self) -> bool:
+        """Whether the system tells of changes by itself, so that nobody has to ask."""
+        ...
+
 
 class SirepoDbRig:
     """A supervisor's db directory."""
+
+    tells = True
 
     def __init__(self, folder: Path) -> None:
         self._db = Db(folder / "db")
@@ -72,5 +87,58 @@ class SirepoDbRig:
         return [job.id for job in batch.jobs]
 
 
-RIGS: tuple[type[SirepoDbRig], ...] = (SirepoDbRig,)
+class BalsamRig:
+    """A Balsam server. Records are its events; each is of a job of its own."""
+
+    tells = False
+
+    def __init__(self, folder: Path) -> None:
+        self._server = RecordedBalsam()
+        self._server.events, self._server.jobs, self._server.batch_jobs = [], [], []
+        self._torn: Record = {}
+        self._seconds = 0
+        self._is_away = False
+
+    def source(self) -> Source:
+        transport = httpx.MockTransport(self._answer)
+        return Balsam(BalsamClient("http://balsam.test", lambda: TOKEN, transport), clock=FixedClock(NOW))
+
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(0)  # as a connection would, so that others have their turn
+        if self._is_away:
+            raise httpx.ConnectError("connection refused")
+        return self._server.answer(request)
+
+    def add(self) -> str:
+        self._seconds += 1
+        at = f"2026-11-20T20:30:{self._seconds:02d}"
+        number = len(self._server.jobs) + 1
+        self._server.jobs.append({**JOB, "id": number, "last_update": f"{at}+00:00"})
+        self._server.events.append({**EVENT, "id": number, "job_id": number, "timestamp": at})
+        return str(number)
+
+    def tear(self) -> None:
+        self.add()
+        self._torn = self._server.events[-1]
+        self._torn["to_state"] = None
+
+    def mend(self) -> str:
+        self._torn["to_state"] = EVENT["to_state"]
+        self._server.jobs[-1]["last_update"] = "2026-11-20T20:31:00+00:00"
+        return str(self._torn["id"])
+
+    def go_away(self) -> None:
+        self._is_away = True
+
+    def come_back(self) -> None:
+        self._is_away = False
+
+    def keys(self, batch: Batch) -> list[str]:
+        return [str(change.id) for change in batch.changes]
+
+
+JOB: Record = {"state": "RUNNING", "app_id": 1, "workdir": "a/b", "tags": {}, "batch_job_id": None}
+EVENT: Record = {"from_state": "PREPROCESSED", "to_state": "RUNNING", "data": {"num_nodes": 1.0}}
+
+RIGS: tuple[type[SirepoDbRig | BalsamRig], ...] = (SirepoDbRig, BalsamRig)
 """Every backend that the contract is tested on: a class made from a folder of its own."""

@@ -48,7 +48,8 @@ async def test_nothing_there_is_no_fault(source: Source, rig: Rig) -> None:
     again = await source.poll(cursor)
     for batch in [*batches, again]:
         assert not rig.keys(batch)
-        assert (batch.skip_count, batch.more) == (0, False)
+        assert batch.skip_count == 0
+    assert not again.more
 
 
 async def test_everything_comes_once(source: Source, rig: Rig) -> None:
@@ -147,6 +148,8 @@ async def test_one_that_was_never_there_recovers_too(source: Source, rig: Rig) -
 
 
 async def test_waiting_ends_when_something_changed(source: Source, rig: Rig) -> None:
+    if not rig.tells:
+        pytest.skip("it has to be asked")
     rig.add()
     cursor, _ = await read_on(source)
     await source.changed(0.0)

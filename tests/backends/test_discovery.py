@@ -6,6 +6,7 @@ import pytest
 
 from jobtui.backends.discovery import Surroundings, discover, looked_for
 from jobtui.model.specs import SourceSpec
+from tests.balsam_http import write_login
 
 
 @pytest.fixture
@@ -61,3 +62,22 @@ def test_the_local_journal_is_found_by_its_units(around: Surroundings, tmp_path:
     assert [finding.spec.setting for finding in both] == ["srdb", "journal"]
     (root / "var/log/journal").rmdir()
     assert discover(machine) == ()
+
+
+def test_the_server_of_balsams_login_is_found(around: Surroundings, tmp_path: Path) -> None:
+    path = write_login(tmp_path / "home" / ".balsam" / "client.yml", "https://balsam.example.org", "secret")
+    assert discover(around) == ((SourceSpec("balsam", "https://balsam.example.org"), f"found {path}"),)
+    other = write_login(tmp_path / "elsewhere" / "login.yml", "https://other.example.org", "secret")
+    moved = around._replace(environ={"BALSAM_CLIENT_PATH": str(other)})
+    assert discover(moved) == ((SourceSpec("balsam", "https://other.example.org"), f"found {other}"),)
+
+
+@pytest.mark.parametrize("url", ["", "ftp://x", "http://user:word@x", "null", "[]"])
+def test_a_login_without_an_address_is_no_source(around: Surroundings, tmp_path: Path, url: str) -> None:
+    write_login(tmp_path / "home" / ".balsam" / "client.yml", url, "secret")
+    assert discover(around) == ()
+
+
+def test_a_login_that_others_may_read_is_not_used(around: Surroundings, tmp_path: Path) -> None:
+    write_login(tmp_path / "home" / ".balsam" / "client.yml", "https://x.org", "secret", mode=0o644)
+    assert discover(around) == ()

@@ -10,6 +10,8 @@ What it works around (seen with Balsam 0.7.0a24):
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
@@ -64,6 +66,8 @@ class BalsamClient:
         self._token = token
         self._transport = transport
         self._http: httpx.AsyncClient | None = None
+        self.ahead_s = 0.0
+        """How far the server's clock is ahead of this one, to a second, by its newest answer."""
 
     @property
     def name(self) -> str:
@@ -111,6 +115,7 @@ class BalsamClient:
         try:
             async with client.stream("GET", path, params=dict(parameters), headers=headers) as response:
                 body = await _body(response)
+                self._note_clock(response.headers.get("date"))
         except httpx.TimeoutException as error:
             raise SourceUnreachable(f"{self.name}: no answer within {READ_TIMEOUT_S:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
@@ -120,6 +125,14 @@ class BalsamClient:
         if response.status_code != 200:
             raise self._refusal(path, response.status_code, body)
         return body
+
+    def _note_clock(self, date: str | None) -> None:
+        try:
+            told = parsedate_to_datetime(date or "")
+        except ValueError:
+            return
+        if told.tzinfo is not None:
+            self.ahead_s = (told - datetime.now(UTC)).total_seconds()
 
     def _client(self) -> "httpx.AsyncClient":
         import httpx

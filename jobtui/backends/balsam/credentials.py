@@ -47,15 +47,18 @@ def read_login(path: str) -> Login:
     text = _read(path)
     try:
         document = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        # What stands in the file is secret: the error would show it
-        raise SourceDenied(f"{path} is no YAML: {LOGIN}") from error
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError, TypeError, AttributeError):
+        # What stands in the file is secret, and the error would show it in a traceback
+        raise SourceDenied(f"{path} is no YAML: {LOGIN}") from None
     if not isinstance(document, dict):
         raise SourceDenied(f"{path} holds no settings: {LOGIN}")
     token = document.get("token")
     if not isinstance(token, str) or not token:
         raise SourceDenied(f"{path} holds no token: {LOGIN}")
-    return Login(str(document.get("api_root") or ""), token, _expiry(document.get("token_expiry")), path)
+    if not token.isprintable() or not token.isascii() or any(map(str.isspace, token)):
+        raise SourceDenied(f"{path} holds a token that is none: {LOGIN}")
+    root = document.get("api_root")
+    return Login(root if isinstance(root, str) else "", token, _expiry(document.get("token_expiry")), path)
 
 
 def _read(path: str) -> str:

@@ -8,6 +8,7 @@ type than it should costs its row.
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
+from zlib import crc32
 
 import msgspec
 
@@ -38,6 +39,7 @@ STATUSES: Mapping[str, JobStatus] = {
 """What a job in each of Balsam's states is doing. States behind the run are its last part: not yet over."""
 
 WAITS: Mapping[str, str] = {
+    "CREATED": "the server",
     "READY": "its stage-in",
     "STAGED_IN": "the site's agent, to prepare it",
     "PREPROCESSED": "a launcher",
@@ -165,12 +167,24 @@ def _decode_row_by_row(kind: type[Row], body: bytes, where: str) -> Decoded[Row]
         raise ValueError(str(error)) from error
     rows: list[Row] = []
     skips: list[Skip] = []
-    for number, raw in enumerate(page.results):
+    for raw in page.results:
         try:
             rows.append(msgspec.json.decode(raw, type=kind))
-        except msgspec.MsgspecError as error:
-            skips.append(Skip(f"{where}, row {number}", str(error)))
+        except (msgspec.MsgspecError, RecursionError) as error:
+            skips.append(Skip(f"{where}{_id_in(raw)}", str(error)))
     return Decoded(page.count, rows, len(page.results), tuple(skips))
+
+
+class _HasId(msgspec.Struct):
+    id: int
+
+
+def _id_in(raw: msgspec.Raw) -> str:
+    """The id of a row that makes no sense, else what tells it from others."""
+    try:
+        return str(msgspec.json.decode(raw, type=_HasId).id)
+    except (msgspec.MsgspecError, RecursionError):
+        return f"row#{crc32(bytes(raw)):08x}"
 
 
 def time_of(text: str | None) -> Nanos | None:
@@ -225,6 +239,7 @@ class Placed(msgspec.Struct, frozen=True):
     app: str = ""
     site: str = ""
     owner: str = ""
+    alert: str | None = None
 
 
 class Lifetime(msgspec.Struct):
@@ -241,9 +256,13 @@ class Lifetime(msgspec.Struct):
     error: str | None = None
     error_id: int = -1
     runs: int = 0
+    state: str = ""
+    state_id: int = -1
 
     def take(self, change: StateChange) -> None:
         """Learn from one more event."""
+        if change.id > self.state_id:
+            self.state, self.state_id = change.after, change.id
         if change.before == "CREATED":
             self.queued_at = change.at
         if change.after == RUNNING:
@@ -288,6 +307,7 @@ def job_of(row: JobRow, life: Lifetime, placed: Placed, source: str, system: str
         runs=life.runs,
         message=_message(row, life),
         error=life.error if status is JobStatus.FAILED else None,
+        alert=placed.alert,
         host=placed.site or None,
     )
 
@@ -295,7 +315,7 @@ def job_of(row: JobRow, life: Lifetime, placed: Placed, source: str, system: str
 def _message(row: JobRow, life: Lifetime) -> str | None:
     """What a live job waits for, in the words of its state."""
     if row.state == "AWAITING_PARENTS":
-        return f"waits for {len(row.parent_ids)} parent jobs"
+        return f"{len(row.parent_ids)} parent job{'s' * (len(row.parent_ids) != 1)}"
     if row.state == "RESTART_READY" and life.error is not None:
         return "a launcher, to run again after an error"
     return WAITS.get(row.state)

@@ -1,0 +1,145 @@
+"""What is known of a Balsam server's jobs, and records out of it: what changed when rows and events came in.
+
+Rows of jobs tell how they are, events how they came to be so; either may come first. Within bounds: of jobs
+the ones changed longest ago go first.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from jobtui.backends.balsam.rows import (
+    RUNNING,
+    AppRow,
+    EventRow,
+    JobRow,
+    Lifetime,
+    Placed,
+    SiteRow,
+    change_of,
+    job_of,
+    number_of,
+    time_of,
+)
+from jobtui.model.changes import StateChange
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import JobId, system_job_id
+from jobtui.model.jobs import Job
+
+JOBS_KEPT = 200_000
+SEEN_S = 2 * 3600
+"""How long an event is known again: a little longer than is ever looked back."""
+SEEN_KEPT = 400_000
+"""Beyond so many events, those are forgotten that are older than that."""
+
+
+class Known:
+    """Rows and events of one server. `source` is its name, `owner` whose jobs they are."""
+
+    def __init__(self, source: str, owner: str) -> None:
+        self._source = source
+        self._owner = owner
+        self._lives: dict[int, Lifetime] = {}
+        self._seen: set[tuple[int, Nanos]] = set()
+        self._silent: dict[int, str] = {}
+        self.rows: dict[int, JobRow] = {}
+        self.apps: dict[int, AppRow] = {}
+        self.sites: dict[int, SiteRow] = {}
+        self.signs: dict[int, Nanos] = {}
+        """When the first job began to run in each allocation."""
+        self.newest = Nanos(0)
+        """The newest time of an event."""
+
+    def take_jobs(self, rows: Iterable[JobRow]) -> list[JobRow]:
+        """Learn from rows; those that tell something new."""
+        fresh = [row for row in rows if self.rows.get(row.id) != row]
+        self.rows.update((row.id, row) for row in fresh)
+        self._forget_jobs()
+        return fresh
+
+    def take_events(self, rows: Iterable[EventRow]) -> list[StateChange]:
+        """Learn from events; the changes they tell that were not known, each once."""
+        fresh: list[StateChange] = []
+        for row in rows:
+            change = change_of(row, self._source)
+            if change is None or (change.id, change.at) in self._seen:
+                continue
+            self._seen.add((change.id, change.at))
+            self._lives.setdefault(row.job_id, Lifetime()).take(change)
+            self._note_sign(row.job_id, change)
+            self.newest = max(self.newest, change.at)
+            fresh.append(change)
+        self._forget_events()
+        return fresh
+
+    def rows_of(self, changes: Iterable[StateChange]) -> Iterator[JobRow]:
+        """The rows of the jobs that changes are about."""
+        numbers = dict.fromkeys(map(_number, changes))
+        return (self.rows[number] for number in numbers if number in self.rows)
+
+    def strangers(self, changes: Iterable[StateChange]) -> Iterator[int]:
+        """Jobs of which only events are known."""
+        return (number for number in dict.fromkeys(map(_number, changes)) if number not in self.rows)
+
+    def unexplained(self, rows: Iterable[JobRow]) -> list[int]:
+        """Jobs in a state to which no event is known to have led: its sender's clock may be off.
+
+        Each is named once for each change of its row, as there may be no such event.
+        """
+        found = []
+        for row in rows:
+            life = self._lives.get(row.id)
+            if (life is None or life.state != row.state) and self._silent.get(row.id) != row.last_update:
+                found.append(row.id)
+        return found
+
+    def asked_about(self, numbers: Iterable[int]) -> None:
+        """All events of these jobs were asked for; there may be none that explains their state."""
+        for number in numbers:
+            if number in self.rows:
+                self._silent[number] = self.rows[number].last_update
+
+    def drop(self, numbers: Iterable[int]) -> tuple[JobId, ...]:
+        """Forget jobs that are no more; their ids."""
+        ids = []
+        for number in numbers:
+            self._lives.pop(number, None)
+            self._silent.pop(number, None)
+            if self.rows.pop(number, None) is not None:
+                ids.append(system_job_id("balsam", number))
+        return tuple(ids)
+
+    def job(self, row: JobRow, alert: str | None = None) -> Job:
+        """A job as all systems have it."""
+        app = self.apps.get(row.app_id)
+        site = self.sites.get(app.site_id) if app is not None else None
+        placed = Placed(app.name if app else "", site.name if site else "", self._owner, alert)
+        return job_of(row, self._lives.get(row.id, Lifetime()), placed, self._source)
+
+    def site_of(self, row: JobRow) -> int | None:
+        """The site that a job is for."""
+        app = self.apps.get(row.app_id)
+        return None if app is None else app.site_id
+
+    def _note_sign(self, number: int, change: StateChange) -> None:
+        """The first sign of life of an allocation, which has no start before its end."""
+        row = self.rows.get(number)
+        if change.after == RUNNING and row is not None and row.batch_job_id is not None:
+            known = self.signs.get(row.batch_job_id)
+            self.signs[row.batch_job_id] = change.at if known is None else min(known, change.at)
+
+    def _forget_events(self) -> None:
+        if len(self._seen) > SEEN_KEPT:
+            oldest = self.newest - SEEN_S * SECOND
+            kept = {key for key in self._seen if key[1] >= oldest}
+            # Where all are new, the store still knows each: it has them by id
+            self._seen = kept if len(kept) < SEEN_KEPT else set()
+
+    def _forget_jobs(self) -> None:
+        surplus = len(self.rows) - JOBS_KEPT
+        if surplus > 0:
+            # Some more than needed, so that this is not done for each page
+            oldest: Sequence[int] = sorted(self.rows, key=lambda n: time_of(self.rows[n].last_update) or 0)
+            self.drop(oldest[: surplus + JOBS_KEPT // 20])
+
+
+def _number(change: StateChange) -> int:
+    return int(number_of(change.job_id) or -1)
