@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont
+from rich.ansi import AnsiDecoder
 from rich.cells import cell_len
 from rich.color import Color
 from rich.console import Console
 from rich.style import Style
 from rich.terminal_theme import MONOKAI, TerminalTheme
-from rich.text import Text
 
 from tests.tmux import Tmux
 
@@ -47,15 +47,28 @@ class Shot(NamedTuple):
 
 FAILED = ("/", "=status:failed", "Enter")
 
+RAN_OFTEN = ("/", "=M1rmjvRL-d7ysz2FV", "Enter", "Enter")
+"""To a job of the demo with good and bad runs."""
+
 SHOTS: tuple[Shot, ...] = (
     Shot("jobs", 120, 40, "STATE"),
     Shot("job", 120, 40, "OPS", (*FAILED, "Enter")),
-    Shot("filter", 80, 24, "status:failed", FAILED),
+    Shot("job-logs", 120, 40, "lines of", (*RAN_OFTEN, "l")),
+    Shot("history", 120, 40, "here they part", (*RAN_OFTEN, "h")),
+    Shot("files", 120, 40, "in.json", (*RAN_OFTEN, "f", "j")),
+    Shot("raw", 80, 24, "computeJid", (*RAN_OFTEN, "r")),
+    Shot("error", 80, 24, "esc back", (*FAILED, "Enter", "e")),
+    Shot("logs", 120, 40, "of ", ("2", "/", "=_ComputeJob(", "Enter")),
     Shot("agents", 120, 40, "AGENT", ("3", "j", "j")),
+    Shot("filter", 80, 24, "status:failed", FAILED),
+    Shot("columns", 80, 24, "state", ("c",)),
+    Shot("palette", 80, 24, "All jobs", ("C-p",)),
     Shot("sources", 120, 40, "sirepo_db", ("6",)),
     Shot("help", 120, 40, "Palette", ("?",)),
     Shot("jobs-40x10", 40, 10, "q quit"),
     Shot("job-40x10", 40, 10, "esc", (*FAILED, "Enter")),
+    Shot("logs-40x10", 40, 10, "following", ("2",)),
+    Shot("jobs-60x1", 60, 1, "●"),
 )
 
 
@@ -63,7 +76,7 @@ def take(shot: Shot) -> Path:
     """Take one picture; gives its file."""
     command = [sys.executable, "-m", "jobtui", "demo", "--seed", "7", *shot.words]
     with Tmux(command, shot.columns, shot.rows) as window:
-        window.wait_text(READY, timeout_s=30.0)
+        window.wait_text(READY if shot.rows > 1 else shot.shows, timeout_s=30.0)
         time.sleep(LIVELY_S)
         for key in shot.keys:
             window.type(key[1:]) if key.startswith("=") else window.keys(key)
@@ -85,9 +98,10 @@ def draw(lines: Sequence[str], columns: int, rows: int, theme: TerminalTheme = T
         for bold in (False, True)
     }
     console = Console(width=columns * 2, force_terminal=True, color_system="truecolor")
+    decoder = AnsiDecoder()  # a style goes on over the end of a line
     for row, line in enumerate(lines[:rows]):
         column = 0
-        for segment in Text.from_ansi(line).render(console):
+        for segment in decoder.decode_line(line).render(console):
             style = segment.style or Style()
             front, back = colours(style, theme)
             for character in segment.text.rstrip("\n"):
