@@ -176,6 +176,19 @@ COMMANDS: tuple[Command, ...] = (
         "a run beside the last good one, or beside that of another job",
         Argument("ID", "a job, and perhaps another one to compare it with", many=True),
     ),
+    Command("status", "how things stand in one line, for a status bar"),
+    Command(
+        "wait",
+        "wait until a job is over, has failed, or needs a person",
+        _ID,
+        (
+            Flag(
+                "until", "done, failed or stuck, or several with commas", metavar="WHAT", expects=Expects.TEXT
+            ),
+            Flag("timeout", "give up after so long, such as 10m", metavar="T", expects=Expects.TEXT),
+        ),
+        prints=False,
+    ),
     Command("incidents", "what went wrong lately, grouped by how it went and what it shares"),
     Command(
         "logs",

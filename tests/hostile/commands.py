@@ -85,6 +85,15 @@ def of_pairs(site: HostileSite) -> Iterator[Words]:
         yield ["--", text, jobs[0]]
 
 
+def of_waits(site: HostileSite) -> Iterator[Words]:
+    """Each job, not for long; and each text as what is waited for."""
+    for job in site.jobs.values():
+        yield [job, "--timeout=0s"]
+    for text in TEXTS.values():
+        yield ["--timeout=0s", f"--until={text}", "x"]
+        yield [f"--timeout={text}", "x"]
+
+
 CASES: Mapping[str, Callable[[HostileSite], Iterator[Words]]] = {
     "agents": of_nothing,
     "completion": of_shells,
@@ -99,6 +108,8 @@ CASES: Mapping[str, Callable[[HostileSite], Iterator[Words]]] = {
     "logs": of_logs,
     "report": of_reports,
     "show": of_each_job,
+    "status": of_nothing,
     "timeline": of_each_job,
+    "wait": of_waits,
 }
 """What stands behind each command."""

@@ -1,0 +1,75 @@
+"""`wait` and `status` on records that change while they look."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.running import AT, CAPTURES, Runner, environment, sources_of
+
+DONE = "hZk95g40-4u2Pj0fB-heightWeightReport"
+FAILED = "hZk95g40-tAdRyEYP-heightWeightReport"
+
+
+@pytest.fixture
+def srdb(tmp_path: Path) -> Path:
+    """A database with the record of one job."""
+    (tmp_path / "supervisor-job").mkdir()
+    shutil.copy(CAPTURES / "local" / "supervisor-job" / f"{DONE}.json", tmp_path / "supervisor-job")
+    return tmp_path
+
+
+def change(srdb: Path, **fields: Any) -> None:
+    """Write the record anew, as a supervisor does."""
+    path = srdb / "supervisor-job" / f"{DONE}.json"
+    fresh = path.with_name("record.tmp")
+    fresh.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
+    fresh.rename(path)
+
+
+@pytest.mark.parametrize(("job", "code"), [(DONE, 0), (FAILED, 1)])
+def test_a_job_that_is_over_is_not_waited_for(job: str, code: int, run: Runner) -> None:
+    ran = run("wait", job, "--timeout", "60s", *sources_of("local"))
+    assert ran.code == code
+    assert ran.out.startswith(job)
+
+
+def test_out_of_time_is_said(srdb: Path, run: Runner) -> None:
+    change(srdb, status="running")
+    ran = run("wait", DONE, "--timeout", "0s", "--srdb", srdb)
+    assert ran.code == 3
+    assert f"{DONE} is still running after 0s" in ran.err
+
+
+def test_it_ends_when_the_job_does(srdb: Path) -> None:
+    change(srdb, status="running")
+    command = [sys.executable, "-m", "jobtui", "wait", DONE, "--timeout", "60s", "--srdb", str(srdb)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment(), text=True) as waiting:
+        change(srdb, status="error", error="no such breed")
+        out, _ = waiting.communicate(timeout=60)
+    assert waiting.returncode == 1
+    assert out == f"{DONE} failed: no such breed\n"
+
+
+def test_a_stuck_job_needs_a_person(srdb: Path, run: Runner) -> None:
+    change(srdb, status="pending", computeJobStart=0, jobStatusMessage=None)
+    ran = run("wait", DONE, "--until", "done,stuck", "--timeout", "60s", "--srdb", srdb)
+    assert ran.code == 3
+    assert "no agent answered" in ran.out
+
+
+@pytest.mark.parametrize("flags", [("--until", "never"), ("--until", ","), ("--timeout", "soon")])
+def test_what_cannot_be_waited_for(flags: tuple[str, str], run: Runner) -> None:
+    assert run("wait", DONE, *flags, *sources_of("local")).code == 2
+
+
+def test_status_is_one_line(run: Runner) -> None:
+    ran = run("status", "--at", AT, *sources_of("local"))
+    assert ran.out == "●0 ○0 ✗4\n"
+    assert ran.code == 0
+    counts = run("status", "--json", "--at", AT, *sources_of("local")).json
+    assert (counts["running"], counts["pending"], counts["stuck"], counts["failed_1h"]) == (0, 0, 0, 4)
