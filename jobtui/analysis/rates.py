@@ -6,17 +6,23 @@ system that tells of state changes. `analysis.rates_exact` gives Balsam's own fi
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from itertools import pairwise
-from statistics import quantiles
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise, zip_longest
+from operator import attrgetter
 from typing import NamedTuple
 
+from jobtui.analysis.moves import Key, Moves, Points
 from jobtui.analysis.series import Delta, Series, Window, accumulate
+from jobtui.analysis.turns import Turns, at_once, sorted_turns
 from jobtui.model.changes import Allocation, StateChange
-from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 
 ONE_NODE = 1.0
+JOBS_AT_ONCE = 512
+"""Jobs whose changes are looked at in one turn."""
+DONE, BUSY = "done", "busy"
+"""What is summed up."""
 
 ENDED_ALLOCATIONS = frozenset({"finished", "submit_failed"})
 RUNNING_ALLOCATION = "running"
@@ -62,18 +68,38 @@ class StateTime(NamedTuple):
     longest_s: float
 
 
+Histories = Iterable[tuple[JobId, Sequence[StateChange]]]
+"""Jobs, each with its changes in any order; no job comes twice."""
+
+
+def by_job(changes: Iterable[StateChange]) -> Histories:
+    """Changes of many jobs, job by job."""
+    found: defaultdict[JobId, list[StateChange]] = defaultdict(list)
+    for change in changes:
+        found[change.job_id].append(change)
+    return found.items()
+
+
 def throughput(changes: Iterable[StateChange], window: Window, to_state: str) -> Series:
     """How many jobs had reached a state since the beginning of the window; each job counts once."""
-    first: dict[JobId, Nanos] = {}
-    times_reached: Counter[JobId] = Counter()
-    for change in changes:
-        if change.after == to_state and window.clip(change.at) == change.at:
-            times_reached[change.job_id] += 1
-            first[change.job_id] = min(change.at, first.get(change.job_id, change.at))
-    again = sum(1 for count in times_reached.values() if count > 1)
-    notes = (f"{again} jobs reached {to_state} more than once and count once",) if again else ()
-    x, y = accumulate(((at, 1.0) for at in first.values()), window)
-    return Series(f"to {to_state}", "jobs", x, y, notes)
+    return at_once(throughput_turns(by_job(changes), window, to_state))
+
+
+def throughput_turns(histories: Histories, window: Window, *to_states: str) -> Turns[Series]:
+    """The same in short turns, and for several names of the state."""
+    moves, again, wanted = Moves(window), 0, frozenset(to_states)
+    done = moves.effect(DONE)
+    for number, (_, own) in enumerate(histories):
+        times = [one.at for one in own if one.after in wanted and window.clip(one.at) == one.at]
+        if times:
+            moves.add(min(times), done)
+            again += len(times) > 1
+        if number % JOBS_AT_ONCE == 0:
+            yield
+    name = " or ".join(to_states)
+    notes = (f"{again} jobs reached {name} more than once and count once",) if again else ()
+    x, y = _points((yield from moves.sum_turns()), DONE)
+    return Series(f"to {name}", "jobs", x, y, notes)
 
 
 def utilization(
@@ -89,23 +115,53 @@ def utilization(
 
     Give changes from before the window too. `nodes_of` gives the nodes of jobs whose changes do not tell.
     """
+    weigh = Weights(nodes_of or {}) if is_weighted else None
+    return at_once(utilization_turns(by_job(changes), window, now, running, weigh))
+
+
+class Weights:
+    """How many nodes runs take, and how often that had to be guessed."""
+
+    def __init__(self, nodes_of: Mapping[JobId, float]) -> None:
+        self._nodes_of = nodes_of
+        self.estimates: Counter[str] = Counter()
+
+    def of(self, stay: Stay) -> float:
+        """The nodes of one run."""
+        if stay.nodes is not None:
+            return stay.nodes
+        if stay.job_id in self._nodes_of:
+            self.estimates["{n} runs do not say their nodes: those of the job now were taken"] += 1
+            return self._nodes_of[stay.job_id]
+        self.estimates["{n} runs do not say their nodes: 1 was taken"] += 1
+        return ONE_NODE
+
+
+def utilization_turns(
+    histories: Histories, window: Window, now: Nanos, running: frozenset[str], weights: Weights | None = None
+) -> Turns[Series]:
+    """The same in short turns; without weights jobs are counted."""
     estimates: Counter[str] = Counter()
-    deltas: list[Delta] = []
-    for stay in stays(changes, running):
-        weight = _weight(stay, nodes_of or {}, estimates) if is_weighted else 1.0
-        if stay.begin is None:
-            estimates["{n} runs began before what is known: counted from the beginning"] += 1
-        if stay.is_reversed:
-            estimates["{n} runs ended before they began by their clocks: left out"] += 1
-            continue
-        if stay.is_torn:
-            estimates["{n} runs have no known end: counted until the next change of their job"] += 1
-        deltas.append((_begin(stay, window), weight))
-        if stay.end is not None:
-            deltas.append((stay.end, -weight))
-    x, y = accumulate(deltas, _until_now(window, now))
+    moves = Moves(_until_now(window, now))
+    for number, (job_id, own) in enumerate(histories):
+        for stay in _stays_of(job_id, own, running):
+            weight = weights.of(stay) if weights else 1.0
+            if stay.begin is None:
+                estimates["{n} runs began before what is known: counted from the beginning"] += 1
+            if stay.is_reversed:
+                estimates["{n} runs ended before they began by their clocks: left out"] += 1
+                continue
+            if stay.is_torn:
+                estimates["{n} runs have no known end: counted until the next change of their job"] += 1
+            moves.add(_begin(stay, window), moves.effect(BUSY, None, weight))
+            if stay.end is not None:
+                moves.add(stay.end, moves.effect(None, BUSY, weight))
+        if number % JOBS_AT_ONCE == 0:
+            yield
+    x, y = _points((yield from moves.sum_turns()), BUSY)
+    estimates.update(weights.estimates if weights else {})
     notes = tuple(note.format(n=count) for note, count in sorted(estimates.items()))
-    return Series("utilization", "nodes" if is_weighted else "jobs", x, y, notes)
+    return Series("utilization", "nodes" if weights else "jobs", x, y, notes)
 
 
 def available_nodes(allocations: Iterable[Allocation], window: Window, now: Nanos) -> Series:
@@ -139,40 +195,88 @@ def jobs_per_state(
     unborn: frozenset[str] = BALSAM.unborn,
 ) -> tuple[Series, ...]:
     """How many jobs are in each state at each time, one series for a state, in the order states appear."""
-    deltas: defaultdict[str, list[Delta]] = defaultdict(list)
-    for stay in stays(changes, states):
-        if stay.state in unborn:
-            continue
-        deltas[stay.state].append((_begin(stay, window), 1.0))
-        if stay.end is not None:
-            deltas[stay.state].append((stay.end, -1.0))
-    clipped = _until_now(window, now)
-    return tuple(Series(state, "jobs", *accumulate(of_state, clipped)) for state, of_state in deltas.items())
+    found = at_once(jobs_per_state_turns(by_job(changes), window, now, unborn))
+    return found if states is None else tuple(one for one in found if one.name in states)
+
+
+def jobs_per_state_turns(
+    histories: Histories, window: Window, now: Nanos, unborn: frozenset[str]
+) -> Turns[tuple[Series, ...]]:
+    """The same in short turns, every state."""
+    moves = Moves(_until_now(window, now))
+    for number, (_, own) in enumerate(histories):
+        _move_along(moves, _in_order(own), unborn, window.since)
+        if number % JOBS_AT_ONCE == 0:
+            yield
+    sums = yield from moves.sum_turns()
+    return tuple(Series(str(state), "jobs", *points) for state, points in sums.items())
+
+
+def _move_along(
+    moves: Moves, own: Sequence[StateChange], unborn: frozenset[str], since: Nanos | None
+) -> None:
+    """The moves of one job from state to state."""
+    state: str | None = own[0].before
+    if not state or state in unborn:
+        state = None
+    else:
+        moves.add(own[0].at if since is None else since, moves.effect(state))
+    for change, after in zip_longest(own, own[1:]):
+        entered = None if change.after in unborn else change.after
+        if after is None or after.at >= change.at:
+            moves.add(change.at, moves.effect(entered, state))
+        else:
+            # By its reporters' clocks it left before it came
+            moves.add(change.at, moves.effect(None, state))
+            moves.add(after.at, moves.effect(entered))
+        state = entered
 
 
 def time_in_states(
     changes: Iterable[StateChange], now: Nanos, unborn: frozenset[str] = BALSAM.unborn
 ) -> tuple[StateTime, ...]:
     """How long jobs stay in each state; a stay whose beginning is not known is not counted."""
-    closed: defaultdict[str, list[float]] = defaultdict(list)
-    still: defaultdict[str, list[float]] = defaultdict(list)
-    for stay in stays(changes):
-        if stay.begin is None or stay.state in unborn:
-            continue
-        if stay.end is None:
-            still[stay.state].append(seconds_between(stay.begin, now))
-        else:
-            closed[stay.state].append(seconds_between(stay.begin, stay.end))
-    states = dict.fromkeys([*closed, *still])
-    return tuple(_state_time(state, closed[state], still[state]) for state in states)
+    return at_once(time_in_states_turns(by_job(changes), now, unborn))
 
 
-def _state_time(state: str, closed: list[float], still: list[float]) -> StateTime:
-    if not closed:
-        return StateTime(state, 0, len(still), sum(still), 0.0, 0.0, max(still, default=0.0))
-    cuts = quantiles(closed, n=10, method="inclusive") if len(closed) > 1 else closed * 9
-    longest = max(*closed, *still)
-    return StateTime(state, len(closed), len(still), sum(closed) + sum(still), cuts[4], cuts[8], longest)
+def time_in_states_turns(
+    histories: Histories, now: Nanos, unborn: frozenset[str]
+) -> Turns[tuple[StateTime, ...]]:
+    """The same in short turns."""
+    closed: defaultdict[str, list[int]] = defaultdict(list)
+    still: defaultdict[str, list[int]] = defaultdict(list)
+    for number, (_, own) in enumerate(histories):
+        ordered = _in_order(own)
+        for entered, left in pairwise(ordered):
+            if entered.after not in unborn:
+                closed[entered.after].append(max(0, left.at - entered.at))
+        last = ordered[-1]
+        if last.after not in unborn:
+            still[last.after].append(now - last.at)
+        if number % JOBS_AT_ONCE == 0:
+            yield
+    times = []
+    for state in dict.fromkeys([*closed, *still]):
+        times.append(_state_time(state, (yield from sorted_turns(closed[state])), still[state]))
+        yield
+    return tuple(times)
+
+
+def _state_time(state: str, closed: Sequence[int], still: Sequence[int]) -> StateTime:
+    """`closed` is sorted; both are in nanoseconds."""
+    longest = max(closed[-1:] + list(still) if closed else still, default=0)
+    p50, p90 = (_quantile(closed, tenths) for tenths in (5, 9)) if closed else (0.0, 0.0)
+    total = sum(closed) + sum(still)
+    return StateTime(
+        state, len(closed), len(still), total / SECOND, p50 / SECOND, p90 / SECOND, longest / SECOND
+    )
+
+
+def _quantile(ordered: Sequence[int], tenths: int) -> float:
+    """What so many tenths are not above; between two of them in proportion, the ends included."""
+    place, rest = divmod(tenths * (len(ordered) - 1), 10)
+    above = ordered[min(place + 1, len(ordered) - 1)]
+    return (ordered[place] * (10 - rest) + above * rest) / 10
 
 
 def stays(changes: Iterable[StateChange], states: Collection[str] | None = None) -> Iterable[Stay]:
@@ -180,19 +284,20 @@ def stays(changes: Iterable[StateChange], states: Collection[str] | None = None)
 
     The order in which the system learnt of changes counts, not the clocks of who reported them.
     """
-    by_job: defaultdict[JobId, list[StateChange]] = defaultdict(list)
-    for change in changes:
-        by_job[change.job_id].append(change)
-    for job_id, own in by_job.items():
-        own.sort(key=_learnt)
-        first, last = own[0], own[-1]
-        if first.before and (states is None or first.before in states):
-            yield Stay(job_id, first.before, None, first.at)
-        for entered, left in pairwise(own):
-            if states is None or entered.after in states:
-                yield _stay(entered, left)
-        if states is None or last.after in states:
-            yield Stay(job_id, last.after, last.at, None, last.nodes)
+    for job_id, own in by_job(changes):
+        yield from _stays_of(job_id, own, states)
+
+
+def _stays_of(job_id: JobId, own: Sequence[StateChange], states: Collection[str] | None) -> Iterator[Stay]:
+    own = _in_order(own)
+    first, last = own[0], own[-1]
+    if first.before and (states is None or first.before in states):
+        yield Stay(job_id, first.before, None, first.at)
+    for entered, left in pairwise(own):
+        if states is None or entered.after in states:
+            yield _stay(entered, left)
+    if states is None or last.after in states:
+        yield Stay(job_id, last.after, last.at, None, last.nodes)
 
 
 def _stay(entered: StateChange, left: StateChange) -> Stay:
@@ -202,18 +307,16 @@ def _stay(entered: StateChange, left: StateChange) -> Stay:
     return Stay(entered.job_id, entered.after, begin, left.at, entered.nodes, is_reversed, is_torn)
 
 
-def _learnt(change: StateChange) -> int:
-    return change.id
+def _in_order(own: Sequence[StateChange]) -> list[StateChange]:
+    """Changes of one job in the order in which its system learnt of them."""
+    return sorted(own, key=_learnt)
 
 
-def _weight(stay: Stay, nodes_of: Mapping[JobId, float], estimates: Counter[str]) -> float:
-    if stay.nodes is not None:
-        return stay.nodes
-    if stay.job_id in nodes_of:
-        estimates["{n} runs do not say their nodes: those of the job now were taken"] += 1
-        return nodes_of[stay.job_id]
-    estimates["{n} runs do not say their nodes: 1 was taken"] += 1
-    return ONE_NODE
+_learnt = attrgetter("id")
+
+
+def _points(sums: Mapping[Key, Points], key: Key) -> Points:
+    return sums.get(key) or Points([], [])
 
 
 def _begin(stay: Stay, window: Window) -> Nanos:
