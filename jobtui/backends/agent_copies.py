@@ -8,13 +8,13 @@ copies of each come first, at most so many.
 import asyncio
 import math
 import os
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from jobtui.backends.base import Batch, SourceError
 from jobtui.backends.copied_log import Added, CopiedLog
+from jobtui.backends.worker import Worker
 from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
@@ -48,7 +48,7 @@ class AgentCopies:
         self.name = str(root / "user" / "*" / DIRECTORY)
         self._users = users
         self._logs: dict[Path, CopiedLog] = {}
-        self._lock = threading.Lock()
+        self._worker = Worker(f"agent copies {root}")
         self._closed = False
         self._polls = 0
         self._every_s = every_s
@@ -73,19 +73,18 @@ class AgentCopies:
     async def poll(self, cursor: str | None) -> Batch:
         """What has come since the last poll; with None everything again. Raises SourceError."""
         users = tuple(dict.fromkeys(self._users()))
-        return await asyncio.to_thread(self._poll, users, cursor)
+        if self._closed:
+            raise SourceError(f"{self.name}: is closed")
+        return await self._worker.run(lambda: self._poll(users, cursor))
 
     def _poll(self, users: Sequence[str], cursor: str | None) -> Batch:
-        with self._lock:
-            if self._closed:
-                raise SourceError(f"{self.name}: is closed")
-            if cursor is None:
-                self._logs.clear()
-            self._polls += 1
-            if cursor is None or (self._round is None and self._is_due(users)):
-                self._round, self._spent_s, self._looked_for = self._found(users), 0.0, users
-            found = self._look()
-            return _batch(str(self._polls), found, len(users), more=self._round is not None)
+        if cursor is None:
+            self._logs.clear()
+        self._polls += 1
+        if cursor is None or (self._round is None and self._is_due(users)):
+            self._round, self._spent_s, self._looked_for = self._found(users), 0.0, users
+        found = self._look()
+        return _batch(str(self._polls), found, len(users), more=self._round is not None)
 
     def _is_due(self, users: Sequence[str]) -> bool:
         return users != self._looked_for or time.monotonic() >= self._next_at
@@ -126,6 +125,7 @@ class AgentCopies:
     async def aclose(self) -> None:
         """Nothing is held but memory. May be called twice."""
         self._closed = True
+        self._worker.close()
 
 
 def _hosts(directory: Path) -> list[Path]:

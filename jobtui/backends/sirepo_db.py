@@ -107,8 +107,7 @@ class SirepoDb:
     async def aclose(self) -> None:
         """Stop watching and let the thread go. May be called twice."""
         self._closed = True
-        self._worker.close()
-        await asyncio.to_thread(self._lookout.close)
+        await self._worker.finish(self._lookout.close)
 
     async def _run(self, call: Callable[[], T]) -> T:
         if self._closed:

@@ -8,7 +8,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -34,14 +34,23 @@ class Worker:
         return await asyncio.wrap_future(future)
 
     async def finish(self, call: Callable[[], object], timeout_s: float = 1.0) -> None:
-        """Run a last call after what was asked for, and wait for it, but not for one that hangs."""
+        """Run a last call after what was asked for. Waits for it, but not long for one that hangs."""
         if self._thread is None:
             call()
             return
-        last = asyncio.ensure_future(self.run(call))
-        self.close()
-        await asyncio.wait({last}, timeout=timeout_s)
-        last.cancel()
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+        def last() -> None:
+            try:
+                call()
+            finally:
+                with suppress(RuntimeError):  # the loop was closed, nobody waits any more
+                    loop.call_soon_threadsafe(done.set)
+
+        self.close(last)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await done.wait()
 
     def close(self, last: Callable[[], object] | None = None) -> None:
         """Let the thread end after what was asked for and `last`. Waits for nothing; may be called twice."""

@@ -1,6 +1,5 @@
 """`doctor`: what every configured source is worth: reachable, readable, fresh, and understood."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -8,6 +7,7 @@ from typing import NamedTuple
 from jobtui.backends.base import SourceError
 from jobtui.backends.log_sample import newest_time, tail_lines
 from jobtui.backends.registry import gives_jobs
+from jobtui.backends.worker import a_worker
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_document, print_lines
@@ -53,9 +53,7 @@ async def _doctor(reader: Reader) -> Exit:
     await reader.read_logs(None)
     newest_record = _newest_record(reader)
     by_name = {source.name: source for source in reader.sources}
-    findings = [
-        await _examine(spec, by_name[name_of(spec)], newest_record, reader) for spec in reader.specs
-    ]
+    findings = [await _examine(spec, by_name[name_of(spec)], newest_record, reader) for spec in reader.specs]
     match reader.context.format:
         case OutputFormat.JSON:
             print_document("doctor", {"checks": [_record(finding) for finding in findings]}, reader)
@@ -113,8 +111,9 @@ def _skip_remarks(source: SourceHealth) -> Iterator[str]:
 async def _examine_log(spec: SourceSpec, finding: Finding, newest_record: Nanos | None) -> Finding:
     path = Path(spec.target)
     try:
-        seen = await asyncio.to_thread(lambda: survey(tail_lines(path)))
-        newest_at = await asyncio.to_thread(newest_time, path, spec.role.value)
+        with a_worker(f"doctor on {path}") as worker:
+            seen = await worker.run(lambda: survey(tail_lines(path)))
+            newest_at = await worker.run(lambda: newest_time(path, spec.role.value))
     except SourceError as error:
         return finding._replace(faults=(*finding.faults, str(error)))
     return finding._replace(

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from jobtui.backends.worker import Worker
+from jobtui.backends.worker import Worker, a_worker
 from tests.waiting import wait_until
 
 
@@ -64,7 +64,7 @@ async def test_a_cancelled_call_that_has_not_begun_never_does() -> None:
 def test_a_call_that_hangs_does_not_keep_the_program_from_ending() -> None:
     program = """
 import asyncio, threading
-from jobtui.backends.worker import Worker
+from jobtui.backends.worker import Worker, a_worker
 began = threading.Event()
 def hang():
     began.set()
@@ -81,3 +81,34 @@ print("ended")
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
     )
     assert (ran.stdout, ran.stderr) == ("ended\n", "")
+
+
+async def test_a_last_call_comes_after_all_others() -> None:
+    worker = Worker("test")
+    ran: list[int] = []
+    first = asyncio.create_task(worker.run(lambda: ran.append(1)))
+    await asyncio.sleep(0)
+    await worker.finish(lambda: ran.append(2))
+    await first
+    assert ran == [1, 2]
+    idle = Worker("never used")
+    await idle.finish(lambda: ran.append(3))
+    assert ran == [1, 2, 3]
+
+
+async def test_a_last_call_is_not_waited_for_behind_one_that_hangs() -> None:
+    worker = Worker("test")
+    go_on, ended = threading.Event(), threading.Event()
+    hanging = asyncio.create_task(worker.run(lambda: go_on.wait(30)))
+    await asyncio.sleep(0)
+    await worker.finish(ended.set, timeout_s=0.05)
+    assert not ended.is_set()
+    go_on.set()
+    await hanging
+    await wait_until(ended.is_set)
+
+
+async def test_a_worker_for_a_while_lets_its_thread_go() -> None:
+    with a_worker("for a while") as worker:
+        assert await worker.run(lambda: threading.current_thread().name) == "for a while"
+    await wait_until(lambda: "for a while" not in {thread.name for thread in threading.enumerate()})
