@@ -19,6 +19,9 @@ _REPEATS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|(?P<group>\)[*+?{])|(?P<repeat>
 _LIMITS = (16_384, 2_000, 250)
 """How much of a line is looked at, by the number of repeats in the expression."""
 
+HIT = "hit"
+"""The style of what was found."""
+
 
 def finder(query: Query) -> Finder | None:
     """What finds the query in a line; None when only another process can tell."""
@@ -49,7 +52,7 @@ def _limit(pattern: str) -> int | None:
     return _LIMITS[repeats] if repeats < len(_LIMITS) else None
 
 
-def marked(line: Line, ranges: Ranges, style: str = "hit") -> Line:
+def marked(line: Line, ranges: Ranges, style: str = HIT) -> Line:
     """The line with one more style on these characters of its whole text."""
     if not ranges:
         return line

@@ -4,9 +4,9 @@ Shows the window it is given; where lines come from is for its subclass.
 """
 
 from jobtui.model.pages import LogLine, Place
-from jobtui.render.hits import Finder
+from jobtui.render.hits import HIT, Finder
 from jobtui.render.log_line import Look
-from jobtui.render.spans import Line, padded, styled
+from jobtui.render.spans import Line, Span, padded, styled
 from jobtui.widgets.lines import LineView
 from jobtui.widgets.log_rows import Drawing, LogRows
 from jobtui.widgets.log_window import LogWindow
@@ -144,7 +144,7 @@ class LogLines(LineView):
                 style = "selected"
             drawn = self._rows.of(line, bookmarked=line.place in self.bookmarks)
             hidden = 0 if layout else self._skip
-            layout += [styled(padded(row, self.cells), style) if style else row for row in drawn[hidden:]]
+            layout += [_in_style(padded(row, self.cells), style) if style else row for row in drawn[hidden:]]
             shown += len(layout) <= self.rows_high
         self._layout = layout[: self.rows_high]
         self._visible = max(1, shown)
@@ -167,3 +167,12 @@ class LogLines(LineView):
         while index >= 0 and (left := left - self._rows.height(self._window.lines[index])) > 0:
             index -= 1
         return max(0, index), max(0, -left) if index >= 0 else 0
+
+
+def _in_style(line: Line, style: str) -> Line:
+    """The line with one more style, below that of what was found in it."""
+    parts: list[Span] = []
+    for span in line:
+        is_found = HIT in span.style.split()
+        parts += [span._replace(style=f"{style} {span.style}")] if is_found else styled((span,), style)
+    return tuple(parts)
