@@ -1,5 +1,6 @@
 """An op's steps as rows of a timeline: who, what, how long since the start and since the step before."""
 
+import re
 from typing import NamedTuple
 
 from jobtui.model.clock import Nanos, seconds_between
@@ -7,6 +8,14 @@ from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step
 
 GAP_S = 5.0
 """A step that comes this many seconds after the one before it, or more, is marked as a gap."""
+
+
+BAD = re.compile(
+    r"\b(error|fail\w*|destroyed|lost|time ?out|time limit|given up|killed|no reply|never|restart\w*"
+    r"|exception|run_error|run_timeout)\b",
+    re.IGNORECASE,
+)
+"""Words of a step that somebody looks for."""
 
 
 class TimelineRow(NamedTuple):
@@ -20,6 +29,11 @@ class TimelineRow(NamedTuple):
     step: Step
     is_gap: bool
     certainty: Certainty
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether its words say that something went wrong."""
+        return BAD.search(self.text) is not None
 
 
 def timeline_rows(op: Op, now: Nanos) -> tuple[TimelineRow, ...]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from jobtui.backends.base import DetailSource, RewindableSource, Source, SourceError
 from jobtui.backends.run_dir import RunDirs
-from jobtui.backends.window import Until
+from jobtui.backends.window import unwrapped
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import FilePart, Noted, Reached, RunListing, Unreadable
@@ -87,7 +87,7 @@ class SessionDesk:
         if step.cursor is not None:
             return await self._entries_behind(step, step.cursor, most)
         file = next(
-            (source for source in map(_unwrapped, self._sources()) if source.name == step.source), None
+            (source for source in map(unwrapped, self._sources()) if source.name == step.source), None
         )
         if not isinstance(file, LogFile):
             return ()
@@ -102,7 +102,7 @@ class SessionDesk:
     async def _entries_behind(self, step: Step, cursor: str, most: int) -> tuple[RawLine, ...]:
         """The same out of the journals that may have the entry."""
         problem: SourceError | None = None
-        for source in map(_unwrapped, self._sources()):
+        for source in map(unwrapped, self._sources()):
             if source.kind != "journald" or not isinstance(source, HasEntries):
                 continue
             try:
@@ -145,7 +145,3 @@ def record_of(lines: Sequence[RawLine]) -> tuple[RawLine, ...]:
 
     ends = (at for at, raw in enumerate(lines) if at and LINE.match(raw.text))
     return tuple(lines[: next(ends, len(lines))])
-
-
-def _unwrapped(source: Source) -> Source:
-    return source.source if isinstance(source, Until) else source

@@ -48,3 +48,8 @@ class Until:
     async def aclose(self) -> None:
         """Release what is held. May be called twice."""
         await self.source.aclose()
+
+
+def unwrapped(source: Source) -> Source:
+    """The source itself, when one is looked at through a window of time."""
+    return source.source if isinstance(source, Until) else source

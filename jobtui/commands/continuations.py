@@ -5,9 +5,9 @@ from contextlib import suppress
 
 from jobtui.analysis.job_lines import JobLine
 from jobtui.backends.base import Source, SourceError
-from jobtui.backends.job_desk import HasEntries
+from jobtui.backends.job_desk import EXPECTED_CHARACTERS, HasEntries, record_of
 from jobtui.backends.logfile import LogFile
-from jobtui.backends.window import Until
+from jobtui.backends.window import unwrapped
 from jobtui.formats.parser import LINE
 from jobtui.model.lines import RawLine
 from jobtui.model.ops import Certainty
@@ -19,9 +19,9 @@ CONTINUATION_LINES = 100
 async def with_continuations(lines: Sequence[JobLine], sources: Iterable[Source]) -> list[JobLine]:
     """The lines, each followed by those that continue it in its file: tracebacks, output of programs.
 
-    Where a file can no longer be read, its lines stand alone.
+    Where a file can no longer be read, or holds something else there now, its lines stand alone.
     """
-    known = list(map(_unwrapped, sources))
+    known = list(map(unwrapped, sources))
     files = {source.name: source for source in known if isinstance(source, LogFile)}
     entries = await _in_journals([source for source in known if isinstance(source, HasEntries)], lines)
     found: list[JobLine] = []
@@ -32,10 +32,6 @@ async def with_continuations(lines: Sequence[JobLine], sources: Iterable[Source]
         elif file := files.get(line.source):
             found += await _continuation(file, line)
     return found
-
-
-def _unwrapped(source: Source) -> Source:
-    return source.source if isinstance(source, Until) else source
 
 
 async def _in_journals(journals: Sequence[HasEntries], lines: Sequence[JobLine]) -> dict[str, list[str]]:
@@ -64,14 +60,11 @@ def _continuing(line: JobLine, raw: RawLine) -> JobLine:
 
 
 async def _continuation(file: LogFile, line: JobLine) -> list[JobLine]:
-    number = line.line or None
+    expected = line.text[:EXPECTED_CHARACTERS]
     try:
-        around = await file.lines_around(line.offset, 0, CONTINUATION_LINES, line=number)
+        around = await file.lines_around(
+            line.offset, 0, CONTINUATION_LINES, line=line.line or None, expect=expected
+        )
     except SourceError:
         return []
-    found = []
-    for raw in around[1:]:
-        if LINE.match(raw.text):
-            break
-        found.append(_continuing(line, raw))
-    return found
+    return [_continuing(line, raw) for raw in record_of(around)[1:]]

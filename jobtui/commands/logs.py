@@ -22,7 +22,7 @@ from jobtui.model.ops import Agent, Certainty, Op
 from jobtui.model.secrets import mask_text
 from jobtui.render.json_output import document, dumps, line_record
 from jobtui.render.table import paint
-from jobtui.render.text import NONE, date_time, show
+from jobtui.render.text import NONE, Zone, date_time, show
 
 FOLLOW_PERIOD_S = 0.25
 CSV_COLUMNS = ("at", "source", "line", "component", "op", "agent", "level", "certainty", "text")
@@ -184,7 +184,7 @@ class _Printer:
 
     def _text(self, line: JobLine, width: int) -> str:
         colour = self._reader.context.colour
-        at = f"{date_time(line.at)}Z" if line.at is not None else NONE
+        at = f"{date_time(line.at)}{Zone.mark()}" if line.at is not None else NONE
         head = f"{at:<20}  {self._place(line):<{width}}"
         text = show(line.text)
         if line.continues:

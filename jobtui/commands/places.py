@@ -9,13 +9,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from jobtui.analysis.agent_logs import AgentLog, log_of
+from jobtui.analysis.run_dirs import CLUSTER_MODE, run_dirs_of
 from jobtui.commands.reading import Reader
 from jobtui.model.ids import split_jid
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.ops import Agent, Op
-
-RUN_OPS = frozenset({"run", "run_status"})
-CLUSTER_MODE = "sbatch"
 
 
 class Place(NamedTuple):
@@ -55,22 +53,15 @@ def _record(detail: JobDetail | None) -> Iterator[Place]:
 
 
 def _run_dir(job: Job, detail: JobDetail | None, ops: Iterable[Op]) -> Iterator[Place]:
-    """The directory the run op names in the logs, else the one its record stands for."""
-    logged = [op.run_dir for op in ops if op.name in RUN_OPS and op.run_dir]
-    path = logged[-1] if logged else _derived_run_dir(job, detail)
-    if path is None:
+    """The likeliest directory that is on this machine, else the likeliest one."""
+    found = run_dirs_of(job, detail.path if detail else None, ops)
+    if not found:
         return
+    path = next(filter(_exists, found), found[0])
     yield Place("run directory", path, exists=_exists(path))
     output = os.path.join(path, "run.log")
     if _exists(output):
         yield Place("program output", output, exists=True)
-
-
-def _derived_run_dir(job: Job, detail: JobDetail | None) -> str | None:
-    root, parts = _root(detail), split_jid(job.id)
-    if root is None or parts is None or not job.app or job.mode == CLUSTER_MODE or job.is_quasi:
-        return None
-    return os.path.join(root, "user", parts.uid, job.app, parts.simulation_id, parts.model)
 
 
 def _root(detail: JobDetail | None) -> str | None:

@@ -21,9 +21,10 @@ from jobtui.model.job_desk import Noted
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.render.cluster import cluster_record, cluster_words, is_of_newest_run
 from jobtui.render.json_output import detail_record, history_records, job_record
+from jobtui.render.run_table import ran_s, result_text
 from jobtui.render.status import STYLES, glyph
 from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
-from jobtui.render.text import NONE, date_time, duration, show
+from jobtui.render.text import NONE, Zone, date_time, duration, show
 
 RUN_HEADS = (
     Head("RUN", "right"),
@@ -139,7 +140,7 @@ def _facts(job: Job, now: Nanos) -> Iterator[tuple[str, Cell]]:
 
 def time_text(at: Nanos | None) -> str | None:
     """A time as UTC text, None when there is none."""
-    return None if at is None else f"{date_time(at)}Z"
+    return None if at is None else f"{date_time(at)}{Zone.mark()}"
 
 
 def _seconds(seconds: float | None) -> str | None:
@@ -147,15 +148,10 @@ def _seconds(seconds: float | None) -> str | None:
 
 
 def _run_row(run: Run, now: Nanos) -> list[Cell]:
-    style = STYLES[run.status]
-    took = None
-    if run.started_at is not None and (run.ended_at is not None or run.status.is_live):
-        took = ((run.ended_at if run.ended_at is not None else now) - run.started_at) / 1e9
-    why = run.error or run.alert or run.message or (f"limit {duration(run.limit_s)}" if run.limit_s else "")
     return [
         Cell(str(run.number)),
-        Cell(f"{glyph(run.status)} {run.status.value}", style),
+        Cell(f"{glyph(run.status)} {run.status.value}", STYLES[run.status]),
         *(Cell(time_text(at) or NONE) for at in (run.queued_at, run.started_at, run.ended_at)),
-        Cell(duration(took)),
-        Cell(show(why)),
+        Cell(duration(ran_s(run, now))),
+        Cell(result_text(run)),
     ]

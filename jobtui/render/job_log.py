@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 
 from jobtui.analysis.job_lines import JobLine
+from jobtui.analysis.timeline import BAD
 from jobtui.model.health import SourceHealth
 from jobtui.model.ops import Certainty
-from jobtui.render.lanes import BAD
 from jobtui.render.sources import labels
 from jobtui.render.spans import Line, Span, fitting
 from jobtui.render.text import NONE, clock_time, fit, show, width

@@ -1,12 +1,11 @@
 """An op's timeline as lines: a lane for each component where there is room, a plain list where not."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from jobtui.analysis.timeline import TimelineRow
 from jobtui.model.clock import SECOND
-from jobtui.model.ops import Certainty, Component, Op
+from jobtui.model.ops import LANES, Certainty, Component, Op
 from jobtui.render.spans import Line, Span, padded, width_of
 from jobtui.render.text import clock_time, duration, fit, show
 
@@ -23,13 +22,6 @@ LANE_CELLS = 11
 """Fewest cells of a lane, so that its name and an arrow fit."""
 TEXT_CELLS = 8
 """Cells that the last lane has for words at least."""
-
-BAD = re.compile(
-    r"\b(error|fail\w*|destroyed|lost|time ?out|time limit|given up|killed|no reply|never|restart\w*"
-    r"|exception)\b",
-    re.IGNORECASE,
-)
-"""Words of a step that somebody looks for."""
 
 CERTAINTY_WORDS: Mapping[Certainty, str] = {
     Certainty.FULL_ID: "sure: the line has the op's full id",
@@ -53,18 +45,22 @@ class Lanes(NamedTuple):
     cells: int
 
 
-def lanes_in(cells: int) -> Lanes | None:
-    """The lanes of a timeline of so many cells, None when there is no room for lanes."""
+def lanes_in(cells: int, of: Component = Component.SERVER) -> Lanes | None:
+    """The lanes of a timeline of so many cells, None when there is no room for lanes.
+
+    They are those of the system to which the component `of` belongs.
+    """
     room = cells - 2 * TIME_CELLS - 1
-    each = (room - TEXT_CELLS) // len(Component)
+    system = next(lanes for lanes in LANES if of in lanes)
+    each = (room - TEXT_CELLS) // len(system)
     if each < LANE_CELLS:
         return None
-    return Lanes({lane: 1 + at * each for at, lane in enumerate(Component)}, room)
+    return Lanes({lane: 1 + at * each for at, lane in enumerate(system)}, room)
 
 
 def heading(op: Op | None, cells: int) -> Line:
     """Names of lanes and columns of times."""
-    lanes = lanes_in(cells)
+    lanes = lanes_in(cells, op.steps[0].component if op and op.steps else Component.SERVER)
     times = fit("start", TIME_CELLS, align="right")
     if lanes is None:
         words = " " + fit("step", cells - TIME_CELLS - 1) + times
@@ -92,7 +88,7 @@ def is_fine(rows: Sequence[TimelineRow]) -> bool:
 
 def row_line(row: TimelineRow, before: TimelineRow | None, cells: int, times: Times) -> Line:
     """One step. `before` is the step before it, whose lane an arrow comes from."""
-    lanes = lanes_in(cells)
+    lanes = lanes_in(cells, row.lane)
     start = _start(row, times)
     if lanes is None:
         room = max(0, cells - SHORT_CELLS - TIME_CELLS - 1)
@@ -106,14 +102,14 @@ def row_line(row: TimelineRow, before: TimelineRow | None, cells: int, times: Ti
 
 def gap_line(row: TimelineRow, before: TimelineRow, cells: int) -> Line:
     """The time that passed before a step, where it was long."""
-    lanes = lanes_in(cells)
+    lanes = lanes_in(cells, before.lane)
     at = SHORT_CELLS + 1 if lanes is None else lanes.columns[before.lane]
     return (Span(" " * at, "", at), Span(f"┊ {duration(row.since_prev_s)}", "warning"))
 
 
 def waiting_line(last: TimelineRow, seconds: float, cells: int) -> Line:
     """Below the last step of an op that is open: for how long nothing has come."""
-    lanes = lanes_in(cells)
+    lanes = lanes_in(cells, last.lane)
     at = SHORT_CELLS + 1 if lanes is None else lanes.columns[last.lane]
     return (Span(" " * at, "", at), Span(f"◌ nothing for {duration(int(seconds))}", "warning"))
 
@@ -144,7 +140,7 @@ def _blanks(cells: int) -> Span:
 
 
 def _style(row: TimelineRow) -> str:
-    return "error" if BAD.search(row.text) else ""
+    return "error" if row.is_bad else ""
 
 
 def _start(row: TimelineRow, times: Times) -> str:

@@ -127,12 +127,9 @@ class Timeline(RowView):
 
     def _first_to_read(self) -> int:
         """The last step that went wrong, otherwise the last one."""
-        bad = (at for at in reversed(range(len(self._places))) if lanes.BAD.search(self._text(at)))
-        return next(bad, max(0, len(self._places) - 1))
-
-    def _text(self, at: int) -> str:
-        place = self._places[at]
-        return "" if place.is_gap else self._rows[place.row].text
+        places = enumerate(self._places)
+        bad = [at for at, place in places if not place.is_gap and self._rows[place.row].is_bad]
+        return bad[-1] if bad else max(0, len(self._places) - 1)
 
 
 def _places(rows: Sequence[TimelineRow]) -> list[Place]:

@@ -49,7 +49,8 @@ def test_it_is_told_where_files_and_logs_are(run: Runner) -> None:
     places = {place["what"]: place for place in ran.json["places"]}
     assert places["record"]["where"].endswith(f"supervisor-job/{FAILED}.json")
     assert places["run directory"]["where"].endswith("/user/DJouDZ9T/myapp/4F4EUZjI/heightWeightReport")
-    assert places["run directory"]["exists"] is False
+    assert places["run directory"]["where"].startswith(str(CAPTURES)), "the one that is on this machine"
+    assert places["run directory"]["exists"] is True
     assert places["agent"]["where"].startswith("LocalDriver dj5k")
 
 
@@ -165,3 +166,12 @@ def test_a_job_on_a_cluster_says_which_it_is_in_slurm(tmp_path: Path, run: Runne
     assert found["cluster"]["directory"].startswith(str(scratch))
     assert "Slurm 12 completed" in run(*arguments, "--plain", "--config", config).out
     assert run(*arguments, "--json").json["cluster"] is None
+
+
+def test_a_run_directory_that_is_elsewhere_is_said_to_be(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "supervisor-job").symlink_to(CAPTURES / "local" / "supervisor-job")
+    log = f"supervisor={CAPTURES / 'local' / 'supervisor.log'}"
+    ran = run("show", FAILED, "--json", "--srdb", tmp_path, "--log", log)
+    places = {place["what"]: place for place in ran.json["places"]}
+    assert places["run directory"]["where"].startswith("/srv/sirepo/dev/db/user/")
+    assert places["run directory"]["exists"] is False

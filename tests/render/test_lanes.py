@@ -1,6 +1,6 @@
 import pytest
 
-from jobtui.analysis.timeline import timeline_rows
+from jobtui.analysis.timeline import BAD, timeline_rows
 from jobtui.model.clock import Nanos
 from jobtui.model.ops import Certainty, Component, Op
 from jobtui.render import lanes
@@ -76,7 +76,7 @@ def test_what_went_wrong_stands_out() -> None:
     ],
 )
 def test_words_that_somebody_looks_for(word: str, is_bad: bool) -> None:
-    assert bool(lanes.BAD.search(word)) is is_bad
+    assert bool(BAD.search(word)) is is_bad
 
 
 def test_where_it_is_narrow_there_is_a_list() -> None:
