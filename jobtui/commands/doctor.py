@@ -21,6 +21,8 @@ UNKNOWN_SHARE_LIMIT = 0.01
 """Which part of a log's records may be of no known shape."""
 SKIPPED_SHARE_LIMIT = 0.01
 """Which part of a source may have been skipped."""
+ADDRESSED = frozenset({JOURNAL, "balsam"})
+"""Settings whose sources may be named by an address."""
 BEHIND_S = 3600
 """A supervisor's log that ends this much before its records do is not the log of that supervisor."""
 CSV_COLUMNS = ("source", "kind", "fine", "state", "records", "skipped", "newest_at", "unknown_share", "says")
@@ -69,7 +71,7 @@ async def _doctor(reader: Reader) -> Exit:
 
 def name_of(spec: SourceSpec) -> str:
     """What the source of this name is called: a path in its shortest form, an address as it is."""
-    return spec.target if spec.setting == JOURNAL else str(Path(spec.target))
+    return spec.target if spec.setting in ADDRESSED else str(Path(spec.target))
 
 
 def _newest_record(reader: Reader) -> Nanos | None:

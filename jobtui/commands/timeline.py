@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from jobtui.analysis.state_ops import ops_of_changes
 from jobtui.analysis.timeline import TimelineRow, op_duration_s, timeline_rows
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
@@ -49,6 +50,8 @@ async def _timeline(reader: Reader) -> Exit:
     correlation = reader.session.store.correlation
     ops = correlation.ops_of(found.job.id)
     unlinked = correlation.unlinked_of(found.job.id)
+    if not ops:
+        ops = ops_of_changes(found.job, reader.session.store.changes.of_job(found.job.id))
     job = with_agent(reader, found.job)
     others = _without_job(correlation.ops(), job)
     match reader.context.format:
@@ -90,7 +93,7 @@ def _lines(reader: Reader, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> I
     inner = None if width is None else max(1, width - len(INDENT))
     names = SourceNames(reader.sources)
     if not ops:
-        yield "no ops of it are in what was read of the logs"
+        yield "no ops of it are in what was read of the logs, and no source tells of its states"
     for op in ops:
         yield ""
         yield _op_line(op, reader.now, colour)

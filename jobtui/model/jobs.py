@@ -105,7 +105,8 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     """Everything stored about one job: its runs oldest first, other history entries, and the raw record.
 
     `history` is every entry of the record's history in order (also those that were no runs), `native` is the
-    record as the system stores it, unknown fields included and not yet masked. `changes` are those of its state, where the system keeps them.
+    record as the system stores it, unknown fields included and not yet masked. `changes` are
+    those of its state, where the system keeps them.
     """
 
     job: Job

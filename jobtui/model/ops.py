@@ -9,13 +9,23 @@ from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpId, OpPrefix, 
 
 
 class Component(StrEnum):
-    """Who wrote a line; the lanes of a timeline, in the order a request passes them."""
+    """Who wrote a line or brought a job into a state; the lanes of a timeline, in the order of `LANES`."""
 
     SERVER = "server"
     SUPERVISOR = "supervisor"
     DRIVER = "driver"
     AGENT = "agent"
     JOB_CMD = "job_cmd"
+    BALSAM = "balsam"
+    SITE = "site"
+    LAUNCHER = "launcher"
+
+
+LANES: tuple[tuple[Component, ...], ...] = (
+    (Component.SERVER, Component.SUPERVISOR, Component.DRIVER, Component.AGENT, Component.JOB_CMD),
+    (Component.BALSAM, Component.SITE, Component.LAUNCHER),
+)
+"""The components of each system: of Sirepo, of Balsam."""
 
 
 class Certainty(StrEnum):

@@ -77,10 +77,15 @@ def parse_journal(text: str) -> SourceSpec:
     return SourceSpec("journal", f"{scheme}://{remote['rest'].rstrip('/')}")
 
 
+_SERVER = re.compile(r"[^\s/?#\0-\x20\x7f-\U0010ffff][^\s?#\0-\x20\x7f-\U0010ffff]*", re.ASCII)
+"""A host, a port and a path."""
+
+
 def parse_balsam(text: str) -> SourceSpec:
     """The source that `--balsam URL` names. Raises ValueError for what is no address of a server."""
     found = _REMOTE.fullmatch(text.strip())
-    if found is None or found["scheme"].lower() not in ("http", "https") or not found["rest"].strip("/"):
+    is_address = found is not None and _SERVER.fullmatch(found["rest"])
+    if found is None or not is_address or found["scheme"].lower() not in ("http", "https"):
         raise ValueError("expected http://host:port or https://host")
     if "@" in found["rest"]:
         raise ValueError(

@@ -117,7 +117,7 @@ def waiting_line(last: TimelineRow, seconds: float, cells: int) -> Line:
 def _lane_line(row: TimelineRow, before: TimelineRow | None, lanes: Lanes) -> Line:
     """Mark, arrow from the lane before and words."""
     at = lanes.columns[row.lane]
-    source = at if before is None else lanes.columns[before.lane]
+    source = at if before is None else lanes.columns.get(before.lane, at)
     stroke = "┄" if row.certainty is Certainty.ADJACENT else "─"
     style = _style(row)
     mark = Span("✗" if style else "●", style or "accent", 1)

@@ -7,7 +7,6 @@ the ones changed longest ago go first.
 from collections.abc import Iterable, Iterator, Sequence
 
 from jobtui.backends.balsam.rows import (
-    RUNNING,
     AppRow,
     EventRow,
     JobRow,
@@ -23,6 +22,7 @@ from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import Job
+from jobtui.model.state_runs import RUNNING
 
 JOBS_KEPT = 200_000
 SEEN_S = 2 * 3600

@@ -17,6 +17,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip
 from jobtui.model.ids import system_job_id
 from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.state_runs import MESSAGE_CHARACTERS, RUNNING, error_of
 
 SYSTEM = "balsam"
 
@@ -46,12 +47,6 @@ WAITS: Mapping[str, str] = {
     "RESTART_READY": "a launcher, to run again",
 }
 """What a job in each of these states waits for."""
-
-RUNNING = "RUNNING"
-RUN_ERROR = "RUN_ERROR"
-FAILED = "FAILED"
-MESSAGE_CHARACTERS = 2_000
-"""Kept of an error's text."""
 
 
 class EventRow(msgspec.Struct, gc=False):
@@ -273,17 +268,6 @@ class Lifetime(msgspec.Struct):
             self.ended_at, self.ended_id = change.at, change.id
         if change.id > self.error_id and (error := error_of(change)) is not None:
             self.error, self.error_id = error, change.id
-
-
-def error_of(change: StateChange) -> str | None:
-    """Why a run failed, by its event: the return code and the end of its output, or what FAILED says."""
-    detail = change.detail or {}
-    if change.after == RUN_ERROR and "returncode" in detail:
-        tail = str(detail.get("error") or "").strip()
-        return f"return code {detail['returncode']}{': ' if tail else ''}{tail}"[:MESSAGE_CHARACTERS]
-    if change.after == FAILED and (words := detail.get("message") or detail.get("exception")):
-        return str(words)[:MESSAGE_CHARACTERS]
-    return None
 
 
 def job_of(row: JobRow, life: Lifetime, placed: Placed, source: str, system: str = SYSTEM) -> Job:

@@ -1,0 +1,45 @@
+"""A job's changes of state as runs: what belongs to each, and why one failed. For Balsam's states."""
+
+from collections.abc import Iterable
+
+from jobtui.model.changes import StateChange
+
+RUNNING = "RUNNING"
+RUN_ERROR = "RUN_ERROR"
+FAILED = "FAILED"
+BEFORE_RUN = frozenset({"CREATED", "AWAITING_PARENTS", "READY", "STAGED_IN", "PREPROCESSED", "RESTART_READY"})
+"""States of a job that is to run, for the first time or again."""
+MESSAGE_CHARACTERS = 2_000
+"""Kept of an error's text."""
+
+
+def by_run(changes: Iterable[StateChange]) -> list[tuple[StateChange, ...]]:
+    """The changes of one job, those of each run together, oldest first; none where there are none.
+
+    In the order in which the system learnt of them, which counts more than its reporters' clocks. A run
+    begins where the job comes into line, and the next when it is in line or runs once more.
+    """
+    runs: list[list[StateChange]] = []
+    has_run = False
+    for change in sorted(changes, key=lambda change: change.id):
+        is_next = has_run and (change.after in BEFORE_RUN or change.after == RUNNING)
+        if is_next or not runs:
+            runs.append([])
+            has_run = False
+        has_run = has_run or change.after == RUNNING
+        runs[-1].append(change)
+    return [tuple(run) for run in runs]
+
+
+def error_of(change: StateChange) -> str | None:
+    """Why a run failed, by its event: the return code and the end of its output, or what FAILED says.
+
+    Outside text: not masked, not safe for a terminal.
+    """
+    detail = change.detail or {}
+    if change.after == RUN_ERROR and "returncode" in detail:
+        tail = str(detail.get("error") or "").strip()
+        return f"return code {detail['returncode']}{': ' if tail else ''}{tail}"[:MESSAGE_CHARACTERS]
+    if change.after == FAILED and (words := detail.get("message") or detail.get("exception")):
+        return str(words)[:MESSAGE_CHARACTERS]
+    return None
