@@ -68,8 +68,8 @@ class StateTime(NamedTuple):
     longest_s: float
 
 
-Histories = Iterable[tuple[JobId, Sequence[StateChange]]]
-"""Jobs, each with its changes in any order; no job comes twice."""
+Histories = Iterable[Sequence[StateChange]]
+"""The changes of each job, at least one, in any order; no job comes twice."""
 
 
 def by_job(changes: Iterable[StateChange]) -> Histories:
@@ -77,7 +77,7 @@ def by_job(changes: Iterable[StateChange]) -> Histories:
     found: defaultdict[JobId, list[StateChange]] = defaultdict(list)
     for change in changes:
         found[change.job_id].append(change)
-    return found.items()
+    return found.values()
 
 
 def throughput(changes: Iterable[StateChange], window: Window, to_state: str) -> Series:
@@ -89,7 +89,7 @@ def throughput_turns(histories: Histories, window: Window, *to_states: str) -> T
     """The same in short turns, and for several names of the state."""
     moves, again, wanted = Moves(window), 0, frozenset(to_states)
     done = moves.effect(DONE)
-    for number, (_, own) in enumerate(histories):
+    for number, own in enumerate(histories):
         times = [one.at for one in own if one.after in wanted and window.clip(one.at) == one.at]
         if times:
             moves.add(min(times), done)
@@ -143,8 +143,8 @@ def utilization_turns(
     """The same in short turns; without weights jobs are counted."""
     estimates: Counter[str] = Counter()
     moves = Moves(_until_now(window, now))
-    for number, (job_id, own) in enumerate(histories):
-        for stay in _stays_of(job_id, own, running):
+    for number, own in enumerate(histories):
+        for stay in _stays_of(own, running):
             weight = weights.of(stay) if weights else 1.0
             if stay.begin is None:
                 estimates["{n} runs began before what is known: counted from the beginning"] += 1
@@ -204,7 +204,7 @@ def jobs_per_state_turns(
 ) -> Turns[tuple[Series, ...]]:
     """The same in short turns, every state."""
     moves = Moves(_until_now(window, now))
-    for number, (_, own) in enumerate(histories):
+    for number, own in enumerate(histories):
         _move_along(moves, _in_order(own), unborn, window.since)
         if number % JOBS_AT_ONCE == 0:
             yield
@@ -245,7 +245,7 @@ def time_in_states_turns(
     """The same in short turns."""
     closed: defaultdict[str, list[int]] = defaultdict(list)
     still: defaultdict[str, list[int]] = defaultdict(list)
-    for number, (_, own) in enumerate(histories):
+    for number, own in enumerate(histories):
         ordered = _in_order(own)
         for entered, left in pairwise(ordered):
             if entered.after not in unborn:
@@ -264,7 +264,7 @@ def time_in_states_turns(
 
 def _state_time(state: str, closed: Sequence[int], still: Sequence[int]) -> StateTime:
     """`closed` is sorted; both are in nanoseconds."""
-    longest = max(closed[-1:] + list(still) if closed else still, default=0)
+    longest = max([*closed[-1:], *still], default=0)
     p50, p90 = (_quantile(closed, tenths) for tenths in (5, 9)) if closed else (0.0, 0.0)
     total = sum(closed) + sum(still)
     return StateTime(
@@ -284,13 +284,14 @@ def stays(changes: Iterable[StateChange], states: Collection[str] | None = None)
 
     The order in which the system learnt of changes counts, not the clocks of who reported them.
     """
-    for job_id, own in by_job(changes):
-        yield from _stays_of(job_id, own, states)
+    for own in by_job(changes):
+        yield from _stays_of(own, states)
 
 
-def _stays_of(job_id: JobId, own: Sequence[StateChange], states: Collection[str] | None) -> Iterator[Stay]:
+def _stays_of(own: Sequence[StateChange], states: Collection[str] | None) -> Iterator[Stay]:
     own = _in_order(own)
     first, last = own[0], own[-1]
+    job_id = first.job_id
     if first.before and (states is None or first.before in states):
         yield Stay(job_id, first.before, None, first.at)
     for entered, left in pairwise(own):

@@ -52,12 +52,13 @@ def test_a_stretch_of_time_has_both_its_ends() -> None:
 
 def test_the_oldest_are_let_go_and_counted() -> None:
     log = ChangeLog(most=100)
-    log.add([change(number, number, job=1 if number < 15 else 2) for number in range(105)])
+    log.add([change(number, number, job=1 if number < 5 else 2) for number in range(105)])
     assert len(log) <= 100
     assert log.dropped == 105 - len(log)
     assert log.all()[0].at == log.dropped
     assert log.of_job(JobId("balsam/1")) == ()
     assert len(log.of_job(JobId("balsam/2"))) == len(log)
+    assert log.histories() == [tuple(log.all())]
 
 
 def test_what_was_let_go_does_not_come_back() -> None:
