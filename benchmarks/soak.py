@@ -63,7 +63,7 @@ STATUS_WORDS: Mapping[str, str] = {
     **{status.value: WORDS[status] for status in JobStatus},
 }
 """What a status of the supervisor is called on the screen."""
-ROW = re.compile(r"^.{1,6}?(?P<word>[a-z]+) +(?P<id>\w{8}-\w+-\w+)")
+ROW = re.compile(r"^.{1,8}?(?P<word>[a-z]+) +(?P<id>\w{8}-\w+-\w+)")
 MARK_OF_QUASI = "-_1_st"
 
 
