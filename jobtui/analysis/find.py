@@ -92,6 +92,7 @@ class _Search:
             Target.AGENT: self._add_agents,
             Target.CONTAINER: self._add_container,
             Target.TRACE: self._add_trace,
+            Target.NUMBER: self._add_numbered,
             Target.PART: self._add_parts,
         }
 
@@ -160,6 +161,13 @@ class _Search:
         if job_id in self._ids:
             self._named.add(job_id)
             self._add("job", job_id, reference.weight, reference.why, job_id)
+
+    def _add_numbered(self, reference: Reference) -> None:
+        """Jobs of systems that number them: `balsam/12`."""
+        end = f"/{reference.text}"
+        self._add_jobs(
+            (job_id for job_id in self._ids if job_id.endswith(end)), reference.weight, reference.why
+        )
 
     def _add_user(self, reference: Reference) -> None:
         job_ids = self._by_user.get(reference.text, [])

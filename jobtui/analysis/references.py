@@ -24,6 +24,7 @@ class Target(Enum):
     AGENT = auto()
     CONTAINER = auto()
     TRACE = auto()
+    NUMBER = auto()
     PART = auto()
 
 
@@ -49,6 +50,7 @@ _WORD_AFTER = r"(?![A-Za-z0-9])"
 
 _SHAPES = (
     _Shape(rf"(?<![\w-])({JID})", Target.JOB, 1.0, "its id is in the text"),
+    _Shape(r"(?<![\w/.-])(balsam/\d{1,18})(?![\w/])", Target.JOB, 1.0, "its id is in the text"),
     _Shape(
         rf"/user/({UID})/\w+/({SIMULATION_ID})/(\w+)",
         Target.JOB,
@@ -95,6 +97,8 @@ def references(thing: str) -> Iterator[Reference]:
 
 def _bare(text: str) -> Iterator[Reference]:
     """What a text without spaces may be as a whole."""
+    if number := re.fullmatch(r"#?(\d{1,18})", text, re.ASCII):
+        yield Reference(Target.NUMBER, number[1], 0.97, "this is its number")
     if is_prefix(text):
         yield Reference(Target.OP, text, 0.9, "its op id begins so")
         yield Reference(Target.AGENT, text, 0.9, "its id begins so")

@@ -38,6 +38,11 @@ def ops_of_changes(job: Job | None, changes: Iterable[StateChange]) -> tuple[Op,
     return tuple(ops)
 
 
+def is_of_states(op: Op) -> bool:
+    """Whether an op stands for a run known by its states, and not for messages."""
+    return op.key < 0
+
+
 def _op(
     number: int, run: Sequence[StateChange], before: StateChange | None, job: Job | None, *, is_open: bool
 ) -> Op:

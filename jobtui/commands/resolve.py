@@ -11,7 +11,7 @@ from jobtui.commands.reading import Reader
 from jobtui.commands.streams import complain
 from jobtui.grammar import COMMAND_BY_NAME, nearest
 from jobtui.model.clock import to_rfc3339
-from jobtui.model.ids import JobId, app_of_run_dir, is_quasi_jid, split_jid
+from jobtui.model.ids import JobId, app_of_run_dir, is_quasi_jid, split_jid, system_job_id
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 
 SHOWN = 10
@@ -41,6 +41,10 @@ async def resolve(reader: Reader, thing: str, *, to_end: bool = False) -> Found:
     best = candidates[0] if candidates else None
     if best is not None and best.score >= SURE and best.job and not is_ambiguous(candidates):
         return await _exact(reader, best.job, to_end=to_end)
+    number = next((ref.text for ref in referred if ref.target is Target.NUMBER), None)
+    if number is not None and any(spec.setting == "balsam" for spec in reader.specs) and not candidates:
+        # It may have ended before what is read of all jobs
+        return await _exact(reader, system_job_id("balsam", number), to_end=to_end)
     if not reader.nothing_read:
         _say_why_not(thing, candidates)
     return Found(candidates=candidates)

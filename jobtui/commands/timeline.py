@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from jobtui.analysis.state_ops import ops_of_changes
+from jobtui.analysis.state_ops import is_of_states, ops_of_changes
 from jobtui.analysis.timeline import TimelineRow, op_duration_s, timeline_rows
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
@@ -112,17 +112,23 @@ def _lines(reader: Reader, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> I
 
 def _op_line(op: Op, now: Nanos, colour: bool) -> str:
     agent = op.agent or op.assigned_agent or "no agent"
+    messages = f"sent {op.sends}, replies {op.replies}, updates {op.updates}"
     parts = [
-        f"{_MARKS.get(op.status, _OPEN_MARK)} {op.name} {op.op}",
+        f"{_mark(op)} {op.name} {op.op}",
         op.api or "",
-        " ".join(part for part in (op.driver, agent, op.kind) if part),
-        f"{op.status.value} {duration(op_duration_s(op, now))}",
-        f"sent {op.sends}, replies {op.replies}, updates {op.updates}",
+        "" if is_of_states(op) else " ".join(part for part in (op.driver, agent, op.kind) if part),
+        f"{op.result if is_of_states(op) and op.result else op.status.value} {duration(op_duration_s(op, now))}",
+        "" if is_of_states(op) else messages,
         f"error: {op.error}" if op.error else "",
         f"may also belong to {', '.join(op.candidates)}" if op.candidates else "",
     ]
     bad = op.error is not None or op.status in (OpStatus.DESTROYED, OpStatus.LOST)
     return paint(show("  ".join(part for part in parts if part)), "error" if bad else "heading", colour)
+
+
+def _mark(op: Op) -> str:
+    failed = op.error is not None and is_of_states(op)
+    return _MARKS[OpStatus.DESTROYED] if failed else _MARKS.get(op.status, _OPEN_MARK)
 
 
 def _row(row: TimelineRow, names: SourceNames) -> list[Cell]:

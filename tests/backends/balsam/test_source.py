@@ -258,7 +258,7 @@ async def test_a_state_without_an_event_is_asked_about_once() -> None:
 
 async def test_more_than_a_page_of_one_instant(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bulk update stamps thousands of rows alike: no page comes for ever, and none is left out."""
-    monkeypatch.setattr("jobtui.backends.balsam.source.PAGE_ROWS", 10)
+    monkeypatch.setattr("jobtui.backends.balsam.asking.PAGE_ROWS", 10)
     watched = await caught_up()
     moved = [row for row in watched.server.jobs if row["state"] == "JOB_FINISHED"][:47]
     for number, row in enumerate(moved):
