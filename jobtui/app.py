@@ -58,6 +58,13 @@ def job_provider() -> "type[Provider]":
     return JobProvider
 
 
+def id_provider() -> "type[Provider]":
+    """What finds ops and agents for the palette."""
+    from jobtui.screens.palette import IdProvider
+
+    return IdProvider
+
+
 class JobtuiApp(AlongApp):
     """The dashboard on a session, opened at a job when one is given."""
 
@@ -75,7 +82,7 @@ class JobtuiApp(AlongApp):
     }
     """
     TITLE = "jobtui"
-    COMMANDS = {action_provider, job_provider}
+    COMMANDS = {action_provider, job_provider, id_provider}
 
     def __init__(
         self,
@@ -209,6 +216,10 @@ class JobtuiApp(AlongApp):
         from jobtui.screens.commander import Commander
 
         return Commander(self, self._board)
+
+    def action_jump(self, text: str) -> None:
+        """Go to what a text names."""
+        self.commander().jump(text)
 
     @on(LiveScreen.Pasted)
     def _jump(self, message: LiveScreen.Pasted) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from functools import partial
+from itertools import islice
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
@@ -21,6 +22,12 @@ JOB_SCORE = 0.4
 """Actions whose words fit come before jobs."""
 BEGINS_SCORE = 100.0
 """An action whose words begin with the query comes before any other."""
+ID_SCORE = 0.5
+"""What an id names comes before jobs."""
+LEAST_ID = 4
+"""Characters of an id at least: the least by which logs name an op."""
+MOST_IDS = 20
+"""Ops and agents offered at most."""
 KEY_CELLS = 12
 
 
@@ -75,6 +82,34 @@ class JobProvider(Provider):
                 if found >= MOST_JOBS:
                     return
             await asyncio.sleep(0)
+
+
+class IdProvider(Provider):
+    """Ops, agents and containers by their ids, as far as those are shown anywhere."""
+
+    async def search(self, query: str) -> Hits:
+        """Those that are called so."""
+        asked = query.strip()
+        if len(asked) < LEAST_ID or not isinstance(self.screen, LiveScreen):
+            return
+        board = self.screen.board
+        correlation = board.store.correlation
+        ops = (
+            op
+            for op in correlation.ops()
+            if op.jid and (op.op == asked or (op.op_id or "").startswith(asked))
+        )
+        for op in islice(ops, MOST_IDS):
+            words = show(f"op {op.op}, {op.name} of {op.jid}")
+            yield Hit(ID_SCORE, Content(words), partial(self._jump, op.jid or ""), text=words)
+        named = (agent for agent in correlation.agents() if asked in (agent.agent, agent.container))
+        for agent in islice(named, MOST_IDS):
+            words = show(f"agent {agent.agent} {agent.container or ''}").rstrip()
+            yield Hit(ID_SCORE, Content(words), partial(self._jump, asked), text=words)
+
+    async def _jump(self, text: str) -> None:
+        """Go to what this names, as if it was said behind `:`."""
+        await self.app.run_action(f"jump({text!r})")
 
 
 def _with_keys(title: Content, keys: str) -> Content:

@@ -17,7 +17,7 @@ GLYPHS: Mapping[SourceState, tuple[str, str]] = {
     SourceState.PARTIAL: ("●", "warning"),
     SourceState.DOWN: ("✗", "error"),
 }
-KIND_CELLS = 11
+KIND_CELLS = 14
 AGE_CELLS = 24
 NUMBER_CELLS = 10
 LEAST_NAME_CELLS = 18

@@ -2,11 +2,11 @@
 
 from jobtui.analysis.run_steps import StepPair, Took, step_pairs
 from jobtui.model.clock import Nanos
-from jobtui.model.ops import Component, Op, OpStatus
+from jobtui.model.ops import LANES, Component, Op, OpStatus
 from tests.builders import a_step, ago, an_op
 from tests.conftest import NOW
 
-_, SUPERVISOR, DRIVER, AGENT, _ = Component
+_, SUPERVISOR, DRIVER, AGENT, _ = LANES[0]
 
 
 def a_run(*steps: tuple[str, float, Component], name: str = "run", takes_s: float = 10) -> Op:

@@ -9,7 +9,7 @@ from jobtui.model.clock import FixedClock
 from jobtui.model.health import Skip
 from jobtui.model.ids import AgentPrefix, JobId, OpPrefix
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.ops import Agent, Certainty, Component, Op, OpStatus
+from jobtui.model.ops import LANES, Agent, Certainty, Op, OpStatus
 from jobtui.session import Session
 from jobtui.store.store import Store
 from jobtui.theme import DARK
@@ -70,7 +70,7 @@ def jobs() -> tuple[Job, ...]:
 
 def ops() -> tuple[Op, ...]:
     """The ops of the failed job: its run, two analyses, and a status that was asked for."""
-    server, supervisor, driver, agent, job_cmd = Component
+    server, supervisor, driver, agent, job_cmd = LANES[0]
     run = an_op(
         "run",
         jid=FAILED,

@@ -10,6 +10,7 @@ from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job
 from tests.fakes import batch
 from tests.screens.scene import FAILED, Scene, jobs
+from tests.screens.test_agents import agents
 from tests.waiting import wait_until
 
 
@@ -66,3 +67,15 @@ async def test_hostile_names_and_very_many_jobs_are_no_matter() -> None:
         await wait_until(lambda: len(words(found)) >= MOST_JOBS, pilot)
         assert len(words(found)) <= MOST_JOBS + 1
         assert not any("\x1b" in word for word in words(found))
+
+
+async def test_an_op_and_an_agent_are_found_by_their_ids() -> None:
+    scene = Scene(agents=agents())
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        found = await opened(scene, pilot, "pb5u")
+        await wait_until(lambda: f"op pb5u, run of {FAILED}" in words(found), pilot)
+        await pilot.press("enter")
+        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+        await pilot.press("escape")
+        found = await opened(scene, pilot, "srj-p-u8sKq2Pe")
+        await wait_until(lambda: "agent hOJT srj-p-u8sKq2Pe" in words(found), pilot)
