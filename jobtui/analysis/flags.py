@@ -48,6 +48,9 @@ LIMIT_GRACE_S = 60.0
 STALE_S: Mapping[str, float] = {"sequential": 3600.0, "parallel": 4 * 3600.0, "sbatch": 3 * 86400.0}
 """After how long without a word a live record is suspect, by mode."""
 
+TELL_THEMSELVES = frozenset({"balsam"})
+"""Systems whose jobs wait and run for long as a matter of course; `alert` tells of one that is stuck."""
+
 _SLOTS = (
     ("await=op_slot", "another op of this user"),
     ("await=run_dir_slot", "another op in its run directory"),
@@ -88,6 +91,8 @@ def waits_for(job: Job, now: Nanos) -> str | None:
 
     May contain the supervisor's own text: not masked, not safe for a terminal.
     """
+    if job.system in TELL_THEMSELVES and job.status.is_live:
+        return job.alert or job.message
     if job.status is JobStatus.PENDING:
         return _pending_reason(job, now)
     if job.status is not JobStatus.RUNNING:
@@ -112,7 +117,7 @@ def _live_flags(job: Job, now: Nanos) -> tuple[str, ...]:
         for flag, applies in (
             *((flag, applies(job, now)) for flag, applies in _GRAVE.items()),
             (Flag.LONG_WAIT, _waits_long(job, now)),
-            (Flag.ALERT, job.alert is not None),
+            (Flag.ALERT, job.alert is not None and job.system not in TELL_THEMSELVES),
             (Flag.QUASI, job.is_quasi),
         )
         if applies
@@ -145,11 +150,14 @@ def _is_over_limit(job: Job, now: Nanos) -> bool:
 
 
 def _has_exception(job: Job, now: Nanos) -> bool:
-    return job.message is not None and job.message.startswith(_EXCEPTION)
+    return (
+        job.system not in TELL_THEMSELVES and job.message is not None and job.message.startswith(_EXCEPTION)
+    )
 
 
 def _waits_long(job: Job, now: Nanos) -> bool:
-    return job.status is JobStatus.PENDING and bool(job.message) and _pending_s(job, now) > LONG_WAIT_S
+    waits = job.status is JobStatus.PENDING and bool(job.message) and job.system not in TELL_THEMSELVES
+    return waits and _pending_s(job, now) > LONG_WAIT_S
 
 
 def _pending_s(job: Job, now: Nanos) -> float:
@@ -166,6 +174,8 @@ def _over_limit_s(job: Job, now: Nanos) -> float:
 
 
 def _is_stale(job: Job, now: Nanos) -> bool:
+    if job.system in TELL_THEMSELVES:
+        return job.alert is not None
     return _silent_s(job, now) > STALE_S.get(job.mode, float("inf"))
 
 

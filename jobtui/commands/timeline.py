@@ -112,13 +112,18 @@ def _lines(reader: Reader, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> I
 
 def _op_line(op: Op, now: Nanos, colour: bool) -> str:
     agent = op.agent or op.assigned_agent or "no agent"
-    messages = f"sent {op.sends}, replies {op.replies}, updates {op.updates}"
+    told = (
+        " ".join(part for part in (op.driver, agent, op.kind) if part),
+        f"sent {op.sends}, replies {op.replies}, updates {op.updates}",
+    )
+    who, messages = ("", "") if is_of_states(op) else told
+    status = op.result if is_of_states(op) and op.result else op.status.value
     parts = [
         f"{_mark(op)} {op.name} {op.op}",
         op.api or "",
-        "" if is_of_states(op) else " ".join(part for part in (op.driver, agent, op.kind) if part),
-        f"{op.result if is_of_states(op) and op.result else op.status.value} {duration(op_duration_s(op, now))}",
-        "" if is_of_states(op) else messages,
+        who,
+        f"{status} {duration(op_duration_s(op, now))}",
+        messages,
         f"error: {op.error}" if op.error else "",
         f"may also belong to {', '.join(op.candidates)}" if op.candidates else "",
     ]

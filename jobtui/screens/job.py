@@ -21,6 +21,7 @@ from jobtui.screens.job_files import FilesTab
 from jobtui.screens.job_history import HistoryTab
 from jobtui.screens.job_logs import LogsTab
 from jobtui.screens.job_raw import RawTab
+from jobtui.screens.job_states import ops_of_states
 from jobtui.screens.job_tab import JobTab, Subject, start
 from jobtui.screens.job_timeline import TimelineTab
 from jobtui.screens.on_cluster import show_cluster
@@ -178,7 +179,8 @@ class JobScreen(LiveScreen):
     def _subject(self) -> Subject:
         store, run = self.board.store, self._run
         window = window_of(self._runs, run.number) if run else Window()
-        all_ops = store.correlation.ops_of(self.job_id)
+        logged = store.correlation.ops_of(self.job_id)
+        all_ops = logged or ops_of_states(store, self.job_id, self._known.detail)
         ops = ops_in(window, all_ops)
         good = last_good(self._runs, run.number) if run else None
         return Subject(
