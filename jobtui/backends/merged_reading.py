@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from jobtui.backends.journal.gaps import gap_words
 from jobtui.backends.journal.pages import JournalPages
 from jobtui.backends.log_pages import LogPages
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.clocks import HERE, clock_of
 from jobtui.model.journal import Gap, time_at
 from jobtui.model.pages import Level, LogLine, LogUnreadable, Place
@@ -170,7 +169,10 @@ class MergedReading:
 
     def _mark(self, gap: Gap) -> LogLine:
         """The line that says that this log could not be read; the same place when it can be again."""
-        words = gap_words(gap)
+        words = f"not reached from here on: {gap.why}"
+        if gap.end is not None:
+            until = to_rfc3339(Nanos(gap.end // SECOND * SECOND)).partition("T")[2]
+            words = f"not reached until {until}, read since, nothing missing: {gap.why}"
         place = self._place(gap.start, (1 << PLACE_BITS - 1) + self._gaps)
         return LogLine(
             place=place,

@@ -153,7 +153,7 @@ class LogScreen(LiveScreen):
 
     def _tags(self) -> Tags:
         """What stands before the lines of each log where they are mixed."""
-        return tags_of(self._labels, NARROW_TAG_CELLS if self.size.width < NARROW else TAG_CELLS)
+        return tags_of(self.board, self._labels, NARROW_TAG_CELLS if self.size.width < NARROW else TAG_CELLS)
 
     def on_resize(self) -> None:
         """Shorten what stands before lines, or no longer."""

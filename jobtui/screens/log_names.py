@@ -6,6 +6,7 @@ from jobtui.render.log_tags import Tags, stream_label
 from jobtui.render.sources import labels
 from jobtui.screens.board import Board
 
+JOURNAL = "journald"
 Names = tuple[str | None, ...]
 """Names of logs; None for all in one."""
 
@@ -24,6 +25,13 @@ def labels_of(board: Board, names: Names) -> Mapping[str, str]:
     return {name: short.get(name) or stream_label(name) for name in names if name is not None}
 
 
-def tags_of(known: Mapping[str, str], most: int) -> Tags:
-    """What stands before the lines of logs with these labels, at most so many cells wide."""
-    return Tags({name: label.removesuffix(".log") for name, label in known.items()}, most)
+def tags_of(board: Board, known: Mapping[str, str], most: int) -> Tags:
+    """What stands before the lines of logs with these labels, at most so many cells wide.
+
+    Journals as a whole have tags, too: before what is said of all their streams.
+    """
+    sources = board.store.sources()
+    short = zip(sources, labels(sources), strict=True)
+    names = {source.name: label for source, label in short if source.kind == JOURNAL}
+    names.update(known)
+    return Tags({name: label.removesuffix(".log") for name, label in names.items()}, most)

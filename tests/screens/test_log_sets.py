@@ -103,7 +103,7 @@ async def test_what_cannot_be_read_stands_among_the_lines_and_in_the_header() ->
     async with on_logs([source_of(journal), there], size=(120, 40)) as (app, pilot):
         await until(app, pilot, "of the agent")
         other.broken = "connection refused"
-        await until(app, pilot, "not reached since", "connection refused")
+        await until(app, pilot, "not reached from here on", "connection refused")
         other.broken = ""
         await until(app, pilot, "read since, nothing missing")
 
