@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from traceback import format_exc
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 
 from jobtui.actions import ACTIONS
-from jobtui.analysis.clock_offset import KnownOffsets
 from jobtui.backends.job_desk import SessionDesk
 from jobtui.backends.log_book import SessionLogs
 from jobtui.driver import TerminalDriver
@@ -34,6 +33,7 @@ from jobtui.views import START, Views
 if TYPE_CHECKING:
     from textual.command import Provider
 
+    from jobtui.model.clocks import Offsets
     from jobtui.screens.commander import Commander
     from jobtui.widgets.command_bar import CommandBar
 
@@ -97,8 +97,8 @@ class JobtuiApp(AlongApp):
         super().__init__()
         self._session = session
         self._open_at = open_at
-        offsets = KnownOffsets(lambda: session.store.correlation.ops())
-        logs = SessionLogs(lambda: session.sources, offsets)
+        self._known_offsets: Callable[[], Offsets] | None = None
+        logs = SessionLogs(lambda: session.sources, self._offsets)
         desk = SessionDesk(lambda: session.sources, session.reach_back)
         self._board = Board(session.store, session.clock, desk, title, logs=logs, words=tuple(words))
         self._board.hosts, self._board.mounts = session.hosts, session.mounts
@@ -113,6 +113,13 @@ class JobtuiApp(AlongApp):
         for known in THEMES:
             self.register_theme(known)
         self.theme = theme or default_theme(os.environ)
+
+    def _offsets(self) -> "Offsets":
+        if self._known_offsets is None:
+            from jobtui.analysis.clock_offset import KnownOffsets
+
+            self._known_offsets = KnownOffsets(lambda: self._session.store.correlation.ops())
+        return self._known_offsets()
 
     def get_driver_class(self) -> type[Driver]:
         """A terminal that ends the program when it is gone, unless another driver is asked for."""

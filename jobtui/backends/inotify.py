@@ -3,12 +3,14 @@
 The library `watchfiles` tells the same on every system, but looks twenty times a second whether to end.
 """
 
-import ctypes
 import errno
 import os
 import struct
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import ctypes
 
 MODIFY, ATTRIB, CLOSE_WRITE = 0x2, 0x4, 0x8
 MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x40, 0x80, 0x100, 0x200
@@ -30,7 +32,9 @@ class Event(NamedTuple):
 
 
 @cache
-def _kernel() -> ctypes.CDLL:
+def _kernel() -> "ctypes.CDLL":
+    import ctypes  # a one-shot command never gets here, and a first paint need not wait for it
+
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "inotify_init1"):
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
@@ -73,6 +77,8 @@ class Inotify:
 
 def _checked(result: int) -> int:
     if result < 0:
+        import ctypes
+
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
     return result

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from jobtui.backends.base import DetailSource, RewindableSource, Source, SourceError
-from jobtui.backends.run_dir import RunDirs
 from jobtui.backends.window import unwrapped
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
@@ -15,6 +14,7 @@ from jobtui.model.ops import Step
 
 if TYPE_CHECKING:
     from jobtui.backends.remote_dirs import RemoteDirs
+    from jobtui.backends.run_dir import RunDirs
 
 OVER_SSH = "ssh://"
 EXPECTED_CHARACTERS = 200
@@ -49,7 +49,7 @@ class SessionDesk:
     ) -> None:
         self._sources = sources
         self._reach_back = reach_back
-        self._dirs = RunDirs()
+        self._dirs: RunDirs | None = None
         self._remote: RemoteDirs | None = None
 
     def begins_after(self, at: Nanos) -> bool:
@@ -131,6 +131,10 @@ class SessionDesk:
     def _dirs_of(self, path: str) -> "RunDirs | RemoteDirs":
         """What reads a directory; one on a cluster is named by an address."""
         if not path.startswith(OVER_SSH):
+            if self._dirs is None:
+                from jobtui.backends.run_dir import RunDirs  # the first paint does not need it
+
+                self._dirs = RunDirs()
             return self._dirs
         if self._remote is None:
             from jobtui.backends.remote_dirs import RemoteDirs  # few look so far

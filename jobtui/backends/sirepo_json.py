@@ -5,7 +5,6 @@ infinite numbers and integers of any length are let in, and turned into somethin
 and written as JSON again.
 """
 
-import json
 import math
 import re
 
@@ -29,6 +28,8 @@ def read_document(data: bytes) -> tuple[dict[str, object], list[str]]:
     faults: list[str] = []
     if not data.strip(b"\0 \t\r\n"):
         raise NotARecord("empty" if not data else "nothing but blanks or NULs")
+    import json  # few records are odd, and a first paint need not wait for it
+
     text = _text(data, faults)
     try:
         document = json.loads(text, parse_int=_integer, parse_float=_float, parse_constant=str)
