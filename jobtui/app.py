@@ -201,6 +201,8 @@ class JobtuiApp(AlongApp):
     def action_pause(self) -> None:
         """Let everything on every screen stay as it is, or go on."""
         if self._board.paused_at is None:
+            for screen in self._places.screens():
+                screen.pause_begins()
             self._board.pause()
             if isinstance(self.screen, LiveScreen):
                 self.screen.show_pause()

@@ -28,8 +28,6 @@ FLUSH_S = 0.25
 """Changes are shown at most this often."""
 COPIED_CELLS = 40
 """How much of a copied text is named."""
-SOON_S = 0.002
-"""The wait before changes after a pause are shown; a timer of none never ends."""
 TINY_ROWS = 3
 """Up to this height there is no room for more than the worst."""
 TICK_S = 1.0
@@ -69,6 +67,8 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         super().__init__(id=id)
         self.board = board
         self._pending = NO_CHANGES
+        self._due = NO_CHANGES
+        """What changed before a pause and is to be shown in it, when one comes back here."""
         self._flushed_at = 0.0
         self._flush_is_due = False
         self._unsubscribe: Callable[[], None] = lambda: None
@@ -213,6 +213,9 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         self.show_pause()
         if self.board.paused_at is None:
             self._go_on()
+        elif self._due != NO_CHANGES:
+            due, self._due = self._due, NO_CHANGES
+            self.take(due)
 
     def show_pause(self) -> None:
         """Say that all is paused, or that it no longer is."""
@@ -226,8 +229,16 @@ class LiveScreen(Screen[None], inherit_bindings=False):
             self._notice.remove()
             self._notice = None
 
+    def pause_begins(self) -> None:
+        """Show what changed up to now, where one looks; keep it apart where one may come back to."""
+        if self.is_current:
+            self._flush()
+        else:
+            self._due, self._pending = self._pending, NO_CHANGES
+
     def pause_ended(self) -> None:
         """Show everything that waited: at once where one looks, later where one comes back to."""
+        self._pending, self._due = self._due | self._pending, NO_CHANGES
         self._missed_pause = True
         if self.is_current:
             self.show_pause()
@@ -259,8 +270,11 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         self._pending |= changes
         if not self._flush_is_due and self.board.paused_at is None:
             self._flush_is_due = True
-            wait_s = max(SOON_S, self._flushed_at + FLUSH_S - monotonic())
-            self.set_timer(wait_s, self._flush)
+            wait_s = self._flushed_at + FLUSH_S - monotonic()
+            if wait_s > 0:
+                self.set_timer(wait_s, self._flush)
+            else:
+                self.call_later(self._flush)
 
     def _flush(self) -> None:
         self._flush_is_due = False

@@ -147,3 +147,23 @@ async def test_a_log_stays_in_a_pause_and_moves_on_afterwards(tmp_path: Path) ->
         assert "line 3" not in "\n".join(screen_text(app))
         await pilot.press("p")
         await until(app, pilot, "line 3")
+
+
+async def test_what_came_right_before_a_pause_is_shown_on_every_screen() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        table = scene.app.screen.query_one(JobTable)
+        await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
+        await pilot.press("6")
+        await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
+        scene.db.add(batch(a_job(77, name="just in time", started_at=ago(0))))
+        await wait_until(lambda: scene.store.job(job_id(77)), pilot)
+        await pilot.press("p")
+        await wait_until(lambda: "paused" in top(scene.app), pilot)
+        scene.db.add(batch(a_job(78, name="too late", started_at=ago(0))))
+        await wait_until(lambda: "1 change waiting" in top(scene.app), pilot)
+        await pilot.press("1")
+        await wait_until(lambda: "just in time" in "\n".join(text_of(table)), pilot)
+        assert "too late" not in "\n".join(text_of(table))
+        await pilot.press("p")
+        await wait_until(lambda: "too late" in "\n".join(text_of(table)), pilot)
