@@ -11,6 +11,7 @@ from typing import NamedTuple
 from jobtui.analysis.agent_logs import AgentLog, log_of
 from jobtui.analysis.run_dirs import CLUSTER_MODE, run_dirs_of
 from jobtui.commands.reading import Reader
+from jobtui.model.clocks import clock_of
 from jobtui.model.ids import split_jid
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.ops import Agent, Op
@@ -76,7 +77,7 @@ def _agent(agent: Agent, log: AgentLog) -> Iterator[Place]:
         note = f"its log: {log.command}" if log.command else None
         yield Place("container", agent.container, agent.host, note=note)
     if agent.log:
-        yield Place("agent log", agent.log, exists=_exists(agent.log))
+        yield Place("agent log", agent.log, exists=None if clock_of(agent.log) else _exists(agent.log))
 
 
 def _agent_logs(job: Job, detail: JobDetail | None) -> Iterator[Place]:

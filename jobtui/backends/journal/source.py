@@ -124,12 +124,12 @@ class Journal:
         return at < self._begin()
 
     def starting_at(self, at: Nanos) -> "Journal":
-        """The same journal, not yet read, from this time on."""
+        """The same journal, not yet read, from this time on, or from where it was read if that is earlier."""
         fresh = Journal(
             self.name,
             self.make_reader,
             wanted=self.wanted,
-            since=at,
+            since=min(at, self._begin()),
             clock=self._clock,
             timer=self._timer,
         )

@@ -8,10 +8,14 @@ import pytest
 
 from jobtui.analysis.correlate import Correlator
 from jobtui.backends.base import Batch, SourceError
+from jobtui.backends.job_desk import SessionDesk
 from jobtui.backends.journal.source import Journal
 from jobtui.backends.journal.streams import Wanted
 from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.job_desk import Unreadable
 from jobtui.model.logs import LogRecord
+from jobtui.model.ops import Certainty, Component, Step
+from jobtui.session import Session
 from tests.analysis.captured import seen, true_ops
 from tests.journal_captures import container_rows, one_journal, supervisor_rows
 from tests.journal_memory import T0, MemoryJournal, in_order
@@ -217,6 +221,8 @@ async def test_it_begins_two_hours_ago_and_can_begin_earlier() -> None:
     assert not source.begins_after(Nanos(T0 + 3 * 3600 * SECOND))
     earlier = source.starting_at(Nanos(T0 + 3600 * SECOND))
     assert [r.fields["o"] for r in await records(earlier)] == ["abc1", "abc2", "abc3", "abc4"]
+    same = earlier.starting_at(clock.now())
+    assert [r.fields["o"] for r in await records(same)] == ["abc1", "abc2", "abc3", "abc4"]
     (batch,) = (await read(source))[1]
     assert "what is before was not read" in (batch.note or "")
 
@@ -270,3 +276,42 @@ async def test_a_cancelled_poll_loses_nothing() -> None:
             await poll
     _, batches = await read(source, cursor)
     assert [record.fields["o"] for batch in batches for record in batch.records] == ["abc7"]
+
+
+async def test_a_session_reaches_back_in_a_journal() -> None:
+    journal = one_journal("docker")
+    newest = journal.rows[-1][0].at
+    clock = FixedClock(Nanos(newest + SECOND))
+    late = Nanos(newest - 10 * SECOND)
+    source = Journal("m", journal.reader, since=late, clock=clock)
+    async with Session([source], clock, strict=True) as session:
+        await session.catch_up()
+        before = list(session.store.correlation.ops())
+        assert await session.reach_back(Nanos(1))
+        found = sorted(map(seen, session.store.correlation.ops()), key=str)
+        assert len(before) < len(found)
+        assert found == sorted(true_ops("docker"), key=str)
+        assert not await session.reach_back(Nanos(1))
+
+
+async def test_the_record_behind_a_step_is_read_from_its_journal() -> None:
+    journal = MemoryJournal()
+    journal.write(SEND % 1, **SUPERVISOR)
+    journal.write("  more of it", **SUPERVISOR)
+    journal.write(SEND % 2, **SUPERVISOR)
+    source = whole(journal)
+    first, _ = await records(source)
+    step = Step(
+        "sent", first.at, Component.DRIVER, first.text, first.source, 0, 0, Certainty.JID, first.cursor
+    )
+
+    async def reach_back(at: Nanos, progress: object) -> bool:
+        return False
+
+    desk = SessionDesk(lambda: [source], reach_back)
+    assert [raw.text for raw in await desk.lines_behind(step, 9)] == [SEND % 1, "  more of it"]
+    journal.delete_oldest(1)
+    assert await desk.lines_behind(step, 9) == ()
+    journal.broken = "gone"
+    with pytest.raises(Unreadable, match="gone"):
+        await desk.lines_behind(step, 9)
