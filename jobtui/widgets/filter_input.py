@@ -45,7 +45,12 @@ class FilterInput(Input):
 
     def on_mount(self) -> None:
         """Take the keys."""
+        self._selection = self.screen.text_selection_started_signal
         self.focus()
+
+    def on_unmount(self) -> None:
+        """Be forgotten: textual 8.2.8 has an input subscribe to its screen, and never end that."""
+        self._selection.unsubscribe(self)
 
     def action_cancel(self) -> None:
         """Leave the filter as it was before."""

@@ -1,0 +1,42 @@
+"""The line that is typed in: what becomes of a hostile text, and of the line itself when it is gone."""
+
+import gc
+import weakref
+
+import pytest
+
+from jobtui.widgets.filter_bar import FilterBar
+from jobtui.widgets.filter_input import FilterInput
+from tests.builders import HOSTILE
+from tests.waiting import wait_until
+from tests.widgets.stage import Stage
+
+OPENED = 4
+
+
+async def test_it_is_forgotten_when_it_is_closed() -> None:
+    app = Stage()
+    made: list[weakref.ref[FilterInput]] = []
+    async with app.run_test() as pilot:
+        for _ in range(OPENED):
+            bar = FilterBar("x")
+            await app.screen.mount(bar)
+            await wait_until(lambda: app.screen.query(FilterInput), pilot)
+            made.append(weakref.ref(app.screen.query_one(FilterInput)))
+            await bar.remove()
+        del bar
+        await pilot.pause()
+        gc.collect()
+        # The one that was there last may still be in a cache of the framework
+        assert sum(ref() is not None for ref in made) <= 1
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+async def test_what_is_put_into_it_is_made_visible(text: str) -> None:
+    app = Stage(FilterBar(text))
+    async with app.run_test() as pilot:
+        await wait_until(lambda: app.screen.query(FilterInput), pilot)
+        field = app.screen.query_one(FilterInput)
+        assert field.value.isprintable()
+        field.value = text * 2
+        assert field.value.isprintable()
