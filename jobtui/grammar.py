@@ -248,6 +248,12 @@ COMMANDS: tuple[Command, ...] = (
         ),
         prints=False,
     ),
+    Command(
+        "login",
+        "log in to a server, and keep the login where its own client looks",
+        Argument("SYSTEM", "balsam", choices=("balsam",)),
+        prints=False,
+    ),
     Command("config", "the effective settings and where each came from"),
     Command(
         "completion",

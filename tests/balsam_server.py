@@ -19,6 +19,15 @@ MOST = 100_000
 
 Record = dict[str, Any]
 
+EXPIRATION = "2026-11-22T19:31:25.715129"
+UNAUTHORIZED: Record = {"detail": "Unauthorized"}
+DEVICE: Record = {
+    "user_code": "CPCB-TSTJ", "verification_uri": "http://login.test/device",
+    "verification_uri_complete": "http://login.test/device?user_code=CPCB-TSTJ", "expires_in": 300.0,
+    "interval": 1.0,
+}  # fmt: skip
+"""A login that is to be approved, as the real server answers but for its patience."""
+
 
 def recorded(name: str) -> list[Record]:
     """The rows of a recorded list."""
@@ -44,6 +53,10 @@ class RecordedBalsam:
         self.sessions = recorded("sessions")
         self.token = TOKEN
         self.requests: list[str] = []
+        self.methods = ["LoginMethod.password", "LoginMethod.oauth_authcode"]
+        self.password = "right-password"
+        self.approvals: list[tuple[int, Record]] = []
+        """What is answered to who asks whether a login was approved, one after the other."""
         self.headers: dict[str, str] = {}
         """Sent with each answer."""
         self.faults: list[Callable[[httpx.Request], httpx.Response]] = []
@@ -63,6 +76,8 @@ class RecordedBalsam:
         self.requests.append(request.url.raw_path.decode())
         if self.faults:
             return self.faults.pop(0)(request)
+        if request.url.path.startswith("/auth/"):
+            return self._log_in(request)
         if request.method != "GET":
             return httpx.Response(405, json={"detail": "Method Not Allowed"})
         if request.headers.get("authorization") != f"Bearer {self.token}":
@@ -77,6 +92,22 @@ class RecordedBalsam:
         if found is None:
             return httpx.Response(404, json={"detail": "Not Found"})
         return self._page(request.url.params, found(request.url.params))
+
+    def _log_in(self, request: httpx.Request) -> httpx.Response:
+        form = dict(httpx.QueryParams(request.content.decode()))
+        granted = {"access_token": self.token, "token_type": "bearer", "expiration": EXPIRATION}
+        match request.method, request.url.path:
+            case "GET", "/auth/how":
+                return httpx.Response(200, json=self.methods)
+            case "POST", "/auth/password/login":
+                is_right = form.get("password") == self.password and form.get("username") == "operator"
+                return httpx.Response(200 if is_right else 401, json=granted if is_right else UNAUTHORIZED)
+            case "POST", "/auth/device/login" if "LoginMethod.oauth_device" in self.methods:
+                return httpx.Response(200, json={**DEVICE, "device_code": f"code of {form['client_id']}"})
+            case "POST", "/auth/device/token" if form.get("device_code") == f"code of {form['client_id']}":
+                status, body = self.approvals.pop(0) if self.approvals else (200, granted)
+                return httpx.Response(status, json=body)
+        return httpx.Response(404, json={"detail": "Not Found"})
 
     def _page(self, asked: httpx.QueryParams, rows: list[Record]) -> httpx.Response:
         limit, offset = int(asked.get("limit", MOST)), int(asked.get("offset", 0))

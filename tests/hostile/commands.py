@@ -105,6 +105,7 @@ CASES: Mapping[str, Callable[[HostileSite], Iterator[Words]]] = {
     "find": of_texts,
     "incidents": of_nothing,
     "jobs": of_texts,
+    "login": of_shells,
     "logs": of_logs,
     "report": of_reports,
     "show": of_each_job,

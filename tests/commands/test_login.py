@@ -1,0 +1,91 @@
+"""`login balsam` on a terminal, as a person has it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.balsam.credentials import read_login
+from tests.balsam_http import served, write_login
+from tests.balsam_server import TOKEN, RecordedBalsam
+from tests.commands.running import ROOT, Runner
+from tests.pty_program import PtyProgram
+
+
+@pytest.fixture
+def balsam() -> RecordedBalsam:
+    return RecordedBalsam()
+
+
+@pytest.fixture
+def url(balsam: RecordedBalsam, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    with served(balsam) as address:
+        yield address
+
+
+@pytest.fixture
+def path(plain_environment: Path) -> Path:
+    return plain_environment / ".balsam" / "client.yml"
+
+
+def test_by_password(url: str, path: Path, run: Runner) -> None:
+    with PtyProgram(["-m", "jobtui", "--balsam", url, "login", "balsam"]) as program:
+        program.wait_seen(b"User [")
+        program.press(b"operator\n")
+        program.wait_seen(b"Password: ")
+        program.press(b"right-password\n")
+        program.wait_seen(b"logged in to")
+        assert program.wait_end(20) == 0
+        assert b"right-password" not in program.seen
+        assert TOKEN.encode() not in program.seen
+        assert b"until 2026-11-22T19:31:25Z" in program.seen
+    assert read_login(str(path)).token == TOKEN
+    assert run("jobs", "--json", "--since", "2026-11-20T12:00:00Z").json["sources"][0]["state"] == "ok"
+
+
+def test_a_wrong_password(url: str, path: Path) -> None:
+    with PtyProgram(["-m", "jobtui", "--balsam", url, "login", "balsam"]) as program:
+        program.wait_seen(b"User [")
+        program.press(b"operator\n")
+        program.wait_seen(b"Password: ")
+        program.press(b"wrong\n")
+        program.wait_seen(b"the password is wrong")
+        assert program.wait_end(20) == 1
+    assert not path.exists()
+
+
+def test_in_a_browser_with_the_address_asked_for(url: str, path: Path, balsam: RecordedBalsam) -> None:
+    balsam.methods = ["LoginMethod.oauth_device"]
+    balsam.approvals = [(400, {"detail": "authorization_pending"})]
+    with PtyProgram(["-m", "jobtui", "login", "balsam"]) as program:
+        program.wait_seen(b"Address of the Balsam server: ")
+        program.press(f"{url}\n".encode())
+        program.wait_seen(b"approve the code CPCB-TSTJ")
+        program.wait_seen(b"logged in to")
+        assert program.wait_end(20) == 0
+    assert read_login(str(path)).api_root == url
+
+
+def test_a_login_to_another_server_is_not_replaced_unasked(url: str, path: Path) -> None:
+    write_login(path, "https://other.example.org", "theirs")
+    with PtyProgram(["-m", "jobtui", "--balsam", url, "login", "balsam"]) as program:
+        program.wait_seen(b"Replace it? [y/N]")
+        program.press(b"\n")
+        assert program.wait_end(20) == 0
+    assert read_login(str(path)).token == "theirs"
+
+
+def test_without_a_terminal_it_says_so(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(os.devnull) as nothing:
+        monkeypatch.setattr("sys.stdin", nothing)
+        ran = run("login", "balsam")
+    assert ran.code == 2
+    assert "it takes a terminal" in ran.err
+
+
+def test_only_what_has_logins_is_named(run: Runner) -> None:
+    ran = run("login", "sirepo")
+    assert ran.code == 2
+    assert 'unknown SYSTEM "sirepo"' in ran.err.replace("'", '"')
