@@ -22,7 +22,8 @@ async def test_it_is_forgotten_when_it_is_closed() -> None:
             bar = FilterBar("x")
             await app.screen.mount(bar)
             await wait_until(lambda: isinstance(app.focused, FilterInput), pilot)
-            made.append(weakref.ref(app.screen.query_one(FilterInput)))
+            assert isinstance(app.focused, FilterInput)  # a query would keep it in its cache
+            made.append(weakref.ref(app.focused))
             await bar.remove()
             await wait_until(lambda: app.focused is None, pilot)
         del bar
