@@ -26,6 +26,8 @@ PLACE = Path(__file__).parents[1] / "screenshots"
 FONTS = Path("/usr/share/fonts/truetype/dejavu")
 THEME = MONOKAI
 CELL_WIDTH, CELL_HEIGHT, FONT_SIZE = 9, 19, 15
+COLOURS = 128
+"""In a picture: edges of letters need some, and a third of the bytes is enough."""
 READY = "q quit"
 LIVELY_S = 8.0
 """How long the demo runs before its picture is taken, so that something has happened in it."""
@@ -64,7 +66,7 @@ SHOTS: tuple[Shot, ...] = (
     Shot("columns", 80, 24, "state", ("c",)),
     Shot("palette", 80, 24, "All jobs", ("C-p",)),
     Shot("sources", 120, 40, "sirepo_db", ("6",)),
-    Shot("help", 120, 40, "Palette", ("?",)),
+    Shot("help", 120, 40, "All jobs", ("?",)),
     Shot("jobs-40x10", 40, 10, "q quit"),
     Shot("job-40x10", 40, 10, "esc", (*FAILED, "Enter")),
     Shot("logs-40x10", 40, 10, "following", ("2",)),
@@ -85,7 +87,7 @@ def take(shot: Shot) -> Path:
         time.sleep(0.5)  # for the paint that follows the one that shows it
         image = draw(window.styled().rstrip("\n").split("\n"), shot.columns, shot.rows)
     path = PLACE / f"{shot.name}.png"
-    image.save(path, optimize=True)
+    image.quantize(COLOURS).save(path, optimize=True)
     return path
 
 
