@@ -49,6 +49,9 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "watchfiles": frozenset({"backends"}),
     "systemd": frozenset({"backends"}),
     "httpx": frozenset({"backends"}),
+    "opentelemetry": frozenset({"formats"}),
+    "google": frozenset({"formats"}),
+    "plotext": frozenset({"render"}),
 }
 """Libraries that only some layers may know."""
 
