@@ -55,6 +55,7 @@ COUNTED = ("tasks", "listeners", "objects")
 VIEW = {"": {"start": {"filter": "", "sort": None, "reverse": False, "columns": ["state", "id"]}}}
 EMPTY_COMMAND = "jobs, sources"
 """What stands in an empty line for a command."""
+GOTO = "goto "
 HEADING = "  ID"
 TRIES = 3
 STATUS_WORDS: Mapping[str, str] = {
@@ -131,6 +132,8 @@ class Soak:
         for text in texts:
             if len(text) > 1 and not text.startswith(ESCAPE):
                 self.read(ASKED_S)
+                if text.startswith(GOTO) and not self.wait(EMPTY_COMMAND):
+                    return  # its letters would be taken for keys, one of which may end the dashboard
             self._terminal.write(text.encode())
             self.found.keys += 1
             if text.endswith(ESCAPE):
