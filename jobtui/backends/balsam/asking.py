@@ -4,9 +4,11 @@ Each question is a step that may be repeated until it says that there is no more
 given up loses nothing: it is asked again.
 """
 
+import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import msgspec
 
@@ -22,16 +24,20 @@ from jobtui.backends.balsam.rows import (
     SessionRow,
     SiteRow,
     allocation_of,
+    change_of,
     site_of,
     time_of,
 )
 from jobtui.backends.balsam.skips import BadRows
 from jobtui.backends.base import Batch
+from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Clock, Nanos
 from jobtui.model.jobs import Job
 
 OVERLAP_S = 120
 """How much later than others an event may come and be found at once."""
+SLICE_ROWS = 500
+"""Rows that are dealt with before others have their turn."""
 IDS_AT_ONCE = 200
 ALLOCATIONS_ASKED = 1_000
 LIVE_STATES = (
@@ -116,45 +122,54 @@ class Questions:
         are asked about by their ids."""
         offset = 0
         found: set[int] = set()
+        left: deque[Decoded[JobRow]] = deque()
+        more_pages = True
 
         async def step() -> Batch:
-            nonlocal offset
-            asked: Parameters = {"state": LIVE_STATES, "ordering": "id", "limit": PAGE_ROWS, "offset": offset}
-            page = await self._client.rows("/jobs/", JobRow, asked)
-            offset += PAGE_ROWS
-            found.update(row.id for row in page.rows)
-            more = offset < page.count and page.received > 0
+            nonlocal offset, more_pages
+            if not left:
+                asked: Parameters = {
+                    "state": LIVE_STATES, "ordering": "id", "limit": PAGE_ROWS, "offset": offset
+                }  # fmt: skip
+                page = await self._client.rows("/jobs/", JobRow, asked)
+                offset += PAGE_ROWS
+                more_pages = offset < page.count and page.received > 0
+                left.extend(_slices(page))
+            part = left.popleft()
+            found.update(row.id for row in part.rows)
+            more = bool(left) or more_pages
             if not more:
                 rows = self._known.rows.values()
-                lost = [row.id for row in rows if row.state in LIVE_STATES and row.id not in found]
-                self._ask_for(lost)
-            return self._of_jobs(page, more=more)
+                self._ask_for([row.id for row in rows if row.state in LIVE_STATES and row.id not in found])
+            return self._of_jobs(part, more=more)
 
         return step
 
     def jobs(self, since: Nanos, *, then_events: bool = True) -> Step:
-        """Jobs that were changed since a time by the server's clock, a page for each call.
+        """Jobs that were changed since a time by the server's clock, a slice of a page for each call.
 
         Where there are some, the newest events are asked for next.
         """
-        begin, offset = since, 0
+        place = _Place(since)
+        left: deque[Decoded[JobRow]] = deque()
         changed: list[JobRow] = []
 
         async def step() -> Batch:
-            nonlocal begin, offset
-            asked: Parameters = {
-                "last_update_after": _text_of(begin), "ordering": "last_update", "limit": PAGE_ROWS,
-                "offset": offset,
-            }  # fmt: skip
-            page = await self._client.rows("/jobs/", JobRow, asked)
-            last = max((time_of(row.last_update) or begin for row in page.rows), default=begin)
-            begin, offset = (last, 0) if last > begin else (begin, offset + PAGE_ROWS)
-            self.updated = max(self.updated, last)
-            changed.extend(row for row in page.rows if self._known.rows.get(row.id) != row)
-            more = page.received >= PAGE_ROWS
+            if not left:
+                asked: Parameters = {
+                    "last_update_after": _text_of(place.begin), "ordering": "last_update",
+                    "limit": PAGE_ROWS, "offset": place.offset,
+                }  # fmt: skip
+                page = await self._client.rows("/jobs/", JobRow, asked)
+                place.go_on(page.received, (time_of(row.last_update) for row in page.rows[-1:]))
+                left.extend(_slices(page))
+            part = left.popleft()
+            self.updated = max(self.updated, place.begin)
+            changed.extend(row for row in part.rows if self._known.rows.get(row.id) != row)
+            more = bool(left) or place.has_more
             if changed and not more and then_events:
                 self.due.append(self.events(Nanos(self._known.newest - OVERLAP_S * SECOND), changed))
-            return self._of_jobs(page, more=more)
+            return self._of_jobs(part, more=more)
 
         return step
 
@@ -164,6 +179,7 @@ class Questions:
         return Batch(
             cursor="",
             jobs=tuple(map(self._job, fresh)),
+            gone=self._known.let_go(),
             count=len(fresh),
             skipped=bad.fresh,
             skip_count=len(bad.fresh),
@@ -185,28 +201,35 @@ class Questions:
         self._asked_for = deque(number for number in self._asked_for if number not in asked)
         gone = self._known.drop(asked - {row.id for row in page.rows}) if not page.skips else ()
         batch = self._of_jobs(page, more=bool(self._asked_for))
-        return msgspec.structs.replace(batch, gone=gone)
+        return msgspec.structs.replace(batch, gone=(*gone, *batch.gone))
 
     def events(self, since: Nanos, about: Sequence[JobRow] = ()) -> Step:
-        """Events from a time on, a page for each call, and then those of jobs that these do not explain."""
-        begin, offset = since, 0
+        """Events from a time on, a slice of a page for each call, then those of jobs these do not explain."""
+        place = _Place(since)
+        left: deque[_Events] = deque()
 
         async def step() -> Batch:
-            nonlocal begin, offset
-            asked: Parameters = {
-                "timestamp_after": _text_of(begin), "ordering": "timestamp", "limit": PAGE_ROWS,
-                "offset": offset,
-            }  # fmt: skip
-            page = await self._client.rows("/events/", EventRow, asked)
-            last = max((time_of(row.timestamp) or begin for row in page.rows), default=begin)
-            begin, offset = (last, 0) if last > begin else (begin, offset + PAGE_ROWS)
-            more = page.received >= PAGE_ROWS
-            batch = self._of_events(page, more=more)
-            if not more and (silent := self._known.unexplained(about)):
+            if not left:
+                asked: Parameters = {
+                    "timestamp_after": _text_of(place.begin), "ordering": "timestamp", "limit": PAGE_ROWS,
+                    "offset": place.offset,
+                }  # fmt: skip
+                page = await self._events_page(asked)
+                place.go_on(page.received, (change.at for change in page.rows[-1:]))
+                left.extend(_slices(page))
+            batch = self._of_events(left.popleft(), more=bool(left) or place.has_more)
+            if not batch.more and (silent := self._known.unexplained(about)):
                 self.due.append(self._events_of(silent))
             return batch
 
         return step
+
+    async def _events_page(self, asked: Parameters) -> "_Events":
+        """One page of events as changes, made in a thread when there are many: their times take a while."""
+        page = await self._client.rows("/events/", EventRow, asked)
+        if page.received < SLICE_ROWS:
+            return _changes_in(page, self._client.name)
+        return await asyncio.to_thread(_changes_in, page, self._client.name)
 
     def _events_of(self, numbers: Sequence[int]) -> Step:
         """All events of some jobs, of so many for each call."""
@@ -215,7 +238,7 @@ class Questions:
         async def step() -> Batch:
             ids = [left[at] for at in range(min(IDS_AT_ONCE, len(left)))]
             asked: Parameters = {"job_id": ids, "ordering": "timestamp", "limit": 4 * PAGE_ROWS}
-            page = await self._client.rows("/events/", EventRow, asked)
+            page = await self._events_page(asked)
             for _ in ids:
                 left.popleft()
             batch = self._of_events(page, more=bool(left))
@@ -224,8 +247,8 @@ class Questions:
 
         return step
 
-    def _of_events(self, page: Decoded[EventRow], *, more: bool) -> Batch:
-        changes = self._known.take_events(page.rows)
+    def _of_events(self, page: "_Events", *, more: bool) -> Batch:
+        changes = self._known.take_changes(page.rows)
         bad = self._bad.count("/events/", page.rows, page.skips)
         self._ask_for(list(self._known.strangers(changes)))
         return Batch(
@@ -238,6 +261,39 @@ class Questions:
             recovered=bad.recovered,
             more=more,
         )
+
+
+_Events = Decoded[StateChange]
+_Row = TypeVar("_Row")
+
+
+class _Place:
+    """Where the next page of a list in the order of time begins: a time, and how many rows after it."""
+
+    def __init__(self, begin: Nanos) -> None:
+        self.begin = begin
+        self.offset = 0
+        self.has_more = True
+
+    def go_on(self, received: int, last: Iterable[Nanos | None]) -> None:
+        """After a page of so many rows, with the time of its last one."""
+        at = next((at for at in last if at is not None), self.begin)
+        # A bulk update stamps more rows alike than a page holds
+        self.begin, self.offset = (at, 0) if at > self.begin else (self.begin, self.offset + PAGE_ROWS)
+        self.has_more = received >= PAGE_ROWS
+
+
+def _slices(page: Decoded[_Row]) -> Iterator[Decoded[_Row]]:
+    """A page in parts that are dealt with at once; the first one has what made no sense."""
+    rows = page.rows
+    yield Decoded(page.count, rows[:SLICE_ROWS], page.received, page.skips)
+    for begin in range(SLICE_ROWS, len(rows), SLICE_ROWS):
+        yield Decoded(page.count, rows[begin : begin + SLICE_ROWS], 0)
+
+
+def _changes_in(page: Decoded[EventRow], source: str) -> _Events:
+    changes = [change for row in page.rows if (change := change_of(row, source)) is not None]
+    return Decoded(page.count, changes, page.received, page.skips)
 
 
 def _text_of(at: Nanos) -> str:

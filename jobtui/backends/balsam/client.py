@@ -9,6 +9,7 @@ What it works around (seen with Balsam 0.7.0a24):
 - a token that has expired is answered like one that is wrong.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -29,6 +30,8 @@ PAGE_ROWS = 5_000
 """Rows asked for at once: half a second of the server's time at most, and little enough to decode at once."""
 MOST_BYTES = 256 << 20
 """An answer larger than this is refused."""
+LARGE_BYTES = 1 << 16
+"""A body from this size on is decoded in a thread."""
 SAID_CHARACTERS = 200
 
 PARAMETERS: Mapping[str, frozenset[str]] = {
@@ -82,7 +85,10 @@ class BalsamClient:
             raise ValueError(f"{path} takes no {', '.join(sorted(unknown))}")
         body = await self.get(path, parameters)
         try:
-            return decode_page(kind, body, f"{self.name}{path}")
+            if len(body) < LARGE_BYTES:
+                return decode_page(kind, body, f"{self.name}{path}")
+            # Others have their turn meanwhile
+            return await asyncio.to_thread(decode_page, kind, body, f"{self.name}{path}")
         except ValueError as error:
             raise SourceUnreachable(f"{self.name}{path}: {self._no_list(body, error)}") from error
 

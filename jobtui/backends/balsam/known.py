@@ -4,31 +4,28 @@ Rows of jobs tell how they are, events how they came to be so; either may come f
 the ones changed longest ago go first.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from jobtui.backends.balsam.rows import (
+    SYSTEM,
     AppRow,
-    EventRow,
     JobRow,
     Lifetime,
     Placed,
     SiteRow,
-    change_of,
     job_of,
-    number_of,
-    time_of,
 )
 from jobtui.model.changes import StateChange
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import Job
 from jobtui.model.state_runs import RUNNING
 
 JOBS_KEPT = 200_000
-SEEN_S = 2 * 3600
-"""How long an event is known again: a little longer than is ever looked back."""
+PREFIX = len(f"{SYSTEM}/")
 SEEN_KEPT = 400_000
-"""Beyond so many events, those are forgotten that are older than that."""
+"""The newest so many events are known again, more than come while it is looked back."""
 
 
 class Known:
@@ -39,6 +36,7 @@ class Known:
         self._owner = owner
         self._lives: dict[int, Lifetime] = {}
         self._seen: set[tuple[int, Nanos]] = set()
+        self._seen_before: set[tuple[int, Nanos]] = set()
         self._silent: dict[int, str] = {}
         self.rows: dict[int, JobRow] = {}
         self.apps: dict[int, AppRow] = {}
@@ -51,20 +49,28 @@ class Known:
     def take_jobs(self, rows: Iterable[JobRow]) -> list[JobRow]:
         """Learn from rows; those that tell something new."""
         fresh = [row for row in rows if self.rows.get(row.id) != row]
-        self.rows.update((row.id, row) for row in fresh)
-        self._forget_jobs()
+        for row in fresh:
+            # To the end: the first are those whose change was seen longest ago
+            self.rows.pop(row.id, None)
+            self.rows[row.id] = row
         return fresh
 
-    def take_events(self, rows: Iterable[EventRow]) -> list[StateChange]:
-        """Learn from events; the changes they tell that were not known, each once."""
+    def let_go(self) -> tuple[JobId, ...]:
+        """Forget those jobs that are too many; their ids."""
+        surplus = len(self.rows) - JOBS_KEPT
+        return self.drop(list(islice(self.rows, surplus))) if surplus > 0 else ()
+
+    def take_changes(self, changes: Iterable[StateChange]) -> list[StateChange]:
+        """Learn from changes; those that were not known, each once."""
         fresh: list[StateChange] = []
-        for row in rows:
-            change = change_of(row, self._source)
-            if change is None or (change.id, change.at) in self._seen:
+        for change in changes:
+            key = (change.id, change.at)
+            if key in self._seen or key in self._seen_before:
                 continue
-            self._seen.add((change.id, change.at))
-            self._lives.setdefault(row.job_id, Lifetime()).take(change)
-            self._note_sign(row.job_id, change)
+            self._seen.add(key)
+            number = _number(change)
+            self._lives.setdefault(number, Lifetime()).take(change)
+            self._note_sign(number, change)
             self.newest = max(self.newest, change.at)
             fresh.append(change)
         self._forget_events()
@@ -127,19 +133,10 @@ class Known:
             self.signs[row.batch_job_id] = change.at if known is None else min(known, change.at)
 
     def _forget_events(self) -> None:
-        if len(self._seen) > SEEN_KEPT:
-            oldest = self.newest - SEEN_S * SECOND
-            kept = {key for key in self._seen if key[1] >= oldest}
-            # Where all are new, the store still knows each: it has them by id
-            self._seen = kept if len(kept) < SEEN_KEPT else set()
-
-    def _forget_jobs(self) -> None:
-        surplus = len(self.rows) - JOBS_KEPT
-        if surplus > 0:
-            # Some more than needed, so that this is not done for each page
-            oldest: Sequence[int] = sorted(self.rows, key=lambda n: time_of(self.rows[n].last_update) or 0)
-            self.drop(oldest[: surplus + JOBS_KEPT // 20])
+        """Keep the newest of what was seen, in two halves, so that forgetting takes no time."""
+        if len(self._seen) > SEEN_KEPT // 2:
+            self._seen_before, self._seen = self._seen, set()
 
 
 def _number(change: StateChange) -> int:
-    return int(number_of(change.job_id) or -1)
+    return int(change.job_id[PREFIX:])
