@@ -11,6 +11,7 @@ class Place(StrEnum):
     JOBS = "jobs"
     JOB = "job"
     AGENTS = "agents"
+    CHARTS = "charts"
     SOURCES = "sources"
     READING = "reading"
     LOGS = "logs"
@@ -30,6 +31,7 @@ class Topic(StrEnum):
     LOOK = "Look at jobs"
     JOB = "On one job"
     LOGS = "Read logs"
+    CHARTS = "Look at charts"
     TAKE = "Take along"
     PROGRAM = "Program"
 
@@ -63,6 +65,11 @@ SHOWN_KEYS = {
     "question_mark": "?",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
+    "plus": "+",
+    "minus": "-",
+    "equals_sign": "=",
+    "shift+left": "shift+←",
+    "shift+right": "shift+→",
     "up": "↑",
     "down": "↓",
     "pageup": "pgup",
@@ -89,12 +96,14 @@ _CHOOSING = frozenset({Place.CHOOSING})
 _COLUMNS = frozenset({Place.COLUMNS})
 _LOG_SET = frozenset({Place.LOG_SET})
 _AGENTS = frozenset({Place.AGENTS})
+_CHARTS = frozenset({Place.CHARTS})
 _LISTS = frozenset({Place.JOBS, Place.JOB, Place.AGENTS, Place.SOURCES})
 
 ACTIONS: tuple[Action, ...] = (
     Action("app.go('jobs')", ("1",), "All jobs", Topic.GO, hint="jobs", rank=5),
     Action("app.go('logs')", ("2",), "The logs, line by line", Topic.GO, hint="logs", rank=4),
     Action("app.go('agents')", ("3",), "The agents, what they hold", Topic.GO, hint="agents", rank=4),
+    Action("app.go('charts')", ("4",), "Charts of jobs over time", Topic.GO, hint="charts", rank=4),
     Action(
         "app.go('sources')",
         ("6",),
@@ -199,6 +208,15 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("usual", ("d",), "The usual columns", Topic.LOOK, _COLUMNS, "usual"),
     Action("tab('timeline')", ("o",), "Its ops and what happened to them", Topic.JOB, _JOB, "ops", 3),
+    Action(
+        "tab('why')",
+        ("w",),
+        "Why it stands so: the lines that prove it, what to type next",
+        Topic.JOB,
+        _JOB,
+        "why",
+        2,
+    ),
     Action("tab('logs')", ("l",), "The lines of all logs that belong to it", Topic.JOB, _JOB, "logs", 3),
     Action("tab('history')", ("h",), "Its runs, beside the last good one", Topic.JOB, _JOB, "history", 3),
     Action("tab('files')", ("f",), "Its run directory, and what its files say", Topic.JOB, _JOB, "files", 3),
@@ -226,6 +244,42 @@ ACTIONS: tuple[Action, ...] = (
         "Copy what is selected or under the cursor: the id, the line, the text, how to read a log",
         Topic.TAKE,
         hint="copy",
+    ),
+    Action("next_chart(1)", ("tab",), "The next chart", Topic.CHARTS, _CHARTS, "chart", 2),
+    Action("next_chart(-1)", ("shift+tab",), "The chart before", Topic.CHARTS, _CHARTS),
+    Action(
+        "cursor(-1)",
+        ("left", "h"),
+        "The cursor to the left; what it is on is told above",
+        Topic.CHARTS,
+        _CHARTS,
+        "cursor",
+        3,
+    ),
+    Action("cursor(1)", ("right", "l"), "The cursor to the right", Topic.CHARTS, _CHARTS),
+    Action("zoom(0.5)", ("plus", "equals_sign"), "Look at half as much", Topic.CHARTS, _CHARTS, "zoom", 2),
+    Action("zoom(2)", ("minus",), "Look at twice as much", Topic.CHARTS, _CHARTS),
+    Action("whole", ("0",), "Look at all that is known", Topic.CHARTS, _CHARTS, "all", 3),
+    Action("pan(-0.5)", ("shift+left", "H"), "Look at earlier times", Topic.CHARTS, _CHARTS, "earlier", 3),
+    Action("pan(0.5)", ("shift+right", "L"), "Look at later times", Topic.CHARTS, _CHARTS),
+    Action(
+        "window",
+        ("w",),
+        "Look at the last 5 minutes, 15 minutes, hour, 6 hours, day, week, at all",
+        Topic.CHARTS,
+        _CHARTS,
+        "window",
+        3,
+    ),
+    Action("open", ("enter",), "Read all that the chart says", Topic.CHARTS, _CHARTS, "read", 3),
+    Action(
+        "filter",
+        ("slash",),
+        "Filter the jobs that count: app:srw user:vn9m",
+        Topic.CHARTS,
+        _CHARTS,
+        "filter",
+        2,
     ),
     Action("open", ("enter",), "Read the whole line", Topic.LOGS, _LOGS, "line", 3),
     Action(

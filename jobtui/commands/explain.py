@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from jobtui.analysis.explain.gather import lines_wanted
+from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.explain.study import Study, study
 from jobtui.backends.job_desk import SessionDesk
 from jobtui.commands.context import Context, OutputFormat
@@ -12,11 +13,19 @@ from jobtui.commands.printing import print_csv, print_document, print_lines, pri
 from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.resolve import Found, resolve
 from jobtui.commands.show import headline
+from jobtui.commands.spelled import spelled
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import Unreadable
 from jobtui.model.verdicts import Concern
 from jobtui.render.json_output import job_record
-from jobtui.render.verdicts import chain_lines, chain_record, verdict_lines, verdict_record
+from jobtui.render.verdicts import (
+    chain_lines,
+    chain_record,
+    contradiction_lines,
+    contradiction_record,
+    verdict_lines,
+    verdict_record,
+)
 
 RECORD_LINES = 60
 """Lines read behind a step at most."""
@@ -48,7 +57,7 @@ async def explained(reader: Reader, found: Found) -> Study:
     """The study of a job that was found, when its logs are read."""
     assert found.job is not None
     store = reader.session.store
-    return study(
+    made = study(
         store.correlation,
         {**store.jobs, found.job.id: found.job} if found.detail is not None else store.jobs,
         store.sources(),
@@ -57,6 +66,8 @@ async def explained(reader: Reader, found: Found) -> Study:
         found.detail.runs if found.detail is not None else None,
         await _behind(reader, found.job.id),
     )
+    flags = spelled(reader.context.config, reader.specs)
+    return made._replace(verdict=on_sources(made.verdict, flags))
 
 
 async def _behind(reader: Reader, job_id: JobId) -> dict[tuple[str, int], str]:
@@ -83,10 +94,12 @@ def _print(reader: Reader, found: Found, studied: Study) -> None:
                 "job": job_record(job, reader.now),
                 **verdict_record(studied.verdict),
                 "waits": chain_record(studied.chain) if studied.chain.waits else None,
+                "contradictions": list(map(contradiction_record, studied.contradictions)),
             }
             print_document("explain", body, reader)
         case OutputFormat.CSV:
             print_csv(CSV_COLUMNS, [{"id": job.id, **verdict_record(studied.verdict)}])
         case _:
             lines = [headline(job, colour), *verdict_lines(studied.verdict, colour, reader.context.width)]
+            lines += contradiction_lines(studied.contradictions, colour)
             print_lines([*lines, *chain_lines(studied.chain, colour)])

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from jobtui.model.jobs import JobStatus
+from jobtui.model.verdicts import Concern
 
 GLYPHS: Mapping[JobStatus, str] = {
     JobStatus.RUNNING: "●",
@@ -33,6 +34,13 @@ WORDS: Mapping[JobStatus, str] = {status: status.value for status in JobStatus} 
 
 STYLES: Mapping[JobStatus, str] = {status: f"status.{status.value}" for status in JobStatus}
 NEEDS_PERSON_STYLE = "status.needs_person"
+CONCERN_STYLES: Mapping[Concern, str] = {
+    Concern.FINE: "",
+    Concern.FAILED: "error",
+    Concern.STUCK: "warning",
+    Concern.OPEN: "settled",
+}
+"""How a verdict is painted; its words say the same."""
 PLAIN_STYLE = ""
 SETTLED_STYLE = "settled"
 """For what nobody must look at any more."""

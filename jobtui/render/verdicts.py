@@ -1,24 +1,19 @@
 """A verdict and a chain of waits as lines of text and as JSON documents."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 
+from jobtui.analysis.contradictions import Contradiction, Fact
 from jobtui.analysis.time_words import age, duration
 from jobtui.analysis.waits import Chain, Holder, Wait
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.ops import Op
 from jobtui.model.secrets import mask_text
-from jobtui.model.verdicts import Concern, Evidence, Verdict
+from jobtui.model.verdicts import Evidence, Verdict
+from jobtui.render.status import CONCERN_STYLES
 from jobtui.render.table import paint
 from jobtui.render.text import NONE, clock_time, fit, show
 from jobtui.render.text import width as cells_of
 
-STYLES: Mapping[Concern, str] = {
-    Concern.FINE: "good",
-    Concern.FAILED: "error",
-    Concern.STUCK: "warning",
-    Concern.OPEN: "settled",
-}
-"""How a verdict is painted; its words say the same."""
 INDENT = "  "
 
 
@@ -28,9 +23,9 @@ def verdict_lines(verdict: Verdict, colour: bool, most: int | None) -> Iterator[
     Raw lines are cut to `most` cells where that is given.
     """
     words = f"{verdict.code.value}  {verdict.confidence:.2f}"
-    yield paint(words, STYLES[verdict.concern], colour)
+    yield paint(words, CONCERN_STYLES[verdict.concern], colour)
     yield show(verdict.sentence)
-    if step := _step_line(verdict):
+    if step := step_line(verdict):
         yield step
     yield from _section("evidence", _evidence_lines(verdict, most), colour)
     yield from _section("not known", map(show, verdict.blind_spots), colour)
@@ -53,7 +48,7 @@ def _section(title: str, lines: Iterator[str], colour: bool) -> Iterator[str]:
     yield from (f"{INDENT}{line}" for line in lines)
 
 
-def _step_line(verdict: Verdict) -> str:
+def step_line(verdict: Verdict) -> str:
     """Where in the flow it stands: the last step, the one that is missing, how long that usually takes."""
     parts = []
     if verdict.last_step is not None:
@@ -61,7 +56,7 @@ def _step_line(verdict: Verdict) -> str:
         parts.append(f"last step: {show(verdict.last_step)}{at}")
     if verdict.missing_step is not None:
         waited = f" for {age(verdict.waited_s)}" if verdict.waited_s is not None else ""
-        parts.append(f"missing{waited}: {verdict.missing_step}")
+        parts.append(f"missing{waited}: {show(verdict.missing_step)}")
     if verdict.usual is not None:
         usual = verdict.usual
         parts.append(f"usually {duration(usual.p50_s)}, at most {duration(usual.p99_s)} in {usual.n} runs")
@@ -70,12 +65,47 @@ def _step_line(verdict: Verdict) -> str:
 
 def _evidence_lines(verdict: Verdict, most: int | None) -> Iterator[str]:
     for evidence in verdict.evidence:
-        at = clock_time(evidence.at) if evidence.at is not None else NONE
-        place = f"{evidence.source}:{evidence.line}" if evidence.line > 0 else evidence.source
-        yield f"{fit(at, 8)}  {show(evidence.what)}  {show(place)}"
+        yield evidence_head(evidence)
         text = show(evidence.text)
         room = None if most is None else max(1, most - 6 * len(INDENT))
         yield f"{INDENT * 5}{text if room is None or cells_of(text) <= room else fit(text, room)}"
+
+
+def evidence_head(evidence: Evidence) -> str:
+    """When, which step of the flow, and where it stands."""
+    at = clock_time(evidence.at) if evidence.at is not None else NONE
+    place = f"{evidence.source}:{evidence.line}" if evidence.line > 0 else evidence.source
+    return f"{fit(at, 8)}  {show(evidence.what)}  {show(place)}"
+
+
+def contradiction_lines(found: Sequence[Contradiction], colour: bool) -> Iterator[str]:
+    """Sources that disagree, each with its fact and its time."""
+    if found:
+        yield ""
+        yield paint("sources disagree", "heading", colour)
+    for one in found:
+        yield paint(f"{INDENT}{show(one.about)}", "warning", colour)
+        yield from (f"{INDENT * 2}{_fact_line(fact)}" for fact in (one.one, one.other))
+
+
+def _fact_line(fact: Fact) -> str:
+    at = clock_time(fact.at) if fact.at is not None else NONE
+    place = f"{fact.source}:{fact.line}" if fact.line > 0 else fact.source
+    return f"{fit(at, 8)}  {show(fact.text)}  {show(place)}"
+
+
+def contradiction_record(one: Contradiction) -> dict[str, object]:
+    """A disagreement as a JSON document, texts masked."""
+    return {"about": one.about, "facts": [_fact_record(fact) for fact in (one.one, one.other)]}
+
+
+def _fact_record(fact: Fact) -> dict[str, object]:
+    return {
+        "text": mask_text(fact.text),
+        "source": mask_text(fact.source),
+        "at": None if fact.at is None else to_rfc3339(fact.at),
+        "line": fact.line if fact.line > 0 else None,
+    }
 
 
 def chain_lines(chain: Chain, colour: bool) -> Iterator[str]:
@@ -89,7 +119,7 @@ def chain_lines(chain: Chain, colour: bool) -> Iterator[str]:
         for holder in wait.holders:
             yield f"{INDENT * (depth + 1)}{_holder_line(holder)}"
     if chain.cycle:
-        names = " -> ".join(f"{op.name} {op.op}" for op in (*chain.cycle, chain.cycle[0]))
+        names = " -> ".join(show(f"{op.name} {op.op}") for op in (*chain.cycle, chain.cycle[0]))
         yield paint(f"{INDENT}they wait for each other: {names}", "error", colour)
     if chain.range_s is not None:
         low, high = chain.range_s
@@ -100,12 +130,12 @@ def _wait_line(wait: Wait) -> str:
     since = f" for {age(wait.waited_s)}" if wait.waited_s is not None else ""
     ahead = f", {wait.ahead} ahead of it" if wait.ahead else ""
     holders = "" if wait.holders else ", holder not seen"
-    return f"{wait.op.name} {wait.op.op} waits for {wait.slot.value}{since}{ahead}{holders}"
+    return f"{show(f'{wait.op.name} {wait.op.op}')} waits for {wait.slot.value}{since}{ahead}{holders}"
 
 
 def _holder_line(holder: Holder) -> str:
     op = holder.op
-    parts = [f"held by {op.name} {op.op} of {show(op.jid or op.uid or 'an unknown user')}"]
+    parts = [f"held by {show(f'{op.name} {op.op}')} of {show(op.jid or op.uid or 'an unknown user')}"]
     if holder.held_s is not None:
         limit = f" of {age(holder.limit_s)}" if holder.limit_s is not None else ""
         parts.append(f"for {age(holder.held_s)}{limit}")

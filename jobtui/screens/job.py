@@ -12,11 +12,11 @@ from jobtui.analysis.run_windows import Window, ops_in, unlinked_in, window_of
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import Unreadable
 from jobtui.model.jobs import JobDetail, Run
-from jobtui.render.columns import RowContext
 from jobtui.render.sources import judge_all
 from jobtui.render.text import show
 from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
 from jobtui.screens.error import ErrorScreen
+from jobtui.screens.explaining import Explaining
 from jobtui.screens.job_files import FilesTab
 from jobtui.screens.job_history import HistoryTab
 from jobtui.screens.job_logs import LogsTab
@@ -24,6 +24,7 @@ from jobtui.screens.job_raw import RawTab
 from jobtui.screens.job_states import ops_of_states
 from jobtui.screens.job_tab import JobTab, Subject, start
 from jobtui.screens.job_timeline import TimelineTab
+from jobtui.screens.job_why import WhyTab
 from jobtui.screens.on_cluster import show_cluster
 from jobtui.screens.reaching import Reaching
 from jobtui.store.store import Changes
@@ -34,7 +35,7 @@ from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.source_strip import SourceStrip
 from jobtui.widgets.tab_line import TabLine
 
-TABS: tuple[type[JobTab], ...] = (TimelineTab, LogsTab, HistoryTab, FilesTab, RawTab)
+TABS: tuple[type[JobTab], ...] = (TimelineTab, WhyTab, LogsTab, HistoryTab, FilesTab, RawTab)
 
 
 class Known(NamedTuple):
@@ -66,6 +67,7 @@ class JobScreen(LiveScreen):
         self._number: int | None = None
         self._waits_to_reach = False
         self._reaching = Reaching(board, self._say)
+        self._explaining = Explaining(self, board, job_id, self._say)
         self._facts = JobFacts(board.now, job_id)
         self._cluster = partial(show_cluster, self._facts, board, job_id)
         self._strip = SourceStrip(board.now)
@@ -107,6 +109,7 @@ class JobScreen(LiveScreen):
             self._known = Known(await self.board.desk.detail(self.job_id))
         except Unreadable as error:
             self._known = Known(self._known.detail, show(str(error)))
+        self._explaining.renew(self._known.detail)
         self._show()
 
     @on(JobTab.Wanted)
@@ -122,6 +125,7 @@ class JobScreen(LiveScreen):
         job, run = self.board.live.job(self.job_id), self._run
         queued_at = run.queued_at if run else job.queued_at if job else None
         await self._reaching.reach(queued_at)
+        self._explaining.renew(self._known.detail)
         self._show()
 
     def pause_ended(self) -> None:
@@ -131,7 +135,7 @@ class JobScreen(LiveScreen):
             start(self, self._reach, group="open", exclusive=True)
 
     def _say(self) -> None:
-        """The words about reading back changed."""
+        """The words about reading back changed, or the verdict."""
         if self.is_attached:
             self._show()
 
@@ -140,6 +144,8 @@ class JobScreen(LiveScreen):
         if self.job_id in changes.jobs or self.job_id in changes.gone:
             start(self, self._read_record, group="record", exclusive=True)
             self._show()
+        elif changes.sources:
+            self._explaining.renew(self._known.detail)
         self._strip.set_sources(self.board.store.sources())
 
     def show_all(self) -> None:
@@ -156,6 +162,7 @@ class JobScreen(LiveScreen):
     def _show(self) -> None:
         subject = self._subject()
         shown_run = subject.run.number if subject.run else None
+        self._facts.set_verdict(subject.study.verdict if subject.study else None)
         self._facts.set_job(subject.job, absolute=self.board.absolute, run=shown_run)
         self._tab.set_subject(subject)
         self._show_words()
@@ -194,11 +201,13 @@ class JobScreen(LiveScreen):
             problem=self._known.problem,
             good=good,
             good_ops=ops_in(window_of(self._runs, good.number), all_ops) if good else (),
+            study=self._explaining.study,
         )
 
     def tick(self) -> None:
         """Let ages go on."""
         self._facts.tick()
+        self._explaining.tick()
         self._tab.tick()
         self._show_sources()
         self._show_words()
@@ -270,19 +279,9 @@ class JobScreen(LiveScreen):
     async def taken(self) -> Taken | None:
         """The line or the file under the cursor, the job otherwise, and the command that shows the same."""
         # Imported here, as the first paint does not need it
-        from jobtui.screens.taking import file_taken, job_taken, jobtui_command, step_taken
+        from jobtui.screens.taking import tab_taken
 
-        tab = self._tab
-        command = jobtui_command(self.board, *tab.COMMAND, self.job_id) if tab.COMMAND else ""
-        if tab.step_here is not None:
-            taken = step_taken(self.board, tab.step_here)
-            return taken._replace(command=command) if tab.IS_WHOLE else taken
-        if tab.file_here:
-            return file_taken(tab.file_here)
-        job = self.board.store.job(self.job_id)
-        if job is None:
-            return Taken("", command)
-        return (await job_taken(self.board, job, RowContext(now=self.board.now())))._replace(command=command)
+        return await tab_taken(self.board, self._tab, self.job_id)
 
     async def action_error(self) -> None:
         """Read the error as a whole."""

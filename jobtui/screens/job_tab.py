@@ -1,7 +1,7 @@
 """What the tabs of the job screen share: what they are about, and what a key may do to them."""
 
 from collections.abc import Callable, Coroutine
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual.containers import Container
 from textual.dom import DOMNode
@@ -18,6 +18,9 @@ from jobtui.screens.base import Board
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.step_detail import StepDetail
 
+if TYPE_CHECKING:
+    from jobtui.analysis.explain.study import Study
+
 RECORD_LINES = 100
 """How many lines of a record are read at most."""
 
@@ -26,7 +29,7 @@ class Subject(NamedTuple):
     """A job as its screen knows it. `ops` and `unlinked` are those of the chosen `run`, all without one.
 
     `silence` says, where there are no ops, what was read and what not; safe to show. `good` is the run that
-    the chosen one is compared with, and `good_ops` are its ops.
+    the chosen one is compared with, and `good_ops` are its ops. `study` is the verdict on the newest run.
     """
 
     job_id: JobId
@@ -39,6 +42,7 @@ class Subject(NamedTuple):
     problem: str = ""
     good: Run | None = None
     good_ops: tuple[Op, ...] = ()
+    study: "Study | None" = None
 
 
 class JobTab(Container):

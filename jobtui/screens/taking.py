@@ -3,7 +3,9 @@
 import os
 from collections.abc import Iterator, Sequence
 from shlex import join
+from typing import TYPE_CHECKING
 
+from jobtui.model.ids import JobId
 from jobtui.model.job_desk import Unreadable
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Step
@@ -12,6 +14,9 @@ from jobtui.render.columns import JOB_COLUMNS, RowContext
 from jobtui.render.text import show
 from jobtui.screens.base import Board, Taken
 from jobtui.widgets.step_detail import where
+
+if TYPE_CHECKING:
+    from jobtui.screens.job_tab import JobTab
 
 LOG_FILE = "logfile"
 """The kind of sources whose names are paths."""
@@ -25,6 +30,20 @@ def jobtui_command(board: Board, *words: str) -> str:
 def shown(words: Sequence[str]) -> str:
     """A command line as one types it, without secrets and safe to show."""
     return show(join(words))
+
+
+async def tab_taken(board: Board, tab: "JobTab", job_id: JobId) -> Taken:
+    """The line or the file under the cursor of a job's tab, the job otherwise, and what shows the same."""
+    command = jobtui_command(board, *tab.COMMAND, job_id) if tab.COMMAND else ""
+    if tab.step_here is not None:
+        taken = step_taken(board, tab.step_here)
+        return taken._replace(command=command) if tab.IS_WHOLE else taken
+    if tab.file_here:
+        return file_taken(tab.file_here)
+    job = board.store.job(job_id)
+    if job is None:
+        return Taken("", command)
+    return (await job_taken(board, job, RowContext(now=board.now())))._replace(command=command)
 
 
 async def job_taken(board: Board, job: Job, context: RowContext) -> Taken:

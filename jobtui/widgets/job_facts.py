@@ -5,9 +5,11 @@ from collections.abc import Callable, Sequence
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
+from jobtui.model.verdicts import Code, Verdict
 from jobtui.render.facts import matter, record_line, status_words
 from jobtui.render.sources import Judgement
 from jobtui.render.spans import Line, Span, spread, width_of
+from jobtui.render.status import CONCERN_STYLES
 from jobtui.render.text import fit, show, width
 from jobtui.widgets.lines import LineView
 
@@ -15,6 +17,8 @@ ROOT = "jobs"
 NO_RECORD = "no source has a record of this job; its ops are those that logs name"
 LEAST_ID_CELLS = 9
 """So much of the id is shown before anything about it."""
+SURE_CELLS = 70
+"""From so many cells on it is said how sure a verdict is."""
 FULL_ROWS = 3
 """With so many lines there is one for the sources elsewhere."""
 
@@ -34,6 +38,12 @@ class JobFacts(LineView):
         self._trail: tuple[str, ...] = ()
         self._age = Judgement("", "dim")
         self._cluster = ""
+        self._verdict: Verdict | None = None
+
+    def set_verdict(self, verdict: Verdict | None) -> None:
+        """Say what is the matter with the job, None as long as nobody has looked."""
+        self._verdict = verdict
+        self.repaint()
 
     def set_cluster(self, words: str) -> None:
         """Say how it stands on its cluster; the words must be safe to show."""
@@ -68,12 +78,18 @@ class JobFacts(LineView):
             return self._name_line(cells)
         if y == 1:
             return self._matter_line(cells)
-        return record_line(self._job, self._now(), cells, self._cluster) if self._job is not None else ()
+        if self._job is None:
+            return (Span(" " + fit(NO_RECORD, max(0, cells - 1)), "warning"),) if self._verdict else ()
+        return record_line(self._job, self._now(), cells, self._cluster)
 
     def _matter_line(self, cells: int) -> Line:
         """What matters most, and the age of the data where that has no line of its own."""
         age = self._age_spans()
-        if self._job is None:
+        verdict = self._verdict
+        if verdict is not None and verdict.code is not Code.UNKNOWN:
+            sure = (Span(f"  {verdict.confidence:.2f} ", "dim"),) if cells >= SURE_CELLS else ()
+            words, style, age = show(verdict.sentence), CONCERN_STYLES[verdict.concern], (*sure, *age)
+        elif self._job is None:
             words, style = NO_RECORD, "warning"
         else:
             said = matter(self._job, self._now())

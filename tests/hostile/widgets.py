@@ -11,6 +11,7 @@ import msgspec
 from textual.widget import Widget
 
 from jobtui.actions import Hint
+from jobtui.analysis.explain.study import Study
 from jobtui.analysis.job_lines import JobLine
 from jobtui.analysis.tally import Counts
 from jobtui.model.clock import Nanos
@@ -20,10 +21,12 @@ from jobtui.model.job_desk import RunFile
 from jobtui.model.jobs import Job, JobStatus, Run
 from jobtui.model.ops import Agent, AgentState, Op, Step
 from jobtui.model.pages import Extent, LogLine, Overview, Page, Place
+from jobtui.model.verdicts import Verdict
 from jobtui.render.agent_columns import AgentLook
 from jobtui.render.columns import JOB_COLUMNS, RowContext
 from jobtui.render.spans import Span
 from jobtui.render.text import show
+from jobtui.render.why import why_parts
 from jobtui.widgets.agent_table import AgentTable
 from jobtui.widgets.choice_list import Choice, ChoiceList
 from jobtui.widgets.column_list import ColumnList
@@ -54,6 +57,7 @@ from jobtui.widgets.step_detail import StepDetail
 from jobtui.widgets.tab_line import TabLine
 from jobtui.widgets.text_pane import Paragraph, TextPane
 from jobtui.widgets.timeline import Timeline
+from jobtui.widgets.why_list import WhyList
 from tests.conftest import NOW
 from tests.hostile.records import hostile
 
@@ -142,7 +146,12 @@ def a_header(text: str) -> Case:
 def job_facts(text: str) -> Case:
     job = hostile(Job, text, status=JobStatus.FAILED)
     facts = JobFacts(now, job.id)
-    return facts, lambda: facts.set_job(job, absolute=False)
+
+    def told() -> None:
+        facts.set_job(job, absolute=False)
+        facts.set_verdict(hostile(Verdict, text))
+
+    return facts, told
 
 
 def a_job_log(text: str) -> Case:
@@ -269,6 +278,11 @@ def a_text_pane(text: str) -> Case:
     return TextPane([Paragraph(show(text), "", 4), Paragraph(show(text), "error")]), nothing
 
 
+def a_why_list(text: str) -> Case:
+    parts = WhyList()
+    return parts, lambda: parts.set_parts(why_parts(hostile(Study, text)))
+
+
 def a_timeline(text: str) -> Case:
     timeline = Timeline(now)
     return timeline, lambda: timeline.set_op(hostile(Op, text))
@@ -306,5 +320,6 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     TabLine: a_tab_line,
     TextPane: a_text_pane,
     Timeline: a_timeline,
+    WhyList: a_why_list,
 }
 """The case of each widget."""

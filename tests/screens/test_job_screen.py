@@ -24,7 +24,7 @@ async def ready(scene: Scene, pilot: Pilot[None]) -> JobScreen:
     screen = scene.app.screen
     assert isinstance(screen, JobScreen)
     sign = "failed" if screen.job_id == FAILED else "no source"
-    await wait_until(lambda: sign in "".join(screen_text(scene.app)[:2]), pilot)
+    await wait_until(lambda: sign in "".join(screen_text(scene.app)[:3]), pilot)
     await pilot.pause()
     return screen
 
@@ -37,7 +37,8 @@ async def test_it_opens_at_the_job_it_was_given_with_its_ops_and_steps() -> None
         assert lines[0].startswith(f" jobs › {FAILED}")
         assert "run 3 of 3" in lines[0]
         assert "✗ failed 2m ago" in lines[0]
-        assert lines[1] == " no such element: crystal3"
+        assert lines[1].startswith(" Its program failed 3s after it started: no such element: crystal3.")
+        assert lines[1].endswith("0.90")
         assert "OPS 3  1 hidden" in "\n".join(lines)
         assert "╰" in "\n".join(lines)
         assert "supervisor.log:88214" in text_of(screen.query_one(StepDetail))[0]
@@ -102,7 +103,7 @@ async def test_a_job_without_a_record_is_told_and_its_ops_shown() -> None:
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await ready(scene, pilot)
         lines = screen_text(scene.app)
-        assert "no source has a record of this job" in lines[1]
+        assert "no source has a record of this job" in lines[2]
         assert "request" in "\n".join(lines)
 
 

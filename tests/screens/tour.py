@@ -33,6 +33,7 @@ class Stop(NamedTuple):
 STOPS: tuple[Stop, ...] = (
     Stop("jobs", (), "Doubler"),
     Stop("job", (), "status error", FAILED),
+    Stop("job-why", ("w",), "evidence", FAILED),
     Stop("job-logs", ("l",), "of 1 log", FAILED),
     Stop("job-history", ("h",), "RUN", FAILED),
     Stop("job-files", ("f",), "run directory", FAILED),
@@ -62,6 +63,7 @@ async def at_stop(
             await wait_until(scene.is_read, pilot)
         if stop.open_at is not None:
             await wait_until(lambda: "run 3 of 3" in screen_text(app)[0], pilot)
+            await wait_until(lambda: "Its program failed" in screen_text(app)[1], pilot)
         await pilot.press(*stop.keys[:1])
         await settled(app, pilot)
         await pilot.press(*stop.keys[1:])

@@ -1,22 +1,37 @@
 """What to type next: commands that look, or that a person decides about; to be copied, never run."""
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
 
 from jobtui.analysis.explain.case import Case
 from jobtui.analysis.explain.finding import Finding
 from jobtui.model.ops import Agent
-from jobtui.model.verdicts import Code, NextStep
+from jobtui.model.verdicts import Code, NextStep, Verdict
 
 Suggestion = Callable[[Case], NextStep | None]
 
 TAIL_LINES = 50
+OURS = "jobtui "
+"""What the commands of this program begin with."""
 
 
 def next_steps(case: Case, finding: Finding) -> tuple[NextStep, ...]:
     """What helps with this verdict, the most useful first."""
     found = (suggest(case) for suggest in SUGGESTIONS.get(finding.code, ()))
     return tuple(step for step in found if step is not None)
+
+
+def on_sources(verdict: Verdict, flags: Sequence[str]) -> Verdict:
+    """The same verdict; the commands of this program get the flags with which it reads the same."""
+    return msgspec.structs.replace(verdict, next=tuple(_with_flags(step, flags) for step in verdict.next))
+
+
+def _with_flags(step: NextStep, flags: Sequence[str]) -> NextStep:
+    if not flags or not step.command.startswith(OURS):
+        return step
+    return step._replace(command=f"{OURS}{shlex.join(flags)} {step.command.removeprefix(OURS)}")
 
 
 def _timeline(case: Case) -> NextStep:

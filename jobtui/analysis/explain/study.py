@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from jobtui.analysis.contradictions import Contradiction, contradictions
 from jobtui.analysis.explain.gather import Knows, case_from
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import LIMITS_S, limit_s
 from jobtui.analysis.usual import usual_length
-from jobtui.analysis.waits import Chain, Scene, wait_chain
+from jobtui.analysis.waits import Chain, Scene, wait_chain, waited_slot
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId, split_jid
@@ -28,10 +29,11 @@ class KnowsOpen(Knows, Protocol):
 
 
 class Study(NamedTuple):
-    """What explaining a job gives."""
+    """What explaining a job gives: the verdict, whom it waits for, and where its sources disagree."""
 
     verdict: Verdict
     chain: Chain
+    contradictions: tuple[Contradiction, ...] = ()
 
 
 def study(
@@ -45,8 +47,9 @@ def study(
 ) -> Study:
     """Explain a job. `runs` is its history where it was read; for `behind` see `gather`."""
     case = case_from(knows, sources, job_id, now, jobs.get(job_id), runs, behind)
-    chain = wait_chain(case.run, _scene(knows, jobs, now)) if case.run is not None else Chain(())
-    return Study(explain(case), chain)
+    waits = case.run is not None and waited_slot(case.run) is not None
+    chain = wait_chain(case.run, _scene(knows, jobs, now)) if waits and case.run is not None else Chain(())
+    return Study(explain(case), chain, contradictions(case))
 
 
 def _scene(knows: KnowsOpen, jobs: Mapping[JobId, Job], now: Nanos) -> Scene:

@@ -1,0 +1,102 @@
+"""The verdict on top of a job's screen, kept current, and what it rests on in a tab of its own."""
+
+import pytest
+from textual.pilot import Pilot
+
+from jobtui.model.jobs import JobStatus
+from jobtui.model.ops import Component, OpStatus
+from jobtui.screens.job import JobScreen
+from jobtui.screens.reading import ReadingScreen
+from tests.builders import a_job, a_step, ago, an_op, job_id
+from tests.fakes import batch
+from tests.screens.scene import FAILED, Scene
+from tests.screens.test_job_tabs import THREE, opened, see, with_runs
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text
+
+JOB = job_id(1)
+PENDING = {"status": JobStatus.PENDING, "started_at": None}
+
+
+def waiting(queued_s: float) -> Scene:
+    """A job whose agent was started when it was queued, and that has not answered."""
+    steps = [
+        a_step("op created", 60 - queued_s),
+        a_step("agent start", 60 - queued_s, component=Component.DRIVER, text="await=_agent_ready"),
+    ]
+    job = a_job(1, queued_at=ago(queued_s), **PENDING)
+    scene = Scene([batch(job)], open_at=JOB)
+    op = an_op(
+        jid=JOB, steps=steps, status=OpStatus.CREATED, sends=0, replies=0, agent=None, sent_at=None,
+        created_at=ago(queued_s),
+    )  # fmt: skip
+    scene.correlation.put(JOB, op)
+    return scene
+
+
+async def first(scene: Scene, pilot: Pilot[None], words: str) -> str:
+    """The second line of the screen when it says this."""
+    await wait_until(lambda: words in screen_text(scene.app)[1], pilot)
+    return screen_text(scene.app)[1]
+
+
+async def test_the_verdict_is_on_top_and_changes_with_the_record() -> None:
+    scene = waiting(3)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        line = await first(scene, pilot, "0.90")  # less before its record is read
+        assert "Its agent is being started for 3s" in line
+        scene.db.add(batch(a_job(1, status=JobStatus.COMPLETED, ended_at=ago(1), started_at=ago(2))))
+        assert "It completed" in await first(scene, pilot, "completed")
+
+
+async def test_time_alone_makes_a_verdict_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.screens.explaining.LIVE_S", 0.0)
+    scene = waiting(3)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await first(scene, pilot, "is being started")
+        scene.clock.advance(60)
+        await first(scene, pilot, "no answer of it was read")
+
+
+async def test_in_a_small_pane_there_is_the_sentence_alone() -> None:
+    scene = waiting(60)
+    async with scene.app.run_test(size=(40, 10)) as pilot:
+        line = await first(scene, pilot, "Its agent was started")
+        assert "0." not in line
+
+
+async def test_evidence_opens_and_commands_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = with_runs(Scene(open_at=FAILED), *THREE)
+    copied: list[str] = []
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await see(scene.app, pilot, "run 3 of 3")
+        monkeypatch.setattr(JobScreen, "copy", lambda self, text: copied.append(text))
+        await pilot.press("w")
+        lines = await see(scene.app, pilot, "program_failed")
+        assert any("status error  /var/log/supervisor.log:88214" in line for line in lines)
+        await pilot.press("enter")
+        await wait_until(lambda: isinstance(scene.app.screen, ReadingScreen), pilot)
+        await see(scene.app, pilot, "error: no such element: crystal3")
+        await pilot.press("escape", "G", "y")
+        assert copied == [
+            f"jobtui --srdb /srv/db --log /var/log/supervisor.log --log /srv/none/agent.log logs {FAILED}"
+        ]
+
+
+async def test_a_line_of_a_log_is_read_as_a_whole() -> None:
+    async with opened() as (app, pilot):
+        await pilot.press("w")
+        await see(app, pilot, "evidence")
+        await pilot.press("j", "j", "enter")
+        await wait_until(lambda: isinstance(app.screen, ReadingScreen), pilot)
+        text = "\n".join(await see(app, pilot, "log line"))
+        assert "supervisor.log:" in text
+
+
+async def test_what_cannot_be_read_is_named() -> None:
+    scene = waiting(60)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await first(scene, pilot, "Its agent was started")
+        await pilot.press("w")
+        lines = await see(scene.app, pilot, "not known")
+        assert any("/srv/none/agent.log cannot be read" in line for line in lines)
