@@ -55,6 +55,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     PLACE: ClassVar[Place]
     """Which screen it is in the table of actions."""
     DEFAULT_CSS = """
+    LiveScreen { overflow: hidden hidden; }
     LiveScreen.-low RuleLine, LiveScreen.-flat RuleLine { display: none; }
     LiveScreen.-flat SourceStrip, LiveScreen.-flat KeyLine { display: none; }
     LiveScreen.-tiny FilterBar { dock: bottom; }

@@ -17,6 +17,8 @@ async def test_every_screen_fits_and_can_be_left(stop: Stop, size: tuple[int, in
         lines = screen_text(app)
         assert len(lines) == size[1]
         assert all(len(line) <= size[0] for line in lines)
+        assert not app.screen.show_vertical_scrollbar
+        assert not app.screen.show_horizontal_scrollbar
         if stop.name in {"palette", "commander", "filter"}:
             await pilot.press("escape", "escape")
         await pilot.press("q")
