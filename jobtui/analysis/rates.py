@@ -34,10 +34,21 @@ class Words(NamedTuple):
     running: frozenset[str]
     done: str
     unborn: frozenset[str] = frozenset({""})
+    waiting: frozenset[str] = frozenset()
+    all_done: frozenset[str] = frozenset()
+    """`done`, and what other systems call it that are looked at together."""
 
 
-BALSAM = Words(frozenset({"RUNNING"}), "JOB_FINISHED", frozenset({"", "CREATED"}))
-SIREPO = Words(frozenset({"running"}), "completed")
+BALSAM = Words(
+    frozenset({"RUNNING"}),
+    "JOB_FINISHED",
+    frozenset({"", "CREATED"}),
+    frozenset({"AWAITING_PARENTS", "READY", "STAGED_IN", "PREPROCESSED", "RESTART_READY"}),
+    frozenset({"JOB_FINISHED"}),
+)
+SIREPO = Words(
+    frozenset({"running"}), "completed", waiting=frozenset({"pending"}), all_done=frozenset({"completed"})
+)
 
 
 class Stay(NamedTuple):

@@ -27,7 +27,7 @@ Number = TypeVar("Number", int, float)
 
 
 def sorted_turns(values: Sequence[Number]) -> Turns[list[Number]]:
-    """Numbers in ascending order. To sort a million at once would take longer than a screen may stand still."""
+    """Numbers in ascending order. A million sorted at once would hold up a screen."""
     if len(values) <= 2 * AT_ONCE:
         return sorted(values)
     low, high = min(values), max(values)

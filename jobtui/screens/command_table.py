@@ -30,6 +30,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("jobs", "all jobs", "app.go('jobs')"),
     Command("logs", "the logs", "app.go('logs')"),
     Command("agents", "what starts jobs, and what became of it", "app.go('agents')"),
+    Command("charts", "jobs over time", "app.go('charts')"),
     Command("sources", "what is read", "app.go('sources')"),
     Command("help", "the keys", "app.keys"),
     Command("filter", "show only these jobs; without words all again", "filter", "FILTER"),

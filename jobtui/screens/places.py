@@ -27,9 +27,16 @@ def _agents(board: Board) -> LiveScreen:
     return AgentsScreen(board)
 
 
+def _charts(board: Board) -> LiveScreen:
+    from jobtui.screens.charts import ChartsScreen
+
+    return ChartsScreen(board)
+
+
 NUMBERED: Mapping[str, Callable[[Board], LiveScreen]] = {
     "logs": _logs,
     "agents": _agents,
+    "charts": _charts,
     "sources": _sources,
 }
 """What `app.go` leads to, beside the jobs, which are at the bottom of every stack of screens."""

@@ -1,0 +1,184 @@
+"""What each chart shows, out of what is known of jobs: computed in short turns, without a terminal."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from jobtui.analysis.curves import Curve, curve_turns
+from jobtui.analysis.job_changes import changes_of_jobs
+from jobtui.analysis.rates import (
+    BALSAM,
+    JOBS_AT_ONCE,
+    SIREPO,
+    StateTime,
+    Weights,
+    Words,
+    available_nodes,
+    jobs_per_state_turns,
+    throughput_turns,
+    time_in_states_turns,
+    utilization_turns,
+)
+from jobtui.analysis.series import Series, Window
+from jobtui.analysis.turns import Turns
+from jobtui.model.changes import Allocation, StateChange
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job
+
+LOGGED = "balsam"
+"""The system that tells of every change; of others the records of jobs tell."""
+
+
+class ChartKind(StrEnum):
+    """Which chart, in the order they are gone through."""
+
+    UTILIZATION = "utilization"
+    THROUGHPUT = "throughput"
+    RATE = "rate"
+    STATES = "states"
+    TIMES = "times"
+
+
+class Known(NamedTuple):
+    """What is known of jobs at a time: their records, their changes, and the nodes they were given."""
+
+    jobs: Mapping[JobId, Job]
+    histories: Sequence[Sequence[StateChange]]
+    allocations: Sequence[Allocation]
+    now: Nanos
+
+
+class Material(NamedTuple):
+    """The changes that count for a chart, job by job, and what their systems call states."""
+
+    histories: list[Sequence[StateChange]]
+    allocations: Sequence[Allocation]
+    words: Words
+    is_weighted: bool
+    begin: Nanos
+    now: Nanos
+    notes: tuple[str, ...]
+
+
+class Chart(NamedTuple):
+    """One chart. `outline` is what there could be of what the first curve shows; `waiting` is only told.
+
+    `begin` is the first time that anything is known of, `end` the last.
+    """
+
+    kind: ChartKind
+    curves: tuple[Curve, ...]
+    begin: Nanos
+    end: Nanos
+    outline: Curve | None = None
+    waiting: Curve | None = None
+    times: tuple[StateTime, ...] = ()
+    jobs: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def material_turns(known: Known, keeps: Callable[[Job], bool] | None) -> Turns[Material]:
+    """What counts, when only the jobs that `keeps` lets pass do.
+
+    Without it also those count of which there is no record.
+    """
+    found: list[Sequence[StateChange]] = []
+    future = left_out = 0
+    for number, own in enumerate(known.histories):
+        job = known.jobs.get(own[0].job_id)
+        left_out += keeps is not None and job is not None and not keeps(job)
+        if keeps is None or (job is not None and keeps(job)):
+            told = _until(own, known.now)
+            future += len(own) - len(told)
+            if told:
+                found.append(told)
+        if number % JOBS_AT_ONCE == 0:
+            yield
+    logged = len(found)
+    again = yield from _add_records(found, known, keeps)
+    notes = []
+    if future:
+        notes.append(f"{future:,} changes that lie in the future are left out")
+    if again:
+        notes.append(f"{again:,} jobs ran before: of each only the latest run is known here")
+    has_records = len(found) > logged
+    words = _both(BALSAM, SIREPO) if logged and has_records else SIREPO if has_records else BALSAM
+    begin = min((one.at for own in found for one in own[:1]), default=known.now)
+    # Nodes are there for all jobs: beside some of them they would look idle
+    allocations = () if left_out else known.allocations
+    return Material(
+        found, allocations, words, bool(logged) and not has_records, begin, known.now, tuple(notes)
+    )
+
+
+def _add_records(
+    found: list[Sequence[StateChange]], known: Known, keeps: Callable[[Job], bool] | None
+) -> Turns[int]:
+    """Add what the records of jobs tell; how many of them ran more than once."""
+    again = 0
+    for number, job in enumerate(list(known.jobs.values())):
+        if job.system != LOGGED and not job.is_quasi and (keeps is None or keeps(job)):
+            told = _until(tuple(changes_of_jobs((job,))), known.now)
+            if told:
+                found.append(told)
+                again += job.runs > 1
+        if number % JOBS_AT_ONCE == 0:
+            yield
+    return again
+
+
+def _until(own: Sequence[StateChange], now: Nanos) -> Sequence[StateChange]:
+    if all(one.at <= now for one in own):
+        return own
+    return [one for one in own if one.at <= now]
+
+
+def _both(one: Words, other: Words) -> Words:
+    return Words(
+        one.running | other.running, one.done, one.unborn | other.unborn, one.waiting | other.waiting,
+        one.all_done | other.all_done,
+    )  # fmt: skip
+
+
+def chart_turns(kind: ChartKind, material: Material) -> Turns[Chart]:
+    """One chart of what counts."""
+    chart = Chart(kind, (), material.begin, material.now, jobs=len(material.histories), notes=material.notes)
+    window, words, now = Window(material.begin, material.now), material.words, material.now
+    match kind:
+        case ChartKind.UTILIZATION:
+            return (yield from _utilization_turns(chart, material))
+        case ChartKind.THROUGHPUT | ChartKind.RATE:
+            series = yield from throughput_turns(material.histories, window, *sorted(words.all_done))
+            return (yield from _drawn(chart, (series,)))
+        case ChartKind.STATES:
+            found = yield from jobs_per_state_turns(material.histories, window, now, words.unborn)
+            return (yield from _drawn(chart, found))
+    times = yield from time_in_states_turns(material.histories, now, words.unborn)
+    return chart._replace(times=times)
+
+
+def _drawn(chart: Chart, found: Iterable[Series]) -> Turns[Chart]:
+    curves = []
+    for series in found:
+        curves.append((yield from curve_turns(series)))
+    notes = (note for curve in curves for note in curve.series.notes)
+    return chart._replace(curves=tuple(curves), notes=tuple(dict.fromkeys((*notes, *chart.notes))))
+
+
+def _utilization_turns(chart: Chart, material: Material) -> Turns[Chart]:
+    """What runs, over what is allocated, and what waits meanwhile."""
+    histories, window, words, now = (
+        material.histories, Window(material.begin, material.now), material.words, material.now
+    )  # fmt: skip
+    weights = Weights({}) if material.is_weighted else None
+    busy = yield from utilization_turns(histories, window, now, words.running, weights)
+    waits = yield from utilization_turns(histories, window, now, words.waiting)
+    chart = yield from _drawn(chart, (busy,))
+    chart = chart._replace(waiting=(yield from curve_turns(waits)))
+    if not material.is_weighted or not material.allocations:
+        return chart
+    nodes = available_nodes(material.allocations, window, now)
+    return chart._replace(
+        outline=(yield from curve_turns(nodes)), notes=tuple(dict.fromkeys((*chart.notes, *nodes.notes)))
+    )

@@ -1,0 +1,22 @@
+"""Long computations on the event loop, a few milliseconds at a time, so that keys and paint come between."""
+
+import asyncio
+from time import monotonic
+
+from jobtui.analysis.turns import Result, Turns
+
+TURN_S = 0.006
+"""How long others wait at most, but for one turn of the computation."""
+
+
+async def in_turns(turns: Turns[Result]) -> Result:
+    """The result, computed while everything else goes on."""
+    while True:
+        until = monotonic() + TURN_S
+        try:
+            while monotonic() < until:
+                next(turns)
+        except StopIteration as done:
+            result: Result = done.value
+            return result
+        await asyncio.sleep(0)
