@@ -127,13 +127,17 @@ class Argument(NamedTuple):
 
 
 class Command(NamedTuple):
-    """One command; `jobtui.commands.<name>` runs it. `opens` marks the dashboard, which has no name."""
+    """One command; `jobtui.commands.<name>` runs it. `opens` marks the dashboard, which has no name.
+
+    `reads` are settings of time that it takes for words of its own when they are given as flags.
+    """
 
     name: str
     summary: str
     argument: Argument | None = None
     flags: tuple[Flag, ...] = ()
     prints: bool = True
+    reads: tuple[str, ...] = ()
 
 
 OUTPUT_FLAGS: tuple[Flag, ...] = (
@@ -179,15 +183,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("status", "how things stand in one line, for a status bar"),
     Command(
         "wait",
-        "wait until a job is over, has failed, or needs a person",
+        "wait until a job is over, has failed, or needs a person: --until done, failed, stuck",
         _ID,
         (
-            Flag(
-                "until", "done, failed or stuck, or several with commas", metavar="WHAT", expects=Expects.TEXT
-            ),
             Flag("timeout", "give up after so long, such as 10m", metavar="T", expects=Expects.TEXT),
         ),
         prints=False,
+        reads=("until",),
     ),
     Command("incidents", "what went wrong lately, grouped by how it went and what it shares"),
     Command(

@@ -92,7 +92,10 @@ def make_context(invocation: Invocation, config: Config, open_dashboard: OpenDas
     at = _moment(config, "at", clock.now())
     if at is not None:
         clock = FixedClock(at)
-    since, until = (_moment(config, name, clock.now()) for name in ("since", "until"))
+    own = invocation.command.reads
+    since, until = (
+        None if name in own else _moment(config, name, clock.now()) for name in ("since", "until")
+    )
     if since is not None and until is not None and since > until:
         raise ConfigError("since is later than until, nothing can be between them")
     return Context(invocation, config, open_dashboard, clock, since, at if until is None else until)

@@ -35,11 +35,17 @@ DEFAULT_UNTIL = "done"
 def run(context: Context) -> Exit:
     """Wait. FINE for a job that ended well, FAILED for another end, ATTENTION for stuck, or out of time."""
     try:
-        wanted, timeout_s = until_of(context.flag("until")), timeout_of(context.flag("timeout"))
+        wanted, timeout_s = until_of(_until(context)), timeout_of(context.flag("timeout"))
     except ValueError as error:
         complain(str(error))
         return Exit.USAGE
     return in_session(context, lambda reader: _wait(reader, wanted, timeout_s))
+
+
+def _until(context: Context) -> str | None:
+    """What the flag asks for, which is a time for other commands, and in files for all."""
+    given = context.config.settings["until"]
+    return given.values[-1] if given.values and given.origin == "--until" else None
 
 
 def until_of(text: str | None) -> tuple[str, ...]:
