@@ -18,10 +18,12 @@ def run_dirs_of(
     ops: Iterable[Op],
     host: str | None = None,
     reach: Reach = NOWHERE,
+    told: str | None = None,
 ) -> tuple[str, ...]:
     """The directories it may be, likeliest first; a path in a log that is no run directory is none of them.
 
-    `host` is the cluster of a job that runs on one, which can be reached as `reach` says.
+    `host` is the cluster of a job that runs on one, which can be reached as `reach` says. `told` is the
+    directory that its record itself names, on the machine where it runs.
 
     The record is `<root>/supervisor-job/<jid>.json`, its directory
     `<root>/user/<uid>/<app>/<simulation>/<model>`,
@@ -29,7 +31,9 @@ def run_dirs_of(
     """
     known = tuple(ops)
     on_cluster = (path for there in _sent(known) for path in reached(there, host, reach))
-    found = [*on_cluster, *_logged(known), *(_beside(job, record_path) if job and record_path else ())]
+    named = reached(told, host, reach) if told else ()
+    beside = _beside(job, record_path) if job and record_path else ()
+    found = [*named, *on_cluster, *_logged(known), *beside]
     return tuple(dict.fromkeys(found))
 
 

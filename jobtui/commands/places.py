@@ -5,16 +5,20 @@ Looks whether a path exists on this machine, and reads nothing in it.
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from jobtui.analysis.agent_logs import AgentLog, log_of
+from jobtui.analysis.cluster_paths import Reach
 from jobtui.analysis.run_dirs import CLUSTER_MODE, run_dirs_of
 from jobtui.commands.reading import Reader
 from jobtui.model.clocks import clock_of
 from jobtui.model.ids import split_jid
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.ops import Agent, Op
+
+OUTPUTS = ("run.log", "job.out")
+"""What the programs of jobs print: Sirepo's, Balsam's."""
 
 
 class Place(NamedTuple):
@@ -41,7 +45,7 @@ def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> tuple[Place
     agent = correlation.agent_of(job.id)
     return (
         *_record(detail),
-        *_run_dir(job, detail, ops),
+        *_run_dir(job, detail, ops, reader.context.config.mounts),
         *(_agent(agent, log_of(agent, reader.context.config.hosts, reader.roots)) if agent else ()),
         *_agent_logs(job, detail),
         *_logs(ops),
@@ -53,16 +57,20 @@ def _record(detail: JobDetail | None) -> Iterator[Place]:
         yield Place("record", detail.path, exists=True)
 
 
-def _run_dir(job: Job, detail: JobDetail | None, ops: Iterable[Op]) -> Iterator[Place]:
+def _run_dir(
+    job: Job, detail: JobDetail | None, ops: Iterable[Op], mounts: Mapping[str, str]
+) -> Iterator[Place]:
     """The likeliest directory that is on this machine, else the likeliest one."""
-    found = run_dirs_of(job, detail.path if detail else None, ops)
+    told = detail.directory if detail else None
+    found = run_dirs_of(job, detail.path if detail else None, ops, reach=Reach(mounts), told=told)
     if not found:
         return
     path = next(filter(_exists, found), found[0])
     yield Place("run directory", path, exists=_exists(path))
-    output = os.path.join(path, "run.log")
-    if _exists(output):
-        yield Place("program output", output, exists=True)
+    for name in OUTPUTS:
+        output = os.path.join(path, name)
+        if _exists(output):
+            yield Place("program output", output, exists=True)
 
 
 def _root(detail: JobDetail | None) -> str | None:

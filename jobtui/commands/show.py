@@ -90,7 +90,8 @@ def _print(reader: Reader, job: Job, detail: JobDetail | None, noted: Noted | No
 def _lines(reader: Reader, job: Job, detail: JobDetail | None, places: Iterable[Place]) -> Iterator[str]:
     width, colour = reader.context.width, reader.context.colour
     yield headline(job, colour)
-    yield from fact_lines(_facts(job, reader.now), width, colour)
+    told = ((name, Cell(show(text))) for name, text in (detail.facts if detail else ()))
+    yield from fact_lines((*_facts(job, reader.now), *told), width, colour)
     if detail and detail.runs:
         yield ""
         rows = [_run_row(run, reader.now) for run in detail.runs]

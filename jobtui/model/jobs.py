@@ -106,7 +106,8 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
 
     `history` is every entry of the record's history in order (also those that were no runs), `native` is the
     record as the system stores it, unknown fields included and not yet masked. `changes` are
-    those of its state, where the system keeps them.
+    those of its state, where the system keeps them; `directory` is where its files are, on a machine of its
+    own, where the record says so, and `facts` are further things it says, by name.
     """
 
     job: Job
@@ -115,3 +116,5 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     native: dict[str, object]
     path: str | None = None
     changes: tuple[StateChange, ...] = ()
+    directory: str | None = None
+    facts: tuple[tuple[str, str], ...] = ()

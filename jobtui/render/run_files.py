@@ -9,7 +9,7 @@ from jobtui.render.json_text import MOST_LINES, formatted
 from jobtui.render.spans import Line, Span, fitting
 from jobtui.render.text import age, clock_time, date_time, fit, safe, show
 
-FIRST_NAMES = ("run.log", "in.json", "parameters.py")
+FIRST_NAMES = ("run.log", "job.out", "in.json", "parameters.py")
 """What somebody looks for first; everything else by age, the newest first."""
 TAILED = (".log", ".out", ".err")
 """Ends of names of files that grow, whose last lines matter."""

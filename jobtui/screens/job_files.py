@@ -64,8 +64,9 @@ class FilesTab(JobTab):
         self._subject = subject
         path = subject.detail.path if subject.detail else None
         agent = self.board.store.correlation.agent_of(subject.job_id)
+        told = subject.detail.directory if subject.detail else None
         self._paths = run_dirs_of(
-            subject.job, path, subject.ops, agent.host if agent else None, self.board.reach
+            subject.job, path, subject.ops, agent.host if agent else None, self.board.reach, told
         )
         self._refresh()
 

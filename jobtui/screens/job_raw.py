@@ -65,4 +65,6 @@ def _head(detail: JobDetail) -> Iterable[Paragraph]:
     yield Paragraph(show(detail.path or detail.job.source), "accent")
     if detail.job.written_at is not None:
         yield Paragraph(f"written {date_time(detail.job.written_at)}{Zone.mark()}", "dim")
+    for name, text in detail.facts:
+        yield Paragraph(show(f"{name} {text}"), "dim")
     yield Paragraph()

@@ -1,9 +1,13 @@
 """The record of one Balsam job, with what stands beside it: its app, site, allocation and events."""
 
+import posixpath
+from collections.abc import Iterator
+
 import msgspec
 
 from jobtui.backends.balsam.client import BalsamClient, Parameters
 from jobtui.backends.balsam.rows import (
+    SYSTEM,
     AppRow,
     BatchJobRow,
     EventRow,
@@ -16,6 +20,7 @@ from jobtui.backends.balsam.rows import (
 )
 from jobtui.backends.balsam.runs import runs_of
 from jobtui.backends.base import SourceUnreachable
+from jobtui.model.ids import system_job_id
 from jobtui.model.jobs import JobDetail
 
 PAYLOADS = ("serialized_parameters", "serialized_return_value", "serialized_exception")
@@ -25,6 +30,8 @@ MOST_EVENTS = 10_000
 OUTPUT = "job.out"
 """What a job prints, in its working directory below the site's `data`."""
 DATA = "data"
+LOGS = "log"
+"""Below a site: `service*.log` of its agent, `mpi_mode*.log` and `serial_mode*.log` of its launchers."""
 
 
 async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDetail | None:
@@ -48,17 +55,52 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
     app, site = await _place(client, row)
     job = job_of(row, life, Placed(app.name if app else "", site.name if site else "", owner), client.name)
     runs = runs_of(changes, job)
-    native["app"], native["site"] = (app.name if app else None), (site.name if site else None)
-    if site is not None and site.path and row.workdir:
-        native["directory"] = f"{site.path.rstrip('/')}/{DATA}/{row.workdir.strip('/')}"
-        native["site_logs"] = f"{site.path.rstrip('/')}/log"
-    if row.batch_job_id is not None:
-        native["batch_job"] = await _batch_job(client, row.batch_job_id)
-    native["events"] = [msgspec.to_builtins(event) for event in sorted(events, key=lambda one: one.id)]
+    batch_job = None if row.batch_job_id is None else await _batch_job(client, row.batch_job_id)
+    native |= {
+        "app": app.name if app else None,
+        "site": msgspec.to_builtins(site) if site else None,
+        "batch_job": msgspec.to_builtins(batch_job) if batch_job else None,
+        "events": [msgspec.to_builtins(event) for event in sorted(events, key=lambda one: one.id)],
+    }
     return JobDetail(
-        job=job, runs=runs, history=runs, native=native, changes=tuple(changes),
+        job=job,
+        runs=runs,
+        history=runs,
+        native=native,
+        changes=tuple(changes),
         path=f"{client.name}/jobs/{number}",
-    )  # fmt: skip
+        directory=directory_of(row, site),
+        facts=tuple(_facts(row, site, batch_job)),
+    )
+
+
+def directory_of(row: JobRow, site: SiteRow | None) -> str | None:
+    """Where a job works, at its site: `<site>/data/<workdir>`; None when a name leads elsewhere."""
+    if site is None or not posixpath.isabs(site.path) or not row.workdir:
+        return None
+    parts = (*site.path.split("/"), *row.workdir.split("/"))
+    if ".." in parts or "\0" in site.path + row.workdir or row.workdir.startswith("/"):
+        return None
+    return posixpath.join(site.path, DATA, row.workdir)
+
+
+def _facts(row: JobRow, site: SiteRow | None, batch_job: BatchJobRow | None) -> Iterator[tuple[str, str]]:
+    """What a person asks of a job beside how it stands."""
+    if row.tags:
+        yield "tags", " ".join(f"{name}:{value}" for name, value in sorted(row.tags.items()))
+    if row.parent_ids:
+        yield "parents", " ".join(system_job_id(SYSTEM, parent) for parent in row.parent_ids)
+    per_node = f", {row.node_packing_count} jobs on a node" if row.node_packing_count > 1 else ""
+    yield "nodes", f"{row.num_nodes}{per_node}"
+    if row.wall_time_min:
+        yield "wall time", f"{row.wall_time_min} min"
+    if batch_job is not None:
+        scheduler = f", {batch_job.scheduler_id} in {batch_job.queue}" if batch_job.scheduler_id else ""
+        yield "batch job", f"{batch_job.id} ({batch_job.state}{scheduler})"
+    if (directory := directory_of(row, site)) is not None:
+        yield "output", posixpath.join(directory, OUTPUT)
+    if site is not None and posixpath.isabs(site.path):
+        yield "site logs", posixpath.join(site.path, LOGS)
 
 
 class _Documents(msgspec.Struct):
@@ -78,7 +120,6 @@ async def _place(client: BalsamClient, row: JobRow) -> tuple[AppRow | None, Site
     return app, next((site for site in sites if site.id == app.site_id), None)
 
 
-async def _batch_job(client: BalsamClient, number: int) -> object:
+async def _batch_job(client: BalsamClient, number: int) -> BatchJobRow | None:
     rows = (await client.rows("/batch-jobs/", BatchJobRow, {"id": number, "limit": 1})).rows
-    found = next((row for row in rows if row.id == number), None)
-    return None if found is None else msgspec.to_builtins(found)
+    return next((row for row in rows if row.id == number), None)

@@ -346,7 +346,9 @@ async def test_the_whole_record_of_a_job() -> None:
             nanos(event["timestamp"]) for event in sorted(starts, key=lambda event: event["id"])
         ]
         assert detail.native["state"] == row["state"]
-        assert str(detail.native["directory"]).endswith(row["workdir"])
+        assert detail.directory == f"{server.sites[0]['path']}/data/{row['workdir']}"
+        assert dict(detail.facts)["output"] == f"{detail.directory}/job.out"
+        assert dict(detail.facts).get("parents", "") == " ".join(f"balsam/{one}" for one in row["parent_ids"])
         assert detail.job == watched.store.jobs[detail.job.id]
     failed = await watched.source.detail(JobId(f"balsam/{min(errors)}"))
     assert failed is not None
@@ -357,3 +359,13 @@ async def test_the_whole_record_of_a_job() -> None:
 async def test_no_record_of_what_is_no_job(job_id: str) -> None:
     watched = Watched()
     assert await watched.source.detail(JobId(job_id)) is None
+
+
+@pytest.mark.parametrize("workdir", ["../../etc", "a/../../b", "/etc", "a\0b", ""])
+async def test_a_working_directory_does_not_lead_elsewhere(workdir: str) -> None:
+    watched = Watched()
+    row = watched.server.jobs[0]
+    row["workdir"] = workdir
+    detail = await watched.source.detail(JobId(f"balsam/{row['id']}"))
+    assert detail is not None
+    assert detail.directory is None
