@@ -1,0 +1,225 @@
+"""The tree of a trace, out of spans that may lack parents, come twice, or be their own ancestors.
+
+Nothing is left out and no time is changed: what is odd of a span is flagged. Works without recursion, as a
+trace may be as deep as it has spans.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from jobtui.model.clock import Nanos
+from jobtui.model.trace_ids import SpanId, TraceId
+from jobtui.model.traces import Span, SpanLog, Trace
+
+SKEW_NS = 1_000
+"""A child may begin so much before its parent: Jaeger's times are microseconds."""
+
+
+class SpanFlag(StrEnum):
+    """What is odd about a span."""
+
+    OPEN = "open"
+    NEGATIVE = "negative"
+    INSTANT = "instant"
+    UNTIMED = "untimed"
+    TWICE = "twice"
+    LOOP = "loop"
+    ORPHAN = "orphan"
+    SKEWED = "skewed"
+
+
+class Row(NamedTuple):
+    """One line of the tree: a span, or the place of a parent that was not received."""
+
+    depth: int
+    span: Span | None
+    missing: SpanId | None = None
+
+
+class Tree(NamedTuple):
+    """The spans of a trace by start, each once, and how they hang together.
+
+    `roots` have no parent, or one that was not received (`missing`, by id, with its children); `loops` are
+    those at which a circle of parents was cut, `cut` their ids. `children` are in order of their start.
+    """
+
+    trace_id: TraceId
+    spans: tuple[Span, ...]
+    by_id: Mapping[SpanId, Span]
+    children: Mapping[SpanId, tuple[Span, ...]]
+    roots: tuple[Span, ...]
+    missing: Mapping[SpanId, tuple[Span, ...]]
+    loops: tuple[Span, ...]
+    cut: frozenset[SpanId]
+    doubles: int
+    twice: frozenset[SpanId]
+    logs: tuple[SpanLog, ...]
+    logs_by_span: Mapping[SpanId | None, tuple[SpanLog, ...]]
+
+    @property
+    def started_at(self) -> Nanos | None:
+        """The first start of a span, None when no span has a time."""
+        return min((span.started_at for span in self.spans if span.started_at), default=None)
+
+    @property
+    def ended_at(self) -> Nanos | None:
+        """The last end of a span, or the last start when that is later."""
+        return max((end_of(span) for span in self.spans if span.started_at), default=None)
+
+    @property
+    def duration_ns(self) -> int:
+        """Nanoseconds from the first start to the last end."""
+        return (self.ended_at or 0) - (self.started_at or 0)
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The services in order of their first span."""
+        return tuple(dict.fromkeys(span.service for span in self.spans))
+
+    @property
+    def root(self) -> Span | None:
+        """The first span that has no parent; without one the first whose parent was not received."""
+        whole = (span for span in self.roots if span.parent_id is None)
+        return next(whole, self.roots[0] if self.roots else None)
+
+    def below(self, span: Span) -> tuple[Span, ...]:
+        """The children of a span."""
+        return self.children.get(span.span_id, ())
+
+    def parent_of(self, span: Span) -> Span | None:
+        """The parent of a span that was received; None too where a loop was cut."""
+        if span.parent_id is None or span.span_id in self.cut:
+            return None
+        return self.by_id.get(span.parent_id)
+
+
+def end_of(span: Span) -> Nanos:
+    """When a span was over as far as is known: its end, or its start when it is open or ends before that."""
+    return max(span.started_at, span.ended_at or Nanos(0))
+
+
+def build_tree(trace: Trace) -> Tree:
+    """The tree of a trace. Takes time in proportion to its spans, but for their sorting."""
+    spans = sorted(_once(trace.spans), key=lambda span: span.started_at)
+    by_id = {span.span_id: span for span in spans}
+    loops = tuple(_cuts(spans, by_id))
+    cut = frozenset(span.span_id for span in loops)
+    children: dict[SpanId, list[Span]] = defaultdict(list)
+    missing: dict[SpanId, list[Span]] = defaultdict(list)
+    roots: list[Span] = []
+    for span in spans:
+        if span.parent_id is None:
+            roots.append(span)
+        elif span.parent_id not in by_id:
+            roots.append(span)
+            missing[span.parent_id].append(span)
+        elif span.span_id not in cut:
+            children[span.parent_id].append(span)
+    logs = tuple(sorted(trace.logs, key=lambda log: log.at))
+    by_span: dict[SpanId | None, list[SpanLog]] = defaultdict(list)
+    for log in logs:
+        by_span[log.span_id].append(log)
+    return Tree(
+        trace.trace_id,
+        tuple(spans),
+        by_id,
+        {key: tuple(value) for key, value in children.items()},
+        tuple(roots),
+        {key: tuple(missing[key]) for key in sorted(missing)},
+        loops,
+        cut,
+        len(trace.spans) - len(spans),
+        _twice(trace.spans) if len(trace.spans) > len(spans) else frozenset(),
+        logs,
+        {key: tuple(value) for key, value in by_span.items()},
+    )
+
+
+def _once(spans: Iterable[Span]) -> Iterable[Span]:
+    """Each span once: of several with one id the one that has ended, else the first."""
+    kept: dict[SpanId, Span] = {}
+    for span in spans:
+        known = kept.setdefault(span.span_id, span)
+        if known.ended_at is None and span.ended_at is not None:
+            kept[span.span_id] = span
+    return kept.values()
+
+
+def _twice(spans: Iterable[Span]) -> frozenset[SpanId]:
+    counts = Counter(span.span_id for span in spans)
+    return frozenset(span_id for span_id, count in counts.items() if count > 1)
+
+
+def _cuts(spans: Iterable[Span], by_id: Mapping[SpanId, Span]) -> Iterator[Span]:
+    """Of each circle of parents the span that begins first."""
+    clear: set[SpanId] = set()
+    for span in spans:
+        path: dict[SpanId, Span] = {}
+        at: Span | None = span
+        while at is not None and at.span_id not in clear and at.span_id not in path:
+            path[at.span_id] = at
+            at = by_id.get(at.parent_id) if at.parent_id is not None else None
+        if at is not None and at.span_id in path:
+            circle = list(path)[list(path).index(at.span_id) :]
+            yield min((by_id[span_id] for span_id in circle), key=lambda one: one.started_at)
+        clear.update(path)
+
+
+def rows_of(tree: Tree) -> Iterator[Row]:
+    """The lines of the tree: children below their parents by start, what lacks a parent below its place."""
+    tops = sorted(_tops(tree), key=lambda top: top[0])
+    for _, missing, tops_here in tops:
+        if missing is not None:
+            yield Row(0, None, missing)
+        depth = 0 if missing is None else 1
+        stack = [(depth, span) for span in reversed(tops_here)]
+        while stack:
+            depth, span = stack.pop()
+            yield Row(depth, span)
+            stack.extend((depth + 1, child) for child in reversed(tree.below(span)))
+
+
+def _tops(tree: Tree) -> Iterator[tuple[Nanos, SpanId | None, tuple[Span, ...]]]:
+    for span in (*(root for root in tree.roots if root.parent_id is None), *tree.loops):
+        yield span.started_at, None, (span,)
+    for missing, spans in tree.missing.items():
+        yield spans[0].started_at, missing, spans
+
+
+def flags_of_span(tree: Tree, span: Span) -> tuple[SpanFlag, ...]:
+    """What is odd about a span."""
+    return tuple(_flags(tree, span))
+
+
+def _flags(tree: Tree, span: Span) -> Iterator[SpanFlag]:
+    if not span.started_at:
+        yield SpanFlag.UNTIMED
+    if span.ended_at is None:
+        yield SpanFlag.OPEN
+    elif span.ended_at < span.started_at:
+        yield SpanFlag.NEGATIVE
+    elif span.ended_at == span.started_at:
+        yield SpanFlag.INSTANT
+    if span.span_id in tree.twice:
+        yield SpanFlag.TWICE
+    if span.span_id in tree.cut:
+        yield SpanFlag.LOOP
+    elif span.parent_id is not None and span.parent_id not in tree.by_id:
+        yield SpanFlag.ORPHAN
+    if skew_ns(tree, span):
+        yield SpanFlag.SKEWED
+
+
+def skew_ns(tree: Tree, span: Span) -> int:
+    """How long before its parent a span says that it began, nanoseconds; 0 when it did not.
+
+    This is the least by which the clocks of the two differ. A child that begins after its parent's end is
+    none: a job runs when its submission is long over.
+    """
+    parent = tree.parent_of(span)
+    if parent is None or not span.started_at or not parent.started_at:
+        return 0
+    early = parent.started_at - span.started_at
+    return early if early > SKEW_NS else 0
