@@ -225,6 +225,7 @@ COMMANDS: tuple[Command, ...] = (
             ),
             Flag("unweighted", "count jobs and not their nodes"),
             Flag("exact", "Balsam's own figures, its faults included"),
+            Flag("plot", "draw a chart as wide as the terminal"),
         ),
     ),
     Command(

@@ -50,6 +50,9 @@ async def _report(reader: Reader) -> Exit:
     except ValueError as error:
         complain(str(error))
         return Exit.USAGE
+    if _plots(reader) and reader.context.format in (OutputFormat.JSON, OutputFormat.CSV):
+        complain("--plot draws a picture: leave out --json and --csv")
+        return Exit.USAGE
     is_exact = reader.context.flag("exact") is not None
     materials = await gather(reader, what, query, is_exact=is_exact)
     series: list[Series] = []
@@ -85,6 +88,8 @@ def _made(
             made = utilization(
                 changes, window, now, is_weighted=is_weighted, running=words.running, nodes_of=material.nodes
             )
+            if _plots(reader) and material.allocations:
+                return (made, available_nodes(material.allocations, window, now)), ()
             return (made,), ()
         case "nodes":
             return (available_nodes(material.allocations, window, now),), ()
@@ -126,6 +131,10 @@ def _print(reader: Reader, what: str, series: Sequence[Series], times: Sequence[
             print_lines(_lines(reader, series, times))
 
 
+def _plots(reader: Reader) -> bool:
+    return reader.context.flag("plot") is not None
+
+
 def series_record(series: Series) -> dict[str, object]:
     """A series as the JSON contract has it: y[i] holds from x[i] on."""
     return {
@@ -145,10 +154,15 @@ def _csv_rows(series: Iterable[Series]) -> Iterator[dict[str, object]]:
 
 def _lines(reader: Reader, series: Sequence[Series], times: Sequence[StateTime]) -> Iterator[str]:
     width, colour = reader.context.width, reader.context.colour
+    if _plots(reader):
+        from jobtui.commands.report_plot import plot_lines  # plotext takes long to load
+
+        window = Window(reader.context.since, reader.context.until)
+        yield from plot_lines(series, window, reader.now, colour=colour)
     if times:
         yield from table_lines(STAY_HEADS, [_stay_row(one) for one in times], width, colour)
         return
-    for one in series:
+    for one in () if _plots(reader) else series:
         yield paint(f"{show(one.name)}, {one.unit}", "heading", colour)
         left_out = max(0, len(one.x) - LINES_SHOWN)
         if left_out:

@@ -18,7 +18,7 @@ from jobtui.model.report_query import ReportQuery
 from jobtui.model.specs import SourceSpec
 from jobtui.store.store import SKIPS_KEPT
 
-THROUGHPUT, NODES = "throughput", "nodes"
+THROUGHPUT, UTILIZATION, NODES = "throughput", "utilization", "nodes"
 BALSAM_SETTING = "balsam"
 
 
@@ -112,6 +112,8 @@ async def _ask(
                 source.client, query, exact=is_exact, to_state=state
             )
             count = len(material.changes)
+            if reader.context.flag("plot") is not None and what == UTILIZATION and not is_exact:
+                material.allocations += await fetch_allocations(source.client, query)
             silent = {
                 one.job_id for one in material.changes if one.after in BALSAM.running and one.nodes is None
             }

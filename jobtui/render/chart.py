@@ -74,9 +74,10 @@ def shown_curves(chart: Chart, frame: Frame) -> tuple[Curve, ...]:
 
 def style_names(chart: Chart) -> tuple[str, ...]:
     """A style for each curve that is shown."""
+    below = (OUTLINE,) if chart.outline is not None else ()
     if chart.kind is not ChartKind.STATES:
-        return ((OUTLINE,) if chart.outline is not None else ()) + ("accent",) * len(chart.curves)
-    names, free = [], 0
+        return below + ("accent",) * len(chart.curves)
+    names, free = list(below), 0
     for curve in chart.curves:
         style = _KNOWN_STYLES.get(curve.series.name)
         if style is None:
@@ -182,7 +183,8 @@ def spark_line(chart: Chart, frame: Frame, words: str) -> Line:
 def legend(chart: Chart, values_at: Nanos | None, chosen: int | None) -> Line:
     """The names of the lines, each with its value at a time, in their styles."""
     spans: list[Span] = []
-    for number, (curve, style) in enumerate(zip(chart.curves, style_names(chart), strict=True)):
+    named = (*((chart.outline,) if chart.outline is not None else ()), *chart.curves)
+    for number, (curve, style) in enumerate(zip(named, style_names(chart), strict=True)):
         value = f" {number_text(curve.at(values_at))}" if values_at is not None else ""
         look = f"strong {style}" if number == chosen else style if chosen is None else "rule"
         spans += [

@@ -30,6 +30,13 @@ _SGR: Mapping[str, str] = {
     "status.purged": "2",
     "warning": "33",
     "error": "31",
+    "accent": "36",
+    "dim": "2",
+    "rule": "2",
+    "source.0": "36",
+    "source.1": "32",
+    "source.2": "33",
+    "source.4": "2",
 }
 """What a style looks like: one accent, grey for what is settled, weight only where a person must look."""
 
