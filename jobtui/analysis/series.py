@@ -60,23 +60,3 @@ def accumulate(deltas: Iterable[Delta], window: Window) -> tuple[list[Nanos], li
 
 def _is_after(time: Nanos, window: Window) -> bool:
     return window.until is not None and time > window.until
-
-
-def downsample(series: Series, columns: int) -> Series:
-    """A series of at most two points for each of so many columns, with the extremes of each column kept."""
-    if len(series.x) <= 2 * columns:
-        return series
-    first, last = series.x[0], series.x[-1]
-    span = max(1, last - first)
-    x: list[Nanos] = []
-    y: list[float] = []
-    for _, places in groupby(
-        range(len(series.x)), key=lambda at: (series.x[at] - first) * columns // (span + 1)
-    ):
-        column = list(places)
-        low = min(column, key=series.y.__getitem__)
-        high = max(column, key=series.y.__getitem__)
-        for place in sorted({low, high}):
-            x.append(series.x[place])
-            y.append(series.y[place])
-    return series._replace(x=x, y=y)

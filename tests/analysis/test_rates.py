@@ -1,6 +1,7 @@
 """Reports as they should be, and where and why they differ from Balsam's own."""
 
 import json
+from statistics import quantiles
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +17,7 @@ from jobtui.analysis.rates import (
     time_in_states,
     utilization,
 )
-from jobtui.analysis.series import Series, Window, downsample
+from jobtui.analysis.series import Series, Window
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import system_job_id
@@ -194,11 +195,54 @@ def test_utilization_is_what_counting_gives(
         assert series.at(time) == sum(after == "RUNNING" for after in last.values())
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(-100, 100), min_size=1, max_size=500), st.integers(1, 40))
-def test_a_thinned_series_keeps_its_extremes(values: list[int], columns: int) -> None:
-    series = Series("s", "u", [Nanos(HOUR + at) for at in range(len(values))], [float(one) for one in values])
-    thin = downsample(series, columns)
-    assert len(thin.x) <= max(2 * columns, 2)
-    assert (min(thin.y), max(thin.y)) == (min(series.y), max(series.y))
-    assert list(thin.x) == sorted(thin.x)
+words = st.sampled_from(["READY", "RUNNING", "RUN_DONE"])
+histories = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 50), words, words), max_size=40)
+
+
+def counted(changes: list[StateChange], window: Window) -> dict[str, dict[Nanos, float]]:
+    """Jobs in each state at each time at which one came or went, by counting stays one by one."""
+    deltas: dict[str, list[tuple[Nanos, int]]] = {}
+    for stay in stays(changes):
+        begin = stay.begin if stay.begin is not None else window.since
+        assert begin is not None
+        deltas.setdefault(stay.state, []).append((max(begin, window.since or begin), 1))
+        if stay.end is not None:
+            deltas[stay.state].append((max(stay.end, window.since or stay.end), -1))
+    until = window.until
+    return {
+        state: {
+            at: float(sum(delta for time, delta in found if time <= at))
+            for at, _ in found
+            if until is None or at <= until
+        }
+        for state, found in deltas.items()
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(histories, st.integers(0, 50), st.integers(0, 50))
+def test_jobs_per_state_is_what_counting_gives(
+    moves: list[tuple[int, int, str, str]], since: int, length: int
+) -> None:
+    """Whatever the clocks say, and whatever is missing between two changes."""
+    changes = [
+        change(number, at, before, after, job) for number, (job, at, before, after) in enumerate(moves)
+    ]
+    window = Window(Nanos(HOUR + since * SECOND), Nanos(HOUR + (since + length) * SECOND))
+    found = {one.name: dict(zip(one.x, one.y, strict=True)) for one in jobs_per_state(changes, window, NOW)}
+    assert found == {state: points for state, points in counted(changes, window).items() if points}
+
+
+@settings(max_examples=60, deadline=None)
+@given(histories)
+def test_times_in_states_are_what_the_library_gives(moves: list[tuple[int, int, str, str]]) -> None:
+    changes = [
+        change(number, at, before, after, job) for number, (job, at, before, after) in enumerate(moves)
+    ]
+    for one in time_in_states(changes, NOW):
+        known = [stay for stay in stays(changes) if stay.state == one.state and stay.begin is not None]
+        ended = [(stay.end - stay.begin) / SECOND for stay in known if stay.end is not None and stay.begin]
+        assert (one.stays, one.open) == (len(ended), len(known) - len(ended))
+        if len(ended) > 1:
+            cuts = quantiles(ended, n=10, method="inclusive")
+            assert (one.p50_s, one.p90_s) == pytest.approx((cuts[4], cuts[8]))
