@@ -38,6 +38,7 @@ class Kind(Enum):
     """What the values of a field are."""
 
     TEXT = auto()
+    WORDS = auto()
     NUMBER = auto()
     DURATION = auto()
     TIME = auto()
@@ -80,6 +81,10 @@ FIELDS: tuple[Field, ...] = (
     Field(("error",), Kind.TEXT, "why it failed", lambda j, n, c: j.error),
     Field(("message",), Kind.TEXT, "what it says it waits for", lambda j, n, c: j.message),
     Field(("alert",), Kind.TEXT, "warning to its user", lambda j, n, c: j.alert),
+    Field(("tag", "tags"), Kind.WORDS, "a tag it has, KEY:VALUE or KEY", lambda j, n, c: j.tags),
+    Field(("batch", "scheduler"), Kind.WORDS, "id of its allocation", lambda j, n, c: j.allocation),
+    Field(("to", "passed"), Kind.WORDS, "a state it came into", lambda j, n, c: j.passed),
+    Field(("from", "left"), Kind.WORDS, "a state it left", lambda j, n, c: j.passed.rpartition(" ")[0]),
     Field(("age",), Kind.DURATION, "time in its present state", lambda j, n, c: age_s(j, n), "<="),
     Field(("dur", "elapsed"), Kind.DURATION, "how long it runs or ran", lambda j, n, c: j.elapsed_s(n), ">="),
     Field(("wait", "waited"), Kind.DURATION, "how long it waited", lambda j, n, c: j.waited_s(n), ">="),

@@ -98,6 +98,17 @@ def _text_test(field: Field, op: str, value: Value) -> Test:
     return lambda job, now, context: wanted in str(get(job, now, context) or "").lower()
 
 
+def _words_test(field: Field, op: str, value: Value) -> Test:
+    """Whether one of some words is meant, or begins so before its colon."""
+    get, wanted = field.get, value.text.lower()
+
+    def test(job: Job, now: Nanos, context: FilterContext) -> bool:
+        words = str(get(job, now, context) or "").lower().split(" ")
+        return any(word == wanted or word.startswith(f"{wanted}:") for word in words)
+
+    return test
+
+
 def _number_test(field: Field, op: str, value: Value) -> Test:
     try:
         number = float(value.text.removesuffix("%"))
@@ -176,7 +187,7 @@ def _meaning(value: Value, words: Mapping[str, T], what: str) -> T:
 
 
 def _pattern_test(field: Field, value: Value) -> Test:
-    if field.kind is not Kind.TEXT and field.kind is not Kind.STATUS:
+    if field.kind not in (Kind.TEXT, Kind.WORDS, Kind.STATUS):
         raise FilterError(value.start, value.end, f"{field.name} is no text to match with ~")
     find, get = _compile(value).search, field.get
     return lambda job, now, context: find(str(get(job, now, context) or "")[:MAX_SUBJECT]) is not None
@@ -227,6 +238,7 @@ def _danger(pattern: str) -> str | None:
 
 _MAKERS: Mapping[Kind, Callable[[Field, str, Value], Test]] = {
     Kind.TEXT: _text_test,
+    Kind.WORDS: _words_test,
     Kind.NUMBER: _number_test,
     Kind.DURATION: _duration_test,
     Kind.TIME: _time_test,

@@ -25,6 +25,7 @@ from jobtui.backends.balsam.rows import (
     SiteRow,
     allocation_of,
     change_of,
+    ids_of,
     site_of,
     time_of,
 )
@@ -83,6 +84,7 @@ class Questions:
             apps = await self._client.rows("/apps/", AppRow, {"limit": ALLOCATIONS_ASKED})
             known.apps.update((app.id, app) for app in apps.rows)
         known.sites = named
+        known.allocations.update((row.id, ids_of(row)) for row in batch_jobs.rows)
         allocations = tuple(
             allocation_of(row, self._client.name, sessions.rows, known.signs.get(row.id))
             for row in batch_jobs.rows

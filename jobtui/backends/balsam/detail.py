@@ -16,6 +16,7 @@ from jobtui.backends.balsam.rows import (
     Placed,
     SiteRow,
     change_of,
+    ids_of,
     job_of,
 )
 from jobtui.backends.balsam.runs import runs_of
@@ -53,9 +54,15 @@ async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDeta
     for change in changes:
         life.take(change)
     app, site = await _place(client, row)
-    job = job_of(row, life, Placed(app.name if app else "", site.name if site else "", owner), client.name)
-    runs = runs_of(changes, job)
     batch_job = None if row.batch_job_id is None else await _batch_job(client, row.batch_job_id)
+    placed = Placed(
+        app=app.name if app else "",
+        site=site.name if site else "",
+        owner=owner,
+        allocation=ids_of(batch_job) if batch_job else "",
+    )
+    job = job_of(row, life, placed, client.name)
+    runs = runs_of(changes, job)
     native |= {
         "app": app.name if app else None,
         "site": msgspec.to_builtins(site) if site else None,

@@ -41,6 +41,8 @@ class Known:
         self.rows: dict[int, JobRow] = {}
         self.apps: dict[int, AppRow] = {}
         self.sites: dict[int, SiteRow] = {}
+        self.allocations: dict[int, str] = {}
+        """The ids by which each allocation is known: its own and the scheduler's."""
         self.signs: dict[int, Nanos] = {}
         """When the first job began to run in each allocation."""
         self.newest = Nanos(0)
@@ -117,7 +119,8 @@ class Known:
         """A job as all systems have it."""
         app = self.apps.get(row.app_id)
         site = self.sites.get(app.site_id) if app is not None else None
-        placed = Placed(app.name if app else "", site.name if site else "", self._owner, alert)
+        allocation = self.allocations.get(row.batch_job_id, "") if row.batch_job_id is not None else ""
+        placed = Placed(app.name if app else "", site.name if site else "", self._owner, alert, allocation)
         return job_of(row, self._lives.get(row.id, Lifetime()), placed, self._source)
 
     def site_of(self, row: JobRow) -> int | None:

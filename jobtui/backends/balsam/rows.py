@@ -7,6 +7,7 @@ type than it should costs its row.
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from sys import intern
 from typing import Generic, TypeVar
 from zlib import crc32
 
@@ -38,6 +39,9 @@ STATUSES: Mapping[str, JobStatus] = {
     "FAILED": JobStatus.FAILED,
 }
 """What a job in each of Balsam's states is doing. States behind the run are its last part: not yet over."""
+
+PASSED_CHARACTERS = 400
+"""Kept of the names of states: more than all of them have."""
 
 WAITS: Mapping[str, str] = {
     "CREATED": "the server",
@@ -235,6 +239,7 @@ class Placed(msgspec.Struct, frozen=True):
     site: str = ""
     owner: str = ""
     alert: str | None = None
+    allocation: str = ""
 
 
 class Lifetime(msgspec.Struct):
@@ -253,11 +258,18 @@ class Lifetime(msgspec.Struct):
     runs: int = 0
     state: str = ""
     state_id: int = -1
+    passed: str = ""
+
+    def _pass(self, state: str) -> None:
+        """Note a state as the last that was come into. Few ways are gone by many jobs, so they are shared."""
+        earlier = " ".join(word for word in self.passed.split() if word != state)
+        self.passed = intern(f"{earlier} {state}".strip()[-PASSED_CHARACTERS:])
 
     def take(self, change: StateChange) -> None:
         """Learn from one more event."""
         if change.id > self.state_id:
             self.state, self.state_id = change.after, change.id
+            self._pass(change.after)
         if change.before == "CREATED":
             self.queued_at = change.at
         if change.after == RUNNING:
@@ -293,6 +305,9 @@ def job_of(row: JobRow, life: Lifetime, placed: Placed, source: str, system: str
         error=life.error if status is JobStatus.FAILED else None,
         alert=placed.alert,
         host=placed.site or None,
+        tags=intern(" ".join(f"{name}:{value}".replace(" ", "_") for name, value in row.tags.items())),
+        passed=life.passed,
+        allocation=placed.allocation,
     )
 
 
@@ -303,6 +318,11 @@ def _message(row: JobRow, life: Lifetime) -> str | None:
     if row.state == "RESTART_READY" and life.error is not None:
         return "a launcher, to run again after an error"
     return WAITS.get(row.state)
+
+
+def ids_of(row: BatchJobRow) -> str:
+    """The ids by which an allocation is known: its own and the scheduler's."""
+    return f"{row.id}" if row.scheduler_id is None else f"{row.id} {row.scheduler_id}"
 
 
 def allocation_of(

@@ -1,0 +1,123 @@
+"""The commands on a Balsam server: its jobs by all that its event log can be asked for, one job whole."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.balsam_http import served, write_login
+from tests.balsam_server import TOKEN, RecordedBalsam
+from tests.commands.contract import check_document
+from tests.commands.running import Ran, Runner
+
+AT = "2026-11-20T19:30:00Z"
+
+
+class Site:
+    """A served Balsam, and jobtui on it."""
+
+    def __init__(self, balsam: RecordedBalsam, url: str, run: Runner) -> None:
+        self.balsam, self.url, self._run = balsam, url, run
+
+    def __call__(self, *words: str) -> Ran:
+        return self._run("--at", AT, "--since", "2026-11-20T12:00:00Z", "--balsam", self.url, *words)
+
+
+@pytest.fixture
+def site(run: Runner, plain_environment: Path) -> Iterator[Site]:
+    balsam = RecordedBalsam()
+    with served(balsam) as url:
+        write_login(plain_environment / ".balsam" / "client.yml", url, TOKEN)
+        yield Site(balsam, url, run)
+
+
+@pytest.mark.parametrize(
+    ("word", "narrows"),
+    [
+        ("id=balsam/7", lambda row, states: row["id"] == 7),
+        ("native:RUNNING", lambda row, states: row["state"] == "RUNNING"),
+        ("tag:experiment:post", lambda row, states: row["tags"].get("experiment") == "post"),
+        ("tag:experiment", lambda row, states: "experiment" in row["tags"]),
+        ("batch:2", lambda row, states: row["batch_job_id"] == 2),
+        ("scheduler:99456", lambda row, states: row["batch_job_id"] == 2),
+        ("to:RUN_ERROR", lambda row, states: "RUN_ERROR" in states),
+        ("from:RUN_ERROR", lambda row, states: "RUN_ERROR" in states and row["state"] != "RUN_ERROR"),
+        ("system:balsam", lambda row, states: True),
+    ],
+)
+def test_what_the_event_log_can_be_asked_for_is_a_filter(word: str, narrows: Any, site: Site) -> None:
+    batch = next(row for row in site.balsam.batch_jobs if row["id"] == 2)
+    batch["scheduler_id"] = 99456
+    found = {job["id"] for job in site("jobs", word, "--json").json["jobs"]}
+    states: dict[int, set[str]] = {}
+    for event in site.balsam.events:
+        states.setdefault(event["job_id"], set()).add(event["to_state"])
+    assert found == {
+        f"balsam/{row['id']}" for row in site.balsam.jobs if narrows(row, states.get(row["id"], set()))
+    }
+
+
+def test_a_job_is_shown_whole(site: Site) -> None:
+    failed = next(row for row in site.balsam.events if row["to_state"] == "RUN_ERROR")
+    ran = site("show", str(failed["job_id"]), "--json")
+    job = ran.json["job"]
+    assert job["id"] == f"balsam/{failed['job_id']}"
+    assert job["native"]["workdir"]
+    assert [entry for entry in ran.json["history"] if entry["error"]]
+    text = site("show", f"balsam/{failed['job_id']}").out
+    for word in (
+        "tags",
+        "nodes",
+        "output",
+        "job.out",
+        "site logs",
+        f"return code {failed['data']['returncode']}",
+    ):
+        assert word in text
+
+
+def test_a_timeline_has_a_step_for_each_event(site: Site) -> None:
+    number = next(row["job_id"] for row in site.balsam.events if row["to_state"] == "RESTART_READY")
+    events = [row for row in site.balsam.events if row["job_id"] == number]
+    ran = site("timeline", str(number), "--json")
+    steps = [step for op in ran.json["ops"] for step in op["steps"]]
+    assert [step["line"] for step in steps] == sorted(row["id"] for row in events)
+    assert len(ran.json["ops"]) > 1
+    assert {step["component"] for step in steps} <= {"balsam", "site", "launcher"}
+    assert "restart" in site("timeline", str(number)).out.lower()
+
+
+def test_documents_keep_the_contract(site: Site) -> None:
+    for words in (["jobs"], ["show", "1"], ["timeline", "1"]):
+        check_document(site(*words, "--json").json, words[0])
+
+
+def test_doctor_says_how_it_is(site: Site, plain_environment: Path) -> None:
+    ran = site("doctor")
+    assert ran.code == 0, ran.out + ran.err
+    assert f"{len(site.balsam.jobs)} jobs" in ran.out
+    write_login(plain_environment / ".balsam" / "client.yml", site.url, TOKEN, "2026-11-20 19:00:00")
+    assert "the login has expired" in site("doctor").out
+    site.balsam.token = "another"
+    ran = site("doctor")
+    assert ran.code in (1, 5)
+    assert "jobtui login balsam" in ran.out
+
+
+def test_an_unknown_number_is_no_job(site: Site) -> None:
+    ran = site("show", "999999")
+    assert ran.code == 4
+    assert "no job balsam/999999 is known" in ran.err
+
+
+def test_hostile_rows_are_shown_as_text(site: Site) -> None:
+    row = site.balsam.jobs[0]
+    row["workdir"] = "\x1b]52;c;eA==\x07[bold]x[/nope]\u202e"
+    row["tags"] = {"token": "very-secret-value", "\x1b[2J": "\x00"}
+    site.balsam.sites[0]["name"] = "\x1b[31m"
+    for words in (["jobs"], ["show", str(row["id"])], ["timeline", str(row["id"])], ["doctor"]):
+        for form in ([], ["--json"], ["--csv"]):
+            ran = site(*words, *form)
+            assert "\x1b" not in ran.out + ran.err
+            assert "very-secret-value" not in ran.out + ran.err
