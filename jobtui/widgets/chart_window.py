@@ -74,8 +74,9 @@ class ChartWindow:
 
     def pan(self, part: float) -> None:
         """Look at an earlier or later stretch, further by this part of its length."""
+        if self.is_whole:
+            return
         span = self.span
-        self._span = span
         self._go_to(Nanos(self.until + int(span * part)), span)
 
     def _go_to(self, end: Nanos, span: int) -> None:

@@ -1,0 +1,150 @@
+"""The chart: what it says of a time, keys in it, its picture in every theme and size."""
+
+import pytest
+from textual.pilot import Pilot
+
+from jobtui.analysis.charts import Chart, ChartKind
+from jobtui.analysis.curves import curve_turns
+from jobtui.analysis.rates import StateTime
+from jobtui.analysis.series import Series
+from jobtui.analysis.turns import at_once
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.theme import THEMES
+from jobtui.widgets.chart import ChartView
+from tests.conftest import NOW
+from tests.waiting import wait_until
+from tests.widgets.stage import Stage, text_of
+
+MINUTE = 60 * SECOND
+BEGIN = Nanos(NOW - 100 * MINUTE)
+
+
+def series(name: str, *values: float, unit: str = "nodes") -> Series:
+    """A value for each minute from the beginning on."""
+    return Series(name, unit, [Nanos(BEGIN + at * MINUTE) for at in range(len(values))], list(values))
+
+
+def a_chart(kind: ChartKind = ChartKind.UTILIZATION, end: Nanos = NOW) -> Chart:
+    """38 of 40 nodes busy, 11 jobs waiting, and other things for other kinds."""
+    busy = at_once(curve_turns(series("utilization", 10, 10, 10, *([38] * 97))))
+    if kind is ChartKind.STATES:
+        waits = at_once(curve_turns(series("READY", 3, *([5] * 100), unit="jobs")))
+        runs = at_once(curve_turns(series("RUNNING", *range(100), unit="jobs")))
+        return Chart(kind, (waits, runs), BEGIN, end)
+    if kind is ChartKind.TIMES:
+        return Chart(kind, (), BEGIN, end, times=(StateTime("READY", 7, 1, 70.0, 5.0, 9.0, 20.0),))
+    there = at_once(curve_turns(series("available nodes", *([40] * 100))))
+    waits = at_once(curve_turns(series("waiting", *([11] * 100), unit="jobs")))
+    return Chart(kind, (busy,), BEGIN, end, there, waits)
+
+
+async def drawn(view: ChartView, pilot: Pilot[None]) -> None:
+    """Return when nothing more is to be drawn."""
+    await wait_until(lambda: view._wish() is None and not view._is_drawing, pilot)
+
+
+def braille(lines: list[str]) -> bool:
+    return any("\u2801" <= char <= "\u28ff" for line in lines for char in line)
+
+
+async def shown(pilot: Pilot[None], view: ChartView, chart: Chart) -> list[str]:
+    view.set_chart(chart)
+    await drawn(view, pilot)
+    return text_of(view)
+
+
+@pytest.mark.parametrize("theme", [theme.name for theme in THEMES])
+async def test_it_says_what_holds_at_the_end(theme: str) -> None:
+    view = ChartView(lambda: NOW)
+    async with Stage(view, theme=theme).run_test(size=(100, 20)) as pilot:
+        lines = await shown(pilot, view, a_chart())
+        assert "38 of 40 nodes busy, 2 idle, 11 jobs waiting" in lines[0]
+        assert braille(lines)
+        assert lines[1].startswith("40┤")
+
+
+async def test_the_cursor_goes_through_time() -> None:
+    view = ChartView(lambda: NOW)
+    async with Stage(view).run_test(size=(100, 20)) as pilot:
+        await shown(pilot, view, a_chart())
+        for _ in range(120):
+            view.move_cursor(-1)
+        await drawn(view, pilot)
+        assert "10 of 40 nodes busy, 30 idle" in view.words
+        view.move_cursor(1000)
+        await drawn(view, pilot)
+        assert "38 of 40" in view.words
+        assert view.window.cursor is None
+
+
+async def test_zoom_and_pan_show_other_times() -> None:
+    view = ChartView(lambda: NOW)
+    async with Stage(view).run_test(size=(100, 20)) as pilot:
+        await shown(pilot, view, a_chart())
+        whole = view.frame
+        view.window.zoom(0.5)
+        assert view.frame.until - view.frame.since == pytest.approx((whole.until - whole.since) / 2, rel=0.03)
+        before = view.frame
+        view.window.pan(-0.5)
+        assert view.frame.until < before.until
+        assert not view.window.follows
+        view.window.pan(-9)
+        assert view.frame.since >= BEGIN - MINUTE
+        view.window.pan(9)
+        assert view.window.follows
+        view.window.zoom(2)
+        assert view.window.is_whole
+
+
+async def test_one_state_can_stand_alone() -> None:
+    view = ChartView(lambda: NOW)
+    async with Stage(view).run_test(size=(100, 20)) as pilot:
+        lines = await shown(pilot, view, a_chart(ChartKind.STATES))
+        assert "READY 5" in lines[1]
+        assert "RUNNING 99" in lines[1]
+        assert lines[2].lstrip().startswith("100┤")
+        view.choose(1)
+        await drawn(view, pilot)
+        assert text_of(view)[2].lstrip().startswith("5┤")
+        view.choose(-1)
+        await drawn(view, pilot)
+        assert text_of(view)[2].lstrip().startswith("100┤")
+
+
+@pytest.mark.parametrize("size", [(59, 20), (100, 7), (30, 3), (12, 1)])
+async def test_a_small_pane_has_one_line_of_bars(size: tuple[int, int]) -> None:
+    view = ChartView(lambda: NOW)
+    async with Stage(view).run_test(size=size) as pilot:
+        lines = await shown(pilot, view, a_chart())
+        assert not braille(lines)
+        if size[0] >= 59:
+            assert "▇" in lines[0] or "█" in lines[0]
+            assert "38 of 40" in lines[0]
+
+
+async def test_times_are_a_table() -> None:
+    view = ChartView(lambda: NOW)
+    async with Stage(view).run_test(size=(100, 20)) as pilot:
+        lines = await shown(pilot, view, a_chart(ChartKind.TIMES))
+        assert lines[1].split()[:6] == ["READY", "7", "1", "5s", "9s", "20s"]
+
+
+async def test_without_plotext_there_are_bars_and_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise OSError("kernel.so: wrong ELF class")
+
+    monkeypatch.setattr("jobtui.widgets.chart.draw_chart", broken)
+    view = ChartView(lambda: NOW)
+    async with Stage(view).run_test(size=(100, 20)) as pilot:
+        lines = await shown(pilot, view, a_chart())
+        assert "█" in lines[0]
+        assert "charts cannot be drawn: kernel.so: wrong ELF class" in lines[2]
+
+
+async def test_what_is_not_known_yet_is_not_told() -> None:
+    view = ChartView(lambda: NOW)
+    async with Stage(view).run_test(size=(100, 20)) as pilot:
+        await shown(pilot, view, a_chart(end=Nanos(NOW - 20 * MINUTE)))
+        assert "38 of 40" in view.words
+        picture = [line for line in text_of(view)[1:] if "┤" in line or "│" in line]
+        assert all(not line[85:].strip() for line in picture)
