@@ -13,6 +13,7 @@ class Place(StrEnum):
     AGENTS = "agents"
     CHARTS = "charts"
     SOURCES = "sources"
+    INCIDENTS = "incidents"
     READING = "reading"
     LOGS = "logs"
     CHOOSING = "choosing"
@@ -96,8 +97,9 @@ _CHOOSING = frozenset({Place.CHOOSING})
 _COLUMNS = frozenset({Place.COLUMNS})
 _LOG_SET = frozenset({Place.LOG_SET})
 _AGENTS = frozenset({Place.AGENTS})
+_INCIDENTS = frozenset({Place.INCIDENTS})
 _CHARTS = frozenset({Place.CHARTS})
-_LISTS = frozenset({Place.JOBS, Place.JOB, Place.AGENTS, Place.SOURCES})
+_LISTS = frozenset({Place.JOBS, Place.JOB, Place.AGENTS, Place.SOURCES, Place.INCIDENTS})
 
 ACTIONS: tuple[Action, ...] = (
     Action("app.go('jobs')", ("1",), "All jobs", Topic.GO, hint="jobs", rank=5),
@@ -111,6 +113,20 @@ ACTIONS: tuple[Action, ...] = (
         Topic.GO,
         hint="sources",
         rank=4,
+    ),
+    Action(
+        "app.go('incidents')", ("7",), "What went wrong lately, grouped", Topic.GO, hint="incidents", rank=4
+    ),
+    Action("open", ("enter",), "Open the first job of the group", Topic.GO, _INCIDENTS, "first job", 2),
+    Action("jobs", ("o",), "List the jobs of the group", Topic.GO, _INCIDENTS, "its jobs", 3),
+    Action(
+        "window",
+        ("w",),
+        "What went wrong in the last hour, 6 hours, day, week",
+        Topic.LOOK,
+        _INCIDENTS,
+        "window",
+        3,
     ),
     Action("open", ("enter",), "Open the job under the cursor", Topic.GO, _JOBS, "open", 2),
     Action(

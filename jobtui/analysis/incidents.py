@@ -79,21 +79,41 @@ FACTS: Mapping[str, Callable[[Sample], str | None]] = {
 """What jobs may share."""
 
 
-def incidents(samples: Iterable[Sample]) -> Incidents:
-    """Group what went wrong among these jobs. Those that are well count for what is usual."""
-    everyone = tuple(samples)
-    usual = {name: Counter(map(fact, everyone)) for name, fact in FACTS.items()}
-    groups: defaultdict[tuple[str, str, tuple[Mark, ...]], list[Sample]] = defaultdict(list)
-    for sample in everyone:
+class Grouping:
+    """Takes in samples one by one; those that are well count for what is usual."""
+
+    def __init__(self) -> None:
+        self._usual: dict[str, Counter[str | None]] = {name: Counter() for name in FACTS}
+        self._groups: defaultdict[tuple[str, str, tuple[Mark, ...]], list[Sample]] = defaultdict(list)
+        self._looked_at = 0
+
+    def add(self, sample: Sample) -> None:
+        """Count it, and put it with those that went wrong alike if it did."""
+        self._looked_at += 1
+        for name, fact in FACTS.items():
+            self._usual[name][fact(sample)] += 1
         if sample.verdict.concern in (Concern.FAILED, Concern.STUCK):
-            groups[sample.verdict.code, fold(sample.job.error or ""), shape_of(sample.run)].append(sample)
-    found = [_incident(group, key, usual, len(everyone)) for key, group in groups.items()]
-    found.sort(key=lambda one: (-len(one.jobs), one.first_at or 0))
-    return Incidents(
-        groups=tuple(one for one in found if len(one.jobs) >= LEAST),
-        alone=tuple(one for one in found if len(one.jobs) < LEAST),
-        looked_at=len(everyone),
-    )
+            key = (sample.verdict.code, fold(sample.job.error or ""), shape_of(sample.run))
+            self._groups[key].append(sample)
+
+    def found(self) -> Incidents:
+        """The groups of what was taken in so far."""
+        total = self._looked_at
+        found = [_incident(group, key, self._usual, total) for key, group in self._groups.items()]
+        found.sort(key=lambda one: (-len(one.jobs), one.first_at or 0))
+        return Incidents(
+            groups=tuple(one for one in found if len(one.jobs) >= LEAST),
+            alone=tuple(one for one in found if len(one.jobs) < LEAST),
+            looked_at=total,
+        )
+
+
+def incidents(samples: Iterable[Sample]) -> Incidents:
+    """Group what went wrong among these jobs."""
+    grouping = Grouping()
+    for sample in samples:
+        grouping.add(sample)
+    return grouping.found()
 
 
 def shape_of(run: Op | None) -> tuple[Mark, ...]:
@@ -119,7 +139,9 @@ def fold(error: str) -> str:
 
 
 def happened_at(job: Job) -> Nanos | None:
-    """When a job went wrong, as far as its record tells."""
+    """When a job went wrong, as far as its record tells; for a live one since when it is wanted."""
+    if job.status.is_live:
+        return job.queued_at or job.started_at or job.updated_at or job.written_at
     return job.ended_at or job.updated_at or job.started_at or job.queued_at or job.written_at
 
 

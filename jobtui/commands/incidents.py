@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from jobtui.analysis.explain.survey import in_window, samples
-from jobtui.analysis.incidents import Incident, Incidents, incidents
+from jobtui.analysis.explain.survey import survey_turns
+from jobtui.analysis.incidents import Incident, Incidents
+from jobtui.analysis.turns import at_once
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_document, print_lines
@@ -43,8 +44,8 @@ def _found(reader: Reader) -> Incidents:
     store, now = reader.session.store, reader.now
     since = reader.context.since
     begin = since if since is not None else Nanos(now - WINDOW_S * SECOND)
-    chosen = in_window(store.jobs.values(), begin, reader.context.until or now)
-    return incidents(samples(store.correlation, store.jobs, chosen, store.sources(), now))
+    end = reader.context.until or now
+    return at_once(survey_turns(store.correlation, store.jobs, store.sources(), begin, end, now))
 
 
 def _lines(reader: Reader, found: Incidents) -> Iterator[str]:

@@ -6,11 +6,18 @@ from jobtui.analysis.incidents import Incident
 from jobtui.analysis.time_words import age
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.secrets import mask_text
+from jobtui.render.spans import Line, Span
 from jobtui.render.table import paint
-from jobtui.render.text import show
+from jobtui.render.text import clock_time, fit, show
 
 CSV_COLUMNS = ("verdict", "count", "first_at", "last_at", "error", "first", "jobs")
 INDENT = "  "
+COUNT_CELLS, CODE_CELLS, TIME_CELLS, SMALLEST_CODE = 7, 22, 10, 14
+JOBS_NAMED = 200
+"""Jobs of a group that are named."""
+WHAT_FROM = 70
+"""Cells from which on there is room for what a group shares."""
+HEADINGS = ("JOBS", "WHAT", "FIRST", "LAST", "THEY SHARE")
 
 
 def incident_lines(one: Incident, now: Nanos, colour: bool) -> Iterator[str]:
@@ -51,3 +58,57 @@ def incident_record(one: Incident) -> dict[str, object]:
         "first": one.first,
         "jobs": list(one.jobs),
     }
+
+
+def row_cells(count: str, code: str, first: str, last: str, what: str, cells: int) -> tuple[str, ...]:
+    """The texts of a row cut to its columns; what a group shares and its first time go where it is narrow."""
+    times = TIME_CELLS if cells >= COUNT_CELLS + CODE_CELLS + 2 * TIME_CELLS else 0
+    last_cells = TIME_CELLS if cells >= COUNT_CELLS + SMALLEST_CODE + TIME_CELLS else 0
+    left = cells - COUNT_CELLS - times - last_cells
+    code_cells = min(CODE_CELLS, left) if cells >= WHAT_FROM else left
+    return (
+        fit(count, COUNT_CELLS - 2, align="right") + "  ",
+        fit(code, max(0, code_cells)),
+        fit(first, times, align="right"),
+        fit(last, last_cells, align="right"),
+        f"  {fit(what, left - code_cells - 2)}" if left - code_cells > 2 else "",
+    )
+
+
+def incident_row(one: Incident, now: Nanos, cells: int, *, absolute: bool) -> Line:
+    """A group in one line: how many, what, since when, what they share."""
+    shared = ", ".join(f"{name} {value}" for name, value, _ in one.shared)
+    first, last = (_time(at, now, absolute) for at in (one.first_at, one.last_at))
+    texts = row_cells(
+        f"{len(one.jobs):,}",
+        show(one.code),
+        first,
+        last,
+        show(shared if shared and len(one.jobs) > 1 else one.sentence),
+        cells,
+    )
+    styles = ("error" if len(one.jobs) > 1 else "warning", "", "dim", "dim", "dim")
+    return tuple(Span(text, style) for text, style in zip(texts, styles, strict=True))
+
+
+def _time(at: Nanos | None, now: Nanos, absolute: bool) -> str:
+    if at is None:
+        return ""
+    return clock_time(at) if absolute else age(max(0.0, seconds_between(at, now)))
+
+
+def incident_facts(one: Incident) -> Iterator[tuple[str, str]]:
+    """All about a group, each fact with its style; safe to show."""
+    count = len(one.jobs)
+    yield show(one.sentence), "error" if count > 1 else "warning"
+    if one.error:
+        yield f"error   {show(one.error)}", ""
+    for name, value, number in one.shared:
+        yield f"{name:<7} {show(value)}" + (f" ({number:,} of {count:,})" if count > 1 else ""), ""
+    if one.shape:
+        yield "steps   " + " · ".join(mark.value for mark in one.shape), "dim"
+    yield f"first   {show(one.first)}", "accent"
+    for job_id in one.jobs[1:JOBS_NAMED]:
+        yield f"        {show(job_id)}", ""
+    if count > JOBS_NAMED:
+        yield f"        and {count - JOBS_NAMED:,} more", "dim"

@@ -33,11 +33,18 @@ def _charts(board: Board) -> LiveScreen:
     return ChartsScreen(board)
 
 
+def _incidents(board: Board) -> LiveScreen:
+    from jobtui.screens.incidents import IncidentsScreen
+
+    return IncidentsScreen(board)
+
+
 NUMBERED: Mapping[str, Callable[[Board], LiveScreen]] = {
     "logs": _logs,
     "agents": _agents,
     "charts": _charts,
     "sources": _sources,
+    "incidents": _incidents,
 }
 """What `app.go` leads to, beside the jobs, which are at the bottom of every stack of screens."""
 PASSING = frozenset({Place.READING, Place.CHOOSING, Place.COLUMNS, Place.LOG_SET})

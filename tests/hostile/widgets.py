@@ -11,9 +11,14 @@ import msgspec
 from textual.widget import Widget
 
 from jobtui.actions import Hint
+from jobtui.analysis.charts import Chart, ChartKind
+from jobtui.analysis.curves import curve_turns
 from jobtui.analysis.explain.study import Study
+from jobtui.analysis.incidents import Incident
 from jobtui.analysis.job_lines import JobLine
+from jobtui.analysis.series import Series
 from jobtui.analysis.tally import Counts
+from jobtui.analysis.turns import at_once
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
@@ -28,6 +33,7 @@ from jobtui.render.spans import Span
 from jobtui.render.text import show
 from jobtui.render.why import why_parts
 from jobtui.widgets.agent_table import AgentTable
+from jobtui.widgets.chart import ChartView
 from jobtui.widgets.choice_list import Choice, ChoiceList
 from jobtui.widgets.column_list import ColumnList
 from jobtui.widgets.command_bar import CommandBar
@@ -35,6 +41,7 @@ from jobtui.widgets.file_list import FileList
 from jobtui.widgets.filter_bar import Completion, FilterBar, Mistake, MistakeLine, Prompt
 from jobtui.widgets.filter_input import FilterInput
 from jobtui.widgets.header import Header
+from jobtui.widgets.incident_list import IncidentList
 from jobtui.widgets.job_facts import JobFacts
 from jobtui.widgets.job_log import JobLog
 from jobtui.widgets.job_table import JobTable
@@ -97,6 +104,13 @@ def an_agent_table(text: str) -> Case:
     return table, lambda: table.set_agents(agents)
 
 
+def a_chart_view(text: str) -> Case:
+    view = ChartView(now)
+    series = Series(text, text, [Nanos(NOW - 10**12), Nanos(NOW - 10**11)], [1.0, 2.0], (text,))
+    curves = (at_once(curve_turns(series)),) * 3
+    return view, lambda: view.set_chart(Chart(ChartKind.STATES, curves, Nanos(NOW - 10**12), NOW))
+
+
 def a_choice_list(text: str) -> Case:
     return ChoiceList([Choice(show(text), show(text)), Choice("plain", "too")]), nothing
 
@@ -152,6 +166,11 @@ def job_facts(text: str) -> Case:
         facts.set_verdict(hostile(Verdict, text))
 
     return facts, told
+
+
+def an_incident_list(text: str) -> Case:
+    incidents = IncidentList(now)
+    return incidents, lambda: incidents.set_incidents([hostile(Incident, text)] * 2)
 
 
 def a_job_log(text: str) -> Case:
@@ -290,6 +309,7 @@ def a_timeline(text: str) -> Case:
 
 CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     AgentTable: an_agent_table,
+    ChartView: a_chart_view,
     ChoiceList: a_choice_list,
     ColumnList: a_column_list,
     CommandBar: a_command_bar,
@@ -297,6 +317,7 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     FilterBar: a_filter_bar,
     FilterInput: a_filter_input,
     Header: a_header,
+    IncidentList: an_incident_list,
     JobFacts: job_facts,
     JobLog: a_job_log,
     JobTable: a_job_table,

@@ -42,7 +42,11 @@ STOPS: tuple[Stop, ...] = (
     Stop("logs", ("2",), "errors 39"),
     Stop("logs-found", ("2", "tab", "slash", *"_ComputeJob(", "enter"), "45 of 45"),
     Stop("agents", ("3", "j"), "t7K7"),
+    Stop("charts", ("4",), "jobs running"),
+    Stop("charts-states", ("4", "tab", "tab", "tab"), "jobs in each state"),
+    Stop("charts-times", ("4", "shift+tab"), "LONGEST"),
     Stop("sources", ("6", "j", "j"), "agent.log"),
+    Stop("incidents", ("7",), "program_failed"),
     Stop("help", ("question_mark",), "All jobs"),
     Stop("columns", ("c",), "state"),
     Stop("palette", ("ctrl+p",), "All jobs"),
@@ -77,7 +81,12 @@ async def settled(app: JobtuiApp, pilot: Pilot[Any]) -> None:
     """Return when nothing more is painted: the same screen twice in a row."""
     seen: list[str] = []
     async with asyncio.timeout(10):
-        while (shown := screen_text(app)) != seen:
+        while (shown := screen_text(app)) != seen or is_drawing(app):
             seen = shown
             await pilot.pause()
             await asyncio.sleep(0.02)
+
+
+def is_drawing(app: JobtuiApp) -> bool:
+    """Whether a chart is being made or drawn, which happens beside everything else."""
+    return any(worker.name in {"charts", "draw"} and not worker.is_finished for worker in app.workers)

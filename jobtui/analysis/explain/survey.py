@@ -1,11 +1,12 @@
-"""Explain many jobs, a slice at a time: what went wrong in a window, for a view of incidents."""
+"""Explain many jobs, a turn at a time: what went wrong in a window, for a view of incidents."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from jobtui.analysis.explain.gather import Knows, coverage_of, gather
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import needs_person
-from jobtui.analysis.incidents import Sample, happened_at
+from jobtui.analysis.incidents import Grouping, Incidents, Sample, happened_at
+from jobtui.analysis.turns import Turns
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
@@ -15,19 +16,43 @@ from jobtui.model.verdicts import Code, Verdict
 GONE_WRONG = frozenset({JobStatus.FAILED, JobStatus.CANCELED})
 
 
-def in_window(jobs: Iterable[Job], since: Nanos, until: Nanos) -> list[Job]:
-    """The jobs that something happened to in a stretch of time, or that are live; quasi jobs left out."""
-    return [
-        job
-        for job in jobs
-        if not job.is_quasi
-        and (job.status.is_live or ((at := happened_at(job)) is not None and since <= at <= until))
-    ]
+CHOSEN_AT_ONCE = 4_096
+"""Jobs of which it is decided in one turn whether they are looked at."""
+TAKEN_AT_ONCE = 16
+"""Jobs that are explained and grouped in one turn: some milliseconds."""
+
+
+def is_within(job: Job, since: Nanos, until: Nanos) -> bool:
+    """Whether something happened to a job in a stretch of time, or it is live; quasi jobs are left out."""
+    if job.is_quasi:
+        return False
+    return job.status.is_live or ((at := happened_at(job)) is not None and since <= at <= until)
+
+
+def survey_turns(
+    knows: Knows,
+    jobs: Mapping[JobId, Job],
+    sources: Iterable[SourceHealth],
+    since: Nanos,
+    until: Nanos,
+    now: Nanos,
+) -> Turns[Incidents]:
+    """What went wrong between two times, in turns of some milliseconds."""
+    everything = tuple(jobs.values())
+    chosen: list[Job] = []
+    for begin in range(0, len(everything), CHOSEN_AT_ONCE):
+        chosen += [job for job in everything[begin : begin + CHOSEN_AT_ONCE] if is_within(job, since, until)]
+        yield
+    grouping = Grouping()
+    for number, sample in enumerate(samples(knows, chosen, sources, now)):
+        grouping.add(sample)
+        if number % TAKEN_AT_ONCE == 0:
+            yield
+    return grouping.found()
 
 
 def samples(
     knows: Knows,
-    jobs: Mapping[JobId, Job],
     chosen: Sequence[Job],
     sources: Iterable[SourceHealth],
     now: Nanos,

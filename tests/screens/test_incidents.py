@@ -1,0 +1,94 @@
+"""What went wrong, grouped: the screen, what it opens, and that it never holds up the keys."""
+
+import pytest
+from textual.pilot import Pilot
+
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.screens.choosing import ChoosingScreen
+from jobtui.screens.incidents import IncidentsScreen
+from jobtui.screens.job import JobScreen
+from tests.builders import HOSTILE, a_job, ago, job_id
+from tests.fakes import batch
+from tests.screens.scene import Scene
+from tests.screens.test_job_tabs import see
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text
+
+
+def failed(number: int, ago_s: float, error: str = "no such element: crystal3", **fields: object) -> Job:
+    return a_job(number, status=JobStatus.FAILED, error=error, ended_at=ago(ago_s), **fields)
+
+
+JOBS = (
+    *(failed(number, 600 - number, host="v2", owner=f"user{number:04d}") for number in range(1, 6)),
+    failed(7, 30, error="out of coffee", host="v4"),
+    failed(8, 2 * 86_400, error="long ago"),
+    *(a_job(number, status=JobStatus.COMPLETED, ended_at=ago(60), host="v1") for number in range(10, 30)),
+)
+
+
+async def at_incidents(scene: Scene, pilot: Pilot[None]) -> list[str]:
+    await wait_until(scene.is_read, pilot)
+    await pilot.press("7")
+    return await see(scene.app, pilot, "jobs of the last")
+
+
+async def test_groups_with_what_they_share_and_the_rest_apart() -> None:
+    scene = Scene([batch(*JOBS)])
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        lines = await at_incidents(scene, pilot)
+        text = "\n".join(lines)
+        assert "1 group, 1 alone · 26 jobs of the last 1d" in text
+        (group,) = (line for line in lines if line.strip().startswith("5 "))
+        assert "program_failed" in group
+        assert "host v2" in group
+        assert "long ago" not in text
+        assert f"first   {job_id(1)}" in text
+
+
+async def test_a_group_opens_at_its_first_job_or_lists_them() -> None:
+    scene = Scene([batch(*JOBS)])
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await at_incidents(scene, pilot)
+        await pilot.press("o")
+        await wait_until(lambda: isinstance(scene.app.screen, ChoosingScreen), pilot)
+        assert sum("no such element" in line for line in screen_text(scene.app)) == 5
+        await pilot.press("j", "enter")
+        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+        assert str(job_id(2)) in screen_text(scene.app)[0]
+        await pilot.press("escape", "enter")
+        await see(scene.app, pilot, str(job_id(1)))
+
+
+async def test_the_window_and_what_happens_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.screens.incidents.RENEW_S", 0.0)
+    scene = Scene([batch(*JOBS)])
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await at_incidents(scene, pilot)
+        await pilot.press("w")
+        await see(scene.app, pilot, "27 jobs of the last 7d")
+        scene.db.add(batch(failed(40, 5, error="disk full")))
+        await see(scene.app, pilot, "28 jobs of the last 7d")
+
+
+async def test_keys_are_answered_while_thousands_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.screens.incidents.TURN_S", 0.0)
+    scene = Scene([batch(*(failed(number, 60 + number % 50) for number in range(400)))])
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("7", "6")
+        assert not isinstance(scene.app.screen, IncidentsScreen)
+        await pilot.press("7")
+        await see(scene.app, pilot, "400 jobs of the last 1d")
+
+
+@pytest.mark.parametrize("size", [(40, 10), (80, 24), (20, 4)])
+async def test_hostile_errors_in_small_panes(size: tuple[int, int]) -> None:
+    jobs = [failed(2 * at + copy, 60, error=text) for at, text in enumerate(HOSTILE) for copy in (0, 1)]
+    scene = Scene([batch(*jobs)])
+    async with scene.app.run_test(size=size) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("7")
+        await wait_until(lambda: "program_fa" in "\n".join(screen_text(scene.app)), pilot)
+        for _ in HOSTILE:
+            await pilot.press("j")
