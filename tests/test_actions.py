@@ -1,12 +1,13 @@
 from jobtui.actions import ACTIONS, Place, actions_at, hints_at
 from jobtui.app import JobtuiApp
 from jobtui.screens.base import LiveScreen
+from jobtui.screens.charts import ChartsScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.reading import ReadingScreen
 from jobtui.screens.sources import SourcesScreen
 
-SCREENS: tuple[type[LiveScreen], ...] = (JobsScreen, JobScreen, SourcesScreen, ReadingScreen)
+SCREENS: tuple[type[LiveScreen], ...] = (JobsScreen, JobScreen, ChartsScreen, SourcesScreen, ReadingScreen)
 
 
 def test_no_key_means_two_things_on_a_screen() -> None:

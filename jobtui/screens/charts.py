@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 
 from jobtui.actions import Place, hints_at
 from jobtui.analysis.charts import ChartKind
+from jobtui.model.clock import SECOND
 from jobtui.render.chart_times import HEADS, time_rows
 from jobtui.render.chart_words import title_of
 from jobtui.render.text import Zone, clock_time, duration, safe, show
@@ -25,6 +26,8 @@ from jobtui.widgets.source_strip import SourceStrip
 from jobtui.widgets.tab_line import TabLine
 from jobtui.widgets.text_pane import Paragraph
 
+OLD_S = 2
+"""From this age on it is said how old a chart is."""
 KINDS = tuple(ChartKind)
 REPORTS = {
     ChartKind.UTILIZATION: "utilization",
@@ -130,10 +133,10 @@ class ChartsScreen(LiveScreen):
         if chart is not None:
             yield f"{chart.jobs:,} job{'s' * (chart.jobs != 1)}"
         if self._kind is not ChartKind.TIMES:
-            yield f"{'all ' * window.is_whole}{duration(window.span // 10**9)}" + (
+            yield f"{'all ' * window.is_whole}{duration(window.span // SECOND)}" + (
                 "" if window.follows else " then"
             )
-        if chart is not None and self._maker.is_stale:
+        if chart is not None and self._maker.is_stale and self.board.now() - chart.end > OLD_S * SECOND:
             yield f"as of {clock_time(chart.end)}{Zone.mark()}"
         if self._maker.is_busy and not self._maker.is_made(self._kind):
             yield "counting …"

@@ -1,0 +1,169 @@
+"""The charts of the dashboard: what counts, what changes, filters, pause, keys."""
+
+import asyncio
+from time import monotonic
+
+import pytest
+
+from jobtui.actions import Place
+from jobtui.analysis.turns import Turns
+from jobtui.app import JobtuiApp
+from jobtui.backends.base import Batch
+from jobtui.model.changes import Allocation, StateChange
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import JobStatus
+from jobtui.screens.charts import ChartsScreen
+from jobtui.screens.turns import in_turns
+from tests.builders import a_job, ago
+from tests.fakes import batch
+from tests.screens.scene import Scene
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text
+
+SIZE = (120, 30)
+
+
+def text(app: JobtuiApp) -> str:
+    return "\n".join(screen_text(app))
+
+
+@pytest.fixture(autouse=True)
+def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count again at once."""
+    monkeypatch.setattr("jobtui.screens.chart_maker.REST_S", 0.0)
+    monkeypatch.setattr("jobtui.screens.chart_maker.RESTS", 0)
+
+
+async def test_what_runs_is_counted_and_goes_on() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=SIZE) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("4")
+        await wait_until(lambda: "3 jobs running, 2 jobs waiting" in text(scene.app), pilot)
+        scene.store.apply("/srv/db", batch(a_job(77, started_at=ago(5), queued_at=ago(6))))
+        await wait_until(lambda: "4 jobs running, 2 jobs waiting" in text(scene.app), pilot)
+
+
+async def test_each_chart_has_its_turn() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=SIZE) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("4")
+        for sign in (
+            "jobs done since",
+            "jobs done per minute",
+            "jobs in each state",
+            "HALF WITHIN",
+            "jobs running",
+        ):
+            await pilot.press("tab")
+            await wait_until(lambda sign=sign: sign in text(scene.app), pilot)  # type: ignore[misc]
+
+
+async def test_a_filter_says_whose_changes_count() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=SIZE) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("4")
+        await wait_until(lambda: "3 jobs running" in text(scene.app), pilot)
+        await pilot.press("slash", *"app:srw", "enter")
+        await wait_until(lambda: "2 jobs running, 1 job waiting" in text(scene.app), pilot)
+        assert "/app:srw" in text(scene.app)
+        await pilot.press("slash", "ctrl+u", *"stats:x", "enter")
+        await wait_until(lambda: "did you mean" in text(scene.app), pilot)
+        await pilot.press("escape")
+        await pilot.press("escape")
+        await wait_until(lambda: "3 jobs running" in text(scene.app), pilot)
+
+
+async def test_a_pause_keeps_charts_as_they_were() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=SIZE) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("4")
+        await wait_until(lambda: "3 jobs running" in text(scene.app), pilot)
+        await pilot.press("p")
+        scene.store.apply("/srv/db", batch(a_job(77, started_at=ago(5), queued_at=ago(6))))
+        await wait_until(lambda: "1 change waiting" in text(scene.app), pilot)
+        await pilot.press("tab", "shift+tab")
+        await wait_until(lambda: "3 jobs running" in text(scene.app), pilot)
+        await pilot.press("p")
+        await wait_until(lambda: "4 jobs running" in text(scene.app), pilot)
+
+
+async def test_balsam_shows_nodes_over_those_that_are_there() -> None:
+    job = JobId("balsam/1")
+    changes = (
+        StateChange(1, job, ago(100), "READY", "PREPROCESSED", "/srv/db"),
+        StateChange(2, job, ago(50), "PREPROCESSED", "RUNNING", "/srv/db", 3.0),
+    )
+    given = Allocation(id=1, source="/srv/db", site_id=1, state="running", nodes=4, start_at=ago(80))
+    scene = Scene([Batch(cursor="1", changes=changes, allocations=(given,), count=2)])
+    async with scene.app.run_test(size=SIZE) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("4")
+        await wait_until(lambda: "3 of 4 nodes busy, 1 idle, 0 jobs waiting" in text(scene.app), pilot)
+        assert "available (grey)" in text(scene.app)
+
+
+async def test_it_can_be_read_and_taken_along() -> None:
+    scene = Scene([batch(a_job(1, started_at=ago(60), queued_at=ago(70), runs=2))])
+    async with scene.app.run_test(size=SIZE) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("4")
+        await wait_until(lambda: "1 jobs ran before" in text(scene.app), pilot)
+        screen = scene.app.screen
+        assert isinstance(screen, ChartsScreen)
+        taken = await screen.taken()
+        assert taken is not None
+        assert taken.command.endswith("report utilization")
+        assert "1 job running" in taken.block
+        await pilot.press("enter")
+        await wait_until(lambda: getattr(scene.app.screen, "PLACE", None) is Place.READING, pilot)
+        assert "utilization: 1 points, in jobs" in text(scene.app)
+
+
+async def test_keys_change_what_is_looked_at() -> None:
+    ended = a_job(
+        2, status=JobStatus.COMPLETED, queued_at=ago(9_000), started_at=ago(8_000), ended_at=ago(7_000)
+    )
+    scene = Scene([batch(a_job(1, started_at=ago(60)), ended)])
+    async with scene.app.run_test(size=SIZE) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("4")
+        await wait_until(lambda: "all 2h30m" in text(scene.app), pilot)
+        await pilot.press("plus")
+        await wait_until(lambda: "1h15m" in text(scene.app), pilot)
+        await pilot.press("H")
+        await wait_until(lambda: "1h15m then" in text(scene.app), pilot)
+        await pilot.press("0")
+        await wait_until(lambda: "all 2h30m" in text(scene.app), pilot)
+        await pilot.press("w")
+        await wait_until(lambda: "jobs · 5m" in text(scene.app), pilot)
+        await pilot.press("left", "left")
+        await wait_until(lambda: "▲" in text(scene.app), pilot)
+        await pilot.press("escape")
+        await wait_until(lambda: "▲" not in text(scene.app), pilot)
+        await pilot.press("escape")
+        await wait_until(lambda: not isinstance(scene.app.screen, ChartsScreen), pilot)
+
+
+async def test_a_long_computation_lets_others_have_their_turn() -> None:
+    def long() -> Turns[int]:
+        until = monotonic() + 0.2
+        while monotonic() < until:
+            yield
+        return 7
+
+    others = 0
+
+    async def count() -> None:
+        nonlocal others
+        while True:
+            others += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(count())
+    assert await in_turns(long()) == 7
+    task.cancel()
+    assert others > 10
