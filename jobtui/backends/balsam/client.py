@@ -3,6 +3,7 @@
 What it works around (seen with Balsam 0.7.0a24):
 
 - collections end with a slash; without it the answer is a redirect, behind a proxy to the wrong scheme;
+- events by the scheduler's id are those of all jobs of the site: what is to narrow asks for the batch job;
 - events by batch job come in pages in which each takes as many places as its site has batch jobs: `offset`
   goes on by `limit`, short pages are not the end, and repeats are dropped by id;
 - parameters it does not know are ignored without a word, so only those in `PARAMETERS` are sent;
@@ -37,7 +38,7 @@ SAID_CHARACTERS = 200
 PARAMETERS: Mapping[str, frozenset[str]] = {
     "/events/": frozenset(
         {
-            "id", "job_id", "batch_job_id", "tags", "from_state", "to_state", "timestamp_after",
+            "id", "job_id", "batch_job_id", "scheduler_id", "tags", "from_state", "to_state", "timestamp_after",
             "timestamp_before", "ordering", "limit", "offset",
         }
     ),
@@ -107,7 +108,7 @@ class BalsamClient:
     @staticmethod
     def _places(path: str, parameters: Parameters, page: Decoded[Row], most: int) -> int:
         """How many places of a page each row may take."""
-        if path != "/events/" or "batch_job_id" not in parameters:
+        if path != "/events/" or not parameters.keys() & {"batch_job_id", "scheduler_id"}:
             return 1
         return max(1, -(-min(most, page.count) // max(1, page.received))) + 1
 

@@ -82,7 +82,9 @@ async def _asked(
         asked["job_id"] = [number for job in query.jobs if (number := number_of(job)) is not None]
     if query.batch_job is not None:
         asked["batch_job_id"] = query.batch_job
-    elif query.scheduler_id is not None and not exact:
+    elif query.scheduler_id is not None and exact:
+        asked["scheduler_id"] = query.scheduler_id
+    elif query.scheduler_id is not None:
         asked["batch_job_id"] = await _batch_job_of(client, query.scheduler_id)
     if query.tags:
         asked["tags"] = [f"{name}:{value}" for name, value in query.tags]

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from jobtui.backends.balsam.client import BalsamClient
+from jobtui.backends.balsam.rows import EventRow
 from jobtui.backends.balsam.source import Balsam
 from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.clock import FixedClock, Nanos
@@ -208,6 +209,12 @@ async def test_what_is_no_row_is_skipped_and_counted() -> None:
     (health,) = watched.store.sources()
     assert health.skipped >= 2
     assert len(watched.store.jobs) == len(server.jobs) - 1
+
+
+async def test_what_would_be_ignored_is_not_asked() -> None:
+    watched = Watched()
+    with pytest.raises(ValueError, match="takes no tag"):
+        await watched.source.client.rows("/events/", EventRow, {"tag": "a:b"})
 
 
 async def test_closing_twice_is_fine() -> None:
