@@ -82,7 +82,8 @@ async def settled(app: JobtuiApp, pilot: Pilot[Any]) -> None:
     seen: list[str] = []
     async with asyncio.timeout(10):
         while (shown := screen_text(app)) != seen or is_drawing(app):
-            seen = shown
+            # What was drawn a moment ago is painted only after the next pause
+            seen = [] if is_drawing(app) else shown
             await pilot.pause()
             await asyncio.sleep(0.02)
 
