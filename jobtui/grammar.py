@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from jobtui.model.specs import SourceSpec, parse_balsam, parse_journal, parse_log, parse_srdb
+from jobtui.model.specs import (
+    SourceSpec,
+    parse_balsam,
+    parse_journal,
+    parse_log,
+    parse_srdb,
+    parse_trace_file,
+)
 
 ENVIRONMENT_PREFIX = "JOBTUI_"
 
@@ -72,6 +79,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "balsam", "URL", "a Balsam server; its login is that of `balsam login`",
         Kind.SOURCE, repeatable=True, parse=parse_balsam,
+    ),
+    Setting(
+        "trace_file", "FILE", "spans or their log records: OTLP as JSON, JSONL or protobuf, Jaeger's JSON",
+        Kind.SOURCE, repeatable=True, completes="file", parse=parse_trace_file,
     ),
     Setting(
         "journal_unit", "UNIT", "read this unit of journals instead of Sirepo's own; may have wildcards",
@@ -238,6 +249,15 @@ COMMANDS: tuple[Command, ...] = (
         "ranked candidates for anything pasted, with reasons",
         Argument(
             "THING", "an id, a prefix, a path, a container, a name or a whole log line; - reads it", many=True
+        ),
+    ),
+    Command(
+        "trace",
+        "a trace as a waterfall: where it failed and what it spent its time on",
+        Argument(
+            "THING",
+            "a trace id, a TRACEPARENT, a log line or address that holds one, or a job id; - reads it",
+            many=True,
         ),
     ),
     Command("doctor", "what every configured source is worth: reachable, readable, fresh, understood"),

@@ -19,6 +19,7 @@ from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import LogRecord
+from jobtui.model.traces import Span, SpanLog
 
 
 class SourceError(Exception):
@@ -41,10 +42,10 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """What one poll gave.
 
     `jobs`, `records`, `changes`, `allocations` and `sites` are new or changed, `gone` are jobs that are no
-    more. `cursor` is opaque to everyone but the source. `more` asks for the next poll at once. `count` is how
-    many records were looked at, also those that matter to nobody. `skip_count` counts all skipped input,
-    `skipped` names some of it; `recovered` counts what was skipped before and is good again. `note` says what
-    the source deliberately has not read.
+    more; `spans` and `span_logs` are of traces. `cursor` is opaque to everyone but the source. `more` asks for
+    the next poll at once. `count` is how many records were looked at, also those that matter to nobody.
+    `skip_count` counts all skipped input, `skipped` names some of it; `recovered` counts what was skipped
+    before and is good again. `note` says what the source deliberately has not read.
     """
 
     cursor: str
@@ -54,6 +55,8 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[StateChange, ...] = ()
     allocations: tuple[Allocation, ...] = ()
     sites: tuple[Site, ...] = ()
+    spans: tuple[Span, ...] = ()
+    span_logs: tuple[SpanLog, ...] = ()
     skipped: tuple[Skip, ...] = ()
     skip_count: int = 0
     recovered: int = 0

@@ -12,7 +12,13 @@ from jobtui.model.clock import Nanos
 from jobtui.model.specs import SourceSpec
 
 JOB_SETTINGS = frozenset({"srdb", "balsam"})
-"""Settings whose sources give jobs; the others give log records about them."""
+"""Settings whose sources give jobs."""
+
+TRACE_SETTINGS = frozenset({"trace_file"})
+"""Settings whose sources give spans."""
+
+TRACE_KINDS = frozenset({"trace_file"})
+"""Kinds of the sources that give spans."""
 
 LOG_KINDS = frozenset({"logfile", "journald", "agent_copies"})
 """Kinds of the sources that give log records."""
@@ -51,14 +57,27 @@ def _balsam(spec: SourceSpec, window: Window) -> Source:
     return open_balsam(spec, window.since)
 
 
+def _trace_file(spec: SourceSpec, window: Window) -> Source:
+    from jobtui.backends.trace_files import TraceFile
+
+    return TraceFile(Path(spec.target))
+
+
 FACTORIES: Mapping[str, Callable[[SourceSpec, Window], Source]] = {
     "srdb": _sirepo_db,
     "log": _log_file,
     "journal": _journal,
     "balsam": _balsam,
+    "trace_file": _trace_file,
 }
 
-KINDS: Mapping[str, str] = {"srdb": "sirepo_db", "log": "logfile", "journal": "journald", "balsam": "balsam"}
+KINDS: Mapping[str, str] = {
+    "srdb": "sirepo_db",
+    "log": "logfile",
+    "journal": "journald",
+    "balsam": "balsam",
+    "trace_file": "trace_file",
+}
 """The kind of the source that each factory makes."""
 
 
@@ -75,3 +94,13 @@ def announce(spec: SourceSpec, make: Callable[[], Source] | None = None) -> Anno
 def gives_jobs(spec: SourceSpec) -> bool:
     """Whether a source knows of jobs by itself."""
     return spec.setting in JOB_SETTINGS
+
+
+def gives_spans(spec: SourceSpec) -> bool:
+    """Whether a source knows of traces."""
+    return spec.setting in TRACE_SETTINGS
+
+
+def gives_logs(spec: SourceSpec) -> bool:
+    """Whether a source gives log records about jobs."""
+    return not gives_jobs(spec) and not gives_spans(spec)

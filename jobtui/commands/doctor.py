@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from jobtui.backends.base import SourceError
 from jobtui.backends.log_sample import newest_time, tail_lines
-from jobtui.backends.registry import gives_jobs
+from jobtui.backends.registry import gives_jobs, gives_spans
 from jobtui.backends.worker import a_worker
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
@@ -53,6 +53,7 @@ async def _doctor(reader: Reader) -> Exit:
     reader.add_job_sources()
     await reader.watched(reader.session.catch_up())
     await reader.read_logs(None)
+    await reader.read_traces()
     newest_record = _newest_record(reader)
     by_name = {source.name: source for source in reader.sources}
     findings = [await _examine(spec, by_name[name_of(spec)], newest_record, reader) for spec in reader.specs]
@@ -88,6 +89,8 @@ async def _examine(
     if gives_jobs(spec):
         count = len(reader.session.store.jobs)
         return Finding(source, faults, (f"{count} job{'s' * (count != 1)}", *remarks), newest_record)
+    if gives_spans(spec):
+        return Finding(source, faults, (f"{source.records} spans and log records", *remarks))
     if spec.setting == JOURNAL:
         from jobtui.commands.doctor_journal import examine_journal
 

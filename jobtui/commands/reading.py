@@ -16,7 +16,16 @@ from typing import Protocol, runtime_checkable
 
 from jobtui.backends.base import Announced, Source, SourceError
 from jobtui.backends.discovery import Surroundings, discover, looked_for
-from jobtui.backends.registry import LOG_KINDS, Window, announce, build, gives_jobs
+from jobtui.backends.registry import (
+    LOG_KINDS,
+    TRACE_KINDS,
+    Window,
+    announce,
+    build,
+    gives_jobs,
+    gives_logs,
+    gives_spans,
+)
 from jobtui.backends.window import Until
 from jobtui.commands.clusters import KIND as COPIES_KIND
 from jobtui.commands.clusters import copies_below, users_asked_for
@@ -126,10 +135,19 @@ class Reader:
             return
         self.logs_read = True
         for spec in self.specs:
-            if not gives_jobs(spec):
+            if gives_logs(spec):
                 self.session.add(await self._log(spec, detail, to_end=to_end))
         await self.watched(self.session.catch_up(LOG_KINDS))
         await self._read_copies(detail)
+
+    async def read_traces(self) -> None:
+        """Read every source of spans."""
+        for spec in self.specs:
+            if gives_spans(spec):
+                self.session.add(build(spec))
+        kinds = {source.kind for source in self.session.sources if source.kind in TRACE_KINDS}
+        if kinds:
+            await self.watched(self.session.catch_up(kinds))
 
     async def _read_copies(self, detail: JobDetail | None) -> None:
         """Read what the supervisor keeps of cluster agents' logs, of the users who are asked for."""
@@ -297,7 +315,7 @@ def _watched(context: Context, spec: SourceSpec, detail: JobDetail | None) -> So
         source = build(spec, window_for(context, _size(spec.target), detail))
     else:
         source = build(spec)
-    if context.until is not None and not gives_jobs(spec):
+    if context.until is not None and gives_logs(spec):
         return Until(source, context.until)
     return source
 

@@ -99,6 +99,12 @@ def _read_lines(text: bytes, found: Found, of_the_whole: ValueError) -> None:
         _take(document, found, f"line {number}")
 
 
+def is_line_of_json(head: bytes) -> bool:
+    """Whether the beginning of a file is a document on a line of its own."""
+    first, newline, _ = head.partition(b"\n")
+    return bool(newline) and first[:1] == b"{" and _is_document(first)
+
+
 def _is_document(line: bytes) -> bool:
     try:
         return isinstance(_decoded(line), dict)

@@ -77,6 +77,13 @@ def parse_journal(text: str) -> SourceSpec:
     return SourceSpec("journal", f"{scheme}://{remote['rest'].rstrip('/')}")
 
 
+def parse_trace_file(text: str) -> SourceSpec:
+    """The source that `--trace-file FILE` names. Raises ValueError when there is no file in it."""
+    if not text.strip() or "\0" in text:
+        raise ValueError("expected a file")
+    return SourceSpec("trace_file", text)
+
+
 _SERVER = re.compile(r"[^\s/?#\0-\x20\x7f-\U0010ffff][^\s?#\0-\x20\x7f-\U0010ffff]*", re.ASCII)
 """A host, a port and a path."""
 

@@ -21,6 +21,7 @@ from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, Op, Unlinked
 from jobtui.store.change_log import ChangeLog
 from jobtui.store.still import StillCorrelation
+from jobtui.store.trace_book import TraceBook
 
 SKIPS_KEPT = 20
 """How many of a source's skipped inputs are kept by name; all are counted."""
@@ -109,6 +110,7 @@ class Store:
         self._allocations: dict[tuple[str, int], Allocation] = {}
         self._sites: dict[tuple[str, int], Site] = {}
         self.changes = ChangeLog()
+        self.traces = TraceBook()
 
     @property
     def jobs(self) -> Mapping[JobId, Job]:
@@ -137,13 +139,14 @@ class Store:
         return tuple(self._health.values())
 
     def snapshot(self) -> "Store":
-        """All that is known now, to be looked at while this one goes on. State changes are shared."""
+        """All that is known now, to be looked at while this one goes on. Changes and traces are shared."""
         copy = Store(StillCorrelation(self._correlation), self._clock)
         copy._jobs = dict(self._jobs)
         copy._health = dict(self._health)
         copy._allocations = dict(self._allocations)
         copy._sites = dict(self._sites)
         copy.changes = self.changes
+        copy.traces = self.traces
         return copy
 
     def add_source(self, name: str, kind: str) -> None:
@@ -164,6 +167,7 @@ class Store:
         changed |= self.changes.add(batch.changes)
         self._allocations.update(((one.source, one.id), one) for one in batch.allocations)
         self._sites.update(((one.source, one.id), one) for one in batch.sites)
+        self.traces.add(batch.spans, batch.span_logs)
         return self._tell(Changes(frozenset(changed - gone), gone, self._succeeded(source, batch)))
 
     def fail(self, source: str, error: str) -> Changes:

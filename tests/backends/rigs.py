@@ -1,6 +1,7 @@
 """What the contract of a source is tested with: for each backend a system that does what a test wants."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Protocol
 
@@ -10,6 +11,7 @@ from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.source import Balsam
 from jobtui.backends.base import Batch, Source
 from jobtui.backends.sirepo_db import SirepoDb
+from jobtui.backends.trace_files import TraceFile
 from jobtui.model.clock import FixedClock
 from tests.backends.db_files import Db, jid
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
@@ -137,8 +139,55 @@ class BalsamRig:
         return [str(change.id) for change in batch.changes]
 
 
+class TraceFileRig:
+    """A file of spans, one document a line. Each record is one span."""
+
+    tells = False
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "spans.jsonl"
+        self._path.write_text("")
+        self._away = folder / "away"
+        self._written = 0
+
+    def source(self) -> Source:
+        return TraceFile(self._path, piece_bytes=300)
+
+    def _append(self, text: str) -> None:
+        with self._path.open("a") as file:
+            file.write(text)
+
+    def _line(self) -> tuple[str, str]:
+        self._written += 1
+        key = f"{self._written:016x}"
+        span = {"traceId": "a" * 32, "spanId": key, "name": "x" * self._written}
+        return key, json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}) + "\n"
+
+    def add(self) -> str:
+        key, line = self._line()
+        self._append(line)
+        return key
+
+    def tear(self) -> None:
+        self._torn = self._line()
+        self._append(self._torn[1][:20])
+
+    def mend(self) -> str:
+        self._append(self._torn[1][20:])
+        return self._torn[0]
+
+    def go_away(self) -> None:
+        self._path.rename(self._away)
+
+    def come_back(self) -> None:
+        self._away.rename(self._path)
+
+    def keys(self, batch: Batch) -> list[str]:
+        return [span.span_id for span in batch.spans]
+
+
 JOB: Record = {"state": "RUNNING", "app_id": 1, "workdir": "a/b", "tags": {}, "batch_job_id": None}
 EVENT: Record = {"from_state": "PREPROCESSED", "to_state": "RUNNING", "data": {"num_nodes": 1.0}}
 
-RIGS: tuple[type[SirepoDbRig | BalsamRig], ...] = (SirepoDbRig, BalsamRig)
+RIGS: tuple[type[SirepoDbRig | BalsamRig | TraceFileRig], ...] = (SirepoDbRig, BalsamRig, TraceFileRig)
 """Every backend that the contract is tested on: a class made from a folder of its own."""

@@ -119,6 +119,18 @@ AGENT: Mapping[str, Check] = {
     "ops": each({"op": text, "name": text, "job": or_null(text)}), "log": or_null(text),
 }  # fmt: skip
 
+SEGMENTS = each({"span_id": text, "name": text, "from_s": number, "to_s": number})
+
+TRACE: Mapping[str, Check] = {
+    "trace_id": text, "spans": whole, "services": texts, "started_at": time, "duration_s": number,
+    "roots": texts, "missing_parents": texts, "error_spans": texts,
+    "root_causes": each(
+        {"span_id": text, "name": text, "service": text, "message": text,
+         "events": each({"at": time, "name": text}), "logs": each({"at": time, "level": text, "text": text})}
+    ),
+    "critical_path": an({"jaeger": SEGMENTS, "whole": SEGMENTS}),
+}  # fmt: skip
+
 BODIES: Mapping[str, Mapping[str, Check]] = {
     "agents": {"agents": each(AGENT)},
     "jobs": {"jobs": each(JOB)},
@@ -127,6 +139,7 @@ BODIES: Mapping[str, Mapping[str, Check]] = {
     "logs": {"lines": each(LINE)},
     "find": {"candidates": each({"kind": text, "id": text, "score": number, "why": text})},
     "doctor": {},
+    "trace": TRACE,
     "config": {},
 }
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from jobtui.grammar import REPORTS
-from tests.hostile.site import HostileSite
+from tests.hostile.site import HostileSite, trace_of
 from tests.hostile.texts import TEXTS
 
 Words = list[str]
@@ -94,6 +94,13 @@ def of_waits(site: HostileSite) -> Iterator[Words]:
         yield [f"--timeout={text}", "x"]
 
 
+def of_traces(site: HostileSite) -> Iterator[Words]:
+    """Each trace, and each text as what names one."""
+    for number, text in enumerate(TEXTS.values(), start=1):
+        yield [trace_of(number)]
+        yield ["--", text]
+
+
 CASES: Mapping[str, Callable[[HostileSite], Iterator[Words]]] = {
     "agents": of_nothing,
     "completion": of_shells,
@@ -111,6 +118,7 @@ CASES: Mapping[str, Callable[[HostileSite], Iterator[Words]]] = {
     "show": of_each_job,
     "status": of_nothing,
     "timeline": of_each_job,
+    "trace": of_traces,
     "wait": of_waits,
 }
 """What stands behind each command."""

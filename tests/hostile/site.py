@@ -32,6 +32,10 @@ class HostileSite:
         self.server_log = place / f"server {LOG_NAME}"
         self.jobs = {name: job_of(number) for number, name in enumerate(TEXTS)}
         """The job of each text."""
+        self.spans = place / f"spans {LOG_NAME}"
+        self.spans.write_text(
+            "\n".join(json.dumps(spans_of(*one)) for one in enumerate(TEXTS.values(), start=1))
+        )
         self._seconds = 0
         self._write_records()
         self._write_run_dir(self.run_dir("everything"))
@@ -45,7 +49,17 @@ class HostileSite:
     def flags(self) -> list[str]:
         """The command line that names its sources."""
         logs = (f"supervisor={self.supervisor_log}", f"server={self.server_log}")
-        return ["--srdb", str(self.root), *(word for log in logs for word in ("--log", log))]
+        return [
+            *self.trace_flags,
+            "--srdb",
+            str(self.root),
+            *(word for log in logs for word in ("--log", log)),
+        ]
+
+    @property
+    def trace_flags(self) -> list[str]:
+        """The part of it that names its spans."""
+        return ["--trace-file", str(self.spans)]
 
     def run_dir(self, name: str) -> Path:
         """The run directory of a text's job."""
@@ -96,6 +110,47 @@ class HostileSite:
 def job_of(number: int) -> JobId:
     """A computeJid, another one for each number."""
     return JobId(f"{UID}-{number:08d}-{MODEL}")
+
+
+def trace_of(number: int) -> str:
+    """A trace id, another one for each number."""
+    return f"{number:032x}"[::-1]
+
+
+def spans_of(number: int, text: str) -> dict[str, object]:
+    """Spans and a log record with a text wherever one can be: a root, two errors, one without its parent."""
+    attributes = [
+        {"key": text, "value": {"stringValue": text}},
+        {"key": "password", "value": {"stringValue": text}},
+        {"key": "args", "value": {"arrayValue": {"values": [{"stringValue": text}]}}},
+        {"key": "exception.stacktrace", "value": {"stringValue": text * 2}},
+    ]
+    events = [{"timeUnixNano": 5, "name": name, "attributes": attributes} for name in (text, "exception")]
+    span = {"traceId": trace_of(number), "name": text, "attributes": attributes, "events": events}
+    failed = {"status": {"code": 2, "message": text}}
+    spans = [
+        {**span, "spanId": "1" * 16, "startTimeUnixNano": 1_795_206_900 * 10**9},
+        {
+            **span,
+            "spanId": "2" * 16,
+            "parentSpanId": "1" * 16,
+            "startTimeUnixNano": 7,
+            "endTimeUnixNano": 9,
+            **failed,
+        },
+        {**span, "spanId": "3" * 16, "parentSpanId": "4" * 16, "endTimeUnixNano": (1 << 64) - 1, **failed},
+    ]
+    record = {
+        "traceId": trace_of(number),
+        "spanId": "2" * 16,
+        "severityText": text,
+        "body": {"stringValue": text},
+    }
+    resource = {"attributes": [{"key": "service.name", "value": {"stringValue": text}}, *attributes]}
+    return {
+        "resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": text}, "spans": spans}]}],
+        "resourceLogs": [{"resource": resource, "scopeLogs": [{"logRecords": [record]}]}],
+    }
 
 
 def encoded(text: str) -> bytes:

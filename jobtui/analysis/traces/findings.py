@@ -1,0 +1,51 @@
+"""All that is to be said of one trace, and how it stands."""
+
+from typing import NamedTuple
+
+from jobtui.analysis.traces.failures import Failure, FailureKind, RootCause, failures, root_causes
+from jobtui.analysis.traces.tree import Tree, build_tree, skew_ns
+from jobtui.analysis.traces.waits import Wait, waits_of
+from jobtui.model.traces import Span, Trace
+
+
+class Findings(NamedTuple):
+    """What was found in a trace. `skewed` are spans that begin before their parent, with nanoseconds."""
+
+    tree: Tree
+    causes: tuple[RootCause, ...]
+    failures: tuple[Failure, ...]
+    waits: tuple[Wait, ...]
+    skewed: tuple[tuple[Span, int], ...]
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether something failed that nobody handled."""
+        said = any(failure.kind is not FailureKind.UNFINISHED for failure in self.failures)
+        return said or any(not cause.is_handled for cause in self.causes)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the last thing in it never ended: it was killed, or still runs."""
+        return any(one.kind is FailureKind.UNFINISHED and one.is_last for one in self.failures)
+
+    @property
+    def sentence_word(self) -> str:
+        """How it stands, in a word or two."""
+        if self.has_failed:
+            return "failed"
+        if self.is_unfinished:
+            return "unfinished"
+        return "no failure"
+
+
+def study_trace(trace: Trace) -> Findings:
+    """Everything that is to be said of a trace."""
+    tree = build_tree(trace)
+    early = ((span, skew_ns(tree, span)) for span in tree.spans)
+    return Findings(
+        tree,
+        root_causes(tree),
+        failures(tree),
+        waits_of(tree),
+        tuple((span, nanos) for span, nanos in early if nanos),
+    )

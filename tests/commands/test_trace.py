@@ -1,0 +1,175 @@
+"""`trace` on captured traces: what it names, its JSON, its exit codes."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.commands.contract import check_document
+from tests.commands.running import Runner, environment, jobtui
+from tests.tracing import CAPTURES, EXPECTED, FORMATS, TRACE_ID, capture_file
+
+LINE = next(
+    line for line in (CAPTURES / "job-fail" / "job.out").read_text().splitlines() if "TRACEPARENT" in line
+)
+FILES = ["--trace-file", CAPTURES / "job-fail.otlp.pb", "--trace-file", CAPTURES / "job-fail.logs.json"]
+
+
+def test_one_line_of_output_leads_to_the_step_that_failed(run: Runner) -> None:
+    ran = run(*FILES, "trace", LINE)
+    assert ran.code == 1
+    assert "hardWork.step (tracingJob) failed: RuntimeError: fail flag triggered at step 7 of 10" in ran.out
+    assert "ERROR  Fail flag triggered. Failing executable now." in ran.out
+    assert "event  Doing really hard work (7 / 10)" in ran.out
+    assert 'raise RuntimeError("fail flag triggered at step 7 of 10")' in ran.out
+    row = next(line for line in ran.out.splitlines() if line.endswith("root cause"))
+    assert "hardWork.step" in row
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["212c891717bfbac28a34dec05b616f14"],
+        ["00-212C891717BFBAC28A34DEC05B616F14-FF9C35A8F8C0B21F-01"],
+        ["https://jaeger.example.org/trace/212c891717bfbac28a34dec05b616f14"],
+        ["212c8917"],
+        ["81419552.0@jobsub02.fnal.gov"],
+        LINE.split(),
+    ],
+)
+def test_a_trace_is_named_in_many_ways(words: list[str], run: Runner) -> None:
+    ran = run(*FILES, "trace", "--json", *words)
+    assert (ran.code, ran.json["trace_id"]) == (1, "212c891717bfbac28a34dec05b616f14")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_json_of_every_capture_is_what_it_was(name: str, form: str, run: Runner) -> None:
+    expected = EXPECTED[name]
+    ran = run("--trace-file", capture_file(name, form), "trace", "--json", expected["traceID"])
+    found = ran.json
+    check_document(found, "trace")
+    for key in ("spans", "services", "roots", "missing_parents", "error_spans"):
+        assert found[key] == expected[key]
+    assert sorted(cause["span_id"] for cause in found["root_causes"]) == sorted(expected["deepest_errors"])
+    assert abs(found["duration_s"] - expected["duration_ns"] / 1e9) < 2.1e-6
+    for which in ("jaeger", "whole"):
+        if f"critical_path_{which}" in expected:
+            steps = [(step["span_id"], step["wait"]) for step in found["critical_path"][which]]
+            true = [(step["spanID"], step.get("wait", False)) for step in expected[f"critical_path_{which}"]]
+            assert steps == true
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("jobsub-ok", 0),
+        ("job-good", 0),
+        ("recovered-error", 0),
+        ("jobsub-fail-copy", 0),
+        ("jobsub-fail-condor", 1),
+        ("jobsub-fail-klist", 1),
+        ("cluster-4", 1),
+        ("queue-3h", 1),
+    ],
+)
+def test_the_exit_code_says_whether_something_failed(name: str, code: int, run: Runner) -> None:
+    ran = run("--trace-file", capture_file(name, "otlp.json"), "trace", EXPECTED[name]["traceID"])
+    assert ran.code == code
+
+
+def test_a_trace_whose_end_never_came_needs_a_person(run: Runner, tmp_path: Path) -> None:
+    span = {"traceId": TRACE_ID, "spanId": "2" * 16, "parentSpanId": "1" * 16, "name": "step"}
+    span |= {"startTimeUnixNano": "1795206900000000000", "endTimeUnixNano": "1795206901000000000"}
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}))
+    ran = run("--trace-file", path, "trace", TRACE_ID)
+    assert ran.code == 3
+    assert "killed, or still running; step ended last" in ran.out
+    assert "not received" in ran.out
+
+
+def test_what_is_odd_in_a_trace_is_said(run: Runner) -> None:
+    ran = run("--trace-file", capture_file("broken", "otlp.pb"), "trace", EXPECTED["broken"]["traceID"])
+    for said in (
+        "1 open", "1 came twice", "1 in circles of parents",
+        "f4d3f9ef702b677d was not received: 4 spans below it",
+        "analyze begins 12s before its parent: clocks differ", "ends before it begins", "circle of parents",
+    ):  # fmt: skip
+        assert said in ran.out
+
+
+def test_a_queue_is_a_wait_and_takes_no_room(run: Runner) -> None:
+    ran = run("--trace-file", capture_file("queue-3h", "otlp.pb"), "trace", EXPECTED["queue-3h"]["traceID"])
+    assert "waited    1h34m between jobsub_submit and stage-in" in ran.out
+    submit = next(line for line in ran.out.splitlines() if line.endswith("  jobsub_submit"))
+    assert "·" in submit
+
+
+def test_an_id_that_is_too_long_is_found_and_that_is_said(run: Runner) -> None:
+    ran = run(*FILES, "trace", "--json", "0212c891717bfbac28a34dec05b616f14")
+    assert ran.json["trace_id"] == "212c891717bfbac28a34dec05b616f14"
+    assert "1 too many" in ran.json["notes"][0]
+
+
+@pytest.mark.parametrize("thing", ["f" * 32, "no trace at all", "1", "-x"])
+def test_what_is_not_known_is_not_found(thing: str, run: Runner) -> None:
+    ran = run(*FILES, "trace", "--json", "--", thing)
+    assert ran.code == 4
+    assert "no trace for" in ran.err
+    assert ran.json["trace_id"] is None
+
+
+def test_a_beginning_that_several_share_is_ambiguous(run: Runner, tmp_path: Path) -> None:
+    spans = [{"traceId": f"abc{n}".ljust(32, "0"), "spanId": "1"} for n in range(2)]
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}))
+    ran = run("--trace-file", path, "trace", "abc")
+    assert ran.code == 4
+    assert "ambiguous" in ran.err
+
+
+def test_without_a_source_of_traces_that_is_said(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "x.log").write_text("")
+    ran = run("--log", tmp_path / "x.log", "trace", "f" * 32)
+    assert ran.code == 5
+    assert "--trace-file" in ran.err
+
+
+def test_a_file_that_is_not_there_is_a_source_that_is_down(run: Runner, tmp_path: Path) -> None:
+    ran = run("--trace-file", tmp_path / "none.json", "trace", "--json", "f" * 32)
+    assert ran.code == 5
+    assert [source["state"] for source in ran.json["sources"]] == ["down"]
+
+
+def test_doctor_says_what_a_file_of_spans_holds(run: Runner) -> None:
+    ran = run(*FILES, "doctor", "--json")
+    assert [(check["kind"], check["fine"], check["records"]) for check in ran.json["checks"]] == [
+        ("trace_file", True, 29),
+        ("trace_file", True, 7),
+    ]
+
+
+def test_other_commands_do_not_read_spans(run: Runner) -> None:
+    ran = run(*FILES, "jobs", "--json")
+    assert ran.json["sources"] == []
+
+
+def test_it_takes_less_than_300_ms_and_no_textual() -> None:
+    best = min(_timed() for _ in range(3))
+    assert best < 0.3 + _bare()
+
+
+def _timed() -> float:
+    begin = time.perf_counter()
+    ran = jobtui(*FILES, "trace", LINE, env=environment(PYTHONDONTWRITEBYTECODE="1"))
+    assert ran.code == 1
+    return time.perf_counter() - begin
+
+
+def _bare() -> float:
+    """What a busy machine takes for the program that does nothing."""
+    begin = time.perf_counter()
+    jobtui("--version")
+    return time.perf_counter() - begin
