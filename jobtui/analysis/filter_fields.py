@@ -22,12 +22,20 @@ def _own_driver(job: Job) -> str | None:
     return job.driver
 
 
+def _never(job: Job) -> bool:
+    return False
+
+
 class FilterContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a filter needs beside the job: host and driver as the logs tell, and the zone of written times."""
+    """What a filter needs beside the job: host and driver as the logs tell, and the zone of written times.
+
+    `is_disputed` tells whether sources disagree about the job.
+    """
 
     host_of: Look = _own_host
     driver_of: Look = _own_driver
     offset_s: int = 0
+    is_disputed: Callable[[Job], bool] = _never
 
 
 RECORD_ONLY = FilterContext()
@@ -97,7 +105,7 @@ FIELDS: tuple[Field, ...] = (
     Field(("updated",), Kind.TIME, "its last news", lambda j, n, c: j.updated_at),
     Field(("since",), Kind.TIME, "active then or later", lambda j, n, c: last_active(j, n), ">="),
     Field(("until",), Kind.TIME, "there then or before", lambda j, n, c: first_seen(j), "<="),
-    Field(("flag", "is"), Kind.FLAG, "what should be seen: stuck, over_limit, alert, ..."),
+    Field(("flag", "is"), Kind.FLAG, "what should be seen: stuck, over_limit, alert, contradiction, ..."),
     Field(("quasi",), Kind.YES_NO, "records that are no simulations", lambda j, n, c: j.is_quasi),
 )
 FIELD_BY_NAME: Mapping[str, Field] = {name: field for field in FIELDS for name in field.names}
@@ -117,7 +125,11 @@ STATUS_WORDS: Mapping[str, frozenset[JobStatus]] = {
 STUCK = "stuck"
 """The flag word for jobs that need a person."""
 ANY_FLAG = "any"
-FLAG_WORDS: Mapping[str, str] = {STUCK: STUCK, ANY_FLAG: ANY_FLAG} | {flag.value: flag.value for flag in Flag}
+DISPUTED = "contradiction"
+"""The flag word for jobs about which sources disagree."""
+FLAG_WORDS: Mapping[str, str] = {word: word for word in (STUCK, ANY_FLAG, DISPUTED)} | {
+    flag.value: flag.value for flag in Flag
+}
 YES_NO_WORDS: Mapping[str, bool] = {"yes": True, "true": True, "no": False, "false": False}
 
 VALUE_WORDS: Mapping[Kind, tuple[str, ...]] = {

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from jobtui.analysis.filter_fields import (
     ANY_FLAG,
+    DISPUTED,
     FIELD_BY_NAME,
     FLAG_WORDS,
     STATUS_WORDS,
@@ -165,8 +166,10 @@ def _flag_test(field: Field, op: str, value: Value) -> Test:
     wanted = _meaning(value, FLAG_WORDS, "flag")
     if wanted == STUCK:
         return lambda job, now, context: needs_person(job, now)
+    if wanted == DISPUTED:
+        return lambda job, now, context: context.is_disputed(job)
     if wanted == ANY_FLAG:
-        return lambda job, now, context: bool(flags_of(job, now))
+        return lambda job, now, context: bool(flags_of(job, now)) or context.is_disputed(job)
     return lambda job, now, context: wanted in flags_of(job, now)
 
 

@@ -40,11 +40,16 @@ def _own_driver(job: Job) -> str | None:
     return job.driver
 
 
+def _never(job: Job) -> bool:
+    return False
+
+
 class RowContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a cell depends on beside its job.
 
     `relative` shows ages instead of times, `local` times in the zone of this machine. `host_of` and
     `driver_of` tell what the logs know of a job; without them the record's own values are shown.
+    `is_disputed` tells whether sources disagree about it.
     """
 
     now: Nanos
@@ -53,6 +58,7 @@ class RowContext(msgspec.Struct, frozen=True, kw_only=True):
     relative: bool = True
     host_of: Look = _own_host
     driver_of: Look = _own_driver
+    is_disputed: Callable[[Job], bool] = _never
 
 
 def plain_style(job: Job, context: RowContext) -> str:
@@ -107,7 +113,7 @@ def state_glyphs(job: Job, context: RowContext) -> str:
 
 
 def _glyphs(job: Job, context: RowContext, between: str) -> str:
-    mark = NEEDS_PERSON_GLYPH if needs_person(job, context.now) else " "
+    mark = NEEDS_PERSON_GLYPH if needs_person(job, context.now) or context.is_disputed(job) else " "
     return f"{mark}{between}{glyph(job.status, ascii_only=context.ascii_only)}"
 
 
@@ -116,11 +122,16 @@ def state_style(job: Job, context: RowContext) -> str:
     return NEEDS_PERSON_STYLE if needs_person(job, context.now) else STYLES[job.status]
 
 
+DISPUTED = "sources disagree"
+
+
 def waits_cell(job: Job, context: RowContext) -> str:
     """What a live job waits for; what went wrong with one that ended."""
     text = waits_for(job, context.now) if job.status.is_live else None
     if text is None and job.status is not JobStatus.PENDING:
         text = job.error or job.alert
+    if context.is_disputed(job):
+        text = f"{DISPUTED}, {text}" if text else DISPUTED
     return show(text) if text else ""
 
 

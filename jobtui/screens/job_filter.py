@@ -1,6 +1,6 @@
 """Which jobs are shown: the filter that was typed, and whether mere compute calls are shown too."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from time import thread_time
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from jobtui.widgets.filter_bar import Mistake
 
 if TYPE_CHECKING:
     # Imported where it is needed, as the first paint has no filter
+    from jobtui.analysis.disputes import Disputes
     from jobtui.analysis.filter import Filter, FilterContext
 
 TRIED, ROUNDS = 200, 5
@@ -78,12 +79,34 @@ class Whereabouts:
 
     def __init__(self, board: Board) -> None:
         self._board = board
+        self._disputes: Disputes | None = None
+
+    def note(self, changed: Iterable[JobId]) -> None:
+        """These jobs changed."""
+        if self._disputes is None:
+            from jobtui.analysis.disputes import Disputes  # the first paint does not need it
+
+            self._disputes = Disputes()
+        self._disputes.note(changed, self._board.now())
+
+    def turned(self) -> set[JobId]:
+        """The jobs about which sources disagree now and did not before, or no longer."""
+        store = self._board.store
+        if self._disputes is None:
+            return set()
+        return self._disputes.look(store.correlation, store.jobs, store.sources(), self._board.now())
+
+    def is_disputed(self, job: Job) -> bool:
+        """Whether sources disagree about a job."""
+        return self._disputes is not None and job.id in self._disputes
 
     def context(self) -> "FilterContext":
         """The same for filters."""
         from jobtui.analysis.filter import FilterContext
 
-        return FilterContext(host_of=self.host_of, driver_of=self.driver_of)
+        return FilterContext(
+            host_of=self.host_of, driver_of=self.driver_of, is_disputed=self.is_disputed
+        )
 
     def host_of(self, job: Job) -> str | None:
         """Its host."""

@@ -76,10 +76,13 @@ class JobsScreen(LiveScreen):
         find = self.board.store.job
         jobs = [job for job_id in changes.jobs if (job := find(job_id)) is not None]
         self._table.apply(jobs, changes.gone)
+        self._whereabouts.note(changes.jobs)
         self._show_surroundings()
 
     def tick(self) -> None:
-        """Let ages go on."""
+        """Let ages go on, and flag what has come to be in dispute."""
+        if turned := self._whereabouts.turned():
+            self._table.apply(job for job_id in turned if (job := self.board.store.job(job_id)))
         self._table.tick()
         self._show_surroundings()
 
@@ -269,6 +272,7 @@ class JobsScreen(LiveScreen):
             local=Zone.is_local,
             host_of=self._whereabouts.host_of,
             driver_of=self._whereabouts.driver_of,
+            is_disputed=self._whereabouts.is_disputed,
         )
 
 

@@ -1,12 +1,15 @@
 """`explain` on the captures of a real system."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from jobtui.model.verdicts import CONCERNS, Code
 from tests.analysis.captured import expected
 from tests.analysis.explain.test_explain import ASKED
 from tests.commands.contract import each, has, number, one_of, or_null, text, texts, time, whole
-from tests.commands.running import AT, TRUE_CAPTURES, Runner, sources_of
+from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, sources_of
 
 CONTRACT = {
     "schema": one_of("jobtui/explain/1"),
@@ -20,6 +23,12 @@ CONTRACT = {
     ),
     "next": each({"why": text, "command": text}),
     "blind_spots": texts,
+    "contradictions": each(
+        {
+            "about": text,
+            "facts": each({"text": text, "source": text, "at": or_null(time), "line": or_null(whole)}),
+        }
+    ),
 }
 EXITS = {"fine": 0, "open": 0, "failed": 1, "stuck": 3}
 
@@ -59,3 +68,29 @@ def test_an_unknown_job_is_not_explained(run: Runner) -> None:
     ran = run("explain", "AAAAAAAA-BBBBBBBB-model", "--json", *sources_of("local"))
     assert ran.code == 4
     assert ran.json["verdict"] is None
+
+
+def test_sources_that_disagree_are_named_with_both_facts(tmp_path: Path, run: Runner) -> None:
+    job = "hZk95g40-4u2Pj0fB-heightWeightReport"
+    (db := tmp_path / "supervisor-job").mkdir()
+    record = json.loads((CAPTURES / "local" / "supervisor-job" / f"{job}.json").read_text())
+    (db / f"{job}.json").write_text(json.dumps({**record, "status": "running"}))
+    flags = ("--at", AT, "--srdb", str(tmp_path), *sources_of("local")[2:])
+    ran = run("explain", job, *flags)
+    assert "sources disagree" in ran.out.splitlines()
+    document = run("explain", job, "--json", *flags).json
+    has(document, CONTRACT)
+    (one,) = document["contradictions"]
+    assert one["about"] == "the record is live, the log says that it ended"
+    assert [fact["text"] for fact in one["facts"]] == ["status: running", "status completed"]
+
+
+def test_its_commands_read_the_same_sources(run: Runner) -> None:
+    job = "DJouDZ9T-8ll2VWdK-heightWeightReport"
+    sources = sources_of("local")
+    ran = run("explain", job, "--json", "--at", AT, *sources)
+    ours = [step["command"] for step in ran.json["next"] if step["command"].startswith("jobtui ")]
+    assert ours
+    for command in ours:
+        assert command.startswith(f"jobtui --srdb {sources[1]} --log ")
+        assert f"--at {AT}" in command

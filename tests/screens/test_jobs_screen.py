@@ -11,7 +11,8 @@ from jobtui.widgets.header import Header
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.source_strip import SourceStrip
-from tests.builders import a_job, ago, job_id
+from tests.builders import a_job, a_step, ago, an_op, job_id
+from tests.conftest import NOW
 from tests.fakes import batch
 from tests.screens.scene import FAILED, Scene, jobs
 from tests.waiting import wait_until
@@ -239,3 +240,17 @@ async def test_a_job_only_named_in_logs_does_no_harm() -> None:
         await pilot.press("j")
         assert table.total == len(jobs())
         assert FAILED in {job.id for job in table.visible_jobs}
+
+
+async def test_a_job_about_which_sources_disagree_is_flagged() -> None:
+    job = a_job(1, name="at odds", written_at=NOW)
+    scene = Scene([batch(job, a_job(2, name="in peace"))])
+    steps = [a_step("op created"), a_step("sent", 1), a_step("status completed", 30)]
+    scene.correlation.put(job.id, an_op(jid=job.id, steps=steps))
+    async with scene.app.run_test(size=(140, 30)) as pilot:
+        await wait_until(lambda: "at odds" in "\n".join(screen_text(scene.app)), pilot)
+        scene.clock.advance(20)
+        await wait_until(lambda: "sources disagree" in "\n".join(screen_text(scene.app)), pilot)
+        (line,) = (line for line in screen_text(scene.app) if "sources disagree" in line)
+        assert "at odds" in line
+        assert line.strip().startswith("!")
