@@ -29,6 +29,7 @@ PROGRAMS = (
     "journal",
     "beside",
     "strain",
+    "charts",
 )
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 

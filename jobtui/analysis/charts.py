@@ -18,6 +18,7 @@ from jobtui.analysis.rates import (
     throughput_turns,
     time_in_states_turns,
     utilization_turns,
+    within_turns,
 )
 from jobtui.analysis.series import Series, Window
 from jobtui.analysis.turns import Turns
@@ -41,7 +42,10 @@ class ChartKind(StrEnum):
 
 
 class Known(NamedTuple):
-    """What is known of jobs at a time: their records, their changes, and the nodes they were given."""
+    """What is known of jobs at a time: their records, their changes, and the nodes they were given.
+
+    `histories` are the changes of each job in the order of time.
+    """
 
     jobs: Mapping[JobId, Job]
     histories: Sequence[Sequence[StateChange]]
@@ -84,19 +88,22 @@ def material_turns(known: Known, keeps: Callable[[Job], bool] | None) -> Turns[M
     Without it also those count of which there is no record.
     """
     found: list[Sequence[StateChange]] = []
-    future = left_out = 0
+    future, left_out, begin, now = 0, 0, known.now, known.now
     for number, own in enumerate(known.histories):
-        job = known.jobs.get(own[0].job_id)
-        left_out += keeps is not None and job is not None and not keeps(job)
-        if keeps is None or (job is not None and keeps(job)):
-            told = _until(own, known.now)
+        if keeps is not None:
+            job = known.jobs.get(own[0].job_id)
+            passes = job is not None and keeps(job)
+            left_out += job is not None and not passes
+        if keeps is None or passes:
+            told = own if own[-1].at <= now else _until(own, now)
             future += len(own) - len(told)
             if told:
                 found.append(told)
+                begin = min(begin, told[0].at)
         if number % JOBS_AT_ONCE == 0:
             yield
     logged = len(found)
-    again = yield from _add_records(found, known, keeps)
+    again, first = yield from _add_records(found, known, keeps)
     notes = []
     if future:
         notes.append(f"{future:,} changes that lie in the future are left out")
@@ -104,7 +111,7 @@ def material_turns(known: Known, keeps: Callable[[Job], bool] | None) -> Turns[M
         notes.append(f"{again:,} jobs ran before: of each only the latest run is known here")
     has_records = len(found) > logged
     words = _both(BALSAM, SIREPO) if logged and has_records else SIREPO if has_records else BALSAM
-    begin = min((one.at for own in found for one in own[:1]), default=known.now)
+    begin = min(begin, first)
     # Nodes are there for all jobs: beside some of them they would look idle
     allocations = () if left_out else known.allocations
     return Material(
@@ -114,23 +121,22 @@ def material_turns(known: Known, keeps: Callable[[Job], bool] | None) -> Turns[M
 
 def _add_records(
     found: list[Sequence[StateChange]], known: Known, keeps: Callable[[Job], bool] | None
-) -> Turns[int]:
-    """Add what the records of jobs tell; how many of them ran more than once."""
-    again = 0
+) -> Turns[tuple[int, Nanos]]:
+    """Add what the records of jobs tell; how many of them ran more than once, and the first time told."""
+    again, begin = 0, known.now
     for number, job in enumerate(list(known.jobs.values())):
         if job.system != LOGGED and not job.is_quasi and (keeps is None or keeps(job)):
             told = _until(tuple(changes_of_jobs((job,))), known.now)
             if told:
                 found.append(told)
                 again += job.runs > 1
+                begin = min(begin, min(one.at for one in told))
         if number % JOBS_AT_ONCE == 0:
             yield
-    return again
+    return again, begin
 
 
 def _until(own: Sequence[StateChange], now: Nanos) -> Sequence[StateChange]:
-    if all(one.at <= now for one in own):
-        return own
     return [one for one in own if one.at <= now]
 
 
@@ -173,7 +179,7 @@ def _utilization_turns(chart: Chart, material: Material) -> Turns[Chart]:
     )  # fmt: skip
     weights = Weights({}) if material.is_weighted else None
     busy = yield from utilization_turns(histories, window, now, words.running, weights)
-    waits = yield from utilization_turns(histories, window, now, words.waiting)
+    waits = yield from within_turns(histories, window, now, words.waiting)
     chart = yield from _drawn(chart, (busy,))
     chart = chart._replace(waiting=(yield from curve_turns(waits)))
     if not material.is_weighted or not material.allocations:

@@ -43,12 +43,12 @@ class Moves:
     def __init__(self, window: Window) -> None:
         self._since = window.since
         self._until = window.until
-        self._index: dict[Effect, int] = {}
+        self._index: dict[tuple[Key | None, Key | None, float], int] = {}
         self._moves: list[int] = []
 
     def effect(self, rises: Key | None, falls: Key | None = None, weight: float = 1.0) -> int:
         """The number of an effect, for `add`. To ask once for many moves saves time."""
-        return self._index.setdefault(Effect(rises, falls, weight), len(self._index))
+        return self._index.setdefault((rises, falls, weight), len(self._index))
 
     def add(self, at: Nanos, effect: int) -> None:
         """One move. What comes after the window is left out."""
@@ -61,7 +61,7 @@ class Moves:
     def sum_turns(self) -> Turns[dict[Key, Points]]:
         """Each sum over time, one point for each time at which it may change."""
         sums: dict[Key, Points] = {}
-        changes = [_changes(effect, sums) for effect in self._index]
+        changes = [_changes(Effect(*key), sums) for key in self._index]
         moves = yield from sorted_turns(self._moves)
         for start in range(0, len(moves), AT_ONCE):
             for move in moves[start : start + AT_ONCE]:
@@ -75,7 +75,7 @@ class Moves:
             yield
         for points in sums.values():
             del points.x[0], points.y[0]
-        if any(effect.weight % 1 for effect in self._index):
+        if any(weight % 1 for _, _, weight in self._index):
             yield from _without_dust_turns(sums.values())
         return {key: points for key, points in sums.items() if points.x}
 

@@ -243,6 +243,28 @@ def _move_along(
         state = entered
 
 
+def within_turns(histories: Histories, window: Window, now: Nanos, states: frozenset[str]) -> Turns[Series]:
+    """How many jobs are in any of some states at each time."""
+    moves = Moves(_until_now(window, now))
+    comes, goes = moves.effect(BUSY), moves.effect(None, BUSY)
+    for number, own in enumerate(histories):
+        is_in, at = own[0].before in states, window.since
+        if is_in and at is not None:
+            moves.add(at, comes)
+        else:
+            is_in = False
+        for change in _in_order(own):
+            # A clock that is behind must not let a job leave before it came
+            at = change.at if at is None else max(at, change.at)
+            if (change.after in states) is not is_in:
+                moves.add(at, goes if is_in else comes)
+                is_in = not is_in
+        if number % JOBS_AT_ONCE == 0:
+            yield
+    x, y = _points((yield from moves.sum_turns()), BUSY)
+    return Series(" or ".join(sorted(states)), "jobs", x, y)
+
+
 def time_in_states(
     changes: Iterable[StateChange], now: Nanos, unborn: frozenset[str] = BALSAM.unborn
 ) -> tuple[StateTime, ...]:

@@ -11,13 +11,16 @@ from jobtui.analysis import rates_exact
 from jobtui.analysis.rates import (
     SIREPO,
     available_nodes,
+    by_job,
     jobs_per_state,
     stays,
     throughput,
     time_in_states,
     utilization,
+    within_turns,
 )
 from jobtui.analysis.series import Series, Window
+from jobtui.analysis.turns import at_once
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import system_job_id
@@ -231,6 +234,30 @@ def test_jobs_per_state_is_what_counting_gives(
     window = Window(Nanos(HOUR + since * SECOND), Nanos(HOUR + (since + length) * SECOND))
     found = {one.name: dict(zip(one.x, one.y, strict=True)) for one in jobs_per_state(changes, window, NOW)}
     assert found == {state: points for state, points in counted(changes, window).items() if points}
+
+
+@settings(max_examples=60, deadline=None)
+@given(histories, st.integers(0, 50))
+def test_jobs_within_states_are_counted_without_dips(
+    moves: list[tuple[int, int, str, str]], since: int
+) -> None:
+    """Against the last change of each job before a time, where its changes came in order."""
+    ordered = sorted(moves, key=lambda move: move[1])
+    changes = [
+        change(number, at, before, after, job) for number, (job, at, before, after) in enumerate(ordered)
+    ]
+    window = Window(Nanos(HOUR + since * SECOND), NOW)
+    states = frozenset({"READY", "RUNNING"})
+    found = at_once(within_turns(by_job(changes), window, NOW, states))
+    assert all(value >= 0 for value in found.y)
+    for at in range(since, 60):
+        time = Nanos(HOUR + at * SECOND)
+        known: dict[str, bool] = {}
+        for one in reversed(changes):
+            if one.at > time:
+                known[one.job_id] = one.before in states
+        known |= {one.job_id: one.after in states for one in changes if one.at <= time}
+        assert found.at(time) == sum(known.values())
 
 
 @settings(max_examples=60, deadline=None)
