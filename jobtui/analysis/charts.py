@@ -130,7 +130,7 @@ def _add_records(
             if told:
                 found.append(told)
                 again += job.runs > 1
-                begin = min(begin, min(one.at for one in told))
+                begin = min(begin, told[0].at)
         if number % JOBS_AT_ONCE == 0:
             yield
     return again, begin

@@ -13,7 +13,7 @@ ZOOM = 2
 
 
 class ChartWindow:
-    """All that is known and what comes, until something else is asked for.
+    """The last day, or all that is known, and what comes, until something else is asked for.
 
     `begin` is the first time of which anything is known. `cursor` is None where there is none: the newest is
     told then.
@@ -23,7 +23,7 @@ class ChartWindow:
         self.now = now
         self.begin: Nanos | None = None
         self.cursor: Nanos | None = None
-        self._span: int | None = None
+        self._span: int | None = DAY
         self._end: Nanos | None = None
 
     @property
@@ -39,7 +39,7 @@ class ChartWindow:
     @property
     def span(self) -> int:
         """How much is looked at."""
-        return self.whole if self._span is None else self._span
+        return self.whole if self._span is None else min(self._span, self.whole)
 
     @property
     def until(self) -> Nanos:
@@ -49,7 +49,7 @@ class ChartWindow:
     @property
     def is_whole(self) -> bool:
         """Whether all that is known is looked at."""
-        return self._span is None
+        return self._span is None or self._span >= self.whole
 
     def frame(self, cells: int, rows: int) -> Frame:
         """The window in so many cells. While it follows, it goes on a cell at a time."""
@@ -93,8 +93,7 @@ class ChartWindow:
 
     def next_span(self) -> None:
         """Look at the next longer stretch up to now, after the longest at everything, then the shortest."""
-        longer = [span for span in SPANS if self._span is not None and span > self._span]
-        fitting = [span for span in (longer if self._span is not None else SPANS) if span < self.whole]
+        fitting = [span for span in SPANS if span < self.whole and (self.is_whole or span > self.span)]
         self._span, self._end, self.cursor = (fitting[0] if fitting else None), None, None
 
     def put_cursor(self, at: Nanos) -> None:

@@ -96,6 +96,19 @@ async def test_zoom_and_pan_show_other_times() -> None:
         assert view.window.is_whole
 
 
+async def test_of_a_long_past_the_last_day_is_shown_first() -> None:
+    view = ChartView(lambda: NOW)
+    async with Stage(view).run_test(size=(100, 20)) as pilot:
+        await shown(pilot, view, a_chart()._replace(begin=Nanos(NOW - 300 * 24 * 60 * MINUTE)))
+        assert view.window.span == 24 * 60 * MINUTE
+        view.window.next_span()
+        assert view.window.span == 7 * 24 * 60 * MINUTE
+        view.window.next_span()
+        assert view.window.is_whole
+        view.window.next_span()
+        assert view.window.span == 5 * MINUTE
+
+
 async def test_one_state_can_stand_alone() -> None:
     view = ChartView(lambda: NOW)
     async with Stage(view).run_test(size=(100, 20)) as pilot:
