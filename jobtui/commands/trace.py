@@ -120,9 +120,10 @@ def _print(reader: Reader, found: Findings, notes: tuple[str, ...]) -> Exit:
 
             print_csv(CSV_COLUMNS, cause_records(found))
         case _:
-            from jobtui.render.trace_view import trace_lines
+            from jobtui.render.trace_view import MOST_ROWS, trace_lines
 
-            print_lines(trace_lines(found, notes, context.width, context.colour))
+            most = None if context.format is OutputFormat.PLAIN else MOST_ROWS
+            print_lines(trace_lines(found, notes, context.width, context.colour, most))
     if found.has_failed:
         return reader.settle(Exit.FAILED)
     return reader.settle(Exit.ATTENTION if found.is_unfinished else Exit.FINE)

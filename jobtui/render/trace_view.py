@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from jobtui.analysis.time_words import duration
+from jobtui.analysis.traces.critical_path import whole_path
 from jobtui.analysis.traces.failures import RootCause, error_spans
 from jobtui.analysis.traces.findings import Findings
 from jobtui.analysis.traces.tree import Row, SpanFlag, Tree, end_of, flags_of_span, rows_of
@@ -26,7 +27,8 @@ DEEPEST_INDENT = 30
 """Levels that are indented; deeper ones stand below each other, with their level in front."""
 RUN_LENGTH = 6
 """So many like spans beside each other, or more, are one line."""
-MOST_ROWS = 2_000
+MOST_ROWS = 1_000
+"""Of a trace with more rows those are drawn that matter."""
 STACK_LINES = 12
 """Of a stack trace its end is shown, which says most."""
 HAPPENINGS = 12
@@ -36,10 +38,10 @@ CAUSES = 10
 HEADS = (
     Head("FROM", "right", least=6),
     Head("TOOK", "right", least=6),
-    Head("", least=10, drop=2),
-    Head("SERVICE", least=6, drop=1),
-    Head("SPAN", least=12),
-    Head("NOTE", least=6, drop=3),
+    Head("", least=BAR_CELLS, drop=2),
+    Head("SERVICE", least=8, drop=3),
+    Head("SPAN", least=16),
+    Head("NOTE", least=14),
 )
 
 
@@ -58,8 +60,10 @@ def span_time(nanos: int | None) -> str:
     return duration(nanos / SECOND)
 
 
-def trace_lines(found: Findings, notes: Iterable[str], cells: int | None, colour: bool) -> Iterator[str]:
-    """Everything about a trace that a person reads."""
+def trace_lines(
+    found: Findings, notes: Iterable[str], cells: int | None, colour: bool, most: int | None = MOST_ROWS
+) -> Iterator[str]:
+    """Everything about a trace that a person reads; of a larger waterfall than `most` rows what matters."""
     tree = found.tree
     style = "error" if found.has_failed else ""
     yield f"{paint(tree.trace_id, 'heading', colour)}  {paint(found.sentence_word, style, colour)}"
@@ -70,7 +74,26 @@ def trace_lines(found: Findings, notes: Iterable[str], cells: int | None, colour
     if len(found.causes) > CAUSES:
         yield f"and {len(found.causes) - CAUSES} more errors"
     yield ""
-    yield from table_lines(HEADS, list(_rows(found)), cells, colour)
+    runs = list(_folded(tree))
+    if most is not None and len(runs) > most:
+        drawn = _that_matter(found, runs, most)
+        yield f"{len(drawn)} of {len(runs)} rows, those that lead to errors or took the time; --plain has all"
+        runs = drawn
+    yield from table_lines(HEADS, _rows(found, runs), cells, colour)
+
+
+def _that_matter(found: Findings, runs: Sequence[Sequence[Row]], most: int) -> list[Sequence[Row]]:
+    """The rows of errors, root causes first, then of the critical path; each with all that is above it."""
+    tree = found.tree
+    causes = (cause.span for cause in found.causes)
+    path = (segment.span for segment in whole_path(tree))
+    kept: set[SpanId] = set()
+    for span in (*causes, *error_spans(tree), *path):
+        at: Span | None = span
+        while at is not None and at.span_id not in kept and len(kept) < most:
+            kept.add(at.span_id)
+            at = tree.parent_of(at)
+    return [run for run in runs if any(row.span and row.span.span_id in kept for row in run)]
 
 
 def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Cell]]:
@@ -178,18 +201,10 @@ def _bar(axis: _Axis, span: Span) -> str:
     return "".join(marks).rstrip()
 
 
-def _rows(found: Findings) -> Iterator[list[Cell]]:
-    tree = found.tree
-    axis = _axis(tree, found.waits)
+def _rows(found: Findings, runs: Iterable[Sequence[Row]]) -> list[list[Cell]]:
+    axis = _axis(found.tree, found.waits)
     causes = {cause.span.span_id: cause for cause in found.causes}
-    shown = 0
-    for run in _folded(tree):
-        if shown >= MOST_ROWS:
-            more = Cell(f"and {len(tree.spans)} spans in all: the rest is not drawn, --json names the errors")
-            yield [Cell(""), Cell(""), Cell(""), Cell(""), more, Cell("")]
-            return
-        shown += 1
-        yield _row(tree, run, axis, causes)
+    return [_row(found.tree, run, axis, causes) for run in runs]
 
 
 def _row(tree: Tree, run: Sequence[Row], axis: _Axis, causes: Mapping[SpanId, RootCause]) -> list[Cell]:

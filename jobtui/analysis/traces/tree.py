@@ -43,6 +43,8 @@ class Tree(NamedTuple):
 
     `roots` have no parent, or one that was not received (`missing`, by id, with its children); `loops` are
     those at which a circle of parents was cut, `cut` their ids. `children` are in order of their start.
+    `started_at` is the first start, `ended_at` the last end, or the last start when that is later; None when
+    no span has a time.
     """
 
     trace_id: TraceId
@@ -57,16 +59,8 @@ class Tree(NamedTuple):
     twice: frozenset[SpanId]
     logs: tuple[SpanLog, ...]
     logs_by_span: Mapping[SpanId | None, tuple[SpanLog, ...]]
-
-    @property
-    def started_at(self) -> Nanos | None:
-        """The first start of a span, None when no span has a time."""
-        return min((span.started_at for span in self.spans if span.started_at), default=None)
-
-    @property
-    def ended_at(self) -> Nanos | None:
-        """The last end of a span, or the last start when that is later."""
-        return max((end_of(span) for span in self.spans if span.started_at), default=None)
+    started_at: Nanos | None
+    ended_at: Nanos | None
 
     @property
     def duration_ns(self) -> int:
@@ -134,6 +128,8 @@ def build_tree(trace: Trace) -> Tree:
         _twice(trace.spans) if len(trace.spans) > len(spans) else frozenset(),
         logs,
         {key: tuple(value) for key, value in by_span.items()},
+        min((span.started_at for span in spans if span.started_at), default=None),
+        max((end_of(span) for span in spans if span.started_at), default=None),
     )
 
 

@@ -1,0 +1,88 @@
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.base import Batch, SourceDenied, SourceError, SourceMissing
+from jobtui.backends.trace_files import TraceFile
+from tests.tracing import CAPTURES, capture_file
+
+
+async def whole(path: Path, cursor: str | None = None, piece_bytes: int = 1 << 20) -> tuple[list[Batch], str]:
+    source = TraceFile(path, piece_bytes)
+    batches = [await source.poll(cursor)]
+    while batches[-1].more:
+        batches.append(await source.poll(batches[-1].cursor))
+    await source.aclose()
+    return batches, batches[-1].cursor
+
+
+@pytest.mark.parametrize("name", ["job-fail.otlp.pb", "job-fail.otlp.json", "job-fail.jaeger.json"])
+async def test_a_file_of_any_kind_is_read_once_until_it_changes(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes((CAPTURES / name).read_bytes())
+    (batch,), cursor = await whole(path)
+    assert (len(batch.spans), batch.count, batch.skip_count) == (29, 29, 0)
+    (again,), cursor = await whole(path, cursor)
+    assert (again.spans, again.count) == ((), 0)
+    os.utime(path, ns=(1, 1))
+    (changed,), _ = await whole(path, cursor)
+    assert len(changed.spans) == 29
+
+
+async def test_log_records_and_packed_files() -> None:
+    (batch,), _ = await whole(CAPTURES / "job-fail.logs.json")
+    assert (len(batch.span_logs), batch.count) == (7, 7)
+    (batch,), _ = await whole(capture_file("big-5000", "otlp.pb"))
+    assert len(batch.spans) == 5_000
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 100, 1_000, 1 << 20])
+@pytest.mark.parametrize("end", [b"", b"\n", b'\n{"resourceSpans": [{"sc'])
+async def test_lines_are_read_in_pieces_of_any_size(piece_bytes: int, end: bytes, tmp_path: Path) -> None:
+    document = (CAPTURES / "node-sdk.otlp.json").read_bytes().strip()
+    path = tmp_path / "spans.jsonl"
+    path.write_bytes(b"\n".join([document] * 7) + end)
+    batches, cursor = await whole(path, piece_bytes=piece_bytes)
+    assert sum(len(batch.spans) for batch in batches) == 21
+    assert sum(batch.skip_count - batch.recovered for batch in batches) == (len(end) > 1)
+    (again,), _ = await whole(path, cursor, piece_bytes)
+    assert (again.spans, again.skip_count, again.recovered) == ((), 0, 0)
+
+
+async def test_a_file_put_in_place_of_another_is_read_from_its_beginning(tmp_path: Path) -> None:
+    document = (CAPTURES / "node-sdk.otlp.json").read_bytes().strip() + b"\n"
+    path, other = tmp_path / "spans.jsonl", tmp_path / "other"
+    path.write_bytes(document * 2)
+    _, cursor = await whole(path)
+    other.write_bytes(document * 3)
+    other.rename(path)
+    (batch,), _ = await whole(path, cursor)
+    assert len(batch.spans) == 9
+
+
+async def test_what_cannot_be_read_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SourceMissing, match="no such file"):
+        await whole(tmp_path / "none")
+    with pytest.raises(SourceError, match="is a directory"):
+        await whole(tmp_path)
+    monkeypatch.setattr("jobtui.backends.trace_files.LARGEST_BYTES", 10)
+    with pytest.raises(SourceError, match="is larger than"):
+        await whole(CAPTURES / "job-fail.otlp.json")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+async def test_one_that_may_not_be_read_is_denied(tmp_path: Path) -> None:
+    path = tmp_path / "spans.json"
+    path.touch(mode=0)
+    with pytest.raises(SourceDenied):
+        await whole(path)
+
+
+async def test_rubbish_is_one_skip_that_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "spans.pb"
+    path.write_bytes(gzip.compress(b"<html>Sign in</html>"))
+    (batch,), _ = await whole(path)
+    assert (batch.skip_count, batch.count) == (1, 0)
+    assert str(path) in batch.skipped[0].where
