@@ -2,8 +2,12 @@
 
 import msgspec
 
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
+
+SILENT_S = 300
+"""After so long without a word a launcher is taken for dead by its server, and the agent of a site may be."""
+RUNNING = "running"
 
 
 class StateChange(msgspec.Struct, frozen=True, gc=False):
@@ -50,6 +54,13 @@ class Allocation(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[tuple[str, str], ...] = ()
     note: str = ""
 
+    def is_stale(self, now: Nanos) -> bool:
+        """Whether it runs, and its launcher was not heard of lately, or there is none."""
+        heard_at = self.heartbeat_at if self.launchers else self.start_at
+        return (
+            self.state == RUNNING and heard_at is not None and seconds_between(heard_at, now) > SILENT_S
+        )
+
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
     """A place where a job system runs, with an agent of its own that reports: Balsam's site."""
@@ -60,3 +71,7 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     path: str = ""
     seen_at: Nanos | None = None
     queued: int = 0
+
+    def is_down(self, now: Nanos) -> bool:
+        """Whether its agent was not heard of lately."""
+        return self.seen_at is not None and seconds_between(self.seen_at, now) > SILENT_S

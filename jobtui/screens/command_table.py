@@ -33,6 +33,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("charts", "jobs over time", "app.go('charts')"),
     Command("sources", "what is read", "app.go('sources')"),
     Command("incidents", "what went wrong lately, grouped", "app.go('incidents')"),
+    Command("allocations", "sites, and the nodes schedulers give them", "app.go('allocations')"),
     Command("help", "the keys", "app.keys"),
     Command("filter", "show only these jobs; without words all again", "filter", "FILTER"),
     Command("sort", "sort by a column, - before it the other way round", "sort", "COLUMN"),

@@ -39,12 +39,19 @@ def _incidents(board: Board) -> LiveScreen:
     return IncidentsScreen(board)
 
 
+def _allocations(board: Board) -> LiveScreen:
+    from jobtui.screens.allocations import AllocationsScreen
+
+    return AllocationsScreen(board)
+
+
 NUMBERED: Mapping[str, Callable[[Board], LiveScreen]] = {
     "logs": _logs,
     "agents": _agents,
     "charts": _charts,
     "sources": _sources,
     "incidents": _incidents,
+    "allocations": _allocations,
 }
 """What `app.go` leads to, beside the jobs, which are at the bottom of every stack of screens."""
 PASSING = frozenset({Place.READING, Place.CHOOSING, Place.COLUMNS, Place.LOG_SET})

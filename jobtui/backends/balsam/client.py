@@ -38,8 +38,8 @@ SAID_CHARACTERS = 200
 PARAMETERS: Mapping[str, frozenset[str]] = {
     "/events/": frozenset(
         {
-            "id", "job_id", "batch_job_id", "scheduler_id", "tags", "from_state", "to_state", "timestamp_after",
-            "timestamp_before", "ordering", "limit", "offset",
+            "id", "job_id", "batch_job_id", "scheduler_id", "tags", "from_state", "to_state",
+            "timestamp_after", "timestamp_before", "ordering", "limit", "offset",
         }
     ),
     "/jobs/": frozenset(

@@ -6,15 +6,10 @@ import msgspec
 
 from jobtui.backends.balsam.known import Known
 from jobtui.model.changes import Allocation, Site
-from jobtui.model.clock import SECOND, Nanos, seconds_between
+from jobtui.model.clock import SECOND, Nanos
 
-LAUNCHER_S = 300
-"""A launcher without a heartbeat for so long is taken for dead by the server, once another one ticks."""
-AGENT_S = 300
-"""A site's agent reports every minute or so."""
 CLOCK_S = 60.0
 """How far a server's clock may be off without a word."""
-RUNNING_ALLOCATION = "running"
 FOR_AGENT = frozenset({"READY", "STAGED_IN", "RUN_DONE", "RUN_ERROR", "RUN_TIMEOUT", "POSTPROCESSED"})
 """States out of which only a site's agent takes a job."""
 
@@ -26,25 +21,10 @@ class Frame(msgspec.Struct, frozen=True):
     allocations: tuple[Allocation, ...] = ()
 
 
-def is_stale(allocation: Allocation, now: Nanos) -> bool:
-    """Whether an allocation runs whose launchers were not heard of lately. `now` is the server's."""
-    beat = allocation.heartbeat_at
-    return (
-        allocation.state == RUNNING_ALLOCATION
-        and beat is not None
-        and seconds_between(beat, now) > LAUNCHER_S
-    )
-
-
-def is_down(site: Site, now: Nanos) -> bool:
-    """Whether a site's agent was not heard of lately."""
-    return site.seen_at is not None and seconds_between(site.seen_at, now) > AGENT_S
-
-
 def alerts_of(frame: Frame, known: Known, now: Nanos) -> dict[int, str]:
     """What is to be said of live jobs, by number. `now` is the server's."""
-    stale = {one.id: one for one in frame.allocations if is_stale(one, now)}
-    down = {site.id: site for site in frame.sites if is_down(site, now)}
+    stale = {one.id: one for one in frame.allocations if one.is_stale(now)}
+    down = {site.id: site for site in frame.sites if site.is_down(now)}
     if not stale and not down:
         return {}
     found: dict[int, str] = {}
@@ -56,6 +36,12 @@ def alerts_of(frame: Frame, known: Known, now: Nanos) -> dict[int, str]:
         elif row.state in FOR_AGENT and (site := known.site_of(row)) in down:
             found[row.id] = f"the agent of its site was last heard of at {_clock(down[site].seen_at)}"
     return found
+
+
+def _launcher(allocation: Allocation) -> str:
+    if not allocation.launchers:
+        return "allocation runs and has no launcher"
+    return f"launcher was last heard of at {_clock(allocation.heartbeat_at)}"
 
 
 def _clock(at: Nanos | None) -> str:
@@ -76,8 +62,8 @@ def _words(frame: Frame, login: str | None, now: Nanos, ahead_s: float) -> Itera
     if abs(ahead_s) >= CLOCK_S:
         yield f"the server's clock is {abs(ahead_s) / 60:.0f} min {'ahead' if ahead_s > 0 else 'behind'}"
     for site in frame.sites:
-        if is_down(site, now):
+        if site.is_down(now):
             yield f"the agent of site {site.name} was last heard of at {_clock(site.seen_at)}"
     for one in frame.allocations:
-        if is_stale(one, now):
-            yield f"the launcher of batch job {one.id} was last heard of at {_clock(one.heartbeat_at)}"
+        if one.is_stale(now):
+            yield f"batch job {one.id}: its {_launcher(one)}"

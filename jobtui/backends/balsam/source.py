@@ -76,6 +76,7 @@ class Balsam:
                 questions.live_jobs(),
                 questions.jobs(since, then_events=False),
                 questions.events(since),
+                questions.frame,  # running allocations have a start by their first events only
             )
         )
 

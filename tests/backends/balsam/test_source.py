@@ -314,7 +314,7 @@ async def test_launchers_and_agents_that_fell_silent_are_told() -> None:
     watched.source.client.ahead_s = 0.0
     await watched.poll(12)
     (health,) = watched.store.sources()
-    assert f"the launcher of batch job {running['id']} was last heard of at 19:20Z" in (health.note or "")
+    assert f"batch job {running['id']}: its launcher was last heard of at 19:20Z" in (health.note or "")
     assert "the agent of site demo-site was last heard of at 18:00Z" in (health.note or "")
     held = [
         job for job in watched.store.jobs.values() if job.native_status == "RUNNING" and job.alert is not None

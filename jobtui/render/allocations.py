@@ -1,0 +1,113 @@
+"""Sites and the nodes a scheduler gives them, as lines: what runs or waits, who was not heard of lately."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from jobtui.model.changes import RUNNING, Allocation, Site
+from jobtui.model.clock import Nanos, seconds_between
+from jobtui.render.spans import Span
+from jobtui.render.text import NONE, age, duration, fit, show
+
+ENDED = frozenset({"finished", "submit_failed"})
+BAD = frozenset({"submit_failed", "pending_deletion"})
+GLYPHS = {RUNNING: "●", "queued": "○", "pending_submission": "○", "finished": "✓", "submit_failed": "✗"}
+OTHER_GLYPH = "?"
+ORDER = (RUNNING, "pending_deletion", "queued", "pending_submission")
+"""What lasts comes first, in this order; what is over comes last, the newest first."""
+
+
+class Column(NamedTuple):
+    """One column: its heading, its cells, and from how many cells of the whole on it is there."""
+
+    head: str
+    cells: int
+    least: int = 0
+    align: str = "left"
+
+
+COLUMNS = (
+    Column("STATE", 20), Column("ID", 6, 0, "right"), Column("SCHEDULER", 10, 50, "right"),
+    Column("NODES", 6, 0, "right"), Column("FOR", 8, 0, "right"), Column("OF", 8, 70, "right"),
+    Column("LAUNCHER", 10, 60, "right"), Column("SITE", 16, 80), Column("QUEUE", 12, 100),
+    Column("TAGS", 24, 140),
+)  # fmt: skip
+
+
+NARROW_CELLS, NARROW_STATE_CELLS = 60, 10
+"""Below so many cells there are that many for the state."""
+
+
+def lines(sites: Sequence[Site], allocations: Iterable[Allocation], now: Nanos, cells: int) -> Iterator[Span]:
+    """Sites first, then allocations; what a person must look at stands out."""
+    yield Span(fit(" SITES", cells), "heading")
+    for site in sorted(sites, key=lambda site: site.name):
+        yield _site_line(site, now, cells)
+    if not sites:
+        yield Span(" no source tells of sites", "dim")
+    yield Span("")
+    shown = [column for column in COLUMNS if cells >= column.least]
+    if cells < NARROW_CELLS:
+        shown[0] = shown[0]._replace(cells=NARROW_STATE_CELLS)
+    yield Span(fit(" " + " ".join(_fit(column.head, column) for column in shown), cells), "heading")
+    names = {(site.source, site.id): site.name for site in sites}
+    for one in sorted(allocations, key=_order):
+        row = dict(zip((column.head for column in COLUMNS), _cells(one, names, now), strict=True))
+        text = " ".join(_fit(row[column.head], column) for column in shown)
+        yield Span(fit(f" {text}", cells).rstrip(), _style(one, now))
+        if one.note and one.state in BAD:
+            yield Span(fit(f"   {show(one.note)}", cells).rstrip(), "error")
+
+
+def _site_line(site: Site, now: Nanos, cells: int) -> Span:
+    is_down = site.is_down(now)
+    heard = NONE if site.seen_at is None else f"{age(max(0.0, seconds_between(site.seen_at, now)))} ago"
+    words = [
+        f" {'!' if is_down else '●'} {show(site.name)}",
+        f"agent last heard of {heard}" if is_down or site.seen_at is None else f"agent heard of {heard}",
+        f"{site.queued} jobs in its scheduler" if site.queued else "",
+        show(site.path),
+    ]
+    return Span(fit("   ".join(word for word in words if word), cells).rstrip(), "warning" if is_down else "")
+
+
+def _order(one: Allocation) -> tuple[int, int]:
+    return (ORDER.index(one.state) if one.state in ORDER else len(ORDER), -one.id)
+
+
+def _style(one: Allocation, now: Nanos) -> str:
+    if one.is_stale(now):
+        return "warning"
+    return "error" if one.state == "submit_failed" else "settled" if one.state in ENDED else ""
+
+
+def _cells(one: Allocation, names: dict[tuple[str, int], str], now: Nanos) -> tuple[str, ...]:
+    mark = "!" if one.is_stale(now) else GLYPHS.get(one.state, OTHER_GLYPH)
+    estimated = "~" if one.start_estimated else ""
+    heard = one.heartbeat_at
+    launcher = NONE if heard is None else age(max(0.0, seconds_between(heard, now)))
+    return (
+        f"{mark} {show(one.state)}",
+        f"{one.id}",
+        show(one.scheduler_id or NONE),
+        f"{one.nodes}",
+        estimated + _taken(one, now),
+        NONE if one.wall_time_s is None else duration(one.wall_time_s),
+        launcher if one.state == RUNNING else "",
+        show(names.get((one.source, one.site_id), f"{one.site_id}")),
+        show(one.queue),
+        show(" ".join(f"{name}:{value}" for name, value in one.tags)),
+    )
+
+
+def _taken(one: Allocation, now: Nanos) -> str:
+    """For how long it waits, runs or ran."""
+    start = one.start_at if one.start_at is not None else one.submitted_at
+    if start is None:
+        return NONE
+    if one.state in ENDED and one.end_at is None:
+        return NONE
+    return duration(float(int(max(0.0, seconds_between(start, one.end_at or now)))))
+
+
+def _fit(text: str, column: Column) -> str:
+    return fit(text, column.cells, align="right" if column.align == "right" else "left")

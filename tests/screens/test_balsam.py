@@ -1,0 +1,92 @@
+"""A Balsam server on the screens: its jobs, one of them from its events, its sites and allocations."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.pilot import Pilot
+
+from jobtui.app import JobtuiApp
+from jobtui.backends.balsam.client import BalsamClient
+from jobtui.backends.balsam.source import Balsam
+from jobtui.model.clock import FixedClock
+from jobtui.model.ids import JobId
+from jobtui.session import Session
+from tests.analysis.balsam_data import nanos
+from tests.balsam_server import TOKEN, RecordedBalsam
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text
+
+NOW = nanos("2026-11-20T19:30:00")
+SIZES = [(120, 40), (80, 24), (40, 10)]
+
+
+@asynccontextmanager
+async def dashboard(
+    balsam: RecordedBalsam, size: tuple[int, int] = (120, 40), open_at: JobId | None = None
+) -> AsyncIterator[Pilot[None]]:
+    """The dashboard on a server that is polled."""
+    clock = FixedClock(NOW)
+    source = Balsam(
+        BalsamClient("http://balsam.test", lambda: TOKEN, balsam.transport), owner="operator", clock=clock
+    )
+    async with Session([source], clock, strict=True) as session:
+        app = JobtuiApp(session, open_at)
+        async with app.run_test(size=size) as pilot:
+            await wait_until(lambda: len(session.store.jobs) == len(balsam.jobs), pilot)
+            yield pilot
+
+
+def shows(pilot: Pilot[None], *words: str) -> bool:
+    text = "\n".join(screen_text(pilot.app))
+    return all(word in text for word in words)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_its_jobs_are_in_the_table(size: tuple[int, int]) -> None:
+    async with dashboard(RecordedBalsam(), size) as pilot:
+        await wait_until(lambda: shows(pilot, "post/w"), pilot)
+        if size == SIZES[0]:
+            await wait_until(lambda: shows(pilot, "running", "parent job", "demo-"), pilot)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_job_is_told_by_its_events(size: tuple[int, int]) -> None:
+    balsam = RecordedBalsam()
+    failed = next(row for row in balsam.events if row["to_state"] == "RUN_ERROR")
+    async with dashboard(balsam, size, JobId(f"balsam/{failed['job_id']}")) as pilot:
+        await wait_until(lambda: shows(pilot, "RUN_ERROR"), pilot)
+        if size == SIZES[0]:
+            assert shows(pilot, "balsam", "site", "launcher", "PREPROCESSED")
+            assert not shows(pilot, "supervisor")
+            await pilot.press("r")
+            await wait_until(lambda: shows(pilot, "workdir", "tags "), pilot)
+            await pilot.press("h")
+            await wait_until(lambda: shows(pilot, f"return code {failed['data']['returncode']}"), pilot)
+
+
+async def test_an_event_that_comes_is_a_step_more() -> None:
+    balsam = RecordedBalsam()
+    row = next(row for row in balsam.jobs if row["state"] == "RUNNING")
+    async with dashboard(balsam, open_at=JobId(f"balsam/{row['id']}")) as pilot:
+        await wait_until(lambda: shows(pilot, "RUNNING"), pilot)
+        row["state"], row["last_update"] = "RUN_DONE", "2026-11-20T19:29:59+00:00"
+        balsam.events.append(
+            {
+                "id": 99_999, "job_id": row["id"], "timestamp": "2026-11-20T19:29:58",
+                "from_state": "RUNNING", "to_state": "RUN_DONE", "data": {},
+            }
+        )  # fmt: skip
+        await wait_until(lambda: shows(pilot, "RUN_DONE"), pilot)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_sites_and_allocations(size: tuple[int, int]) -> None:
+    balsam = RecordedBalsam()
+    async with dashboard(balsam, size) as pilot:
+        await pilot.press("8")
+        await wait_until(lambda: shows(pilot, "demo-site", "running"), pilot)
+        if size == SIZES[0]:
+            await wait_until(lambda: shows(pilot, "~", "submit_failed", "finished", "allocations"), pilot)
+        await pilot.press("escape")
+        await wait_until(lambda: not shows(pilot, "SITES"), pilot)
