@@ -26,6 +26,7 @@ HEAVY = {
     "--version": ("textual", "rich", "msgspec", "asyncio", "watchfiles"),
     "--help": ("textual", "rich", "msgspec", "asyncio", "watchfiles"),
     "jobs --json": ("textual", "rich", "plotext", "httpx"),
+    "report states --json": ("textual", "plotext"),
     "doctor --json": ("textual", "rich", "plotext", "httpx"),
 }
 """What a command must not have loaded when it ends."""
