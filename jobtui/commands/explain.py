@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from jobtui.analysis.explain.balsam import SYSTEM, BalsamFacts
 from jobtui.analysis.explain.gather import lines_wanted
 from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.explain.study import Study, study
@@ -47,6 +48,8 @@ async def _explain(reader: Reader) -> Exit:
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
         return print_not_found("explain", {"job": None, "verdict": None}, found, reader)
+    if found.job.system == SYSTEM:
+        await reader.read_jobs()  # allocations and sites come with all jobs
     await reader.read_logs(found.detail)
     studied = await explained(reader, found)
     _print(reader, found, studied)
@@ -65,6 +68,7 @@ async def explained(reader: Reader, found: Found) -> Study:
         reader.now,
         found.detail.runs if found.detail is not None else None,
         await _behind(reader, found.job.id),
+        BalsamFacts(store.changes.of_job(found.job.id), store.allocations(), store.sites()),
     )
     flags = spelled(reader.context.config, reader.specs)
     return made._replace(verdict=on_sources(made.verdict, flags))

@@ -35,6 +35,13 @@ class Code(StrEnum):
     STALE_RECORD = "stale_record"
     REPLY_LOST = "reply_lost"
     CANCEL_UNCONFIRMED = "cancel_unconfirmed"
+    WAITING_PARENTS = "waiting_parents"
+    STAGING = "staging"
+    WAITING_ALLOCATION = "waiting_allocation"
+    NO_ALLOCATION = "no_allocation"
+    ALLOCATION_KILLED = "allocation_killed"
+    LAUNCHER_STALE = "launcher_stale"
+    SITE_AGENT_DOWN = "site_agent_down"
     UNKNOWN = "unknown"
 
 
@@ -71,6 +78,13 @@ CONCERNS: dict[Code, Concern] = {
     Code.STALE_RECORD: Concern.STUCK,
     Code.REPLY_LOST: Concern.STUCK,
     Code.CANCEL_UNCONFIRMED: Concern.STUCK,
+    Code.WAITING_PARENTS: Concern.FINE,
+    Code.STAGING: Concern.FINE,
+    Code.WAITING_ALLOCATION: Concern.FINE,
+    Code.NO_ALLOCATION: Concern.STUCK,
+    Code.ALLOCATION_KILLED: Concern.FAILED,
+    Code.LAUNCHER_STALE: Concern.STUCK,
+    Code.SITE_AGENT_DOWN: Concern.STUCK,
     Code.UNKNOWN: Concern.OPEN,
 }
 """What each verdict asks of whoever reads it."""
@@ -79,7 +93,8 @@ CONCERNS: dict[Code, Concern] = {
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """One raw line a verdict rests on. `line` is 0 for what is no line of a log but a fact of a record.
 
-    `what` says in the words of the flow what it tells. `text` is as written: not masked, not safe for a terminal.
+    `what` says in the words of the flow what it tells. `text` is as written: neither masked nor
+    safe for a terminal.
     """
 
     what: str

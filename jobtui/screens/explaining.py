@@ -51,6 +51,7 @@ class Explaining:
 
     async def _work(self) -> None:
         # Imported here, as the first paint does not need it
+        from jobtui.analysis.explain.balsam import BalsamFacts
         from jobtui.analysis.explain.next_steps import on_sources
         from jobtui.analysis.explain.study import study
 
@@ -60,7 +61,10 @@ class Explaining:
                 behind = await self._behind()
                 store, now = self._board.store, self._board.now()
                 runs = self._detail.runs if self._detail is not None else None
-                made = study(store.correlation, store.jobs, store.sources(), self._job_id, now, runs, behind)
+                balsam = BalsamFacts(store.changes.of_job(self._job_id), store.allocations(), store.sites())
+                made = study(
+                    store.correlation, store.jobs, store.sources(), self._job_id, now, runs, behind, balsam
+                )
                 self._made_at = monotonic()
                 self.study = made._replace(verdict=on_sources(made.verdict, self._board.words))
                 self._told()

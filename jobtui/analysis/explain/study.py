@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from jobtui.analysis.contradictions import Contradiction, contradictions
+from jobtui.analysis.explain.balsam import SYSTEM, BalsamFacts, explain_balsam
 from jobtui.analysis.explain.gather import Knows, case_from
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import LIMITS_S, limit_s
@@ -44,9 +45,16 @@ def study(
     now: Nanos,
     runs: Sequence[Run] | None,
     behind: Mapping[tuple[str, int], str] | None = None,
+    balsam: BalsamFacts | None = None,
 ) -> Study:
-    """Explain a job. `runs` is its history where it was read; for `behind` see `gather`."""
-    case = case_from(knows, sources, job_id, now, jobs.get(job_id), runs, behind)
+    """Explain a job. `runs` is its history where it was read; for `behind` see `gather`.
+
+    `balsam` is what is known beside a job of Balsam.
+    """
+    job = jobs.get(job_id)
+    if job is not None and job.system == SYSTEM:
+        return Study(explain_balsam(job, balsam or BalsamFacts(), sources, now), Chain(()))
+    case = case_from(knows, sources, job_id, now, job, runs, behind)
     waits = case.run is not None and waited_slot(case.run) is not None
     chain = wait_chain(case.run, _scene(knows, jobs, now)) if waits and case.run is not None else Chain(())
     return Study(explain(case), chain, contradictions(case))
