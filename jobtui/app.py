@@ -15,6 +15,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 
 from jobtui.actions import ACTIONS
+from jobtui.allocator import give_back, share_heaps
 from jobtui.backends.job_desk import SessionDesk
 from jobtui.backends.log_book import SessionLogs
 from jobtui.driver import TerminalDriver
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 READ_AFTER_S = 0.5
 """Reading begins by then, painted or not."""
+GIVE_BACK_S = 30.0
+"""How often memory that lies free is given back to the system."""
 OVER_SSH = ("SSH_TTY", "SSH_CONNECTION")
 OF_ANOTHER_SIZE = ("COLUMNS", "LINES")
 """Variables that Textual believes more than the terminal; a shell exports what was so when it started."""
@@ -149,6 +152,8 @@ class JobtuiApp(AlongApp):
         self._reads = True
         gc.freeze()  # what a start leaves behind lives to the end
         gc.enable()
+        share_heaps()  # before there are threads that read
+        self.set_interval(GIVE_BACK_S, give_back)
         if self._starts_with_view and self._board.views.may_have(START):
             self.commander().show_start()
         self.run_worker(self._session.run(), name="session", exit_on_error=True)

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "jobtui"
 BELOW_TERMINAL = frozenset(
     {"model", "formats", "backends", "analysis", "store", "render", "session", "config", "grammar", "views"}
 )
-TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions", "driver"})
+TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions", "driver", "allocator"})
 ALL = BELOW_TERMINAL | TERMINAL | {"commands", "demo"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -29,6 +29,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "actions": frozenset({"model"}),
     "theme": frozenset({"model", "render"}),
     "driver": frozenset(),
+    "allocator": frozenset(),
     "session": frozenset({"model", "backends", "analysis", "store", "config"}),
     "demo": frozenset({"model", "formats"}),
     "widgets": frozenset({"model", "analysis", "render"}),

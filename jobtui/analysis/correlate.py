@@ -17,7 +17,7 @@ from jobtui.analysis.agents_known import held_by, known_agents
 from jobtui.analysis.hearing import Hearing
 from jobtui.analysis.job_events import JobEvents, place_calls
 from jobtui.analysis.once import Once
-from jobtui.analysis.op_index import OPS_KEPT, OpIndex
+from jobtui.analysis.op_index import BYTES_KEPT, OPS_KEPT, OpIndex
 from jobtui.analysis.op_track import in_order
 from jobtui.analysis.restarts import Restarts
 from jobtui.analysis.sbatch_notes import is_note, job_of, place_notes
@@ -35,8 +35,8 @@ RUNS_COMPARED = 300
 class Correlator:
     """Feed it log records of any source; ask it for the ops of a job."""
 
-    def __init__(self, limit: int = OPS_KEPT) -> None:
-        self._ops = OpIndex(limit)
+    def __init__(self, limit: int = OPS_KEPT, most_bytes: int = BYTES_KEPT) -> None:
+        self._ops = OpIndex(limit, most_bytes)
         self._agents = Agents()
         self._events = JobEvents()
         self._restarts = Restarts(self._ops)

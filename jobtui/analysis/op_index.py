@@ -9,13 +9,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from jobtui.analysis.op_track import OpTrack
+from jobtui.analysis.op_track import OpTrack, Room
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.ops import OpStatus
 
 OPS_KEPT = 20_000
 """Ops kept in all; the oldest that have ended go first."""
+BYTES_KEPT = 128 << 20
+"""How much memory they may take, about; a simulated op has 20 steps and takes 8 KB."""
 
 Fits = Callable[[OpTrack], bool]
 _Key = TypeVar("_Key", bound=str)
@@ -24,8 +26,10 @@ _Key = TypeVar("_Key", bound=str)
 class OpIndex:
     """Ops by prefix, by job, and in the order they were created."""
 
-    def __init__(self, limit: int = OPS_KEPT) -> None:
+    def __init__(self, limit: int = OPS_KEPT, most_bytes: int = BYTES_KEPT) -> None:
         self._limit = limit
+        self._most_bytes = most_bytes
+        self._room = Room()
         self._next_key = 1
         self._count = 0
         self._all: deque[OpTrack] = deque()
@@ -39,14 +43,14 @@ class OpIndex:
         return iter(self._all)
 
     def create(self, op: str, name: str, source: str, at: Nanos | None) -> OpTrack:
-        """A new op. May let an old one go."""
-        track = OpTrack(self._next_key, op, name, source, at)
+        """A new op. May let old ones go."""
+        track = OpTrack(self._next_key, op, name, source, at, self._room)
         self._next_key += 1
         self._all.append(track)
         self._by_prefix.setdefault(op, []).append(track)
         self._open.setdefault(op, []).append(track)
         self._all_open[track.key] = track
-        if len(self._all) > self._limit:
+        while len(self._all) > self._limit or (self._room.taken > self._most_bytes and len(self._all) > 1):
             self._let_go()
         return track
 
@@ -107,6 +111,7 @@ class OpIndex:
                 break
             self._all.rotate(-1)
         track = self._all.popleft()
+        track.leave_room()
         self.dropped += 1
         _remove(self._by_prefix, str(track.op), track)
         _remove(self._open, str(track.op), track)

@@ -1,5 +1,7 @@
 """One op while lines about it still come in. Mutable, private to correlation; `freeze` gives the record."""
 
+from sys import intern
+
 from jobtui.analysis.agent_track import AgentTrack
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import AgentPrefix, JobId, OpId, OpPrefix, RunDir
@@ -12,6 +14,17 @@ FIRST_STEPS_KEPT = 60
 """How many of those are the first ones; the rest are the newest."""
 LINES_KEPT = 500
 """Agent lines remembered of one op, to know a line that comes again."""
+OP_BYTES, STEP_BYTES = 1_000, 250
+"""About what an op takes besides its steps, and a step besides its text; measured."""
+
+
+class Room:
+    """How much memory all ops take together, about, in bytes."""
+
+    __slots__ = ("taken",)
+
+    def __init__(self) -> None:
+        self.taken = 0
 
 
 class OpTrack:
@@ -21,12 +34,17 @@ class OpTrack:
         "agent", "agent_side", "api", "arrived_at", "assigned_agent", "called_api", "candidates",
         "certainty", "created_at", "driver", "dropped_steps", "ended_at", "error", "exited", "frozen",
         "is_open", "jid", "job_cmd", "key", "kind", "name", "op", "op_id", "replied_at", "replies",
-        "requested_at", "result", "run_dir", "sends", "sent_at", "sent_dir", "sent_line", "source", "status",
-        "steps", "told_destroyed", "uid", "updates",
+        "requested_at", "result", "room", "run_dir", "sends", "sent_at", "sent_dir", "sent_line", "size",
+        "source", "status", "steps", "told_destroyed", "uid", "updates",
     )  # fmt: skip
 
-    def __init__(self, key: int, op: str, name: str, source: str, created_at: Nanos | None) -> None:
+    def __init__(
+        self, key: int, op: str, name: str, source: str, created_at: Nanos | None, room: Room
+    ) -> None:
         self.key = key
+        self.room = room
+        self.size = 0
+        self.take_room(OP_BYTES)
         self.op = OpPrefix(op)
         self.name = name
         self.source = source
@@ -116,21 +134,31 @@ class OpTrack:
         """A step of it, out of `record`."""
         self.frozen = None
         if len(self.steps) >= STEPS_KEPT:
-            del self.steps[FIRST_STEPS_KEPT]
+            self.take_room(-_size(self.steps.pop(FIRST_STEPS_KEPT)))
             self.dropped_steps += 1
-        self.steps.append(
-            Step(
-                step,
-                at if at is not None else record.at,
-                component,
-                record.text,
-                record.source,
-                record.line,
-                record.offset,
-                certainty,
-                record.cursor,
-            )
+        added = Step(
+            intern(step),  # the same few words again and again
+            at if at is not None else record.at,
+            component,
+            record.text,
+            record.source,
+            record.line,
+            record.offset,
+            certainty,
+            record.cursor,
         )
+        self.steps.append(added)
+        self.take_room(_size(added))
+
+    def leave_room(self) -> None:
+        """It is no longer kept: what is still said of it does not count."""
+        self.room.taken -= self.size
+        self.room = Room()
+
+    def take_room(self, size: int) -> None:
+        """Note that it takes so many bytes more."""
+        self.size += size
+        self.room.taken += size
 
     def freeze(self) -> Op:
         """The record of what is known now; the same one until something changes."""
@@ -170,6 +198,10 @@ class OpTrack:
             steps=in_order(self.steps),
             dropped_steps=self.dropped_steps,
         )
+
+
+def _size(step: Step) -> int:
+    return STEP_BYTES + len(step.text)
 
 
 def in_order(steps: list[Step]) -> tuple[Step, ...]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jobtui.analysis import agent_pass, agent_track, job_events
 from jobtui.analysis.correlate import Correlator
-from jobtui.analysis.op_track import FIRST_STEPS_KEPT, STEPS_KEPT
+from jobtui.analysis.op_track import FIRST_STEPS_KEPT, STEPS_KEPT, OpTrack, Room
 from jobtui.formats.schema import Shape, load
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId, jid_of_run_dir, split_jid
@@ -187,3 +187,31 @@ def test_no_records_raise(records: list[LogRecord]) -> None:
     assert len(list(correlator.ops())) <= 10
     assert all(len(op.steps) <= STEPS_KEPT for op in correlator.ops())
     correlator.agents()
+
+
+def test_ops_take_no_more_memory_than_given_whatever_their_lines_hold() -> None:
+    correlator, log, room = Correlator(most_bytes=200_000), Log(), 200_000
+    for number in range(FEW):
+        op = code(number, 4)
+        log.feed(correlator, [*begun("analysis", op), message("x" * 5_000, op)])
+    kept = list(correlator.ops())
+    assert sum(len(step.text) for op in kept for step in op.steps) <= room
+    assert len(kept) > 10
+    assert correlator.dropped_ops == FEW - len(kept)
+    assert kept[-1].op == code(FEW - 1, 4)
+
+
+def test_one_op_larger_than_the_room_for_all_is_kept() -> None:
+    correlator, log = Correlator(most_bytes=1), Log()
+    for number in range(3):
+        log.feed(correlator, begun("run", code(number, 4)))
+    assert [op.op for op in correlator.ops()] == [code(2, 4)]
+
+
+def test_what_is_said_of_an_op_that_was_let_go_takes_no_room() -> None:
+    room = Room()
+    track = OpTrack(1, "abcd", "run", "log", None, room)
+    assert room.taken > 0
+    track.leave_room()
+    track.take_room(1_000)
+    assert room.taken == 0

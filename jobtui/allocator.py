@@ -1,0 +1,45 @@
+"""How the C library hands out memory, set so that a program of many threads that runs for days stays small.
+
+glibc gives each thread a heap of its own. Each source, and each log on the screen, is read by its own thread,
+so that what one of them has let go of is of no use to another: most of such a heap lies free, and stays with
+the process. It also stops to give large blocks back as soon as a few of them have come and gone. Both can be
+told otherwise (mallopt(3)): a text that was read then goes back to the system when it is let go of.
+"""
+
+import sys
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ctypes
+
+_MMAP_THRESHOLD, _ARENA_MAX = -3, -8
+"""Parameters of mallopt(3), from glibc's malloc.h."""
+ONE_BLOCK_BYTES = 64 << 10
+"""Blocks as large as this are the system's own each: read pages and their texts, and nothing that stays."""
+HEAPS = 1
+
+
+@cache
+def _glibc() -> "ctypes.CDLL | None":
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes  # a one-shot command needs none of this
+
+    library = ctypes.CDLL(None)
+    # Other C libraries have numbers of their own for what is set here
+    return library if hasattr(library, "gnu_get_libc_version") else None
+
+
+def share_heaps() -> bool:
+    """Let all threads share one heap; whether the C library can be told so. Heaps that exist are kept."""
+    library = _glibc()
+    if library is None:
+        return False
+    return bool(library.mallopt(_ARENA_MAX, HEAPS) and library.mallopt(_MMAP_THRESHOLD, ONE_BLOCK_BYTES))
+
+
+def give_back() -> bool:
+    """Give the system what lies free in between; whether there was any. Takes milliseconds."""
+    library = _glibc()
+    return library is not None and bool(library.malloc_trim(0))
