@@ -50,7 +50,9 @@ class LineView(Widget):
         raise NotImplementedError
 
     def repaint(self) -> None:
-        """Mark for painting whatever differs from what is on the screen."""
+        """Mark for painting whatever differs from what is on the screen; not once it is taken away."""
+        if not self.is_attached:
+            return
         for y, before in list(self._painted.items()):
             after = self._marked_line(y)
             if changed := difference(before, after):
