@@ -7,7 +7,7 @@ from textual.app import SuspendNotSupported
 
 from jobtui.render.text import show
 from jobtui.screens.base import LiveScreen, Taken
-from jobtui.widgets.wire import LeanApp
+from jobtui.screens.typing_ahead import TypedApp
 
 
 @runtime_checkable
@@ -21,7 +21,7 @@ class MouseDriver(Protocol):
     def _disable_mouse_support(self) -> None: ...
 
 
-class AlongApp(LeanApp[None]):
+class AlongApp(TypedApp):
     """An app whose screens say what can be taken along."""
 
     async def action_copy(self) -> None:

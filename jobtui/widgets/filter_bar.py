@@ -77,6 +77,8 @@ class FilterBar(Vertical):
         self._completer = completer
         self.was_pasted = False
         """Whether some of the text was pasted."""
+        self.had_keys = False
+        """Whether keys have come to go into the input; not yet while it opens."""
         self._mistake_line = MistakeLine()
         self.mistake: Mistake | None = None
 

@@ -48,6 +48,10 @@ class FilterInput(Input):
         self._selection = self.screen.text_selection_started_signal
         self.focus()
 
+    def on_focus(self) -> None:
+        """Keys go in from here on."""
+        self._bar.had_keys = True
+
     def on_unmount(self) -> None:
         """Be forgotten: textual 8.2.8 has an input subscribe to its screen, and never end that."""
         self._selection.unsubscribe(self)

@@ -1,0 +1,193 @@
+"""What is typed or pasted at once, faster than lines and screens open, as over a slow line."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from textual import events
+from textual.command import CommandPalette
+from textual.keys import _character_to_key
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from jobtui.screens.agents import AgentsScreen
+from jobtui.screens.charts import ChartsScreen
+from jobtui.screens.help import HelpScreen
+from jobtui.screens.job import JobScreen
+from jobtui.screens.jobs import JobsScreen
+from jobtui.screens.logs import LogsScreen
+from jobtui.screens.sources import SourcesScreen
+from jobtui.widgets.command_bar import CommandBar
+from jobtui.widgets.filter_bar import FilterBar
+from jobtui.widgets.filter_input import FilterInput
+from jobtui.widgets.job_table import JobTable
+from tests.pty_program import PtyProgram
+from tests.screens.scene import FAILED, Scene, jobs
+from tests.waiting import wait_until
+
+CAPTURE = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
+KEYS = {"\r": "enter", "\x1b": "escape", "\x10": "ctrl+p"}
+
+
+def type_at_once(scene: Scene, text: str) -> None:
+    """As a terminal sends it in one packet: no turn of anything comes between the keys."""
+    for char in text:
+        character = None if char in KEYS else char
+        scene.app.post_message(events.Key(KEYS.get(char) or _character_to_key(char), character))
+
+
+async def ready(scene: Scene, pilot: Pilot[None]) -> JobTable:
+    table = scene.app.screen_stack[0].query_one(JobTable)
+    await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
+    return table
+
+
+def field(scene: Scene) -> str | None:
+    """What stands in the line that is open."""
+    fields = scene.app.screen.query(Input)
+    return fields.first().value if fields else None
+
+
+@pytest.mark.parametrize(
+    "words", ["quit quit q", "EPRSqtUW-IVh7w74d qqq 12367 tpM", "j", "::", "/q", " ", "ünïcode 表 q"]
+)
+@pytest.mark.parametrize("opening", [":", "/"])
+async def test_all_that_is_typed_behind_the_key_goes_into_the_line(opening: str, words: str) -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(100, 24)) as pilot:
+        await ready(scene, pilot)
+        type_at_once(scene, opening + words)
+        await wait_until(lambda: field(scene) == words, pilot)
+        assert isinstance(scene.app.screen, JobsScreen)
+        assert scene.app.is_running
+
+
+@pytest.mark.parametrize(("screen", "opening"), [("2", ":"), ("3", "/"), ("3", ":"), ("4", "/"), ("?", ":")])
+async def test_on_other_screens_too_that_are_opened_by_a_key_before(screen: str, opening: str) -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(100, 24)) as pilot:
+        await ready(scene, pilot)
+        type_at_once(scene, f"{screen}{opening}qsq1x")
+        await wait_until(lambda: field(scene) == "qsq1x", pilot)
+        expected = {"2": LogsScreen, "3": AgentsScreen, "4": ChartsScreen, "?": HelpScreen}[screen]
+        assert isinstance(scene.app.screen, expected)
+
+
+async def test_a_line_is_closed_and_the_next_opened_in_one_go() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(100, 24)) as pilot:
+        table = await ready(scene, pilot)
+        type_at_once(scene, "/status:failed q\r/\x1b:filter status:failed\r:sources\r:agents\r:jobs\r:sou")
+        await wait_until(lambda: field(scene) == "sou", pilot)
+        assert isinstance(scene.app.screen, JobsScreen)
+        assert table.count == 1
+        type_at_once(scene, "rces\r6jk1:save\x1b:sources\r")
+        await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
+        assert not scene.app.screen.query(FilterBar)
+
+
+async def test_a_pasted_id_that_is_typed_leads_to_the_job_and_keys_behind_it_act_there() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(100, 24)) as pilot:
+        await ready(scene, pilot)
+        type_at_once(scene, f":{FAILED}\r:so")
+        await wait_until(lambda: field(scene) == "so", pilot)
+        assert isinstance(scene.app.screen, JobScreen)
+        type_at_once(scene, f"\x1b1/{FAILED}\r:qq")
+        await wait_until(lambda: field(scene) == "qq", pilot)
+        assert isinstance(scene.app.screen, JobScreen)
+
+
+async def test_a_command_with_a_mistake_keeps_what_follows() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(100, 24)) as pilot:
+        await ready(scene, pilot)
+        type_at_once(scene, ":nothing such\rqq")
+        await wait_until(lambda: field(scene) == "nothing suchqq", pilot)
+
+
+async def test_the_palette_takes_what_is_typed_behind_its_key() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(100, 24)) as pilot:
+        await ready(scene, pilot)
+        type_at_once(scene, "\x10qsource")
+        await wait_until(lambda: field(scene) == "qsource", pilot)
+        assert isinstance(scene.app.screen, CommandPalette)
+
+
+@pytest.mark.parametrize("screen", ["1", "2", "3", "4", "6", "7", "?"])
+async def test_a_paste_without_a_line_opens_one_with_it(screen: str) -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(100, 24)) as pilot:
+        await ready(scene, pilot)
+        type_at_once(scene, screen)
+        scene.app.post_message(events.Paste("q\x1b[31m\nq1 "))
+        type_at_once(scene, "q")
+        await wait_until(lambda: field(scene) == "q␛[31m q1q", pilot)
+        assert scene.app.screen.query(CommandBar)
+
+
+async def test_a_paste_goes_into_the_line_that_is_open_or_opens() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(100, 24)) as pilot:
+        table = await ready(scene, pilot)
+        type_at_once(scene, "/sta")
+        scene.app.post_message(events.Paste("tus:"))
+        type_at_once(scene, "failed\r")
+        await wait_until(lambda: table.count == 1, pilot)
+        await wait_until(lambda: field(scene) is None, pilot)
+
+
+async def test_a_pasted_id_leads_there_and_a_paste_of_nothing_nowhere() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(100, 24)) as pilot:
+        await ready(scene, pilot)
+        scene.app.post_message(events.Paste(" \n"))
+        type_at_once(scene, "6")
+        await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
+        assert not scene.app.screen.query(FilterBar)
+        scene.app.post_message(events.Paste(f"{FAILED}\n"))
+        type_at_once(scene, "\r")
+        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+
+
+async def test_a_line_that_lost_the_focus_holds_no_keys_back() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(100, 24)) as pilot:
+        await ready(scene, pilot)
+        type_at_once(scene, "/a")
+        await wait_until(lambda: field(scene) == "a", pilot)
+        scene.app.screen.query_one(FilterInput).blur()
+        await wait_until(lambda: scene.app.focused is None, pilot)
+        type_at_once(scene, "6")
+        await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
+
+
+@contextmanager
+def dashboard(tmp_path: Path) -> Iterator[PtyProgram]:
+    """The program on a terminal, painted."""
+    (tmp_path / "supervisor-job").symlink_to(CAPTURE / "supervisor-job")
+    words = ["-m", "jobtui", "--srdb", str(tmp_path), "--log", f"supervisor={CAPTURE / 'supervisor.log'}"]
+    with PtyProgram(words) as program:
+        program.wait_seen(b"quit")
+        yield program
+
+
+@pytest.mark.parametrize(
+    ("keys", "seen"),
+    [
+        (b":sources q\r", b"takes nothing behind it"),
+        (b"/status:failed nq\r", b"/status:failed nq"),
+        (b"\x1b[200~nothing q\x1b[201~\r", b"no command nothing"),
+        (b":jobs\r:help\r:sources q\r", b"takes nothing behind it"),
+    ],
+)
+def test_in_one_write_to_a_terminal(tmp_path: Path, keys: bytes, seen: bytes) -> None:
+    with dashboard(tmp_path) as program:
+        program.press(keys)
+        program.wait_seen(seen)
+        assert program.code() is None
+        program.press(b"\x1b")
+        program.press(b"\x03")
+        assert program.wait_end(8.0) == 0
