@@ -64,7 +64,7 @@ def _op(
         sent_at=None if start is None else start.at,
         replied_at=left[0].at if left else None,
         ended_at=None if is_open else run[-1].at,
-        certainty=Certainty.FULL_ID,
+        certainty=Certainty.JID,
         steps=tuple(_step(change, earlier) for change, earlier in zip(run, befores, strict=False)),
     )
 
@@ -86,7 +86,7 @@ def _step(change: StateChange, before: StateChange | None) -> Step:
         source=change.source,
         line=change.id,
         offset=change.id,
-        certainty=Certainty.FULL_ID,
+        certainty=Certainty.JID,
     )
 
 

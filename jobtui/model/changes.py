@@ -57,9 +57,7 @@ class Allocation(msgspec.Struct, frozen=True, kw_only=True):
     def is_stale(self, now: Nanos) -> bool:
         """Whether it runs, and its launcher was not heard of lately, or there is none."""
         heard_at = self.heartbeat_at if self.launchers else self.start_at
-        return (
-            self.state == RUNNING and heard_at is not None and seconds_between(heard_at, now) > SILENT_S
-        )
+        return self.state == RUNNING and heard_at is not None and seconds_between(heard_at, now) > SILENT_S
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
