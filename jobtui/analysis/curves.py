@@ -75,7 +75,8 @@ def curve_turns(series: Series) -> Turns[Curve]:
         highs.append(max(block))
         if number % BLOCKS_AT_ONCE == 0:
             yield
-    return Curve(series, lows, highs)
+    # The garbage collector soon looks at tuples of numbers no more, where lists of millions hold up a screen
+    return Curve(series._replace(x=tuple(series.x), y=tuple(series.y)), lows, highs)
 
 
 def steps(curve: Curve, since: Nanos, until: Nanos, end: Nanos, count: int) -> list[Step]:

@@ -59,12 +59,17 @@ class Moves:
         self._moves.append(at << EFFECT_BITS | effect)
 
     def sum_turns(self) -> Turns[dict[Key, Points]]:
-        """Each sum over time, one point for each time at which it may change."""
+        """Each sum over time, one point for each time at which it may change. To be asked for once."""
         sums: dict[Key, Points] = {}
         changes = [_changes(Effect(*key), sums) for key in self._index]
         moves = yield from sorted_turns(self._moves)
+        self._moves = []
+        yield
         for start in range(0, len(moves), AT_ONCE):
-            for move in moves[start : start + AT_ONCE]:
+            part = moves[start : start + AT_ONCE]
+            # To let go of all of them at the end would take as long as many turns
+            moves[start : start + AT_ONCE] = [0] * len(part)
+            for move in part:
                 at = Nanos(move >> EFFECT_BITS)
                 for x, y, delta in changes[move & _MASK]:
                     if x[-1] == at:
