@@ -56,6 +56,7 @@ def trace_record(found: Findings, notes: Iterable[str]) -> dict[str, object]:
         "came_twice": tree.doubles,
         "loops": [span.span_id for span in tree.loops],
         "open_spans": [span.span_id for span in tree.spans if span.ended_at is None],
+        "unplaced_logs": [_log(log) for log in found.unplaced],
         "notes": [mask_text(note) for note in notes],
     }
 

@@ -12,7 +12,7 @@ from jobtui.analysis.traces.tree import Row, SpanFlag, Tree, end_of, flags_of_sp
 from jobtui.analysis.traces.waits import Wait
 from jobtui.model.clock import Nanos
 from jobtui.model.trace_ids import SpanId
-from jobtui.model.traces import Span
+from jobtui.model.traces import Span, SpanLog
 from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
 from jobtui.render.text import NONE, Zone, clock_time, date_time, show
 
@@ -73,6 +73,9 @@ def trace_lines(
         yield from cause_lines(cause, colour)
     if len(found.causes) > CAUSES:
         yield f"and {len(found.causes) - CAUSES} more errors"
+    yield from _unplaced_lines(found.unplaced, colour)
+    if not tree.spans:
+        return
     yield ""
     runs = list(_folded(tree))
     if most is not None and len(runs) > most:
@@ -156,6 +159,17 @@ def happenings(cause: RootCause) -> list[tuple[Nanos, str, str]]:
     events = [(event.at, "event", event.name) for event in cause.span.events]
     logs = [(log.at, log.level or "log", log.body) for log in cause.logs]
     return sorted(events + logs, key=lambda happening: happening[0])
+
+
+def _unplaced_lines(logs: Sequence[SpanLog], colour: bool) -> Iterator[str]:
+    """The last log records of spans that were not received."""
+    if not logs:
+        return
+    count = f"{len(logs)} log record{'s' * (len(logs) != 1)}"
+    yield ""
+    yield paint(f"{count} of no span that was received", "warning", colour)
+    for log in logs[-HAPPENINGS:]:
+        yield f"{INDENT}{clock_time(log.at, millis=True)}  {show(log.level or 'log')}  {show(log.body)}"
 
 
 class _Axis(NamedTuple):

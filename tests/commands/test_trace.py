@@ -43,6 +43,11 @@ def test_a_trace_is_named_in_many_ways(words: list[str], run: Runner) -> None:
     assert (ran.code, ran.json["trace_id"]) == (1, "212c891717bfbac28a34dec05b616f14")
 
 
+def test_a_line_may_come_from_standard_input() -> None:
+    ran = jobtui(*FILES, "trace", "-", "--json", stdin=LINE.encode() + b"\n")
+    assert (ran.code, ran.json["trace_id"]) == (1, "212c891717bfbac28a34dec05b616f14")
+
+
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_json_of_every_capture_is_what_it_was(name: str, form: str, run: Runner) -> None:
@@ -88,6 +93,18 @@ def test_a_trace_whose_end_never_came_needs_a_person(run: Runner, tmp_path: Path
     assert ran.code == 3
     assert "killed, or still running; step ended last" in ran.out
     assert "not received" in ran.out
+
+
+def test_log_records_without_spans_are_shown_and_said_to_be_so(run: Runner) -> None:
+    logs = ("--trace-file", CAPTURES / "job-fail.logs.json")
+    ran = run(*logs, "trace", LINE)
+    assert ran.code == 3
+    assert "  no spans" in ran.out
+    assert "7 log records of no span that was received" in ran.out
+    assert ran.out.rstrip().endswith("ERROR  Fail flag triggered. Failing executable now.")
+    found = run(*logs, "trace", "--json", LINE).json
+    assert (found["spans"], found["started_at"], len(found["unplaced_logs"])) == (0, None, 7)
+    assert run(*FILES, "trace", "--json", LINE).json["unplaced_logs"] == []
 
 
 def test_what_is_odd_in_a_trace_is_said(run: Runner) -> None:

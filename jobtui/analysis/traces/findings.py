@@ -5,17 +5,22 @@ from typing import NamedTuple
 from jobtui.analysis.traces.failures import Failure, FailureKind, RootCause, failures, root_causes
 from jobtui.analysis.traces.tree import Tree, build_tree, skew_ns
 from jobtui.analysis.traces.waits import Wait, waits_of
-from jobtui.model.traces import Span, Trace
+from jobtui.model.traces import Span, SpanLog, Trace
 
 
 class Findings(NamedTuple):
-    """What was found in a trace. `skewed` are spans that begin before their parent, with nanoseconds."""
+    """What was found in a trace.
+
+    `skewed` are spans that begin before their parent, with nanoseconds; `unplaced` are log records of no
+    span, or of one that was not received: a process that was killed sends its logs and not its spans.
+    """
 
     tree: Tree
     causes: tuple[RootCause, ...]
     failures: tuple[Failure, ...]
     waits: tuple[Wait, ...]
     skewed: tuple[tuple[Span, int], ...]
+    unplaced: tuple[SpanLog, ...]
 
     @property
     def has_failed(self) -> bool:
@@ -25,14 +30,18 @@ class Findings(NamedTuple):
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the last thing in it never ended: it was killed, or still runs."""
-        return any(one.kind is FailureKind.UNFINISHED and one.is_last for one in self.failures)
+        """Whether the last thing in it never ended: it was killed, or still runs; or no span came at all."""
+        return not self.tree.spans or any(
+            one.kind is FailureKind.UNFINISHED and one.is_last for one in self.failures
+        )
 
     @property
     def sentence_word(self) -> str:
         """How it stands, in a word or two."""
         if self.has_failed:
             return "failed"
+        if not self.tree.spans:
+            return "no spans"
         if self.is_unfinished:
             return "unfinished"
         return "no failure"
@@ -48,4 +57,5 @@ def study_trace(trace: Trace) -> Findings:
         failures(tree),
         waits_of(tree),
         tuple((span, nanos) for span, nanos in early if nanos),
+        tuple(log for log in tree.logs if log.span_id not in tree.by_id),
     )
