@@ -241,6 +241,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("tab('raw')", ("r",), "Its record as it is stored", Topic.JOB, _JOB, "raw", 3),
     Action("run(-1)", ("left_square_bracket",), "The run before", Topic.JOB, _JOB, "run", 4),
     Action("run(1)", ("right_square_bracket",), "The next run", Topic.JOB, _JOB),
+    Action(
+        "compare", ("d",), "Beside the last good run: steps, times, inputs", Topic.JOB, _JOB, "compare", 4
+    ),
     Action("error", ("e",), "Read its error as a whole", Topic.JOB, _JOB, "error", 4),
     Action(
         "error",

@@ -15,6 +15,7 @@ from jobtui.model.jobs import JobDetail, Run
 from jobtui.render.sources import judge_all
 from jobtui.render.text import show
 from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
+from jobtui.screens.beside import BesideScreen
 from jobtui.screens.error import ErrorScreen
 from jobtui.screens.explaining import Explaining
 from jobtui.screens.job_files import FilesTab
@@ -45,7 +46,7 @@ class Known(NamedTuple):
     problem: str = ""
 
 
-class JobScreen(LiveScreen):
+class JobScreen(BesideScreen):
     """A job in tabs, of which those are made that were looked at."""
 
     PLACE = Place.JOB

@@ -15,6 +15,8 @@ from tests.waiting import wait_until
 from tests.widgets.stage import screen_text
 
 JOB = job_id(1)
+COMPARED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
+GOOD = "W75u0t3i-ahPf2peS-heightWeightReport"
 PENDING = {"status": JobStatus.PENDING, "started_at": None}
 
 
@@ -91,6 +93,31 @@ async def test_a_line_of_a_log_is_read_as_a_whole() -> None:
         await wait_until(lambda: isinstance(app.screen, ReadingScreen), pilot)
         text = "\n".join(await see(app, pilot, "log line"))
         assert "supervisor.log:" in text
+
+
+async def test_a_failed_run_beside_a_good_one() -> None:
+    async with opened() as (app, pilot):
+        await pilot.press("d")
+        await wait_until(lambda: isinstance(app.screen, ReadingScreen), pilot)
+        text = "\n".join(await see(app, pilot, "beside the last good run"))
+        assert f"beside {GOOD} run 1: the last good run of heightWeightReport" in text
+        assert "here they part" in text
+        screen = app.screen
+        assert isinstance(screen, ReadingScreen)
+        taken = await screen.taken()
+        assert taken is not None
+        assert taken.command == f"jobtui compare {COMPARED} {GOOD}"
+
+
+async def test_without_a_good_run_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(open_at=JOB, script=[batch(a_job(1, status=JobStatus.FAILED, error="e", ended_at=ago(9)))])
+    said: list[str] = []
+    monkeypatch.setattr(JobScreen, "notify", lambda self, words, **options: said.append(words))
+    async with scene.app.run_test(size=(80, 24)) as pilot:
+        await first(scene, pilot, "Its program failed")
+        await pilot.press("d")
+        await wait_until(lambda: said, pilot)
+        assert said == ["no good run is known to compare it with"]
 
 
 async def test_what_cannot_be_read_is_named() -> None:
