@@ -37,7 +37,6 @@ class Tags:
         if tag is None:
             label = self._labels.get(origin) or stream_label(origin)
             # What is cut off is not marked: there are cells for few letters
-            cells = self._cells + (width(label) > self._cells)
-            text = fit(label, cells, ellipsis="") + " "
+            text = fit(label, self._cells, ellipsis="") + " "
             tag = self._tags[origin] = Span(text, STYLES[len(self._tags) % len(STYLES)])
         return tag

@@ -90,13 +90,14 @@ def width(text: str) -> int:
 def fit(text: str, cells: int, *, align: Align = "left", ellipsis: str = ELLIPSIS) -> str:
     """`safe(text)` in exactly `cells` cells: filled with spaces, or cut with an ellipsis at its end.
 
-    A wide character or one with its combining marks is kept or left out as a whole. `ellipsis` is one cell.
+    A wide character or one with its combining marks is kept or left out as a whole. `ellipsis` takes one
+    cell, or none when it is "".
     """
     text = safe(text)
     if text.isascii():
         taken = len(text)
         if taken > cells:
-            return text[: cells - 1] + ellipsis if cells > 0 else ""
+            return text[: cells - bool(ellipsis)] + ellipsis if cells > 0 else ""
     else:
         text, taken = _cut(text, cells, ellipsis)
     filling = " " * (cells - taken)
@@ -108,13 +109,14 @@ def _cut(text: str, cells: int, ellipsis: str) -> tuple[str, int]:
     if cells <= 0:
         return "", 0
     taken = kept = kept_taken = 0
+    signs = 1 if ellipsis else 0
     for index, char in enumerate(text):
         size = get_character_cell_size(char)
-        if size and taken <= cells - 1:
+        if size and taken <= cells - signs:
             kept, kept_taken = index, taken
         taken += size
         if taken > cells:
-            return text[:kept] + ellipsis, kept_taken + 1
+            return text[:kept] + ellipsis, kept_taken + signs
     return text, taken
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from jobtui.render.spans import Line, Span
-from jobtui.render.text import fit
+from jobtui.render.text import fit, width
 from jobtui.widgets.choice_list import Choice
 from jobtui.widgets.row_view import RowView
 
@@ -48,7 +48,8 @@ class MarkedList(RowView):
         words, reason = self._choices[index]
         is_marked = index in self._marked
         room = max(0, self.cells - SIGN_CELLS)
-        name = fit(words, min(room, max(len(words), room // 2)))
-        rest = room - len(name)
+        name_cells = min(room, max(width(words), room // 2))
         sign = Span(" ✓ " if is_marked else "   ", "good", SIGN_CELLS)
-        return (sign, Span(name, "" if is_marked else "dim"), Span(fit(f"  {reason}", max(0, rest)), "dim"))
+        name = Span(fit(words, name_cells), "" if is_marked else "dim", name_cells)
+        rest = room - name_cells
+        return (sign, name, Span(fit(f"  {reason}", rest), "dim", rest))

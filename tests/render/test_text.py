@@ -107,6 +107,20 @@ def test_fit(text: str, cells: int, fitted: str) -> None:
     assert fit(text, cells) == fitted
 
 
+@pytest.mark.parametrize(
+    ("text", "cells", "fitted"),
+    [
+        ("abcdef", 5, "abcde"),
+        ("abcdef", 0, ""),
+        ("漢字", 3, "漢 "),
+        ("漢字", 2, "漢"),
+        ("e\u0301e\u0301e\u0301", 2, "e\u0301e\u0301"),
+    ],
+)
+def test_without_an_ellipsis_no_cell_is_kept_for_it(text: str, cells: int, fitted: str) -> None:
+    assert fit(text, cells, ellipsis="") == fitted
+
+
 def test_fit_to_the_right() -> None:
     assert fit("41", 5, align="right") == "   41"
     assert fit("123456", 5, align="right") == "1234…"
