@@ -1,8 +1,10 @@
 """A series made ready to be drawn: what it does in any stretch of time is found without looking at it all."""
 
+from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from jobtui.analysis.series import Series
 from jobtui.analysis.turns import Turns
@@ -75,8 +77,17 @@ def curve_turns(series: Series) -> Turns[Curve]:
         highs.append(max(block))
         if number % BLOCKS_AT_ONCE == 0:
             yield
-    # The garbage collector soon looks at tuples of numbers no more, where lists of millions hold up a screen
-    return Curve(series._replace(x=tuple(series.x), y=tuple(series.y)), lows, highs)
+    x = _packed(series.x)
+    yield
+    return Curve(series._replace(x=x, y=array("d", series.y)), lows, highs)
+
+
+def _packed(times: Sequence[Nanos]) -> Sequence[Nanos]:
+    """Times as an array: the garbage collector looks at every number of a list, which holds up a screen."""
+    try:
+        return cast("Sequence[Nanos]", array("q", times))
+    except OverflowError:  # centuries away
+        return tuple(times)
 
 
 def steps(curve: Curve, since: Nanos, until: Nanos, end: Nanos, count: int) -> list[Step]:

@@ -30,7 +30,10 @@ def sorted_turns(values: Sequence[Number]) -> Turns[list[Number]]:
     """Numbers in ascending order. A million sorted at once would hold up a screen."""
     if len(values) <= 2 * AT_ONCE:
         return sorted(values)
-    low, high = min(values), max(values)
+    low = min(values)
+    yield
+    high = max(values)
+    yield
     if low == high:
         return list(values)
     buckets: list[list[Number]] = [[] for _ in range(len(values) // AT_ONCE + 1)]

@@ -1,6 +1,7 @@
 """Long computations on the event loop, a few milliseconds at a time, so that keys and paint come between."""
 
 import asyncio
+import gc
 from time import monotonic
 
 from jobtui.analysis.turns import Result, Turns
@@ -10,7 +11,20 @@ TURN_S = 0.006
 
 
 async def in_turns(turns: Turns[Result]) -> Result:
-    """The result, computed while everything else goes on."""
+    """The result, computed while everything else goes on.
+
+    Cycles of garbage are not looked for meanwhile: to look through lists of millions takes longer than a turn.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return await _in_turns(turns)
+    finally:
+        if collects:
+            gc.enable()
+
+
+async def _in_turns(turns: Turns[Result]) -> Result:
     while True:
         until = monotonic() + TURN_S
         try:
