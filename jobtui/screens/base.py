@@ -9,6 +9,7 @@ from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
+from textual.widget import Widget
 
 from jobtui.actions import Place, actions_at
 from jobtui.render.clipboard import TooLong, clipboard_sequence
@@ -207,6 +208,11 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         """Leave the store alone, and let go of what was drawn, as widgets do."""
         self._unsubscribe()
         self._styles_cache.clear()
+
+    def on_screen_suspend(self) -> None:
+        """Let go of what was drawn, a kilobyte each line; it is drawn anew when it is seen again."""
+        for widget in self.walk_children(Widget):
+            widget._styles_cache.clear()
 
     def on_screen_resume(self) -> None:
         """Show what happened while another screen was in front."""
