@@ -1,6 +1,6 @@
 """What each chart shows, out of what is known of jobs: computed in short turns, without a terminal."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -156,18 +156,21 @@ def chart_turns(kind: ChartKind, material: Material) -> Turns[Chart]:
             return (yield from _utilization_turns(chart, material))
         case ChartKind.THROUGHPUT | ChartKind.RATE:
             series = yield from throughput_turns(material.histories, window, *sorted(words.all_done))
-            return (yield from _drawn(chart, (series,)))
+            return (yield from _drawn(chart, [series]))
         case ChartKind.STATES:
-            found = yield from jobs_per_state_turns(material.histories, window, now, words.unborn)
+            found = list((yield from jobs_per_state_turns(material.histories, window, now, words.unborn)))
             return (yield from _drawn(chart, found))
     times = yield from time_in_states_turns(material.histories, now, words.unborn)
     return chart._replace(times=times)
 
 
-def _drawn(chart: Chart, found: Iterable[Series]) -> Turns[Chart]:
+def _drawn(chart: Chart, found: list[Series]) -> Turns[Chart]:
+    """The chart with these series, which are taken out of the list: to let go of all at once takes long."""
     curves = []
-    for series in found:
-        curves.append((yield from curve_turns(series)))
+    found.reverse()
+    while found:
+        curves.append((yield from curve_turns(found.pop())))
+        yield
     notes = (note for curve in curves for note in curve.series.notes)
     return chart._replace(curves=tuple(curves), notes=tuple(dict.fromkeys((*notes, *chart.notes))))
 
@@ -180,7 +183,7 @@ def _utilization_turns(chart: Chart, material: Material) -> Turns[Chart]:
     weights = Weights({}) if material.is_weighted else None
     busy = yield from utilization_turns(histories, window, now, words.running, weights)
     waits = yield from within_turns(histories, window, now, words.waiting)
-    chart = yield from _drawn(chart, (busy,))
+    chart = yield from _drawn(chart, [busy])
     chart = chart._replace(waiting=(yield from curve_turns(waits)))
     if not material.is_weighted or not material.allocations:
         return chart

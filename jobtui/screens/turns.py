@@ -13,7 +13,7 @@ TURN_S = 0.006
 async def in_turns(turns: Turns[Result]) -> Result:
     """The result, computed while everything else goes on.
 
-    Cycles of garbage are not looked for meanwhile: to look through lists of millions takes longer than a turn.
+    Cycles of garbage are not looked for meanwhile: to look through lists of millions takes too long.
     """
     collects = gc.isenabled()
     gc.disable()
