@@ -24,12 +24,14 @@ PROGRAMS = (
     "db_scan",
     "log_lines",
     "log_follow",
+    "explain",
     "table",
     "log_view",
     "journal",
     "beside",
     "strain",
     "charts",
+    "balsam",
 )
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
