@@ -138,7 +138,7 @@ class ChartsScreen(LiveScreen):
             )
         if chart is not None and self._maker.is_stale and self.board.now() - chart.end > OLD_S * SECOND:
             yield f"as of {clock_time(chart.end)}{Zone.mark()}"
-        if self._maker.is_busy and not self._maker.is_made(self._kind):
+        if self._maker.is_busy and chart is None:
             yield "counting …"
 
     # What is looked at.
