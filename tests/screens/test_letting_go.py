@@ -1,0 +1,57 @@
+"""What is no longer seen lets go of the memory it took."""
+
+import gc
+import weakref
+
+from textual.screen import Screen
+from textual.widget import Widget
+
+from jobtui.screens.jobs import JobsScreen
+from jobtui.screens.sources import SourcesScreen
+from jobtui.widgets.command_bar import CommandBar
+from jobtui.widgets.job_table import JobTable
+from tests.screens.scene import Scene
+from tests.screens.test_going import on
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text
+
+
+def drawn(screen: Screen[object]) -> int:
+    """Lines that are kept as they were drawn."""
+    return sum(len(widget._styles_cache._cache) for widget in screen.walk_children(Widget))
+
+
+async def test_a_screen_behind_another_keeps_nothing_drawn_and_is_drawn_anew() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        jobs = scene.app.screen
+        await wait_until(lambda: drawn(jobs) > 30, pilot)
+        before = screen_text(scene.app)
+        await pilot.press("6")
+        await on(scene.app, pilot, SourcesScreen)
+        await wait_until(lambda: drawn(jobs) == 0, pilot)
+        assert drawn(scene.app.screen) > 30
+        await pilot.press("1")
+        await on(scene.app, pilot, JobsScreen)
+        await wait_until(lambda: drawn(jobs) > 30, pilot)
+        assert screen_text(scene.app) == before
+        assert jobs.query_one(JobTable).is_attached
+
+
+async def test_what_was_closed_is_let_go_of() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(scene.is_read, pilot)
+        kept: weakref.WeakSet[object] = weakref.WeakSet()
+        for _ in range(3):
+            await pilot.press("colon")
+            await wait_until(lambda: bool(scene.app.screen.query(CommandBar)), pilot)
+            kept.update(bar._styles_cache for bar in scene.app.screen.query(CommandBar))
+            await pilot.press("escape")
+            await wait_until(lambda: not scene.app.screen.query(CommandBar), pilot)
+        gc.collect()
+        assert len(kept) == 3, "textual lets go of them by itself now: app._give_back need not"
+        scene.app._give_back()
+        gc.collect()
+        assert len(kept) <= 1  # the screen knows the children it had last
