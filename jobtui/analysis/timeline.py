@@ -1,6 +1,7 @@
 """An op's steps as rows of a timeline: who, what, how long since the start and since the step before."""
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from jobtui.model.clock import Nanos, seconds_between
@@ -8,6 +9,10 @@ from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step
 
 GAP_S = 5.0
 """A step that comes this many seconds after the one before it, or more, is marked as a gap."""
+LEAST_TIMES = 4
+"""What comes so often in a row is folded."""
+MOST_TOGETHER = 3
+"""Up to so many steps that come again and again together are one thing that repeats."""
 
 
 BAD = re.compile(
@@ -57,6 +62,55 @@ def timeline_rows(op: Op, now: Nanos) -> tuple[TimelineRow, ...]:
         )
         before = step.at if step.at is not None else before
     return tuple(rows)
+
+
+class Fold(NamedTuple):
+    """Rows from `first` to `last` that are the same `together` steps, so many `times`.
+
+    `longest_s` is the longest wait between two of them, None where no line carries a time.
+    """
+
+    first: int
+    last: int
+    together: int
+    times: int
+    longest_s: float | None
+
+
+def folds_in(rows: Sequence[TimelineRow]) -> Iterator[Fold]:
+    """What repeats in the rows, from the first on; never anything that went wrong.
+
+    What was found stays as it is when rows are added at the end, but for the last fold, which may grow.
+    """
+    at = 0
+    while at < len(rows):
+        fold = max((_fold_at(rows, at, each) for each in range(1, MOST_TOGETHER + 1)), key=_extent)
+        if fold.times >= LEAST_TIMES:
+            yield fold
+            at = fold.last + 1
+        else:
+            at += 1
+
+
+def _extent(fold: Fold) -> tuple[bool, int]:
+    return fold.times >= LEAST_TIMES, fold.last
+
+
+def _fold_at(rows: Sequence[TimelineRow], first: int, together: int) -> Fold:
+    """How often the next so many rows come, whatever that is."""
+    pattern = rows[first : first + together]
+    end = first
+    if not any(row.is_bad for row in pattern):
+        while end < len(rows) and _same(rows[end], pattern[(end - first) % len(pattern)]):
+            end += 1
+    times = (end - first) // together
+    last = first + times * together - 1
+    waits = [row.since_prev_s for row in rows[first + 1 : last + 1] if row.since_prev_s is not None]
+    return Fold(first, last, together, times, max(waits, default=None))
+
+
+def _same(one: TimelineRow, other: TimelineRow) -> bool:
+    return (one.lane, one.text) == (other.lane, other.text)
 
 
 def _since(start: Nanos | None, at: Nanos | None) -> float | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from jobtui.analysis.state_ops import is_of_states, ops_of_changes
-from jobtui.analysis.timeline import TimelineRow, op_duration_s, timeline_rows
+from jobtui.analysis.timeline import TimelineRow, folds_in, op_duration_s, timeline_rows
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.jobs import with_agent
@@ -17,6 +17,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Op, OpStatus, Unlinked
 from jobtui.render.json_output import job_record, op_record, step_record, unlinked_record
+from jobtui.render.lanes import Times, folded
 from jobtui.render.table import Cell, Head, paint, table_lines
 from jobtui.render.text import NONE, clock_time, duration, show
 
@@ -97,7 +98,7 @@ def _lines(reader: Reader, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> I
     for op in ops:
         yield ""
         yield _op_line(op, reader.now, colour)
-        rows = [_row(row, names) for row in timeline_rows(op, reader.now)]
+        rows = [_row(row, names) for row in _folded_rows(timeline_rows(op, reader.now))]
         yield from (INDENT + line for line in table_lines(STEP_HEADS, rows, inner, colour))
         if op.dropped_steps:
             yield f"{INDENT}{op.dropped_steps} more steps were not kept"
@@ -108,6 +109,16 @@ def _lines(reader: Reader, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> I
             at = clock_time(step.at) if step.at is not None else NONE
             place = names.place(step.source, step.line, step.offset, step.cursor)
             yield f"{INDENT}{at}  {show(step.text)}  ({show(why)}; {place})"
+
+
+def _folded_rows(rows: Sequence[TimelineRow]) -> Iterator[TimelineRow]:
+    """The rows, what repeats as one; JSON and CSV have all of them."""
+    at = 0
+    for fold in folds_in(rows):
+        yield from rows[at : fold.first]
+        yield folded(rows, fold, Times())
+        at = fold.last + 1
+    yield from rows[at:]
 
 
 def _op_line(op: Op, now: Nanos, colour: bool) -> str:

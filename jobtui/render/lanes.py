@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from jobtui.analysis.timeline import TimelineRow
+from jobtui.analysis.timeline import GAP_S, Fold, TimelineRow
 from jobtui.model.clock import SECOND
 from jobtui.model.ops import LANES, Certainty, Component, Op
 from jobtui.render.spans import Line, Span, padded, width_of
@@ -98,6 +98,23 @@ def row_line(row: TimelineRow, before: TimelineRow | None, cells: int, times: Ti
     drawn = padded(_lane_line(row, before, lanes), lanes.cells)
     since_span = Span(since, "warning" if row.is_gap else "dim", TIME_CELLS)
     return (*drawn, Span(start, "dim", TIME_CELLS), since_span)
+
+
+def folded(rows: Sequence[TimelineRow], fold: Fold, times: Times) -> TimelineRow:
+    """One row in place of those that repeat: what, how often, from when to when, and the longest wait."""
+    first, last = rows[fold.first], rows[fold.last]
+    whole = times._replace(fine=False)
+    ends = " – ".join(_start(row, whole).strip() for row in (first, last))
+    others = dict.fromkeys(row.text for row in rows[fold.first : fold.first + fold.together - 1])
+    after = f"  each after {', '.join(others)}" if others else ""
+    wait = f"  waits up to {duration(fold.longest_s)}" if (fold.longest_s or 0.0) >= GAP_S else ""
+    return last._replace(
+        text=f"{last.text} × {fold.times:,}  {ends}{wait}{after}",
+        at=first.at,
+        from_start_s=first.from_start_s,
+        since_prev_s=first.since_prev_s,
+        is_gap=first.is_gap,
+    )
 
 
 def gap_line(row: TimelineRow, before: TimelineRow, cells: int) -> Line:

@@ -96,7 +96,9 @@ class TimelineTab(JobTab):
             self.set_subject(self._subject)
 
     def open(self) -> None:
-        """Read the whole line behind the step."""
+        """Read the whole line behind the step; unfold what repeats, or fold it again."""
+        if self._timeline.is_active and self._timeline.toggle_fold():
+            return
         if self._timeline.step is not None:
             from jobtui.screens.taking import step_taken
 

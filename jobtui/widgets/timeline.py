@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from textual.message import Message
 
-from jobtui.analysis.timeline import GAP_S, TimelineRow, timeline_rows, waits_since
+from jobtui.analysis.timeline import GAP_S, Fold, TimelineRow, folds_in, timeline_rows, waits_since
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ops import Op, Step
 from jobtui.render import lanes
@@ -15,14 +15,18 @@ from jobtui.widgets.text_pane import wrapped
 
 
 class Place(NamedTuple):
-    """A line of the timeline: a step, or the gap before it."""
+    """A line of the timeline: a step, the gap before it, or what stands for all steps of a fold."""
 
     row: int
     is_gap: bool = False
+    fold: Fold | None = None
 
 
 class Timeline(RowView):
-    """The steps of an op, with long gaps between them marked. Gaps cannot be under the cursor."""
+    """The steps of an op, with long gaps between them marked. Gaps cannot be under the cursor.
+
+    Steps that repeat are folded into one row; below it they are all shown once it was unfolded.
+    """
 
     class Highlighted(Message):
         """The cursor went to another step, or to none."""
@@ -37,6 +41,8 @@ class Timeline(RowView):
         self._op: Op | None = None
         self._rows: tuple[TimelineRow, ...] = ()
         self._places: list[Place] = []
+        self._unfolded: set[Step] = set()
+        """The first steps of what was unfolded."""
         self._fine = False
         self._absolute = False
         self._empty: tuple[str, ...] = ()
@@ -50,7 +56,21 @@ class Timeline(RowView):
     @property
     def step(self) -> Step | None:
         """The step under the cursor."""
-        return self._rows[self._places[self.cursor].row].step if self._places else None
+        if not self._places:
+            return None
+        place = self._places[self.cursor]
+        return self._rows[place.fold.last if place.fold else place.row].step
+
+    def toggle_fold(self) -> bool:
+        """Show all steps of the fold under the cursor, or no longer; whether there is one."""
+        fold = self._places[self.cursor].fold if self._places else None
+        if fold is None:
+            return False
+        self._unfolded ^= {self._rows[fold.first].step}
+        self._places = self._lay_out()
+        self.keep_in_view()
+        self.repaint()
+        return True
 
     def set_op(self, op: Op | None, *, absolute: bool = False) -> None:
         """Show the steps of an op. With another op the cursor goes to what is worth reading first."""
@@ -60,7 +80,9 @@ class Timeline(RowView):
         self._op = op
         self._absolute = absolute
         self._rows = timeline_rows(op, self._now()) if op else ()
-        self._places = _places(self._rows)
+        if is_other:
+            self._unfolded.clear()
+        self._places = self._lay_out()
         self._fine = lanes.is_fine(self._rows)
         if is_other:
             self.cursor, self.top = self._first_to_read(), 0
@@ -109,11 +131,15 @@ class Timeline(RowView):
         if index >= len(self._places):
             return lanes.waiting_line(self._rows[-1], self._silence_s or 0.0, self.cells)
         place = self._places[index]
+        times = lanes.Times(fine=self._fine, absolute=self._absolute)
         row = self._rows[place.row]
         before = self._rows[place.row - 1] if place.row else None
         if place.is_gap and before is not None:
             return lanes.gap_line(row, before, self.cells)
-        times = lanes.Times(fine=self._fine, absolute=self._absolute)
+        if place.fold is not None:
+            row = lanes.folded(self._rows, place.fold, times)
+            is_open = self._rows[place.fold.first].step in self._unfolded
+            row = row._replace(text=f"{'▾' if is_open else '▸'} {row.text}")
         return lanes.row_line(row, before, self.cells, times)
 
     @property
@@ -131,11 +157,24 @@ class Timeline(RowView):
         bad = [at for at, place in places if not place.is_gap and self._rows[place.row].is_bad]
         return bad[-1] if bad else max(0, len(self._places) - 1)
 
+    def _lay_out(self) -> list[Place]:
+        places: list[Place] = []
+        at = 0
+        for fold in folds_in(self._rows):
+            places += self._plain(at, fold.first)
+            if self._rows[fold.first].is_gap:
+                places.append(Place(fold.first, is_gap=True))
+            places.append(Place(fold.first, fold=fold))
+            at = fold.last + 1
+            if self._rows[fold.first].step in self._unfolded:
+                places += self._plain(fold.first, at)[self._rows[fold.first].is_gap :]
+        return places + self._plain(at, len(self._rows))
 
-def _places(rows: Sequence[TimelineRow]) -> list[Place]:
-    places: list[Place] = []
-    for at, row in enumerate(rows):
-        if row.is_gap:
-            places.append(Place(at, is_gap=True))
-        places.append(Place(at))
-    return places
+    def _plain(self, begin: int, end: int) -> list[Place]:
+        """Each step from one row up to another, with the gap before it."""
+        places: list[Place] = []
+        for at in range(begin, end):
+            if self._rows[at].is_gap:
+                places.append(Place(at, is_gap=True))
+            places.append(Place(at))
+        return places
