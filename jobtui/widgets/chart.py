@@ -111,7 +111,7 @@ class ChartView(LineView):
         try:
             while (wish := self._wish()) is not None:
                 self._drawn = await asyncio.to_thread(draw_chart, wish.chart, wish.frame, wish.chosen)
-                self._drawn_of = wish
+                self._drawn_of, self._shown = wish, ()
                 self._lines = []
                 self.repaint()
         except (ImportError, OSError) as error:
@@ -176,7 +176,7 @@ class ChartView(LineView):
         if self._drawn is None or self._drawn_of is None or self._drawn_of.chart.kind is not chart.kind:
             return []
         cursor = self._column(self._drawn) if self.window.cursor is not None else None
-        if self._shown != (shown := (id(self._drawn), cursor, Zone.is_local)):
+        if self._shown != (shown := (self._drawn.frame, cursor, Zone.is_local)):
             self._picture_lines = chart_lines(self._drawn, cursor)
             self._shown = shown
         lines = self._picture_lines
