@@ -36,8 +36,10 @@ KbdInteractiveAuthentication no
 PermitRootLogin yes
 MaxStartups 100
 MaxSessions 100
+SetEnv HOME={root}
 {more}
 """
+# Without the files that a person's own shell reads at its start: they may take long, or hang
 
 SSH_CONFIG = """\
 Host *
