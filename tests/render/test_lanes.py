@@ -1,6 +1,6 @@
 import pytest
 
-from jobtui.analysis.timeline import BAD, timeline_rows
+from jobtui.analysis.timeline import BAD, folds_in, timeline_rows
 from jobtui.model.clock import Nanos
 from jobtui.model.ops import Certainty, Component, Op
 from jobtui.render import lanes
@@ -129,3 +129,14 @@ def test_hostile_words_stay_in_their_place(text: str, cells: int) -> None:
         assert width_of(line) <= max(cells, 18)
         assert "\x1b" not in text_of(line)
     assert width_of(lanes.heading(op, cells)) <= max(cells, 10)
+
+
+def test_what_repeats_is_told_in_one_row_as_sure_as_the_least_sure_of_its_steps() -> None:
+    steps = [a_step("status running", 20 + 12 * nth) for nth in range(5)]
+    steps[2] = a_step("status running", 44, certainty=Certainty.ADJACENT)
+    rows = timeline_rows(an_op(steps=[a_step("sent", 0), *steps]), NOW)
+    (fold,) = folds_in(rows)
+    row = lanes.folded(rows, fold, Times(fine=True))
+    assert row.text == "status running × 5  20s – 1m08s  waits up to 12s"
+    assert row.certainty is Certainty.ADJACENT
+    assert (row.from_start_s, row.since_prev_s, row.is_gap) == (20.0, 20.0, True)
