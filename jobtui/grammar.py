@@ -196,9 +196,7 @@ COMMANDS: tuple[Command, ...] = (
         "wait",
         "wait until a job is over, has failed, or needs a person: --until done, failed, stuck",
         _ID,
-        (
-            Flag("timeout", "give up after so long, such as 10m", metavar="T", expects=Expects.TEXT),
-        ),
+        (Flag("timeout", "give up after so long, such as 10m", metavar="T", expects=Expects.TEXT),),
         prints=False,
         reads=("until",),
     ),

@@ -42,8 +42,8 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """What one poll gave.
 
     `jobs`, `records`, `changes`, `allocations` and `sites` are new or changed, `gone` are jobs that are no
-    more; `spans` and `span_logs` are of traces. `cursor` is opaque to everyone but the source. `more` asks for
-    the next poll at once. `count` is how many records were looked at, also those that matter to nobody.
+    more; `spans` and `span_logs` are of traces. `cursor` is opaque to everyone but the source. `more` asks
+    for the next poll at once. `count` is how many records were looked at, also those that matter to nobody.
     `skip_count` counts all skipped input, `skipped` names some of it; `recovered` counts what was skipped
     before and is good again. `note` says what the source deliberately has not read.
     """

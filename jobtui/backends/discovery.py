@@ -1,4 +1,4 @@
-"""Where sources are found when none is configured. Looks at names only, but for the login of Balsam's client."""
+"""Where sources are found when none is configured. Looks at names only, but for the login to Balsam."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -89,7 +89,7 @@ JOURNAL_RULE = Rule("Sirepo's units on this machine", _local_journal)
 
 
 def _balsam_login(around: Surroundings) -> Finding | None:
-    """The server that Balsam's own client is logged in to. Only the address is read, of a file of its user."""
+    """The server that Balsam's own client is logged in to. Of its file only the address is read."""
     from jobtui.backends.balsam.credentials import login_path, read_login  # few have one
     from jobtui.backends.base import SourceError
 

@@ -14,8 +14,8 @@ class LogRecord(msgspec.Struct, frozen=True, gc=False):
     prefix, as written: not masked, not safe for a terminal. `container` is set when the record was forwarded
     out of a container. `pid` is None where the process writes none.
 
-    A record out of a journal has no line number (0), its `cursor` is the place of its entry there and `offset`
-    a number that grows along the journal; `identity` is the same for the same record read twice, whichever
+    A record out of a journal has no line number (0), its `cursor` is the place of its entry there and
+    `offset` a number that grows along the journal; `identity` is the same for the same record read twice, whichever
     way: out of two journals that both hold it. Both are None for one out of a file.
     """
 

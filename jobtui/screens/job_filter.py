@@ -104,9 +104,7 @@ class Whereabouts:
         """The same for filters."""
         from jobtui.analysis.filter import FilterContext
 
-        return FilterContext(
-            host_of=self.host_of, driver_of=self.driver_of, is_disputed=self.is_disputed
-        )
+        return FilterContext(host_of=self.host_of, driver_of=self.driver_of, is_disputed=self.is_disputed)
 
     def host_of(self, job: Job) -> str | None:
         """Its host."""

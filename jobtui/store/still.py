@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from jobtui.model.heard import Heard
 from jobtui.model.ids import JobId
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, Op, Unlinked

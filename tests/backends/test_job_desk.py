@@ -22,7 +22,7 @@ RECORD = (
 )
 
 
-async def nothing_before(at: Nanos) -> bool:
+async def nothing_before(at: Nanos, progress: object = None) -> bool:
     """As if all had been read."""
     return False
 

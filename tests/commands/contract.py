@@ -113,7 +113,8 @@ LINE: Mapping[str, Check] = {
 }  # fmt: skip
 
 AGENT: Mapping[str, Check] = {
-    "agent": text, "driver": text, "kind": text, "uid": text, "host": or_null(text), "container": or_null(text),
+    "agent": text, "driver": text, "kind": text, "uid": text, "host": or_null(text),
+    "container": or_null(text),
     "state": one_of("starting", "connected", "idle", "lost", "killed", "never_connected", "unknown"),
     "connected_at": or_null(time), "last_message_at": or_null(time), "messages": whole,
     "ops": each({"op": text, "name": text, "job": or_null(text)}), "log": or_null(text),

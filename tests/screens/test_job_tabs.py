@@ -263,6 +263,7 @@ async def test_the_whole_error_over_the_screen() -> None:
         assert "hunter2" not in "\n".join(lines)
         scene.app.screen.copy = copied.append  # type: ignore[attr-defined]
         await pilot.press("y", "escape")
+        await wait_until(lambda: bool(copied), pilot)
         assert copied[0].startswith("Traceback\n  line 0")
         await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
 
