@@ -15,8 +15,8 @@ class LogRecord(msgspec.Struct, frozen=True, gc=False):
     out of a container. `pid` is None where the process writes none.
 
     A record out of a journal has no line number (0), its `cursor` is the place of its entry there and
-    `offset` a number that grows along the journal; `identity` is the same for the same record read twice, whichever
-    way: out of two journals that both hold it. Both are None for one out of a file.
+    `offset` a number that grows along the journal; `identity` is the same for the same record read twice,
+    whichever way: out of two journals that both hold it. Both are None for one out of a file.
     """
 
     source: str
