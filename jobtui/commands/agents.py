@@ -9,7 +9,7 @@ from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_document, print_lines
 from jobtui.commands.reading import Reader, in_session
-from jobtui.commands.streams import complain
+from jobtui.commands.streams import complain, marked
 from jobtui.model.clock import Nanos
 from jobtui.model.ops import Agent
 from jobtui.render.agent_columns import AGENT_COLUMNS, AgentColumn, AgentLook, sort_agents
@@ -31,8 +31,7 @@ def run(context: Context) -> Exit:
     try:
         passes = parse_agent_filter(text)
     except FilterError as error:
-        before, wrong, after = text[: error.start], text[error.start : error.end], text[error.end :]
-        complain(f"filter: {error}: {before}>>>{wrong}<<<{after}")
+        complain(f"filter: {error}: {marked(text, error.start, error.end)}")
         return Exit.USAGE
     return in_session(context, lambda reader: show_agents(reader, passes))
 

@@ -11,7 +11,7 @@ from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_document, print_lines
 from jobtui.commands.reading import Reader, in_session
-from jobtui.commands.streams import complain
+from jobtui.commands.streams import complain, marked
 from jobtui.model.clock import Nanos
 from jobtui.model.jobs import Job
 from jobtui.render.json_output import job_record
@@ -35,8 +35,7 @@ def run(context: Context) -> Exit:
     try:
         chosen = parse(text)
     except FilterError as error:
-        before, wrong, after = text[: error.start], text[error.start : error.end], text[error.end :]
-        complain(f"filter: {error}: {before}>>>{wrong}<<<{after}")
+        complain(f"filter: {error}: {marked(text, error.start, error.end)}")
         return Exit.USAGE
     return in_session(context, lambda reader: _chosen_jobs(reader, chosen))
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 
 from jobtui.commands.exits import Exit
+from jobtui.model.secrets import mask_text
 
 _ASCII = {
     "●": "*", "○": "o", "✓": "+", "✗": "x", "⊘": "-", "·": ".", "…": "~", "–": "-", "─": "-", "│": "|",
@@ -75,3 +76,12 @@ def _detach(descriptor: int) -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)
+
+
+def marked(text: str, start: int, end: int) -> str:
+    """A text with what is wrong in it between marks; masked and without them when it holds a secret.
+
+    Marks would part the name of a secret from its value, so that neither is known for one.
+    """
+    masked = mask_text(text)
+    return f"{text[:start]}>>>{text[start:end]}<<<{text[end:]}" if masked == text else masked

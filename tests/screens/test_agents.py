@@ -345,7 +345,7 @@ async def test_it_holds_at_every_size(size: tuple[int, int]) -> None:
     async with on_agents(size=size) as (scene, pilot):
         lines = screen_text(scene.app)
         assert len(lines) == size[1]
-        assert any("XGv8" in line for line in lines) == (size[0] >= 20)
+        assert size[0] < 20 or any("XGv8" in line for line in lines)
         await pilot.press("j", "G", "g", "enter")
         await wait_until(lambda: not isinstance(scene.app.screen, AgentsScreen), pilot)
 

@@ -197,6 +197,7 @@ async def test_the_user_interface_is_not_held_up_by_a_host_that_hangs(
     client: SshClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ssh.SshShell, "start_s", 2.0)
+    monkeypatch.setattr(talk, "SILENCE_S", 2.0)
     client.replace("exec yes >&2")
     worst, last, going = 0.0, time.monotonic(), True
 
