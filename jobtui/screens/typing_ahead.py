@@ -23,7 +23,7 @@ leads, as to a job that was pasted.
 """
 LOOK_S = 0.005
 """How often it is looked whether a line that opens has the keys."""
-MOST_LOOKS = 1_000
+MOST_LOOKS = 200
 """After so many looks keys go on to what is there."""
 
 
@@ -74,7 +74,9 @@ class TypedApp(LeanApp[None]):
     def _is_opening(self) -> bool:
         """Whether a line or the palette is on its way that has not been given the keys yet."""
         if self.screen.is_modal:
-            return self.focused is None
+            # A sheet in which nothing takes keys reads them itself
+            takes_keys = not self.screen.is_mounted or bool(self.screen.focus_chain)
+            return takes_keys and self.focused is None
         return any(not bar.had_keys for bar in self.screen.query(FilterBar))
 
     async def _opens_line(self) -> bool:

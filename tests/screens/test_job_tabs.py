@@ -258,6 +258,7 @@ async def test_the_whole_error_over_the_screen() -> None:
         await wait_until(lambda: isinstance(scene.app.screen, ErrorScreen), pilot)
         lines = await see(scene.app, pilot, "line 5")
         assert lines[0].startswith(" jobs ›")
+        assert not scene.app._is_opening(), "nothing in the sheet takes keys: none of them has to wait"
         await pilot.press("G")
         lines = await see(scene.app, pilot, "[bold]the end␛[2J")
         assert "hunter2" not in "\n".join(lines)
