@@ -19,6 +19,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, Op, Unlinked
+from jobtui.model.trace_ids import TraceId
 from jobtui.store.change_log import ChangeLog
 from jobtui.store.still import StillCorrelation
 from jobtui.store.trace_book import TraceBook
@@ -78,11 +79,16 @@ class Correlation(Protocol):
 
 
 class Changes(NamedTuple):
-    """Which jobs are new, changed or better known, which are gone, and whether a source's state changed."""
+    """What is not as it was.
+
+    Which jobs are new, changed or better known, which are gone, whether a source's state changed, and which
+    traces are known better or were let go.
+    """
 
     jobs: frozenset[JobId]
     gone: frozenset[JobId] = frozenset()
     sources: bool = False
+    traces: frozenset[TraceId] = frozenset()
 
     def __or__(self, other: "Changes") -> "Changes":
         """Both together."""
@@ -90,6 +96,7 @@ class Changes(NamedTuple):
             (self.jobs - other.gone) | other.jobs,
             (self.gone - other.jobs) | other.gone,
             self.sources or other.sources,
+            self.traces | other.traces,
         )
 
 
@@ -167,8 +174,10 @@ class Store:
         changed |= self.changes.add(batch.changes)
         self._allocations.update(((one.source, one.id), one) for one in batch.allocations)
         self._sites.update(((one.source, one.id), one) for one in batch.sites)
-        self.traces.add(batch.spans, batch.span_logs)
-        return self._tell(Changes(frozenset(changed - gone), gone, self._succeeded(source, batch)))
+        now = self._clock.now() if batch.spans or batch.span_logs else None
+        traces = self.traces.add(batch.spans, batch.span_logs, source, now)
+        is_other = self._succeeded(source, batch)
+        return self._tell(Changes(frozenset(changed - gone), gone, is_other, traces))
 
     def fail(self, source: str, error: str) -> Changes:
         """Note that a source could not be read. What it gave before is kept."""

@@ -50,3 +50,12 @@ def test_one_trace_is_kept_however_large() -> None:
     book = TraceBook(most=3)
     book.add([a_span(n) for n in range(1, 10)], [])
     assert (len(spans_in(book)), book.dropped) == (9, 0)
+
+
+def test_it_tells_what_is_known_better_from_where_and_since_when() -> None:
+    book = TraceBook()
+    assert book.add([a_span(1)], [], "file", Nanos(7)) == {TRACE_ID}
+    assert book.add([a_span(1)], [], "server", Nanos(8)) == set()
+    assert (book.changed_at(TRACE_ID), book.sources_of(TRACE_ID)) == (7, ("file", "server"))
+    assert book.add([], [LOG], "file", Nanos(9)) == {TRACE_ID}
+    assert (book.changed_at(TRACE_ID), book.size(TRACE_ID)) == (9, 2)
