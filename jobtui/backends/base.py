@@ -9,7 +9,7 @@ Errors of this boundary:
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -20,6 +20,11 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import LogRecord
 from jobtui.model.traces import Span, SpanLog
+
+if TYPE_CHECKING:
+    from jobtui.model.trace_desk import TraceList, TraceSearch
+    from jobtui.model.trace_ids import TraceId
+    from jobtui.model.traces import Telemetry
 
 
 class SourceError(Exception):
@@ -118,6 +123,27 @@ class RewindableSource(Protocol):
 
     def starting_at(self, at: Nanos) -> Source:
         """The same source, not yet polled, that begins at this time."""
+        ...
+
+
+@runtime_checkable
+class TraceSource(Protocol):
+    """A source that is asked for traces, as it has too many to read them all. Raises SourceError only."""
+
+    async def trace(self, trace_id: "TraceId") -> "Telemetry | None":
+        """All that it has of a trace by now, None when it has none."""
+        ...
+
+    async def search(self, search: "TraceSearch") -> "TraceList":
+        """The traces that are wanted, the newest first."""
+        ...
+
+    async def services(self) -> tuple[str, ...]:
+        """The services of which it has spans."""
+        ...
+
+    async def operations(self, service: str) -> tuple[str, ...]:
+        """The names of spans of a service."""
         ...
 
 
