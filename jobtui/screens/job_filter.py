@@ -79,21 +79,26 @@ class Whereabouts:
 
     def __init__(self, board: Board) -> None:
         self._board = board
+        self._changed_early: list[tuple[Iterable[JobId], Nanos]] = []
         self._disputes: Disputes | None = None
 
     def note(self, changed: Iterable[JobId]) -> None:
         """These jobs changed."""
         if self._disputes is None:
-            from jobtui.analysis.disputes import Disputes  # the first paint does not need it
-
-            self._disputes = Disputes()
-        self._disputes.note(changed, self._board.now())
+            self._changed_early.append((changed, self._board.now()))
+        else:
+            self._disputes.note(changed, self._board.now())
 
     def turned(self) -> set[JobId]:
         """The jobs about which sources disagree now and did not before, or no longer."""
         store = self._board.store
         if self._disputes is None:
-            return set()
+            from jobtui.analysis.disputes import Disputes  # the first paint does not need it
+
+            self._disputes = Disputes()
+            for changed, at in self._changed_early:
+                self._disputes.note(changed, at)
+            self._changed_early.clear()
         return self._disputes.look(store.correlation, store.jobs, store.sources(), self._board.now())
 
     def is_disputed(self, job: Job) -> bool:
