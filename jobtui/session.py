@@ -7,7 +7,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from jobtui.analysis.late_correlate import LateCorrelator
 from jobtui.backends.base import (
@@ -29,6 +29,9 @@ from jobtui.model.jobs import JobDetail
 from jobtui.store.poller import Poller
 from jobtui.store.rereading import read_again
 from jobtui.store.store import Store
+
+if TYPE_CHECKING:
+    from jobtui.model.trace_desk import TraceDesk
 
 HEAD_START_S = 0.05
 """How long each announced source reads before the next is made: making one imports what reads it."""
@@ -52,6 +55,7 @@ class Session:
         self._reaching = asyncio.Lock()
         self._group: asyncio.TaskGroup | None = None
         self._announced: deque[Announced] = deque()
+        self._traces: TraceDesk | None = None
         for source in sources:
             self.add(source)
 
@@ -76,6 +80,15 @@ class Session:
         while self._announced:
             self._make_next()
         return tuple(poller.source for poller in self._pollers)
+
+    @property
+    def traces(self) -> "TraceDesk":
+        """Answers about traces, out of every source and what the store knows."""
+        if self._traces is None:
+            from jobtui.store.trace_desk import SessionTraces  # the first paint does not need it
+
+            self._traces = SessionTraces(self.store, lambda: self.sources, self.clock)
+        return self._traces
 
     async def catch_up(self, kinds: Iterable[str] | None = None) -> None:
         """Read every source (of these kinds) until it has no more for now, side by side."""

@@ -127,7 +127,7 @@ class RewindableSource(Protocol):
 
 
 @runtime_checkable
-class TraceSource(Protocol):
+class TraceSource(Source, Protocol):
     """A source that is asked for traces, as it has too many to read them all. Raises SourceError only."""
 
     async def trace(self, trace_id: "TraceId") -> "Telemetry | None":

@@ -3,7 +3,7 @@
 Everything here is outside text as it was found: not masked, not safe for a terminal.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Protocol
 
 import msgspec
@@ -137,3 +137,8 @@ def _holds(span: Span, name: str, value: str) -> bool:
     """Servers compare attributes as texts."""
     held = (span.resource.attributes.get(name), span.attributes.get(name))
     return any(one is not None and str(one) == value for one in held)
+
+
+def newest(summaries: Iterable[TraceSummary], most: int) -> tuple[TraceSummary, ...]:
+    """The newest of these, the newest first; what has no time comes last."""
+    return tuple(sorted(summaries, key=lambda one: (-(one.started_at or 0), one.trace_id))[:most])

@@ -1,0 +1,211 @@
+"""Answers about traces: what the store knows, and every source that is asked. See `model.trace_desk`.
+
+What looks at every span of a large trace is done in a thread, so that others have their turn.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
+
+from jobtui.backends.base import Batch, Source, SourceError, TraceSource
+from jobtui.model.clock import Clock, Nanos
+from jobtui.model.trace_desk import (
+    TraceAnswer,
+    TraceList,
+    TraceSearch,
+    TraceSummary,
+    is_wanted,
+    newest,
+    summary_of,
+)
+from jobtui.model.trace_growth import growing, is_waited_for
+from jobtui.model.trace_ids import SpanId, TraceId
+from jobtui.model.traces import Span, Telemetry, Trace
+from jobtui.store.store import Store
+
+PERIOD_S = 2.0
+"""How long after an answer a trace is read again that grows."""
+SLOWEST_S = 30.0
+"""The same where it does not."""
+SHARE = 10
+"""How many times as long as the last answer took is waited: a large trace costs its server a tenth of it."""
+SPANS_AT_ONCE = 2_000
+"""Spans that are looked at before others get their turn."""
+SKIPS_KEPT = 1_000
+
+Answer = TypeVar("Answer")
+
+
+def _no_more() -> bool:
+    """Nothing is waited for beyond the trace itself."""
+    return False
+
+
+class SessionTraces:
+    """A `TraceDesk` on the sources of a session, which may change while it runs, and on its store."""
+
+    def __init__(
+        self,
+        store: Store,
+        sources: Callable[[], Sequence[Source]],
+        clock: Clock,
+        period_s: float = PERIOD_S,
+    ) -> None:
+        self._store = store
+        self._sources = sources
+        self._clock = clock
+        self._period_s = period_s
+        self._skips: dict[tuple[str, TraceId], int] = {}
+
+    async def fetch(self, trace_id: TraceId) -> TraceAnswer:
+        """A trace, read anew from every source; the store knows it then too."""
+        return await self._fetch(trace_id, None)
+
+    async def _fetch(self, trace_id: TraceId, grew_at: Nanos | None) -> TraceAnswer:
+        answers, notes = await self._ask_all(lambda source: source.trace(trace_id))
+        for name, found in answers:
+            if found is not None:
+                await self._take_in(name, trace_id, found)
+        trace = self._store.traces.trace(trace_id)
+        why = await _aside(trace, partial(growing, trace, self._clock.now(), grew_at))
+        return TraceAnswer(trace=trace, notes=notes, growing=why)
+
+    async def follow(
+        self, trace_id: TraceId, expects_more: Callable[[], bool] = _no_more
+    ) -> AsyncIterator[TraceAnswer]:
+        """A trace, and again whenever it is known better, until it is complete."""
+        grew_at: Nanos | None = None
+        wait_s = self._period_s
+        begun = time.monotonic()
+        last = await self.fetch(trace_id)
+        yield last
+        while expects_more() or await self._is_waited_for(last.trace, grew_at):
+            await asyncio.sleep(max(wait_s, SHARE * (time.monotonic() - begun)))
+            begun = time.monotonic()
+            answer = await self._fetch(trace_id, grew_at)
+            if _size(answer) != _size(last):
+                grew_at, wait_s = self._clock.now(), self._period_s
+            else:
+                wait_s = min(wait_s * 1.5, SLOWEST_S)
+            if (_size(answer), answer.growing, answer.notes) != (_size(last), last.growing, last.notes):
+                yield answer
+            last = answer
+
+    async def _is_waited_for(self, trace: Trace | None, grew_at: Nanos | None) -> bool:
+        return await _aside(trace, partial(is_waited_for, trace, self._clock.now(), grew_at))
+
+    async def search(self, search: TraceSearch) -> TraceList:
+        """The traces that are wanted, each once, the newest first."""
+        found = {one.trace_id: one for one in await self._search_known(search)}
+        answers, notes = await self._ask_all(lambda source: source.search(search))
+        for _, told in answers:
+            notes = (*notes, *told.notes)
+            for one in told.traces:
+                found[one.trace_id] = _better(found.get(one.trace_id), one)
+        return TraceList(newest(found.values(), search.most), notes)
+
+    async def services(self) -> tuple[str, ...]:
+        """The services of which there are traces, by name."""
+        known = {span.service async for span in self._known_spans()}
+        answers, _ = await self._ask_all(lambda source: source.services())
+        return tuple(sorted(known.union(*(names for _, names in answers)) - {""}))
+
+    async def operations(self, service: str) -> tuple[str, ...]:
+        """The names of spans of a service, by name."""
+        known = {span.name async for span in self._known_spans() if span.service == service}
+        answers, _ = await self._ask_all(lambda source: source.operations(service))
+        return tuple(sorted(known.union(*(names for _, names in answers)) - {""}))
+
+    async def _search_known(self, search: TraceSearch) -> list[TraceSummary]:
+        """What the store knows: the spans of files, and those that were received."""
+        book = self._store.traces
+        found = []
+        for trace_id in book.ids():
+            trace = book.trace(trace_id)
+            if trace is not None and await _aside(trace, partial(is_wanted, trace, search)):
+                source = next(iter(book.sources_of(trace_id)), "")
+                found.append(await _aside(trace, partial(summary_of, trace, source)))
+        return found
+
+    async def _known_spans(self) -> AsyncIterator[Span]:
+        for trace_id in self._store.traces.ids():
+            trace = self._store.traces.trace(trace_id)
+            for at, span in enumerate(trace.spans if trace else (), start=1):
+                yield span
+                if at % SPANS_AT_ONCE == 0:
+                    await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+    async def _take_in(self, name: str, trace_id: TraceId, found: Telemetry) -> None:
+        """Let the store know what a source told of a trace, a part at a time.
+
+        What it told before counts once.
+        """
+        before = self._skips.pop((name, trace_id), 0)
+        if len(self._skips) >= SKIPS_KEPT:
+            self._skips.clear()
+        self._skips[name, trace_id] = found.skip_count
+        known = self._store.traces.size(trace_id)
+        for part in _parts(found.spans):
+            self._store.apply(name, Batch(cursor="", spans=part))
+            await asyncio.sleep(0)
+        last = Batch(
+            cursor="",
+            span_logs=found.logs,
+            skipped=found.skipped,
+            skip_count=found.skip_count,
+            recovered=before,
+            count=max(0, self._store.traces.size(trace_id) - known) + len(found.logs),
+        )
+        self._store.apply(name, last)
+
+    async def _ask_all(
+        self, ask: Callable[[TraceSource], Awaitable[Answer]]
+    ) -> tuple[list[tuple[str, Answer]], tuple[str, ...]]:
+        """The answers of all that can be asked, side by side, and why others gave none."""
+        asked = [source for source in self._sources() if isinstance(source, TraceSource)]
+        told = await asyncio.gather(*(self._ask(source, ask) for source in asked))
+        answers = [(name, answer) for name, answer, _ in told if answer is not None]
+        return answers, tuple(fault for _, _, fault in told if fault)
+
+    async def _ask(
+        self, source: TraceSource, ask: Callable[[TraceSource], Awaitable[Answer]]
+    ) -> tuple[str, Answer | None, str]:
+        try:
+            return source.name, await ask(source), ""
+        except SourceError as error:
+            self._store.fail(source.name, str(error))
+            return source.name, None, str(error)
+
+
+def _better(known: TraceSummary | None, told: TraceSummary) -> TraceSummary:
+    """Of two that tell of one trace the one that knows more spans."""
+    return known if known is not None and (known.spans or 0) >= (told.spans or 0) else told
+
+
+def _size(answer: TraceAnswer) -> int:
+    return 0 if answer.trace is None else len(answer.trace.spans) + len(answer.trace.logs)
+
+
+async def _aside(trace: Trace | None, call: Callable[[], Answer]) -> Answer:
+    """What `call` returns that looks at every span of a trace."""
+    if trace is None or len(trace.spans) < SPANS_AT_ONCE:
+        await asyncio.sleep(0)
+        return call()
+    return await asyncio.to_thread(call)
+
+
+def _parts(spans: Iterable[Span]) -> Iterator[tuple[Span, ...]]:
+    """Spans in parts of about so many, those of one id together: they tell that one was sent twice."""
+    by_id: dict[SpanId, list[Span]] = {}
+    for span in spans:
+        by_id.setdefault(span.span_id, []).append(span)
+    part: list[Span] = []
+    for same in by_id.values():
+        part += same
+        if len(part) >= SPANS_AT_ONCE:
+            yield tuple(part)
+            part = []
+    yield tuple(part)
