@@ -106,6 +106,7 @@ class JobtuiApp(AlongApp):
         desk = SessionDesk(lambda: session.sources, session.reach_back)
         self._board = Board(session.store, session.clock, desk, title, logs=logs, words=tuple(words))
         self._board.hosts, self._board.mounts = session.hosts, session.mounts
+        self._board.trace_desk = lambda: session.traces
         if views is not None:
             self._board.views = views
         self._places = Places(self, self._board)

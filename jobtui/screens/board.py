@@ -1,6 +1,6 @@
 """What every screen works with, and what they agree on: the store, the time, the pause, what is kept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jobtui.analysis.cluster_paths import Reach
     from jobtui.model.job_desk import JobDesk
     from jobtui.model.pages import Log, LogBook
+    from jobtui.model.trace_desk import TraceDesk
 
 
 class NoLogs:
@@ -67,6 +68,8 @@ class Board:
     mounts: Mapping[str, str] = field(default_factory=dict)
     """Directories of this machine by those on clusters that are mounted there, as configured."""
 
+    trace_desk: "Callable[[], TraceDesk] | None" = None
+    """What answers about traces: fetch, follow, search; None where there is no session."""
     views: Views = field(default_factory=Views)
     """What the user asked to keep."""
     commands: History = field(default_factory=History)
