@@ -38,7 +38,8 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     """The present state of one job. Times are None when the system has not set them.
 
     `tags`, `passed` (the states it was in, in the system's own words, oldest first) and `allocation` (ids by
-    which the scheduler's allocation it runs in is known) are words with a blank between.
+    which the scheduler's allocation it runs in is known) are words with a blank between. `trace` is the
+    TRACEPARENT that it was handed, "" where none is known.
 
     Give the fields by name. Only who makes a hundred thousand at once may give them by position: a Struct
     looks for every name in turn, which takes longer than all the rest.
@@ -73,6 +74,7 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     tags: str = ""
     passed: str = ""
     allocation: str = ""
+    trace: str = ""
 
     def elapsed_s(self, now: Nanos) -> float | None:
         """Seconds since the start, up to the end when there is one; None when it never started."""

@@ -19,13 +19,17 @@ class Component(StrEnum):
     BALSAM = "balsam"
     SITE = "site"
     LAUNCHER = "launcher"
+    SCHEDD = "schedd"
+    EXECUTE = "execute"
+    JOB = "job"
 
 
 LANES: tuple[tuple[Component, ...], ...] = (
     (Component.SERVER, Component.SUPERVISOR, Component.DRIVER, Component.AGENT, Component.JOB_CMD),
     (Component.BALSAM, Component.SITE, Component.LAUNCHER),
+    (Component.SCHEDD, Component.EXECUTE, Component.JOB),
 )
-"""The components of each system: of Sirepo, of Balsam."""
+"""The components of each system: of Sirepo, of Balsam, of HTCondor (its queue, the host, the job itself)."""
 
 
 class Certainty(StrEnum):
