@@ -31,7 +31,7 @@ def parse_wanted(text: str) -> Wanted | None:
         return None
     task = found["task"] or found["bracketed"] or found["dashed"] or ""
     cluster = found["label"] or found["cluster"] or ""
-    return Wanted(found["number"], task, cluster, found["server"] or "")
+    return Wanted(found["number"].lstrip("0") or "0", task, cluster, found["server"] or "")
 
 
 def slurm_names(number: str) -> tuple[str, str]:

@@ -1,0 +1,1 @@
+"""Archives of job scripts: directories, Elasticsearch, Kafka, and the spool of Slurm itself."""

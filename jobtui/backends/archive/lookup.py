@@ -1,0 +1,188 @@
+"""Finding one job in an archive's directory: by its likely paths, then by listing the directories of dates.
+
+Files are never listed for a job of Slurm, so that ten million of them cost nothing. A number that came back
+is told apart by the date of submission, where that is known. What is not there is told apart by why.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from jobtui.backends.archive.kept_files import NotRead, listed, opened_root, written_at
+from jobtui.backends.archive.periods import DAY, EVERYTHING, Period, likely, parse_period, recent
+from jobtui.backends.archive.reading import Spot, read_spot, spots
+from jobtui.model.clock import Nanos
+from jobtui.model.scripts import Answer, ArchivedScript, Outcome, Tried, Wanted
+
+MOST_ENTRIES = 20_000
+"""Entries of a directory that are looked at for the dates, or for the names of Torque's servers."""
+SAMPLED = 2_000
+SAMPLES = 3
+"""Directories of which so many entries are looked at for the names of Torque's servers."""
+OTHER_JOB_DAYS = 2.0
+"""What was archived so many days from a submission is another job's, whose number it was before or after."""
+ROUND = 10
+"""Slurm spreads jobs over ten directories; SArchive misses those of one that was not there when it began."""
+
+
+class Found(NamedTuple):
+    """A place where something of that number is, and when it was written."""
+
+    spot: Spot
+    at: Nanos
+
+
+class Search:
+    """One search in one directory that is open. Blocks."""
+
+    def __init__(self, root: int, place: str, cluster: str, wanted: Wanted, now: Nanos) -> None:
+        self._root = root
+        self._place = place
+        self._cluster = cluster
+        self._wanted = wanted
+        self._now = now
+        self._denied: list[str] = []
+        self._servers: dict[str, None] = {}
+        self._sampled: set[str] = set()
+
+    def answer(self) -> Answer:
+        """The script, and what came of looking."""
+        wanted, periods = self._wanted, None
+        found = self._in(likely(wanted.submitted_at)) if wanted.submitted_at is not None else []
+        if not found:
+            periods = self._periods()
+            found = self._in(periods if periods is not None else recent(self._now))
+        chosen, others = choose(found, wanted)
+        if chosen is None:
+            return Answer(None, (self._absent(found, periods),))
+        try:
+            script = read_spot(self._root, self._place, chosen.spot, self._cluster, wanted.task)
+        except NotRead as error:
+            return Answer(None, (Tried(self._place, error.outcome, error.note),))
+        notes = (*script.notes, *doubts(chosen, others, wanted))
+        return Answer(_noted(script, notes), (Tried(self._place, Outcome.FOUND),))
+
+    def _in(self, periods: Iterable[Period]) -> list[Found]:
+        return [found for period in periods for found in self._in_period(period)]
+
+    def _in_period(self, period: Period) -> Iterator[Found]:
+        for spot in spots(self._wanted, period, self._servers_of(period)):
+            try:
+                yield Found(spot, written_at(self._root, spot.script))
+            except NotRead as error:
+                if error.outcome is Outcome.DENIED:
+                    self._denied.append(error.note)
+
+    def _periods(self) -> list[Period] | None:
+        """The directories of dates, the newest first; None where they may not be listed."""
+        try:
+            with listed(self._root, "") as entries:
+                names = (entry.name for entry, _ in zip(entries, range(MOST_ENTRIES), strict=False))
+                known = [period for period in map(parse_period, names) if period is not None]
+        except NotRead:
+            return None
+        return [EVERYTHING, *sorted(known, key=lambda period: period.name, reverse=True)]
+
+    def _servers_of(self, period: Period) -> tuple[str, ...]:
+        """How ids of Torque end, by some files of the first directories; none where they may not be listed."""
+        if not self._wanted.server and period.name not in self._sampled and len(self._sampled) < SAMPLES:
+            found = self._sample(period.name)
+            if found is not None:
+                self._sampled.add(period.name)
+                self._servers.update(dict.fromkeys(found))
+        return tuple(self._servers)
+
+    def _sample(self, name: str) -> list[str] | None:
+        """The ends of some ids in a directory, None where there is none or it may not be listed."""
+        try:
+            with listed(self._root, name) as entries:
+                names = [entry.name for entry, _ in zip(entries, range(SAMPLED), strict=False)]
+        except NotRead:
+            return None
+        scripts = [entry.removesuffix(".SC") for entry in names if entry.endswith(".SC")]
+        return ["." + entry.partition(".")[2] for entry in scripts if "." in entry]
+
+    def _absent(self, found: list[Found], periods: list[Period] | None) -> Tried:
+        """Why there is nothing."""
+        if found:
+            times = ", ".join(sorted({spot.period.name or "the archive" for spot, _ in found}))
+            note = f"{times} has another job of this number, archived at another time; --at TIME shows it"
+            return Tried(self._place, Outcome.NOT_THERE, note)
+        if self._denied:
+            return Tried(self._place, Outcome.DENIED, f"{self._denied[0]}; run as a user who may read it")
+        dated = [period for period in periods or () if period.begin is not None]
+        if dated and self._submitted_before(dated[-1]):
+            return Tried(self._place, Outcome.BEGAN_LATER, f"its first directory is {dated[-1].name}")
+        return Tried(self._place, Outcome.NOT_THERE, self._near())
+
+    def _submitted_before(self, first: Period) -> bool:
+        at = self._wanted.submitted_at
+        return at is not None and first.begin is not None and at < first.begin - DAY
+
+    def _near(self) -> str:
+        """What of the jobs around it is there: that tells what kind of absence it is."""
+        at = self._wanted.submitted_at
+        if at is None:
+            return ""
+        number = int(self._wanted.number)
+        beside = [n for n in (number - 1, number + 1) if self._is_kept(n, at)]
+        if not beside:
+            return "nor is the job before or after it"
+        alike = [n for n in (number - ROUND, number + ROUND) if self._is_kept(n, at)]
+        words = f"job {beside[0]} beside it is"
+        if alike:
+            return words
+        digit = number % ROUND
+        return (
+            f"{words}; all jobs ending in {digit} may be missed: SArchive began before hash.{digit} was there"
+        )
+
+    def _is_kept(self, number: int, at: Nanos) -> bool:
+        for period in likely(at):
+            for spot in spots(Wanted(str(number)), period, self._servers_of(period)):
+                try:
+                    written_at(self._root, spot.script)
+                except NotRead:
+                    continue
+                return True
+        return False
+
+
+def search(place: str, cluster: str, wanted: Wanted, now: Nanos) -> Answer:
+    """Look for a job in the directory at `place`. Blocks. Raises SourceError."""
+    with opened_root(place) as root:
+        return Search(root, place, cluster, wanted, now).answer()
+
+
+def choose(found: Iterable[Found], wanted: Wanted) -> tuple[Found | None, list[Found]]:
+    """The one that is meant, and the others of the same number."""
+    at, until = wanted.submitted_at, wanted.until
+    if at is not None:
+        near = [one for one in found if one.spot.period.days_from(at) <= OTHER_JOB_DAYS]
+        ordered = sorted(near, key=lambda one: (one.spot.period.days_from(at), abs(one.at - at)))
+    else:
+        begun = [one for one in found if until is None or _time(one) <= until]
+        ordered = sorted(begun, key=_time, reverse=True)
+    return (ordered[0], ordered[1:]) if ordered else (None, [])
+
+
+def doubts(chosen: Found, others: list[Found], wanted: Wanted) -> Iterator[str]:
+    """What may make it another job's script after all."""
+    at, period = wanted.submitted_at, chosen.spot.period
+    if at is not None and period.begin is None and abs(chosen.at - at) > OTHER_JOB_DAYS * DAY:
+        days = abs(chosen.at - at) // DAY
+        yield f"its file was written {days} days from the job's submission: copied, or of another job"
+    if others and at is None:
+        names = ", ".join(one.spot.period.name or "without a date" for one in others[:3])
+        yield f"the newest of {len(others) + 1} jobs of this number; also in {names}: --at TIME chooses"
+
+
+def _time(found: Found) -> int:
+    """When it was archived: when it was written, unless its directory says another date."""
+    begin = found.spot.period.begin
+    return begin if begin is not None and found.spot.period.days_from(found.at) > 1 else found.at
+
+
+def _noted(script: ArchivedScript, notes: tuple[str, ...]) -> ArchivedScript:
+    from msgspec.structs import replace
+
+    return replace(script, notes=notes)

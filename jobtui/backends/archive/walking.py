@@ -1,0 +1,95 @@
+"""Going through all scripts of an archive's directory one by one, the newest dates first. Blocks."""
+
+import os
+from collections.abc import Callable, Iterator
+
+from jobtui.backends.archive.kept_files import NotRead, listed, opened_root
+from jobtui.backends.archive.lookup import MOST_ENTRIES
+from jobtui.backends.archive.periods import EVERYTHING, Period, parse_period
+from jobtui.backends.archive.reading import Spot, read_spot
+from jobtui.backends.base import SourceDenied
+from jobtui.model.clock import Nanos
+from jobtui.model.scripts import Outcome, Span, Walked
+
+SLURM_HEAD, SLURM_TAIL = "job.", "_script"
+TORQUE_TAIL = ".SC"
+MOST_NAMES = 2_000_000
+"""Names of one directory that are looked at; the script itself is only opened where it may count."""
+
+
+def walk(place: str, cluster: str, span: Span, told: Callable[[str], None]) -> Iterator[Walked]:
+    """Every script in reach. Raises SourceError where nothing may be listed."""
+    with opened_root(place) as root:
+        left = span.most
+        for period in _periods(root, place, span):
+            told(f"{place}/{period.name}")
+            for walked in _walk_period(root, place, cluster, period, span):
+                left -= 1
+                if left < 0:
+                    yield Walked(
+                        cut=f"{place}: more than {span.most:,} scripts, the others were not looked at"
+                    )
+                    return
+                yield walked
+
+
+def _periods(root: int, place: str, span: Span) -> list[Period]:
+    try:
+        with listed(root, "") as entries:
+            names = [entry.name for entry, _ in zip(entries, range(MOST_ENTRIES), strict=False)]
+    except NotRead as error:
+        raise SourceDenied(f"{place}: may not be listed; only single jobs can be asked for") from error
+    dated = sorted(filter(None, map(parse_period, names)), key=lambda period: period.name, reverse=True)
+    return [EVERYTHING, *(period for period in dated if _overlaps(period, span))]
+
+
+def _overlaps(period: Period, span: Span) -> bool:
+    """Whether it may hold something of this span; a day is allowed for the zone."""
+    since = span.since is None or period.days_from(span.since) <= 1 or (period.begin or 0) > span.since
+    until = span.until is None or period.days_from(span.until) <= 1 or (period.end or 0) < span.until
+    return since and until
+
+
+def _walk_period(root: int, place: str, cluster: str, period: Period, span: Span) -> Iterator[Walked]:
+    try:
+        with listed(root, period.name) as entries:
+            for entry, _ in zip(entries, range(MOST_NAMES), strict=False):
+                spot = _spot(period, entry.name)
+                if spot is not None and _is_within(entry, period, span):
+                    yield _read(root, place, spot, cluster)
+    except NotRead as error:
+        if error.outcome is not Outcome.NOT_THERE:
+            yield Walked(unreadable=f"{place}/{period.name}: {error.outcome}")
+
+
+def _read(root: int, place: str, spot: Spot, cluster: str) -> Walked:
+    try:
+        return Walked(script=read_spot(root, place, spot, cluster))
+    except NotRead as error:
+        return Walked(unreadable=f"{place}/{spot.script}: {error.note or error.outcome}")
+
+
+def _spot(period: Period, name: str) -> Spot | None:
+    """What a name says of a script, None for any other file."""
+    base = f"{period.name}/" if period.name else ""
+    if name.startswith(SLURM_HEAD) and name.endswith(SLURM_TAIL):
+        number = name[len(SLURM_HEAD) : -len(SLURM_TAIL)]
+        environment = f"{base}{SLURM_HEAD}{number}_environment"
+        return Spot(period, base + name, environment, number) if number.isdecimal() else None
+    if name.endswith(TORQUE_TAIL):
+        number, dot, server = name.removesuffix(TORQUE_TAIL).partition(".")
+        return Spot(period, base + name, "", number, dot + server) if number.isdecimal() else None
+    return None
+
+
+def _is_within(entry: "os.DirEntry[str]", period: Period, span: Span) -> bool:
+    """Whether a file was written within the span; a copy, whose time tells nothing, counts as such."""
+    if span.since is None and span.until is None:
+        return True
+    try:
+        at = Nanos(entry.stat(follow_symlinks=False).st_mtime_ns)
+    except OSError:
+        return True  # reading it will say what is wrong
+    if period.days_from(at) > 1:
+        return True
+    return (span.since is None or at >= span.since) and (span.until is None or at <= span.until)
