@@ -227,7 +227,7 @@ COMMANDS: tuple[Command, ...] = (
             ),
             Flag("from-state", "only changes from this state", metavar="S", expects=Expects.TEXT),
             Flag("job", "only these jobs, by id, separated by commas", metavar="ID", expects=Expects.TEXT),
-            Flag("batch-job", "only jobs of this allocation", metavar="ID", expects=Expects.COUNT),
+            Flag("batch-job", "only jobs of this allocation", metavar="ID", expects=Expects.TEXT),
             Flag("scheduler-id", "the same by the scheduler's id", metavar="N", expects=Expects.TEXT),
             Flag(
                 "tag", "only jobs with these tags, separated by commas", metavar="K:V", expects=Expects.TEXT

@@ -1,15 +1,16 @@
 """Ranked candidates for anything pasted. An ambiguous thing has several; nothing is guessed for the user."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
 from jobtui.analysis.job_times import first_seen
 from jobtui.analysis.near import near_scored
 from jobtui.analysis.references import Reference, Target, references
-from jobtui.model.ids import PREFIX_LENGTH, JobId, op_prefix, split_container
+from jobtui.model.ids import PREFIX_LENGTH, JobId, Numbered, numbered, op_prefix, split_container
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Agent, Op
+from jobtui.model.servers import answers_to
 
 MAX_CANDIDATES = 50
 """Of more than these only the likeliest are given."""
@@ -161,6 +162,17 @@ class _Search:
         if job_id in self._ids:
             self._named.add(job_id)
             self._add("job", job_id, reference.weight, reference.why, job_id)
+        elif (parts := numbered(job_id)) is not None:
+            self._add_jobs(self._alike(parts), reference.weight, reference.why)
+
+    def _alike(self, meant: Numbered) -> Iterator[JobId]:
+        """Jobs of this number, of every server that may be meant."""
+        for job in self._jobs.values():
+            parts = numbered(job.id) if job.id.endswith(f"/{meant.number}") else None
+            if parts is None or (parts.system, parts.number) != (meant.system, meant.number):
+                continue
+            if not meant.label or answers_to(job.source, meant.label):
+                yield job.id
 
     def _add_numbered(self, reference: Reference) -> None:
         """Jobs of systems that number them: `balsam/12`."""

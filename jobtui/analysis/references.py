@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
-from jobtui.model.ids import JID, SIMULATION_ID, UID, is_full_id, is_prefix
+from jobtui.model.ids import JID, LABEL, SIMULATION_ID, UID, is_full_id, is_prefix
 
 MAX_LENGTH = 20_000
 """Of a longer text only the start is looked at."""
@@ -50,7 +50,9 @@ _WORD_AFTER = r"(?![A-Za-z0-9])"
 
 _SHAPES = (
     _Shape(rf"(?<![\w-])({JID})", Target.JOB, 1.0, "its id is in the text"),
-    _Shape(r"(?<![\w/.-])(balsam/\d{1,18})(?![\w/])", Target.JOB, 1.0, "its id is in the text"),
+    _Shape(
+        rf"(?<![\w/.@-])(balsam(?:@{LABEL})?/\d{{1,18}})(?![\w/])", Target.JOB, 1.0, "its id is in the text"
+    ),
     _Shape(
         rf"/user/({UID})/\w+/({SIMULATION_ID})/(\w+)",
         Target.JOB,
@@ -99,6 +101,9 @@ def _bare(text: str) -> Iterator[Reference]:
     """What a text without spaces may be as a whole."""
     if number := re.fullmatch(r"#?(\d{1,18})", text, re.ASCII):
         yield Reference(Target.NUMBER, number[1], 0.97, "this is its number")
+    if labelled := re.fullmatch(rf"#?(\d{{1,18}})@({LABEL})", text, re.ASCII):
+        job_id = f"balsam@{labelled[2]}/{labelled[1]}"
+        yield Reference(Target.JOB, job_id, 1.0, "this is its number, and its server")
     if is_prefix(text):
         yield Reference(Target.OP, text, 0.9, "its op id begins so")
         yield Reference(Target.AGENT, text, 0.9, "its id begins so")

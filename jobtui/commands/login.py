@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from jobtui.backends.balsam.credentials import Login, login_path, read_login
 from jobtui.backends.balsam.login import LONGEST_S, Granted, LoginServer, Method, keep_login
-from jobtui.backends.balsam.opening import user_of
+from jobtui.backends.balsam.opening import is_same_server, path_beside, user_of
 from jobtui.backends.base import SourceError
 from jobtui.commands.context import Context
 from jobtui.commands.exits import Exit
@@ -32,10 +32,11 @@ def run(context: Context) -> Exit:
     path = login_path(os.environ, os.path.expanduser("~"))
     try:
         url = _url(context, path)
-        if not _may_replace(url, path):
+        kept = _where_to_keep(url, path)
+        if kept is None:
             return Exit.FINE
         method, granted = _log_in(LoginServer(url))
-        keep_login(path, url, granted, method)
+        keep_login(kept, url, granted, method)
     except ValueError as error:
         complain(f"no address of a Balsam server: {error}")
         return Exit.USAGE
@@ -45,9 +46,9 @@ def run(context: Context) -> Exit:
     except SourceError as error:
         complain(str(error))
         return Exit.FAILED
-    user = user_of(Login(url, granted.access_token, None, path))
+    user = user_of(Login(url, granted.access_token, None, kept))
     until = f", until {show(granted.expiration[:19])}Z" if granted.expiration else ""
-    print_lines([f"logged in to {show(url)}{user and f' as {show(user)}'}{until}; kept in {show(path)}"])
+    print_lines([f"logged in to {show(url)}{user and f' as {show(user)}'}{until}; kept in {show(kept)}"])
     return Exit.FINE
 
 
@@ -71,13 +72,15 @@ def _known(path: str) -> Login | None:
         return None
 
 
-def _may_replace(url: str, path: str) -> bool:
-    """Whether a login to another server may go: there is room for one."""
+def _where_to_keep(url: str, path: str) -> str | None:
+    """The file for the login; None when nothing is to be done. In that of Balsam's client is room for one."""
     before = _known(path)
-    if before is None or not before.api_root or before.api_root.rstrip("/") == url:
-        return True
-    question = f"{show(path)} holds a login to {show(before.api_root)}. Replace it? [y/N] "
-    return input(question).strip().lower() in ("y", "yes")
+    if before is None or not before.api_root or is_same_server(before.api_root, url):
+        return path
+    beside = path_beside(url, path)
+    complain(f"{path} holds a login to {before.api_root}")
+    question = f"[r]eplace it, or keep this one [b]eside it, in {show(os.path.basename(beside))}? [N] "
+    return {"r": path, "b": beside}.get(input(question).strip().lower()[:1])
 
 
 def _log_in(server: LoginServer) -> tuple[Method, Granted]:

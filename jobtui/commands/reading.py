@@ -36,7 +36,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip, SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
-from jobtui.model.specs import SourceSpec
+from jobtui.model.specs import SourceSpec, told_apart
 from jobtui.session import Session
 
 WHOLE_BYTES = 64 << 20
@@ -93,7 +93,7 @@ class Reader:
         if not self.session.sources:
             for spec in self.specs:
                 if gives_jobs(spec):
-                    self.session.add(build(spec))
+                    self.session.add(build(spec, Window(since=self.context.since)))
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -235,7 +235,8 @@ def _skip_text(skip: Skip) -> str:
 
 def configured(context: Context) -> tuple[SourceSpec, ...]:
     """The sources to read: those that are configured, else those that are found."""
-    return context.config.sources or tuple(finding.spec for finding in discover(surroundings()))
+    found = context.config.sources or tuple(finding.spec for finding in discover(surroundings()))
+    return told_apart(found)
 
 
 def surroundings() -> Surroundings:

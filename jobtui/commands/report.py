@@ -20,7 +20,7 @@ from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_document, print_lines
 from jobtui.commands.reading import Reader, in_session
-from jobtui.commands.report_material import Material, gather, query_of
+from jobtui.commands.report_material import Ambiguous, Material, gather, query_of
 from jobtui.commands.streams import complain
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import to_rfc3339
@@ -47,6 +47,9 @@ async def _report(reader: Reader) -> Exit:
     what = reader.context.words[0]
     try:
         query = query_of(reader.context, what, reader.specs)
+    except Ambiguous as error:
+        complain(str(error))
+        return Exit.NOT_FOUND
     except ValueError as error:
         complain(str(error))
         return Exit.USAGE

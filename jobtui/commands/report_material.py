@@ -1,11 +1,13 @@
 """What a report is made of, gathered from every source that knows how jobs went from state to state."""
 
+import re
 from collections.abc import Sequence
+
+import msgspec
 
 from jobtui.analysis.job_changes import changes_of_jobs
 from jobtui.analysis.rates import BALSAM, SIREPO, Words
 from jobtui.backends.balsam.history import fetch_allocations, fetch_changes, fetch_nodes
-from jobtui.backends.balsam.rows import number_of
 from jobtui.backends.balsam.source import Balsam
 from jobtui.backends.base import Batch, SourceError
 from jobtui.backends.registry import build, gives_jobs
@@ -13,8 +15,9 @@ from jobtui.commands.context import Context
 from jobtui.commands.reading import Reader
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.health import Skip
-from jobtui.model.ids import JobId
+from jobtui.model.ids import LABEL, JobId, numbered, system_job_id
 from jobtui.model.report_query import ReportQuery
+from jobtui.model.servers import answers_to, meant_by, named
 from jobtui.model.specs import SourceSpec
 from jobtui.store.store import SKIPS_KEPT
 
@@ -35,27 +38,64 @@ class Material:
 
 def query_of(context: Context, what: str, specs: Sequence[SourceSpec]) -> ReportQuery:
     """What the flags ask for. Raises ValueError for what none of the sources can have."""
-    batch_job, to_state = context.flag("batch-job"), context.flag("to-state")
+    to_state = context.flag("to-state")
     query = ReportQuery(
         since=context.since,
         until=context.until,
         jobs=tuple(_list(context.flag("job"))),
-        batch_job=None if batch_job is None else int(batch_job),
+        batch_job=context.flag("batch-job"),
         scheduler_id=context.flag("scheduler-id"),
         tags=tuple(map(_tag, _list(context.flag("tag")))),
         from_state=context.flag("from-state"),
         to_state=None if what == NODES else to_state,
         allocation_state=to_state if what == NODES else None,
     )
-    if query.scheduler_id is not None and not (
-        query.scheduler_id.isdecimal() and query.scheduler_id.isascii()
-    ):
-        raise ValueError(f'"{query.scheduler_id}" is no scheduler id: expected a number')
+    _check(query, specs)
+    return query
+
+
+class Ambiguous(ValueError):
+    """A number that several servers may have."""
+
+
+def _check(query: ReportQuery, specs: Sequence[SourceSpec]) -> None:
+    """Raises ValueError for what is no id, Ambiguous for one that does not say of which server."""
+    for text, what in ((query.batch_job, "allocation's id"), (query.scheduler_id, "scheduler id")):
+        if text is not None and _NUMBER.fullmatch(text) is None:
+            raise ValueError(f'"{text}" is no {what}: expected a number')
     if all(spec.setting == BALSAM_SETTING for spec in specs if gives_jobs(spec)):
         for job in query.jobs:
-            if number_of(job) is None:
+            if numbered(_full(job)) is None:
                 raise ValueError(f'"{job}" is no job of Balsam: expected a number, or balsam/NUMBER')
-    return query
+    labels = [spec.label for spec in specs if spec.label]
+    for text in filter(None, (query.batch_job, query.scheduler_id, *query.jobs)):
+        number = text.removeprefix(f"{BALSAM_SETTING}/")
+        if labels and number.isdecimal():
+            raise Ambiguous(f'"{text}" is ambiguous: {", ".join(f"{number}@{label}" for label in labels)}')
+
+
+_NUMBER = re.compile(rf"(\d{{1,18}})(?:@({LABEL}))?", re.ASCII)
+
+
+def _full(job: str) -> str:
+    """The id of a job of which a person may have written the number, and the server's label."""
+    written = _NUMBER.fullmatch(job)
+    return job if written is None else system_job_id(named(BALSAM_SETTING, written[2] or ""), written[1])
+
+
+def for_server(query: ReportQuery, spec: SourceSpec) -> ReportQuery | None:
+    """What one server is asked, in its own numbers; None when the query is about others."""
+    for text in filter(None, (query.batch_job, query.scheduler_id)):
+        label = text.partition("@")[2]
+        if label and label != spec.label and not answers_to(spec.target, label):
+            return None
+    server = {spec.target: spec.label}
+    return msgspec.structs.replace(
+        query,
+        jobs=tuple(job for text in query.jobs for job in meant_by(_full(text), server, BALSAM_SETTING)),
+        batch_job=query.batch_job and query.batch_job.partition("@")[0],
+        scheduler_id=query.scheduler_id and query.scheduler_id.partition("@")[0],
+    )
 
 
 def _list(text: str | None) -> list[str]:
@@ -77,10 +117,11 @@ async def gather(reader: Reader, what: str, query: ReportQuery, *, is_exact: boo
             continue
         source = build(spec)
         reader.session.add(source)
-        if isinstance(source, Balsam):
-            material = Material(source.name, BALSAM)
+        own = for_server(query, spec)
+        if isinstance(source, Balsam) and own is not None:
+            material = Material(spec.label or source.name, BALSAM)
             found.append(material)
-            await reader.watched(_ask(reader, source, what, query, material, is_exact=is_exact))
+            await reader.watched(_ask(reader, source, what, own, material, is_exact=is_exact))
     others = {source.kind for source in reader.sources} - {BALSAM_SETTING}
     if others:
         found.append(await _of_records(reader, query, others))

@@ -11,9 +11,12 @@ from jobtui.commands.reading import Reader
 from jobtui.commands.streams import complain
 from jobtui.grammar import COMMAND_BY_NAME, nearest
 from jobtui.model.clock import to_rfc3339
-from jobtui.model.ids import JobId, app_of_run_dir, is_quasi_jid, split_jid, system_job_id
+from jobtui.model.ids import JobId, app_of_run_dir, is_quasi_jid, split_jid
 from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.servers import meant_by
+from jobtui.model.specs import SourceSpec
 
+BALSAM = "balsam"
 SHOWN = 10
 """How many candidates are named on stderr."""
 SURE = 0.35
@@ -35,18 +38,47 @@ async def resolve(reader: Reader, thing: str, *, to_end: bool = False) -> Found:
     """The one job that `thing` means. Reads only what that takes; says on stderr why there is none."""
     referred = list(references(thing.strip()))
     named = sorted({ref.text for ref in referred if ref.target is Target.JOB})
+    number = next((ref.text for ref in referred if ref.target is Target.NUMBER), None)
     if len(named) == 1:
-        return await _exact(reader, JobId(named[0]), to_end=to_end)
+        return await _one_of(reader, meant_by(named[0], balsams(reader.specs), BALSAM), thing, to_end=to_end)
+    if number is not None and len(balsams(reader.specs)) > 1:
+        several = await _known_ids(reader, meant_by(f"{BALSAM}/{number}", balsams(reader.specs), BALSAM))
+        if len(several) > 1:
+            return _ambiguous(thing, several)
     candidates = await candidates_for(reader, thing, referred)
     best = candidates[0] if candidates else None
     if best is not None and best.score >= SURE and best.job and not is_ambiguous(candidates):
         return await _exact(reader, best.job, to_end=to_end)
-    number = next((ref.text for ref in referred if ref.target is Target.NUMBER), None)
-    if number is not None and any(spec.setting == "balsam" for spec in reader.specs) and not candidates:
+    if number is not None and balsams(reader.specs) and not candidates:
         # It may have ended before what is read of all jobs
-        return await _exact(reader, system_job_id("balsam", number), to_end=to_end)
+        meant = meant_by(f"{BALSAM}/{number}", balsams(reader.specs), BALSAM)
+        return await _one_of(reader, meant, thing, to_end=to_end)
     if not reader.nothing_read:
         _say_why_not(thing, candidates)
+    return Found(candidates=candidates)
+
+
+def balsams(specs: Sequence[SourceSpec]) -> dict[str, str]:
+    """The label of each Balsam server by its address."""
+    return {spec.target: spec.label for spec in specs if spec.setting == BALSAM}
+
+
+async def _one_of(reader: Reader, meant: Sequence[JobId], thing: str, *, to_end: bool) -> Found:
+    """The one of several ids that there is a job of; where there are several jobs, none."""
+    if len(meant) > 1:
+        meant = await _known_ids(reader, meant) or meant[:1]
+    return await _exact(reader, meant[0], to_end=to_end) if len(meant) == 1 else _ambiguous(thing, meant)
+
+
+async def _known_ids(reader: Reader, ids: Sequence[JobId]) -> list[JobId]:
+    """Those of some ids that there is a job of."""
+    return [job_id for job_id in ids if await reader.look_up(job_id) is not None]
+
+
+def _ambiguous(thing: str, ids: Sequence[JobId]) -> Found:
+    """Nothing, as several servers have a job of this number; says so."""
+    candidates = tuple(Candidate("job", one, SURE, "a job of this number on its server", one) for one in ids)
+    _say_why_not(thing, candidates)
     return Found(candidates=candidates)
 
 

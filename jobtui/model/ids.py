@@ -44,6 +44,28 @@ def system_job_id(system: str, native: str | int) -> JobId:
     return JobId(f"{system}/{native}")
 
 
+class Numbered(NamedTuple):
+    """The parts of the id of a job whose system gives mere numbers.
+
+    `label` tells its server from others, "" for the only one.
+    """
+
+    system: str
+    label: str
+    number: str
+
+
+LABEL = r"[A-Za-z0-9.:-]{1,200}"
+"""What tells a server from others of its system."""
+_NUMBERED = re.compile(rf"([a-z]+)(?:@({LABEL}))?/(\d{{1,18}})", re.ASCII)
+
+
+def numbered(text: str) -> Numbered | None:
+    """The parts of `balsam/12` or `balsam@host/12`, None when `text` is neither."""
+    match = _NUMBERED.fullmatch(text)
+    return None if match is None else Numbered(match[1], match[2] or "", match[3])
+
+
 class JidParts(NamedTuple):
     """The parts of a computeJid."""
 

@@ -1,8 +1,11 @@
 """What names a source: one value of a source setting, split into its parts. Opens nothing."""
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
+
+from jobtui.model.servers import labels_of
 
 
 class LogRole(StrEnum):
@@ -17,13 +20,15 @@ class LogRole(StrEnum):
 class SourceSpec(NamedTuple):
     """One source as configured: the setting that named it, what it reads, and the role of a log.
 
-    `units` are the units of a journal that are wanted, none for the usual ones.
+    `units` are the units of a journal that are wanted, none for the usual ones. `label` tells one of several
+    servers from the others.
     """
 
     setting: str
     target: str
     role: LogRole = LogRole.AUTO
     units: tuple[str, ...] = ()
+    label: str = ""
 
 
 def parse_srdb(text: str) -> SourceSpec:
@@ -84,8 +89,8 @@ def parse_trace_file(text: str) -> SourceSpec:
     return SourceSpec("trace_file", text)
 
 
-_SERVER = re.compile(r"[^\s/?#\0-\x20\x7f-\U0010ffff][^\s?#\0-\x20\x7f-\U0010ffff]*", re.ASCII)
-"""A host, a port and a path."""
+_SERVER = re.compile(r"(?!/)(?:(?![?#])[!-~])+")
+"""A host, a port and a path, in what ASCII prints."""
 
 
 def parse_balsam(text: str) -> SourceSpec:
@@ -99,6 +104,15 @@ def parse_balsam(text: str) -> SourceSpec:
             "a name or password in the address is not taken: the login of `balsam login` is used"
         )
     return SourceSpec("balsam", f"{found['scheme'].lower()}://{found['rest'].rstrip('/')}")
+
+
+def told_apart(specs: Iterable[SourceSpec]) -> tuple[SourceSpec, ...]:
+    """The same sources; where there are several servers of Balsam, each with a label, and none twice."""
+    found = tuple(dict.fromkeys(specs))
+    labels = labels_of([spec.target for spec in found if spec.setting == "balsam"])
+    return tuple(
+        spec._replace(label=labels[spec.target]) if spec.setting == "balsam" else spec for spec in found
+    )
 
 
 def is_directory(spec: SourceSpec) -> bool:

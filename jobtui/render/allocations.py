@@ -1,6 +1,6 @@
 """Sites and the nodes a scheduler gives them, as lines: what runs or waits, who was not heard of lately."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from jobtui.model.changes import RUNNING, Allocation, Site
@@ -25,10 +25,13 @@ class Column(NamedTuple):
     align: str = "left"
 
 
+SERVER = "SERVER"
+"""Only there when there are several."""
 COLUMNS = (
     Column("STATE", 20), Column("ID", 6, 0, "right"), Column("SCHEDULER", 10, 50, "right"),
     Column("NODES", 6, 0, "right"), Column("FOR", 8, 0, "right"), Column("OF", 8, 70, "right"),
-    Column("LAUNCHER", 10, 60, "right"), Column("SITE", 16, 80), Column("QUEUE", 12, 100),
+    Column("LAUNCHER", 10, 60, "right"), Column(SERVER, 14, 40), Column("SITE", 16, 80),
+    Column("QUEUE", 12, 100),
     Column("TAGS", 24, 140),
 )  # fmt: skip
 
@@ -37,32 +40,44 @@ NARROW_CELLS, NARROW_STATE_CELLS = 60, 10
 """Below so many cells there are that many for the state."""
 
 
-def lines(sites: Sequence[Site], allocations: Iterable[Allocation], now: Nanos, cells: int) -> Iterator[Span]:
-    """Sites first, then allocations; what a person must look at stands out."""
+def lines(
+    sites: Sequence[Site],
+    allocations: Iterable[Allocation],
+    now: Nanos,
+    cells: int,
+    labels: Mapping[str, str] | None = None,
+) -> Iterator[Span]:
+    """Sites first, then allocations; what a person must look at stands out.
+
+    `labels` tell several servers apart, by the name of the source.
+    """
+    label_of = labels or {}
     yield Span(fit(" SITES", cells), "heading")
-    for site in sorted(sites, key=lambda site: site.name):
-        yield _site_line(site, now, cells)
+    for site in sorted(sites, key=lambda site: (label_of.get(site.source, ""), site.name)):
+        yield _site_line(site, now, cells, label_of.get(site.source, ""))
     if not sites:
         yield Span(" no source tells of sites", "dim")
     yield Span("")
-    shown = [column for column in COLUMNS if cells >= column.least]
+    several = any(label_of.values())
+    shown = [column for column in COLUMNS if cells >= column.least and (several or column.head != SERVER)]
     if cells < NARROW_CELLS:
         shown[0] = shown[0]._replace(cells=NARROW_STATE_CELLS)
     yield Span(fit(" " + " ".join(_fit(column.head, column) for column in shown), cells), "heading")
     names = {(site.source, site.id): site.name for site in sites}
     for one in sorted(allocations, key=_order):
-        row = dict(zip((column.head for column in COLUMNS), _cells(one, names, now), strict=True))
+        row_cells = _cells(one, names, now, label_of.get(one.source, ""))
+        row = dict(zip((column.head for column in COLUMNS), row_cells, strict=True))
         text = " ".join(_fit(row[column.head], column) for column in shown)
         yield Span(fit(f" {text}", cells).rstrip(), _style(one, now))
         if one.note and one.state in BAD:
             yield Span(fit(f"   {show(one.note)}", cells).rstrip(), "error")
 
 
-def _site_line(site: Site, now: Nanos, cells: int) -> Span:
+def _site_line(site: Site, now: Nanos, cells: int, label: str) -> Span:
     is_down = site.is_down(now)
     heard = NONE if site.seen_at is None else f"{age(max(0.0, seconds_between(site.seen_at, now)))} ago"
     words = [
-        f" {'!' if is_down else '●'} {show(site.name)}",
+        f" {'!' if is_down else '●'} {show(site.name)}{f'@{label}' if label else ''}",
         f"agent last heard of {heard}" if is_down or site.seen_at is None else f"agent heard of {heard}",
         f"{site.queued} jobs in its scheduler" if site.queued else "",
         show(site.path),
@@ -80,7 +95,7 @@ def _style(one: Allocation, now: Nanos) -> str:
     return "error" if one.state == "submit_failed" else "settled" if one.state in ENDED else ""
 
 
-def _cells(one: Allocation, names: dict[tuple[str, int], str], now: Nanos) -> tuple[str, ...]:
+def _cells(one: Allocation, names: dict[tuple[str, int], str], now: Nanos, label: str) -> tuple[str, ...]:
     mark = "!" if one.is_stale(now) else GLYPHS.get(one.state, OTHER_GLYPH)
     estimated = "~" if one.start_estimated else ""
     heard = one.heartbeat_at
@@ -93,6 +108,7 @@ def _cells(one: Allocation, names: dict[tuple[str, int], str], now: Nanos) -> tu
         estimated + _taken(one, now),
         NONE if one.wall_time_s is None else duration(one.wall_time_s),
         launcher if one.state == RUNNING else "",
+        label,
         show(names.get((one.source, one.site_id), f"{one.site_id}")),
         show(one.queue),
         show(" ".join(f"{name}:{value}" for name, value in one.tags)),

@@ -71,10 +71,28 @@ def test_in_a_browser_with_the_address_asked_for(url: str, path: Path, balsam: R
 def test_a_login_to_another_server_is_not_replaced_unasked(url: str, path: Path) -> None:
     write_login(path, "https://other.example.org", "theirs")
     with PtyProgram(["-m", "jobtui", "--balsam", url, "login", "balsam"]) as program:
-        program.wait_seen(b"Replace it? [y/N]")
+        program.wait_seen(b"[r]eplace it, or keep this one [b]eside it")
         program.press(b"\n")
         assert program.wait_end(20) == 0
     assert read_login(str(path)).token == "theirs"
+
+
+def test_a_login_to_a_second_server_is_kept_beside_the_first(url: str, path: Path, run: Runner) -> None:
+    write_login(path, "https://other.example.org", "theirs")
+    with PtyProgram(["-m", "jobtui", "--balsam", url, "login", "balsam"]) as program:
+        program.wait_seen(b"[b]eside it")
+        program.press(b"b\n")
+        program.wait_seen(b"User [")
+        program.press(b"operator\n")
+        program.wait_seen(b"Password: ")
+        program.press(b"right-password\n")
+        program.wait_seen(b"logged in to")
+        assert program.wait_end(20) == 0
+    assert read_login(str(path)).token == "theirs"
+    (beside,) = set(path.parent.iterdir()) - {path}
+    assert beside.stat().st_mode & 0o777 == 0o600
+    ran = run("--balsam", url, "jobs", "--json", "--since", "2026-11-20T12:00:00Z")
+    assert ran.json["sources"][0]["state"] == "ok"
 
 
 def test_without_a_terminal_it_says_so(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -204,7 +204,7 @@ def test_every_query_of_the_event_log_narrows(flag: str, narrows: Any, site: Sit
     ("words", "says"),
     [
         (["throughput", "--tag=nocolon"], "is no tag: expected KEY:VALUE"),
-        (["throughput", "--batch-job=x"], "needs a whole number"),
+        (["throughput", "--batch-job=x"], "is no allocation's id"),
         (["throughput", "--job=x y"], "is no job of Balsam"),
         (["throughput", "--scheduler-id=x"], "is no scheduler id"),
         (["thoughput"], 'did you mean "throughput"?'),

@@ -56,7 +56,7 @@ class Questions:
     def __init__(self, client: BalsamClient, owner: str, since: Nanos, clock: Clock) -> None:
         self._client = client
         self._clock = clock
-        self._known = Known(client.name, owner)
+        self._known = Known(client.name, owner, client.system)
         self._known.newest = since
         self._bad = BadRows(client.name)
         self._alerts: dict[int, str] = {}
@@ -84,7 +84,7 @@ class Questions:
             apps = await self._client.rows("/apps/", AppRow, {"limit": ALLOCATIONS_ASKED})
             known.apps.update((app.id, app) for app in apps.rows)
         known.sites = named
-        known.allocations.update((row.id, ids_of(row)) for row in batch_jobs.rows)
+        known.allocations.update((row.id, ids_of(row, self._client.label)) for row in batch_jobs.rows)
         allocations = tuple(
             allocation_of(row, self._client.name, sessions.rows, known.signs.get(row.id))
             for row in batch_jobs.rows
@@ -230,8 +230,8 @@ class Questions:
         """One page of events as changes, made in a thread when there are many: their times take a while."""
         page = await self._client.rows("/events/", EventRow, asked)
         if page.received < SLICE_ROWS:
-            return _changes_in(page, self._client.name)
-        return await asyncio.to_thread(_changes_in, page, self._client.name)
+            return _changes_in(page, self._client)
+        return await asyncio.to_thread(_changes_in, page, self._client)
 
     def _events_of(self, numbers: Sequence[int]) -> Step:
         """All events of some jobs, of so many for each call."""
@@ -293,8 +293,9 @@ def _slices(page: Decoded[_Row]) -> Iterator[Decoded[_Row]]:
         yield Decoded(page.count, rows[begin : begin + SLICE_ROWS], 0)
 
 
-def _changes_in(page: Decoded[EventRow], source: str) -> _Events:
-    changes = [change for row in page.rows if (change := change_of(row, source)) is not None]
+def _changes_in(page: Decoded[EventRow], client: BalsamClient) -> _Events:
+    source, system = client.name, client.system
+    changes = [change for row in page.rows if (change := change_of(row, source, system)) is not None]
     return Decoded(page.count, changes, page.received, page.skips)
 
 

@@ -11,15 +11,16 @@ What it works around (seen with Balsam 0.7.0a24):
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from jobtui.backends.balsam.rows import Decoded, decode_page
+from jobtui.backends.balsam.rows import SYSTEM, Decoded, decode_page
 from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.secrets import mask_text
+from jobtui.model.servers import named
 
 if TYPE_CHECKING:
     import httpx
@@ -61,12 +62,25 @@ GetToken = Callable[[], str | None]
 
 
 class BalsamClient:
-    """Asks one server. `token` is asked for anew for each request, as it may be renewed meanwhile."""
+    """Asks one server. `token` is asked for anew for each request, as it may be renewed meanwhile.
+
+    `label` is what tells it from other servers that are watched, "" for the only one.
+    """
 
     def __init__(
-        self, url: str, token: GetToken, transport: "httpx.AsyncBaseTransport | None" = None
+        self,
+        url: str,
+        token: GetToken,
+        transport: "httpx.AsyncBaseTransport | None" = None,
+        *,
+        label: str = "",
+        patience_s: float = READ_TIMEOUT_S,
     ) -> None:
         self._url = url.rstrip("/")
+        self._patience_s = patience_s
+        self.label = label
+        self.system = named(SYSTEM, label)
+        """What the ids of its jobs begin with."""
         self._token = token
         self._transport = transport
         self._http: httpx.AsyncClient | None = None
@@ -124,7 +138,7 @@ class BalsamClient:
                 body = await _body(response)
                 self._note_clock(response.headers.get("date"))
         except httpx.TimeoutException as error:
-            raise SourceUnreachable(f"{self.name}: no answer within {READ_TIMEOUT_S:g} s") from error
+            raise SourceUnreachable(f"{self.name}: no answer within {self._patience_s:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             raise SourceUnreachable(
                 f"{self.name}: {mask_text(str(error) or type(error).__name__)}"
@@ -145,7 +159,7 @@ class BalsamClient:
         import httpx
 
         if self._http is None:
-            timeout = httpx.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+            timeout = httpx.Timeout(self._patience_s, connect=CONNECT_TIMEOUT_S)
             self._http = httpx.AsyncClient(
                 base_url=self._url,
                 timeout=timeout,
@@ -203,14 +217,3 @@ async def _body(response: "httpx.Response") -> bytes:
 def _said(body: bytes) -> str:
     text = mask_text(body[:SAID_CHARACTERS].decode("utf-8", "replace"))
     return " ".join(text.split()) or "nothing"
-
-
-def unique(rows: Iterable[Row], known: set[int]) -> list[Row]:
-    """Rows whose id is not known yet, each once."""
-    fresh = []
-    for row in rows:
-        number: int = row.id  # type: ignore[attr-defined]
-        if number not in known:
-            known.add(number)
-            fresh.append(row)
-    return fresh

@@ -1,13 +1,13 @@
 """The record of one Balsam job, with what stands beside it: its app, site, allocation and events."""
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from jobtui.backends.balsam.client import BalsamClient, Parameters
 from jobtui.backends.balsam.rows import (
-    SYSTEM,
     AppRow,
     BatchJobRow,
     EventRow,
@@ -37,47 +37,78 @@ LOGS = "log"
 
 async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDetail | None:
     """Everything stored about a job, None when there is none of this number. Raises SourceError."""
+    native = await _native(client, number)
+    if native is None:
+        return None
+    try:
+        row = msgspec.convert(native, JobRow)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise SourceUnreachable(_senseless(client, number, error)) from error
+    asked: Parameters = {"job_id": number, "ordering": "timestamp", "limit": MOST_EVENTS}
+    events = (await client.rows("/events/", EventRow, asked)).rows
+    return _detail_of(client, native, row, events, await _beside(client, row), owner)
+
+
+async def _native(client: BalsamClient, number: int) -> dict[str, object] | None:
+    """The record as the server gives it, but for its payloads."""
     body = await client.get("/jobs/", {"id": number, "limit": 1})
     try:
         results = msgspec.json.decode(body, type=_Documents).results
-        if not results:
-            return None
-        native = results[0]
-        row = msgspec.convert(native, JobRow)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise SourceUnreachable(f"{client.name}/jobs/{number}: the record makes no sense: {error}") from error
-    native |= {name: _size(native.get(name)) for name in PAYLOADS if native.get(name)}
-    asked: Parameters = {"job_id": number, "ordering": "timestamp", "limit": MOST_EVENTS}
-    events = (await client.rows("/events/", EventRow, asked)).rows
-    changes = [change for event in events if (change := change_of(event, client.name)) is not None]
-    life = Lifetime()
-    for change in changes:
-        life.take(change)
-    app, site = await _place(client, row)
-    batch_job = None if row.batch_job_id is None else await _batch_job(client, row.batch_job_id)
-    placed = Placed(
-        app=app.name if app else "",
-        site=site.name if site else "",
-        owner=owner,
-        allocation=ids_of(batch_job) if batch_job else "",
-    )
-    job = job_of(row, life, placed, client.name)
+        raise SourceUnreachable(_senseless(client, number, error)) from error
+    if not results:
+        return None
+    return results[0] | {name: _size(results[0].get(name)) for name in PAYLOADS if results[0].get(name)}
+
+
+def _senseless(client: BalsamClient, number: int, error: Exception) -> str:
+    return f"{client.name}/jobs/{number}: the record makes no sense: {error}"
+
+
+class _Beside(NamedTuple):
+    """What a job belongs to."""
+
+    app: AppRow | None
+    site: SiteRow | None
+    batch_job: BatchJobRow | None
+
+    def placed(self, owner: str, label: str) -> Placed:
+        return Placed(
+            app=self.app.name if self.app else "",
+            site=self.site.name if self.site else "",
+            owner=owner,
+            allocation=ids_of(self.batch_job, label) if self.batch_job else "",
+        )
+
+    def native(self) -> dict[str, object]:
+        return {
+            "app": self.app.name if self.app else None,
+            "site": msgspec.to_builtins(self.site) if self.site else None,
+            "batch_job": msgspec.to_builtins(self.batch_job) if self.batch_job else None,
+        }
+
+
+def _detail_of(
+    client: BalsamClient,
+    native: dict[str, object],
+    row: JobRow,
+    events: Sequence[EventRow],
+    beside: _Beside,
+    owner: str,
+) -> JobDetail:
+    changes = [c for event in events if (c := change_of(event, client.name, client.system)) is not None]
+    job = job_of(row, Lifetime.of(changes), beside.placed(owner, client.label), client.name, client.system)
     runs = runs_of(changes, job)
-    native |= {
-        "app": app.name if app else None,
-        "site": msgspec.to_builtins(site) if site else None,
-        "batch_job": msgspec.to_builtins(batch_job) if batch_job else None,
-        "events": [msgspec.to_builtins(event) for event in sorted(events, key=lambda one: one.id)],
-    }
+    in_order = sorted(events, key=lambda event: event.id)
     return JobDetail(
         job=job,
         runs=runs,
         history=runs,
-        native=native,
+        native=native | beside.native() | {"events": [msgspec.to_builtins(event) for event in in_order]},
         changes=tuple(changes),
-        path=f"{client.name}/jobs/{number}",
-        directory=directory_of(row, site),
-        facts=tuple(_facts(row, site, batch_job)),
+        path=f"{client.name}/jobs/{row.id}",
+        directory=directory_of(row, beside.site),
+        facts=tuple(_facts(client.system, row, beside)),
     )
 
 
@@ -91,12 +122,13 @@ def directory_of(row: JobRow, site: SiteRow | None) -> str | None:
     return posixpath.join(site.path, DATA, row.workdir)
 
 
-def _facts(row: JobRow, site: SiteRow | None, batch_job: BatchJobRow | None) -> Iterator[tuple[str, str]]:
+def _facts(system: str, row: JobRow, beside: _Beside) -> Iterator[tuple[str, str]]:
     """What a person asks of a job beside how it stands."""
+    site, batch_job = beside.site, beside.batch_job
     if row.tags:
         yield "tags", " ".join(f"{name}:{value}" for name, value in sorted(row.tags.items()))
     if row.parent_ids:
-        yield "parents", " ".join(system_job_id(SYSTEM, parent) for parent in row.parent_ids)
+        yield "parents", " ".join(system_job_id(system, parent) for parent in row.parent_ids)
     per_node = f", {row.node_packing_count} jobs on a node" if row.node_packing_count > 1 else ""
     yield "nodes", f"{row.num_nodes}{per_node}"
     if row.wall_time_min:
@@ -118,15 +150,18 @@ def _size(payload: object) -> str:
     return f"({len(payload) if isinstance(payload, str) else 0} characters)"
 
 
-async def _place(client: BalsamClient, row: JobRow) -> tuple[AppRow | None, SiteRow | None]:
-    apps = (await client.rows("/apps/", AppRow, {"id": row.app_id, "limit": 1})).rows
-    app = next((app for app in apps if app.id == row.app_id), None)
-    if app is None:
-        return None, None
-    sites = (await client.rows("/sites/", SiteRow, {"id": app.site_id, "limit": 1})).rows
-    return app, next((site for site in sites if site.id == app.site_id), None)
+async def _beside(client: BalsamClient, row: JobRow) -> _Beside:
+    app = await _one(client, "/apps/", AppRow, row.app_id)
+    site = await _one(client, "/sites/", SiteRow, app.site_id) if app is not None else None
+    batch_job = None
+    if row.batch_job_id is not None:
+        batch_job = await _one(client, "/batch-jobs/", BatchJobRow, row.batch_job_id)
+    return _Beside(app, site, batch_job)
 
 
-async def _batch_job(client: BalsamClient, number: int) -> BatchJobRow | None:
-    rows = (await client.rows("/batch-jobs/", BatchJobRow, {"id": number, "limit": 1})).rows
+_Row = TypeVar("_Row", AppRow, SiteRow, BatchJobRow)
+
+
+async def _one(client: BalsamClient, path: str, kind: type[_Row], number: int) -> _Row | None:
+    rows = (await client.rows(path, kind, {"id": number, "limit": 1})).rows
     return next((row for row in rows if row.id == number), None)

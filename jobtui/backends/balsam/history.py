@@ -66,7 +66,7 @@ async def fetch_changes(
     async for page in client.pages("/events/", EventRow, asked, PAGE_EVENTS):
         skips += page.skips
         for row in page.rows:
-            if (change := change_of(row, client.name)) is not None:
+            if (change := change_of(row, client.name, client.system)) is not None:
                 found[change.id] = change
         progress(len(found), page.count)
         if len(found) >= min(page.count, MOST_EVENTS):
@@ -76,10 +76,12 @@ async def fetch_changes(
 
 async def _asked(
     client: BalsamClient, query: ReportQuery, *, exact: bool
-) -> dict[str, str | int | list[str]]:
-    asked: dict[str, str | int | list[str]] = {"ordering": "timestamp"}
+) -> dict[str, str | int | list[str] | list[int]]:
+    asked: dict[str, str | int | list[str] | list[int]] = {"ordering": "timestamp"}
     if query.jobs:
-        asked["job_id"] = [number for job in query.jobs if (number := number_of(job)) is not None]
+        asked["job_id"] = [
+            number for job in query.jobs if (number := number_of(job, client.system)) is not None
+        ]
     if query.batch_job is not None:
         asked["batch_job_id"] = query.batch_job
     elif query.scheduler_id is not None and exact:
@@ -122,7 +124,7 @@ async def fetch_allocations(client: BalsamClient, query: ReportQuery) -> list[Al
         one
         for one in found
         if wanted <= set(one.tags)
-        and query.batch_job in (None, one.id)
+        and query.batch_job in (None, str(one.id))
         and query.allocation_state in (None, one.state)
     ]
 
@@ -145,5 +147,5 @@ async def fetch_nodes(client: BalsamClient, jobs: set[JobId]) -> dict[JobId, flo
     for begin in range(0, len(numbers), IDS_AT_ONCE):
         asked: Parameters = {"id": numbers[begin : begin + IDS_AT_ONCE], "limit": IDS_AT_ONCE}
         page = await client.rows("/jobs/", JobRow, asked)
-        found.update((system_job_id("balsam", row.id), nodes_of(row)) for row in page.rows)
+        found.update((system_job_id(client.system, row.id), nodes_of(row)) for row in page.rows)
     return found

@@ -23,16 +23,20 @@ from jobtui.model.jobs import Job
 from jobtui.model.state_runs import RUNNING
 
 JOBS_KEPT = 200_000
-PREFIX = len(f"{SYSTEM}/")
 SEEN_KEPT = 400_000
 """The newest so many events are known again, more than come while it is looked back."""
 
 
 class Known:
-    """Rows and events of one server. `source` is its name, `owner` whose jobs they are."""
+    """Rows and events of one server. `source` is its name, `owner` whose jobs they are.
 
-    def __init__(self, source: str, owner: str) -> None:
+    `system` is what the ids of its jobs begin with.
+    """
+
+    def __init__(self, source: str, owner: str, system: str = SYSTEM) -> None:
         self._source = source
+        self._system = system
+        self._prefix = len(f"{system}/")
         self._owner = owner
         self._lives: dict[int, Lifetime] = {}
         self._seen: set[tuple[int, Nanos]] = set()
@@ -70,7 +74,7 @@ class Known:
             if key in self._seen or key in self._seen_before:
                 continue
             self._seen.add(key)
-            number = _number(change)
+            number = self._number(change)
             self._lives.setdefault(number, Lifetime()).take(change)
             self._note_sign(number, change)
             self.newest = max(self.newest, change.at)
@@ -80,12 +84,12 @@ class Known:
 
     def rows_of(self, changes: Iterable[StateChange]) -> Iterator[JobRow]:
         """The rows of the jobs that changes are about."""
-        numbers = dict.fromkeys(map(_number, changes))
+        numbers = dict.fromkeys(map(self._number, changes))
         return (self.rows[number] for number in numbers if number in self.rows)
 
     def strangers(self, changes: Iterable[StateChange]) -> Iterator[int]:
         """Jobs of which only events are known."""
-        return (number for number in dict.fromkeys(map(_number, changes)) if number not in self.rows)
+        return (number for number in dict.fromkeys(map(self._number, changes)) if number not in self.rows)
 
     def unexplained(self, rows: Iterable[JobRow]) -> list[int]:
         """Jobs in a state to which no event is known to have led: its sender's clock may be off.
@@ -112,7 +116,7 @@ class Known:
             self._lives.pop(number, None)
             self._silent.pop(number, None)
             if self.rows.pop(number, None) is not None:
-                ids.append(system_job_id("balsam", number))
+                ids.append(system_job_id(self._system, number))
         return tuple(ids)
 
     def job(self, row: JobRow, alert: str | None = None) -> Job:
@@ -121,7 +125,7 @@ class Known:
         site = self.sites.get(app.site_id) if app is not None else None
         allocation = self.allocations.get(row.batch_job_id, "") if row.batch_job_id is not None else ""
         placed = Placed(app.name if app else "", site.name if site else "", self._owner, alert, allocation)
-        return job_of(row, self._lives.get(row.id, Lifetime()), placed, self._source)
+        return job_of(row, self._lives.get(row.id, Lifetime()), placed, self._source, self._system)
 
     def site_of(self, row: JobRow) -> int | None:
         """The site that a job is for."""
@@ -140,6 +144,5 @@ class Known:
         if len(self._seen) > SEEN_KEPT // 2:
             self._seen_before, self._seen = self._seen, set()
 
-
-def _number(change: StateChange) -> int:
-    return int(change.job_id[PREFIX:])
+    def _number(self, change: StateChange) -> int:
+        return int(change.job_id[self._prefix :])

@@ -3,33 +3,72 @@
 import base64
 import json
 import os
+from contextlib import suppress
+from glob import escape, glob
 from urllib.parse import urlsplit
 
 from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.credentials import Login, login_path, notice, read_login
 from jobtui.backends.balsam.source import Balsam
-from jobtui.backends.base import SourceDenied, SourceError
+from jobtui.backends.base import SourceDenied, SourceError, SourceMissing
 from jobtui.model.clock import Nanos
 from jobtui.model.secrets import mask_text
 from jobtui.model.specs import SourceSpec
+
+MOST_BESIDE = 20
+"""Other logins that are looked at."""
 
 
 def open_balsam(spec: SourceSpec, since: Nanos | None) -> Balsam:
     """The source. Its login is read anew for each request, as it may be renewed meanwhile."""
     path = login_path(os.environ, os.path.expanduser("~"))
-    client = BalsamClient(spec.target, lambda: login_for(spec.target, path).token)
-    return Balsam(client, owner=_owner(path), since=since, notice=lambda now: _notice(spec.target, path, now))
+    client = BalsamClient(spec.target, lambda: login_for(spec.target, path).token, label=spec.label)
+    owner = _owner(spec.target, path)
+    return Balsam(client, owner=owner, since=since, notice=lambda now: _notice(spec.target, path, now))
 
 
 def login_for(url: str, path: str) -> Login:
-    """The login for a server. Raises SourceError, also for one to another server: it is not sent there."""
-    login = read_login(path)
-    if login.api_root and _place(login.api_root) != _place(url):
+    """The login for a server: the one that Balsam's client uses, else one that lies beside it.
+
+    Raises SourceError; a login to another server is not sent to this one.
+    """
+    try:
+        login = read_login(path)
+    except SourceMissing as error:
+        if (beside := _beside(url, path)) is None:
+            raise error
+        return beside
+    if not login.api_root or is_same_server(login.api_root, url):
+        return login
+    if (beside := _beside(url, path)) is None:
         raise SourceDenied(
             f"{path} holds a login for {mask_text(login.api_root)}, and not for {url}: "
             f"`jobtui login balsam --balsam {url}`, or give $BALSAM_CLIENT_PATH"
         )
-    return login
+    return beside
+
+
+def _beside(url: str, path: str) -> Login | None:
+    """The login for a server among the other files of the directory, which may be read by nobody else."""
+    directory = os.path.dirname(path) or "."
+    for other in sorted(glob(os.path.join(escape(directory), "*.yml")))[:MOST_BESIDE]:
+        with suppress(SourceError):
+            login = read_login(other)
+            if is_same_server(login.api_root, url):
+                return login
+    return None
+
+
+def path_beside(url: str, path: str) -> str:
+    """Where a login for a server is kept when `path` holds one for another."""
+    parts = urlsplit(url)
+    place = "-".join(filter(None, (parts.netloc, *parts.path.split("/")))).replace(":", "-")
+    return os.path.join(os.path.dirname(path), f"client-{place}.yml")
+
+
+def is_same_server(url: str, other: str) -> bool:
+    """Whether two addresses are of one server, however they are written."""
+    return _place(url) == _place(other)
 
 
 def _place(url: str) -> tuple[str, str, int | None, str]:
@@ -43,9 +82,9 @@ def _place(url: str) -> tuple[str, str, int | None, str]:
     return parts.scheme, parts.hostname or "", port or usual, parts.path.rstrip("/")
 
 
-def _owner(path: str) -> str:
+def _owner(url: str, path: str) -> str:
     try:
-        return user_of(read_login(path))
+        return user_of(login_for(url, path))
     except SourceError:
         return ""  # the first poll says what is wrong
 

@@ -16,8 +16,9 @@ import msgspec
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip
-from jobtui.model.ids import system_job_id
+from jobtui.model.ids import numbered, system_job_id
 from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.servers import named
 from jobtui.model.state_runs import MESSAGE_CHARACTERS, RUNNING, error_of
 
 SYSTEM = "balsam"
@@ -199,7 +200,7 @@ def time_of(text: str | None) -> Nanos | None:
     return Nanos(seconds * SECOND + moment.microsecond * 1_000)
 
 
-def change_of(row: EventRow, source: str, system: str = SYSTEM) -> StateChange | None:
+def change_of(row: EventRow, source: str, system: str) -> StateChange | None:
     """An event as a change of state; None when its time is none."""
     at = time_of(row.timestamp)
     if at is None:
@@ -221,10 +222,10 @@ def _nodes(data: Mapping[str, object] | None) -> float | None:
     return float(nodes) if isinstance(nodes, int | float) and not isinstance(nodes, bool) else None
 
 
-def number_of(job_id: str) -> str | None:
-    """The number of a job in Balsam, of its id here or the mere number; None for what is neither."""
-    number = job_id.removeprefix(f"{SYSTEM}/")
-    return number if number.isdecimal() and number.isascii() else None
+def number_of(job_id: str, system: str) -> int | None:
+    """The number of a job of one server, whose ids begin with `system`; None for what is no such id."""
+    parts = numbered(job_id)
+    return int(parts.number) if parts is not None and named(parts.system, parts.label) == system else None
 
 
 def nodes_of(row: JobRow) -> float:
@@ -260,6 +261,14 @@ class Lifetime(msgspec.Struct):
     state_id: int = -1
     passed: str = ""
 
+    @classmethod
+    def of(cls, changes: Iterable[StateChange]) -> "Lifetime":
+        """What all of these have told."""
+        life = cls()
+        for change in changes:
+            life.take(change)
+        return life
+
     def _pass(self, state: str) -> None:
         """Note a state as the last that was come into. Few ways are gone by many jobs, so they are shared."""
         earlier = " ".join(word for word in self.passed.split() if word != state)
@@ -282,7 +291,7 @@ class Lifetime(msgspec.Struct):
             self.error, self.error_id = error, change.id
 
 
-def job_of(row: JobRow, life: Lifetime, placed: Placed, source: str, system: str = SYSTEM) -> Job:
+def job_of(row: JobRow, life: Lifetime, placed: Placed, source: str, system: str) -> Job:
     """A job as all systems have it. Its times come from its events, as its row has the last one only."""
     status = STATUSES.get(row.state, JobStatus.UNKNOWN)
     updated = time_of(row.last_update)
@@ -320,9 +329,10 @@ def _message(row: JobRow, life: Lifetime) -> str | None:
     return WAITS.get(row.state)
 
 
-def ids_of(row: BatchJobRow) -> str:
-    """The ids by which an allocation is known: its own and the scheduler's."""
-    return f"{row.id}" if row.scheduler_id is None else f"{row.id} {row.scheduler_id}"
+def ids_of(row: BatchJobRow, label: str = "") -> str:
+    """The ids by which an allocation is known: its own, the scheduler's, and its own with the server's label."""
+    known = [str(row.id)] if row.scheduler_id is None else [str(row.id), str(row.scheduler_id)]
+    return " ".join([*known, f"{row.id}@{label}"] if label else known)
 
 
 def allocation_of(

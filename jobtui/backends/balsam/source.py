@@ -123,10 +123,8 @@ class Balsam:
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """The record of a job with its runs and events, None when there is none. Raises SourceError."""
-        number = number_of(job_id)
-        if number is None or not job_id.startswith("balsam/"):
-            return None
-        return await fetch_detail(self.client, int(number), self._owner)
+        number = number_of(job_id, self.client.system)
+        return None if number is None else await fetch_detail(self.client, number, self._owner)
 
     async def aclose(self) -> None:
         """Close the connection."""
