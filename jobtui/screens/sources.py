@@ -3,28 +3,25 @@
 from collections.abc import Iterator
 
 from textual import on
-from textual.app import ComposeResult
+from textual.widget import Widget
 
-from jobtui.actions import Place, hints_at
+from jobtui.actions import Place
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.render.text import show
-from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
+from jobtui.screens.base import Board, Taken, bindings_at
 from jobtui.screens.error import ErrorScreen
+from jobtui.screens.headed import HeadedScreen
 from jobtui.screens.reading import ReadingScreen
-from jobtui.store.store import Changes
-from jobtui.widgets.header import Header
-from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.source_list import SourceList
-from jobtui.widgets.source_strip import SourceStrip
 from jobtui.widgets.text_pane import Paragraph, TextPane
 
 LEAST_ROWS = 3
 """With fewer a list has no heading."""
 
 
-class SourcesScreen(LiveScreen):
+class SourcesScreen(HeadedScreen):
     """All sources, and all about the one under the cursor."""
 
     PLACE = Place.SOURCES
@@ -42,38 +39,14 @@ class SourcesScreen(LiveScreen):
 
     def __init__(self, board: Board) -> None:
         super().__init__(board)
-        self._header = Header(board.now, board.title)
-        self._strip = SourceStrip(board.now)
         self._list = SourceList(board.now)
         self._about = TextPane()
 
-    def compose(self) -> ComposeResult:
-        """From top to bottom."""
-        yield self._header
-        yield self._strip
-        yield RuleLine()
+    def body(self) -> Iterator[Widget]:
+        """The list, and below it all about one."""
         yield self._list
         yield RuleLine()
         yield self._about
-        yield RuleLine()
-        yield KeyLine(hints_at(Place.SOURCES))
-
-    def on_mount(self) -> None:
-        """Show what is known already."""
-        self.show_all()
-
-    def show_trail(self) -> None:
-        """Say where one is."""
-        self._header.set_title(self.titled(self.crumb))
-
-    def take(self, changes: Changes) -> None:
-        """Show how the sources are now."""
-        self.show_all()
-
-    def tick(self) -> None:
-        """Let ages go on."""
-        self.show_all()
-        self._header.repaint()
 
     def show_all(self) -> None:
         """Show the sources anew; what is the same is not painted again."""
