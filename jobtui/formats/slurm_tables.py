@@ -1,0 +1,169 @@
+"""What squeue and sacct print as a table, as records. Pure; reads nothing.
+
+A name may hold any character, also newlines and what looks like another row. So the separator is a word that
+nobody can know when a job is named, and a row ends where it has all its fields, not where a line ends.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from jobtui.formats.slurm_words import (
+    MINUTE_S,
+    TEXT_CHARACTERS,
+    duration_of,
+    exit_of,
+    settled,
+    state_of,
+    text_of,
+    time_of,
+)
+from jobtui.model.health import Skip
+from jobtui.model.slurm import SlurmJob, SlurmStep
+
+Row = Mapping[str, str]
+
+
+class Table(NamedTuple):
+    """The rows of a table, and what of it made no sense."""
+
+    rows: list[dict[str, str]]
+    skips: tuple[Skip, ...] = ()
+
+
+def rows_of(printed: bytes, separator: str, fields: Sequence[str], where: str) -> Table:
+    """The rows of a table in which a separator follows each field, also the last one of a row.
+
+    What is left at the end is a row that was cut off.
+    """
+    pieces = printed.decode("utf-8", "replace").split(separator)
+    rest = pieces.pop()
+    count = len(fields)
+    whole = len(pieces) - len(pieces) % count
+    rows = [
+        dict(zip(fields, (pieces[at].removeprefix("\n"), *pieces[at + 1 : at + count]), strict=True))
+        for at in range(0, whole, count)
+    ]
+    is_cut = len(pieces) != whole or bool(rest.strip())
+    return Table(rows, (Skip(where, "the last row is cut off"),) if is_cut else ())
+
+
+Convert = Callable[[str], object]
+
+
+def _minutes(text: str) -> float | None:
+    return float(text) * MINUTE_S if text.isascii() and text.isdecimal() and len(text) < 10 else None
+
+
+def _name(text: str) -> str:
+    return text[:TEXT_CHARACTERS]
+
+
+SQUEUE: Mapping[str, tuple[str, Convert]] = {
+    "%i": ("id", text_of),
+    "%A": ("raw", text_of),
+    "%F": ("array", text_of),
+    "%K": ("task", text_of),
+    "%j": ("name", _name),
+    "%u": ("user", text_of),
+    "%a": ("account", text_of),
+    "%P": ("partition", text_of),
+    "%q": ("qos", text_of),
+    "%T": ("state", _name),
+    "%r": ("reason", text_of),
+    "%V": ("submitted_at", time_of),
+    "%S": ("started_at", time_of),
+    "%e": ("ended_at", time_of),
+    "%l": ("limit_s", duration_of),
+    "%N": ("nodes", text_of),
+    "%D": ("node_count", text_of),
+    "%C": ("cpus", text_of),
+    "%E": ("dependency", text_of),
+    "%Z": ("directory", text_of),
+}
+"""What squeue is asked for, and what of a job that is."""
+
+SACCT: Mapping[str, tuple[str, Convert]] = {
+    "JobID": ("id", text_of),
+    "JobIDRaw": ("raw", text_of),
+    "JobName": ("name", _name),
+    "User": ("user", text_of),
+    "Account": ("account", text_of),
+    "Partition": ("partition", text_of),
+    "QOS": ("qos", text_of),
+    "Cluster": ("cluster", text_of),
+    "State": ("state", _name),
+    "Reason": ("reason", text_of),
+    "ExitCode": ("exit", exit_of),
+    "Submit": ("submitted_at", time_of),
+    "Eligible": ("eligible_at", time_of),
+    "Start": ("started_at", time_of),
+    "End": ("ended_at", time_of),
+    "TimelimitRaw": ("limit_s", _minutes),
+    "NodeList": ("nodes", text_of),
+    "NNodes": ("node_count", text_of),
+    "NCPUS": ("cpus", text_of),
+    "ReqMem": ("memory", text_of),
+    "WorkDir": ("directory", text_of),
+}
+"""The same of sacct, which has all of these since 20.11."""
+
+STEP_FIELDS = ("MaxRSS",)
+"""Asked for beside those when steps are wanted."""
+
+
+def queued_job(row: Row) -> SlurmJob | None:
+    """A row of squeue; None for what is no job."""
+    return _job(row, SQUEUE)
+
+
+def accounted_job(row: Row) -> SlurmJob | None:
+    """A row of sacct that is a job and no step; None for what is neither."""
+    return None if "." in row.get("JobID", "") else _job(row, SACCT)
+
+
+def _job(row: Row, table: Mapping[str, tuple[str, Convert]]) -> SlurmJob | None:
+    values = {name: convert(row[field]) for field, (name, convert) in table.items() if field in row}
+    values["state"], values["canceled_by"] = state_of(str(values.get("state", "")))
+    if not is_job_id(str(values.get("id", ""))) or not values["state"]:
+        return None
+    values["array"], values["task"] = array_of(str(values["id"]))
+    return settled(msgspec.convert(values, SlurmJob))
+
+
+def is_job_id(text: str) -> bool:
+    """Whether a text is an id as Slurm writes it: `22`, `22_1`, `22_[1-4%2]`, `22+0`."""
+    return text[:1].isdecimal() and text.isascii() and len(text) < 10_000 and not set(text) - _OF_IDS
+
+
+_OF_IDS = frozenset("0123456789_[]-,:%+.")
+
+
+def array_of(job_id: str) -> tuple[str, str]:
+    """The array that a job is of, and which task or tasks of it; "" for none."""
+    array, _, task = job_id.partition("_")
+    return (array, task.strip("[]")) if task else ("", "")
+
+
+def steps_by_job(rows: Iterable[Row]) -> dict[str, tuple[SlurmStep, ...]]:
+    """The steps among the rows of sacct, in order, by the id of their job."""
+    found: dict[str, list[SlurmStep]] = {}
+    for row in rows:
+        job, dot, step = row.get("JobID", "").partition(".")
+        if dot and is_job_id(job):
+            found.setdefault(job, []).append(_step(step, row))
+    return {job: tuple(steps) for job, steps in found.items()}
+
+
+def _step(step: str, row: Row) -> SlurmStep:
+    return SlurmStep(
+        id=step[:64],
+        name=_name(row.get("JobName", "")),
+        state=state_of(row.get("State", ""))[0],
+        exit=exit_of(row.get("ExitCode", "")),
+        started_at=time_of(row.get("Start", "")),
+        ended_at=time_of(row.get("End", "")),
+        max_rss=text_of(row.get("MaxRSS", "")),
+        nodes=text_of(row.get("NodeList", "")),
+    )
