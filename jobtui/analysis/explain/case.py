@@ -79,6 +79,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return seconds_between(run.created_at, job.queued_at) > NEWER_S
 
     @cached_property
+    def is_run_doubtful(self) -> bool:
+        """Whether the run read last may be an earlier one: its lines have no times, others are missing."""
+        job, run = self.job, self.run
+        if job is None or run is None or run.created_at is not None:
+            return False
+        return sum(op.name == "run" for op in self.ops) < job.runs
+
+    @cached_property
     def later(self) -> tuple[Op, ...]:
         """Ops that came after the latest run was asked for."""
         run = self.run

@@ -19,6 +19,7 @@ _PREPARE = re.compile(r"\b_prepare\b|sim_run_dir_prepare|write_parameters|prepar
 _AGENT_START = re.compile(
     r"waiting for agent to start|agent.{0,20}(?:did not|never).{0,10}start", re.IGNORECASE
 )
+_STDERR = re.compile(r"\bexit=\d+ stderr=\S")
 _RUN_DIR_GONE = "runDirNotFound"
 _NOT_SENT = "exception during send"
 QUASI = "It is the record of a compute call and no simulation."
@@ -76,7 +77,7 @@ def killed(case: Case) -> Finding | None:
 
 def prepare_failed(case: Case) -> Finding | None:
     """An input that could not be turned into a program: job_cmd itself raised before it started one."""
-    wrote = case.last(Mark.STDERR)
+    wrote = _on_stderr(case)
     if wrote is None or case.is_sbatch or not _is_short(case):
         return None
     text = case.behind.get((wrote.source, wrote.line), "") or wrote.text
@@ -91,6 +92,14 @@ def prepare_failed(case: Case) -> Finding | None:
         (wrote, case.ended_in_log),
         doubts=doubts,
     )
+
+
+def _on_stderr(case: Case) -> Step | None:
+    """The line of what job_cmd wrote on stderr, else that of its end if it tells that it wrote something."""
+    steps = case.run.steps if case.run is not None else ()
+    told = [step for step in steps if mark_of(step) is Mark.STDERR and "stdout=" not in step.text]
+    ended = [step for step in steps if mark_of(step) is Mark.EXITED and _STDERR.search(step.text)]
+    return next(reversed(told or ended), None)
 
 
 def failed_on_cluster(case: Case) -> Finding | None:
@@ -135,12 +144,18 @@ def program_failed(case: Case) -> Finding:
             doubts=("no line tells why",) if case.last(Mark.REFUSED, Mark.GIVEN_UP) is None else (),
         )
     is_seen = case.ended_in_log is not None
+    wrote = _on_stderr(case)
+    doubts: tuple[str, ...] = (
+        () if is_seen else ("no line that tells how it failed was read; its input may be wrong",)
+    )
+    if wrote is not None:
+        doubts += ("job_cmd wrote on stderr, and what could be read of that does not tell why",)
     return Finding(
         Code.PROGRAM_FAILED,
         f"Its program failed{length}: {error or 'no reason is given'}.{_as_before(case, error)}",
-        PLAUSIBLE if not is_seen else SURE if case.agent_seen else LIKELY,
-        (case.last(Mark.STARTED, Mark.SENT), case.ended_in_log, case.last(Mark.EXITED)),
-        doubts=() if is_seen else ("no line that tells how it failed was read; its input may be wrong",),
+        PLAUSIBLE if not is_seen else SURE if case.agent_seen and wrote is None else LIKELY,
+        (case.last(Mark.STARTED, Mark.SENT), wrote, case.ended_in_log, case.last(Mark.EXITED)),
+        doubts=doubts,
     )
 
 

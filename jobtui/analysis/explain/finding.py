@@ -12,8 +12,12 @@ CERTAIN = 0.97
 """A line or record says it in so many words."""
 SURE = 0.9
 """It follows from lines that were read, and nothing speaks against it."""
+STRONG = 0.85
+"""It follows from what one side wrote, where the other one is silent."""
 LIKELY = 0.75
 """It fits, and something that would prove it was not seen."""
+TOLD = 0.7
+"""The record says so, and no line about it was read."""
 PLAUSIBLE = 0.6
 """The record alone allows it, and other things too."""
 GUESS = 0.4
@@ -24,7 +28,8 @@ class Finding(NamedTuple):
     """A verdict before it is checked for blind spots.
 
     `steps` are the lines it rests on; `missing` the step that did not come, `limit_s` how long it may take.
-    `doubts` say in words what would have made it surer. `needs_record` and so on are handled by `explain`.
+    `doubts` say in words what would have made it surer. `silent_since` is the line after which nothing came,
+    where that is what it rests on: it counts for less when the log itself goes on no longer.
     """
 
     code: Code
@@ -34,6 +39,7 @@ class Finding(NamedTuple):
     missing: Mark | None = None
     limit_s: float | None = None
     doubts: tuple[str, ...] = ()
+    silent_since: Step | None = None
 
 
 Rule = Callable[[Case], Finding | None]

@@ -1,7 +1,7 @@
 """Rules for jobs that are said to run."""
 
 from jobtui.analysis.explain.case import Case
-from jobtui.analysis.explain.finding import CERTAIN, LIKELY, PLAUSIBLE, SURE, Finding, Rule
+from jobtui.analysis.explain.finding import CERTAIN, LIKELY, PLAUSIBLE, STRONG, SURE, Finding, Rule
 from jobtui.analysis.explain.flow import Mark
 from jobtui.analysis.explain.waiting import restarted, sent_without_answer
 from jobtui.analysis.flags import STALE_S, limit_s
@@ -24,13 +24,15 @@ def agent_gone(case: Case) -> Finding | None:
     gone = case.last(Mark.AGENT_GONE)
     if gone is None or case.is_sbatch or _is_asked_about(case):
         return None
+    was_stopped = case.last(Mark.KILLED) is not None
     return Finding(
         Code.AGENT_LOST,
         f"Its agent went away{_ago(case, gone)} while it had the run; the record still says {case.status}, "
         "until somebody asks for the job.",
-        SURE,
+        LIKELY if was_stopped else SURE,
         (case.last(Mark.SENT), gone),
         Mark.FINAL,
+        doubts=("it ended its program first, as when its supervisor is stopped",) if was_stopped else (),
     )
 
 
@@ -44,14 +46,16 @@ def cancel_unconfirmed(case: Case) -> Finding | None:
     if (waited is not None and waited < CANCEL_S) or case.last(Mark.EXITED) is not None:
         return None
     how = "was sent to the agent and" if cancel.sends else "never left the supervisor:"
+    is_heard = case.agent_seen and cancel.sends > 0 and waited is not None
     return Finding(
         Code.CANCEL_UNCONFIRMED,
         f"Its cancel{_ago(case, asked)} {how} nothing confirms it; the program may still run and "
         "hold its slot.",
-        SURE if waited is not None else LIKELY,
+        SURE if is_heard else LIKELY,
         (asked, cancel.steps[-1] if cancel.steps else None),
         Mark.REPLIED,
         CANCEL_S,
+        silent_since=asked,
     )
 
 
@@ -66,10 +70,11 @@ def reply_lost(case: Case) -> Finding | None:
     return Finding(
         Code.REPLY_LOST,
         f"Its program ended{_ago(case, exited)} by what its agent wrote; the supervisor never heard of it.",
-        LIKELY + 0.1 if not case.is_log_behind else PLAUSIBLE,
+        STRONG if not case.is_log_behind else PLAUSIBLE,
         (case.last(Mark.SENT), exited),
         Mark.FINAL,
         NEWS_S,
+        silent_since=exited,
     )
 
 

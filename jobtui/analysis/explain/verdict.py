@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from jobtui.analysis.explain.case import Case
 from jobtui.analysis.explain.ended import RULES as ENDED
-from jobtui.analysis.explain.finding import Finding, Rule
+from jobtui.analysis.explain.finding import LIKELY, Finding, Rule
 from jobtui.analysis.explain.flow import Mark, mark_of, missing_mark
 from jobtui.analysis.explain.next_steps import next_steps
 from jobtui.analysis.explain.running import RULES as RUNNING
@@ -26,6 +26,8 @@ RULES: Mapping[JobStatus, tuple[Rule, ...]] = {
 
 WITHOUT_RECORD = 0.85
 """How sure a verdict still is when the job's record was not read."""
+WITHOUT_LINES = 0.8
+"""The same when lines of its run are missing, or may be those of an earlier one."""
 WITHOUT_END = 0.75
 """The same when the supervisor's log ends before the record was last written."""
 SELF_EVIDENT = frozenset({Code.NEVER_RUN, Code.PURGED, Code.COMPLETED, Code.TIMED_OUT})
@@ -80,7 +82,20 @@ def _confidence(case: Case, finding: Finding) -> float:
         confidence *= WITHOUT_END
     if case.run is not None and case.run.candidates:
         confidence *= WITHOUT_END
+    if finding.code not in SELF_EVIDENT and (_is_sending_missing(case) or case.is_run_doubtful):
+        confidence *= WITHOUT_LINES
+    if _heard_on_s(case, finding) is not None:
+        confidence = min(confidence, LIKELY)
     return confidence
+
+
+def _heard_on_s(case: Case, finding: Finding) -> float | None:
+    """Seconds for which the log goes on after the line that nothing followed; None where that is enough."""
+    step, end = finding.silent_since, case.coverage.supervisor_end
+    if step is None or step.at is None or end is None:
+        return None
+    heard_s = max(0.0, seconds_between(step.at, end))
+    return heard_s if heard_s < (finding.limit_s or 0.0) else None
 
 
 def _evidence(case: Case, finding: Finding) -> tuple[Evidence, ...]:
@@ -131,6 +146,8 @@ def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
     if case.is_log_behind and end is not None and case.job is not None and case.job.written_at is not None:
         behind_s = seconds_between(end, case.job.written_at)
         found.append(f"the supervisor's log ends {behind_s:.0f} s before the record was last written")
+    if (heard_s := _heard_on_s(case, finding)) is not None:
+        found.append(f"the supervisor's log ends {heard_s:.0f} s after that: what came then was not read")
     if run is not None and run.candidates:
         found.append(f"its op may as well belong to {', '.join(run.candidates)}")
     if run is not None and run.dropped_steps:
@@ -159,5 +176,9 @@ BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("no log of the API server was read", lambda case: not case.coverage.has_server),
     ("lines are missing: the run has begun, and none tells that it was sent", _is_sending_missing),
     ("nothing that the job's agent wrote was read", _is_agent_unheard),
+    (
+        "lines of other runs of it are missing and those read have no times: they may be of an earlier run",
+        lambda case: case.is_run_doubtful,
+    ),
 )
 """What may be missing, in words."""

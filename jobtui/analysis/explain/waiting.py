@@ -3,7 +3,7 @@
 import re
 
 from jobtui.analysis.explain.case import Case
-from jobtui.analysis.explain.finding import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Finding, Rule
+from jobtui.analysis.explain.finding import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, TOLD, Finding, Rule
 from jobtui.analysis.explain.flow import AGENT_START_S, DEFAULT_AGENT_START_S, Mark
 from jobtui.analysis.time_words import age
 from jobtui.model.clock import seconds_between
@@ -74,14 +74,13 @@ def slot(case: Case) -> Finding | None:
     if found is None or (wait is not None and not is_logged):
         return None
     waited = case.since(wait) if is_logged else _pending_s(case)
-    agrees = is_logged and (message is None or bool(message))
     return Finding(
         found[1],
         f"The run waits{_for(waited)}: {found[2]}.",
-        SURE if agrees else PLAUSIBLE + 0.1,
+        SURE if is_logged else TOLD,
         (wait,) if is_logged else (),
         Mark.SLOT_GOT,
-        doubts=() if agrees else ("no line of the supervisor about this wait was read",),
+        doubts=() if is_logged else ("no line of the supervisor about this wait was read",),
     )
 
 

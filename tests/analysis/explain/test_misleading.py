@@ -1,0 +1,109 @@
+"""Logs that would mislead: lines that are missing, cut or spoilt just where they would tell what happened."""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from jobtui.analysis.explain import explain
+from jobtui.analysis.explain.case import Case
+from jobtui.demo.settings import DriverName
+from jobtui.demo.world import SUPERVISOR_LOG
+from jobtui.model.verdicts import Code, Verdict
+from tests.analysis.explain.cases import Played, case_of, played
+
+CONFIDENT = 0.8
+
+Spoil = Callable[[bytes], bytes]
+
+
+def without(*words: str) -> Spoil:
+    """A log without the lines that hold any of these."""
+    pattern = re.compile("|".join(words).encode())
+    return lambda log: b"".join(line for line in log.splitlines(keepends=True) if not pattern.search(line))
+
+
+def up_to(words: str) -> Spoil:
+    """A log that ends behind the first line that holds this."""
+    pattern = re.compile(rb"\A.*?" + words.encode() + rb"[^\n]*\n", re.DOTALL)
+
+    def cut(log: bytes) -> bytes:
+        found = pattern.match(log)
+        assert found is not None
+        return found[0]
+
+    return cut
+
+
+def timeless(log: bytes) -> bytes:
+    """A log whose supervisor writes no times."""
+    return re.sub(rb"(?m)^[A-Z][a-z]{2} \d\d [\d:]{8} +\d+ +\d+ (?!\S*job_agent)", b"", log)
+
+
+class Trap(NamedTuple):
+    """An incident, what is done to its log, and the verdict that would be wrong to be sure of."""
+
+    incident: str
+    spoil: tuple[Spoil, ...]
+    wrong: Code
+
+
+TRAPS = {
+    "the log ends with the cancel": Trap(
+        "user-cancel",
+        (without("job_agent"), up_to(r"_Op\(cancel, \w+\) await _reply_q")),
+        Code.CANCEL_UNCONFIRMED,
+    ),
+    "the restart's line is missing": Trap("stale-record", (without("default_command"),), Code.AGENT_LOST),
+    "the restart's line and the sending are missing": Trap(
+        "stale-record", (without("default_command", r"\] _Op\(run, \w+\) runDir=", r"\]\) _Op\(run"),),
+        Code.AGENT_LOST,
+    ),
+    "the traceback's words are spoilt": Trap(
+        "prepare-fails",
+        (lambda log: re.sub(rb"(?<=stderr=b\')[^\n]+|UserAlert|_?prepare\w*|write_parameters", b"xxx", log),),
+        Code.PROGRAM_FAILED,
+    ),
+}  # fmt: skip
+
+
+def verdict_on(play: Played, *spoils: Spoil) -> Verdict:
+    logs = dict(play.logs)
+    for spoil in spoils:
+        logs[SUPERVISOR_LOG] = spoil(logs[SUPERVISOR_LOG])
+    return explain(case_of(play.jid, logs, play.detail, play.now))
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_it_is_not_sure_of_what_missing_lines_suggest(name: str) -> None:
+    trap = TRAPS[name]
+    play = played(trap.incident, 5, DriverName.LOCAL, 130)
+    verdict = verdict_on(play, *trap.spoil)
+    assert verdict.code in (trap.wrong, play.expected)
+    assert verdict.code == play.expected or (verdict.confidence < CONFIDENT and verdict.blind_spots), verdict
+
+
+def test_lines_without_times_may_be_those_of_an_earlier_run() -> None:
+    """The first of two runs was refused for want of a login; the lines of the second were not read."""
+    play = played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
+    assert play.detail is not None
+    job = msgspec.structs.replace(play.detail.job, runs=2)
+    case: Case = case_of(
+        play.jid,
+        {SUPERVISOR_LOG: timeless(play.logs[SUPERVISOR_LOG])},
+        msgspec.structs.replace(play.detail, job=job),
+        play.now,
+    )
+    assert case.run is not None
+    assert case.run.created_at is None
+    verdict = explain(case)
+    assert verdict.confidence < CONFIDENT
+    assert any("no times" in spot for spot in verdict.blind_spots)
+
+
+def test_a_traceback_in_the_line_of_the_exit_tells_that_nothing_was_started() -> None:
+    play = played("prepare-fails", 5, DriverName.LOCAL, 130)
+    verdict = verdict_on(play, without(r"_read_stream", r"stderr=b"))
+    assert verdict.code is Code.PREPARE_FAILED
