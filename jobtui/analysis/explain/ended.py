@@ -6,7 +6,7 @@ from jobtui.analysis.explain.case import Case
 from jobtui.analysis.explain.finding import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Finding, Rule
 from jobtui.analysis.explain.flow import Mark, mark_of
 from jobtui.analysis.explain.running import cancel_unconfirmed
-from jobtui.analysis.explain.waiting import agent_timeout, login_needed
+from jobtui.analysis.explain.waiting import NOT_SENT, agent_timeout, login_needed
 from jobtui.analysis.time_words import age, duration
 from jobtui.model.clock import seconds_between
 from jobtui.model.jobs import JobStatus, Run
@@ -21,7 +21,6 @@ _AGENT_START = re.compile(
 )
 _STDERR = re.compile(r"\bexit=\d+ stderr=\S")
 _RUN_DIR_GONE = "runDirNotFound"
-_NOT_SENT = "exception during send"
 QUASI = "It is the record of a compute call and no simulation."
 UNTOUCHED = "It was looked at and never run."
 KILL_SIGNALS = frozenset({6, 7, 8, 9, 11, 15, 24})
@@ -109,7 +108,7 @@ def failed_on_cluster(case: Case) -> Finding | None:
     error = _error(case)
     if case.run is not None and not case.run.sends and case.run.error:
         return None
-    if error == _NOT_SENT and (case.run is None or not case.run.sends):
+    if error == NOT_SENT and (case.run is None or not case.run.sends):
         return Finding(
             Code.SBATCH_LOGIN_NEEDED,
             "It could not be sent to the cluster, most likely because its user is not logged in there.",

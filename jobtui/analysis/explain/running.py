@@ -14,7 +14,7 @@ NEWS_S = 10.0
 """How long the end of a program may take to become known."""
 CANCEL_S = 30.0
 """How long a cancel may take: an agent asks, then kills."""
-QUIET_S = 120.0
+QUIET_S = 60.0
 """News older than this do not prove that a run lives; a sequential one tells its start and its end only."""
 LIMIT_GRACE_S = 60.0
 

@@ -24,7 +24,7 @@ RULES: Mapping[JobStatus, tuple[Rule, ...]] = {
 }
 """What is asked about a job, by its status."""
 
-WITHOUT_RECORD = 0.85
+WITHOUT_RECORD = 0.8
 """How sure a verdict still is when the job's record was not read."""
 WITHOUT_LINES = 0.8
 """The same when lines of its run are missing, or may be those of an earlier one."""

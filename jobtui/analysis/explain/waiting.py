@@ -23,6 +23,8 @@ SLOTS: tuple[tuple[str, Code, str], ...] = (
 
 GRACE_S = 2.0
 """How much later than its limit a line may come."""
+NOT_SENT = "exception during send"
+"""What the record of a run says that could not be sent to its cluster."""
 _TIMEOUT = re.compile(r"timeout=(?P<seconds>[\d.]+)")
 _LOGIN = re.compile(r"sbatchLogin|no-creds|sbatch.?login", re.IGNORECASE)
 
@@ -55,12 +57,15 @@ def login_needed(case: Case) -> Finding | None:
     run = case.run
     if run is None or run.sends or not run.error or not _LOGIN.search(run.error):
         return None
+    job = case.job if not case.is_record_old else None
+    is_agreed = job is None or job.error == NOT_SENT
     return Finding(
         Code.SBATCH_LOGIN_NEEDED,
         "The run was refused because its user is not logged in to the cluster; it was never sent.",
-        CERTAIN,
+        CERTAIN if is_agreed else LIKELY,
         (case.last(Mark.REFUSED),),
         Mark.SENT,
+        doubts=() if is_agreed else (f'the record says other than "{NOT_SENT}": it may be of a later run',),
     )
 
 

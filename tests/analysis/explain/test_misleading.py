@@ -11,6 +11,7 @@ from jobtui.analysis.explain import explain
 from jobtui.analysis.explain.case import Case
 from jobtui.demo.settings import DriverName
 from jobtui.demo.world import SUPERVISOR_LOG
+from jobtui.model.jobs import JobStatus
 from jobtui.model.verdicts import Code, Verdict
 from tests.analysis.explain.cases import Played, case_of, played
 
@@ -101,6 +102,28 @@ def test_lines_without_times_may_be_those_of_an_earlier_run() -> None:
     verdict = explain(case)
     assert verdict.confidence < CONFIDENT
     assert any("no times" in spot for spot in verdict.blind_spots)
+
+
+@pytest.mark.parametrize("is_read", [True, False], ids=["pending", "not read"])
+def test_a_refused_run_may_have_been_followed_by_another(is_read: bool) -> None:
+    """The user logged in and ran it again; that was not read any more."""
+    play = played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
+    assert play.detail is not None
+    job = msgspec.structs.replace(
+        play.detail.job, status=JobStatus.PENDING, native_status="pending", error=None, ended_at=None
+    )
+    detail = msgspec.structs.replace(play.detail, job=job) if is_read else None
+    verdict = explain(case_of(play.jid, play.logs, detail, play.now))
+    assert verdict.confidence < CONFIDENT
+    assert verdict.blind_spots
+
+
+def test_a_run_of_which_nothing_was_heard_for_a_minute_may_run_or_not() -> None:
+    play = played("stale-record", 5, DriverName.LOCAL, 90)
+    verdict = verdict_on(play, up_to("same status=running"))
+    assert verdict.code is Code.RUNNING
+    assert verdict.confidence < CONFIDENT
+    assert "its last sign of life is old" in verdict.blind_spots
 
 
 def test_a_traceback_in_the_line_of_the_exit_tells_that_nothing_was_started() -> None:
