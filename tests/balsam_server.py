@@ -53,6 +53,8 @@ class RecordedBalsam:
         self.sessions = recorded("sessions")
         self.token = TOKEN
         self.requests: list[str] = []
+        self.tokens: list[str | None] = []
+        """What each request was allowed by."""
         self.methods = ["LoginMethod.password", "LoginMethod.oauth_authcode"]
         self.password = "right-password"
         self.approvals: list[tuple[int, Record]] = []
@@ -74,6 +76,7 @@ class RecordedBalsam:
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request.url.raw_path.decode())
+        self.tokens.append(request.headers.get("authorization"))
         if self.faults:
             return self.faults.pop(0)(request)
         if request.url.path.startswith("/auth/"):

@@ -89,10 +89,14 @@ def for_server(query: ReportQuery, spec: SourceSpec) -> ReportQuery | None:
         label = text.partition("@")[2]
         if label and label != spec.label and not answers_to(spec.target, label):
             return None
-    server = {spec.target: spec.label}
+    system, server = named(BALSAM_SETTING, spec.label), {spec.target: spec.label}
+    meant = [job for text in query.jobs for job in meant_by(_full(text), server, BALSAM_SETTING)]
+    own = tuple(job for job in meant if job.startswith(f"{system}/"))
+    if query.jobs and not own:
+        return None
     return msgspec.structs.replace(
         query,
-        jobs=tuple(job for text in query.jobs for job in meant_by(_full(text), server, BALSAM_SETTING)),
+        jobs=own,
         batch_job=query.batch_job and query.batch_job.partition("@")[0],
         scheduler_id=query.scheduler_id and query.scheduler_id.partition("@")[0],
     )

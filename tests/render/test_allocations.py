@@ -76,3 +76,15 @@ def test_hostile_names_stay_in_their_line(cells: int, text: str) -> None:
     for line, _ in drawn(one, changed(one, state="submit_failed"), site=site, cells=cells):
         assert width(line) <= cells
         assert not any(ord(char) < 32 or 127 <= ord(char) < 160 for char in line)
+
+
+def test_several_servers_are_told_apart() -> None:
+    there = msgspec.structs.replace(RUNNING, source="c", nodes=7)
+    sites = [SITE, msgspec.structs.replace(SITE, source="c")]
+    texts = [span.text for span in lines(sites, [RUNNING, there], NOW, 120, {"b": "here", "c": "there"})]
+    assert [text.split()[1] for text in texts[1:3]] == ["theta@here", "theta@there"]
+    assert {text.split()[-3] for text in texts[5:]} == {"here", "there"}
+    assert "SERVER" in texts[4]
+    assert "SERVER" not in "".join(text for text, _ in drawn(RUNNING))
+    narrow = [span.text for span in lines(sites, [RUNNING, there], NOW, 40, {"b": "here", "c": "there"})]
+    assert all(width(text) <= 40 for text in narrow)
