@@ -39,7 +39,8 @@ class Job(msgspec.Struct, frozen=True, gc=False):
 
     `tags`, `passed` (the states it was in, in the system's own words, oldest first) and `allocation` (ids by
     which the scheduler's allocation it runs in is known) are words with a blank between. `trace` is the
-    TRACEPARENT that it was handed, "" where none is known.
+    id of the trace that it was handed, "" where none is known. `reason` is the
+    system's own word for why it is in its state, `exit` how its program ended, as `code:signal`.
 
     Give the fields by name. Only who makes a hundred thousand at once may give them by position: a Struct
     looks for every name in turn, which takes longer than all the rest.
@@ -74,6 +75,8 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     tags: str = ""
     passed: str = ""
     allocation: str = ""
+    reason: str = ""
+    exit: str = ""
     trace: str = ""
 
     def elapsed_s(self, now: Nanos) -> float | None:
