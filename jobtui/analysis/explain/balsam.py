@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from jobtui.analysis.explain.finding import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE
 from jobtui.analysis.time_words import age, duration
-from jobtui.model.changes import Allocation, Site, StateChange
+from jobtui.model.changes import Allocation, Site, StateChange, in_order
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import Job
@@ -100,7 +100,7 @@ def _matter(job: Job, facts: BalsamFacts, now: Nanos) -> Matter:
     number = job.allocation.partition(" ")[0]
     own = next((one for one in at_source if str(one.id) == number), None)
     here = [one for one in at_source if site is not None and one.site_id == site.id]
-    changes = sorted(facts.changes, key=lambda change: change.id)
+    changes = in_order(facts.changes)
     return Matter(job, now, changes, site, own, here)
 
 

@@ -152,7 +152,11 @@ def program_failed(case: Case) -> Finding:
     return Finding(
         Code.PROGRAM_FAILED,
         f"Its program failed{length}: {error or 'no reason is given'}.{_as_before(case, error)}",
-        PLAUSIBLE if not is_seen else SURE if case.agent_seen and wrote is None else LIKELY,
+        PLAUSIBLE
+        if not is_seen
+        else SURE
+        if case.last(Mark.EXITED) is not None and wrote is None
+        else LIKELY,
         (case.last(Mark.STARTED, Mark.SENT), wrote, case.ended_in_log, case.last(Mark.EXITED)),
         doubts=doubts,
     )
