@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -35,8 +35,9 @@ def served(balsam: RecordedBalsam) -> Iterator[str]:
                 if name not in ("content-length", "transfer-encoding"):
                     self.send_header(name, value)
             self.send_header("content-length", str(len(answer.content)))
-            self.end_headers()
-            self.wfile.write(answer.content)
+            with suppress(OSError):  # who asked may have given up
+                self.end_headers()
+                self.wfile.write(answer.content)
 
         def log_message(self, format: str, *arguments: object) -> None:
             """Say nothing."""

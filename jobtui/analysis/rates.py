@@ -8,13 +8,12 @@ system that tells of state changes. `analysis.rates_exact` gives Balsam's own fi
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, zip_longest
-from operator import attrgetter
 from typing import NamedTuple
 
 from jobtui.analysis.moves import Key, Moves, Points
 from jobtui.analysis.series import Delta, Series, Window, accumulate
 from jobtui.analysis.turns import Turns, at_once, sorted_turns
-from jobtui.model.changes import Allocation, StateChange
+from jobtui.model.changes import Allocation, StateChange, in_order
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 
@@ -216,7 +215,7 @@ def jobs_per_state_turns(
     """The same in short turns, every state."""
     moves = Moves(_until_now(window, now))
     for number, own in enumerate(histories):
-        _move_along(moves, _in_order(own), unborn, window.since)
+        _move_along(moves, in_order(own), unborn, window.since)
         if number % JOBS_AT_ONCE == 0:
             yield
     sums = yield from moves.sum_turns()
@@ -253,7 +252,7 @@ def within_turns(histories: Histories, window: Window, now: Nanos, states: froze
             moves.add(at, comes)
         else:
             is_in = False
-        for change in _in_order(own):
+        for change in in_order(own):
             # A clock that is behind must not let a job leave before it came
             at = change.at if at is None else max(at, change.at)
             if (change.after in states) is not is_in:
@@ -279,7 +278,7 @@ def time_in_states_turns(
     closed: defaultdict[str, list[int]] = defaultdict(list)
     still: defaultdict[str, list[int]] = defaultdict(list)
     for number, own in enumerate(histories):
-        ordered = _in_order(own)
+        ordered = in_order(own)
         for entered, left in pairwise(ordered):
             if entered.after not in unborn:
                 closed[entered.after].append(max(0, left.at - entered.at))
@@ -322,7 +321,7 @@ def stays(changes: Iterable[StateChange], states: Collection[str] | None = None)
 
 
 def _stays_of(own: Sequence[StateChange], states: Collection[str] | None) -> Iterator[Stay]:
-    own = _in_order(own)
+    own = in_order(own)
     first, last = own[0], own[-1]
     job_id = first.job_id
     if first.before and (states is None or first.before in states):
@@ -339,14 +338,6 @@ def _stay(entered: StateChange, left: StateChange) -> Stay:
     begin = left.at if is_reversed else entered.at
     is_torn = left.before != entered.after
     return Stay(entered.job_id, entered.after, begin, left.at, entered.nodes, is_reversed, is_torn)
-
-
-def _in_order(own: Sequence[StateChange]) -> list[StateChange]:
-    """Changes of one job in the order in which its system learnt of them."""
-    return sorted(own, key=_learnt)
-
-
-_learnt = attrgetter("id")
 
 
 def _points(sums: Mapping[Key, Points], key: Key) -> Points:

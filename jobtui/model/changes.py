@@ -1,5 +1,9 @@
 """How jobs went from state to state: what charts, timelines and time-in-state are made of, for any system."""
 
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from operator import attrgetter
+
 import msgspec
 
 from jobtui.model.clock import Nanos, seconds_between
@@ -26,6 +30,30 @@ class StateChange(msgspec.Struct, frozen=True, gc=False):
     source: str
     nodes: float | None = None
     detail: dict[str, object] | None = None
+
+
+def in_order(own: Iterable[StateChange]) -> list[StateChange]:
+    """The changes of one job in the order in which its system learnt of them, whatever their clocks said.
+
+    That is the order of their ids, until these go back: a server that was restored from a backup gives them
+    anew. Then time tells. Which of both it is shows in how many changes do not go on where the one before
+    ended.
+    """
+    by_id = sorted(own, key=_learnt)
+    if all(one.at <= other.at for one, other in pairwise(by_id)):
+        return by_id
+    breaks = _breaks(by_id)
+    if not breaks:
+        return by_id
+    by_time = sorted(by_id, key=_happened)
+    return by_time if _breaks(by_time) <= breaks else by_id
+
+
+_learnt, _happened = attrgetter("id"), attrgetter("at", "id")
+
+
+def _breaks(own: Sequence[StateChange]) -> int:
+    return sum(one.after != other.before for one, other in pairwise(own))
 
 
 class Allocation(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from jobtui.model.changes import StateChange
+from jobtui.model.changes import StateChange, in_order
 
 RUNNING = "RUNNING"
 RUN_ERROR = "RUN_ERROR"
@@ -21,7 +21,7 @@ def by_run(changes: Iterable[StateChange]) -> list[tuple[StateChange, ...]]:
     """
     runs: list[list[StateChange]] = []
     has_run = False
-    for change in sorted(changes, key=lambda change: change.id):
+    for change in in_order(changes):
         is_next = has_run and (change.after in BEFORE_RUN or change.after == RUNNING)
         if is_next or not runs:
             runs.append([])

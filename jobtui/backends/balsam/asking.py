@@ -65,7 +65,35 @@ class Questions:
         """Sites and allocations as of the last look."""
         self.updated = since
         """The newest change of a job, by the server's clock."""
+        self._since = since
         self.due: deque[Step] = deque()
+        self.begin()
+
+    def begin(self) -> None:
+        """Let everything be asked that there is to know."""
+        self.due.clear()
+        self.due.extend(
+            (
+                self.frame,
+                self.live_jobs(),
+                self.jobs(self._since, then_events=False),
+                self.events(self._since),
+                self.frame,  # running allocations have a start by their first events only
+            )
+        )
+
+    def begin_again_if_back(self) -> bool:
+        """Begin anew where the server's ids went back; whether they did.
+
+        Every known job is asked about by its id: some may be no more, or as they were before.
+        """
+        if not self._known.went_back:
+            return False
+        self._known.forget_events()
+        self.begin()
+        self._asked_for.clear()
+        self._ask_for(list(self._known.rows))
+        return True
 
     @property
     def newest(self) -> Nanos:

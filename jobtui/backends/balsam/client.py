@@ -1,4 +1,4 @@
-"""Asking a Balsam server: one GET at a time, faults as errors of a source, lists page by page.
+"""Asking a Balsam server: only GETs, faults as errors of a source, lists page by page.
 
 What it works around (seen with Balsam 0.7.0a24):
 
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 40.0
 """Longer than the slowest answer that is none of a fault: a server may take 30 s."""
+WHOLE_ANSWERS = 5
+"""How many times as long a whole answer may take as its next part: one that only trickles comes to an end."""
+CONNECTIONS = 2
+"""One for polls, one for what a person asks for meanwhile."""
 PAGE_ROWS = 5_000
 """Rows asked for at once: half a second of the server's time at most, and little enough to decode at once."""
 MOST_BYTES = 256 << 20
@@ -134,10 +138,13 @@ class BalsamClient:
         token = self._token()
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         try:
-            async with client.stream("GET", path, params=dict(parameters), headers=headers) as response:
+            async with (
+                asyncio.timeout(WHOLE_ANSWERS * self._patience_s),
+                client.stream("GET", path, params=dict(parameters), headers=headers) as response,
+            ):
                 body = await _body(response)
                 self._note_clock(response.headers.get("date"))
-        except httpx.TimeoutException as error:
+        except (httpx.TimeoutException, TimeoutError) as error:
             raise SourceUnreachable(f"{self.name}: no answer within {self._patience_s:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             raise SourceUnreachable(
@@ -165,7 +172,7 @@ class BalsamClient:
                 timeout=timeout,
                 transport=self._transport,
                 headers={"Accept": "application/json"},
-                limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
+                limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
             )
         return self._http
 

@@ -39,8 +39,8 @@ class Known:
         self._prefix = len(f"{system}/")
         self._owner = owner
         self._lives: dict[int, Lifetime] = {}
-        self._seen: set[tuple[int, Nanos]] = set()
-        self._seen_before: set[tuple[int, Nanos]] = set()
+        self._seen: dict[int, Nanos] = {}
+        self._seen_before: dict[int, Nanos] = {}
         self._silent: dict[int, str] = {}
         self.rows: dict[int, JobRow] = {}
         self.apps: dict[int, AppRow] = {}
@@ -51,6 +51,8 @@ class Known:
         """When the first job began to run in each allocation."""
         self.newest = Nanos(0)
         """The newest time of an event."""
+        self.went_back = False
+        """Whether an id came again for another event: the server was restored from a backup."""
 
     def take_jobs(self, rows: Iterable[JobRow]) -> list[JobRow]:
         """Learn from rows; those that tell something new."""
@@ -70,10 +72,11 @@ class Known:
         """Learn from changes; those that were not known, each once."""
         fresh: list[StateChange] = []
         for change in changes:
-            key = (change.id, change.at)
-            if key in self._seen or key in self._seen_before:
+            known_at = self._seen.get(change.id, self._seen_before.get(change.id))
+            if known_at == change.at:
                 continue
-            self._seen.add(key)
+            self.went_back = self.went_back or known_at is not None
+            self._seen[change.id] = change.at
             number = self._number(change)
             self._lives.setdefault(number, Lifetime()).take(change)
             self._note_sign(number, change)
@@ -109,6 +112,12 @@ class Known:
             if number in self.rows:
                 self._silent[number] = self.rows[number].last_update
 
+    def forget_events(self) -> None:
+        """Let all events be read anew, as some that were read are not the server's any more."""
+        for kept in (self._lives, self._silent, self._seen, self._seen_before, self.signs):
+            kept.clear()
+        self.went_back = False
+
     def drop(self, numbers: Iterable[int]) -> tuple[JobId, ...]:
         """Forget jobs that are no more; their ids."""
         ids = []
@@ -142,7 +151,7 @@ class Known:
     def _forget_events(self) -> None:
         """Keep the newest of what was seen, in two halves, so that forgetting takes no time."""
         if len(self._seen) > SEEN_KEPT // 2:
-            self._seen_before, self._seen = self._seen, set()
+            self._seen_before, self._seen = self._seen, {}
 
     def _number(self, change: StateChange) -> int:
         return int(change.job_id[self._prefix :])

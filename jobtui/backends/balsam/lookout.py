@@ -30,21 +30,19 @@ def alerts_of(frame: Frame, known: Known, now: Nanos) -> dict[int, str]:
     found: dict[int, str] = {}
     for row in known.rows.values():
         if row.state == "RUNNING" and row.batch_job_id in stale:
-            found[row.id] = (
-                f"its launcher was last heard of at {_clock(stale[row.batch_job_id].heartbeat_at)}"
-            )
+            found[row.id] = f"its launcher was last heard of at {clock(stale[row.batch_job_id].heartbeat_at)}"
         elif row.state in FOR_AGENT and (site := known.site_of(row)) in down:
-            found[row.id] = f"the agent of its site was last heard of at {_clock(down[site].seen_at)}"
+            found[row.id] = f"the agent of its site was last heard of at {clock(down[site].seen_at)}"
     return found
 
 
 def _launcher(allocation: Allocation) -> str:
     if not allocation.launchers:
         return "allocation runs and has no launcher"
-    return f"launcher was last heard of at {_clock(allocation.heartbeat_at)}"
+    return f"launcher was last heard of at {clock(allocation.heartbeat_at)}"
 
 
-def _clock(at: Nanos | None) -> str:
+def clock(at: Nanos | None) -> str:
     """A time of day that does not change while it is shown."""
     seconds = (at or 0) // SECOND % 86_400
     return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}Z"
@@ -63,7 +61,7 @@ def _words(frame: Frame, login: str | None, now: Nanos, ahead_s: float) -> Itera
         yield f"the server's clock is {abs(ahead_s) / 60:.0f} min {'ahead' if ahead_s > 0 else 'behind'}"
     for site in frame.sites:
         if site.is_down(now):
-            yield f"the agent of site {site.name} was last heard of at {_clock(site.seen_at)}"
+            yield f"the agent of site {site.name} was last heard of at {clock(site.seen_at)}"
     for one in frame.allocations:
         if one.is_stale(now):
             yield f"batch job {one.id}: its {_launcher(one)}"

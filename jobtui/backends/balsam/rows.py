@@ -330,7 +330,7 @@ def _message(row: JobRow, life: Lifetime) -> str | None:
 
 
 def ids_of(row: BatchJobRow, label: str = "") -> str:
-    """The ids by which an allocation is known: its own, the scheduler's, and its own with the server's label."""
+    """The ids by which an allocation is known: its own, the scheduler's, its own with the server's label."""
     known = [str(row.id)] if row.scheduler_id is None else [str(row.id), str(row.scheduler_id)]
     return " ".join([*known, f"{row.id}@{label}"] if label else known)
 

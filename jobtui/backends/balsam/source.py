@@ -1,9 +1,10 @@
 """A Balsam server as a source: jobs, how they went from state to state, allocations and sites.
 
-Never asks without a filter, and one request at a time. Each poll asks for the jobs that were changed since
-the last, by the server's own clock; only where there are some, for the newest events. Events come late and
-out of order: that question goes back `OVERLAP_S` behind the newest event, once in a while further, and a job
-in a state that no known event explains is asked about by its id. What is known already is dropped by id.
+Never asks without a filter, and polls with one request at a time; what a person asks for goes beside it.
+Each poll asks for the jobs that were changed since the last, by the server's own clock; only where there are
+some, for the newest events. Events come late and out of order: that question goes back `OVERLAP_S` behind the
+newest event, once in a while further, and a job in a state that no known event explains is asked about by its
+id. What is known already is dropped by id. Where ids come again for other events, everything is read anew.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ import msgspec
 from jobtui.backends.balsam.asking import OVERLAP_S, Questions, Step
 from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.detail import fetch_detail
-from jobtui.backends.balsam.lookout import note_of
+from jobtui.backends.balsam.lookout import clock, note_of
 from jobtui.backends.balsam.rows import number_of
 from jobtui.backends.base import Batch, SourceError
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
@@ -63,22 +64,14 @@ class Balsam:
         self._issued = 0
         self._last: Batch | None = None
         self._closed = False
+        self._back_at: Nanos | None = None
         self._reset()
 
     def _reset(self) -> None:
         now = self._clock.now()
         since = self._since if self._since is not None else Nanos(now - WINDOW_S * SECOND)
-        questions = self._questions = Questions(self.client, self._owner, since, self._clock)
+        self._questions = Questions(self.client, self._owner, since, self._clock)
         self._polls = 0
-        questions.due.extend(
-            (
-                questions.frame,
-                questions.live_jobs(),
-                questions.jobs(since, then_events=False),
-                questions.events(since),
-                questions.frame,  # running allocations have a start by their first events only
-            )
-        )
 
     async def poll(self, cursor: str | None) -> Batch:
         """What is new; the first polls read the window, a page each. Raises SourceError.
@@ -98,6 +91,8 @@ class Balsam:
         batch = await due[0]()
         if not batch.more:
             due.popleft()
+        if self._questions.begin_again_if_back():
+            self._back_at = self._clock.now()
         self._issued += 1
         self._last = msgspec.structs.replace(
             batch, cursor=str(self._issued), more=bool(due), note=self._note()
@@ -115,7 +110,11 @@ class Balsam:
 
     def _note(self) -> str:
         now = self._clock.now()
-        return note_of(self._questions.frame_now, self._notice(now), now, self.client.ahead_s)
+        note = note_of(self._questions.frame_now, self._notice(now), now, self.client.ahead_s)
+        if self._back_at is None:
+            return note
+        words = f"event ids went back, seen at {clock(self._back_at)}: is it a backup? all was read anew"
+        return "; ".join(filter(None, (note, words)))
 
     async def changed(self, timeout_s: float) -> None:
         """Nothing tells of a change: polls are due one after the other."""

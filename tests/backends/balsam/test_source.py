@@ -172,7 +172,7 @@ async def test_a_fault_while_it_begins_loses_and_doubles_nothing() -> None:
     for number in range(8):
         watched = Watched()
         await watched.poll(number)
-        watched.server.faults = [answers(500), answers(502)]
+        watched.server.faults = [answers(500), raises(httpx.ReadTimeout("slow"))]
         await watched.poll(2)
         await watched.poller.catch_up()
         await watched.poll(20)
