@@ -5,7 +5,7 @@ in which weight and reverse carry what colour carries elsewhere. Widgets find a 
 `jobtui-<name>`, with a dash for each dot of the name.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from textual.theme import Theme
 
@@ -30,6 +30,7 @@ class Colors:
         changed: str,
         hit: str,
         selected: str,
+        services: Sequence[str],
     ) -> None:
         self.styles: Mapping[str, str] = {
             "title": f"bold {text}",
@@ -57,6 +58,8 @@ class Colors:
             "source.2": care,
             "source.3": text,
             "source.4": settled,
+            "path": "bold",
+            **{f"service.{number}": colour for number, colour in enumerate(services)},
             "status.running": good,
             "status.pending": text,
             "status.completed": settled,
@@ -100,6 +103,7 @@ DARK = Theme(
         changed="on #2c3326",
         hit="not dim #0d0e11 on #dcae62",
         selected="on #1d2430",
+        services=("#7ea6e0", "#8fbc8f", "#b79ad8", "#5fb8b8", "#c8a97e", "#9aa7bd"),
     ).variables,
 )
 LIGHT = Theme(
@@ -128,6 +132,7 @@ LIGHT = Theme(
         changed="on #efe8c8",
         hit="on #f3d27a",
         selected="on #e6ecf5",
+        services=("#1f5fa8", "#2e6b34", "#6b3fa0", "#0f6b70", "#7a5518", "#50607a"),
     ).variables,
 )
 
@@ -185,6 +190,7 @@ ANSI = _native(
         changed="underline",
         hit="black on yellow",
         selected="underline",
+        services=("cyan", "green", "magenta", "blue", "bright_cyan", "bright_magenta"),
     ).styles,
 )
 PLAIN = _native(
@@ -207,6 +213,7 @@ PLAIN = _native(
         "selected": "underline",
         "selection": "reverse",
         "marked": "bold",
+        "path": "bold",
         "mistake": "underline",
         "status.completed": "dim",
         "status.failed": "bold",

@@ -165,8 +165,7 @@ def _cuts(spans: Iterable[Span], by_id: Mapping[SpanId, Span]) -> Iterator[Span]
 
 def rows_of(tree: Tree) -> Iterator[Row]:
     """The lines of the tree: children below their parents by start, what lacks a parent below its place."""
-    tops = sorted(_tops(tree), key=lambda top: top[0])
-    for _, missing, tops_here in tops:
+    for missing, tops_here in tops_of(tree):
         if missing is not None:
             yield Row(0, None, missing)
         depth = 0 if missing is None else 1
@@ -175,6 +174,12 @@ def rows_of(tree: Tree) -> Iterator[Row]:
             depth, span = stack.pop()
             yield Row(depth, span)
             stack.extend((depth + 1, child) for child in reversed(tree.below(span)))
+
+
+def tops_of(tree: Tree) -> Iterator[tuple[SpanId | None, tuple[Span, ...]]]:
+    """What stands at the top, by start: a root alone, or a parent that was not received with its children."""
+    for _, missing, spans in sorted(_tops(tree), key=lambda top: top[0]):
+        yield missing, spans
 
 
 def _tops(tree: Tree) -> Iterator[tuple[Nanos, SpanId | None, tuple[Span, ...]]]:

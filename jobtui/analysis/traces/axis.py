@@ -1,0 +1,139 @@
+"""The time of a trace on cells: to scale, but for stretches in which nothing ran, which are squeezed.
+
+A submission takes seconds, its queue hours, the job minutes: to scale the rest would vanish. Positions are
+counted in halves of a cell.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from jobtui.analysis.traces.waits import Wait
+
+WAIT_SHARE = 2
+"""All that is squeezed has one part in so many of the cells at most."""
+
+
+class Squeezed(NamedTuple):
+    """A stretch that is not to scale: its cells, and how long it is."""
+
+    first: int
+    cells: int
+    duration_ns: int
+
+
+class Tick(NamedTuple):
+    """A time worth a mark: at which cell, and how long after `origin_ns` it is.
+
+    `origin_ns` is the beginning of the trace, or the end of the squeezed stretch before, since the beginning.
+    """
+
+    cell: int
+    after_ns: int
+    origin_ns: int
+
+
+class _Piece(NamedTuple):
+    """A stretch of time on half cells."""
+
+    low: int
+    high: int
+    first: int
+    last: int
+    is_squeezed: bool
+
+
+class Axis:
+    """Times from `low` to `high`, nanoseconds, on `cells` cells; `waits` have `wait_cells` each."""
+
+    def __init__(
+        self, low: int, high: int, cells: int, waits: Sequence[Wait] = (), wait_cells: int = 8
+    ) -> None:
+        self.low, self.high, self.cells = low, max(high, low + 1), max(1, cells)
+        self._pieces = self._cut(self._squeezable(waits, wait_cells), wait_cells)
+        self._lows = [piece.low for piece in self._pieces]
+        self._firsts = [piece.first for piece in self._pieces]
+
+    def half(self, at: int) -> int:
+        """The half cell of a time; those before and after have the ends."""
+        if at <= self.low:
+            return 0
+        if at >= self.high:
+            return 2 * self.cells
+        piece = self._pieces[bisect_right(self._lows, at) - 1]
+        return piece.first + (at - piece.low) * (piece.last - piece.first) // (piece.high - piece.low)
+
+    def time(self, half: int) -> int:
+        """The time at which a half cell begins."""
+        half = max(0, min(half, 2 * self.cells))
+        piece = self._pieces[max(0, bisect_right(self._firsts, half) - 1)]
+        return piece.low + (half - piece.first) * (piece.high - piece.low) // max(1, piece.last - piece.first)
+
+    @property
+    def squeezed(self) -> Iterator[Squeezed]:
+        """What is not to scale."""
+        for piece in self._pieces:
+            if piece.is_squeezed:
+                first, end = piece.first // 2, piece.last // 2
+                yield Squeezed(first, end - first, piece.high - piece.low)
+
+    def ticks(self, begin: int, apart: int) -> Iterator[Tick]:
+        """Round times at least `apart` cells from each other, since `begin` or the last squeezed stretch."""
+        origin = begin
+        for piece in self._pieces:
+            if piece.is_squeezed:
+                origin = piece.high
+                continue
+            halves = piece.last - piece.first
+            if not halves:
+                continue
+            step = _round_step((piece.high - piece.low) * 2 * apart // halves)
+            at = origin + -(-(piece.low - origin) // step) * step
+            while at < piece.high:
+                half = piece.first + (at - piece.low) * halves // (piece.high - piece.low)
+                yield Tick(half // 2, at - origin, origin - begin)
+                at += step
+
+    def _squeezable(self, waits: Sequence[Wait], wait_cells: int) -> list[Wait]:
+        """The waits within, those that gain by it, the longest."""
+        inside = [wait for wait in waits if wait.start >= self.low and wait.end <= self.high]
+        scale = (self.high - self.low) / self.cells
+        longer = [wait for wait in inside if wait.duration_ns > wait_cells * scale]
+        most = self.cells // (WAIT_SHARE * wait_cells)
+        return sorted(sorted(longer, key=lambda wait: -wait.duration_ns)[:most])
+
+    def _cut(self, waits: Sequence[Wait], wait_cells: int) -> list[_Piece]:
+        active = self.high - self.low - sum(wait.duration_ns for wait in waits)
+        halves = 2 * (self.cells - wait_cells * len(waits))
+        pieces: list[_Piece] = []
+        passed, at, half = 0, self.low, 0
+        for nth, wait in enumerate(waits):
+            passed += wait.start - at
+            # a whole cell, so that what is squeezed can be written in
+            end = min(halves, (passed * halves // max(1, active) + 1) // 2 * 2) + 2 * wait_cells * nth
+            pieces.append(_Piece(at, wait.start, half, max(half, end), is_squeezed=False))
+            half = max(half, end) + 2 * wait_cells
+            pieces.append(_Piece(wait.start, wait.end, half - 2 * wait_cells, half, is_squeezed=True))
+            at = wait.end
+        pieces.append(_Piece(at, self.high, half, 2 * self.cells, is_squeezed=False))
+        return [piece for piece in pieces if piece.high > piece.low]
+
+
+def _round_step(least: int) -> int:
+    """The next round number of nanoseconds: 1, 2 or 5 with zeros; minutes and hours as people count them."""
+    for step in _CLOCK_STEPS:
+        if _SECOND <= least <= step:
+            return step
+    power = 1
+    while power * 10 < least:
+        power *= 10
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
+
+
+_SECOND = 10**9
+_CLOCK_STEPS = tuple(
+    seconds * _SECOND
+    for seconds in (
+        1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 172_800,
+    )
+)  # fmt: skip

@@ -1,0 +1,166 @@
+"""The lines of a trace as a widget draws them: only those that are visible, each once until it changes."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual.message import Message
+
+from jobtui.analysis.traces.axis import Axis
+from jobtui.analysis.traces.critical_path import whole_path
+from jobtui.analysis.traces.findings import Findings
+from jobtui.analysis.traces.layout import Layout, TraceLine, lay_out
+from jobtui.analysis.traces.services import ServiceMarks
+from jobtui.analysis.traces.shown import ShownLines
+from jobtui.analysis.traces.window import TraceWindow
+from jobtui.render.spans import Line, Span
+from jobtui.render.waterfall import (
+    WAIT_CELLS,
+    Path,
+    View,
+    columns_in,
+    heading_line,
+    path_by_span,
+    trace_line,
+)
+from jobtui.widgets.row_view import RowView
+from jobtui.widgets.text_pane import wrapped
+
+MOST_DRAWN = 1_000
+"""Lines that are kept drawn."""
+
+
+class Picture(NamedTuple):
+    """A trace, all that is to be said of it, and the lines that it can have."""
+
+    found: Findings
+    layout: Layout
+    path: Path
+
+
+def picture_of(found: Findings) -> Picture:
+    """What is shown of a trace. Takes time in proportion to its spans: not for the event loop."""
+    return Picture(found, lay_out(found), path_by_span(whole_path(found.tree)))
+
+
+class TraceLines(RowView):
+    """The lines of one trace that are shown, and the part of its time that is looked at."""
+
+    class Highlighted(Message):
+        """The cursor is on another line, or that line is known better."""
+
+        def __init__(self, line: TraceLine | None) -> None:
+            self.line = line
+            super().__init__()
+
+    def __init__(self, marks: ServiceMarks, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._marks = marks
+        self._picture: Picture | None = None
+        self._shown: ShownLines | None = None
+        self._window = TraceWindow()
+        self._view: View | None = None
+        self._drawn: dict[int, Line] = {}
+        self._empty: tuple[str, ...] = ()
+        self.marks_path = False
+        """Whether the critical path is marked."""
+        self.squeezes = True
+        """Whether stretches in which nothing ran are squeezed."""
+
+    @property
+    def found(self) -> Findings | None:
+        """What is known of the trace."""
+        return self._picture.found if self._picture else None
+
+    @property
+    def count(self) -> int:
+        """How many lines are shown."""
+        return len(self._shown.numbers) if self._shown else 0
+
+    @property
+    def current(self) -> TraceLine | None:
+        """The line under the cursor."""
+        return self._shown.line(self.cursor) if self._shown and self.cursor < self.count else None
+
+    @property
+    def passing(self) -> int | None:
+        """How many spans pass the filter, None without one."""
+        return self._shown.passing if self._shown and self._shown.passes is not None else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of the time of the trace is looked at."""
+        return self._window.is_whole
+
+    @property
+    def names_above(self) -> tuple[str, ...]:
+        """The names of the spans above the line under the cursor, the highest first; outside text."""
+        if self._shown is None or not self.count:
+            return ()
+        layout = self._shown.layout
+        above = (layout.lines[at].span for at in layout.above(self._shown.numbers[self.cursor]))
+        return tuple(span.name for span in above if span is not None)[::-1]
+
+    def set_empty(self, words: Sequence[str]) -> None:
+        """What is said while there is no trace; each a paragraph that is safe to show."""
+        self._empty = tuple(words)
+        self.repaint()
+
+    def heading(self, y: int) -> Line:
+        """Services and ruler."""
+        return heading_line(self._view) if self._view else ()
+
+    def row(self, index: int) -> Line:
+        """A line; drawn once, until something changes."""
+        if self._shown is None or self._view is None:
+            return ()
+        number = self._shown.numbers[index]
+        drawn = self._drawn.get(number)
+        if drawn is None:
+            if len(self._drawn) >= MOST_DRAWN:
+                self._drawn.clear()
+            is_closed = self._shown.is_closed(self._shown.layout.lines[number].key)
+            drawn = self._drawn[number] = trace_line(self._view, number, is_closed=is_closed)
+        return drawn
+
+    def line(self, y: int) -> Line:
+        """A line, or what is said when there are none."""
+        if self.count or y < self.headings:
+            return super().line(y)
+        lines = [line for words in self._empty for line in wrapped(words, max(2, self.cells - 2))]
+        at = y - self.headings
+        return (Span(f" {lines[at]}", "dim"),) if at < len(lines) else ()
+
+    def cursor_moved(self) -> None:
+        """Tell which line it is."""
+        self.post_message(self.Highlighted(self.current))
+
+    def on_resize(self) -> None:
+        """Choose the columns anew."""
+        self._renew()
+
+    def _renew(self) -> None:
+        """Draw everything anew: other lines, columns, or times."""
+        self._drawn.clear()
+        self._view = self._new_view()
+        self.keep_in_view()
+        self.repaint()
+
+    def _new_view(self) -> View | None:
+        if self._picture is None or self._shown is None:
+            return None
+        found, layout, path = self._picture
+        columns = columns_in(self.cells)
+        return View(
+            found.tree,
+            layout,
+            self._axis(max(1, columns.bar)),
+            columns,
+            {cause.span.span_id: cause for cause in found.causes},
+            self._marks.of,
+            path if self.marks_path else None,
+            self._shown.passes,
+        )
+
+    def _axis(self, cells: int) -> Axis:
+        waits = self._picture.found.waits if self._picture and self.squeezes else ()
+        return self._window.axis(cells, waits, WAIT_CELLS)
