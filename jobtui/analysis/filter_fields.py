@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from jobtui.analysis.flags import Flag
+from jobtui.analysis.flags import LATE, Flag
 from jobtui.analysis.job_times import age_s, first_seen, last_active
 from jobtui.model.clock import Nanos
 from jobtui.model.jobs import Job, JobStatus
@@ -29,13 +29,14 @@ def _never(job: Job) -> bool:
 class FilterContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a filter needs beside the job: host and driver as the logs tell, and the zone of written times.
 
-    `is_disputed` tells whether sources disagree about the job.
+    `is_disputed` tells whether sources disagree about the job, `is_late` whether it takes longer than usual.
     """
 
     host_of: Look = _own_host
     driver_of: Look = _own_driver
     offset_s: int = 0
     is_disputed: Callable[[Job], bool] = _never
+    is_late: Callable[[Job], bool] = _never
 
 
 RECORD_ONLY = FilterContext()
@@ -127,7 +128,7 @@ STUCK = "stuck"
 ANY_FLAG = "any"
 DISPUTED = "contradiction"
 """The flag word for jobs about which sources disagree."""
-FLAG_WORDS: Mapping[str, str] = {word: word for word in (STUCK, ANY_FLAG, DISPUTED)} | {
+FLAG_WORDS: Mapping[str, str] = {word: word for word in (STUCK, ANY_FLAG, DISPUTED, LATE)} | {
     flag.value: flag.value for flag in Flag
 }
 YES_NO_WORDS: Mapping[str, bool] = {"yes": True, "true": True, "no": False, "false": False}

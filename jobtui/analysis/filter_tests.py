@@ -20,7 +20,7 @@ from jobtui.analysis.filter_fields import (
     Kind,
 )
 from jobtui.analysis.filter_syntax import Comparison, FilterError, Value
-from jobtui.analysis.flags import flags_of, needs_person
+from jobtui.analysis.flags import LATE, flags_of, needs_person
 from jobtui.analysis.moments import parse_moment
 from jobtui.analysis.near import nearest
 from jobtui.analysis.time_words import age, parse_duration
@@ -168,8 +168,12 @@ def _flag_test(field: Field, op: str, value: Value) -> Test:
         return lambda job, now, context: needs_person(job, now)
     if wanted == DISPUTED:
         return lambda job, now, context: context.is_disputed(job)
+    if wanted == LATE:
+        return lambda job, now, context: context.is_late(job)
     if wanted == ANY_FLAG:
-        return lambda job, now, context: bool(flags_of(job, now)) or context.is_disputed(job)
+        return lambda job, now, context: (
+            bool(flags_of(job, now)) or context.is_disputed(job) or context.is_late(job)
+        )
     return lambda job, now, context: wanted in flags_of(job, now)
 
 

@@ -36,6 +36,8 @@ class Flag(StrEnum):
     """No simulation, only the record of a compute call."""
 
 
+LATE = "late"
+"""The flag of a job that takes longer than is usual here, which its record alone does not tell."""
 AGENT_START_S = 20.0
 """An agent that has not answered by then never will: the supervisor gives up after 5 to 15 s."""
 LONG_WAIT_S = 600.0
@@ -48,7 +50,7 @@ LIMIT_GRACE_S = 60.0
 STALE_S: Mapping[str, float] = {"sequential": 3600.0, "parallel": 4 * 3600.0, "sbatch": 3 * 86400.0}
 """After how long without a word a live record is suspect, by mode."""
 
-TELL_THEMSELVES = frozenset({"balsam"})
+TELL_THEMSELVES = frozenset({"balsam", "slurm"})
 """Systems whose jobs wait and run for long as a matter of course; `alert` tells of one that is stuck."""
 
 _SLOTS = (

@@ -1,51 +1,39 @@
-"""How long the steps of a run take here, out of earlier runs of the same model on the same driver."""
+"""What is usual among lengths of time, and what is beyond that."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from jobtui.analysis.explain.flow import RUN_FLOW, Mark, mark_of
-from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.ops import Op
+from jobtui.analysis.time_words import duration
 from jobtui.model.verdicts import Usual
 
 LEAST_RUNS = 3
 """Fewer runs tell nothing of what is usual."""
+TELLING_RUNS = 20
+"""From so many on the longest of them tell what is late."""
+LEAST_BEYOND_S, BEYOND = 10.0, 0.2
+"""Late is what takes longer than 99 of 100 by so many seconds, and by so large a part of that."""
 
 
-def usual_steps(runs: Iterable[Op]) -> dict[Mark, Usual]:
-    """How long each needed step takes from the one before it, by the mark at its end."""
-    taken: dict[Mark, list[float]] = {}
-    for run in runs:
-        times = _times(run)
-        for needed in RUN_FLOW:
-            begin, end = times.get(needed.after), times.get(needed.mark)
-            if begin is not None and end is not None and end >= begin:
-                taken.setdefault(needed.mark, []).append(seconds_between(begin, end))
-    return {mark: _usual(seconds) for mark, seconds in taken.items() if len(seconds) >= LEAST_RUNS}
-
-
-def usual_length(runs: Iterable[Op]) -> Usual | None:
-    """How long runs take from their sending to their end."""
-    seconds = [
-        seconds_between(run.sent_at, run.ended_at)
-        for run in runs
-        if run.sent_at is not None and run.ended_at is not None and run.ended_at >= run.sent_at
-    ]
-    return _usual(seconds) if len(seconds) >= LEAST_RUNS else None
-
-
-def _times(run: Op) -> dict[Mark, Nanos]:
-    """When each step was first passed."""
-    times: dict[Mark, Nanos] = {}
-    for step in run.steps:
-        mark = mark_of(step)
-        if mark is not None and step.at is not None:
-            times.setdefault(mark, step.at)
-    return times
-
-
-def _usual(seconds: Sequence[float]) -> Usual:
+def usual_of(seconds: Sequence[float]) -> Usual | None:
+    """What is usual among these, None where they are too few."""
+    if len(seconds) < LEAST_RUNS:
+        return None
     ordered = sorted(seconds)
     return Usual(len(ordered), _quantile(ordered, 0.5), _quantile(ordered, 0.99))
+
+
+def is_beyond(seconds: float, usual: Usual | None) -> bool:
+    """Whether it takes longer than is usual; never by too few runs."""
+    if usual is None or usual.n < TELLING_RUNS:
+        return False
+    return seconds > usual.p99_s + max(LEAST_BEYOND_S, BEYOND * usual.p99_s)
+
+
+def usual_words(usual: Usual) -> str:
+    """What is usual: "usually 2m (p99 5m, n=34)"; of few runs that they are few."""
+    spread = f"p99 {duration(usual.p99_s)}, n={usual.n}"
+    if usual.n < TELLING_RUNS:
+        spread = f"n={usual.n}, too few to tell what is late"
+    return f"usually {duration(usual.p50_s)} ({spread})"
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:

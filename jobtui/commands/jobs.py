@@ -1,11 +1,12 @@
 """`jobs [FILTER]`: the job table, what needs a person first, then what lives, then the newest."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from jobtui.analysis.flags import needs_person
+from jobtui.analysis.flags import LATE, flags_of, needs_person
 from jobtui.analysis.job_times import last_active
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
@@ -18,6 +19,7 @@ from jobtui.render.json_output import job_record
 
 if TYPE_CHECKING:
     from jobtui.analysis.filter import Filter
+    from jobtui.analysis.lateness import Lateness
 
 CSV_COLUMNS = (
     "id", "system", "status", "native_status", "owner", "name", "app", "model", "mode", "queued_at",
@@ -46,10 +48,41 @@ async def _all_jobs(reader: Reader) -> Exit:
 
 
 async def _chosen_jobs(reader: Reader, chosen: "Filter") -> Exit:
+    from jobtui.analysis.filter import FilterContext
+
     await reader.read_jobs()
     if not reader.logs_read and _needs_logs(chosen, _known(reader), reader.now):
         await reader.read_logs(None)
-    return _print(reader, chosen.select(_known(reader), reader.now))
+    late_of = _late_of(reader)
+    context = FilterContext(is_late=lambda job: late_of(job) is not None)
+    return _print(reader, chosen.select(_known(reader), reader.now, context))
+
+
+def _late_of(reader: Reader) -> Callable[[Job], str | None]:
+    """What tells how much longer than usual a job takes; learns what is usual when it is first asked."""
+
+    @cache
+    def lateness() -> "Lateness":
+        from jobtui.analysis.lateness import Lateness
+
+        return Lateness.of(reader.session.store.jobs, reader.now)
+
+    def late_of(job: Job) -> str | None:
+        as_recorded = reader.session.store.jobs.get(job.id) if job.status.is_live else None
+        late = lateness().late(as_recorded, reader.now) if as_recorded is not None else None
+        return late.words if late is not None else None
+
+    return late_of
+
+
+def _records(reader: Reader, jobs: Iterable[Job]) -> Iterator[dict[str, object]]:
+    """Jobs as documents, with the flag of those that are late."""
+    late_of = _late_of(reader)
+    for job in jobs:
+        record = job_record(job, reader.now)
+        if late_of(job) is not None:
+            record["flags"] = [*flags_of(job, reader.now), LATE]
+        yield record
 
 
 def _needs_logs(chosen: "Filter", jobs: Iterable[Job], now: Nanos) -> bool:
@@ -71,13 +104,13 @@ def _print(reader: Reader, jobs: Iterable[Job]) -> Exit:
     picked = in_order((job for job in jobs if _within(job, reader)), now)
     match reader.context.format:
         case OutputFormat.JSON:
-            print_document("jobs", {"jobs": [job_record(job, now) for job in picked]}, reader)
+            print_document("jobs", {"jobs": list(_records(reader, picked))}, reader)
         case OutputFormat.CSV:
-            print_csv(CSV_COLUMNS, (job_record(job, now) for job in picked))
+            print_csv(CSV_COLUMNS, _records(reader, picked))
         case _ if not reader.nothing_read:
             from jobtui.commands.jobs_view import view
 
-            print_lines(view(picked, now, reader.context.width, reader.context.colour))
+            print_lines(view(picked, now, reader.context.width, reader.context.colour, _late_of(reader)))
     return reader.settle(Exit.FINE)
 
 

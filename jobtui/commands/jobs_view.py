@@ -1,6 +1,6 @@
 """The job table as text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from jobtui.model.clock import Nanos
 from jobtui.model.jobs import Job
@@ -15,14 +15,16 @@ KEPT = frozenset({"state", "id"})
 HIGHEST_PRIORITY = 100
 _WHOLE = 1_000
 
+LateOf = Callable[[Job], str | None]
+
 COLUMNS: tuple[Column, ...] = tuple(
     next(column for column in JOB_COLUMNS if column.key == key) for key in SHOWN
 )
 
 
-def view(jobs: Sequence[Job], now: Nanos, width: int | None, colour: bool) -> Iterator[str]:
+def view(jobs: Sequence[Job], now: Nanos, width: int | None, colour: bool, late_of: LateOf) -> Iterator[str]:
     """The lines of the table. Columns in which no job has a value are left out."""
-    context = RowContext(now=now)
+    context = RowContext(now=now, late_of=late_of)
     rows = [
         [Cell(column.cell(job, context), column.style(job, context)) for column in COLUMNS] for job in jobs
     ]

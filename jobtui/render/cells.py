@@ -44,12 +44,16 @@ def _never(job: Job) -> bool:
     return False
 
 
+def _nothing(job: Job) -> None:
+    return None
+
+
 class RowContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a cell depends on beside its job.
 
     `relative` shows ages instead of times, `local` times in the zone of this machine. `host_of` and
     `driver_of` tell what the logs know of a job; without them the record's own values are shown.
-    `is_disputed` tells whether sources disagree about it.
+    `is_disputed` tells whether sources disagree about it, `late_of` how much longer than usual it takes.
     """
 
     now: Nanos
@@ -59,6 +63,7 @@ class RowContext(msgspec.Struct, frozen=True, kw_only=True):
     host_of: Look = _own_host
     driver_of: Look = _own_driver
     is_disputed: Callable[[Job], bool] = _never
+    late_of: Look = _nothing
 
 
 def plain_style(job: Job, context: RowContext) -> str:
@@ -130,6 +135,8 @@ def waits_cell(job: Job, context: RowContext) -> str:
     text = waits_for(job, context.now) if job.status.is_live else None
     if text is None and job.status is not JobStatus.PENDING:
         text = job.error or job.alert
+    if late := context.late_of(job):
+        text = f"{late}; {text}" if text else late
     if context.is_disputed(job):
         text = f"{DISPUTED}, {text}" if text else DISPUTED
     return show(text) if text else ""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from jobtui.analysis.contradictions import Contradiction, Fact
 from jobtui.analysis.time_words import age, duration
+from jobtui.analysis.usual import usual_words
 from jobtui.analysis.waits import Chain, Holder, Wait
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.ops import Op
@@ -58,8 +59,7 @@ def step_line(verdict: Verdict) -> str:
         waited = f" for {age(verdict.waited_s)}" if verdict.waited_s is not None else ""
         parts.append(f"missing{waited}: {show(verdict.missing_step)}")
     if verdict.usual is not None:
-        usual = verdict.usual
-        parts.append(f"usually {duration(usual.p50_s)}, at most {duration(usual.p99_s)} in {usual.n} runs")
+        parts.append(usual_words(verdict.usual))
     return "; ".join(parts)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     # Imported where it is needed, as the first paint has no filter
     from jobtui.analysis.disputes import Disputes
     from jobtui.analysis.filter import Filter, FilterContext
+    from jobtui.analysis.lateness import Lateness
 
 TRIED, ROUNDS = 200, 5
 """Jobs on which a filter is tried to learn what it costs, and in how many rounds, of which one may be odd."""
@@ -81,25 +82,31 @@ class Whereabouts:
         self._board = board
         self._changed_early: list[tuple[Iterable[JobId], Nanos]] = []
         self._disputes: Disputes | None = None
+        self._lateness: Lateness | None = None
 
     def note(self, changed: Iterable[JobId]) -> None:
         """These jobs changed."""
-        if self._disputes is None:
+        if self._disputes is None or self._lateness is None:
             self._changed_early.append((changed, self._board.now()))
         else:
             self._disputes.note(changed, self._board.now())
+            self._lateness.note(changed)
 
     def turned(self) -> set[JobId]:
-        """The jobs about which sources disagree now and did not before, or no longer."""
-        store = self._board.store
-        if self._disputes is None:
-            from jobtui.analysis.disputes import Disputes  # the first paint does not need it
+        """The jobs about which sources disagree now, or that are late, and were not before, or no longer."""
+        store, now = self._board.store, self._board.now()
+        if self._disputes is None or self._lateness is None:
+            # the first paint does not need them
+            from jobtui.analysis.disputes import Disputes
+            from jobtui.analysis.lateness import Lateness
 
-            self._disputes = Disputes()
+            self._disputes, self._lateness = Disputes(), Lateness()
             for changed, at in self._changed_early:
                 self._disputes.note(changed, at)
+                self._lateness.note(changed)
             self._changed_early.clear()
-        return self._disputes.look(store.correlation, store.jobs, store.sources(), self._board.now())
+        disputed = self._disputes.look(store.correlation, store.jobs, store.sources(), now)
+        return disputed | self._lateness.look(store.jobs, now)
 
     def is_disputed(self, job: Job) -> bool:
         """Whether sources disagree about a job."""
@@ -109,7 +116,17 @@ class Whereabouts:
         """The same for filters."""
         from jobtui.analysis.filter import FilterContext
 
-        return FilterContext(host_of=self.host_of, driver_of=self.driver_of, is_disputed=self.is_disputed)
+        return FilterContext(
+            host_of=self.host_of,
+            driver_of=self.driver_of,
+            is_disputed=self.is_disputed,
+            is_late=lambda job: self.late_of(job) is not None,
+        )
+
+    def late_of(self, job: Job) -> str | None:
+        """How much longer than usual a job takes, None where it does not."""
+        late = self._lateness.late(job, self._board.now()) if self._lateness is not None else None
+        return late.words if late is not None else None
 
     def host_of(self, job: Job) -> str | None:
         """Its host."""

@@ -273,6 +273,7 @@ class JobsScreen(LiveScreen):
             host_of=self._whereabouts.host_of,
             driver_of=self._whereabouts.driver_of,
             is_disputed=self._whereabouts.is_disputed,
+            late_of=self._whereabouts.late_of,
         )
 
 

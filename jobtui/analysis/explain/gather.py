@@ -5,7 +5,7 @@ from typing import Protocol
 
 from jobtui.analysis.explain.case import Case, Coverage
 from jobtui.analysis.explain.flow import Mark, mark_of
-from jobtui.analysis.usual import usual_steps
+from jobtui.analysis.run_lengths import usual_length, usual_steps
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.heard import Heard
@@ -54,6 +54,7 @@ def case_from(
 ) -> Case:
     """The case of a job out of all that is known now. See `gather` for `behind`."""
     ops = knows.ops_of(job_id)
+    alike = _alike(knows, job_id, ops)
     return gather(
         job_id,
         now,
@@ -64,7 +65,8 @@ def case_from(
         agents=knows.agents(),
         behind=behind,
         restarted_ops=knows.restarted_ops(job_id),
-        usual=usual_steps(_alike(knows, job_id, ops)),
+        usual=usual_steps(alike),
+        length=usual_length(alike),
     )
 
 
@@ -100,6 +102,7 @@ def gather(
     behind: Mapping[tuple[str, int], str] | None = None,
     restarted_ops: frozenset[int] = frozenset(),
     usual: Mapping[Mark, Usual] | None = None,
+    length: Usual | None = None,
 ) -> Case:
     """The case of a job. `behind` holds the whole records of the lines that `lines_wanted` names."""
     own = {prefix for op in ops for prefix in (op.agent, op.assigned_agent) if prefix}
@@ -114,6 +117,7 @@ def gather(
         behind=behind or {},
         restarted_ops=restarted_ops,
         usual=usual or {},
+        length=length,
     )
 
 

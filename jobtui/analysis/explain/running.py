@@ -6,6 +6,7 @@ from jobtui.analysis.explain.flow import Mark
 from jobtui.analysis.explain.waiting import restarted, sent_without_answer
 from jobtui.analysis.flags import STALE_S, limit_s
 from jobtui.analysis.time_words import age
+from jobtui.analysis.usual import is_beyond, usual_words
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ops import OpStatus, Step
 from jobtui.model.verdicts import Code
@@ -125,7 +126,7 @@ def runs(case: Case) -> Finding:
     step = case.last(Mark.UPDATED, Mark.REPLIED, Mark.STARTED, Mark.SENT)
     quiet = _quiet_s(case)
     ran = case.job.elapsed_s(case.now) if case.job is not None else None
-    length = "" if ran is None else f" for {age(ran)}"
+    length = "" if ran is None else f" for {age(ran)}{_beside_usual(case, ran)}"
     percent = "" if case.job is None or case.job.percent is None else f", {case.job.percent:.0f} % done"
     word = "" if quiet is None else f"; last news {age(quiet)} ago"
     if step is None:
@@ -139,6 +140,15 @@ def runs(case: Case) -> Finding:
         (case.last(Mark.SENT), step),
         doubts=() if alive else ("its last sign of life is old",),
     )
+
+
+def _beside_usual(case: Case, ran: float) -> str:
+    """How that compares with earlier runs, else with the limit."""
+    if case.length is not None:
+        late = "longer than " if is_beyond(ran, case.length) else ""
+        return f", {late}{usual_words(case.length)}"
+    limit = limit_s(case.job) if case.job is not None else None
+    return "" if limit is None else f" of at most {age(limit)}"
 
 
 def asked_again(case: Case) -> Finding | None:

@@ -8,7 +8,7 @@ from jobtui.analysis.explain.balsam import SYSTEM, BalsamFacts, explain_balsam
 from jobtui.analysis.explain.gather import Knows, case_from
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import LIMITS_S, limit_s
-from jobtui.analysis.usual import usual_length
+from jobtui.analysis.run_lengths import usual_length
 from jobtui.analysis.waits import Chain, Scene, wait_chain, waited_slot
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth

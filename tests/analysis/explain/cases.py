@@ -113,6 +113,10 @@ class Played:
                 )
         return case_of(self.jid, logs, detail, self.now)
 
+    def case_with(self, logs: Mapping[str, bytes]) -> Case:
+        """Its case with other logs."""
+        return case_of(self.jid, logs, self.detail, self.now)
+
 
 def _line_end(log: bytes, near: int) -> int:
     return log.rfind(b"\n", 0, near) + 1

@@ -1,0 +1,49 @@
+"""What is usual at a site, and how a verdict says so."""
+
+import msgspec
+
+from jobtui.analysis.explain import explain
+from jobtui.analysis.explain.flow import Mark
+from jobtui.analysis.run_lengths import usual_length, usual_steps
+from jobtui.demo.settings import DriverName
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.verdicts import Code, Usual
+from tests.analysis.explain.cases import played
+from tests.analysis.explain.test_misleading import up_to
+from tests.builders import a_step, an_op
+
+
+def test_a_run_is_measured_from_its_sending_to_its_good_end() -> None:
+    sent = Nanos(1_000 * SECOND)
+    runs = [
+        an_op(sent_at=sent, ended_at=Nanos(sent + length * SECOND), result=result)
+        for length, result in ((1, "completed"), (2, "completed"), (9, "completed"), (500, "error"))
+    ]
+    assert usual_length(runs) == Usual(3, 2, 9)
+    assert usual_length(runs[1:]) is None
+
+
+def test_a_step_is_measured_from_the_one_before_it() -> None:
+    runs = [
+        an_op(steps=[a_step("waits for the agent"), a_step("agent alive", wait), a_step("sent", wait + 1)])
+        for wait in (1, 2, 4)
+    ]
+    assert usual_steps(runs) == {Mark.AGENT_ALIVE: Usual(3, 2, 4)}
+
+
+def running(length: Usual | None) -> str:
+    play = played("stale-record", 5, DriverName.LOCAL, 90)
+    logs = {
+        name: up_to("same status=running")(log) for name, log in play.logs.items() if name != "server.log"
+    }
+    case = msgspec.structs.replace(play.case_with(logs), length=length)
+    verdict = explain(case)
+    assert verdict.code is Code.RUNNING
+    return verdict.sentence
+
+
+def test_a_verdict_says_what_is_usual_or_what_the_limit_is() -> None:
+    assert "of at most" in running(None)
+    assert "for 1m30s, usually 2m (p99 5m, n=34)" in running(Usual(34, 120, 300))
+    assert "for 1m30s, longer than usually 20s (p99 30s, n=34)" in running(Usual(34, 20, 30))
+    assert "too few" in running(Usual(4, 20, 30))
