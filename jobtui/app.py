@@ -17,8 +17,6 @@ from textual.screen import Screen
 
 from jobtui.actions import ACTIONS
 from jobtui.allocator import give_back, share_heaps
-from jobtui.backends.job_desk import SessionDesk
-from jobtui.backends.log_book import SessionLogs
 from jobtui.driver import TerminalDriver
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
@@ -102,9 +100,10 @@ class JobtuiApp(AlongApp):
         self._session = session
         self._open_at = open_at
         self._known_offsets: Callable[[], Offsets] | None = None
-        logs = SessionLogs(lambda: session.sources, self._offsets)
-        desk = SessionDesk(lambda: session.sources, session.reach_back)
-        self._board = Board(session.store, session.clock, desk, title, logs=logs, words=tuple(words))
+        logs = session.logs(self._offsets)
+        self._board = Board(
+            session.store, session.clock, session.desk(), title, logs=logs, words=tuple(words)
+        )
         self._board.hosts, self._board.mounts = session.hosts, session.mounts
         self._board.trace_desk = lambda: session.traces
         if views is not None:

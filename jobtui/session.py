@@ -31,6 +31,10 @@ from jobtui.store.rereading import read_again
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
+    from jobtui.backends.staging import Stage, Witness
+    from jobtui.model.clocks import Offsets
+    from jobtui.model.job_desk import JobDesk
+    from jobtui.model.pages import LogBook
     from jobtui.model.trace_desk import TraceDesk
 
 HEAD_START_S = 0.05
@@ -38,10 +42,19 @@ HEAD_START_S = 0.05
 
 
 class Session:
-    """Sources, their pollers and the store they fill. An async context manager that closes the sources."""
+    """Sources, their pollers and the store they fill. An async context manager that closes the sources.
+
+    A `witness` is told what they deliver; on a `stage` others deliver in their place.
+    """
 
     def __init__(
-        self, sources: Sequence[Source | Announced], clock: Clock | None = None, *, strict: bool = False
+        self,
+        sources: Sequence[Source | Announced],
+        clock: Clock | None = None,
+        *,
+        strict: bool = False,
+        stage: "Stage | None" = None,
+        witness: "Witness | None" = None,
     ) -> None:
         self.clock = clock or SystemClock()
         self.hosts: Mapping[str, str] = {}
@@ -50,6 +63,8 @@ class Session:
         """Directories of this machine by those on clusters that are mounted there, as configured."""
         self.store = Store(LateCorrelator(), self.clock)
         self._strict = strict
+        self._stage = stage
+        self._witness = witness
         self._pollers: list[Poller] = []
         self._polling: dict[Poller, asyncio.Task[None]] = {}
         self._reaching = asyncio.Lock()
@@ -65,10 +80,13 @@ class Session:
             self.store.add_source(source.name, source.kind)
             self._announced.append(source)
             return
-        poller = Poller(source, self.store, strict=self._strict)
+        poller = self._poller(source if self._stage is None else self._stage.cast(source), self.store)
         self._pollers.append(poller)
         if self._group is not None:
             self._polling[poller] = self._group.create_task(poller.run())
+
+    def _poller(self, source: Source, store: Store) -> Poller:
+        return Poller(source, store, strict=self._strict, witness=self._witness)
 
     def _make_next(self) -> Poller:
         self.add(self._announced.popleft().make())
@@ -121,7 +139,7 @@ class Session:
             if not any(source.begins_after(at) for _, source in logs):
                 return False
             again = Store(LateCorrelator(), self.clock)
-            fresh = [Poller(source.starting_at(at), again, strict=self._strict) for _, source in logs]
+            fresh = [self._poller(source.starting_at(at), again) for _, source in logs]
             try:
                 await read_again(fresh, again, progress)
             except BaseException:
@@ -130,6 +148,40 @@ class Session:
                 raise
             await self._replace([poller for poller, _ in logs], fresh, again)
             return True
+
+    async def begin_anew(self) -> None:
+        """Read everything again from its beginning, and know nothing but that: the clock was set back."""
+        async with self._reaching:
+            old = list(self._pollers)
+            again = Store(LateCorrelator(), self.clock)
+            fresh = [self._poller(poller.source, again) for poller in old]
+            for poller in old:
+                if (task := self._polling.pop(poller, None)) is not None:
+                    task.cancel()
+            await asyncio.gather(*(poller.catch_up() for poller in fresh))
+            self._pollers = fresh
+            for poller in fresh:
+                poller.feed_into(self.store)
+                if self._group is not None:
+                    self._polling[poller] = self._group.create_task(poller.run())
+            self.store.become(again)
+
+    def desk(self) -> "JobDesk":
+        """What answers questions about one job."""
+        if self._stage is not None:
+            return self._stage.desk(lambda: self.sources)
+        from jobtui.backends.job_desk import SessionDesk
+
+        desk = SessionDesk(lambda: self.sources, self.reach_back)
+        return desk if self._witness is None else self._witness.beside(desk)
+
+    def logs(self, offsets: "Callable[[], Offsets]" = dict) -> "LogBook":
+        """The logs that can be read line by line. `offsets` tells how far apart the clocks of hosts are."""
+        if self._stage is not None:
+            return self._stage.logs(lambda: self.sources)
+        from jobtui.backends.log_book import SessionLogs
+
+        return SessionLogs(lambda: self.sources, offsets)
 
     async def _replace(self, old: list[Poller], fresh: list[Poller], again: Store) -> None:
         self._pollers = [poller for poller in self._pollers if poller not in old] + fresh

@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "formats": frozenset({"model"}),
     "backends": frozenset({"model", "formats", "config"}),
     "analysis": frozenset({"model", "formats"}),
-    "store": frozenset({"model", "backends.base"}),
+    "store": frozenset({"model", "backends.base", "backends.staging"}),
     "render": frozenset({"model", "analysis"}),
     "grammar": frozenset({"model"}),
     "config": frozenset({"model", "grammar"}),
@@ -53,6 +53,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "opentelemetry": frozenset({"formats"}),
     "google": frozenset({"formats"}),
     "plotext": frozenset({"render"}),
+    "confluent_kafka": frozenset({"backends"}),
 }
 """Libraries that only some layers may know."""
 

@@ -6,7 +6,6 @@ from jobtui.analysis.explain.balsam import SYSTEM, BalsamFacts
 from jobtui.analysis.explain.gather import lines_wanted
 from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.explain.study import Study, study
-from jobtui.backends.job_desk import SessionDesk
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.jobs import with_agent
@@ -77,7 +76,7 @@ async def explained(reader: Reader, found: Found) -> Study:
 async def _behind(reader: Reader, job_id: JobId) -> dict[tuple[str, int], str]:
     """The whole records of the steps that have more than one line."""
     session = reader.session
-    desk = SessionDesk(lambda: session.sources, session.reach_back)
+    desk = session.desk()
     texts = {}
     for step in lines_wanted(session.store.correlation.ops_of(job_id)):
         try:

@@ -7,7 +7,6 @@ import msgspec
 from jobtui.analysis.cluster_paths import Reach
 from jobtui.analysis.flags import flags_of, waits_for
 from jobtui.analysis.run_dirs import CLUSTER_MODE, run_dirs_of
-from jobtui.backends.job_desk import SessionDesk
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.jobs import with_agent
@@ -59,7 +58,7 @@ async def noted_of(reader: Reader, job: Job) -> Noted | None:
         return None
     config, ops = reader.context.config, reader.session.store.correlation.ops_of(job.id)
     paths = run_dirs_of(job, None, ops, job.host, Reach(config.mounts, config.hosts))
-    noted = await SessionDesk(lambda: (), reader.session.reach_back).noted_on_cluster(paths)
+    noted = await reader.session.desk().noted_on_cluster(paths)
     return noted if noted is not None and is_of_newest_run(noted.status, job) else None
 
 

@@ -3,9 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from jobtui.backends.base import Source, SourceError, next_delay
 from jobtui.store.store import Store
+
+if TYPE_CHECKING:
+    from jobtui.backends.staging import Witness
 
 PERIOD_S = 2.0
 """How long a source may wait for a sign of change; a poll is due at the latest then."""
@@ -18,9 +22,12 @@ log = logging.getLogger(__name__)
 class Poller:
     """Keeps the store up to date with one source."""
 
-    def __init__(self, source: Source, store: Store, *, strict: bool = False) -> None:
+    def __init__(
+        self, source: Source, store: Store, *, strict: bool = False, witness: "Witness | None" = None
+    ) -> None:
         self._source = source
         self._store = store
+        self._witness = witness
         self._strict = strict
         self._cursor: str | None = None
         self._failures = 0
@@ -67,9 +74,13 @@ class Poller:
             return False
         self._failures = 0
         self._cursor = batch.cursor
+        if self._witness is not None:
+            self._witness.delivered(self._source, batch)
         self._store.apply(self._source.name, batch)
         return batch.more
 
     def _fail(self, error: str) -> None:
         self._failures += 1
+        if self._witness is not None:
+            self._witness.failed(self._source, error)
         self._store.fail(self._source.name, error)

@@ -6,7 +6,7 @@ is done.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
@@ -16,13 +16,17 @@ from jobtui.model.clock import Clock
 from jobtui.model.health import Skip, SourceHealth, SourceState
 from jobtui.model.heard import Heard
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job
+from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Agent, Op, Unlinked
 from jobtui.model.trace_ids import TraceId
 from jobtui.store.change_log import ChangeLog
 from jobtui.store.still import StillCorrelation
 from jobtui.store.trace_book import TraceBook
+
+if TYPE_CHECKING:
+    from jobtui.model.condor import CondorFact
+    from jobtui.store.condor_book import CondorBook
 
 SKIPS_KEPT = 20
 """How many of a source's skipped inputs are kept by name; all are counted."""
@@ -116,6 +120,7 @@ class Store:
         self._listeners: list[Listener] = []
         self._allocations: dict[tuple[str, int], Allocation] = {}
         self._sites: dict[tuple[str, int], Site] = {}
+        self._condor: CondorBook | None = None
         self.changes = ChangeLog()
         self.traces = TraceBook()
 
@@ -154,7 +159,16 @@ class Store:
         copy._sites = dict(self._sites)
         copy.changes = self.changes
         copy.traces = self.traces
+        copy._condor = self._condor
         return copy
+
+    def facts_of(self, job_id: JobId) -> "tuple[CondorFact, ...]":
+        """What files say of a job of HTCondor, in order of time."""
+        return self._condor.facts_of(job_id) if self._condor is not None else ()
+
+    def detail(self, job_id: JobId) -> JobDetail | None:
+        """All about a job that is put together here out of several sources; None for any other."""
+        return self._condor.detail(job_id) if self._condor is not None else None
 
     def add_source(self, name: str, kind: str) -> None:
         """Announce a source, so that it is shown before its first poll ends."""
@@ -172,6 +186,9 @@ class Store:
         gone = frozenset(job_id for job_id in batch.gone if self._drop(job_id, source))
         changed |= self._correlation.feed(batch.records)
         changed |= self.changes.add(batch.changes)
+        if batch.condor:
+            put_together, replaced = self._put_together(batch.condor)
+            changed, gone = changed | put_together, gone | replaced
         self._allocations.update(((one.source, one.id), one) for one in batch.allocations)
         self._sites.update(((one.source, one.id), one) for one in batch.sites)
         now = self._clock.now() if batch.spans or batch.span_logs else None
@@ -185,12 +202,32 @@ class Store:
         self._health[source] = msgspec.structs.replace(before, state=SourceState.DOWN, error=error)
         return self._tell(Changes(frozenset(), sources=self._health[source] != before))
 
+    def become(self, other: "Store") -> Changes:
+        """Know what another store knows, and nothing else."""
+        before = frozenset(self._jobs)
+        self._jobs, self._health, self._correlation = other._jobs, other._health, other._correlation
+        self._allocations, self._sites = other._allocations, other._sites
+        self.changes, self.traces = other.changes, other.traces
+        return self._tell(Changes(frozenset(self._jobs), before - self._jobs.keys(), sources=True))
+
     def take_over(self, other: "Store") -> Changes:
         """Replace what logs have told, and the health of their sources, by what another store has of them."""
         known = {op.jid for op in (*self._correlation.ops(), *other.correlation.ops()) if op.jid is not None}
         self._correlation = other.correlation
         self._health.update((source.name, source) for source in other.sources())
         return self._tell(Changes(frozenset(known), sources=True))
+
+    def _put_together(self, facts: "tuple[CondorFact, ...]") -> tuple[set[JobId], frozenset[JobId]]:
+        """Take in what files say of jobs; the jobs that are others now, and those that are no more."""
+        if self._condor is None:
+            from jobtui.store.condor_book import CondorBook  # most have no such jobs
+
+            self._condor = CondorBook()
+        news = self._condor.add(facts)
+        changed = {job.id for job in news.jobs if self._jobs.get(job.id) != job}
+        self._jobs.update((job.id, job) for job in news.jobs)
+        gone = frozenset(job_id for job_id in news.gone if self._jobs.pop(job_id, None) is not None)
+        return changed | self.changes.add(news.changes), gone
 
     def _drop(self, job_id: JobId, source: str) -> bool:
         job = self._jobs.get(job_id)

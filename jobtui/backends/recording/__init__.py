@@ -1,0 +1,1 @@
+"""What sources delivered, kept in a file, and delivered again from there."""

@@ -1,0 +1,51 @@
+"""A recording in place of the systems that it was made of: what is asked of them, it answers."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from jobtui.backends.base import DetailSource, Source
+from jobtui.backends.recording.desk import TapeDesk
+from jobtui.backends.recording.logs import TapeLogs
+from jobtui.backends.recording.replayed import ReplayClock, ReplayedJobs, ReplayedSource
+from jobtui.backends.recording.tape import Tape
+from jobtui.backends.registry import LOG_KINDS
+from jobtui.backends.worker import Worker
+from jobtui.model.clock import Nanos
+from jobtui.model.job_desk import JobDesk
+from jobtui.model.pages import LogBook
+
+
+class TapeStage:
+    """See `backends.staging.Stage`. `clock` is the time the recording is at: at first when it was made."""
+
+    def __init__(self, path: Path, at: Nanos | None = None) -> None:
+        self.tape = Tape(path)
+        self.clock = ReplayClock(self.tape.about.at if at is None else at)
+        self._worker = Worker(f"replay {path}")
+
+    def cast(self, source: Source) -> Source:
+        """What is polled in place of a source, which itself is never opened."""
+        make = ReplayedJobs if isinstance(source, DetailSource) else ReplayedSource
+        number = self.tape.source(source.kind, source.name)
+        return make(self.tape, self._worker, self.clock, source.kind, source.name, number)
+
+    def desk(self, sources: Callable[[], Sequence[Source]]) -> JobDesk:
+        """What answers questions about one job."""
+        return TapeDesk(sources, self.tape, self._worker, self.clock)
+
+    def logs(self, sources: Callable[[], Sequence[Source]]) -> LogBook:
+        """The logs that can be read line by line."""
+        return TapeLogs(self.tape, self._worker, self.clock, lambda: _numbers(sources()))
+
+    def close(self) -> None:
+        """Let the recording go."""
+        self._worker.close(self.tape.close)
+
+
+def _numbers(sources: Sequence[Source]) -> tuple[int, ...]:
+    """The numbers of the logs among these."""
+    return tuple(
+        source.number
+        for source in sources
+        if isinstance(source, ReplayedSource) and source.kind in LOG_KINDS and source.number is not None
+    )

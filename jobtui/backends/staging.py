@@ -1,0 +1,42 @@
+"""What may stand beside the sources of a session: one that watches what they deliver, one in their place."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from jobtui.backends.base import Batch, Source
+
+if TYPE_CHECKING:
+    from jobtui.model.job_desk import JobDesk
+    from jobtui.model.pages import LogBook
+
+
+class Witness(Protocol):
+    """Is told what polls gave. Must return at once, and raise nothing."""
+
+    def delivered(self, source: Source, batch: Batch) -> None:
+        """A source delivered something, perhaps nothing new."""
+        ...
+
+    def failed(self, source: Source, error: str) -> None:
+        """A source could not be read."""
+        ...
+
+    def beside(self, desk: "JobDesk") -> "JobDesk":
+        """What is asked in place of the desk, whose answers it may keep."""
+        ...
+
+
+class Stage(Protocol):
+    """Stands in for the systems, as a recording does. What is built to read them is never polled."""
+
+    def cast(self, source: Source) -> Source:
+        """What is polled in place of a source."""
+        ...
+
+    def desk(self, sources: Callable[[], Sequence[Source]]) -> "JobDesk":
+        """What answers questions about one job."""
+        ...
+
+    def logs(self, sources: Callable[[], Sequence[Source]]) -> "LogBook":
+        """The logs that can be read line by line."""
+        ...
