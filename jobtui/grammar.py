@@ -14,6 +14,7 @@ from jobtui.model.specs import (
     parse_balsam,
     parse_journal,
     parse_log,
+    parse_slurm,
     parse_srdb,
     parse_trace_file,
 )
@@ -79,6 +80,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "balsam", "URL", "a Balsam server; its login is that of `balsam login`",
         Kind.SOURCE, repeatable=True, parse=parse_balsam,
+    ),
+    Setting(
+        "slurm", "SPEC", "a Slurm cluster, through its own commands: local or ssh://[user@]host[:port]",
+        Kind.SOURCE, repeatable=True, parse=parse_slurm,
     ),
     Setting(
         "trace_file", "FILE", "spans or their log records: OTLP as JSON, JSONL or protobuf, Jaeger's JSON",

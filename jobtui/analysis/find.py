@@ -11,6 +11,7 @@ from jobtui.model.ids import PREFIX_LENGTH, JobId, Numbered, numbered, op_prefix
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Agent, Op
 from jobtui.model.servers import answers_to
+from jobtui.model.slurm import SYSTEM as SLURM
 
 MAX_CANDIDATES = 50
 """Of more than these only the likeliest are given."""
@@ -180,6 +181,12 @@ class _Search:
         self._add_jobs(
             (job_id for job_id in self._ids if job_id.endswith(end)), reference.weight, reference.why
         )
+        tasks = (
+            job.id
+            for job in self._jobs.values()
+            if job.system == SLURM and job.mode and reference.text in job.allocation.split()
+        )
+        self._add_jobs(tasks, reference.weight, "a task of this array, or with this number of its own")
 
     def _add_user(self, reference: Reference) -> None:
         job_ids = self._by_user.get(reference.text, [])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
-from jobtui.model.ids import JID, LABEL, SIMULATION_ID, UID, is_full_id, is_prefix
+from jobtui.model.ids import JID, LABEL, NUMBER, SIMULATION_ID, UID, is_full_id, is_prefix
 
 MAX_LENGTH = 20_000
 """Of a longer text only the start is looked at."""
@@ -51,7 +51,10 @@ _WORD_AFTER = r"(?![A-Za-z0-9])"
 _SHAPES = (
     _Shape(rf"(?<![\w-])({JID})", Target.JOB, 1.0, "its id is in the text"),
     _Shape(
-        rf"(?<![\w/.@-])(balsam(?:@{LABEL})?/\d{{1,18}})(?![\w/])", Target.JOB, 1.0, "its id is in the text"
+        rf"(?<![\w/.@-])((?:balsam|slurm)(?:@{LABEL})?/{NUMBER})(?![\w/])",
+        Target.JOB,
+        1.0,
+        "its id is in the text",
     ),
     _Shape(
         rf"/user/({UID})/\w+/({SIMULATION_ID})/(\w+)",
@@ -78,6 +81,12 @@ _SHAPES = (
     _Shape(rf"{_WORD_BEFORE}({UID}){_WORD_AFTER}", Target.SIMULATION, 0.75, "its simulation is named"),
     _Shape(rf"{_WORD_BEFORE}({UID}){_WORD_AFTER}", Target.USER, 0.45, "the user's id is in the text"),
     _Shape(
+        r"(?i:sbatch_id\W{1,6}|Submitted batch job |JobId=|slurm job )(\d{1,18}(?:_\d{1,9})?)\b",
+        Target.NUMBER,
+        0.95,
+        "the text names its number in Slurm",
+    ),
+    _Shape(
         r"(?<![0-9a-f])[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}\b",
         Target.TRACE,
         1.0,
@@ -99,7 +108,7 @@ def references(thing: str) -> Iterator[Reference]:
 
 def _bare(text: str) -> Iterator[Reference]:
     """What a text without spaces may be as a whole."""
-    if number := re.fullmatch(r"#?(\d{1,18})", text, re.ASCII):
+    if number := re.fullmatch(rf"#?({NUMBER})", text, re.ASCII):
         yield Reference(Target.NUMBER, number[1], 0.97, "this is its number")
     if labelled := re.fullmatch(rf"#?(\d{{1,18}})@({LABEL})", text, re.ASCII):
         job_id = f"balsam@{labelled[2]}/{labelled[1]}"

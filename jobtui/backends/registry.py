@@ -11,7 +11,7 @@ from jobtui.backends.base import Announced, Source
 from jobtui.model.clock import Nanos
 from jobtui.model.specs import SourceSpec
 
-JOB_SETTINGS = frozenset({"srdb", "balsam"})
+JOB_SETTINGS = frozenset({"srdb", "balsam", "slurm"})
 """Settings whose sources give jobs."""
 
 TRACE_SETTINGS = frozenset({"trace_file"})
@@ -57,6 +57,12 @@ def _balsam(spec: SourceSpec, window: Window) -> Source:
     return open_balsam(spec, window.since)
 
 
+def _slurm(spec: SourceSpec, window: Window) -> Source:
+    from jobtui.backends.slurm.opening import open_slurm
+
+    return open_slurm(spec, window.since)
+
+
 def _trace_file(spec: SourceSpec, window: Window) -> Source:
     from jobtui.backends.trace_files import TraceFile
 
@@ -68,6 +74,7 @@ FACTORIES: Mapping[str, Callable[[SourceSpec, Window], Source]] = {
     "log": _log_file,
     "journal": _journal,
     "balsam": _balsam,
+    "slurm": _slurm,
     "trace_file": _trace_file,
 }
 
@@ -76,6 +83,7 @@ KINDS: Mapping[str, str] = {
     "log": "logfile",
     "journal": "journald",
     "balsam": "balsam",
+    "slurm": "slurm",
     "trace_file": "trace_file",
 }
 """The kind of the source that each factory makes."""

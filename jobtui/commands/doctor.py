@@ -21,7 +21,7 @@ UNKNOWN_SHARE_LIMIT = 0.01
 """Which part of a log's records may be of no known shape."""
 SKIPPED_SHARE_LIMIT = 0.01
 """Which part of a source may have been skipped."""
-ADDRESSED = frozenset({JOURNAL, "balsam"})
+ADDRESSED = frozenset({JOURNAL, "balsam", "slurm"})
 """Settings whose sources may be named by an address."""
 BEHIND_S = 3600
 """A supervisor's log that ends this much before its records do is not the log of that supervisor."""

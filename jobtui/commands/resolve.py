@@ -11,12 +11,11 @@ from jobtui.commands.reading import Reader
 from jobtui.commands.streams import complain
 from jobtui.grammar import COMMAND_BY_NAME, nearest
 from jobtui.model.clock import to_rfc3339
-from jobtui.model.ids import JobId, app_of_run_dir, is_quasi_jid, split_jid
+from jobtui.model.ids import JobId, app_of_run_dir, is_quasi_jid, numbered, split_jid
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.servers import meant_by
-from jobtui.model.specs import SourceSpec
+from jobtui.model.specs import NUMBERING, SourceSpec
 
-BALSAM = "balsam"
 SHOWN = 10
 """How many candidates are named on stderr."""
 SURE = 0.35
@@ -40,27 +39,41 @@ async def resolve(reader: Reader, thing: str, *, to_end: bool = False) -> Found:
     named = sorted({ref.text for ref in referred if ref.target is Target.JOB})
     number = next((ref.text for ref in referred if ref.target is Target.NUMBER), None)
     if len(named) == 1:
-        return await _one_of(reader, meant_by(named[0], balsams(reader.specs), BALSAM), thing, to_end=to_end)
-    if number is not None and len(balsams(reader.specs)) > 1:
-        several = await _known_ids(reader, meant_by(f"{BALSAM}/{number}", balsams(reader.specs), BALSAM))
+        return await _one_of(reader, _meant(reader, named[0]), thing, to_end=to_end)
+    by_number = [] if number is None else _numbered(reader, number)
+    if len(by_number) > 1:
+        several = await _known_ids(reader, by_number)
         if len(several) > 1:
             return _ambiguous(thing, several)
     candidates = await candidates_for(reader, thing, referred)
     best = candidates[0] if candidates else None
     if best is not None and best.score >= SURE and best.job and not is_ambiguous(candidates):
         return await _exact(reader, best.job, to_end=to_end)
-    if number is not None and balsams(reader.specs) and not candidates:
+    if by_number and not candidates:
         # It may have ended before what is read of all jobs
-        meant = meant_by(f"{BALSAM}/{number}", balsams(reader.specs), BALSAM)
-        return await _one_of(reader, meant, thing, to_end=to_end)
+        return await _one_of(reader, by_number, thing, to_end=to_end)
     if not reader.nothing_read:
         _say_why_not(thing, candidates)
     return Found(candidates=candidates)
 
 
-def balsams(specs: Sequence[SourceSpec]) -> dict[str, str]:
-    """The label of each Balsam server by its address."""
-    return {spec.target: spec.label for spec in specs if spec.setting == BALSAM}
+def _servers(specs: Sequence[SourceSpec], system: str) -> dict[str, str]:
+    """The label of each server or cluster of a system by its address."""
+    return {spec.target: spec.label for spec in specs if spec.setting == system}
+
+
+def _meant(reader: Reader, thing: str) -> list[JobId]:
+    """The ids that a job's id may mean, of the servers that can have it."""
+    parts = numbered(thing)
+    if parts is None or parts.system not in NUMBERING:
+        return [JobId(thing)]
+    return meant_by(thing, _servers(reader.specs, parts.system), parts.system)
+
+
+def _numbered(reader: Reader, number: str) -> list[JobId]:
+    """The ids that a number may mean, of all systems that number their jobs."""
+    read = [system for system in NUMBERING if _servers(reader.specs, system)]
+    return [job_id for system in read for job_id in _meant(reader, f"{system}/{number}")]
 
 
 async def _one_of(reader: Reader, meant: Sequence[JobId], thing: str, *, to_end: bool) -> Found:

@@ -146,14 +146,20 @@ def array_of(job_id: str) -> tuple[str, str]:
     return (array, task.strip("[]")) if task else ("", "")
 
 
-def steps_by_job(rows: Iterable[Row]) -> dict[str, tuple[SlurmStep, ...]]:
-    """The steps among the rows of sacct, in order, by the id of their job."""
-    found: dict[str, list[SlurmStep]] = {}
+def jobs_with_steps(rows: Iterable[Row]) -> list[SlurmJob]:
+    """The jobs among the rows of sacct, each with the steps that follow it.
+
+    A job that was requeued is there several times, oldest first.
+    """
+    found: list[tuple[SlurmJob, list[SlurmStep]]] = []
     for row in rows:
-        job, dot, step = row.get("JobID", "").partition(".")
-        if dot and is_job_id(job):
-            found.setdefault(job, []).append(_step(step, row))
-    return {job: tuple(steps) for job, steps in found.items()}
+        if (job := accounted_job(row)) is not None:
+            found.append((job, []))
+            continue
+        of, dot, step = row.get("JobID", "").partition(".")
+        if dot and found and found[-1][0].id == of:
+            found[-1][1].append(_step(step, row))
+    return [msgspec.structs.replace(job, steps=tuple(steps)) for job, steps in found]
 
 
 def _step(step: str, row: Row) -> SlurmStep:

@@ -106,12 +106,40 @@ def parse_balsam(text: str) -> SourceSpec:
     return SourceSpec("balsam", f"{found['scheme'].lower()}://{found['rest'].rstrip('/')}")
 
 
+NUMBERING = ("balsam", "slurm")
+"""Settings whose systems give their jobs mere numbers."""
+
+LOCAL_SLURM = "local"
+SLURM_EXPECTED = "expected local or ssh://[user@]host[:port]"
+
+
+def parse_slurm(text: str) -> SourceSpec:
+    """The source that `--slurm SPEC` names. Raises ValueError for what is no cluster."""
+    text = text.strip()
+    remote = _REMOTE.fullmatch(text)
+    if remote is None and text == LOCAL_SLURM:
+        return SourceSpec("slurm", LOCAL_SLURM)
+    rest = remote["rest"].rstrip("/") if remote is not None else ""
+    if (
+        remote is None
+        or remote["scheme"].lower() != "ssh"
+        or "/" in rest
+        or not _USER_AND_HOST.fullmatch(rest)
+    ):
+        raise ValueError(SLURM_EXPECTED)
+    return SourceSpec("slurm", f"ssh://{rest}")
+
+
 def told_apart(specs: Iterable[SourceSpec]) -> tuple[SourceSpec, ...]:
-    """The same sources; where there are several servers of Balsam, each with a label, and none twice."""
+    """The same sources, none twice; where there are several servers or clusters, each with a label."""
     found = tuple(dict.fromkeys(specs))
-    labels = labels_of([spec.target for spec in found if spec.setting == "balsam"])
+    labels = {
+        setting: labels_of([spec.target for spec in found if spec.setting == setting])
+        for setting in NUMBERING
+    }
     return tuple(
-        spec._replace(label=labels[spec.target]) if spec.setting == "balsam" else spec for spec in found
+        spec._replace(label=labels[spec.setting][spec.target]) if spec.setting in NUMBERING else spec
+        for spec in found
     )
 
 

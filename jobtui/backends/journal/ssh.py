@@ -8,6 +8,7 @@ work too.
 import asyncio
 import getpass
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -79,12 +80,13 @@ def address_of(spec: str) -> Address:
 
 
 class SshShell:
-    """A `Shell` on another host."""
+    """A `Shell` on another host. `known` are the faults of what is run there."""
 
     start_s = START_S
 
-    def __init__(self, spec: str) -> None:
+    def __init__(self, spec: str, known: Sequence[faults.Fault] = faults.JOURNALCTL) -> None:
         self.name, self._wrong = mask_text(spec), ""
+        self._known = known
         try:
             self._address = address_of(spec)
         except ValueError as error:
@@ -106,7 +108,7 @@ class SshShell:
 
     def fault(self, said: str, code: int, printed: str) -> SourceError:
         """What it means that ssh, or what was run there, ended so."""
-        tables = (faults.SSH, faults.JOURNALCTL) if code == FAILED_ITSELF else (faults.JOURNALCTL, faults.SSH)
+        tables = (faults.SSH, self._known) if code == FAILED_ITSELF else (self._known, faults.SSH)
         for table in tables:
             if known := faults.known_fault(table, said or printed, self._values):
                 return known

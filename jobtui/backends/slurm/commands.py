@@ -1,0 +1,176 @@
+"""What Slurm's commands are asked with, and how: their words, their environment, and the answers as bytes.
+
+Only `squeue`, `sacct` and `scontrol show job` are ever run. Times come in UTC, and settings of the user that
+would change an answer are left out.
+"""
+
+import asyncio
+import getpass
+import secrets
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from jobtui.backends.base import SourceError, SourceMissing, SourceUnreachable
+from jobtui.backends.journal.faults import in_words, known_fault
+from jobtui.backends.journal.process import Running
+from jobtui.backends.journal.shell import command_line
+from jobtui.backends.journal.ssh import FAILED_ITSELF, SshShell
+from jobtui.backends.journal.talk import Shell
+from jobtui.backends.slurm.faults import SLURM
+from jobtui.formats.slurm_tables import SACCT, SQUEUE, STEP_FIELDS
+from jobtui.model.clock import Nanos, to_rfc3339
+
+QUEUE_S, ACCOUNT_S, SHOW_S = 30.0, 90.0, 20.0
+"""How long each command may take. Slurm's own patience with a daemon is 10 s for each of some tries."""
+MOST_BYTES = 128 << 20
+"""Read of one answer: some 400,000 jobs."""
+REMOTE = "ssh://"
+USUAL_PLACES = "/opt/slurm/bin:/opt/slurm/current/bin:/usr/local/slurm/bin:/usr/local/bin:/usr/slurm/bin"
+"""Where the commands are when no login shell has set the PATH."""
+
+_SCRIPT = f"""\
+echo $1; shift
+TZ=UTC0 LC_ALL=C.UTF-8 SLURM_TIME_FORMAT=standard PATH=$PATH:{USUAL_PLACES}
+export TZ LC_ALL SLURM_TIME_FORMAT PATH
+for name in $(env | sed -n 's/^\\(SQUEUE_[A-Z_]*\\|SACCT_[A-Z_]*\\|SCONTROL_[A-Z_]*\\)=.*/\\1/p'); do
+unset "$name"
+done
+unset SLURM_CLUSTERS SLURM_JOB_ID SLURM_BITSTR_LEN
+exec "$@"
+"""
+
+
+class LocalShell:
+    """A `Shell` of this machine."""
+
+    start_s = QUEUE_S
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def run(self, line: str) -> Running:
+        """Run a line. Raises SourceError."""
+        try:
+            return Running(["/bin/sh", "-c", line], {})
+        except (OSError, ValueError) as error:
+            raise SourceError(f"{self.name}: no program can be run: {error}") from error
+
+    def fault(self, said: str, code: int, printed: str) -> SourceError:
+        """What it means that a command ended so."""
+        values = {"name": self.name, "there": "", "user": getpass.getuser()}
+        told = in_words(said) or printed
+        how = f"the command ended with {code}{f': {told}' if told else ''}; try it by hand: squeue"
+        return known_fault(SLURM, said, values) or SourceError(f"{self.name}: {how}")
+
+    def silence(self, seconds: float) -> SourceError:
+        """Nothing came for so long."""
+        return SourceUnreachable(f"{self.name}: no answer within {seconds:g} s")
+
+
+class Answer(NamedTuple):
+    """What a command printed, what separates its fields, and whether more was printed than is read."""
+
+    printed: bytes
+    separator: str = ""
+    is_cut: bool = False
+
+
+def squeue_words(separator: str, fields: Sequence[str] = tuple(SQUEUE)) -> list[str]:
+    """All jobs that slurmctld knows, also those that have ended, in one answer."""
+    return ["squeue", "--noheader", "--all", "--local", "--states=all",
+            f"--format={''.join(field + separator for field in fields)}"]  # fmt: skip
+
+
+def sacct_words(separator: str, since: Nanos) -> list[str]:
+    """All jobs, without their steps, that were there at some time since."""
+    return [*_sacct(separator, tuple(SACCT)), "--allusers", "--allocations", f"--starttime={_time(since)}",
+            "--endtime=now"]  # fmt: skip
+
+
+def sacct_job_words(separator: str, native: str) -> list[str]:
+    """One job with its steps, and each time it was requeued."""
+    return [*_sacct(separator, (*SACCT, *STEP_FIELDS)), "--duplicates", f"--jobs={native}"]
+
+
+def _sacct(separator: str, fields: Sequence[str]) -> list[str]:
+    return ["sacct", "--noheader", "--parsable", f"--delimiter={separator}", f"--format={','.join(fields)}"]
+
+
+def scontrol_words(native: str) -> list[str]:
+    """What slurmctld knows of one job."""
+    return ["scontrol", "--all", "show", "job", native]
+
+
+def _time(at: Nanos) -> str:
+    return to_rfc3339(at).partition(".")[0].removesuffix("Z")
+
+
+class Commands:
+    """Runs the commands, here or where an address says. Nothing is kept between two of them."""
+
+    def __init__(self, target: str, shell: Shell | None = None) -> None:
+        remote = target.startswith(REMOTE)
+        self._shell: Shell = shell or (SshShell(target, SLURM) if remote else LocalShell(target))
+
+    @property
+    def name(self) -> str:
+        """What is asked, as it was configured."""
+        return self._shell.name
+
+    async def queue(self) -> Answer:
+        """Everything that slurmctld knows. Raises SourceError."""
+        separator = _separator()
+        return await self._answer(squeue_words(separator), QUEUE_S, separator)
+
+    async def accounted(self, since: Nanos) -> Answer:
+        """What accounting knows of all jobs since. Raises SourceError."""
+        separator = _separator()
+        return await self._answer(sacct_words(separator, since), ACCOUNT_S, separator)
+
+    async def accounted_job(self, native: str) -> Answer:
+        """What accounting knows of one job. Raises SourceError."""
+        separator = _separator()
+        return await self._answer(sacct_job_words(separator, native), ACCOUNT_S, separator)
+
+    async def shown_job(self, native: str) -> Answer:
+        """What slurmctld knows of one job. Raises SourceError."""
+        return await self._answer(scontrol_words(native), SHOW_S)
+
+    async def _answer(self, words: Sequence[str], most_s: float, separator: str = "") -> Answer:
+        """What a command prints. It comes behind a mark: a login may print things of its own."""
+        mark = secrets.token_hex(8)
+        running = await self._shell.run(command_line(["sh", "-c", _SCRIPT, "sh", mark, *words]))
+        printed, code = bytearray(), None
+        try:
+            async with asyncio.timeout(most_s):
+                while len(printed) < MOST_BYTES and (piece := await running.read()):
+                    printed += piece
+                code = 0 if len(printed) >= MOST_BYTES else await running.ended()
+        except TimeoutError:
+            raise self._silence(words[0], most_s, begun=mark.encode() in printed) from None
+        finally:
+            await running.stop()
+        noise, found, answer = bytes(printed).partition(f"{mark}\n".encode())
+        if code or not found:
+            told = in_words(noise.decode("utf-8", "replace")) if not found else ""
+            raise self._fault(running.said, code or 0, told)
+        return Answer(answer, separator, len(printed) >= MOST_BYTES)
+
+    def _fault(self, said: str, code: int, told: str) -> SourceError:
+        fault = self._shell.fault(said, code, told)
+        if code == 127 and not isinstance(fault, SourceMissing) and code != FAILED_ITSELF:
+            return SourceMissing(f"{self.name}: {in_words(said) or 'the command was not found'}")
+        return fault
+
+    def _silence(self, command: str, seconds: float, *, begun: bool) -> SourceError:
+        if not begun:
+            return self._shell.silence(seconds)
+        daemon = "slurmdbd" if command == "sacct" else "slurmctld"
+        return SourceUnreachable(
+            f"{self.name}: {command} gave no answer within {seconds:g} s; {daemon} may hang: scontrol ping"
+        )
+
+
+def _separator() -> str:
+    """A word that nobody can have put into a name."""
+    return f"~{secrets.token_hex(5)}~"

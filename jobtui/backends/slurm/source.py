@@ -1,0 +1,211 @@
+"""A Slurm cluster as a source: its queue, and what accounting says of jobs that have ended.
+
+At most one squeue for each poll and one at a time, for all jobs at once, not sooner than `QUEUE_EVERY_S`
+after the last, and so seldom that answers take a `SHARE` of the time. Accounting is asked less often, for
+what was there since its newest news, some minutes overlapping; sooner when a job has ended of which it has
+not told. A job's own record is asked for only when somebody looks at it.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from jobtui.backends.base import Batch, SourceError, SourceMissing
+from jobtui.backends.slurm.commands import Commands
+from jobtui.backends.slurm.detail import fetch_detail
+from jobtui.backends.slurm.faults import NoAccounting
+from jobtui.backends.slurm.known import Known, News
+from jobtui.backends.worker import Worker
+from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
+from jobtui.model.health import Skip
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.servers import named
+from jobtui.model.slurm import SYSTEM
+
+QUEUE_EVERY_S = 5.0
+ACCOUNTS_EVERY_S, ACCOUNTS_SOON_S, ACCOUNTS_AGAIN_S = 60.0, 15.0, 900.0
+"""How often accounting is asked: as a rule, when an end is awaited, and where there is none."""
+SHARE = 1 / 20
+"""The share of the time that each command may be at work."""
+WINDOW_S = 24 * 3600
+"""How far back ended jobs are read at first."""
+OVERLAP_S = 300
+"""How far back behind the newest news: daemons tell accounting late when they were busy."""
+BATCH_JOBS = 2_000
+
+
+class Pace:
+    """When a question may be asked again."""
+
+    def __init__(self, timer: Callable[[], float]) -> None:
+        self._timer = timer
+        self._asked_at: float | None = None
+        self._cost_s = 0.0
+
+    def wait_s(self, every_s: float) -> float:
+        """Seconds until it may be asked again, 0 when it may."""
+        if self._asked_at is None:
+            return 0.0
+        return max(0.0, self._asked_at + max(every_s, self._cost_s / SHARE) - self._timer())
+
+    def begin(self) -> None:
+        """It is asked now."""
+        self._asked_at = self._timer()
+
+    def end(self) -> None:
+        """It was answered."""
+        assert self._asked_at is not None
+        self._cost_s = self._timer() - self._asked_at
+
+
+class Slurm:
+    """One cluster. `label` tells it from others; `since` is how far back ended jobs are wanted."""
+
+    kind = "slurm"
+
+    def __init__(
+        self,
+        commands: Commands,
+        *,
+        label: str = "",
+        since: Nanos | None = None,
+        clock: Clock | None = None,
+        timer: Callable[[], float] = time.monotonic,
+        every_s: float = QUEUE_EVERY_S,
+        batch_jobs: int = BATCH_JOBS,
+    ) -> None:
+        self.name = commands.name
+        self._commands = commands
+        self._system = named(SYSTEM, label)
+        self._clock = clock or SystemClock()
+        self._since = since
+        self._every_s = every_s
+        self._batch_jobs = batch_jobs
+        self._queue_pace, self._accounts_pace = Pace(timer), Pace(timer)
+        self._known = Known(self.name, self._system)
+        self._worker = Worker(f"slurm {self.name}")
+        self._news: deque[Job] = deque()
+        self._gone: list[JobId] = []
+        self._skips: list[Skip] = []
+        self._skip_count, self._recovered, self._count = 0, 0, 0
+        self._fault = ""
+        self._has_queue = False
+        self._issued = 0
+        self._last: Batch | None = None
+        self._closed = False
+
+    async def poll(self, cursor: str | None) -> Batch:
+        """What is new since `cursor`; None asks for everything. Raises SourceError.
+
+        A cursor is good for one batch back: with that before the last the same batch comes again.
+        """
+        if self._closed:
+            raise SourceError(f"{self.name}: this source is closed")
+        if cursor != str(self._issued):
+            if self._last is not None and cursor == str(self._issued - 1):
+                return self._last
+            self._news.clear()
+            await self._learn(self._known.forget)
+            await self._ask()
+        elif not self._news:
+            await self._ask()
+        self._issued += 1
+        self._last = self._batch()
+        return self._last
+
+    def _batch(self) -> Batch:
+        jobs = tuple(self._news.popleft() for _ in range(min(len(self._news), self._batch_jobs)))
+        batch = Batch(
+            cursor=str(self._issued),
+            jobs=jobs,
+            gone=tuple(self._gone),
+            skipped=tuple(self._skips),
+            skip_count=self._skip_count,
+            recovered=self._recovered,
+            count=self._count,
+            more=bool(self._news) or self._is_accounts_turn,
+            note=self._note(),
+        )
+        self._gone, self._skips = [], []
+        self._skip_count, self._recovered, self._count = 0, 0, 0
+        return batch
+
+    @property
+    def _is_accounts_turn(self) -> bool:
+        return self._has_queue and self._accounts_wait_s() == 0.0
+
+    async def _ask(self) -> None:
+        """Ask one question, if one is due: for the queue, and then for what accounting knows."""
+        if self._is_accounts_turn:
+            self._has_queue = False
+            await self._ask_accounts()
+        elif self._queue_pace.wait_s(self._every_s) == 0.0:
+            self._queue_pace.begin()
+            answer = await self._commands.queue()
+            self._queue_pace.end()
+            self._has_queue = True
+            await self._learn(partial(self._known.take_queue, answer, self._clock.now()))
+
+    async def _ask_accounts(self) -> None:
+        """A fault of accounting is one line beside the queue, which is read all the same."""
+        self._accounts_pace.begin()
+        try:
+            answer = await self._commands.accounted(self._accounts_since())
+        except (NoAccounting, SourceMissing):
+            self._known.has_accounting = False
+            return
+        except SourceError as error:
+            self._fault = str(error).removeprefix(f"{self.name}: ")
+            return
+        self._accounts_pace.end()
+        self._known.has_accounting, self._fault = True, ""
+        await self._learn(partial(self._known.take_accounts, answer, self._clock.now()))
+
+    def _accounts_since(self) -> Nanos:
+        now = self._clock.now()
+        if self._known.newest is None:
+            return self._since if self._since is not None else Nanos(now - WINDOW_S * SECOND)
+        return Nanos(min(now, self._known.newest) - OVERLAP_S * SECOND)
+
+    def _accounts_wait_s(self) -> float:
+        if not self._known.has_accounting:
+            return self._accounts_pace.wait_s(ACCOUNTS_AGAIN_S)
+        soon = self._known.wants_accounting and not self._fault
+        return self._accounts_pace.wait_s(ACCOUNTS_SOON_S if soon else ACCOUNTS_EVERY_S)
+
+    async def _learn(self, take: Callable[[], News]) -> None:
+        await self._worker.run(lambda: self._keep(take()))
+
+    def _keep(self, news: News) -> None:
+        """Have news ready for the next batches; in the thread, so that a poll that is given up loses none."""
+        self._news.extend(news.jobs)
+        self._gone += news.gone
+        self._skips += news.skipped
+        self._skip_count += news.skip_count
+        self._recovered += news.recovered
+        self._count += news.count
+
+    def _note(self) -> str:
+        """What is to be said of the cluster, in one line."""
+        if not self._known.has_accounting:
+            return "keeps no account of its jobs: ended ones are known for some minutes only"
+        return f"ended jobs are not up to date: {self._fault}" if self._fault else ""
+
+    async def changed(self, timeout_s: float) -> None:
+        """Nothing tells of a change: return when the queue may be asked again, after `timeout_s` at least."""
+        await asyncio.sleep(max(timeout_s, self._queue_pace.wait_s(self._every_s)))
+
+    async def detail(self, job_id: JobId) -> JobDetail | None:
+        """All that Slurm knows of a job, None when it knows none. Raises SourceError."""
+        system, slash, native = job_id.partition("/")
+        if not slash or system != self._system:
+            return None
+        return await fetch_detail(self._commands, native, self._system)
+
+    async def aclose(self) -> None:
+        """Let the thread end."""
+        self._closed = True
+        self._worker.close()
