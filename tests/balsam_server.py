@@ -13,6 +13,8 @@ from typing import Any
 
 import httpx
 
+from tests.balsam_device import DeviceLogin
+
 FOLDER = Path(__file__).parent / "fixtures" / "balsam"
 TOKEN = "recorded"
 MOST = 100_000
@@ -21,12 +23,6 @@ Record = dict[str, Any]
 
 EXPIRATION = "2026-11-22T19:31:25.715129"
 UNAUTHORIZED: Record = {"detail": "Unauthorized"}
-DEVICE: Record = {
-    "user_code": "CPCB-TSTJ", "verification_uri": "http://login.test/device",
-    "verification_uri_complete": "http://login.test/device?user_code=CPCB-TSTJ", "expires_in": 300.0,
-    "interval": 1.0,
-}  # fmt: skip
-"""A login that is to be approved, as the real server answers but for its patience."""
 
 
 def recorded(name: str) -> list[Record]:
@@ -57,8 +53,7 @@ class RecordedBalsam:
         """What each request was allowed by."""
         self.methods = ["LoginMethod.password", "LoginMethod.oauth_authcode"]
         self.password = "right-password"
-        self.approvals: list[tuple[int, Record]] = []
-        """What is answered to who asks whether a login was approved, one after the other."""
+        self.device = DeviceLogin(self.token)
         self.headers: dict[str, str] = {}
         """Sent with each answer."""
         self.faults: list[Callable[[httpx.Request], httpx.Response]] = []
@@ -106,10 +101,9 @@ class RecordedBalsam:
                 is_right = form.get("password") == self.password and form.get("username") == "operator"
                 return httpx.Response(200 if is_right else 401, json=granted if is_right else UNAUTHORIZED)
             case "POST", "/auth/device/login" if "LoginMethod.oauth_device" in self.methods:
-                return httpx.Response(200, json={**DEVICE, "device_code": f"code of {form['client_id']}"})
-            case "POST", "/auth/device/token" if form.get("device_code") == f"code of {form['client_id']}":
-                status, body = self.approvals.pop(0) if self.approvals else (200, granted)
-                return httpx.Response(status, json=body)
+                return self.device.begin(request)
+            case "POST", "/auth/device/token" if "LoginMethod.oauth_device" in self.methods:
+                return self.device.token(request)
         return httpx.Response(404, json={"detail": "Not Found"})
 
     def _page(self, asked: httpx.QueryParams, rows: list[Record]) -> httpx.Response:

@@ -6,11 +6,10 @@ The password is asked for on the terminal and nowhere else; neither it nor the t
 import getpass
 import os
 import sys
-import time
 from urllib.parse import urlsplit
 
 from jobtui.backends.balsam.credentials import Login, login_path, read_login
-from jobtui.backends.balsam.login import LONGEST_S, Granted, LoginServer, Method, keep_login
+from jobtui.backends.balsam.login import Granted, LoginServer, Method, keep_login
 from jobtui.backends.balsam.opening import is_same_server, path_beside, user_of
 from jobtui.backends.base import SourceError
 from jobtui.commands.context import Context
@@ -110,9 +109,4 @@ def _in_browser(server: LoginServer) -> Granted:
         ]
     )
     sys.stdout.flush()
-    end = time.monotonic() + min(LONGEST_S, device.expires_in)
-    while time.monotonic() < end:
-        time.sleep(device.interval_s)
-        if (granted := server.approved(device)) is not None:
-            return granted
-    raise SourceError(f"{server.url}: not approved within {device.expires_in / 60:.0f} min: begin again")
+    return server.until_approved(device)

@@ -58,7 +58,9 @@ def test_a_wrong_password(url: str, path: Path) -> None:
 
 def test_in_a_browser_with_the_address_asked_for(url: str, path: Path, balsam: RecordedBalsam) -> None:
     balsam.methods = ["LoginMethod.oauth_device"]
-    balsam.approvals = [(400, {"detail": "authorization_pending"})]
+    balsam.device.interval_s = 0.0
+    balsam.device.pending = [(400, {"detail": "authorization_pending"})]
+    balsam.device.approve()
     with PtyProgram(["-m", "jobtui", "login", "balsam"]) as program:
         program.wait_seen(b"Address of the Balsam server: ")
         program.press(f"{url}\n".encode())

@@ -7,6 +7,7 @@ as run; the device flow is that of RFC 8628 but for the key of its errors, `deta
 import os
 import re
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
@@ -26,7 +27,14 @@ LEAST_INTERVAL_S, MOST_INTERVAL_S = 1.0, 60.0
 """How often a server may be asked whether a login was approved, whatever it says."""
 LONGEST_S = 3600.0
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-PENDING = frozenset({"authorization_pending", "slow_down"})
+PENDING, SLOW_DOWN = "authorization_pending", "slow_down"
+SLOWER_S = 5.0
+"""By how much a server is asked less often once it says so (RFC 8628, 3.5)."""
+REFUSALS = {
+    "access_denied": "it was denied",
+    "expired_token": "it took too long: begin again",
+    "invalid_client": "the server knows no such attempt any more: begin again",
+}
 KEPT_KEYS = ("connect_timeout", "read_timeout", "retry_count")
 DEFAULTS = {"connect_timeout": 6.2, "read_timeout": 120.0, "retry_count": 10}
 """What Balsam's own client writes beside a login."""
@@ -117,7 +125,10 @@ class LoginServer:
         return self._decoded(Device, answer, path)
 
     def approved(self, device: Device) -> Granted | None:
-        """The login once it was approved, None before that. Raises SourceError when it never will be."""
+        """The login once it was approved, None before that. Raises SourceError when it never will be.
+
+        A server that is asked too often says so, and `device.interval` grows.
+        """
         path = "/auth/device/token"
         answer = self._ask(
             path,
@@ -127,11 +138,39 @@ class LoginServer:
         )  # fmt: skip
         if answer.status in (400, 403):
             said = self._said(answer)
-            if said in PENDING:
+            if said == SLOW_DOWN:
+                device.interval = device.interval_s + SLOWER_S
+            if said in (PENDING, SLOW_DOWN):
                 return None
-            words = {"access_denied": "it was denied", "expired_token": "it took too long: begin again"}
-            raise SourceDenied(f"{self.url}: not logged in: {words.get(said, said or 'refused')}")
+            raise SourceDenied(f"{self.url}: not logged in: {REFUSALS.get(said, said or 'refused')}")
         return self._granted(answer, path)
+
+    def until_approved(
+        self,
+        device: Device,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Granted:
+        """The login when it was approved. Raises SourceError when it is not, or not in time.
+
+        A server that does not answer for a while is asked again.
+        """
+        end = clock() + min(LONGEST_S, device.expires_in)
+        failure: SourceUnreachable | None = None
+        while clock() < end:
+            sleep(device.interval_s)
+            try:
+                granted, failure = self.approved(device), None
+            except SourceUnreachable as error:
+                failure = error
+                continue
+            if granted is not None:
+                return granted
+        if failure is not None:
+            raise failure
+        raise SourceDenied(
+            f"{self.url}: not approved within {min(LONGEST_S, device.expires_in) / 60:.0f} min: begin again"
+        )
 
     def _granted(self, answer: _Answer, path: str) -> Granted:
         granted = self._decoded(Granted, answer, path)

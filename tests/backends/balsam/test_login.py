@@ -42,39 +42,6 @@ def test_a_wrong_password_is_said_without_it(server: LoginServer) -> None:
     assert WRONG not in "".join(traceback.format_exception(caught.value))
 
 
-def test_in_a_browser(server: LoginServer, balsam: RecordedBalsam) -> None:
-    balsam.methods = ["LoginMethod.oauth_device"]
-    balsam.approvals = [(400, {"detail": "authorization_pending"}), (400, {"detail": "slow_down"})]
-    assert server.methods() == (Method.DEVICE,)
-    device = server.begin()
-    assert device.user_code == "CPCB-TSTJ"
-    assert device.interval_s == 1.0
-    assert [server.approved(device) for _ in range(2)] == [None, None]
-    granted = server.approved(device)
-    assert granted is not None
-    assert granted.access_token == TOKEN
-    assert "code of" not in repr(device)
-
-
-@pytest.mark.parametrize(
-    ("status", "detail", "says"),
-    [
-        (403, "access_denied", "it was denied"),
-        (400, "expired_token", "it took too long"),
-        (400, "invalid_client", "invalid_client"),
-        (400, [1], "not understood"),
-        (400, None, "refused"),
-    ],
-)
-def test_one_that_is_never_approved(
-    status: int, detail: object, says: str, server: LoginServer, balsam: RecordedBalsam
-) -> None:
-    balsam.methods = ["LoginMethod.oauth_device"]
-    balsam.approvals = [(status, {"detail": detail} if detail is not None else {})]
-    with pytest.raises(SourceDenied, match=says):
-        server.approved(server.begin())
-
-
 @pytest.mark.parametrize(
     "answer",
     [
