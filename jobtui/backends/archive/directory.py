@@ -74,7 +74,7 @@ class ArchiveDirectory:
                 for walked in some:
                     yield walked
         finally:
-            await self._worker.run(walking.close)  # type: ignore[attr-defined]
+            await self._worker.run(walking.close)
 
     async def aclose(self) -> None:
         """Let the thread go. May be called twice."""

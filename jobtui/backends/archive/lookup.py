@@ -83,7 +83,7 @@ class Search:
         return [EVERYTHING, *sorted(known, key=lambda period: period.name, reverse=True)]
 
     def _servers_of(self, period: Period) -> tuple[str, ...]:
-        """How ids of Torque end, by some files of the first directories; none where they may not be listed."""
+        """How ids of Torque end, by some files of the first directories; none where those are unlisted."""
         if not self._wanted.server and period.name not in self._sampled and len(self._sampled) < SAMPLES:
             found = self._sample(period.name)
             if found is not None:

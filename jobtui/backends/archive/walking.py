@@ -1,7 +1,7 @@
 """Going through all scripts of an archive's directory one by one, the newest dates first. Blocks."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from jobtui.backends.archive.kept_files import NotRead, listed, opened_root
 from jobtui.backends.archive.lookup import MOST_ENTRIES
@@ -17,7 +17,7 @@ MOST_NAMES = 2_000_000
 """Names of one directory that are looked at; the script itself is only opened where it may count."""
 
 
-def walk(place: str, cluster: str, span: Span, told: Callable[[str], None]) -> Iterator[Walked]:
+def walk(place: str, cluster: str, span: Span, told: Callable[[str], None]) -> Generator[Walked, None, None]:
     """Every script in reach. Raises SourceError where nothing may be listed."""
     with opened_root(place) as root:
         left = span.most
