@@ -15,6 +15,7 @@ import msgspec
 
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Nanos
+from jobtui.model.condor_facts import CondorFact
 from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
@@ -47,10 +48,11 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """What one poll gave.
 
     `jobs`, `records`, `changes`, `allocations` and `sites` are new or changed, `gone` are jobs that are no
-    more; `spans` and `span_logs` are of traces. `cursor` is opaque to everyone but the source. `more` asks
-    for the next poll at once. `count` is how many records were looked at, also those that matter to nobody.
-    `skip_count` counts all skipped input, `skipped` names some of it; `recovered` counts what was skipped
-    before and is good again. `note` says what the source deliberately has not read.
+    more; `spans` and `span_logs` are of traces, `condor` is what files say of jobs of HTCondor. `cursor` is
+    opaque to everyone but the source. `more` asks for the next poll at once. `count` is how many records were
+    looked at, also those that matter to nobody. `skip_count` counts all skipped input, `skipped` names some
+    of it; `recovered` counts what was skipped before and is good again. `note` says what the source
+    deliberately has not read.
     """
 
     cursor: str
@@ -62,6 +64,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     sites: tuple[Site, ...] = ()
     spans: tuple[Span, ...] = ()
     span_logs: tuple[SpanLog, ...] = ()
+    condor: tuple[CondorFact, ...] = ()
     skipped: tuple[Skip, ...] = ()
     skip_count: int = 0
     recovered: int = 0

@@ -67,7 +67,7 @@ async def explained(reader: Reader, found: Found) -> Study:
         reader.now,
         found.detail.runs if found.detail is not None else None,
         await _behind(reader, found.job.id),
-        BalsamFacts(store.changes.of_job(found.job.id), store.allocations(), store.sites()),
+        BalsamFacts(store.changes_of(found.job.id), store.allocations(), store.sites()),
     )
     flags = spelled(reader.context.config, reader.specs)
     return made._replace(verdict=on_sources(made.verdict, flags))

@@ -52,7 +52,7 @@ async def _timeline(reader: Reader) -> Exit:
     ops = correlation.ops_of(found.job.id)
     unlinked = correlation.unlinked_of(found.job.id)
     if not ops:
-        ops = ops_of_changes(found.job, reader.session.store.changes.of_job(found.job.id))
+        ops = ops_of_changes(found.job, reader.session.store.changes_of(found.job.id))
     job = with_agent(reader, found.job)
     others = _without_job(correlation.ops(), job)
     match reader.context.format:

@@ -61,7 +61,7 @@ class Explaining:
                 behind = await self._behind()
                 store, now = self._board.store, self._board.now()
                 runs = self._detail.runs if self._detail is not None else None
-                balsam = BalsamFacts(store.changes.of_job(self._job_id), store.allocations(), store.sites())
+                balsam = BalsamFacts(store.changes_of(self._job_id), store.allocations(), store.sites())
                 made = study(
                     store.correlation, store.jobs, store.sources(), self._job_id, now, runs, behind, balsam
                 )

@@ -8,7 +8,7 @@ from jobtui.store.store import Store
 
 def ops_of_states(store: Store, job_id: JobId, detail: JobDetail | None) -> tuple[Op, ...]:
     """The runs of a job by the changes of its state, those that were read with its record where more."""
-    changes = store.changes.of_job(job_id)
+    changes = store.changes_of(job_id)
     if detail is not None and len(detail.changes) > len(changes):
         changes = detail.changes
     if not changes:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from jobtui.backends.base import Batch
-from jobtui.model.changes import Allocation, Site
+from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Clock
 from jobtui.model.health import Skip, SourceHealth, SourceState
 from jobtui.model.heard import Heard
@@ -25,7 +25,7 @@ from jobtui.store.still import StillCorrelation
 from jobtui.store.trace_book import TraceBook
 
 if TYPE_CHECKING:
-    from jobtui.model.condor import CondorFact
+    from jobtui.model.condor_facts import CondorFact
     from jobtui.store.condor_book import CondorBook
 
 SKIPS_KEPT = 20
@@ -165,6 +165,11 @@ class Store:
     def facts_of(self, job_id: JobId) -> "tuple[CondorFact, ...]":
         """What files say of a job of HTCondor, in order of time."""
         return self._condor.facts_of(job_id) if self._condor is not None else ()
+
+    def changes_of(self, job_id: JobId) -> tuple[StateChange, ...]:
+        """How the state of a job changed, oldest first."""
+        known = self._condor.changes_of(job_id) if self._condor is not None else None
+        return self.changes.of_job(job_id) if known is None else known
 
     def detail(self, job_id: JobId) -> JobDetail | None:
         """All about a job that is put together here out of several sources; None for any other."""

@@ -1,0 +1,216 @@
+"""Files of HTCondor and jobsub jobs: user event logs, job ads, submit files, the output of jobs.
+
+What a file is, its beginning tells. Event logs and outputs are read on where reading ended, as they grow;
+what is written anew as a whole, as job ads are, is read again when it changed. Of a file that is larger than
+`MOST_BYTES` the beginning and the end are read, and that is said. Reads only.
+"""
+
+import asyncio
+import re
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from jobtui.backends.base import Batch, SourceError
+from jobtui.backends.file_access import Look, OpenFile, open_file, source_error
+from jobtui.backends.worker import Worker
+from jobtui.formats.condor_events import EventReader
+from jobtui.formats.condor_frames import HEAD_BYTES, Form, form_of, frames_of
+from jobtui.formats.job_output import OutputReader
+from jobtui.model.clock import Nanos
+from jobtui.model.condor_facts import CondorFact
+from jobtui.model.health import Skip
+
+PIECE_BYTES = 4 << 20
+"""Read and interpreted at a time."""
+LARGEST_BYTES = 64 << 20
+"""A file that is not one piece after the other may be so large."""
+MOST_BYTES = 256 << 20
+"""Of a larger file its first piece and as many bytes of its end are read."""
+SKIPS_NAMED = 20
+STATES_KEPT = 4
+_ENDS: Mapping[Form, bytes] = {
+    Form.CLASSIC: b"\n...\n",
+    Form.XML: b"</c>",
+    Form.JSON: b"\n}",
+    Form.OUTPUT: b"\n",
+}
+"""What stands at the end of each piece."""
+_CLOSING = re.compile(rb"[\s\0,\]]|</classads>")
+"""What may follow the last piece."""
+
+
+class Place(NamedTuple):
+    """Where reading ended: which file as it then was, how far, and how many lines that are.
+
+    `skips` is how much of what will be read again made no sense.
+    """
+
+    inode: int = 0
+    size: int = 0
+    mtime_ns: int = 0
+    offset: int = 0
+    line: int = 1
+    skips: int = 0
+
+    @classmethod
+    def parse(cls, cursor: str | None) -> "Place":
+        """The place that a cursor names, the beginning for any that is none of ours."""
+        with suppress(ValueError, TypeError):
+            return cls(*map(int, (cursor or "").split(":")))
+        return cls()
+
+    def __str__(self) -> str:
+        return ":".join(map(str, self))
+
+
+class _Readers(NamedTuple):
+    events: EventReader
+    output: OutputReader
+
+
+class _Piece(NamedTuple):
+    """What a block gave: facts, what made no sense, how far it was read, and how many lines that are."""
+
+    facts: list[CondorFact]
+    skips: list[Skip]
+    taken: int
+    lines: int
+
+
+class CondorFile:
+    """One file about jobs of HTCondor."""
+
+    kind = "condor_log"
+
+    def __init__(self, path: Path, piece_bytes: int = PIECE_BYTES, most_bytes: int = MOST_BYTES) -> None:
+        self.name = str(path)
+        self._path = path
+        self._piece_bytes = piece_bytes
+        self._most_bytes = most_bytes
+        self._readers: OrderedDict[str, _Readers] = OrderedDict()
+        self._worker = Worker(f"jobs in {path}")
+        self._closing = asyncio.Event()
+
+    async def poll(self, cursor: str | None) -> Batch:
+        """What the file says since `cursor`. Raises SourceError and nothing else."""
+        if self._closing.is_set():
+            raise SourceError(f"{self.name}: is closed")
+        return await self._worker.run(lambda: self._read(Place.parse(cursor)))
+
+    async def changed(self, timeout_s: float) -> None:
+        """Return after `timeout_s`, or when it is closed: nothing tells of changes here."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._closing.wait()
+
+    async def aclose(self) -> None:
+        """Release what is held. May be called twice."""
+        self._closing.set()
+        self._worker.close()
+
+    def _read(self, place: Place) -> Batch:
+        opened = open_file(self._path)
+        try:
+            look = opened.look()
+            if place[:3] == (look.id.inode, look.size, look.mtime_ns):
+                return Batch(cursor=str(place))
+            form = form_of(opened.source.read(0, HEAD_BYTES))
+            if form is None:
+                nothing = Place(look.id.inode, look.size, look.mtime_ns)
+                return Batch(cursor=str(nothing), recovered=place.skips)
+            if opened.gzip is not None or not form.grows:
+                return self._read_whole(opened, look, form, place)
+            return self._read_on(opened, look, form, place)
+        except OSError as error:
+            raise source_error(error, self._path) from error
+        finally:
+            opened.close()
+
+    def _read_whole(self, opened: OpenFile, look: Look, form: Form, place: Place) -> Batch:
+        """All of a file that is no log, or packed."""
+        data = opened.source.read(0, LARGEST_BYTES + 1)
+        note = None
+        if len(data) > LARGEST_BYTES:
+            note = f"is larger than {LARGEST_BYTES >> 20} MiB: only so much of it is read"
+        readers = _Readers(EventReader(self.name), OutputReader(self.name))
+        piece = _interpret(readers, form, data[:LARGEST_BYTES], Place(), look, is_all=True)
+        end = Place(look.id.inode, look.size, look.mtime_ns, look.size, 1, len(piece.skips))
+        return _batch(piece, end, place.skips, more=False, note=note)
+
+    def _read_on(self, opened: OpenFile, look: Look, form: Form, place: Place) -> Batch:
+        """The next piece of a file that grows. The cursor stays before what is not whole yet."""
+        goes_on = place.inode == look.id.inode and place.offset <= look.size
+        begin = place if goes_on else Place()
+        readers = self._readers_for(begin)
+        data = opened.source.read(begin.offset, self._piece_bytes)
+        at_end = begin.offset + len(data) >= look.size
+        piece = _interpret(readers, form, data, begin, look)
+        if not piece.taken and not at_end:
+            skip = self._skip(begin.offset, f"{len(data)} bytes hold nothing that is whole")
+            piece = _Piece([], [skip], len(data), data.count(b"\n"))
+        unfinished = at_end and bool(data[piece.taken :].strip(b" \t\r\n\0"))
+        end = begin._replace(
+            inode=look.id.inode, offset=begin.offset + piece.taken, line=begin.line + piece.lines,
+            size=look.size if at_end else 0, mtime_ns=look.mtime_ns if at_end else 0, skips=int(unfinished),
+        )  # fmt: skip
+        note = None
+        if begin.offset == 0 and look.size > self._most_bytes + len(data):
+            note = f"is large: of {look.size >> 20} MiB only the beginning and the end are read"
+            end = end._replace(offset=self._near_end(opened, look, form), line=0)
+        if unfinished:
+            piece.skips.append(self._skip(end.offset, "its end was not written yet"))
+        self._keep(end, readers)
+        return _batch(piece, end, place.skips if goes_on else 0, more=not at_end, note=note)
+
+    def _near_end(self, opened: OpenFile, look: Look, form: Form) -> int:
+        """Where the last bytes that are read of a large file begin with a new piece."""
+        offset = look.size - self._most_bytes
+        found = opened.source.read(offset, self._piece_bytes).find(_ENDS[form])
+        return offset + (found + len(_ENDS[form]) if found >= 0 else 0)
+
+    def _skip(self, offset: int, why: str) -> Skip:
+        return Skip(f"{self.name}, byte {offset}", why)
+
+    def _readers_for(self, place: Place) -> _Readers:
+        """Readers that have read as far as a place."""
+        known = self._readers.get(f"{place.inode}:{place.offset}")
+        if known is None or place.offset == 0:
+            return _Readers(EventReader(self.name), OutputReader(self.name))
+        return _Readers(known.events.copy(), known.output.copy())
+
+    def _keep(self, place: Place, readers: _Readers) -> None:
+        self._readers[f"{place.inode}:{place.offset}"] = readers
+        while len(self._readers) > STATES_KEPT:
+            self._readers.popitem(last=False)
+
+
+def _interpret(
+    readers: _Readers, form: Form, data: bytes, begin: Place, look: Look, *, is_all: bool = False
+) -> _Piece:
+    """What a block says. With `is_all` nothing follows it."""
+    framed = frames_of(form, data, to_end=is_all)
+    lines = data.count(b"\n", 0, framed.taken) if begin.line else 0
+    if form is Form.OUTPUT:
+        facts = readers.output.read(data[: framed.taken], begin.offset, begin.line)
+        return _Piece(facts, [], framed.taken, lines)
+    found = readers.events.read(form, framed.frames, begin.offset, begin.line, Nanos(look.mtime_ns))
+    skips = found.skips
+    if is_all and _CLOSING.sub(b"", data[framed.taken :]):
+        skips = [*skips, Skip(f"{readers.events.source}, byte {framed.taken}", "its end was never written")]
+    return _Piece(found.facts, skips, framed.taken, lines)
+
+
+def _batch(piece: _Piece, end: Place, recovered: int, *, more: bool, note: str | None) -> Batch:
+    return Batch(
+        cursor=str(end),
+        condor=tuple(piece.facts),
+        skipped=tuple(piece.skips[-SKIPS_NAMED:]),
+        skip_count=len(piece.skips),
+        recovered=recovered,
+        count=len(piece.facts),
+        more=more,
+        note=note,
+    )
