@@ -2,9 +2,9 @@
 
     python -m benchmarks.explain [--quick] [--json]
 
-The log is a captured one over and over, a day earlier and with other ids, and at its end as it was captured.
-From cold is `jobtui explain` in a process of its own; the first verdict of a dashboard is that after the end
-of the log was read. Files are in the page cache.
+The log is a captured one over and over, a day earlier and with other ids of jobs, ops and agents, and at its
+end as it was captured. From cold is `jobtui explain` in a process of its own; the first verdict of a dashboard
+is that after the end of the log was read. Files are in the page cache.
 """
 
 import asyncio
@@ -37,12 +37,17 @@ def write_log(path: Path, size: int) -> None:
     """A supervisor's log of about this size, of which the end is about the job."""
     captured = (CAPTURE / "supervisor.log").read_bytes()
     earlier = captured.replace(b"Nov 20", b"Nov 19")
-    parts = sorted({part for pair in re.findall(rb"\b(\w{8})-(\w{8})-", earlier) for part in pair})
-    pattern, draw = re.compile(b"|".join(parts)), random.Random(1)
+    parts = {part for pair in re.findall(rb"\b(\w{8})-(\w{8})-", earlier) for part in pair}
+    # four characters of an op or agent, which begin its full id: as different as real ones
+    parts |= {part for part in re.findall(rb"(?:\b[oa]=|_Op\(\w+, )(\w{4})\b", earlier) if part != b"None"}
+    pieces = re.split(rb"\b(" + b"|".join(sorted(parts)) + rb")", earlier)
+    draw = random.Random(1)
     with path.open("wb") as log:
         while log.tell() < size - len(captured):
-            new = {part: "".join(draw.choices(ascii_letters, k=8)).encode() for part in parts}
-            log.write(pattern.sub(lambda found, new=new: new[found[0]], earlier))  # type: ignore[misc]
+            new = {part: "".join(draw.choices(ascii_letters, k=len(part))).encode() for part in parts}
+            pieces[1::2] = [new[part] for part in pieces[1::2]]
+            parts = set(new.values())
+            log.write(b"".join(pieces))
         log.write(captured)
 
 
