@@ -1,6 +1,7 @@
 """The events of a job as a timeline: an op for each of its runs, a step for each change of state.
 
-For systems that keep such events and write no lines of their own about messages: Balsam.
+For systems that keep such events, or whose records tell of them, and that write no lines of their own about
+messages: Balsam, Slurm.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,10 +9,11 @@ from itertools import chain
 
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import seconds_between
-from jobtui.model.ids import OpPrefix
+from jobtui.model.ids import OpPrefix, numbered
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step
-from jobtui.model.state_runs import FAILED, RUN_ERROR, RUNNING, by_run, error_of
+from jobtui.model.slurm import SYSTEM as SLURM
+from jobtui.model.state_runs import FAILED, FAILURES, RUN_ERROR, RUNNING, by_run, error_of
 
 BY_LAUNCHER = frozenset({RUNNING, "RUN_DONE", RUN_ERROR, "RUN_TIMEOUT"})
 BY_SERVER = frozenset({"", "CREATED", "AWAITING_PARENTS", "READY", "STAGED_IN"})
@@ -21,6 +23,9 @@ RESULTS: Mapping[str, str] = {
     "RUN_TIMEOUT": "canceled",
     RUN_ERROR: "error",
     FAILED: "error",
+    **{state: "error" for state in FAILURES},
+    "COMPLETED": "completed",
+    "CANCELLED": "canceled",
 }
 """How a run ended, by the state that followed it, in the words of ops."""
 RETURN_CODE = "returncode"
@@ -92,6 +97,8 @@ def _step(change: StateChange, before: StateChange | None) -> Step:
 
 def _component(change: StateChange) -> Component:
     """Who brings a job into a state."""
+    if (parts := numbered(change.job_id)) is not None and parts.system == SLURM:
+        return Component.NODES if change.before == RUNNING else Component.SLURM
     if change.after in BY_LAUNCHER or (change.after == FAILED and change.before == RUNNING):
         return Component.LAUNCHER
     return Component.BALSAM if change.after in BY_SERVER else Component.SITE

@@ -19,6 +19,8 @@ class Component(StrEnum):
     BALSAM = "balsam"
     SITE = "site"
     LAUNCHER = "launcher"
+    SLURM = "slurm"
+    NODES = "nodes"
     SCHEDD = "schedd"
     EXECUTE = "execute"
     JOB = "job"
@@ -27,9 +29,11 @@ class Component(StrEnum):
 LANES: tuple[tuple[Component, ...], ...] = (
     (Component.SERVER, Component.SUPERVISOR, Component.DRIVER, Component.AGENT, Component.JOB_CMD),
     (Component.BALSAM, Component.SITE, Component.LAUNCHER),
+    (Component.SLURM, Component.NODES),
     (Component.SCHEDD, Component.EXECUTE, Component.JOB),
 )
-"""The components of each system: of Sirepo, of Balsam, of HTCondor (its queue, the host, the job itself)."""
+"""The components of each system: of Sirepo, of Balsam, of Slurm (itself, the nodes of the job), of HTCondor (its
+queue, the host, the job itself)."""
 
 
 class Certainty(StrEnum):

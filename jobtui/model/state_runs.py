@@ -1,14 +1,20 @@
-"""A job's changes of state as runs: what belongs to each, and why one failed. For Balsam's states."""
+"""A job's changes of state as runs: what belongs to each, and why one failed. For Balsam and Slurm."""
 
 from collections.abc import Iterable
 
 from jobtui.model.changes import StateChange, in_order
+from jobtui.model.jobs import JobStatus
+from jobtui.model.slurm import STATUSES
 
 RUNNING = "RUNNING"
 RUN_ERROR = "RUN_ERROR"
 FAILED = "FAILED"
-BEFORE_RUN = frozenset({"CREATED", "AWAITING_PARENTS", "READY", "STAGED_IN", "PREPROCESSED", "RESTART_READY"})
+BEFORE_RUN = frozenset(
+    {"CREATED", "AWAITING_PARENTS", "READY", "STAGED_IN", "PREPROCESSED", "RESTART_READY", "PENDING"}
+)
 """States of a job that is to run, for the first time or again."""
+FAILURES = frozenset({FAILED, *(state for state, status in STATUSES.items() if status is JobStatus.FAILED)})
+"""States of a job that has failed, in either system."""
 MESSAGE_CHARACTERS = 2_000
 """Kept of an error's text."""
 
@@ -40,6 +46,6 @@ def error_of(change: StateChange) -> str | None:
     if change.after == RUN_ERROR and "returncode" in detail:
         tail = str(detail.get("error") or "").strip()
         return f"return code {detail['returncode']}{': ' if tail else ''}{tail}"[:MESSAGE_CHARACTERS]
-    if change.after == FAILED and (words := detail.get("message") or detail.get("exception")):
+    if change.after in FAILURES and (words := detail.get("message") or detail.get("exception")):
         return str(words)[:MESSAGE_CHARACTERS]
     return None
