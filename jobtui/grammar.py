@@ -12,6 +12,7 @@ from typing import NamedTuple
 from jobtui.model.specs import (
     SourceSpec,
     parse_balsam,
+    parse_condor_log,
     parse_journal,
     parse_log,
     parse_slurm,
@@ -84,6 +85,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "slurm", "SPEC", "a Slurm cluster, through its own commands: local or ssh://[user@]host[:port]",
         Kind.SOURCE, repeatable=True, parse=parse_slurm,
+    ),
+    Setting(
+        "condor_log", "FILE", "of HTCondor jobs: an event log, job ads, a submit file, or a job's output",
+        Kind.SOURCE, repeatable=True, completes="file", parse=parse_condor_log,
     ),
     Setting(
         "trace_file", "FILE", "spans or their log records: OTLP as JSON, JSONL or protobuf, Jaeger's JSON",

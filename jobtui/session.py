@@ -205,6 +205,8 @@ class Session:
 
         A source that cannot be read, or the record alone, is noted in its health, and the next one is asked.
         """
+        if (told := self.store.detail(job_id)) is not None:
+            return told
         for source in self.sources:
             if not isinstance(source, DetailSource):
                 continue
@@ -226,6 +228,8 @@ class Session:
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """Everything stored about a job, from the first source that has it. Raises SourceError."""
+        if (told := self.store.detail(job_id)) is not None:
+            return told
         for source in self.sources:
             if isinstance(source, DetailSource) and (found := await source.detail(job_id)):
                 return found

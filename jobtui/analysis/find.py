@@ -7,6 +7,7 @@ from typing import NamedTuple
 from jobtui.analysis.job_times import first_seen
 from jobtui.analysis.near import near_scored
 from jobtui.analysis.references import Reference, Target, references
+from jobtui.model.condor_ids import condor_id
 from jobtui.model.ids import PREFIX_LENGTH, JobId, Numbered, numbered, op_prefix, split_container
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Agent, Op
@@ -95,6 +96,7 @@ class _Search:
             Target.CONTAINER: self._add_container,
             Target.TRACE: self._add_trace,
             Target.NUMBER: self._add_numbered,
+            Target.CONDOR: self._add_condor,
             Target.PART: self._add_parts,
         }
 
@@ -174,6 +176,14 @@ class _Search:
                 continue
             if not meant.label or answers_to(job.source, meant.label):
                 yield job.id
+
+    def _add_condor(self, reference: Reference) -> None:
+        """A job of HTCondor, or all of its cluster where only that is named."""
+        wanted = condor_id(reference.text)
+        if wanted is not None:
+            ids = ((job_id, condor_id(job_id)) for job_id in self._ids)
+            fits = (job_id for job_id, known in ids if known is not None and wanted.holds(known))
+            self._add_jobs(fits, reference.weight, reference.why)
 
     def _add_numbered(self, reference: Reference) -> None:
         """Jobs of systems that number them: `balsam/12`."""

@@ -50,7 +50,7 @@ LIMIT_GRACE_S = 60.0
 STALE_S: Mapping[str, float] = {"sequential": 3600.0, "parallel": 4 * 3600.0, "sbatch": 3 * 86400.0}
 """After how long without a word a live record is suspect, by mode."""
 
-TELL_THEMSELVES = frozenset({"balsam", "slurm"})
+TELL_THEMSELVES = frozenset({"balsam", "slurm", "condor", "jobsub"})
 """Systems whose jobs wait and run for long as a matter of course; `alert` tells of one that is stuck."""
 
 _SLOTS = (

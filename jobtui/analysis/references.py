@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
+from jobtui.model.condor_ids import JOBSUB_ID, condor_id
 from jobtui.model.ids import JID, LABEL, NUMBER, SIMULATION_ID, UID, is_full_id, is_prefix
 
 MAX_LENGTH = 20_000
@@ -25,6 +26,7 @@ class Target(Enum):
     CONTAINER = auto()
     TRACE = auto()
     NUMBER = auto()
+    CONDOR = auto()
     PART = auto()
 
 
@@ -56,6 +58,8 @@ _SHAPES = (
         1.0,
         "its id is in the text",
     ),
+    _Shape(rf"(?<![\w.@/-])({JOBSUB_ID})", Target.CONDOR, 0.98, "its id is in the text"),
+    _Shape(r"\bsubmitted to cluster (\d{1,12})\b", Target.CONDOR, 0.95, "its cluster is in the text"),
     _Shape(
         rf"/user/({UID})/\w+/({SIMULATION_ID})/(\w+)",
         Target.JOB,
@@ -113,6 +117,8 @@ def _bare(text: str) -> Iterator[Reference]:
     if labelled := re.fullmatch(rf"#?(\d{{1,18}})@({LABEL})", text, re.ASCII):
         job_id = f"balsam@{labelled[2]}/{labelled[1]}"
         yield Reference(Target.JOB, job_id, 1.0, "this is its number, and its server")
+    if (condor := condor_id(text)) is not None:
+        yield Reference(Target.CONDOR, condor.job_id, 0.97, "this is its number in HTCondor")
     if is_prefix(text):
         yield Reference(Target.OP, text, 0.9, "its op id begins so")
         yield Reference(Target.AGENT, text, 0.9, "its id begins so")

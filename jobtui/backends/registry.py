@@ -11,7 +11,7 @@ from jobtui.backends.base import Announced, Source
 from jobtui.model.clock import Nanos
 from jobtui.model.specs import SourceSpec
 
-JOB_SETTINGS = frozenset({"srdb", "balsam", "slurm"})
+JOB_SETTINGS = frozenset({"srdb", "balsam", "slurm", "condor_log"})
 """Settings whose sources give jobs."""
 
 TRACE_SETTINGS = frozenset({"trace_file"})
@@ -19,6 +19,9 @@ TRACE_SETTINGS = frozenset({"trace_file"})
 
 TRACE_KINDS = frozenset({"trace_file"})
 """Kinds of the sources that give spans."""
+
+TOLD_KINDS = frozenset({"condor_log"})
+"""Kinds of the sources each of which tells a part of what is known of a job."""
 
 LOG_KINDS = frozenset({"logfile", "journald", "agent_copies"})
 """Kinds of the sources that give log records."""
@@ -63,6 +66,12 @@ def _slurm(spec: SourceSpec, window: Window) -> Source:
     return open_slurm(spec, window.since)
 
 
+def _condor_log(spec: SourceSpec, window: Window) -> Source:
+    from jobtui.backends.condor_files import CondorFile
+
+    return CondorFile(Path(spec.target))
+
+
 def _trace_file(spec: SourceSpec, window: Window) -> Source:
     from jobtui.backends.trace_files import TraceFile
 
@@ -75,6 +84,7 @@ FACTORIES: Mapping[str, Callable[[SourceSpec, Window], Source]] = {
     "journal": _journal,
     "balsam": _balsam,
     "slurm": _slurm,
+    "condor_log": _condor_log,
     "trace_file": _trace_file,
 }
 
@@ -84,6 +94,7 @@ KINDS: Mapping[str, str] = {
     "journal": "journald",
     "balsam": "balsam",
     "slurm": "slurm",
+    "condor_log": "condor_log",
     "trace_file": "trace_file",
 }
 """The kind of the source that each factory makes."""

@@ -18,6 +18,7 @@ from jobtui.backends.base import Announced, Source, SourceError
 from jobtui.backends.discovery import Surroundings, discover, looked_for
 from jobtui.backends.registry import (
     LOG_KINDS,
+    TOLD_KINDS,
     TRACE_KINDS,
     Window,
     announce,
@@ -33,6 +34,7 @@ from jobtui.commands.context import Context
 from jobtui.commands.exits import Exit
 from jobtui.commands.streams import complain
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.condor_ids import condor_id
 from jobtui.model.health import Skip, SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
@@ -115,6 +117,8 @@ class Reader:
     async def look_up(self, job_id: JobId) -> JobDetail | None:
         """Everything stored about one job, without reading others."""
         self.add_job_sources()
+        if condor_id(job_id) is not None and any(s.kind in TOLD_KINDS for s in self.session.sources):
+            await self.watched(self.session.catch_up(TOLD_KINDS))
         return await self.session.look_up(job_id)
 
     async def job_ids(self) -> list[str]:

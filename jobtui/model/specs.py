@@ -89,6 +89,13 @@ def parse_trace_file(text: str) -> SourceSpec:
     return SourceSpec("trace_file", text)
 
 
+def parse_condor_log(text: str) -> SourceSpec:
+    """The source that `--condor-log FILE` names. Raises ValueError when there is no file in it."""
+    if not text.strip() or "\0" in text:
+        raise ValueError("expected a file")
+    return SourceSpec("condor_log", text)
+
+
 _SERVER = re.compile(r"(?!/)(?:(?![?#])[!-~])+")
 """A host, a port and a path, in what ASCII prints."""
 

@@ -138,5 +138,5 @@ def _says_something(batch: Batch) -> bool:
     """Whether a batch holds or counts anything."""
     return bool(
         batch.count or batch.jobs or batch.gone or batch.records or batch.changes or batch.allocations
-        or batch.sites or batch.spans or batch.span_logs or batch.skip_count or batch.recovered
+        or batch.sites or batch.spans or batch.span_logs or batch.condor or batch.skip_count or batch.recovered
     )  # fmt: skip

@@ -14,7 +14,7 @@ from jobtui.model.jobs import Job, JobDetail, Run
 
 AT_ONCE = 50
 """Entries that are delivered at a time."""
-LISTS = ("jobs", "records", "changes", "allocations", "sites", "spans", "span_logs", "skipped")
+LISTS = ("jobs", "records", "changes", "allocations", "sites", "spans", "span_logs", "condor", "skipped")
 COUNTS = ("skip_count", "recovered", "count")
 
 
