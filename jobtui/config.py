@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from jobtui.grammar import ENVIRONMENT_PREFIX, SETTING_BY_NAME, SETTINGS, Kind, Scope, Setting, nearest
+from jobtui.model.access import SERVERS, VARIABLES, Access
+from jobtui.model.script_specs import split_cluster
 from jobtui.model.specs import SourceSpec, is_directory, parse_journal
 
 FILE_NAME = "config.toml"
@@ -18,9 +20,15 @@ HOSTS = "hosts"
 """The table of the journals of docker hosts and clusters, by the names that Sirepo's lines have for them."""
 MOUNTS = "mounts"
 """The table of directories of this machine, by those on clusters that are mounted there."""
-TABLES = frozenset({HOSTS, MOUNTS})
+SERVER_TABLES = "servers"
+"""The table of tables that say how servers want to be asked, by their addresses."""
+TABLES = frozenset({HOSTS, MOUNTS, SERVER_TABLES})
 JOURNAL = "journal"
+LABELLED = "archive"
+"""The setting in which any label of a cluster may stand before a path."""
 LIST_SEPARATOR = ";"
+OTHERS_MAY = 0o066
+"""Rights of others to read or write a file."""
 FILE_SIZE_LIMIT = 1 << 20
 """A larger configuration file is refused: it is not one."""
 
@@ -60,13 +68,14 @@ def load(flags: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> Co
     path, document = _read_file(given.get("config"))
     profile, layers = _of_file(path, document, given.get("profile"))
     settings = {setting.name: Effective() for setting in SETTINGS} | layers | given
+    accesses, warnings = _accesses(path, document or {}, profile, environ)
     return Config(
         settings=settings,
-        sources=tuple(_sources(settings)),
+        sources=_with_access(tuple(_sources(settings)), settings, accesses, environ),
         file=path if document is not None else None,
         profile=profile,
         profiles=tuple(_profiles(document or {}, path)),
-        warnings=tuple(_unknown_variables(environ)),
+        warnings=(*_unknown_variables(environ), *warnings),
         hosts=_tables(HOSTS, path, document or {}, profile),
         mounts=_tables(MOUNTS, path, document or {}, profile),
     )
@@ -93,10 +102,14 @@ def _of_environment(environ: Mapping[str, str]) -> dict[str, Effective]:
 
 
 def _unknown_variables(environ: Mapping[str, str]) -> Iterable[str]:
-    known = {setting.variable for setting in SETTINGS}
+    known = {setting.variable for setting in SETTINGS} | set(_access_variables())
     for name in sorted(environ):
         if name.startswith(ENVIRONMENT_PREFIX) and name not in known:
             yield f"the environment variable {name} is unknown and ignored{nearest(name, known)}"
+
+
+def _access_variables() -> Iterable[str]:
+    return (f"{SETTING_BY_NAME[name].variable}{end}" for name in SERVERS for end in VARIABLES.values())
 
 
 def _read_file(given: Effective | None) -> tuple[str, dict[str, object] | None]:
@@ -166,6 +179,46 @@ def _tables(key: str, path: str, document: Mapping[str, object], profile: str | 
         of_profile = read(f"{path} [{PROFILES}.{name}.{key}]", table.get(key, {}), path)
         found |= of_profile if name == profile else {}
     return found
+
+
+def _accesses(
+    path: str, document: Mapping[str, object], profile: str | None, environ: Mapping[str, str]
+) -> tuple[dict[str, Access], tuple[str, ...]]:
+    """How servers want to be asked, by address, as the file says; and what is odd about it."""
+    tables = [(f"{path} [{SERVER_TABLES}]", document.get(SERVER_TABLES))]
+    for name, table in _profiles(document, path).items():
+        if name == profile:
+            tables.append((f"{path} [{PROFILES}.{name}.{SERVER_TABLES}]", table.get(SERVER_TABLES)))
+    tables = [(where, table) for where, table in tables if table is not None]
+    if not tables:
+        return {}, ()
+    from jobtui.model.access_reading import accesses_of, holds_secrets  # few have such a table
+
+    try:
+        found = [accesses_of(where, table, os.path.dirname(path), environ) for where, table in tables]
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    is_open = os.stat(path).st_mode & OTHERS_MAY and any(holds_secrets(table) for _, table in tables)
+    warning = f"{path} may be read by others, and holds a login: `chmod 600 {path}`"
+    return {address: access for one in found for address, access in one.items()}, (warning,) * bool(is_open)
+
+
+def _with_access(
+    sources: tuple[SourceSpec, ...],
+    settings: Mapping[str, Effective],
+    accesses: Mapping[str, Access],
+    environ: Mapping[str, str],
+) -> tuple[SourceSpec, ...]:
+    """The same sources; servers with how they want to be asked. Raises ConfigError."""
+    if not any(spec.setting in SERVERS for spec in sources):
+        return sources
+    from jobtui.model.access_reading import with_access
+
+    authority = Access(ca_file="".join(settings["ca_file"].values[-1:]))
+    try:
+        return with_access(sources, authority, accesses, environ, ENVIRONMENT_PREFIX)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _mount_table(where: str, table: object, path: str) -> dict[str, str]:
@@ -245,10 +298,17 @@ def _expanded(setting: Setting, text: str, base: str = "") -> str:
     """A path with `~` resolved and, out of a file, relative to its directory; other texts as they are."""
     if not setting.completes or (setting.name == JOURNAL and not is_directory(SourceSpec(JOURNAL, text))):
         return text
+    head, path = split_head(setting.name, text)
+    return head + os.path.join(base, os.path.expanduser(path)) if path else text
+
+
+def split_head(name: str, text: str) -> tuple[str, str]:
+    """What stands before the path in the value of a setting, with its `=`, and the path."""
+    if name == LABELLED:
+        label, path = split_cluster(text)
+        return f"{label}=" if label else "", path
     head, equals, path = text.partition("=")
-    if not equals or not head.isidentifier():
-        head, equals, path = "", "", text
-    return head + equals + os.path.join(base, os.path.expanduser(path)) if path else text
+    return (head + equals, path) if equals and head.isidentifier() else ("", text)
 
 
 def _sources(settings: Mapping[str, Effective]) -> Iterable[SourceSpec]:
@@ -265,5 +325,7 @@ def _sources(settings: Mapping[str, Effective]) -> Iterable[SourceSpec]:
                 raise ConfigError(f"{effective.origin}: {text!r}: {error}") from error
             if setting.name == JOURNAL:
                 spec = spec._replace(units=settings["journal_unit"].values)
+            if setting.name == "kafka":
+                spec = spec._replace(options="".join(settings["kafka_config"].values[-1:]))
             found[setting.name, os.path.normpath(spec.target)] = spec
     return found.values()

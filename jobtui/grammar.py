@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
+from jobtui.model.script_specs import parse_archive, parse_elastic, parse_kafka
 from jobtui.model.specs import (
     SourceSpec,
     parse_balsam,
@@ -19,6 +20,7 @@ from jobtui.model.specs import (
     parse_srdb,
     parse_trace_file,
 )
+from jobtui.model.trace_specs import parse_jaeger, parse_otlp_listen, parse_tempo
 
 ENVIRONMENT_PREFIX = "JOBTUI_"
 

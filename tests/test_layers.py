@@ -49,6 +49,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "rich": frozenset({"render", "widgets", "screens", "app", "theme", "commands"}),
     "watchfiles": frozenset({"backends"}),
     "systemd": frozenset({"backends"}),
+    "h11": frozenset({"backends"}),
     "httpx": frozenset({"backends"}),
     "opentelemetry": frozenset({"formats"}),
     "google": frozenset({"formats"}),

@@ -14,11 +14,14 @@ from jobtui.model.specs import SourceSpec
 JOB_SETTINGS = frozenset({"srdb", "balsam", "slurm", "condor_log"})
 """Settings whose sources give jobs."""
 
-TRACE_SETTINGS = frozenset({"trace_file"})
+SCRIPT_SETTINGS = frozenset({"archive", "elastic", "kafka"})
+"""Settings whose sources keep the scripts of jobs."""
+
+TRACE_SETTINGS = frozenset({"trace_file", "jaeger", "tempo", "otlp_listen"})
 """Settings whose sources give spans."""
 
 TRACE_KINDS = frozenset({"trace_file"})
-"""Kinds of the sources that give spans."""
+"""Kinds of the sources of spans that are read whole; others are asked for a trace, or are sent some."""
 
 TOLD_KINDS = frozenset({"condor_log"})
 """Kinds of the sources each of which tells a part of what is known of a job."""
@@ -78,6 +81,47 @@ def _trace_file(spec: SourceSpec, window: Window) -> Source:
     return TraceFile(Path(spec.target))
 
 
+def _jaeger(spec: SourceSpec, window: Window) -> Source:
+    from jobtui.backends.traces.asking import TraceServer
+    from jobtui.backends.traces.jaeger import Jaeger
+
+    return Jaeger(TraceServer(spec.target, "Jaeger", spec.access))
+
+
+def _tempo(spec: SourceSpec, window: Window) -> Source:
+    from jobtui.backends.traces.asking import TraceServer
+    from jobtui.backends.traces.tempo import Tempo
+
+    return Tempo(TraceServer(spec.target, "Tempo", spec.access))
+
+
+def _otlp_listen(spec: SourceSpec, window: Window) -> Source:
+    from jobtui.backends.traces.receiver import Receiver
+
+    return Receiver(spec.target)
+
+
+def _archive(spec: SourceSpec, window: Window) -> Source:
+    from jobtui.backends.archive.directory import ArchiveDirectory
+
+    return ArchiveDirectory(spec.target, spec.label)
+
+
+def _elastic(spec: SourceSpec, window: Window) -> Source:
+    from jobtui.backends.archive.elastic import ElasticArchive
+    from jobtui.backends.archive.elastic_http import ElasticClient
+
+    return ElasticArchive(ElasticClient(spec.target, spec.access))
+
+
+def _kafka(spec: SourceSpec, window: Window) -> Source:
+    from jobtui.backends.archive.kafka import KafkaArchive
+    from jobtui.backends.archive.kafka_topic import Topic
+
+    brokers, _, topic = spec.target.rpartition("/")
+    return KafkaArchive(Topic(brokers, topic, spec.options))
+
+
 FACTORIES: Mapping[str, Callable[[SourceSpec, Window], Source]] = {
     "srdb": _sirepo_db,
     "log": _log_file,
@@ -86,6 +130,12 @@ FACTORIES: Mapping[str, Callable[[SourceSpec, Window], Source]] = {
     "slurm": _slurm,
     "condor_log": _condor_log,
     "trace_file": _trace_file,
+    "archive": _archive,
+    "elastic": _elastic,
+    "kafka": _kafka,
+    "jaeger": _jaeger,
+    "tempo": _tempo,
+    "otlp_listen": _otlp_listen,
 }
 
 KINDS: Mapping[str, str] = {
@@ -96,6 +146,12 @@ KINDS: Mapping[str, str] = {
     "slurm": "slurm",
     "condor_log": "condor_log",
     "trace_file": "trace_file",
+    "archive": "archive",
+    "elastic": "elastic",
+    "kafka": "kafka",
+    "jaeger": "jaeger",
+    "tempo": "tempo",
+    "otlp_listen": "otlp",
 }
 """The kind of the source that each factory makes."""
 
@@ -120,6 +176,11 @@ def gives_spans(spec: SourceSpec) -> bool:
     return spec.setting in TRACE_SETTINGS
 
 
+def keeps_scripts(spec: SourceSpec) -> bool:
+    """Whether a source keeps scripts of jobs."""
+    return spec.setting in SCRIPT_SETTINGS
+
+
 def gives_logs(spec: SourceSpec) -> bool:
     """Whether a source gives log records about jobs."""
-    return not gives_jobs(spec) and not gives_spans(spec)
+    return not gives_jobs(spec) and not gives_spans(spec) and not keeps_scripts(spec)

@@ -31,7 +31,7 @@ def read_protobuf(data: bytes, found: Found, where: str) -> None:
     """Take the spans and log records of a message into `found`; what is no message is skipped there."""
     tries = [part for part in (data, _unwrapped(data)) if part]
     for part in tries:
-        for read in (_read_traces, _read_logs):
+        for read in (read_traces, read_logs):
             attempt = Found(where)
             if read(part, attempt) and (attempt.spans or attempt.logs):
                 found.spans += attempt.spans
@@ -56,7 +56,8 @@ def _unwrapped(data: bytes) -> bytes:
     return b""
 
 
-def _read_traces(data: bytes, found: Found) -> bool:
+def read_traces(data: bytes, found: Found) -> bool:
+    """Take the spans of a message into `found`; whether it is one."""
     # imported where it is needed: a tenth of a second that no other command pays
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
@@ -70,7 +71,8 @@ def _read_traces(data: bytes, found: Found) -> bool:
     return True
 
 
-def _read_logs(data: bytes, found: Found) -> bool:
+def read_logs(data: bytes, found: Found) -> bool:
+    """Take the log records of a message that have a trace into `found`; whether it is one."""
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 

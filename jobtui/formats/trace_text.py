@@ -59,16 +59,23 @@ def _unpacked(data: bytes, found: Found) -> bytes:
     return b"".join(parts)[:UNPACKED_BYTES]
 
 
+def telemetry_of(document: object, where: str) -> Telemetry:
+    """The same out of a document that is decoded."""
+    found = Found(where)
+    _take(document, found, "")
+    return found.telemetry()
+
+
 def _read_json(text: bytes, found: Found) -> None:
     try:
-        whole = _decoded(text)
+        whole = decoded(text)
     except ValueError as error:
         _read_lines(text, found, error)
         return
     _take(whole, found, "")
 
 
-def _decoded(text: bytes) -> object:
+def decoded(text: bytes) -> object:
     """A JSON document. Raises ValueError.
 
     What the fast decoder refuses the other one may take: halves of characters, NaN, bytes that are no UTF-8.
@@ -92,7 +99,7 @@ def _read_lines(text: bytes, found: Found, of_the_whole: ValueError) -> None:
         if not line.strip():
             continue
         try:
-            document = _decoded(line)
+            document = decoded(line)
         except ValueError as error:
             found.skip(f"line {number}", f"is no JSON: {error}")
             continue
@@ -107,7 +114,7 @@ def is_line_of_json(head: bytes) -> bool:
 
 def _is_document(line: bytes) -> bool:
     try:
-        return isinstance(_decoded(line), dict)
+        return isinstance(decoded(line), dict)
     except ValueError:
         return False
 

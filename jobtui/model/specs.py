@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
+from jobtui.model.access import NO_ACCESS, Access
 from jobtui.model.servers import labels_of
 
 
@@ -20,8 +21,8 @@ class LogRole(StrEnum):
 class SourceSpec(NamedTuple):
     """One source as configured: the setting that named it, what it reads, and the role of a log.
 
-    `units` are the units of a journal that are wanted, none for the usual ones. `label` tells one of several
-    servers from the others.
+    `options` is a file of settings, "" for none. `units` are the units of a journal that are wanted, none for the usual ones. `label` tells one of several
+    servers from the others, `access` is how one wants to be asked.
     """
 
     setting: str
@@ -29,6 +30,8 @@ class SourceSpec(NamedTuple):
     role: LogRole = LogRole.AUTO
     units: tuple[str, ...] = ()
     label: str = ""
+    access: Access = NO_ACCESS
+    options: str = ""
 
 
 def parse_srdb(text: str) -> SourceSpec:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 PERIOD_S = 2.0
 """How long a source may wait for a sign of change; a poll is due at the latest then."""
+PERIODS_S: Mapping[str, float] = {"jaeger": 10.0, "tempo": 10.0}
+"""The same by kind: those that are asked when somebody wants to know are only looked for."""
 PAUSES_S: Mapping[str, float] = {"logfile": 0.25}
 """How long a source that failed is left alone whatever it may tell, by kind; the others for a period."""
 
@@ -31,6 +33,7 @@ class Poller:
         self._strict = strict
         self._cursor: str | None = None
         self._failures = 0
+        self._period_s = PERIODS_S.get(source.kind, PERIOD_S)
         self._pause_s = PAUSES_S.get(source.kind, PERIOD_S)
         store.add_source(source.name, source.kind)
 
@@ -50,9 +53,9 @@ class Poller:
                 await asyncio.sleep(0)
             elif self._failures:
                 await asyncio.sleep(self._pause_s)
-                await self._source.changed(next_delay(PERIOD_S, self._failures) - self._pause_s)
+                await self._source.changed(next_delay(self._period_s, self._failures) - self._pause_s)
             else:
-                await self._source.changed(PERIOD_S)
+                await self._source.changed(self._period_s)
 
     async def catch_up(self) -> None:
         """Poll until the source has no more for now."""

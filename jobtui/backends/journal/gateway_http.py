@@ -4,15 +4,14 @@ httpx is imported when the first question is asked.
 """
 
 import contextlib
-import os
 import re
 import socket
-import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.backends.http_reason import reason_of
 from jobtui.backends.journal.faults import in_words
 from jobtui.model.secrets import mask_text
 
@@ -206,7 +205,7 @@ class Gateway:
         )
 
     def _fault(self, error: Exception) -> SourceError:
-        told = in_words(_reason(error))
+        told = in_words(reason_of(error))
         kinds = {kind.__name__ for kind in type(error).__mro__}
         line = next(line for kind, said, line in FAILURES if kind in kinds and re.search(said, told, re.I))
         values = {"host": self._host, "told": told or type(error).__name__}
@@ -228,19 +227,6 @@ def _host_of(spec: str) -> tuple[str, str]:
     if not good or parts.query or parts.fragment:
         return "", wrong
     return in_words(parts.hostname or ""), ""
-
-
-def _reason(error: BaseException) -> str:
-    """What the system says of a failure, where it does: httpx has words of its own for it."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, BaseExceptionGroup):
-            cause = cause.exceptions[0]
-        if isinstance(cause, OSError) and cause.errno is not None and cause.strerror:
-            own = isinstance(cause, ssl.SSLError | socket.gaierror)
-            return cause.strerror if own else os.strerror(cause.errno)
-        cause = cause.__cause__ or cause.__context__
-    return str(error)
 
 
 def _client(transport: "httpx.AsyncBaseTransport | None", *, verify: bool) -> "httpx.AsyncClient":

@@ -1,0 +1,1 @@
+"""Servers of traces, and the receiver of what is sent to us."""
