@@ -97,6 +97,22 @@ SETTINGS: tuple[Setting, ...] = (
         Kind.SOURCE, repeatable=True, completes="file", parse=parse_trace_file,
     ),
     Setting(
+        "jaeger", "URL", "a Jaeger, with the path it is served at; asked for traces when they are wanted",
+        Kind.SOURCE, repeatable=True, parse=parse_jaeger,
+    ),
+    Setting(
+        "tempo", "URL", "a Tempo, with the path it is served at; asked for traces when they are wanted",
+        Kind.SOURCE, repeatable=True, parse=parse_tempo,
+    ),
+    Setting(
+        "otlp_listen", "HOST:PORT", "receive spans and log records over OTLP/HTTP; without HOST on loopback",
+        Kind.SOURCE, repeatable=True, parse=parse_otlp_listen,
+    ),
+    Setting(
+        "ca_file", "FILE", "the authorities that vouch for servers of traces, instead of those of the system",
+        Kind.TEXT, completes="file",
+    ),
+    Setting(
         "journal_unit", "UNIT", "read this unit of journals instead of Sirepo's own; may have wildcards",
         Kind.TEXT, repeatable=True,
     ),
