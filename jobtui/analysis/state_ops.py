@@ -1,7 +1,7 @@
 """The events of a job as a timeline: an op for each of its runs, a step for each change of state.
 
 For systems that keep such events, or whose records tell of them, and that write no lines of their own about
-messages: Balsam, Slurm.
+messages: Balsam, Slurm, HTCondor.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,6 +9,7 @@ from itertools import chain
 
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import seconds_between
+from jobtui.model.condor_ids import condor_id
 from jobtui.model.ids import OpPrefix, numbered
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step
@@ -26,8 +27,21 @@ RESULTS: Mapping[str, str] = {
     **{state: "error" for state in FAILURES},
     "COMPLETED": "completed",
     "CANCELLED": "canceled",
+    "REMOVED": "canceled",
+    "HELD": "error",
 }
 """How a run ended, by the state that followed it, in the words of ops."""
+LOST = "IDLE"
+"""The state into which a job of HTCondor comes back when its run was lost."""
+BY_CONDOR: Mapping[str, Component] = {
+    "execute": Component.EXECUTE,
+    "terminated": Component.EXECUTE,
+    "evicted": Component.EXECUTE,
+    "begin_execution": Component.JOB,
+    "completed": Component.JOB,
+    "signal": Component.JOB,
+}
+"""Who tells of an event of HTCondor; of all others its queue does."""
 RETURN_CODE = "returncode"
 
 
@@ -51,11 +65,11 @@ def is_of_states(op: Op) -> bool:
 def _op(
     number: int, run: Sequence[StateChange], before: StateChange | None, job: Job | None, *, is_open: bool
 ) -> Op:
-    left = [change for change in run if change.after in RESULTS]
+    left = [change for change in run if _is_end(change)]
     errors = [text for change in run if (text := error_of(change)) is not None]
     start = next((change for change in run if change.after == RUNNING), None)
     befores = chain((before,), run)
-    result = RESULTS[left[-1].after] if left else None
+    result = RESULTS.get(left[-1].after, "canceled") if left else None
     return Op(
         key=-number,
         op=OpPrefix(f"#{number}"),
@@ -72,6 +86,11 @@ def _op(
         certainty=Certainty.JID,
         steps=tuple(_step(change, earlier) for change, earlier in zip(run, befores, strict=False)),
     )
+
+
+def _is_end(change: StateChange) -> bool:
+    """Whether a run ended with a change."""
+    return change.after in RESULTS or (change.before == RUNNING and change.after == LOST)
 
 
 def _status(run: Sequence[StateChange], *, is_open: bool) -> OpStatus:
@@ -97,6 +116,8 @@ def _step(change: StateChange, before: StateChange | None) -> Step:
 
 def _component(change: StateChange) -> Component:
     """Who brings a job into a state."""
+    if condor_id(change.job_id) is not None:
+        return BY_CONDOR.get(str((change.detail or {}).get("what")), Component.SCHEDD)
     if (parts := numbered(change.job_id)) is not None and parts.system == SLURM:
         return Component.NODES if change.before == RUNNING else Component.SLURM
     if change.after in BY_LAUNCHER or (change.after == FAILED and change.before == RUNNING):

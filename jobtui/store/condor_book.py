@@ -16,9 +16,10 @@ from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.condor import COMPLETED, LOST, TRACEPARENT
 from jobtui.model.condor_facts import CondorFact, Teller
-from jobtui.model.condor_life import CondorLife, Turn, job_of, time_of
+from jobtui.model.condor_life import CondorLife, Exit, Turn, job_of, time_of
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.state_runs import FAILED
 
 MOST_FACTS = 150_000
 """Facts kept, about 1 kB each; those of jobs that ended first are let go of."""
@@ -257,20 +258,24 @@ def _changes(job_id: JobId, turns: Iterable[Turn]) -> tuple[StateChange, ...]:
 
 
 def _change(job_id: JobId, turn: Turn, at: Nanos) -> StateChange:
-    """A change of state. Its id grows with its time, and is the same whenever the same is read."""
+    """A change of state; its id is its line, or its place where lines were not counted.
+
+    What failed has the word for that: HTCondor calls it completed as well.
+    """
     fact = turn.fact
     said = {"message": fact.values.get("HoldReason") or fact.values.get("Reason")}
     ended = {
         "returncode": fact.values.get("ReturnValue") or fact.values.get("status"),
         "signal": fact.values.get("TerminatedBySignal") or fact.values.get("signal"),
     }
-    detail = {"what": fact.what} | {
-        name: text for name, text in (said | (ended if turn.after == COMPLETED else {})).items() if text
-    }
-    return StateChange(
-        at // SECOND * SECOND + fact.offset % SECOND, job_id, at, turn.before, turn.after, fact.source, None,
-        dict(detail),
-    )  # fmt: skip
+    is_end = turn.after == COMPLETED
+    detail = {"what": fact.what} | {n: text for n, text in (said | (ended if is_end else {})).items() if text}
+    how = Exit(detail.get("returncode", ""), detail.get("signal", ""))
+    after = turn.after
+    if is_end and not how.is_good:
+        after, detail["message"] = FAILED, str(how)
+    number = fact.line or fact.offset
+    return StateChange(number, job_id, at, turn.before, after, fact.source, None, dict(detail))
 
 
 def _native(fact: CondorFact) -> dict[str, object]:
