@@ -68,6 +68,7 @@ async def explained(reader: Reader, found: Found) -> Study:
         found.detail.runs if found.detail is not None else None,
         await _behind(reader, found.job.id),
         BalsamFacts(store.changes_of(found.job.id), store.allocations(), store.sites()),
+        found.detail,
     )
     flags = spelled(reader.context.config, reader.specs)
     return made._replace(verdict=on_sources(made.verdict, flags))

@@ -42,6 +42,15 @@ class Code(StrEnum):
     ALLOCATION_KILLED = "allocation_killed"
     LAUNCHER_STALE = "launcher_stale"
     SITE_AGENT_DOWN = "site_agent_down"
+    SLURM_QUEUED = "slurm_queued"
+    HELD = "held"
+    NEVER_STARTS = "never_starts"
+    REQUEUED = "requeued"
+    CANCELED = "canceled"
+    OUT_OF_MEMORY = "out_of_memory"
+    NODE_FAILED = "node_failed"
+    PREEMPTED = "preempted"
+    LAUNCH_FAILED = "launch_failed"
     UNKNOWN = "unknown"
 
 
@@ -85,6 +94,15 @@ CONCERNS: dict[Code, Concern] = {
     Code.ALLOCATION_KILLED: Concern.FAILED,
     Code.LAUNCHER_STALE: Concern.STUCK,
     Code.SITE_AGENT_DOWN: Concern.STUCK,
+    Code.SLURM_QUEUED: Concern.FINE,
+    Code.HELD: Concern.STUCK,
+    Code.NEVER_STARTS: Concern.STUCK,
+    Code.REQUEUED: Concern.FINE,
+    Code.CANCELED: Concern.FINE,
+    Code.OUT_OF_MEMORY: Concern.FAILED,
+    Code.NODE_FAILED: Concern.FAILED,
+    Code.PREEMPTED: Concern.FAILED,
+    Code.LAUNCH_FAILED: Concern.FAILED,
     Code.UNKNOWN: Concern.OPEN,
 }
 """What each verdict asks of whoever reads it."""

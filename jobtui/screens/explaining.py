@@ -63,7 +63,15 @@ class Explaining:
                 runs = self._detail.runs if self._detail is not None else None
                 balsam = BalsamFacts(store.changes_of(self._job_id), store.allocations(), store.sites())
                 made = study(
-                    store.correlation, store.jobs, store.sources(), self._job_id, now, runs, behind, balsam
+                    store.correlation,
+                    store.jobs,
+                    store.sources(),
+                    self._job_id,
+                    now,
+                    runs,
+                    behind,
+                    balsam,
+                    self._detail,
                 )
                 self._made_at = monotonic()
                 self.study = made._replace(verdict=on_sources(made.verdict, self._board.words))

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 from jobtui.analysis.contradictions import Contradiction, contradictions
 from jobtui.analysis.explain.balsam import SYSTEM, BalsamFacts, explain_balsam
 from jobtui.analysis.explain.gather import Knows, case_from
+from jobtui.analysis.explain.slurm import explain_slurm
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import LIMITS_S, limit_s
 from jobtui.analysis.run_lengths import usual_length
@@ -13,8 +14,9 @@ from jobtui.analysis.waits import Chain, Scene, wait_chain, waited_slot
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId, split_jid
-from jobtui.model.jobs import Job, Run
+from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.ops import Op
+from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Usual, Verdict
 
 ANALYSIS_LIMIT_S = 144.0
@@ -46,14 +48,17 @@ def study(
     runs: Sequence[Run] | None,
     behind: Mapping[tuple[str, int], str] | None = None,
     balsam: BalsamFacts | None = None,
+    detail: JobDetail | None = None,
 ) -> Study:
     """Explain a job. `runs` is its history where it was read; for `behind` see `gather`.
 
-    `balsam` is what is known beside a job of Balsam.
+    `balsam` is what is known beside a job of Balsam, `detail` the record of a job where it was read.
     """
     job = jobs.get(job_id)
     if job is not None and job.system == SYSTEM:
         return Study(explain_balsam(job, balsam or BalsamFacts(), sources, now), Chain(()))
+    if job is not None and job.system == SLURM:
+        return Study(explain_slurm(job, detail, sources, now), Chain(()))
     case = case_from(knows, sources, job_id, now, job, runs, behind)
     waits = case.run is not None and waited_slot(case.run) is not None
     chain = wait_chain(case.run, _scene(knows, jobs, now)) if waits and case.run is not None else Chain(())
