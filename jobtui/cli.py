@@ -51,10 +51,14 @@ class _Parser:
         self._words: list[str] = []
         self._settings: dict[str, list[str]] = {}
         self._flags: dict[str, str] = {}
+        self._inner: Invocation | None = None
 
     def parse(self) -> Invocation:
         """Take it apart. Raises UsageError."""
         while self._rest:
+            if self._command is not None and self._command.wraps and self._words:
+                self._inner = parse(self._rest[::-1])
+                break
             word = self._rest.pop()
             if word == "--":
                 self._take_words(reversed(self._rest))
@@ -66,7 +70,8 @@ class _Parser:
             else:
                 self._take_words([word])
         settings = {name: tuple(values) for name, values in self._settings.items()}
-        return Invocation(self._command or DASHBOARD, tuple(self._words), settings, self._flags)
+        command = self._command or DASHBOARD
+        return Invocation(command, tuple(self._words), settings, self._flags, self._inner)
 
     def _take_words(self, words: Iterable[str]) -> None:
         for word in words:

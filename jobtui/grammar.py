@@ -113,6 +113,22 @@ SETTINGS: tuple[Setting, ...] = (
         Kind.TEXT, completes="file",
     ),
     Setting(
+        "archive", "[CLUSTER=]DIR", "job scripts that SArchive keeps, or Slurm's StateSaveLocation",
+        Kind.SOURCE, repeatable=True, completes="directory", parse=parse_archive,
+    ),
+    Setting(
+        "elastic", "URL/INDEX", "job scripts that SArchive kept in Elasticsearch",
+        Kind.SOURCE, repeatable=True, parse=parse_elastic,
+    ),
+    Setting(
+        "kafka", "BROKERS/TOPIC", "job scripts that SArchive sends to Kafka",
+        Kind.SOURCE, repeatable=True, parse=parse_kafka,
+    ),
+    Setting(
+        "kafka_config", "FILE", "settings of librdkafka, such as a login, one name=value a line",
+        Kind.TEXT, completes="file",
+    ),
+    Setting(
         "journal_unit", "UNIT", "read this unit of journals instead of Sirepo's own; may have wildcards",
         Kind.TEXT, repeatable=True,
     ),
@@ -168,7 +184,8 @@ class Argument(NamedTuple):
 class Command(NamedTuple):
     """One command; `jobtui.commands.<name>` runs it. `opens` marks the dashboard, which has no name.
 
-    `reads` are settings of time that it takes for words of its own when they are given as flags.
+    `reads` are settings of time that it takes for words of its own when they are given as flags. What stands
+    behind the argument of one that `wraps` is a command line of its own.
     """
 
     name: str
@@ -177,6 +194,7 @@ class Command(NamedTuple):
     flags: tuple[Flag, ...] = ()
     prints: bool = True
     reads: tuple[str, ...] = ()
+    wraps: bool = False
 
 
 OUTPUT_FLAGS: tuple[Flag, ...] = (
@@ -286,6 +304,59 @@ COMMANDS: tuple[Command, ...] = (
             many=True,
         ),
     ),
+    Command(
+        "bundle",
+        "all that is known of a job in one file, masked, to be looked at elsewhere with `replay`",
+        _ID,
+        (
+            Flag(
+                "output",
+                "the file to make, else ID.jobtui here",
+                short="o",
+                metavar="FILE",
+                expects=Expects.TEXT,
+            ),
+        ),
+        prints=False,
+    ),
+    Command(
+        "record",
+        "keep what the sources deliver in a directory, the oldest let go of, until interrupted",
+        Argument("DIR", "the directory, made when it is not there"),
+        (
+            Flag("limit", "how many MB to keep, 1000 without it", metavar="MB", expects=Expects.COUNT),
+            Flag("for", "end after so long, such as 8h", metavar="T", expects=Expects.TEXT),
+        ),
+        prints=False,
+    ),
+    Command(
+        "replay",
+        "the dashboard on a bundle or recording, or any other command: replay FILE explain ID",
+        Argument("FILE", "a bundle, a recording, or its directory; then a command line"),
+        prints=False,
+        wraps=True,
+    ),
+    Command(
+        "script",
+        "the script and environment a job was submitted with, out of an archive",
+        Argument("ID", "a job of Slurm or Torque as 22, 22_1, huppel/22, or a computeJid", required=False),
+        (
+            Flag(
+                "diff",
+                "how it differs from another job's; good: the last good one of its name and user",
+                metavar="OTHER",
+                expects=Expects.TEXT,
+            ),
+            Flag("unified", "print a difference line by line, not beside each other"),
+            Flag(
+                "grep",
+                "instead of a job: which scripts contain this, since --since",
+                metavar="RE",
+                expects=Expects.REGEX,
+            ),
+            Flag("user", "only scripts of this user", metavar="U", expects=Expects.TEXT),
+        ),
+    ),
     Command("doctor", "what every configured source is worth: reachable, readable, fresh, understood"),
     Command(
         "demo",
@@ -322,6 +393,8 @@ class Invocation(NamedTuple):
     words: tuple[str, ...]
     settings: Mapping[str, tuple[str, ...]]
     flags: Mapping[str, str]
+    inner: "Invocation | None" = None
+    """The command line behind one that wraps another."""
 
 
 def flags_of(command: Command) -> tuple[Flag, ...]:

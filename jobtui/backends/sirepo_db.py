@@ -195,3 +195,10 @@ class SirepoDb:
             f"{self.name}: has no {DIRECTORY} directory: it is not the db directory of Sirepo, "
             "or its supervisor has not run yet"
         )
+
+
+def read_whole(root: Path, job_id: JobId) -> JobDetail | None:
+    """Everything stored about a job below a database root, read in this thread; None when it cannot be."""
+    with suppress(SourceError):
+        return SirepoDb(root)._detail(job_id)
+    return None

@@ -4,13 +4,16 @@ import os
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from jobtui.config import Config, ConfigError
 from jobtui.grammar import Invocation
 from jobtui.model.clock import SECOND, Clock, FixedClock, Nanos, SystemClock
 from jobtui.model.ids import JobId
 from jobtui.session import Session
+
+if TYPE_CHECKING:
+    from jobtui.backends.staging import Stage
 
 
 class OpenDashboard(Protocol):
@@ -42,6 +45,8 @@ class Context(NamedTuple):
     clock: Clock
     since: Nanos | None = None
     until: Nanos | None = None
+    stage: "Stage | None" = None
+    """What stands in for the systems, as a recording does."""
 
     @property
     def words(self) -> tuple[str, ...]:

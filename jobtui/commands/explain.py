@@ -16,6 +16,7 @@ from jobtui.commands.show import headline
 from jobtui.commands.spelled import spelled
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import Unreadable
+from jobtui.model.jobs import Job
 from jobtui.model.verdicts import Concern
 from jobtui.render.json_output import job_record
 from jobtui.render.verdicts import (
@@ -89,18 +90,22 @@ async def _behind(reader: Reader, job_id: JobId) -> dict[tuple[str, int], str]:
     return texts
 
 
+def verdict_body(reader: Reader, job: Job, studied: Study) -> dict[str, object]:
+    """What `--json` prints between its schema and its sources."""
+    return {
+        "job": job_record(with_agent(reader, job), reader.now),
+        **verdict_record(studied.verdict),
+        "waits": chain_record(studied.chain) if studied.chain.waits else None,
+        "contradictions": list(map(contradiction_record, studied.contradictions)),
+    }
+
+
 def _print(reader: Reader, found: Found, studied: Study) -> None:
     assert found.job is not None
     job, colour = with_agent(reader, found.job), reader.context.colour
     match reader.context.format:
         case OutputFormat.JSON:
-            body = {
-                "job": job_record(job, reader.now),
-                **verdict_record(studied.verdict),
-                "waits": chain_record(studied.chain) if studied.chain.waits else None,
-                "contradictions": list(map(contradiction_record, studied.contradictions)),
-            }
-            print_document("explain", body, reader)
+            print_document("explain", verdict_body(reader, found.job, studied), reader)
         case OutputFormat.CSV:
             print_csv(CSV_COLUMNS, [{"id": job.id, **verdict_record(studied.verdict)}])
         case _:

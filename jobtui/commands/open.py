@@ -9,6 +9,7 @@ from jobtui.commands.clusters import watch_clusters
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.reading import Reader, configured, no_source, sources_to_watch, warn
+from jobtui.commands.sites import watch_sites
 from jobtui.commands.spelled import spelled
 from jobtui.model.specs import SourceSpec
 from jobtui.session import Session
@@ -30,8 +31,10 @@ def run(context: Context) -> Exit:
         found, code = asyncio.run(_resolve(context, specs))
         if found.job is None:
             return code
-    session = Session(sources_to_watch(context, specs, found.detail if found else None), context.clock)
+    announced = sources_to_watch(context, specs, found.detail if found else None)
+    session = Session(announced, context.clock, stage=context.stage)
     session.hosts, session.mounts = context.config.hosts, context.config.mounts
+    watch_sites(session, specs)
     watch_clusters(session, [spec.target for spec in specs if spec.setting == "srdb"])
     open_at = found.job.id if found and found.job else None
     title = " ".join(filter(None, ("jobtui", context.config.profile)))
@@ -54,7 +57,7 @@ def has_terminal() -> bool:
 async def _resolve(context: Context, specs: Sequence[SourceSpec]) -> "tuple[Found, Exit]":
     from jobtui.commands.resolve import resolve
 
-    async with Session((), context.clock) as session:
+    async with Session((), context.clock, stage=context.stage) as session:
         reader = Reader(context, session, specs)
         found = await resolve(reader, context.words[0])
         return found, Exit.FINE if found.job else reader.settle(found.code)

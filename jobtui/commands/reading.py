@@ -12,11 +12,12 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from jobtui.backends.base import Announced, Source, SourceError
 from jobtui.backends.discovery import Surroundings, discover, looked_for
 from jobtui.backends.registry import (
+    KINDS,
     LOG_KINDS,
     TOLD_KINDS,
     TRACE_KINDS,
@@ -26,6 +27,7 @@ from jobtui.backends.registry import (
     gives_jobs,
     gives_logs,
     gives_spans,
+    keeps_scripts,
 )
 from jobtui.backends.window import Until
 from jobtui.commands.clusters import KIND as COPIES_KIND
@@ -40,6 +42,9 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.model.specs import SourceSpec, told_apart
 from jobtui.session import Session
+
+if TYPE_CHECKING:
+    from jobtui.backends.staging import Witness
 
 WHOLE_BYTES = 64 << 20
 """A log up to this size is read whole for a question about one job: its agents began long before it."""
@@ -143,6 +148,14 @@ class Reader:
                 self.session.add(await self._log(spec, detail, to_end=to_end))
         await self.watched(self.session.catch_up(LOG_KINDS))
         await self._read_copies(detail)
+
+    async def open_archives(self) -> None:
+        """Take in the sources that keep scripts, and see which of them are there."""
+        self.add_job_sources()
+        specs = [spec for spec in self.specs if keeps_scripts(spec)]
+        for spec in specs:
+            self.session.add(build(spec))
+        await self.watched(self.session.catch_up({KINDS[spec.setting] for spec in specs}))
 
     async def read_traces(self) -> None:
         """Read every source of spans."""
@@ -258,7 +271,7 @@ def in_session(context: Context, body: Callable[[Reader], Awaitable[Exit]]) -> E
     specs = configured(context)
     if not specs:
         return no_source()
-    return asyncio.run(_within(context, specs, body))
+    return asyncio.run(within(context, specs, body))
 
 
 def warn(context: Context) -> None:
@@ -273,10 +286,14 @@ def no_source() -> Exit:
     return Exit.NO_SOURCE
 
 
-async def _within(
-    context: Context, specs: Iterable[SourceSpec], body: Callable[[Reader], Awaitable[Exit]]
+async def within(
+    context: Context,
+    specs: Iterable[SourceSpec],
+    body: Callable[[Reader], Awaitable[Exit]],
+    witness: "Witness | None" = None,
 ) -> Exit:
-    async with Session((), context.clock) as session:
+    """Run a command's body with a reader over these sources; a witness is told what they deliver."""
+    async with Session((), context.clock, stage=context.stage, witness=witness) as session:
         return await body(Reader(context, session, tuple(specs)))
 
 

@@ -51,6 +51,10 @@ TYPES: Mapping[What, Any] = {
 }
 """The type of each; a text in place of what was asked for says why there is none."""
 
+COUNTS = ("skip_count", "recovered", "count")
+LISTS = tuple(field.name for field in msgspec.structs.fields(Batch) if field.default == ())
+"""What a batch counts, and what it holds."""
+
 
 def packed(value: object) -> bytes:
     """A value with its secrets masked, as bytes."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from jobtui.backends.base import Batch, Source
-from jobtui.backends.recording.codec import What
+from jobtui.backends.recording.codec import COUNTS, LISTS, What
 from jobtui.backends.recording.tape import TapeError
 from jobtui.backends.recording.writing import TapeWriter
 from jobtui.model.clock import Clock, Nanos
@@ -136,7 +136,4 @@ class Recorder:
 
 def _says_something(batch: Batch) -> bool:
     """Whether a batch holds or counts anything."""
-    return bool(
-        batch.count or batch.jobs or batch.gone or batch.records or batch.changes or batch.allocations
-        or batch.sites or batch.spans or batch.span_logs or batch.condor or batch.skip_count or batch.recovered
-    )  # fmt: skip
+    return any(getattr(batch, name) for name in (*LISTS, *COUNTS))

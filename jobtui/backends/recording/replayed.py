@@ -5,7 +5,7 @@ from functools import reduce
 from typing import Any
 
 from jobtui.backends.base import Batch, SourceUnreachable
-from jobtui.backends.recording.codec import What
+from jobtui.backends.recording.codec import COUNTS, LISTS, What
 from jobtui.backends.recording.tape import Entry, Tape
 from jobtui.backends.worker import Worker
 from jobtui.model.clock import Nanos
@@ -14,8 +14,6 @@ from jobtui.model.jobs import Job, JobDetail, Run
 
 AT_ONCE = 50
 """Entries that are delivered at a time."""
-LISTS = ("jobs", "records", "changes", "allocations", "sites", "spans", "span_logs", "condor", "skipped")
-COUNTS = ("skip_count", "recovered", "count")
 
 
 class ReplayClock:
@@ -118,13 +116,13 @@ def _run_of(job: Job) -> Run:
 
 
 def _parts(batch: Batch) -> dict[str, Any]:
-    return {name: getattr(batch, name) for name in (*LISTS, *COUNTS, "gone", "note")}
+    return {name: getattr(batch, name) for name in (*LISTS, *COUNTS, "note")}
 
 
 def _merge(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """Two batches in one; of what is told twice the later holds."""
     return {
-        **{name: one[name] + other[name] for name in (*LISTS, *COUNTS, "gone")},
+        **{name: one[name] + other[name] for name in (*LISTS, *COUNTS)},
         "note": other["note"] if other["note"] is not None else one["note"],
     }
 

@@ -20,8 +20,13 @@ class TapeStage:
 
     def __init__(self, path: Path, at: Nanos | None = None) -> None:
         self.tape = Tape(path)
-        self.clock = ReplayClock(self.tape.about.at if at is None else at)
+        self.clock = ReplayClock(self._present() if at is None else at)
         self._worker = Worker(f"replay {path}")
+
+    def _present(self) -> Nanos:
+        """When a bundle was made; the end of a recording."""
+        about = self.tape.about
+        return about.at if about.job_id else self.tape.ends_at or about.at
 
     def cast(self, source: Source) -> Source:
         """What is polled in place of a source, which itself is never opened."""

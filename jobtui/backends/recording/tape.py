@@ -52,7 +52,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     made_at: Nanos
     at: Nanos
-    config: dict[str, object]
+    config: object
     job_id: str = ""
     notes: tuple[str, ...] = ()
     verdict: dict[str, object] | None = None
