@@ -3,8 +3,8 @@
     python -m benchmarks.explain [--quick] [--json]
 
 The log is a captured one over and over, a day earlier and with other ids of jobs, ops and agents, and at its
-end as it was captured. From cold is `jobtui explain` in a process of its own; the first verdict of a dashboard
-is that after the end of the log was read. Files are in the page cache.
+end as it was captured. From cold is `jobtui explain` in a process of its own; the first verdict of a
+dashboard is that after the end of the log was read. Files are in the page cache.
 """
 
 import asyncio

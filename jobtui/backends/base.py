@@ -52,7 +52,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     opaque to everyone but the source. `more` asks for the next poll at once. `count` is how many records were
     looked at, also those that matter to nobody. `skip_count` counts all skipped input, `skipped` names some
     of it; `recovered` counts what was skipped before and is good again. `note` says what the source
-    deliberately has not read.
+    deliberately has not read, `begins_at` from when on a log was read whose beginning was not.
     """
 
     cursor: str
@@ -71,6 +71,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     count: int = 0
     more: bool = False
     note: str | None = None
+    begins_at: Nanos | None = None
 
 
 class Source(Protocol):

@@ -206,7 +206,8 @@ class Follower:
             gathered.skip((skip,), 1)
 
     def _batch(self, gathered: Gathered, cursor: str, *, more: bool) -> Batch:
-        began = self.beginning.note if self.beginning else None
+        beginning = self.beginning
+        began = beginning.note if beginning else None
         return Batch(
             cursor=cursor,
             records=tuple(gathered.records),
@@ -215,6 +216,7 @@ class Follower:
             count=gathered.lines,
             more=more,
             note="; ".join(filter(None, (began, self._event))) or None,
+            begins_at=beginning.at if beginning is not None and not beginning.whole else None,
         )
 
     def _new_cursor(self) -> str:

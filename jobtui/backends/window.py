@@ -39,6 +39,7 @@ class Until:
             skip_count=batch.skip_count,
             count=batch.count,
             note=note,
+            begins_at=batch.begins_at,
         )
 
     async def changed(self, timeout_s: float) -> None:

@@ -27,7 +27,8 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one source.
 
     `read_at` is when it was last read with success, `records` and `skipped` count since the start,
-    `last_skips` are the newest few of the skipped, `note` says what was deliberately not read.
+    `last_skips` are the newest few of the skipped, `note` says what was deliberately not read, `begins_at`
+    from when on it was read where its beginning was not, and `is_behind` that there is more to be read now.
     """
 
     name: str
@@ -39,6 +40,8 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     last_skips: tuple[Skip, ...] = ()
     error: str | None = None
     note: str | None = None
+    begins_at: Nanos | None = None
+    is_behind: bool = False
 
     def lag_s(self, now: Nanos) -> float | None:
         """Age of what it shows in seconds, None when it was never read."""

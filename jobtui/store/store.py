@@ -253,6 +253,8 @@ class Store:
             last_skips=_newest(before.last_skips, batch.skipped),
             error=None,
             note=batch.note if batch.note is not None else before.note,
+            begins_at=batch.begins_at if batch.begins_at is not None else before.begins_at,
+            is_behind=batch.more,
         )
         return (before.state, before.skipped, before.note) != (after.state, after.skipped, after.note)
 

@@ -30,7 +30,8 @@ class Coverage(NamedTuple):
     """Which kinds of sources were read for a case, and what is wrong with them.
 
     `faults` say in words what could not be read or is missing. `supervisor_end` is the time of the last line
-    of a supervisor, None where its lines carry no time.
+    of a supervisor, None where its lines carry no time. `begun` names logs read from a time on only,
+    `behind` those of which more is to be read now.
     """
 
     has_records: bool
@@ -39,6 +40,8 @@ class Coverage(NamedTuple):
     has_agent: bool
     supervisor_end: Nanos | None = None
     faults: tuple[str, ...] = ()
+    begun: tuple[tuple[str, Nanos], ...] = ()
+    behind: tuple[str, ...] = ()
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -161,6 +164,15 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The line that tells the end of the latest run."""
         steps = self.run.steps if self.run is not None else ()
         return next((step for step in reversed(steps) if step.step in FINAL_WORDS), None)
+
+    @property
+    def begun_late(self) -> tuple[tuple[str, Nanos], ...]:
+        """The logs that were read from a time within the latest run on; none when its first line was seen."""
+        job = self.job if not self.is_record_old else None
+        if self.last(Mark.CREATED) is not None or (job is not None and not job.runs):
+            return ()
+        asked = job.queued_at if job is not None else None
+        return tuple(one for one in self.coverage.begun if asked is None or one[1] > asked)
 
     @property
     def is_log_behind(self) -> bool:

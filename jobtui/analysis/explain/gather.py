@@ -87,7 +87,14 @@ def coverage_of(heard: Heard, sources: Iterable[SourceHealth]) -> Coverage:
         has_agent=not heard.components.isdisjoint({Component.AGENT, Component.JOB_CMD}),
         supervisor_end=heard.supervisor_end,
         faults=tuple(f"{s.name} cannot be read: {s.error}" for s in sources if s.state is SourceState.DOWN),
+        begun=tuple((_short(s.name), s.begins_at) for s in sources if s.begins_at is not None),
+        behind=tuple(_short(s.name) for s in sources if s.is_behind),
     )
+
+
+def _short(name: str) -> str:
+    """The last part of a path; other names as they are."""
+    return name.rpartition("/")[2] if name.startswith("/") else name
 
 
 def gather(

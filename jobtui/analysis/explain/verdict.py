@@ -9,7 +9,7 @@ from jobtui.analysis.explain.flow import Mark, mark_of, missing_mark
 from jobtui.analysis.explain.next_steps import next_steps
 from jobtui.analysis.explain.running import RULES as RUNNING
 from jobtui.analysis.explain.waiting import RULES as WAITING
-from jobtui.model.clock import seconds_between
+from jobtui.model.clock import seconds_between, to_rfc3339
 from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import Step
 from jobtui.model.verdicts import Code, Evidence, Verdict
@@ -84,7 +84,8 @@ def _confidence(case: Case, finding: Finding) -> float:
         confidence *= WITHOUT_END
     if finding.code not in SELF_EVIDENT and (_is_sending_missing(case) or case.is_run_doubtful):
         confidence *= WITHOUT_LINES
-    if _heard_on_s(case, finding) is not None:
+    is_open = bool(case.begun_late or case.coverage.behind) and finding.code not in SELF_EVIDENT
+    if is_open or _heard_on_s(case, finding) is not None:
         confidence = min(confidence, LIKELY)
     return confidence
 
@@ -142,6 +143,10 @@ def _record_facts(case: Case) -> tuple[tuple[str, object], ...]:
 
 def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
     found = [words for words, applies in BLIND_SPOTS if applies(case)]
+    found += [
+        f"{name} was read from {to_rfc3339(at)} on: the run began before" for name, at in case.begun_late
+    ]
+    found += [f"{name} is still being read" for name in case.coverage.behind]
     run, end = case.run, case.coverage.supervisor_end
     if case.is_log_behind and end is not None and case.job is not None and case.job.written_at is not None:
         behind_s = seconds_between(end, case.job.written_at)

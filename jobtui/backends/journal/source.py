@@ -189,6 +189,7 @@ class Journal:
             count=count,
             more=not found.at_edge,
             note=self._note(),
+            begins_at=self._begin() or None,
         )
 
     async def _taken(self, entries: Sequence[JournalEntry]) -> tuple[list[LogRecord], list[Gap], int]:
