@@ -33,6 +33,11 @@ class Worker:
         self._items.put((call, future))
         return await asyncio.wrap_future(future)
 
+    def soon(self, call: Callable[[], object]) -> None:
+        """Run a call after what was asked for, and wait for nothing; not at all where nothing ever ran."""
+        if self._thread is not None:
+            self._items.put((call, Future()))
+
     async def finish(self, call: Callable[[], object], timeout_s: float = 1.0) -> None:
         """Run a last call after what was asked for. Waits for it, but not long for one that hangs."""
         if self._thread is None:

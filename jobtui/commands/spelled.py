@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 
-from jobtui.config import Config
+from jobtui.config import LABELLED, Config, split_head
 from jobtui.grammar import SETTING_BY_NAME, SETTINGS, Setting
 from jobtui.model.specs import LogRole, SourceSpec
 
@@ -32,15 +32,14 @@ def of_specs(specs: Sequence[SourceSpec]) -> tuple[str, ...]:
 def _words(specs: Sequence[SourceSpec]) -> Iterator[str]:
     for spec in specs:
         setting = SETTING_BY_NAME[spec.setting]
-        role = f"{spec.role}=" if spec.role is not LogRole.AUTO else ""
-        yield from (setting.flag, _absolute(setting, role + spec.target))
+        label = spec.label if spec.setting == LABELLED else ""
+        head = label or ("" if spec.role is LogRole.AUTO else spec.role)
+        yield from (setting.flag, _absolute(setting, f"{head}={spec.target}" if head else spec.target))
 
 
 def _absolute(setting: Setting, value: str) -> str:
     """A path as it is from anywhere; other values as they are."""
     if not setting.completes:
         return value
-    head, equals, path = value.partition("=")
-    if equals and head.isidentifier():
-        return f"{head}={os.path.abspath(path)}"
-    return os.path.abspath(value)
+    head, path = split_head(setting.name, value)
+    return head + os.path.abspath(path)

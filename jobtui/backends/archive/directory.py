@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import islice
+from pathlib import Path
 
 from jobtui.backends.archive.kept_files import opened_root
 from jobtui.backends.archive.lookup import search
@@ -24,7 +25,7 @@ class ArchiveDirectory:
     """One directory with the label of its cluster, as both a source and a place of scripts."""
 
     def __init__(self, path: str, cluster: str = "", clock: Clock | None = None) -> None:
-        self._path = path.rstrip("/") or "/"
+        self._path = str(Path(path))
         self._cluster = cluster
         self._clock = clock or SystemClock()
         self._worker = Worker(f"archive {path}")
@@ -74,7 +75,7 @@ class ArchiveDirectory:
                 for walked in some:
                     yield walked
         finally:
-            await self._worker.run(walking.close)
+            self._worker.soon(walking.close)
 
     async def aclose(self) -> None:
         """Let the thread go. May be called twice."""

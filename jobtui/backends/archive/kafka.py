@@ -107,7 +107,7 @@ class KafkaArchive:
                 for walked in some:
                     yield walked
         finally:
-            await self._worker.run(walking.close)
+            self._worker.soon(walking.close)
 
     async def aclose(self) -> None:
         """Leave the brokers alone. May be called twice."""

@@ -1,0 +1,147 @@
+"""Scripts that SArchive kept in Elasticsearch: by the id of the document, which is the job's, else by search.
+
+The documents have their fields at the top; indices that were made by the mapping of SArchive may have them
+under `jobinfo`. One id is one document there, so that a number that came back has replaced the job before.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+from jobtui.backends.archive.elastic_http import Document, ElasticClient
+from jobtui.backends.archive.matching import best, fits, missed
+from jobtui.backends.base import Batch, SourceError
+from jobtui.formats.sarchive_document import parse_script
+from jobtui.model.clock import to_rfc3339
+from jobtui.model.scripts import Answer, ArchivedScript, Outcome, Span, Tried, Walked, Wanted
+
+PERIOD_S = 60.0
+"""How often it is asked whether the index is there."""
+PAGE = 100
+MOST_HITS = 20
+
+
+class Form(NamedTuple):
+    """How the fields of a document are called."""
+
+    prefix: str
+    time: str
+
+
+FORMS = (Form("", "timestamp"), Form("jobinfo.", "@timestamp"))
+
+
+class ElasticArchive:
+    """One index, as both a source and a place of scripts."""
+
+    def __init__(self, client: ElasticClient) -> None:
+        self._client = client
+        self._closing = asyncio.Event()
+        self._asking = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        """The address of the index."""
+        return self._client.name
+
+    @property
+    def kind(self) -> str:
+        """`elastic`."""
+        return "elastic"
+
+    @property
+    def cluster(self) -> str:
+        """ "": each document names its own."""
+        return ""
+
+    async def poll(self, cursor: str | None) -> Batch:
+        """Nothing: it is only asked whether the index answers. Raises SourceError."""
+        if self._closing.is_set():
+            raise SourceError(f"{self.name}: is closed")
+        async with self._asking:
+            await self._client.search({"size": 0})
+        return Batch(cursor="there")
+
+    async def changed(self, timeout_s: float) -> None:
+        """Return when it may be asked again, or it is closed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(timeout_s, PERIOD_S)):
+                await self._closing.wait()
+
+    async def find(self, wanted: Wanted) -> Answer:
+        """The script of a job. Raises SourceError."""
+        async with self._asking:
+            number = wanted.number + wanted.server
+            document = await self._client.document(number)
+            found = self._scripts([{"_id": number, "_source": document}]) if document is not None else []
+            if not any(fits(script, wanted) for script in found):
+                for form in FORMS:
+                    found += self._scripts(await self._client.search(query_for(wanted, form)))
+        if (script := best(found, wanted)) is not None:
+            return Answer(script, (Tried(self.name, Outcome.FOUND),))
+        return Answer(None, (missed(self.name, found, wanted),))
+
+    async def walk(self, span: Span, told: Callable[[str], None]) -> AsyncIterator[Walked]:
+        """Every script, the newest first. Raises SourceError."""
+        count = 0
+        for form in FORMS:
+            after: object = None
+            while hits := await self._page(form, span, after):
+                told(self.name)
+                for hit in hits:
+                    count += 1
+                    if count > span.most:
+                        yield Walked(
+                            cut=f"{self.name}: more than {span.most:,} scripts, the others were left out"
+                        )
+                        return
+                    yield self._walked(hit)
+                after = hits[-1].get("sort")
+                if after is None or len(hits) < PAGE:
+                    break
+
+    async def _page(self, form: Form, span: Span, after: object) -> list[Document]:
+        async with self._asking:
+            return await self._client.search(page_query(form, span, after))
+
+    def _walked(self, hit: Document) -> Walked:
+        scripts = self._scripts([hit])
+        where = f"{self.name}/_doc/{hit.get('_id')}"
+        return Walked(script=scripts[0]) if scripts else Walked(unreadable=f"{where}: is no script of a job")
+
+    def _scripts(self, hits: list[Document]) -> list[ArchivedScript]:
+        read = (parse_script(hit.get("_source"), f"{self.name}/_doc/{hit.get('_id')}") for hit in hits)
+        return [script for script in read if script is not None]
+
+    async def aclose(self) -> None:
+        """Close the connection. May be called twice."""
+        self._closing.set()
+        await self._client.aclose()
+
+
+def query_for(wanted: Wanted, form: Form) -> Document:
+    """The search for a job in documents of this form."""
+    terms = {"id": wanted.number + wanted.server} | ({"cluster": wanted.cluster} if wanted.cluster else {})
+    filters = [{"term": {f"{form.prefix}{name}.keyword": value}} for name, value in terms.items()]
+    return {"query": {"bool": {"filter": filters}}, "sort": _newest_first(form), "size": MOST_HITS}
+
+
+def page_query(form: Form, span: Span, after: object) -> Document:
+    """The search for the next documents of this form in a span of time."""
+    bounds = {"gte": span.since, "lte": span.until}
+    given = {word: to_rfc3339(at) for word, at in bounds.items() if at is not None}
+    filters: list[Document] = [{"exists": {"field": f"{form.prefix}script"}}]
+    filters += [{"range": {form.time: given}}] if given else []
+    query: dict[str, object] = {"query": {"bool": {"filter": filters}}, "size": PAGE}
+    query["sort"] = [*_newest_first(form), {f"{form.prefix}id.keyword": _order("keyword")}]
+    return query if after is None else query | {"search_after": after}
+
+
+def _newest_first(form: Form) -> list[Document]:
+    return [{form.time: _order("date")}]
+
+
+def _order(kind: str) -> Document:
+    # An index without the field would refuse the search otherwise
+    return {"order": "desc", "unmapped_type": kind}

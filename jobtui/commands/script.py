@@ -1,0 +1,224 @@
+"""`script ID`: the script and environment a job was submitted with, or how they differ from another job's."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from jobtui.analysis.job_outputs import Output, outputs_of, told_outputs
+from jobtui.analysis.last_good import last_good_like
+from jobtui.analysis.script_diff import ScriptDiff, diff_scripts
+from jobtui.analysis.script_wanted import wanted_of_sirepo, wanted_of_slurm
+from jobtui.backends.archive.finding import find_script
+from jobtui.backends.registry import keeps_scripts
+from jobtui.commands.context import Context, OutputFormat
+from jobtui.commands.exits import Exit
+from jobtui.commands.printing import print_csv, print_document, print_lines
+from jobtui.commands.reading import Reader, in_session
+from jobtui.commands.resolve import Found, resolve
+from jobtui.commands.show import noted_of
+from jobtui.commands.streams import complain
+from jobtui.formats.scheduler_ids import parse_wanted
+from jobtui.model.ids import system_job_id
+from jobtui.model.scripts import Answer, ArchivedScript, Wanted
+from jobtui.model.slurm import SYSTEM
+from jobtui.render.script import (
+    head_facts,
+    output_records,
+    script_lines,
+    script_record,
+    tried_lines,
+    variable_rows,
+)
+from jobtui.render.script_diff import BESIDE_CELLS, diff_lines, diff_record
+from jobtui.render.spans import Line
+from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
+
+GOOD = "good"
+"""What stands for the last good run of the same name and user."""
+CSV_COLUMNS = ("name", "value")
+
+
+class Side(NamedTuple):
+    """A job whose script was sought: what was asked for, what is known of it, and what was found."""
+
+    text: str
+    wanted: Wanted
+    found: Found
+    answer: Answer
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """Where its output goes, as the scheduler tells, else as the script says."""
+        told = told_outputs(self.found.detail.facts) if self.found.detail is not None else ()
+        script = self.answer.script
+        return told or (outputs_of(script, self.wanted) if script is not None else ())
+
+
+def run(context: Context) -> Exit:
+    """Print the script, the difference, or which scripts contain something."""
+    if context.flag("grep") is not None:
+        from jobtui.commands.script_search import search
+
+        return in_session(context, search)
+    if context.flag("user") is not None:
+        complain("--user is for --grep: which scripts of this user contain something")
+        return Exit.USAGE
+    if not context.words:
+        complain("script needs ID: a job of Slurm or Torque, or a computeJid; or --grep RE")
+        return Exit.USAGE
+    return in_session(context, _script)
+
+
+async def _script(reader: Reader) -> Exit:
+    if no_archive(reader):
+        return Exit.NO_SOURCE
+    await reader.open_archives()
+    side = await _side(reader, reader.context.words[0])
+    if side is None:
+        return reader.settle(Exit.NOT_FOUND)
+    other, diff = None, None
+    if (wanted := reader.context.flag("diff")) is not None:
+        other = await _other(reader, side, wanted)
+        if other is None:
+            return reader.settle(Exit.NOT_FOUND)
+        if side.answer.script is not None and other.answer.script is not None:
+            diff = diff_scripts(side.answer.script, other.answer.script)
+    _print(reader, side, other, diff)
+    missing = [one for one in (side, other) if one is not None and one.answer.script is None]
+    for one in missing:
+        complain(f"{one.wanted.shown}: no script was found; `jobtui doctor` tells of the archives")
+    return reader.settle(Exit.NOT_FOUND if missing else Exit.FINE)
+
+
+def no_archive(reader: Reader) -> bool:
+    """Whether there is nowhere to look, which is said."""
+    if any(keeps_scripts(spec) for spec in reader.specs):
+        return False
+    complain(
+        "no archive of scripts is configured: --archive DIR, --elastic URL/INDEX or --kafka BROKERS/TOPIC"
+    )
+    return True
+
+
+async def _side(reader: Reader, text: str) -> Side | None:
+    """A job and its script; None when it is not known which job is meant, which is said."""
+    found, wanted = await _meant(reader, text)
+    if wanted is None:
+        return None
+    if wanted.submitted_at is None:
+        wanted = wanted._replace(until=reader.context.until)
+    return Side(text, wanted, found, await find_script(reader.session.sources, wanted))
+
+
+async def _meant(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
+    """The job, and the number by which its script is kept. An id of a scheduler needs no other source."""
+    named = parse_wanted(text)
+    if named is None:
+        return await _of_sirepo(reader, text)
+    if any(spec.setting == SYSTEM for spec in reader.specs) and not named.server:
+        task = f"_{named.task}" if named.task else ""
+        detail = await reader.look_up(system_job_id(SYSTEM, f"{named.number}{task}"))
+        if detail is not None:
+            wanted = wanted_of_slurm(detail.job, detail)
+            return Found(detail.job, detail), wanted or named
+    return Found(), named
+
+
+async def _of_sirepo(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
+    found = await resolve(reader, text)
+    if found.job is None:
+        return found, None
+    if found.job.system == SYSTEM:
+        return found, wanted_of_slurm(found.job, found.detail)
+    await reader.read_logs(found.detail)
+    noted = await noted_of(reader, found.job)
+    wanted = wanted_of_sirepo(noted.status) if noted is not None else None
+    if wanted is None:
+        complain(f"{found.job.id}: no number in a scheduler is known of it; give that number itself")
+    return found, wanted
+
+
+async def _other(reader: Reader, side: Side, text: str) -> Side | None:
+    """The job to compare with."""
+    if text != GOOD:
+        return await _side(reader, text)
+    job = side.found.job
+    if job is not None:
+        await reader.read_jobs()
+        good = last_good_like(job, reader.session.store.jobs.values())
+        if good is not None:
+            return await _side(reader, good.id)
+    complain(f"{side.text}: no good run of the same name and user is known; name a job: --diff OTHER")
+    return None
+
+
+def _print(reader: Reader, side: Side, other: Side | None, diff: ScriptDiff | None) -> None:
+    match reader.context.format:
+        case OutputFormat.JSON:
+            print_document("script", _record(side, other, diff), reader)
+        case OutputFormat.CSV:
+            environment = side.answer.script.environment if side.answer.script is not None else None
+            rows = variable_rows(environment) if environment is not None else []
+            print_csv(CSV_COLUMNS, [dict(zip(CSV_COLUMNS, row, strict=True)) for row in rows])
+        case _:
+            print_lines(_lines(reader, side, other, diff))
+
+
+def _record(side: Side, other: Side | None, diff: ScriptDiff | None) -> dict[str, object]:
+    body = _side_record(side)
+    if other is not None:
+        body["other"] = _side_record(other)
+        body["diff"] = None if diff is None else diff_record(diff)
+    return body
+
+
+def _side_record(side: Side) -> dict[str, object]:
+    job = side.found.job.id if side.found.job is not None else side.wanted.shown
+    body = script_record(side.answer.script, side.answer.tried, job)
+    return body | {"outputs": output_records(side.outputs)}
+
+
+def _lines(reader: Reader, side: Side, other: Side | None, diff: ScriptDiff | None) -> Iterator[str]:
+    width, colour = reader.context.width, reader.context.colour
+    if other is None:
+        yield from _side_lines(side, width, colour)
+        return
+    for one in (side, other):
+        yield from _head_lines(one, width, colour)
+        yield ""
+    if diff is not None:
+        beside = reader.context.flag("unified") is None and width is not None and width >= BESIDE_CELLS
+        yield from _painted(diff_lines(diff, width, beside=beside), colour)
+
+
+def _head_lines(side: Side, width: int | None, colour: bool) -> Iterator[str]:
+    script = side.answer.script
+    if script is not None:
+        yield from fact_lines(_cells(head_facts(script, side.outputs)), width, colour)
+    if script is None or len(side.answer.tried) > 1:
+        yield paint("tried", "heading", colour)
+        yield from fact_lines(_cells(tried_lines(side.answer.tried)), width, colour)
+
+
+def _side_lines(side: Side, width: int | None, colour: bool) -> Iterator[str]:
+    yield from _head_lines(side, width, colour)
+    if (script := side.answer.script) is not None:
+        yield ""
+        yield from _painted(script_lines(script), colour)
+        yield from _environment_lines(script, width, colour)
+
+
+def _environment_lines(script: ArchivedScript, width: int | None, colour: bool) -> Iterator[str]:
+    if script.environment is None:
+        return
+    heads: Sequence[Head] = (Head("VARIABLE", least=12), Head("VALUE", least=20))
+    yield ""
+    rows = [[Cell(name), Cell(value)] for name, value in variable_rows(script.environment)]
+    yield from table_lines(heads, rows, width, colour)
+
+
+def _painted(lines: Iterable[Line], colour: bool) -> Iterator[str]:
+    return ("".join(paint(span.text, span.style, colour) for span in line) for line in lines)
+
+
+def _cells(facts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, Cell]]:
+    return ((name, Cell(text)) for name, text in facts)
