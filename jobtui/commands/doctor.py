@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from jobtui.backends.base import SourceError
 from jobtui.backends.log_sample import newest_time, tail_lines
-from jobtui.backends.registry import gives_jobs, gives_spans
+from jobtui.backends.registry import TRACE_KINDS, gives_jobs, gives_spans, keeps_scripts
 from jobtui.backends.worker import a_worker
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
@@ -21,7 +21,7 @@ UNKNOWN_SHARE_LIMIT = 0.01
 """Which part of a log's records may be of no known shape."""
 SKIPPED_SHARE_LIMIT = 0.01
 """Which part of a source may have been skipped."""
-ADDRESSED = frozenset({JOURNAL, "balsam", "slurm"})
+ADDRESSED = frozenset({JOURNAL, "balsam", "slurm", "elastic", "kafka", "jaeger", "tempo", "otlp_listen"})
 """Settings whose sources may be named by an address."""
 BEHIND_S = 3600
 """A supervisor's log that ends this much before its records do is not the log of that supervisor."""
@@ -53,7 +53,8 @@ async def _doctor(reader: Reader) -> Exit:
     reader.add_job_sources()
     await reader.watched(reader.session.catch_up())
     await reader.read_logs(None)
-    await reader.read_traces()
+    await reader.read_traces(look_at_all=True)
+    await reader.open_archives()
     newest_record = _newest_record(reader)
     by_name = {source.name: source for source in reader.sources}
     findings = [await _examine(spec, by_name[name_of(spec)], newest_record, reader) for spec in reader.specs]
@@ -90,7 +91,10 @@ async def _examine(
         count = len(reader.session.store.jobs)
         return Finding(source, faults, (f"{count} job{'s' * (count != 1)}", *remarks), newest_record)
     if gives_spans(spec):
-        return Finding(source, faults, (f"{source.records} spans and log records", *remarks))
+        told = (f"{source.records} spans and log records",) if source.kind in TRACE_KINDS else ()
+        return Finding(source, faults, (*told, *remarks))
+    if keeps_scripts(spec):
+        return Finding(source, faults, remarks)
     if spec.setting == JOURNAL:
         from jobtui.commands.doctor_journal import examine_journal
 

@@ -21,6 +21,7 @@ from jobtui.backends.registry import (
     LOG_KINDS,
     TOLD_KINDS,
     TRACE_KINDS,
+    TRACE_SETTINGS,
     Window,
     announce,
     build,
@@ -55,6 +56,7 @@ SLACK_S = 600
 JOURNAL = "journal"
 JOURNAL_WINDOW_S = 2 * 3600
 """How far back a journal is read when no job is asked for, seconds."""
+OTLP_LISTEN = "otlp_listen"
 RUNS_WITHIN_S = 24 * 3600
 """Earlier runs of a job are read out of a journal when they were submitted so long before the last."""
 PROGRESS_AFTER_S = 1.0
@@ -157,12 +159,16 @@ class Reader:
             self.session.add(build(spec))
         await self.watched(self.session.catch_up({KINDS[spec.setting] for spec in specs}))
 
-    async def read_traces(self) -> None:
-        """Read every source of spans."""
+    async def read_traces(self, *, look_at_all: bool = False) -> None:
+        """Read files of spans; servers are there to be asked. With `look_at_all` see what each is worth.
+
+        Without it nothing listens: what is sent to us is sent to the dashboard.
+        """
         for spec in self.specs:
-            if gives_spans(spec):
+            if gives_spans(spec) and (look_at_all or spec.setting != OTLP_LISTEN):
                 self.session.add(build(spec))
-        kinds = {source.kind for source in self.session.sources if source.kind in TRACE_KINDS}
+        wanted = frozenset(KINDS[name] for name in TRACE_SETTINGS) if look_at_all else TRACE_KINDS
+        kinds = {source.kind for source in self.session.sources if source.kind in wanted}
         if kinds:
             await self.watched(self.session.catch_up(kinds))
 

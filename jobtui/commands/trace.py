@@ -10,12 +10,14 @@ from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_document, print_lines
 from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.streams import complain
+from jobtui.model.trace_desk import JOB_ATTRIBUTES, TraceSearch
+from jobtui.model.trace_growth import is_waited_for
 from jobtui.model.trace_ids import SEARCHED, TraceId, TraceRef, find_trace
 from jobtui.store.trace_book import TraceBook
 
 CSV_COLUMNS = ("trace_id", "span_id", "name", "service", "message", "handled", "started_at")
-JOB_ATTRIBUTES = ("jobsub.job.id", "job.id", "batch.job.id", "slurm.job.id", "condor.job.id")
-"""Attributes in which jobs say who they are; there is no standard."""
+FETCHED = 5
+"""Traces that are fetched of those that a server finds for a job."""
 
 
 class Found(NamedTuple):
@@ -32,12 +34,14 @@ def run(context: Context) -> Exit:
 
 async def _trace(reader: Reader) -> Exit:
     if not any(gives_spans(spec) for spec in reader.specs):
-        complain("no source of traces is configured: name a file of spans with --trace-file")
+        complain("no source of traces is configured: --trace-file FILE, --jaeger URL or --tempo URL")
         return _nothing(reader, Exit.NO_SOURCE)
     thing = " ".join(reader.context.words)
     if thing == "-":
         thing = sys.stdin.buffer.read(SEARCHED).decode("utf-8", "replace")
     await reader.read_traces()
+    notes: list[str] = []
+    await reader.watched(_ask(reader, thing, notes))
     book = reader.session.store.traces
     found = look_for(book, thing)
     if len(found.ids) != 1:
@@ -45,7 +49,28 @@ async def _trace(reader: Reader) -> Exit:
         return _nothing(reader, Exit.NOT_FOUND)
     trace = book.trace(found.ids[0])
     assert trace is not None
-    return _print(reader, study_trace(trace), found.notes)
+    return _print(reader, study_trace(trace), (*found.notes, *notes))
+
+
+async def _ask(reader: Reader, thing: str, notes: list[str]) -> None:
+    """Have servers tell of what is meant; add what is to be said of it to the notes."""
+    desk = reader.session.traces
+    ref = find_trace(thing)
+    if ref is not None:
+        wanted = [ref.trace_id, *ref.others]
+    else:
+        listed = await desk.search(TraceSearch(names=JOB_ATTRIBUTES, value=thing.strip()))
+        notes += [note for note in listed.notes if not _is_of_a_source(note, reader)]
+        wanted = [one.trace_id for one in listed.traces[:FETCHED]]
+    for trace_id in wanted:
+        answer = await desk.fetch(trace_id)
+        if answer.growing and is_waited_for(answer.trace, reader.now) and answer.trace is not None:
+            notes.append(f"more of it may come: {answer.growing}")
+
+
+def _is_of_a_source(note: str, reader: Reader) -> bool:
+    """Whether a note is the error of a source, which is told at the end."""
+    return any(source.error == note for source in reader.sources)
 
 
 def _nothing(reader: Reader, code: Exit) -> Exit:
@@ -63,10 +88,10 @@ def _complain_of(thing: str, found: Found, book: TraceBook) -> None:
     if len(found.ids) > 1:
         several = ", ".join(found.ids[:5]) + (", ..." if len(found.ids) > 5 else "")
         complain(f"{what!r} is ambiguous, it may be {several}")
-    elif said:
-        complain(f"no trace for {what!r} among {len(book.ids())} that were read ({said})")
     else:
-        complain(f"no trace for {what!r} among {len(book.ids())} that were read")
+        complain(
+            f"no trace for {what!r} among {len(book.ids())} that were read{f' ({said})' if said else ''}"
+        )
 
 
 def look_for(book: TraceBook, thing: str) -> Found:

@@ -12,6 +12,8 @@ from jobtui.model.clock import Nanos
 from jobtui.model.trace_ids import TraceId
 from jobtui.model.traces import Span, Trace
 
+JOB_ATTRIBUTES = ("jobsub.job.id", "job.id", "batch.job.id", "slurm.job.id", "condor.job.id")
+"""Attributes in which jobs say who they are; there is no standard."""
 MOST = 50
 """Traces that are listed when no other number is asked for."""
 

@@ -174,10 +174,12 @@ class SessionTraces:
         self, source: TraceSource, ask: Callable[[TraceSource], Awaitable[Answer]]
     ) -> tuple[str, Answer | None, str]:
         try:
-            return source.name, await ask(source), ""
+            answer = await ask(source)
         except SourceError as error:
             self._store.fail(source.name, str(error))
             return source.name, None, str(error)
+        self._store.apply(source.name, Batch(cursor=""))
+        return source.name, answer, ""
 
 
 def _better(known: TraceSummary | None, told: TraceSummary) -> TraceSummary:
