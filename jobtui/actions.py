@@ -1,95 +1,14 @@
 """Every action and its keys, in one table, of which bindings, footer, help and palette are made."""
 
 from collections.abc import Iterator
-from enum import StrEnum
 from typing import NamedTuple
 
-
-class Place(StrEnum):
-    """A screen on which an action can be taken."""
-
-    JOBS = "jobs"
-    JOB = "job"
-    AGENTS = "agents"
-    CHARTS = "charts"
-    SOURCES = "sources"
-    INCIDENTS = "incidents"
-    ALLOCATIONS = "allocations"
-    READING = "reading"
-    LOGS = "logs"
-    CHOOSING = "choosing"
-    COLUMNS = "columns"
-    LOG_SET = "log set"
-
-
-EVERYWHERE = frozenset(Place)
-
-
-class Topic(StrEnum):
-    """A heading of the help screen."""
-
-    GO = "Go to"
-    MOVE = "Move"
-    LOOK = "Look at jobs"
-    JOB = "On one job"
-    LOGS = "Read logs"
-    CHARTS = "Look at charts"
-    TAKE = "Take along"
-    PROGRAM = "Program"
-
-
-class Action(NamedTuple):
-    """One thing a user can do.
-
-    `keys` are Textual's names of keys, the first one is shown; `call` is what is called on the screen
-    (`app.` before it: on the app). `hint` is its word in the footer, None when it is not there; where there
-    is little room those with the lowest `rank` stay.
-    """
-
-    call: str
-    keys: tuple[str, ...]
-    help: str
-    topic: Topic
-    places: frozenset[Place] = EVERYWHERE
-    hint: str | None = None
-    rank: int = 3
-
-    @property
-    def shown_keys(self) -> str:
-        """Its keys as help shows them."""
-        return " ".join(map(shown_key, self.keys))
-
-
-SHOWN_KEYS = {
-    "enter": "↵",
-    "escape": "esc",
-    "slash": "/",
-    "question_mark": "?",
-    "left_square_bracket": "[",
-    "right_square_bracket": "]",
-    "plus": "+",
-    "minus": "-",
-    "equals_sign": "=",
-    "shift+left": "shift+←",
-    "shift+right": "shift+→",
-    "up": "↑",
-    "down": "↓",
-    "pageup": "pgup",
-    "pagedown": "pgdn",
-    "left": "←",
-    "right": "→",
-    "ampersand": "&",
-    "colon": ":",
-    "apostrophe": "'",
-    "shift+up": "shift+↑",
-    "shift+down": "shift+↓",
-}
-
-
-def shown_key(key: str) -> str:
-    """A key as a person would write it."""
-    return SHOWN_KEYS.get(key, key)
-
+from jobtui.action_types import EVERYWHERE as EVERYWHERE
+from jobtui.action_types import SHOWN_KEYS as SHOWN_KEYS
+from jobtui.action_types import Action as Action
+from jobtui.action_types import Place as Place
+from jobtui.action_types import Topic as Topic
+from jobtui.action_types import shown_key as shown_key
 
 _JOBS = frozenset({Place.JOBS})
 _JOB = frozenset({Place.JOB})
@@ -100,13 +19,16 @@ _LOG_SET = frozenset({Place.LOG_SET})
 _AGENTS = frozenset({Place.AGENTS})
 _INCIDENTS = frozenset({Place.INCIDENTS})
 _CHARTS = frozenset({Place.CHARTS})
-_LISTS = frozenset({Place.JOBS, Place.JOB, Place.AGENTS, Place.SOURCES, Place.INCIDENTS})
+_TRACES = frozenset({Place.TRACES})
+_TRACE = frozenset({Place.TRACE})
+_LISTS = frozenset({Place.JOBS, Place.JOB, Place.AGENTS, Place.SOURCES, Place.INCIDENTS, Place.TRACES})
 
 ACTIONS: tuple[Action, ...] = (
     Action("app.go('jobs')", ("1",), "All jobs", Topic.GO, hint="jobs", rank=5),
     Action("app.go('logs')", ("2",), "The logs, line by line", Topic.GO, hint="logs", rank=4),
     Action("app.go('agents')", ("3",), "The agents, what they hold", Topic.GO, hint="agents", rank=4),
     Action("app.go('charts')", ("4",), "Charts of jobs over time", Topic.GO, hint="charts", rank=4),
+    Action("app.go('traces')", ("5",), "Recent traces of jobs", Topic.GO, hint="traces", rank=4),
     Action(
         "app.go('sources')",
         ("6",),
@@ -118,6 +40,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "app.go('incidents')", ("7",), "What went wrong lately, grouped", Topic.GO, hint="incidents", rank=4
     ),
+    Action("open", ("enter",), "Open the trace under the cursor", Topic.GO, _TRACES, "open", 2),
     Action("app.go('allocations')", ("8",), "Sites, and the nodes schedulers give them", Topic.GO),
     Action("open", ("enter",), "Open the first job of the group", Topic.GO, _INCIDENTS, "first job", 2),
     Action("jobs", ("o",), "List the jobs of the group", Topic.GO, _INCIDENTS, "its jobs", 3),
@@ -191,8 +114,17 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("filter", ("slash",), "Filter the jobs", Topic.LOOK, _JOBS, "filter", 2),
     Action("filter", ("slash",), "Filter the agents: state:lost host:v4", Topic.LOOK, _AGENTS, "filter", 2),
-    Action("sort", ("s",), "Sort by the next column", Topic.LOOK, _JOBS | _AGENTS, "sort"),
-    Action("reverse", ("S",), "Sort the other way round", Topic.LOOK, _JOBS | _AGENTS),
+    Action(
+        "filter",
+        ("slash",),
+        "Filter the traces: service:fife dur>10m error:yes",
+        Topic.LOOK,
+        _TRACES,
+        "filter",
+        2,
+    ),
+    Action("sort", ("s",), "Sort by the next column", Topic.LOOK, _JOBS | _AGENTS | _TRACES, "sort"),
+    Action("reverse", ("S",), "Sort the other way round", Topic.LOOK, _JOBS | _AGENTS | _TRACES),
     Action("mark", ("space",), "Mark the job under the cursor, or take the mark away", Topic.LOOK, _JOBS),
     Action(
         "show_hidden", ("x",), "Show the jobs that are only compute calls, or hide them", Topic.LOOK, _JOBS
@@ -257,7 +189,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.times", ("t",), "Ages or times of day", Topic.LOOK, _LISTS, "times", 4),
     Action("app.zone", ("u",), "Times in UTC or in the zone of this machine", Topic.LOOK),
     Action(
-        "app.pause", ("p",), "Pause: everything stays as it is; and go on", Topic.LOOK, hint="pause", rank=5
+        "app.pause",
+        ("p",),
+        "Pause: everything stays as it is; and go on. In a replay: play, faster, stop",
+        Topic.LOOK,
+        hint="pause",
+        rank=5,
     ),
     Action(
         "app.copy",
@@ -301,6 +238,40 @@ ACTIONS: tuple[Action, ...] = (
         _CHARTS,
         "filter",
         2,
+    ),
+    Action("failure(1)", ("e", "n"), "To the next span that failed", Topic.TRACES, _TRACE, "failure", 2),
+    Action("failure(-1)", ("E", "N"), "To the span that failed before", Topic.TRACES, _TRACE),
+    Action(
+        "failures", ("x",), "Show only what leads to failures, or all again", Topic.TRACES, _TRACE, "why", 2
+    ),
+    Action("open", ("enter",), "Read all about the span; unfold like ones", Topic.TRACES, _TRACE, "read", 3),
+    Action("fold(-1)", ("left", "h"), "Fold what is below; again: to what it is in", Topic.TRACES, _TRACE),
+    Action("fold(1)", ("right", "l"), "Unfold what is below", Topic.TRACES, _TRACE),
+    Action("toggle_fold", ("space",), "Fold what is below, or unfold it", Topic.TRACES, _TRACE, "fold", 3),
+    Action("fold_all", ("z",), "Fold everything, or unfold it", Topic.TRACES, _TRACE, "all", 4),
+    Action(
+        "filter",
+        ("slash",),
+        "Filter the spans: service:worker dur>10ms error:yes host.name:w03",
+        Topic.TRACES,
+        _TRACE,
+        "filter",
+        2,
+    ),
+    Action("zoom(0.5)", ("plus", "equals_sign"), "Look at half of the time", Topic.TRACES, _TRACE, "zoom", 3),
+    Action("zoom(2)", ("minus",), "Look at twice as much", Topic.TRACES, _TRACE),
+    Action("zoom_to", ("f",), "Fill the axis with the span", Topic.TRACES, _TRACE, "fill", 4),
+    Action("whole", ("0",), "Look at all of the time", Topic.TRACES, _TRACE),
+    Action("pan(-0.25)", ("shift+left", "H"), "Look at earlier times", Topic.TRACES, _TRACE),
+    Action("pan(0.25)", ("shift+right", "L"), "Look at later times", Topic.TRACES, _TRACE),
+    Action(
+        "path", ("c",), "Mark the critical path: on what the time went", Topic.TRACES, _TRACE, "critical", 3
+    ),
+    Action(
+        "squeeze", ("w",), "Squeeze times in which nothing ran, or show them to scale", Topic.TRACES, _TRACE
+    ),
+    Action(
+        "switch_pane", ("tab",), "From the spans to the text below, or back", Topic.TRACES, _TRACE, "text", 4
     ),
     Action("open", ("enter",), "Read the whole line", Topic.LOGS, _LOGS, "line", 3),
     Action(
@@ -363,6 +334,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.copy_command", ("ctrl+y",), "Copy the command that shows the same outside", Topic.TAKE),
     Action("app.page", ("P",), "Open the log at the line, or the record, in your $PAGER", Topic.TAKE),
     Action("app.edit", ("ctrl+e",), "The same in your $EDITOR, read only", Topic.TAKE),
+    Action("app.step(-60)", ("comma",), "In a replay: a minute back", Topic.REPLAY),
+    Action("app.step(60)", ("full_stop",), "In a replay: on by a minute", Topic.REPLAY),
+    Action("app.change(False)", ("less_than_sign",), "In a replay: to what happened before", Topic.REPLAY),
+    Action("app.change(True)", ("greater_than_sign",), "In a replay: to what happens next", Topic.REPLAY),
     Action("app.mouse", ("M",), "Use the mouse, or leave it to the terminal", Topic.PROGRAM),
     Action("app.suspend_process", ("ctrl+z",), "Back to the shell; fg comes back", Topic.PROGRAM),
     Action("app.command_palette", ("ctrl+p",), "Palette: every action by name", Topic.PROGRAM),

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "jobtui"
 BELOW_TERMINAL = frozenset(
     {"model", "formats", "backends", "analysis", "store", "render", "session", "config", "grammar", "views"}
 )
-TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions", "driver", "allocator"})
+TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions", "action_types", "driver", "allocator"})
 ALL = BELOW_TERMINAL | TERMINAL | {"commands", "demo"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -26,7 +26,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "grammar": frozenset({"model"}),
     "config": frozenset({"model", "grammar"}),
     "views": frozenset(),
-    "actions": frozenset({"model"}),
+    "action_types": frozenset(),
+    "actions": frozenset({"action_types"}),
     "theme": frozenset({"model", "render"}),
     "driver": frozenset(),
     "allocator": frozenset(),

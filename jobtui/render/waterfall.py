@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from jobtui.analysis.traces.axis import Axis
 from jobtui.analysis.traces.critical_path import Segment
+from jobtui.analysis.traces.failures import EXCEPTION as EXCEPTION_EVENT
 from jobtui.analysis.traces.failures import RootCause
 from jobtui.analysis.traces.layout import Layout, LineKind, TraceLine
 from jobtui.analysis.traces.runs import Run
@@ -36,7 +37,7 @@ TOOK_CELLS = 8
 BAR_FROM = 60
 """From so many cells on there is room for bars."""
 NAME_SHARE, LEAST_NAME, MOST_NAME = 0.42, 26, 64
-TICK_CELLS = 14
+TICK_CELLS = 10
 
 
 class Columns(NamedTuple):
@@ -165,7 +166,7 @@ def _name_part(view: View, index: int, line: TraceLine, *, is_closed: bool) -> L
     fold = ("" if not view.layout.has_below(index) else CLOSED if is_closed else OPENED).ljust(2)
     mark, mark_style = _service(view, line)
     head = (Text(sign, sign_style, 1), Text(mark, mark_style, 1), Text(f" {indent}{fold}", "dim"))
-    words, style = _name(view, line, sign_style)
+    words, style = _name(view, line)
     extra = _extra(view, index, line, is_closed=is_closed)
     room = max(1, cells - width_of(head) - 1)
     extra_cells = min(width(extra), max(0, room - 8))
@@ -184,7 +185,7 @@ def _service(view: View, line: TraceLine) -> tuple[str, str]:
     return mark.letter, service_style(mark)
 
 
-def _name(view: View, line: TraceLine, sign_style: str) -> tuple[str, str]:
+def _name(view: View, line: TraceLine) -> tuple[str, str]:
     match line.kind:
         case LineKind.WAIT:
             return f"{AWAITED * 2} nothing ran {AWAITED * 2}", "dim"
@@ -194,8 +195,7 @@ def _name(view: View, line: TraceLine, sign_style: str) -> tuple[str, str]:
             return show(line.run.name) or NONE, ""
     assert line.span is not None
     is_beside = view.passes is not None and not view.passes(line.span)
-    style = "settled" if is_beside else "error" if sign_style == "error" and line.span.is_error else ""
-    return show(line.span.name) or NONE, style
+    return show(line.span.name) or NONE, "settled" if is_beside else _bar_style(view, line.span)
 
 
 def _extra(view: View, index: int, line: TraceLine, *, is_closed: bool) -> str:
@@ -244,7 +244,7 @@ def _span_bar(cells: list[str], styles: list[str], view: View, span: Span) -> No
     if not span.started_at:
         return
     own = service_style(view.mark_of(span.service))
-    style = "error" if span.is_error else own
+    style = _bar_style(view, span) or own
     end = view.tree.ended_at or end_of(span) if span.ended_at is None else end_of(span)
     if _is_beside(cells, styles, view.axis, span.started_at, end):
         return
@@ -254,9 +254,15 @@ def _span_bar(cells: list[str], styles: list[str], view: View, span: Span) -> No
     if span.ended_at is None and span.started_at <= view.axis.high:
         _put(cells, styles, view.axis.half(end) // 2, LATER, "good")
     _path_bar(cells, styles, view, (span,), style)
-    for event in span.events[-1:] if span.is_error else ():
-        if event.name == "exception" and view.axis.low <= event.at <= view.axis.high:
-            _put(cells, styles, view.axis.half(event.at) // 2, EXCEPTION, "error")
+    for event in span.events[-1:] if style != own else ():
+        if event.name == EXCEPTION_EVENT and view.axis.low <= event.at <= view.axis.high:
+            _put(cells, styles, view.axis.half(event.at) // 2, EXCEPTION, style)
+
+
+def _bar_style(view: View, span: Span) -> str:
+    """The style of the bar of a span at which something failed, "" for others."""
+    cause = view.causes.get(span.span_id)
+    return "" if cause is None else "warning" if cause.is_handled else "error"
 
 
 def _run_bar(cells: list[str], styles: list[str], view: View, run: Run) -> None:

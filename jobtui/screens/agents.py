@@ -111,7 +111,7 @@ class AgentsScreen(LiveScreen):
         """Show the agents anew; what is the same is not painted again."""
         passing = [agent for agent in self._agents if self._passes(agent)]
         ordered = sort_agents(passing, self.board.now(), self._sorted_by, reverse=self._reverse)
-        self._table.set_agents(ordered, sorted_by=self._sorted_by, reverse=self._reverse)
+        self._table.set_records(ordered, sorted_by=self._sorted_by, reverse=self._reverse)
         self._strip.set_sources(self.board.store.sources())
         self._show_words()
         self._show_about()
@@ -130,7 +130,7 @@ class AgentsScreen(LiveScreen):
 
     @on(AgentTable.Highlighted)
     def _show_about(self) -> None:
-        self._about.set_text(self._paragraphs(self._table.agent))
+        self._about.set_text(self._paragraphs(self._table.record))
 
     def _paragraphs(self, agent: Agent | None) -> Iterator[Paragraph]:
         """All that is known of an agent; without one why there is none."""
@@ -162,7 +162,7 @@ class AgentsScreen(LiveScreen):
         # Imported here, as the first paint does not need it
         from jobtui.screens.agent_log import open_log
 
-        if (agent := self._table.agent) is not None:
+        if (agent := self._table.record) is not None:
             open_log(self.app, self.board, agent, self.log_of(agent))
 
     def action_jobs(self) -> None:
@@ -170,12 +170,12 @@ class AgentsScreen(LiveScreen):
         # Imported here, as the first paint does not need it
         from jobtui.screens.agent_log import go_to_held
 
-        if (agent := self._table.agent) is not None:
+        if (agent := self._table.record) is not None:
             go_to_held(self.app, self.board, agent)
 
     def action_copy(self) -> None:
         """Copy the command that shows the log of the agent, or what its log is called."""
-        if (agent := self._table.agent) is not None:
+        if (agent := self._table.record) is not None:
             log = self.log_of(agent)
             self.copy(show(log.command or log.described or agent.agent))
 
@@ -184,7 +184,7 @@ class AgentsScreen(LiveScreen):
         # Imported here, as the first paint does not need it
         from jobtui.screens.taking import jobtui_command
 
-        block = "\n".join(part.text for part in self._paragraphs(self._table.agent))
+        block = "\n".join(part.text for part in self._paragraphs(self._table.record))
         words = (self._filter_text,) if self._filter_text else ()
         return Taken(block, jobtui_command(self.board, "agents", *words))
 

@@ -13,8 +13,10 @@ from jobtui.widgets.history import History
 if TYPE_CHECKING:
     # What follows from it is imported where it is needed, as the first paint does not
     from jobtui.analysis.cluster_paths import Reach
+    from jobtui.analysis.traces.services import ServiceMarks
     from jobtui.model.job_desk import JobDesk
     from jobtui.model.pages import Log, LogBook
+    from jobtui.model.playing import Player
     from jobtui.model.trace_desk import TraceDesk
 
 
@@ -74,11 +76,14 @@ class Board:
     """What the user asked to keep."""
     commands: History = field(default_factory=History)
     """What was said behind `:`."""
+    marks: "ServiceMarks | None" = field(default=None, init=False)
     live: Store = field(init=False)
     """What goes on while `store` is what was there at the pause."""
     paused_at: Nanos | None = field(default=None, init=False)
     waiting: Changes = field(default=NO_CHANGES, init=False)
     """What changed since the pause."""
+    player: "Player | None" = None
+    """What goes through recorded time, where there is a recording."""
 
     def __post_init__(self) -> None:
         """Show what is there."""
@@ -91,6 +96,15 @@ class Board:
         from jobtui.analysis.cluster_paths import Reach
 
         return Reach(self.mounts, self.hosts)
+
+    def service_marks(self) -> "ServiceMarks":
+        """By what services are known, for as long as the program runs."""
+        if self.marks is None:
+            # Imported here, as the first paint does not need it
+            from jobtui.analysis.traces.services import ServiceMarks
+
+            self.marks = ServiceMarks()
+        return self.marks
 
     def now(self) -> Nanos:
         """The present time, that of the pause while there is one."""
@@ -112,7 +126,15 @@ class Board:
         if self.paused_at is not None:
             self.waiting |= changes
 
-    def pause_words(self) -> str | None:
+    def notice(self) -> str | None:
+        """What is to be said above every screen: where in recorded time it is, or that it is paused."""
+        if self.player is None:
+            return self._pause_words()
+        from jobtui.screens.replaying import replay_words  # who watches what goes on does not need it
+
+        return replay_words(self.player)
+
+    def _pause_words(self) -> str | None:
         """That it is paused, since when, and what waits; None when it is not."""
         if self.paused_at is None:
             return None

@@ -33,6 +33,12 @@ def _charts(board: Board) -> LiveScreen:
     return ChartsScreen(board)
 
 
+def _traces(board: Board) -> LiveScreen:
+    from jobtui.screens.traces import TracesScreen
+
+    return TracesScreen(board)
+
+
 def _incidents(board: Board) -> LiveScreen:
     from jobtui.screens.incidents import IncidentsScreen
 
@@ -49,6 +55,7 @@ NUMBERED: Mapping[str, Callable[[Board], LiveScreen]] = {
     "logs": _logs,
     "agents": _agents,
     "charts": _charts,
+    "traces": _traces,
     "sources": _sources,
     "incidents": _incidents,
     "allocations": _allocations,

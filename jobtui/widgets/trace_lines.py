@@ -13,6 +13,7 @@ from jobtui.analysis.traces.services import ServiceMarks
 from jobtui.analysis.traces.shown import ShownLines
 from jobtui.analysis.traces.window import TraceWindow
 from jobtui.render.spans import Line, Span
+from jobtui.render.trace_facts import count_words, stage_words
 from jobtui.render.waterfall import (
     WAIT_CELLS,
     Path,
@@ -30,16 +31,22 @@ MOST_DRAWN = 1_000
 
 
 class Picture(NamedTuple):
-    """A trace, all that is to be said of it, and the lines that it can have."""
+    """A trace, all that is to be said of it, and the lines that it can have.
+
+    `counts` say how much there is of it, `stages` on what its time went.
+    """
 
     found: Findings
     layout: Layout
     path: Path
+    counts: str
+    stages: str
 
 
 def picture_of(found: Findings) -> Picture:
     """What is shown of a trace. Takes time in proportion to its spans: not for the event loop."""
-    return Picture(found, lay_out(found), path_by_span(whole_path(found.tree)))
+    path = path_by_span(whole_path(found.tree))
+    return Picture(found, lay_out(found), path, count_words(found), stage_words(found))
 
 
 class TraceLines(RowView):
@@ -90,6 +97,11 @@ class TraceLines(RowView):
     def is_whole(self) -> bool:
         """Whether all of the time of the trace is looked at."""
         return self._window.is_whole
+
+    @property
+    def seen(self) -> tuple[int, int] | None:
+        """From when to when it is looked at, nanoseconds since the epoch; None without a trace."""
+        return (self._view.axis.low, self._view.axis.high) if self._view else None
 
     @property
     def names_above(self) -> tuple[str, ...]:
@@ -148,7 +160,7 @@ class TraceLines(RowView):
     def _new_view(self) -> View | None:
         if self._picture is None or self._shown is None:
             return None
-        found, layout, path = self._picture
+        found, layout, path = self._picture[:3]
         columns = columns_in(self.cells)
         return View(
             found.tree,

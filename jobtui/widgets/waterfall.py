@@ -12,7 +12,7 @@ from jobtui.analysis.traces.layout import LineKey
 from jobtui.analysis.traces.shown import ShownLines
 from jobtui.analysis.traces.span_filter import SpanTest
 from jobtui.analysis.traces.tree import end_of
-from jobtui.model.trace_ids import TraceId
+from jobtui.model.trace_ids import SpanId, TraceId
 from jobtui.widgets.trace_lines import Picture, TraceLines
 
 
@@ -42,11 +42,11 @@ class Waterfall(TraceLines):
         self._renew()
         self.cursor_moved()
 
-    def set_filter(self, passes: SpanTest | None) -> None:
-        """Show only spans that pass and what is above them, or all again."""
+    def set_filter(self, passes: SpanTest | None, tested: dict[SpanId, bool] | None = None) -> None:
+        """Show only spans that pass and what is above them, or all; `tested` says of which it is known."""
         if self._shown is not None:
             key = self._key
-            self._shown.set_filter(passes)
+            self._shown.set_filter(passes, tested)
             self._stay_at(key)
             self._renew()
             self.cursor_moved()

@@ -101,7 +101,7 @@ def complete_and_mistake(bar: FilterBar, text: str) -> None:
 def an_agent_table(text: str) -> Case:
     table = AgentTable(lambda: AgentLook(now=NOW))
     agents = [hostile(Agent, text, state=state) for state in AgentState]
-    return table, lambda: table.set_agents(agents)
+    return table, lambda: table.set_records(agents)
 
 
 def a_chart_view(text: str) -> Case:

@@ -83,7 +83,7 @@ def table_of(scene: Scene) -> AgentTable:
 def shown(scene: Scene) -> list[str]:
     """The agents in the rows, from top to bottom."""
     table = table_of(scene)
-    return [str(agent.agent) for agent in table._agents]
+    return [str(agent.agent) for agent in table._records]
 
 
 def copied(app: JobtuiApp, written: list[str]) -> str:
@@ -181,8 +181,8 @@ async def test_the_cursor_stays_with_its_agent() -> None:
         scene.log.add(Batch(cursor="2", count=1))
         table = table_of(scene)
         await wait_until(lambda: "bad1" in shown(scene), pilot)
-        assert table.agent is not None
-        assert table.agent.agent == "ukUt"
+        assert table.record is not None
+        assert table.record.agent == "ukUt"
 
 
 async def test_enter_on_a_local_agent_opens_its_log_where_it_begins() -> None:
@@ -195,7 +195,7 @@ async def test_enter_on_a_local_agent_opens_its_log_where_it_begins() -> None:
         screen = app.screen
         assert isinstance(screen, AgentsScreen)
         table = screen.query_one(AgentTable)
-        table.go([str(agent.agent) for agent in table._agents].index("yBWz"))
+        table.go([str(agent.agent) for agent in table._records].index("yBWz"))
         await pilot.press("enter")
         await wait_until(lambda: isinstance(app.screen, LogsScreen), pilot)
         await wait_until(lambda: any("'agent_id': 'yBWz…'" in line for line in screen_text(app)[:4]), pilot)
@@ -386,7 +386,7 @@ async def test_the_journal_of_a_configured_host_shows_that_container_and_no_othe
         await pilot.press("3")
         await wait_until(lambda: "t7K7" in "\n".join(screen_text(app)), pilot)
         table = app.screen.query_one(AgentTable)
-        table.go([str(agent.agent) for agent in table._agents].index("t7K7"))
+        table.go([str(agent.agent) for agent in table._records].index("t7K7"))
         await pilot.press("enter")
         await wait_until(lambda: isinstance(app.screen, LogsScreen), pilot)
         await wait_until(lambda: "old says 4" in "\n".join(screen_text(app)), pilot)

@@ -14,6 +14,8 @@ from jobtui.analysis.traces.layout import (
     unfolded_above,
 )
 from jobtui.analysis.traces.span_filter import SpanTest
+from jobtui.model.trace_ids import SpanId
+from jobtui.model.traces import Span
 
 
 class ShownLines:
@@ -27,6 +29,7 @@ class ShownLines:
         self.passes: SpanTest | None = None
         self._closed = closed_at_first(layout)
         self._met = set(self._closed)
+        self._tested: dict[SpanId, bool] = {}
         self._kept: list[bool] | None = None
         self._show()
 
@@ -38,11 +41,21 @@ class ShownLines:
         self._closed |= new
         self.set_filter(self.passes)
 
-    def set_filter(self, passes: SpanTest | None) -> None:
-        """Show only spans that pass, with what is above them."""
+    def set_filter(self, passes: SpanTest | None, tested: dict[SpanId, bool] | None = None) -> None:
+        """Show only spans that pass, with what is above them; of which it is known already is in `tested`."""
+        if passes is not self.passes:
+            self._tested = tested if tested is not None else {}
         self.passes = passes
-        self._kept, self.passing = (None, 0) if passes is None else kept_lines(self.layout, passes)
+        self._kept, self.passing = (None, 0) if passes is None else kept_lines(self.layout, self._passes)
         self._show()
+
+    def _passes(self, span: Span) -> bool:
+        """Whether a span passes; each is looked at once, however often the trace grows."""
+        known = self._tested.get(span.span_id)
+        if known is None:
+            assert self.passes is not None
+            known = self._tested[span.span_id] = self.passes(span)
+        return known
 
     def line(self, index: int) -> TraceLine:
         """The line that is shown at a place."""
