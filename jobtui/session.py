@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from jobtui.model.clocks import Offsets
     from jobtui.model.job_desk import JobDesk
     from jobtui.model.pages import LogBook
+    from jobtui.model.playing import Player
     from jobtui.model.trace_desk import TraceDesk
 
 HEAD_START_S = 0.05
@@ -175,6 +176,10 @@ class Session:
         desk = SessionDesk(lambda: self.sources, self.reach_back)
         return desk if self._witness is None else self._witness.beside(desk)
 
+    def player(self) -> "Player | None":
+        """What goes through recorded time; None where the systems themselves are read."""
+        return None if self._stage is None else self._stage.player(self.begin_anew)
+
     def logs(self, offsets: "Callable[[], Offsets]" = dict) -> "LogBook":
         """The logs that can be read line by line. `offsets` tells how far apart the clocks of hosts are."""
         if self._stage is not None:
@@ -221,7 +226,9 @@ class Session:
                 continue
             jobs = (found.job,) if found else ()
             changes = found.changes if found else ()
-            self.store.apply(source.name, Batch(cursor="", jobs=jobs, changes=changes, count=len(jobs)))
+            sites = (found.site,) if found and found.site else ()
+            told = Batch(cursor="", jobs=jobs, changes=changes, sites=sites, count=len(jobs))
+            self.store.apply(source.name, told)
             if found:
                 return found
         return None

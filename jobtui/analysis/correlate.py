@@ -21,6 +21,7 @@ from jobtui.analysis.op_index import BYTES_KEPT, OPS_KEPT, OpIndex
 from jobtui.analysis.op_track import in_order
 from jobtui.analysis.restarts import Restarts
 from jobtui.analysis.sbatch_notes import is_note, job_of, place_notes
+from jobtui.analysis.site_lines import SiteLines, site_shapes
 from jobtui.analysis.supervisor_pass import HANDLERS, SupervisorPass
 from jobtui.model.clock import Nanos
 from jobtui.model.heard import Heard
@@ -44,6 +45,7 @@ class Correlator:
         self._once = Once()
         self._agent_pass = AgentPass(self._ops, self._agents)
         self._hearing = Hearing()
+        self._site_lines = SiteLines()
 
     def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
         """Take in records, each source's in its order; the jobs that are now known better."""
@@ -63,6 +65,8 @@ class Correlator:
                     changed.add(self._events.noted(jid, record))
             elif shape in agent_pass.SHAPES:
                 changed.add(self._agent_pass.read(record))
+            elif shape in site_shapes():
+                changed.add(self._site_lines.read(record))
             elif shape == "api_called":
                 changed.add(self._events.called(record))
         for supervisor in self._supervisors.values():
@@ -122,6 +126,7 @@ class Correlator:
         return (
             *(Unlinked(job_id, _loose(r, Component.SERVER), "no op came of this call") for r in calls),
             *self._events.unlinked_of(job_id),
+            *self._site_lines.unlinked_of(job_id),
             *(
                 Unlinked(job_id, _loose(r, Component.AGENT), "the supervisor's line of this op was not read")
                 for r in (*notes, *self._agent_pass.waiting_for(job_id))

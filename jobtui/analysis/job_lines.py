@@ -8,7 +8,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.ops import Certainty, Component, Op, Step, Unlinked
 
-_LEVEL = re.compile(r"(DEBUG|INFO|WARNING|ERROR|CRITICAL):[\w.]+:", re.ASCII)
+_LEVEL = re.compile(r"(DEBUG|INFO|WARNING|ERROR|CRITICAL)(?::[\w.]+:| \| )", re.ASCII)
 
 
 class JobLine(NamedTuple):
@@ -33,7 +33,7 @@ class JobLine(NamedTuple):
 
     @property
     def level(self) -> str | None:
-        """The level of a line of Python's logging, None for others: they have none."""
+        """The level of a line of Python's logging, as Sirepo or Balsam has it, None for others: they have none."""
         found = _LEVEL.match(self.text)
         return found[1].lower() if found else None
 

@@ -26,7 +26,7 @@ TRACE_KINDS = frozenset({"trace_file"})
 TOLD_KINDS = frozenset({"condor_log"})
 """Kinds of the sources each of which tells a part of what is known of a job."""
 
-LOG_KINDS = frozenset({"logfile", "journald", "agent_copies"})
+LOG_KINDS = frozenset({"logfile", "journald", "agent_copies", "site_logs"})
 """Kinds of the sources that give log records."""
 
 

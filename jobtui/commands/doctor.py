@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jobtui.backends.base import SourceError
+from jobtui.backends.log_book import NamesLogs
 from jobtui.backends.log_sample import newest_time, tail_lines
 from jobtui.backends.registry import TRACE_KINDS, gives_jobs, gives_spans, keeps_scripts
 from jobtui.backends.worker import a_worker
@@ -12,6 +13,7 @@ from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_document, print_lines
 from jobtui.commands.reading import JOURNAL, Reader, in_session
+from jobtui.commands.sites import KIND as SITE_LOGS
 from jobtui.formats.survey import Survey, survey
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceHealth, SourceState
@@ -58,6 +60,7 @@ async def _doctor(reader: Reader) -> Exit:
     newest_record = _newest_record(reader)
     by_name = {source.name: source for source in reader.sources}
     findings = [await _examine(spec, by_name[name_of(spec)], newest_record, reader) for spec in reader.specs]
+    findings += [_of_site_logs(source, reader) for source in reader.sources if source.kind == SITE_LOGS]
     match reader.context.format:
         case OutputFormat.JSON:
             print_document("doctor", {"checks": [_record(finding) for finding in findings]}, reader)
@@ -69,6 +72,16 @@ async def _doctor(reader: Reader) -> Exit:
             print_lines(view(findings, reader.now, reader.context.width, reader.context.colour))
     faulty = any(finding.faults for finding in findings)
     return reader.settle(Exit.FAILED if faulty else Exit.FINE)
+
+
+def _of_site_logs(source: SourceHealth, reader: Reader) -> Finding:
+    """The logs of Balsam's sites, which no setting names."""
+    found = next(one for one in reader.session.sources if one.name == source.name)
+    files = len(found.directories) if isinstance(found, NamesLogs) else 0
+    known = (
+        f"{files} file{'s' * (files != 1)}, {source.records:,} lines" if files else "no site can be reached"
+    )
+    return Finding(source, tuple(_skip_faults(source)), (known, *_skip_remarks(source)))
 
 
 def name_of(spec: SourceSpec) -> str:

@@ -35,6 +35,8 @@ from jobtui.commands.clusters import KIND as COPIES_KIND
 from jobtui.commands.clusters import copies_below, users_asked_for
 from jobtui.commands.context import Context
 from jobtui.commands.exits import Exit
+from jobtui.commands.sites import KIND as SITE_LOGS_KIND
+from jobtui.commands.sites import site_logs
 from jobtui.commands.streams import complain
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.condor_ids import condor_id
@@ -54,9 +56,9 @@ STRETCH_BYTES = 256 << 20
 SLACK_S = 600
 """How much is read before the submission of a run and after its end, seconds."""
 JOURNAL = "journal"
+OTLP_LISTEN = "otlp_listen"
 JOURNAL_WINDOW_S = 2 * 3600
 """How far back a journal is read when no job is asked for, seconds."""
-OTLP_LISTEN = "otlp_listen"
 RUNS_WITHIN_S = 24 * 3600
 """Earlier runs of a job are read out of a journal when they were submitted so long before the last."""
 PROGRESS_AFTER_S = 1.0
@@ -150,6 +152,7 @@ class Reader:
                 self.session.add(await self._log(spec, detail, to_end=to_end))
         await self.watched(self.session.catch_up(LOG_KINDS))
         await self._read_copies(detail)
+        await self._read_site_logs()
 
     async def open_archives(self) -> None:
         """Take in the sources that keep scripts, and see which of them are there."""
@@ -180,6 +183,12 @@ class Reader:
                 self.session.add(copies_below(root, users))
             await self.watched(self.session.catch_up([COPIES_KIND]))
 
+    async def _read_site_logs(self) -> None:
+        """Read what the sites of Balsam servers wrote, where that can be reached."""
+        if self.session.store.sites() and not self.partial:
+            self.session.add(site_logs(self.session, self.specs, self.context.config.mounts))
+            await self.watched(self.session.catch_up([SITE_LOGS_KIND]))
+
     async def follow_logs(self) -> None:
         """Go on reading the logs until cancelled."""
         await self.session.run(LOG_KINDS)
@@ -203,12 +212,17 @@ class Reader:
             until = Nanos(ended_at + SLACK_S * SECOND)
         return source if until is None else Until(source, until)
 
-    async def watched(self, reading: Coroutine[object, object, None]) -> None:
-        """Do some reading that can be seen and stopped; what was read until then stays."""
+    async def watched(
+        self, reading: Coroutine[object, object, None], words: Callable[[], str] | None = None
+    ) -> None:
+        """Do some reading that can be seen and stopped; what was read until then stays.
+
+        `words` say how far it has come, where records do not tell.
+        """
         task = asyncio.ensure_future(reading)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, task.cancel)
-        progress = asyncio.ensure_future(self._show_progress())
+        progress = asyncio.ensure_future(self._show_progress(words))
         try:
             await task
         except asyncio.CancelledError:
@@ -219,7 +233,7 @@ class Reader:
             with suppress(asyncio.CancelledError):
                 await progress
 
-    async def _show_progress(self) -> None:
+    async def _show_progress(self, words: Callable[[], str] | None) -> None:
         if not sys.stderr.isatty():
             return
         start = time.monotonic()
@@ -227,13 +241,13 @@ class Reader:
         try:
             while True:
                 count = sum(source.records for source in self.sources)
+                told = words() if words is not None else f"{count:,} records"
                 spent = time.monotonic() - start
-                sys.stderr.write(f"\rreading: {count:,} records, {spent:.0f} s (ctrl+c: print what there is)")
+                sys.stderr.write(f"\r\x1b[Kreading: {told}, {spent:.0f} s (ctrl+c: print what there is)")
                 sys.stderr.flush()
                 await asyncio.sleep(PROGRESS_PERIOD_S)
         finally:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            clear_progress()
 
     def settle(self, code: Exit) -> Exit:
         """Name on stderr what was not read; `code`, or NO_SOURCE when nothing could be."""
@@ -249,6 +263,13 @@ class Reader:
         if self.partial:
             complain("interrupted: what is printed is partial")
         return Exit.NO_SOURCE if self.nothing_read else code
+
+
+def clear_progress() -> None:
+    """Take the words about progress off the terminal, where there may be some."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
 
 
 def _skip_text(skip: Skip) -> str:

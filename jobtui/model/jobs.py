@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
-from jobtui.model.changes import StateChange
+from jobtui.model.changes import Site, StateChange
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
 
@@ -118,7 +118,8 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     `history` is every entry of the record's history in order (also those that were no runs), `native` is the
     record as the system stores it, unknown fields included and not yet masked. `changes` are
     those of its state, where the system keeps them; `directory` is where its files are, on a machine of its
-    own, where the record says so, and `facts` are further things it says, by name.
+    own, where the record says so, and `facts` are further things it says, by name. `site` is
+    the place that it is for.
     """
 
     job: Job
@@ -129,3 +130,4 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[StateChange, ...] = ()
     directory: str | None = None
     facts: tuple[tuple[str, str], ...] = ()
+    site: Site | None = None

@@ -1,5 +1,6 @@
 """The commands on a Balsam server: its jobs by all that its event log can be asked for, one job whole."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.balsam_http import served, write_login
-from tests.balsam_server import TOKEN, RecordedBalsam
+from tests.balsam_server import FOLDER, TOKEN, RecordedBalsam
 from tests.commands.contract import check_document
 from tests.commands.running import Ran, Runner
 
@@ -121,3 +122,27 @@ def test_hostile_rows_are_shown_as_text(site: Site) -> None:
             ran = site(*words, *form)
             assert "\x1b" not in ran.out + ran.err
             assert "very-secret-value" not in ran.out + ran.err
+
+
+@pytest.fixture
+def mounted(site: Site, tmp_path: Path) -> Path:
+    """The file system of the site is mounted here."""
+    place = tmp_path / "site"
+    shutil.copytree(FOLDER / "site_logs", place / "log")
+    site.balsam.sites[0]["path"] = str(place)
+    return place
+
+
+def test_the_logs_of_its_site_are_lines_of_the_job(site: Site, mounted: Path) -> None:
+    lines = site("logs", "7", "--json").json["lines"]
+    assert {line["component"] for line in lines} == {"site", "launcher"}
+    assert {Path(line["source"]).parent for line in lines} == {mounted / "log"}
+    assert [line["level"] for line in lines if "nonzero return 3" in line["text"]] == ["error"]
+    assert "Job 7 advanced to PREPROCESSED" in site("logs", "balsam/7").out
+
+
+def test_doctor_counts_the_lines_of_its_site(site: Site, mounted: Path) -> None:
+    ran = site("doctor")
+    assert ran.code == 0, ran.out + ran.err
+    lines = sum(len(path.read_text().splitlines()) for path in (mounted / "log").iterdir())
+    assert f"3 files, {lines} lines" in ran.out

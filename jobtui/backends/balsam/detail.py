@@ -18,8 +18,10 @@ from jobtui.backends.balsam.rows import (
     change_of,
     ids_of,
     job_of,
+    site_of,
 )
 from jobtui.backends.balsam.runs import runs_of
+from jobtui.backends.balsam.site_logs import LOGS
 from jobtui.backends.base import SourceUnreachable
 from jobtui.model.ids import system_job_id
 from jobtui.model.jobs import JobDetail
@@ -31,8 +33,6 @@ MOST_EVENTS = 10_000
 OUTPUT = "job.out"
 """What a job prints, in its working directory below the site's `data`."""
 DATA = "data"
-LOGS = "log"
-"""Below a site: `service*.log` of its agent, `mpi_mode*.log` and `serial_mode*.log` of its launchers."""
 
 
 async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDetail | None:
@@ -109,6 +109,7 @@ def _detail_of(
         path=f"{client.name}/jobs/{row.id}",
         directory=directory_of(row, beside.site),
         facts=tuple(_facts(client.system, row, beside)),
+        site=site_of(beside.site, client.name) if beside.site is not None else None,
     )
 
 

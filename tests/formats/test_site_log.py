@@ -1,0 +1,108 @@
+"""Lines of a Balsam site's logs, as its own logging wrote them."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtui.formats.levels import level_of
+from jobtui.formats.schema import load
+from jobtui.formats.site_log import FORMAT, SiteLogParser, read_time
+from jobtui.model.clock import Nanos
+from jobtui.model.logs import LogRecord
+from jobtui.model.pages import Level
+
+FOLDER = Path(__file__).parents[1] / "fixtures" / "balsam" / "site_logs"
+EXPECTED = {
+    "service": [
+        ("site_advanced", "1"), ("site_advanced", "2"), ("site_advanced", "7"), ("site_app_failed", "7"),
+        ("site_advanced", "7"),
+    ],
+    "mpi_mode": [("launcher_stashed", "1"), ("launcher_unusable", "2"), ("launcher_unusable", "2")],
+    "serial_mode": [
+        ("launcher_worker", "7"), ("launcher_returned", "7"), ("launcher_retries", "7"),
+        ("launcher_worker", "7"), ("launcher_worker", "1"), ("launcher_worker", "1"),
+        ("launcher_terminated", "7"),
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def records(name: str) -> list[LogRecord]:
+    (path,) = FOLDER.glob(f"{name}*")
+    parser = SiteLogParser(str(path), "balsam@there")
+    return parser.parse(path.read_bytes(), 0, 1, Nanos(0)).records
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_lines_that_name_a_job_become_records(name: str) -> None:
+    found = records(name)
+    assert [(one.shape, one.fields["job"]) for one in found] == EXPECTED[name]
+    assert {one.fields["jid"] for one in found} == {f"balsam@there/{job}" for _, job in EXPECTED[name]}
+    lines = next(FOLDER.glob(f"{name}*")).read_text().splitlines()
+    for one in found:
+        assert lines[one.line - 1].endswith(one.text)
+        assert one.at is not None
+        assert one.at == read_time(lines[one.line - 1][:23])
+
+
+def test_what_went_wrong_stands_out() -> None:
+    levels = {one.shape: level_of(one.text) for one in records("service") + records("mpi_mode")}
+    assert levels == {
+        "site_advanced": Level.PLAIN,
+        "site_app_failed": Level.ERROR,
+        "launcher_stashed": Level.WARNING,
+        "launcher_unusable": Level.ERROR,
+    }
+
+
+def test_the_number_of_a_batch_job_is_none_of_a_job() -> None:
+    matched = load(FORMAT).match("Job 2 (sched_id 99456) advanced to state running", "INFO", "Job")
+    assert matched is None
+
+
+@pytest.mark.parametrize("shape", load(FORMAT).shapes, ids=lambda shape: shape.name)
+def test_every_shape_has_a_sample_that_it_takes(shape: object) -> None:
+    for sample in shape.samples:  # type: ignore[attr-defined]
+        matched = load(FORMAT).match(sample.text, sample.func, sample.text.partition(" ")[0])
+        assert matched is not None
+        assert matched[0] is shape
+        assert sample.fields.items() <= matched[1].items()
+    assert shape.samples  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "2026-11-20", "2026-13-20 17:31:39.707", "x" * 23, "0001-01-01 00:00:00.000"]
+)
+def test_what_is_no_time(text: str) -> None:
+    assert read_time(text) is None or text.startswith("0001")
+
+
+def test_local_times_are_those_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = read_time("2026-11-20 17:31:39.707")
+    monkeypatch.setenv("TZ", "America/Chicago")
+    time.tzset()
+    there = read_time("2026-11-20 17:31:39.707")
+    assert at is not None
+    assert there is not None
+    assert (there - at) / 3600e9 == 6
+
+
+HEAD = b"2026-11-20 17:31:39.707 | 12 | INFO | balsam.site:1] Job "
+
+
+@given(st.binary(max_size=200), st.sampled_from([b"", HEAD]))
+def test_no_bytes_make_it_raise(data: bytes, head: bytes) -> None:
+    parsed = SiteLogParser("a", "balsam").parse(head + data + b"\n", 0, 1, Nanos(0))
+    assert all(one.fields["jid"] for one in parsed.records)
