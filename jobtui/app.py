@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from rich.text import Text
-from textual import on
+from textual import on, work
 from textual._styles_cache import StylesCache
 from textual.app import SystemCommand
 from textual.driver import Driver
@@ -41,6 +41,9 @@ READ_AFTER_S = 0.5
 """Reading begins by then, painted or not."""
 GIVE_BACK_S = 30.0
 """How often memory that lies free is given back to the system."""
+PLAY_TICK_S = 0.25
+"""How often recorded time goes on while it is played."""
+NO_REPLAY = "only a recording has other times: jobtui replay FILE"
 OVER_SSH = ("SSH_TTY", "SSH_CONNECTION")
 OF_ANOTHER_SIZE = ("COLUMNS", "LINES")
 """Variables that Textual believes more than the terminal; a shell exports what was so when it started."""
@@ -105,6 +108,7 @@ class JobtuiApp(AlongApp):
             session.store, session.clock, session.desk(), title, logs=logs, words=tuple(words)
         )
         self._board.hosts, self._board.mounts = session.hosts, session.mounts
+        self._board.player = session.player()
         self._board.trace_desk = lambda: session.traces
         if views is not None:
             self._board.views = views
@@ -155,6 +159,8 @@ class JobtuiApp(AlongApp):
         gc.enable()
         share_heaps()  # before there are threads that read
         self.set_interval(GIVE_BACK_S, self._give_back)
+        if self._board.player is not None:
+            self.set_interval(PLAY_TICK_S, self._play)
         if self._starts_with_view and self._board.views.may_have(START):
             self.commander().show_start()
         self.run_worker(self._session.run(), name="session", exit_on_error=True)
@@ -211,6 +217,10 @@ class JobtuiApp(AlongApp):
 
     def action_pause(self) -> None:
         """Let everything on every screen stay as it is, or go on."""
+        if self._board.player is not None:
+            self._board.player.play()
+            self._show_all()
+            return
         if self._board.paused_at is None:
             for screen in self._places.screens():
                 screen.pause_begins()
@@ -221,6 +231,31 @@ class JobtuiApp(AlongApp):
         self._board.resume()
         for screen in self._places.screens():
             screen.pause_ended()
+
+    @work(exclusive=True, group="replay")
+    async def action_step(self, seconds: float) -> None:
+        """Go through a recording, on every screen."""
+        if self._board.player is None:
+            self.notify(NO_REPLAY, severity="warning")
+            return
+        from jobtui.screens.replaying import step
+
+        await step(self._board.player, seconds)
+        self._show_all()
+
+    @work(exclusive=True, group="replay")
+    async def action_change(self, forward: bool) -> None:
+        """Go to what happened next in a recording, or before."""
+        if self._board.player is None:
+            self.notify(NO_REPLAY, severity="warning")
+            return
+        await self._board.player.go_to_change(forward=forward)
+        self._show_all()
+
+    def _play(self) -> None:
+        if (player := self._board.player) is not None and player.speed:
+            player.tick(PLAY_TICK_S)
+            self._show_all()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The actions that can be taken here, for the palette."""

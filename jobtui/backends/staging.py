@@ -1,6 +1,6 @@
 """What may stand beside the sources of a session: one that watches what they deliver, one in their place."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from jobtui.backends.base import Batch, Source
@@ -8,6 +8,7 @@ from jobtui.backends.base import Batch, Source
 if TYPE_CHECKING:
     from jobtui.model.job_desk import JobDesk
     from jobtui.model.pages import LogBook
+    from jobtui.model.playing import Player
 
 
 class Witness(Protocol):
@@ -39,4 +40,8 @@ class Stage(Protocol):
 
     def logs(self, sources: Callable[[], Sequence[Source]]) -> "LogBook":
         """The logs that can be read line by line."""
+        ...
+
+    def player(self, begin_anew: Callable[[], Awaitable[None]]) -> "Player":
+        """What goes through its time. `begin_anew` lets everything be read from its beginning."""
         ...

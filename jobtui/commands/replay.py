@@ -44,6 +44,8 @@ def run(context: Context) -> Exit:
 
 
 def _run_on(stage: TapeStage, context: Context, inner: Invocation) -> Exit:
+    if inner.command is DASHBOARD and not inner.words and stage.tape.about.job_id:
+        inner = inner._replace(words=(stage.tape.about.job_id,))
     config = replayed_config(stage.tape.about.config, context.config, inner)
     made = make_context(inner, config, context.open_dashboard)
     if isinstance(made.clock, FixedClock):

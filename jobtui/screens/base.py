@@ -226,7 +226,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
 
     def show_pause(self) -> None:
         """Say that all is paused, or that it no longer is."""
-        words = self.board.pause_words()
+        words = self.board.notice()
         if words is not None and self._notice is None:
             self._notice = NoticeLine(words)
             self.mount(self._notice)
@@ -270,7 +270,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
             return
         if self.board.paused_at is None:
             self.tick()
-        else:
+        if self.board.notice() is not None:
             self.show_pause()
 
     def _collect(self, changes: Changes) -> None:

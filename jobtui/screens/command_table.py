@@ -31,6 +31,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("logs", "the logs", "app.go('logs')"),
     Command("agents", "what starts jobs, and what became of it", "app.go('agents')"),
     Command("charts", "jobs over time", "app.go('charts')"),
+    Command("traces", "recent traces of jobs", "app.go('traces')"),
+    Command("trace", "a trace by its id, a TRACEPARENT, or a text that holds one", "trace", "THING", True),
     Command("sources", "what is read", "app.go('sources')"),
     Command("incidents", "what went wrong lately, grouped", "app.go('incidents')"),
     Command("allocations", "sites, and the nodes schedulers give them", "app.go('allocations')"),
@@ -46,6 +48,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("local", "times in the zone of this machine", "local"),
     Command("times", "ages or times of day", "app.times"),
     Command("pause", "let everything stay as it is; and go on", "app.pause"),
+    Command("at", "in a replay: go to a time, as 20:34, or to so long before, as 15m", "at", "TIME", True),
     Command("mouse", "use the mouse, or leave it to the terminal", "app.mouse"),
     Command("quit", "end jobtui", "app.quit"),
 )  # fmt: skip

@@ -33,6 +33,8 @@ class Commander:
             "view": self._view,
             "forget": self._forget,
             "goto": self._goto,
+            "trace": self._trace,
+            "at": self._at,
             "utc": lambda rest, start: self._zone(local=False),
             "local": lambda rest, start: self._zone(local=True),
         }
@@ -99,8 +101,26 @@ class Commander:
     def _go(self, goal: Goal) -> None:
         if goal.job is not None:
             self._app.push_screen(JobScreen(self._board, goal.job))
+        elif goal.trace is not None:
+            # Imported here, as the first paint does not need it
+            from jobtui.screens.trace import TraceScreen
+
+            ref = goal.trace
+            self._app.push_screen(
+                TraceScreen(self._board, ref.trace_id, ref.span_id, "; ".join(ref.notes))
+            )
         elif goal.filter is not None:
             self._jobs().set_filter(goal.filter)
+
+    async def _at(self, rest: str, start: int) -> None:
+        from jobtui.screens.replaying import go_to
+
+        if self._board.player is None:
+            raise CommandError(
+                0, start, "time goes on by itself here; a recording is opened with: jobtui replay FILE"
+            )
+        if (wrong := await go_to(self._board.player, rest)) is not None:
+            raise CommandError(start, start + len(rest), wrong)
 
     def _filter(self, rest: str, start: int) -> None:
         jobs = self._jobs()

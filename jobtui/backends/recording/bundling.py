@@ -12,7 +12,7 @@ import msgspec
 from jobtui.backends.base import Batch, Source
 from jobtui.backends.recording.codec import What
 from jobtui.backends.recording.desk import DESK, KeepingDesk
-from jobtui.backends.recording.tape import About
+from jobtui.backends.recording.tape import TIMELESS, About
 from jobtui.backends.recording.writing import TapeWriter
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
@@ -20,7 +20,6 @@ from jobtui.model.job_desk import JobDesk
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import LogRecord
 
-BEGINNING = Nanos(0)
 MOST_BYTES = 512 << 20
 """A bundle holds no more, packed; what is older is let go of."""
 MOST_JOBS = 5_000
@@ -76,7 +75,7 @@ class Gathering:
         try:
             with writer.together():
                 for kind, name, what, key, answer in self._answers:
-                    writer.put(kind, name, what, answer, BEGINNING, key)
+                    writer.put(kind, name, what, answer, TIMELESS, key)
                 for (kind, name), pieces in self._by_source(states, wanted, about.at).items():
                     for at, batch in sorted(pieces, key=lambda piece: piece[0]):
                         what = What.FAILURE if isinstance(batch, str) else What.BATCH
@@ -106,7 +105,7 @@ def _only(batch: Batch, wanted: Callable[[JobId], bool]) -> Batch:
 
 def _pieces(batch: Batch, states: States) -> Iterator[tuple[Nanos, Batch]]:
     """A batch in pieces, each under the time it is of; what is of no time at the beginning."""
-    yield BEGINNING, msgspec.structs.replace(batch, jobs=(), records=(), changes=())
+    yield TIMELESS, msgspec.structs.replace(batch, jobs=(), records=(), changes=())
     for job in batch.jobs:
         for at, state in states(job):
             yield at, Batch(cursor="", jobs=(state,))
@@ -119,9 +118,9 @@ def _pieces(batch: Batch, states: States) -> Iterator[tuple[Nanos, Batch]]:
 def _by_time(records: Iterable[LogRecord]) -> Iterator[tuple[Nanos, list[LogRecord]]]:
     """Records in their order, a second's worth at a time; none is put before those it stands behind."""
     piece: list[LogRecord] = []
-    begun = latest = BEGINNING
+    begun = latest = TIMELESS
     for record in records:
-        at = max(latest, record.at or BEGINNING)
+        at = max(latest, record.at or TIMELESS)
         if piece and (at >= begun + SECOND or len(piece) >= PIECE_RECORDS):
             yield latest, piece
             piece, begun = [], at

@@ -1,11 +1,12 @@
 """A recording in place of the systems that it was made of: what is asked of them, it answers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from jobtui.backends.base import DetailSource, Source
 from jobtui.backends.recording.desk import TapeDesk
 from jobtui.backends.recording.logs import TapeLogs
+from jobtui.backends.recording.player import TapePlayer
 from jobtui.backends.recording.replayed import ReplayClock, ReplayedJobs, ReplayedSource
 from jobtui.backends.recording.tape import Tape
 from jobtui.backends.registry import LOG_KINDS
@@ -13,6 +14,7 @@ from jobtui.backends.worker import Worker
 from jobtui.model.clock import Nanos
 from jobtui.model.job_desk import JobDesk
 from jobtui.model.pages import LogBook
+from jobtui.model.playing import Player
 
 
 class TapeStage:
@@ -41,6 +43,10 @@ class TapeStage:
     def logs(self, sources: Callable[[], Sequence[Source]]) -> LogBook:
         """The logs that can be read line by line."""
         return TapeLogs(self.tape, self._worker, self.clock, lambda: _numbers(sources()))
+
+    def player(self, begin_anew: Callable[[], Awaitable[None]]) -> Player:
+        """What goes through its time."""
+        return TapePlayer(self.tape, self._worker, self.clock, begin_anew)
 
     def close(self) -> None:
         """Let the recording go."""

@@ -22,6 +22,8 @@ APPLICATION_ID = 0x6A_6F_62_74
 """Marks the file as ours, see https://www.sqlite.org/pragma.html#pragma_application_id; spells "jobt"."""
 VERSION = 1
 """Of this layout. A later one is refused, an earlier one goes on being read."""
+TIMELESS = Nanos(0)
+"""The time of what holds from the beginning on."""
 FILE_NAME = "recording.jobtui"
 """What a recording is called in the directory it is made in."""
 SCHEMA = """
@@ -144,7 +146,10 @@ class Tape:
         """When the next thing was delivered behind a time, or the last one before it."""
         order, compared = ("min", ">") if forward else ("max", "<")
         rows = self._rows(
-            f"SELECT {order}(at) FROM entry WHERE what = ? AND at {compared} ?", What.BATCH, after
+            f"SELECT {order}(at) FROM entry WHERE what = ? AND at > ? AND at {compared} ?",
+            What.BATCH,
+            TIMELESS,
+            after,
         )
         return next((Nanos(at) for (at,) in rows if at is not None), None)
 
@@ -165,9 +170,8 @@ class Tape:
             raise TapeError(f"{self.path}: does not say what it is, it is damaged: {error}") from error
 
     def _moment(self, which: str) -> Nanos | None:
-        return next(
-            (Nanos(at) for (at,) in self._rows(f"SELECT {which}(at) FROM entry") if at is not None), None
-        )
+        rows = self._rows(f"SELECT {which}(at) FROM entry WHERE at > ?", TIMELESS)
+        return next((Nanos(at) for (at,) in rows if at is not None), None)
 
     def _entries(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[Entry]:
         for seq, at, what, body in rows:
