@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from jobtui.formats.scheduler_ids import parse_wanted
-from jobtui.model.clock import Nanos
 from jobtui.model.cluster import SbatchStatus
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.scripts import Wanted
@@ -31,11 +30,6 @@ def wanted_of_sirepo(status: SbatchStatus) -> Wanted | None:
     """The script of a run that Sirepo's agent submitted, by what it noted; None before it was submitted."""
     wanted = parse_wanted(status.slurm_id) if status.slurm_id else None
     return None if wanted is None else wanted._replace(submitted_at=status.submitted_at)
-
-
-def up_to(wanted: Wanted, until: Nanos | None) -> Wanted:
-    """The same, the newest up to a time where no other time is known."""
-    return wanted._replace(until=until)
 
 
 def _is_batch(detail: JobDetail) -> bool:

@@ -11,6 +11,7 @@ from jobtui.model.job_desk import FilePart, Noted, Reached, RunListing, Unreadab
 from jobtui.model.jobs import JobDetail
 from jobtui.model.lines import RawLine
 from jobtui.model.ops import Step
+from jobtui.model.scripts import Answer, Wanted
 
 if TYPE_CHECKING:
     from jobtui.backends.remote_dirs import RemoteDirs
@@ -127,6 +128,12 @@ class SessionDesk:
         from jobtui.backends.cluster_state import read_noted  # few jobs run on a cluster
 
         return await read_noted(self, paths)
+
+    async def script(self, wanted: Wanted) -> Answer:
+        """The script with which a job was submitted, out of the first place that has it."""
+        from jobtui.backends.archive.finding import find_script  # few sites keep scripts
+
+        return await find_script(self._sources(), wanted)
 
     def _dirs_of(self, path: str) -> "RunDirs | RemoteDirs":
         """What reads a directory; one on a cluster is named by an address."""

@@ -7,6 +7,7 @@ from jobtui.analysis.job_outputs import Output, outputs_of, told_outputs
 from jobtui.analysis.last_good import last_good_like
 from jobtui.analysis.script_diff import ScriptDiff, diff_scripts
 from jobtui.analysis.script_wanted import wanted_of_sirepo, wanted_of_slurm
+from jobtui.analysis.slurm_join import slurm_of
 from jobtui.backends.archive.finding import find_script
 from jobtui.backends.registry import keeps_scripts
 from jobtui.commands.context import Context, OutputFormat
@@ -131,6 +132,10 @@ async def _of_sirepo(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
         return found, wanted_of_slurm(found.job, found.detail)
     await reader.read_logs(found.detail)
     noted = await noted_of(reader, found.job)
+    number = noted.status.slurm_id if noted is not None else None
+    if (slurm := slurm_of(found.job, reader.session.store.jobs.values(), number)) is not None:
+        detail = await reader.look_up(slurm.id)
+        return Found(slurm, detail), wanted_of_slurm(slurm, detail)
     wanted = wanted_of_sirepo(noted.status) if noted is not None else None
     if wanted is None:
         complain(f"{found.job.id}: no number in a scheduler is known of it; give that number itself")

@@ -15,6 +15,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.model.lines import RawLine
 from jobtui.model.ops import Step
+from jobtui.model.scripts import Answer, Wanted
 
 
 class Unreadable(Exception):
@@ -117,4 +118,8 @@ class JobDesk(Protocol):
 
     async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
         """What the agent on a cluster noted of a run, in the first of these directories that has it."""
+        ...
+
+    async def script(self, wanted: Wanted) -> Answer:
+        """The script with which a job was submitted, and where it was sought with what result."""
         ...

@@ -22,6 +22,7 @@ from jobtui.screens.job_files import FilesTab
 from jobtui.screens.job_history import HistoryTab
 from jobtui.screens.job_logs import LogsTab
 from jobtui.screens.job_raw import RawTab
+from jobtui.screens.job_script import ScriptTab
 from jobtui.screens.job_states import ops_of_states
 from jobtui.screens.job_tab import JobTab, Subject, start
 from jobtui.screens.job_timeline import TimelineTab
@@ -36,7 +37,7 @@ from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.source_strip import SourceStrip
 from jobtui.widgets.tab_line import TabLine
 
-TABS: tuple[type[JobTab], ...] = (TimelineTab, WhyTab, LogsTab, HistoryTab, FilesTab, RawTab)
+TABS: tuple[type[JobTab], ...] = (TimelineTab, WhyTab, LogsTab, HistoryTab, ScriptTab, FilesTab, RawTab)
 
 
 class Known(NamedTuple):

@@ -18,6 +18,7 @@ from jobtui.model.job_desk import FilePart, JobDesk, Noted, Reached, RunListing,
 from jobtui.model.jobs import JobDetail
 from jobtui.model.lines import RawLine
 from jobtui.model.ops import Step
+from jobtui.model.scripts import Answer, Wanted
 
 DESK = "desk"
 """What stands for a source with answers that are of no source alone."""
@@ -73,6 +74,10 @@ class KeepingDesk:
         """What the agent on a cluster noted of a run."""
         named = tuple(paths)
         return await self._kept(What.NOTED, BETWEEN.join(named), self._desk.noted_on_cluster(named))
+
+    async def script(self, wanted: Wanted) -> Answer:
+        """As the desk says; a script is not kept, as it may hold secrets of any form."""
+        return await self._desk.script(wanted)
 
     async def _kept(self, what: What, key: str, asking: Awaitable[T]) -> T:
         """An answer, or why there is none, which is kept too."""

@@ -1,0 +1,211 @@
+"""The script with which a job was submitted, its environment, where they were, and what the job printed."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import islice
+from posixpath import split
+from typing import NamedTuple
+
+from textual.app import ComposeResult
+from textual.containers import Container
+
+from jobtui.analysis.cluster_paths import reached
+from jobtui.analysis.job_outputs import Output, outputs_of, told_outputs
+from jobtui.analysis.run_dirs import run_dirs_of
+from jobtui.analysis.script_wanted import wanted_of_sirepo, wanted_of_slurm
+from jobtui.analysis.slurm_join import CLUSTER_MODE, slurm_of
+from jobtui.model.job_desk import Unreadable
+from jobtui.model.jobs import JobDetail
+from jobtui.model.scripts import Answer, Wanted
+from jobtui.model.slurm import SYSTEM
+from jobtui.render.run_files import part_lines, part_title
+from jobtui.render.script import head_facts, script_lines, tried_lines, variable_rows
+from jobtui.render.spans import Line, Span
+from jobtui.render.text import Zone, show
+from jobtui.screens.base import Board
+from jobtui.screens.job_tab import JobTab, Subject, start
+from jobtui.screens.reading import ReadingScreen
+from jobtui.widgets.row_view import Move
+from jobtui.widgets.span_pane import SpanPane
+from jobtui.widgets.text_pane import Paragraph
+
+MOST_LINES = 5_000
+"""Lines of a script that are shown here; the command shows all."""
+NO_NUMBER = "Only jobs of Slurm have an archived script; no number of this job in Slurm is known."
+
+
+class Read(NamedTuple):
+    """What was found: whose script, what came of looking, and where the output went."""
+
+    wanted: Wanted
+    answer: Answer
+    outputs: tuple[Output, ...]
+
+
+class ScriptTab(JobTab):
+    """The script on the left, all about it on the right. It is read when this is looked at."""
+
+    NAME = "script"
+    COMMAND = ("script",)
+    IS_WHOLE = True
+    SCOPED_CSS = False  # its rules name the screen, whose classes say how much room there is
+    DEFAULT_CSS = """
+    ScriptTab #parts { layout: horizontal; height: 1fr; }
+    ScriptTab SpanPane { width: 3fr; height: 100%; }
+    ScriptTab #about { width: 2fr; margin: 0 0 0 1; }
+    JobScreen.-narrow ScriptTab #parts { layout: vertical; }
+    JobScreen.-narrow ScriptTab SpanPane { width: 100%; height: 3fr; }
+    JobScreen.-narrow ScriptTab #about { width: 100%; height: 2fr; margin: 0; }
+    """
+
+    def __init__(self, board: Board) -> None:
+        super().__init__(board)
+        self._subject: Subject | None = None
+        self._asked: tuple[object, ...] = ()
+        self._read: Read | None = None
+        self._problem = ""
+        self._script = SpanPane()
+        self._about = SpanPane(id="about")
+        self._about.is_active = False
+
+    def compose(self) -> ComposeResult:
+        """Beside each other, below each other where it is narrow."""
+        with Container(id="parts"):
+            yield self._script
+            yield self._about
+
+    def set_subject(self, subject: Subject) -> None:
+        """Look for the script of this job, anew when it stands otherwise."""
+        self._subject = subject
+        asked = (subject.job_id, subject.job and subject.job.status, subject.detail is None, Zone.mark())
+        if asked != self._asked:
+            self._asked = asked
+            start(self, self._find, group="script", exclusive=True)
+
+    @property
+    def words(self) -> str:
+        """Where it was found, or that it was not."""
+        if self._read is None:
+            return self._problem
+        script = self._read.answer.script
+        return show(script.source) if script is not None else "no script was found"
+
+    def move(self, move: Move) -> None:
+        """Move in the pane that has the keys."""
+        (self._about if self._about.is_active else self._script).move(move)
+
+    def switch_pane(self) -> None:
+        """From the script to what is said about it, or back."""
+        to_about = not self._about.is_active
+        self._about.set_active(to_about)
+        self._script.set_active(not to_about)
+
+    def open(self) -> None:
+        """Read what the job has printed."""
+        if self._read is not None and self._read.outputs:
+            start(self, partial(self._open_outputs, self._read), group="outputs", exclusive=True)
+
+    @property
+    def copied(self) -> str | None:
+        """The script, or its environment, secrets masked."""
+        script = self._read.answer.script if self._read is not None else None
+        if script is None:
+            return None
+        if self._about.is_active and script.environment is not None:
+            return "\n".join(f"{name}={value}" for name, value in variable_rows(script.environment))
+        return "\n".join("".join(span.text for span in line) for line in script_lines(script))
+
+    async def _find(self) -> None:
+        subject = self._subject
+        assert subject is not None
+        wanted, detail = await self._wanted(subject)
+        if wanted is None:
+            self._read, self._problem = None, "no script"
+            self._set((), (_line(NO_NUMBER),))
+            return
+        if self._read is None:
+            self._problem = "looking for the script"
+            self.post_message(self.Told())
+        answer = await self.board.desk.script(wanted)
+        told = told_outputs(detail.facts) if detail is not None else ()
+        script = answer.script
+        outputs = told or (outputs_of(script, wanted) if script is not None else ())
+        self._read = Read(wanted, answer, outputs)
+        # a script can be large, and keys are not to wait for it
+        self._set(*await asyncio.to_thread(_drawn, self._read))
+
+    async def _wanted(self, subject: Subject) -> tuple[Wanted | None, JobDetail | None]:
+        """Whose script it is: the job's own, or that of the Slurm job it runs as."""
+        job = subject.job or (subject.detail.job if subject.detail is not None else None)
+        if job is None:
+            return None, None
+        if job.system == SYSTEM:
+            return wanted_of_slurm(job, subject.detail), subject.detail
+        if job.mode != CLUSTER_MODE:
+            return None, None
+        agent = self.board.store.correlation.agent_of(job.id)
+        paths = run_dirs_of(job, None, subject.ops, agent.host if agent else None, self.board.reach)
+        noted = await self.board.desk.noted_on_cluster(paths)
+        number = noted.status.slurm_id if noted is not None else None
+        slurm = slurm_of(job, self.board.store.jobs.values(), number)
+        if slurm is None:
+            return wanted_of_sirepo(noted.status) if noted is not None else None, None
+        try:
+            detail = await self.board.desk.detail(slurm.id)
+        except Unreadable:
+            detail = None
+        return wanted_of_slurm(slurm, detail), detail
+
+    def _set(self, script: Iterable[Line], about: Iterable[Line]) -> None:
+        self._script.set_lines(script)
+        self._about.set_lines(about)
+        self.post_message(self.Told())
+
+    async def _open_outputs(self, read: Read) -> None:
+        text: list[Paragraph] = []
+        for output in read.outputs:
+            text += [*await self._output(output), Paragraph()]
+        self.app.push_screen(ReadingScreen(self.board, "output", text))
+
+    async def _output(self, output: Output) -> Sequence[Paragraph]:
+        """The end of one of the files, out of the first place where it can be read."""
+        problem = "its path is not known in full"
+        host = self._subject.job.host if self._subject is not None and self._subject.job is not None else None
+        for path in reached(output.path, host, self.board.reach):
+            directory, name = split(path)
+            try:
+                part = await self.board.desk.read_file(directory, name, tail=True)
+            except Unreadable as error:
+                problem = str(error)
+                continue
+            lines = await asyncio.to_thread(list, part_lines(part))
+            head = Paragraph(f"{show(output.path)}  {part_title(part, Zone.mark())}", "accent")
+            return [head, *(Paragraph(span.text, span.style) for span in lines)]
+        return [Paragraph(show(output.path), "accent"), Paragraph(show(problem), "warning")]
+
+
+def _drawn(read: Read) -> tuple[list[Line], list[Line]]:
+    """The script, and what is said about it, as lines."""
+    script = read.answer.script
+    about = [_fact(name, text) for name, text in head_facts(script, read.outputs)] if script else []
+    about += [(), _line("tried", "title"), *(_fact(*pair) for pair in tried_lines(read.answer.tried))]
+    if script is None:
+        return [], about
+    if script.environment is not None:
+        about += [(), _line("environment", "title")]
+        about += [
+            (Span(f"{name}=", "accent"), Span(value)) for name, value in variable_rows(script.environment)
+        ]
+    lines = list(islice(script_lines(script, MOST_LINES + 1), MOST_LINES + 1))
+    if len(lines) > MOST_LINES:
+        lines[MOST_LINES:] = [_line(f"… more than {MOST_LINES:,} lines: jobtui script shows all", "warning")]
+    return lines, about
+
+
+def _fact(name: str, text: str) -> Line:
+    return (Span(f"{name} ", "dim"), Span(text))
+
+
+def _line(text: str, style: str = "") -> Line:
+    return (Span(text, style),)

@@ -1,0 +1,71 @@
+"""Lines in several colours to be read: folded at the width, scrolled. They must be safe to show."""
+
+from collections.abc import Iterable
+
+from rich.cells import chop_cells
+
+from jobtui.render.spans import Line, Span
+from jobtui.widgets.row_view import RowView
+
+
+class SpanPane(RowView):
+    """Lines, one below the other."""
+
+    HEADINGS = 0
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._lines: tuple[Line, ...] = ()
+        self._rows: list[Line] = []
+        self.shows_cursor = False
+
+    @property
+    def count(self) -> int:
+        """How many rows its lines take at this width."""
+        return len(self._rows)
+
+    def set_lines(self, lines: Iterable[Line]) -> None:
+        """Show other lines, from where it was scrolled to."""
+        self._lines = tuple(lines)
+        self.keep_in_view()
+        self.repaint()
+
+    def row(self, index: int) -> Line:
+        """A row of a line."""
+        return self._rows[index]
+
+    def go(self, index: int) -> None:
+        """Scroll, as there is no cursor to be seen: a move by one line moves the text by one."""
+        step = index - self.cursor
+        self.top = max(0, min(self.top + step, self.count - self.page))
+        self.cursor = self.top
+        self.repaint()
+
+    def keep_in_view(self) -> None:
+        """Fold anew, and show no emptiness below the last line."""
+        cells = max(2, self.cells - 2)
+        self._rows = [row for line in self._lines for row in folded(line, cells)]
+        self.top = self.cursor = max(0, min(self.top, self.count - self.page))
+
+
+def folded(line: Line, cells: int) -> list[Line]:
+    """A line in rows of at most so many cells, each with a blank before it."""
+    rows: list[list[Span]] = [[Span(" ")]]
+    left = cells
+    for span in line:
+        for part in _parts(span, left, cells):
+            if part.width > left:
+                rows.append([Span(" ")])
+                left = cells
+            rows[-1].append(part)
+            left -= part.width
+    return [tuple(row) for row in rows]
+
+
+def _parts(span: Span, left: int, cells: int) -> list[Span]:
+    """A span in pieces of which the first fits into what is left of a row."""
+    if span.width <= left:
+        return [span]
+    first, *rest = chop_cells(span.text, left) if left > 0 else ("", span.text)
+    parts = [first, *(piece for text in ["".join(rest)] if text for piece in chop_cells(text, cells))]
+    return [Span(part, span.style) for part in parts if part]
