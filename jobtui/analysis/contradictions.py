@@ -5,12 +5,16 @@ from typing import NamedTuple
 
 from jobtui.analysis.explain.case import STATUS_WORDS, Case
 from jobtui.analysis.explain.flow import FINAL_WORDS, Mark
-from jobtui.model.clock import Nanos
-from jobtui.model.jobs import JobStatus
+from jobtui.analysis.slurm_join import ENDS
+from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import Step
 
 SETTLED_S = 10.0
 """What is younger than this may just not have reached the other source yet."""
+
+POLLED_S = 90.0
+"""How long Sirepo's agent may take to see what Slurm did: it asks every 15 s, every 60 s in 2020."""
 
 
 class Fact(NamedTuple):
@@ -35,7 +39,7 @@ Check = Callable[[Case], Contradiction | None]
 
 def contradictions(case: Case) -> tuple[Contradiction, ...]:
     """Every disagreement of a job's sources, none when they agree or only one of them tells."""
-    if case.job is None or case.run is None or case.is_record_old:
+    if case.job is None or case.is_record_old:
         return ()
     return tuple(found for check in CHECKS if (found := check(case)) is not None)
 
@@ -90,6 +94,35 @@ def _restarted_but_live(case: Case) -> Contradiction | None:
     return Contradiction("the record is live, its supervisor was restarted", _record(case), _line(restart))
 
 
+def _slurm_ended_but_live(case: Case) -> Contradiction | None:
+    slurm = case.slurm
+    if slurm is None or not case.status.is_live or slurm.status not in ENDS or not is_polled(case):
+        return None
+    about = f"the record is {case.status}, Slurm says {slurm.status}"
+    return Contradiction(about, _record(case), _slurm(slurm))
+
+
+def _slurm_runs_but_pending(case: Case) -> Contradiction | None:
+    slurm = case.slurm
+    if slurm is None or case.status is not JobStatus.PENDING or slurm.status is not JobStatus.RUNNING:
+        return None
+    if not is_polled(case):
+        return None
+    return Contradiction("the record is pending, Slurm says that it runs", _record(case), _slurm(slurm))
+
+
+def _slurm_other_end(case: Case) -> Contradiction | None:
+    """An end that cannot be: what failed in Slurm completed in Sirepo, what is over there goes on here."""
+    slurm = case.slurm
+    if slurm is None or case.status not in ENDS or not is_polled(case):
+        return None
+    completed = (case.status is JobStatus.COMPLETED, slurm.status is JobStatus.COMPLETED)
+    if not slurm.status.is_live and (slurm.status not in ENDS or completed[0] == completed[1]):
+        return None
+    about = f"the record says {case.status}, Slurm says {slurm.status}"
+    return Contradiction(about, _record(case), _slurm(slurm))
+
+
 CHECKS: tuple[Check, ...] = (
     _ended_but_live,
     _agent_gone_but_live,
@@ -97,8 +130,24 @@ CHECKS: tuple[Check, ...] = (
     _runs_but_pending,
     _other_end,
     _restarted_but_live,
+    _slurm_ended_but_live,
+    _slurm_runs_but_pending,
+    _slurm_other_end,
 )
 """What two sources may disagree about."""
+
+
+def is_polled(case: Case) -> bool:
+    """Whether both have had the time to hear of each other since either changed."""
+    assert case.job is not None
+    assert case.slurm is not None
+    times = (case.slurm.updated_at, case.job.written_at, case.job.updated_at)
+    latest = max((at for at in times if at is not None), default=None)
+    return latest is None or seconds_between(latest, case.now) > POLLED_S
+
+
+def _slurm(slurm: Job) -> Fact:
+    return Fact(f"{slurm.id}: {slurm.native_status}", slurm.source, slurm.updated_at)
 
 
 def _is_settled(case: Case, step: Step) -> bool:

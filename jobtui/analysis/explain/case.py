@@ -50,6 +50,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     `restarts` are the times at which a supervisor of the ops' log came up, None where lines have no time;
     `restarted_ops` the keys of ops that were created before the last of them. `usual` tells how long steps
     take here, by the mark at their end, `length` how long whole runs do. `agents` are those of the job's ops.
+    `slurm` is the job of Slurm that it runs as.
     """
 
     job_id: JobId
@@ -62,6 +63,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     behind: Mapping[tuple[str, int], str] = msgspec.field(default_factory=dict)
     restarted_ops: frozenset[int] = frozenset()
     usual: Mapping[Mark, Usual] = msgspec.field(default_factory=dict)
+    slurm: Job | None = None
     length: Usual | None = None
 
     @cached_property

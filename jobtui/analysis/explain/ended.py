@@ -118,9 +118,11 @@ def failed_on_cluster(case: Case) -> Finding | None:
         )
     refused = case.last(Mark.SBATCH_REFUSED)
     how = "Slurm refused it" if refused is not None else "It failed on the cluster"
+    slurm = case.slurm.error if case.slurm is not None else None
+    by_slurm = f" Slurm says: {slurm}." if slurm else ""
     return Finding(
         Code.SBATCH_FAILED,
-        f"{how}: {error or 'no reason is given'}.",
+        f"{how}: {error or 'no reason is given'}.{by_slurm}",
         SURE,
         (refused or case.ended_in_log or case.last_step,),
     )

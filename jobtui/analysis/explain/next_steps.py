@@ -89,7 +89,13 @@ def _memory(case: Case) -> NextStep | None:
 
 
 def _queue(case: Case) -> NextStep:
+    if case.slurm is not None:
+        return NextStep("see what Slurm knows of it", f"jobtui show {shlex.quote(case.slurm.id)}")
     return NextStep("see its place in Slurm's queue", "squeue --me --start")
+
+
+def _slurm(case: Case) -> NextStep | None:
+    return _queue(case) if case.slurm is not None else None
 
 
 def _supervisor_unit(case: Case) -> NextStep:
@@ -127,7 +133,7 @@ SUGGESTIONS: Mapping[Code, tuple[Suggestion, ...]] = {
     Code.PREPARE_FAILED: (_logs, _input, _compare),
     Code.SBATCH_LOGIN_NEEDED: (_ask_user, _timeline),
     Code.SBATCH_QUEUED: (_queue, _timeline),
-    Code.SBATCH_FAILED: (_run_log, _logs, _compare),
+    Code.SBATCH_FAILED: (_slurm, _run_log, _logs, _compare),
     Code.RUN_DIR_GONE: (_timeline,),
     Code.STALE_RECORD: (_ask_user, _supervisor_unit, _timeline),
     Code.REPLY_LOST: (_agent_log, _run_log, _timeline),

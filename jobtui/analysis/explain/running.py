@@ -3,6 +3,7 @@
 from jobtui.analysis.explain.case import Case
 from jobtui.analysis.explain.finding import CERTAIN, LIKELY, PLAUSIBLE, STRONG, SURE, Finding, Rule
 from jobtui.analysis.explain.flow import Mark
+from jobtui.analysis.explain.on_cluster import ended_in_slurm
 from jobtui.analysis.explain.waiting import restarted, sent_without_answer
 from jobtui.analysis.flags import STALE_S, limit_s
 from jobtui.analysis.time_words import age
@@ -169,6 +170,7 @@ def asked_again(case: Case) -> Finding | None:
 
 
 RULES: tuple[Rule, ...] = (
+    ended_in_slurm,
     restarted,
     asked_again,
     agent_gone,

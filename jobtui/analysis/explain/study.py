@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from jobtui.analysis.contradictions import Contradiction, contradictions
 from jobtui.analysis.explain.balsam import SYSTEM, BalsamFacts, explain_balsam
 from jobtui.analysis.explain.gather import Knows, case_from
@@ -10,6 +12,7 @@ from jobtui.analysis.explain.slurm import explain_slurm
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import LIMITS_S, limit_s
 from jobtui.analysis.run_lengths import usual_length
+from jobtui.analysis.slurm_join import slurm_of
 from jobtui.analysis.waits import Chain, Scene, wait_chain, waited_slot
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth
@@ -49,10 +52,12 @@ def study(
     behind: Mapping[tuple[str, int], str] | None = None,
     balsam: BalsamFacts | None = None,
     detail: JobDetail | None = None,
+    slurm_id: str | None = None,
 ) -> Study:
     """Explain a job. `runs` is its history where it was read; for `behind` see `gather`.
 
-    `balsam` is what is known beside a job of Balsam, `detail` the record of a job where it was read.
+    `balsam` is what is known beside a job of Balsam, `detail` the record of a job where it was read,
+    `slurm_id` the number that a job of Sirepo has in Slurm, where that was noted.
     """
     job = jobs.get(job_id)
     if job is not None and job.system == SYSTEM:
@@ -60,6 +65,8 @@ def study(
     if job is not None and job.system == SLURM:
         return Study(explain_slurm(job, detail, sources, now), Chain(()))
     case = case_from(knows, sources, job_id, now, job, runs, behind)
+    if (slurm := slurm_of(job, jobs.values(), slurm_id)) is not None:
+        case = msgspec.structs.replace(case, slurm=slurm)
     waits = case.run is not None and waited_slot(case.run) is not None
     chain = wait_chain(case.run, _scene(knows, jobs, now)) if waits and case.run is not None else Chain(())
     return Study(explain(case), chain, contradictions(case))

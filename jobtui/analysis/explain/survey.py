@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from jobtui.analysis.explain.gather import Knows, coverage_of, gather
+from jobtui.analysis.explain.slurm import explain_slurm
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import needs_person
 from jobtui.analysis.incidents import Grouping, Incidents, Sample, happened_at
@@ -11,6 +12,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Code, Verdict
 
 GONE_WRONG = frozenset({JobStatus.FAILED, JobStatus.CANCELED})
@@ -66,6 +68,9 @@ def samples(
     for job in chosen:
         if job.status not in GONE_WRONG and not needs_person(job, now):
             yield Sample(job, _fine(job), None)
+            continue
+        if job.system == SLURM:
+            yield Sample(job, explain_slurm(job, None, (), now), None, job.driver, job.host)
             continue
         ops = knows.ops_of(job.id)
         case = gather(

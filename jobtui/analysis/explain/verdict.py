@@ -106,7 +106,7 @@ def _evidence(case: Case, finding: Finding) -> tuple[Evidence, ...]:
         if step is not None and len(steps) < MOST_EVIDENCE - 1:
             steps.setdefault((step.source, step.line, step.offset), step)
     ordered = sorted(steps.values(), key=lambda step: (step.at or 0, step.offset))
-    return (*_record_evidence(case), *map(_as_evidence, ordered))
+    return (*_record_evidence(case), *_slurm_evidence(case), *map(_as_evidence, ordered))
 
 
 def _last_steps(case: Case) -> tuple[Step, ...]:
@@ -128,6 +128,15 @@ def _record_evidence(case: Case) -> tuple[Evidence, ...]:
     facts = [f"status: {job.native_status}"]
     facts += [f"{name}: {value}" for name, value in _record_facts(case) if value is not None]
     return (Evidence(what="record", text=", ".join(facts), source=job.source, at=job.written_at),)
+
+
+def _slurm_evidence(case: Case) -> tuple[Evidence, ...]:
+    slurm = case.slurm
+    if slurm is None:
+        return ()
+    facts = [f"{slurm.id}: {slurm.native_status}"]
+    facts += [f"{name}: {text}" for name, text in (("reason", slurm.reason), ("exit", slurm.exit)) if text]
+    return (Evidence(what="slurm", text=", ".join(facts), source=slurm.source, at=slurm.updated_at),)
 
 
 def _record_facts(case: Case) -> tuple[tuple[str, object], ...]:

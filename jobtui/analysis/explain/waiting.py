@@ -5,8 +5,10 @@ import re
 from jobtui.analysis.explain.case import Case
 from jobtui.analysis.explain.finding import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, TOLD, Finding, Rule
 from jobtui.analysis.explain.flow import AGENT_START_S, DEFAULT_AGENT_START_S, Mark
+from jobtui.analysis.explain.on_cluster import ended_in_slurm
 from jobtui.analysis.time_words import age
 from jobtui.model.clock import seconds_between
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.verdicts import Code
 
 SLOTS: tuple[tuple[str, Code, str], ...] = (
@@ -142,6 +144,8 @@ def queued_on_cluster(case: Case) -> Finding | None:
     """A run that was handed to Slurm and has not begun."""
     if not case.is_sbatch:
         return None
+    if case.slurm is not None and case.slurm.status.is_live:
+        return _queued_by_slurm(case, case.slurm)
     step = case.last(Mark.UPDATED, Mark.REPLIED)
     if step is None:
         return None if case.run is not None else _queued_by_record(case)
@@ -154,6 +158,17 @@ def queued_on_cluster(case: Case) -> Finding | None:
         (case.last(Mark.SENT), step),
         Mark.UPDATED,
     )
+
+
+def _queued_by_slurm(case: Case, slurm: Job) -> Finding:
+    """What Slurm itself says."""
+    if slurm.status is not JobStatus.PENDING:
+        sentence = f"Slurm runs it as {slurm.id}; its record does not know that yet."
+    elif slurm.alert is not None:
+        sentence = f"It is {slurm.id} in Slurm's queue and will not begin by itself: it {slurm.alert}."
+    else:
+        sentence = f"It is {slurm.id} in Slurm's queue and waits{_for(_pending_s(case))} for {slurm.message}."
+    return Finding(Code.SBATCH_QUEUED, sentence, CERTAIN, (case.last(Mark.SENT), case.last(Mark.UPDATED)))
 
 
 def _queued_by_record(case: Case) -> Finding:
@@ -200,6 +215,7 @@ def by_record(case: Case) -> Finding | None:
 
 
 RULES: tuple[Rule, ...] = (
+    ended_in_slurm,
     login_needed,
     agent_timeout,
     restarted,
