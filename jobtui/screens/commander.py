@@ -12,7 +12,7 @@ from jobtui.screens.choosing import ChoosingScreen
 from jobtui.screens.command_table import COLUMN_KEYS, CommandError, parse_command
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.screens.jumping import Goal, Jump, jump_to
+from jobtui.screens.jumping import Goal, Jump, jump_to, trace_goals
 from jobtui.views import START, View, ViewsError
 from jobtui.widgets.filter_bar import Mistake
 
@@ -106,9 +106,7 @@ class Commander:
             from jobtui.screens.trace import TraceScreen
 
             ref = goal.trace
-            self._app.push_screen(
-                TraceScreen(self._board, ref.trace_id, ref.span_id, "; ".join(ref.notes))
-            )
+            self._app.push_screen(TraceScreen(self._board, ref.trace_id, note="; ".join(ref.notes)))
         elif goal.filter is not None:
             self._jobs().set_filter(goal.filter)
 
@@ -167,6 +165,15 @@ class Commander:
     def _goto(self, rest: str, start: int) -> None:
         if not self.jump(rest):
             raise CommandError(start, start + len(rest), f"nothing is known of {rest}")
+
+    def _trace(self, rest: str, start: int) -> None:
+        goals = tuple(trace_goals(rest, self._board.store))
+        if not goals:
+            raise CommandError(start, start + len(rest), "no trace id, TRACEPARENT or address is in that")
+        if len(goals) == 1:
+            self._go(goals[0])
+        else:
+            self._app.push_screen(ChoosingScreen(self._board, rest, goals, self._go))
 
     async def _zone(self, *, local: bool) -> None:
         await self._app.run_action(f"set_zone({local})")

@@ -1,4 +1,4 @@
-"""Where a pasted text leads: to a job at once when only one can be meant, else to a choice."""
+"""Where a pasted text leads: to a job or a trace at once when only one can be meant, else to a choice."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -6,6 +6,7 @@ from typing import NamedTuple
 from jobtui.analysis.find import Candidate, find, is_ambiguous
 from jobtui.analysis.references import Target, references
 from jobtui.model.ids import JobId, split_container
+from jobtui.model.trace_ids import TRACE_DIGITS, TraceRef, find_trace
 from jobtui.store.store import Store
 
 SURE = 0.35
@@ -18,12 +19,13 @@ LONGEST = 4_096
 
 
 class Goal(NamedTuple):
-    """Where to go: to a job, or to the jobs under a filter; what it is, and why it is offered."""
+    """Where to go: to a job, a trace, or the jobs under a filter; what it is, and why it is offered."""
 
     words: str
     why: str
     job: JobId | None = None
     filter: str | None = None
+    trace: TraceRef | None = None
 
 
 class Jump(NamedTuple):
@@ -47,11 +49,29 @@ def jump_to(text: str, store: Store) -> Jump:
     found = find(text[:LONGEST], store.jobs, correlation.ops(), correlation.agents())
     likely = tuple(candidate for candidate in found if candidate.score >= SURE)
     goals = tuple(_distinct(goal for candidate in likely for goal in _goals(candidate, store)))
+    if traces := tuple(trace_goals(text, store)):
+        return Jump((*traces, *goals), len(traces) == 1 and not goals)
     if not goals:
         return NOWHERE
     is_exact = not likely[0].why.endswith(NEAR)
     is_clear = is_exact and (len(goals) == 1 or (not is_ambiguous(likely) and goals[0].job is not None))
     return Jump(goals, is_clear)
+
+
+def trace_goals(text: str, store: Store) -> Iterator[Goal]:
+    """The traces that a text names: by a whole id, a TRACEPARENT, an address, or the beginning of an id."""
+    ref = find_trace(text[:LONGEST])
+    if ref is None:
+        return
+    is_short = len(text.strip()) < TRACE_DIGITS
+    known = [one for one in store.traces.ids() if one.startswith(text.strip().lower())] if is_short else []
+    for trace_id in known:
+        yield Goal(f"trace {trace_id}", "its id begins so", trace=TraceRef(trace_id))
+    if not known and (not is_short or store.traces.trace(ref.trace_id) is not None):
+        yield Goal(f"trace {ref.trace_id}", "; ".join(ref.notes) or "the text names it", trace=ref)
+        for other in ref.others:
+            if store.traces.trace(other) is not None:
+                yield Goal(f"trace {other}", "it may be meant", trace=TraceRef(other))
 
 
 def _goals(candidate: Candidate, store: Store) -> Iterator[Goal]:

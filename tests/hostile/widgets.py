@@ -55,6 +55,7 @@ from jobtui.widgets.marked_list import MarkedList
 from jobtui.widgets.notice_line import NoticeLine
 from jobtui.widgets.one_line import OneLine
 from jobtui.widgets.op_list import OpList
+from jobtui.widgets.record_table import RecordTable
 from jobtui.widgets.row_view import RowView
 from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.run_list import RunList
@@ -64,14 +65,16 @@ from jobtui.widgets.step_detail import StepDetail
 from jobtui.widgets.tab_line import TabLine
 from jobtui.widgets.text_pane import Paragraph, TextPane
 from jobtui.widgets.timeline import Timeline
+from jobtui.widgets.trace_lines import TraceLines
 from jobtui.widgets.why_list import WhyList
 from tests.conftest import NOW
 from tests.hostile.records import hostile
+from tests.hostile.traces import TRACE_CASES
 
 Case = tuple[Widget, Callable[[], object]]
 """A widget, and what is done to it when it is on a screen."""
 
-BASES: frozenset[type[Widget]] = frozenset({LineView, RowView, LogLines})
+BASES: frozenset[type[Widget]] = frozenset({LineView, RowView, LogLines, RecordTable, TraceLines})
 """What others are made of; by themselves they show nothing."""
 
 
@@ -342,5 +345,6 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     TextPane: a_text_pane,
     Timeline: a_timeline,
     WhyList: a_why_list,
+    **TRACE_CASES,
 }
 """The case of each widget."""

@@ -1,0 +1,69 @@
+"""The widgets that show traces, with hostile text wherever text goes into them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from textual.widget import Widget
+
+from jobtui.analysis.traces.findings import study_trace
+from jobtui.analysis.traces.services import ServiceMarks
+from jobtui.analysis.traces.standing import ListedTrace, Standing
+from jobtui.model.clock import Nanos
+from jobtui.model.trace_desk import summary_of
+from jobtui.model.traces import Resource, Span, SpanEvent, SpanLog, Trace
+from jobtui.render.trace_columns import TraceLook
+from jobtui.render.trace_facts import sentence_of, stage_words
+from jobtui.widgets.trace_facts import TraceFacts
+from jobtui.widgets.trace_lines import picture_of
+from jobtui.widgets.trace_table import TraceTable
+from jobtui.widgets.waterfall import Waterfall
+from tests.conftest import NOW
+from tests.tracing import TRACE_ID, a_span, span_id
+
+Case = tuple[Widget, Callable[[], object]]
+
+
+def a_hostile_trace(text: str) -> Trace:
+    """Spans of every kind with hostile words: like ones, one that failed, one whose parent did not come."""
+    resource = Resource(text, {text: text})
+    event = SpanEvent(Nanos(5), "exception", {"exception.type": text, "exception.stacktrace": text})
+
+    spoken: dict[str, Any] = {"message": text, "attributes": {text: text}, "events": (event,), "scope": text}
+
+    def span(number: int, parent: int | None, **more: Any) -> Span:
+        return a_span(number, parent, name=text, service=resource, warnings=(text,), **(spoken | more))
+
+    logs = (SpanLog(TRACE_ID, span_id(3), Nanos(6), text, text, resource),)
+    like = [span(number, 1, start=10**10 * number, end=10**10 * number + 9) for number in range(10, 20)]
+    spans = (span(1, None), span(2, 1, end=None), span(3, 1, error=True), span(4, 99), *like)
+    return Trace(trace_id=TRACE_ID, spans=spans, logs=logs)
+
+
+def a_waterfall(text: str) -> Case:
+    waterfall = Waterfall(ServiceMarks())
+
+    def tell() -> None:
+        waterfall.set_trace(picture_of(study_trace(a_hostile_trace(text))))
+        waterfall.toggle_path()
+
+    return waterfall, tell
+
+
+def a_trace_table(text: str) -> Case:
+    table = TraceTable(lambda: TraceLook(NOW))
+    told = summary_of(a_hostile_trace(text), text)
+    return table, lambda: table.set_records([ListedTrace(told, standing) for standing in Standing])
+
+
+def trace_facts(text: str) -> Case:
+    facts = TraceFacts()
+    found = study_trace(a_hostile_trace(text))
+    return facts, lambda: facts.set_facts(sentence_of(found, text), stage_words(found))
+
+
+TRACE_CASES: Mapping[type[Widget], Callable[[str], Case]] = {
+    TraceFacts: trace_facts,
+    TraceTable: a_trace_table,
+    Waterfall: a_waterfall,
+}
+"""The case of each widget that shows traces."""
