@@ -129,6 +129,10 @@ SETTINGS: tuple[Setting, ...] = (
         Kind.TEXT, completes="file",
     ),
     Setting(
+        "job_attribute", "NAME", "an attribute in which spans hold the id of their job, instead of the usual",
+        Kind.TEXT, repeatable=True,
+    ),
+    Setting(
         "journal_unit", "UNIT", "read this unit of journals instead of Sirepo's own; may have wildcards",
         Kind.TEXT, repeatable=True,
     ),

@@ -155,6 +155,9 @@ KINDS: Mapping[str, str] = {
 }
 """The kind of the source that each factory makes."""
 
+JOB_KINDS = frozenset(KINDS[name] for name in JOB_SETTINGS)
+"""Kinds of the sources that give jobs."""
+
 
 def build(spec: SourceSpec, window: Window | None = None) -> Source:
     """The source that a setting names."""

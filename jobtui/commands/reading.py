@@ -18,6 +18,7 @@ from jobtui.backends.base import Announced, Source, SourceError
 from jobtui.backends.discovery import Surroundings, discover, looked_for
 from jobtui.backends.registry import (
     KINDS,
+    JOB_KINDS,
     LOG_KINDS,
     TOLD_KINDS,
     TRACE_KINDS,
@@ -101,7 +102,7 @@ class Reader:
 
     def add_job_sources(self) -> None:
         """Take in the sources that know of jobs; nothing is read yet."""
-        if not self.session.sources:
+        if not any(source.kind in JOB_KINDS for source in self.session.sources):
             for spec in self.specs:
                 if gives_jobs(spec):
                     self.session.add(build(spec, Window(since=self.context.since)))

@@ -1,7 +1,6 @@
 """`trace THING`: a trace as a waterfall, where it failed, and what it spent its time on."""
 
 import sys
-from typing import NamedTuple
 
 from jobtui.analysis.traces.findings import Findings, study_trace
 from jobtui.backends.registry import gives_spans
@@ -10,21 +9,15 @@ from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_document, print_lines
 from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.streams import complain
-from jobtui.model.trace_desk import JOB_ATTRIBUTES, TraceSearch
-from jobtui.model.trace_growth import is_waited_for
-from jobtui.model.trace_ids import SEARCHED, TraceId, TraceRef, find_trace
+from jobtui.commands.trace_ways import Found, job_attributes, look_for
+from jobtui.model.condor_ids import condor_id
+from jobtui.model.trace_ids import SEARCHED
+from jobtui.model.traces import Trace
 from jobtui.store.trace_book import TraceBook
 
 CSV_COLUMNS = ("trace_id", "span_id", "name", "service", "message", "handled", "started_at")
-FETCHED = 5
-"""Traces that are fetched of those that a server finds for a job."""
-
-
-class Found(NamedTuple):
-    """The trace that was meant, or several that may be; and what is to be said of how it was found."""
-
-    ids: tuple[TraceId, ...] = ()
-    notes: tuple[str, ...] = ()
+SHOWN = 5
+"""Traces that are named of several that may be meant."""
 
 
 def run(context: Context) -> Exit:
@@ -35,102 +28,63 @@ def run(context: Context) -> Exit:
 async def _trace(reader: Reader) -> Exit:
     if not any(gives_spans(spec) for spec in reader.specs):
         complain("no source of traces is configured: --trace-file FILE, --jaeger URL or --tempo URL")
-        return _nothing(reader, Exit.NO_SOURCE)
+        return _nothing(reader, Found(), Exit.NO_SOURCE)
     thing = " ".join(reader.context.words)
     if thing == "-":
         thing = sys.stdin.buffer.read(SEARCHED).decode("utf-8", "replace")
     await reader.read_traces()
-    notes: list[str] = []
-    await reader.watched(_ask(reader, thing, notes))
-    book = reader.session.store.traces
-    found = look_for(book, thing)
-    if len(found.ids) != 1:
+    looked = [Found()]
+    await reader.watched(_look(reader, thing, looked))
+    found, book = looked[-1], reader.session.store.traces
+    trace = book.trace(found.ids[0]) if len(found.ids) == 1 else None
+    if trace is None:
         _complain_of(thing, found, book)
-        return _nothing(reader, Exit.NOT_FOUND)
-    trace = book.trace(found.ids[0])
-    assert trace is not None
+        return _nothing(reader, found, Exit.NOT_FOUND)
+    trace, notes = _of_process(reader, trace, found)
     return _print(reader, study_trace(trace), (*found.notes, *notes))
 
 
-async def _ask(reader: Reader, thing: str, notes: list[str]) -> None:
-    """Have servers tell of what is meant; add what is to be said of it to the notes."""
-    desk = reader.session.traces
-    ref = find_trace(thing)
-    if ref is not None:
-        wanted = [ref.trace_id, *ref.others]
-    else:
-        listed = await desk.search(TraceSearch(names=JOB_ATTRIBUTES, value=thing.strip()))
-        notes += [note for note in listed.notes if not _is_of_a_source(note, reader)]
-        wanted = [one.trace_id for one in listed.traces[:FETCHED]]
-    for trace_id in wanted:
-        answer = await desk.fetch(trace_id)
-        if answer.growing and is_waited_for(answer.trace, reader.now) and answer.trace is not None:
-            notes.append(f"more of it may come: {answer.growing}")
+async def _look(reader: Reader, thing: str, looked: list[Found]) -> None:
+    """Add what is found; interrupted, nothing."""
+    looked.append(await look_for(reader, thing))
 
 
-def _is_of_a_source(note: str, reader: Reader) -> bool:
-    """Whether a note is the error of a source, which is told at the end."""
-    return any(source.error == note for source in reader.sources)
+def _of_process(reader: Reader, trace: Trace, found: Found) -> tuple[Trace, tuple[str, ...]]:
+    """The trace without other processes of a cluster, where one was asked for; and what was left out."""
+    known = condor_id(found.job_id)
+    if known is None or known.proc is None:
+        return trace, ()
+    from jobtui.analysis.traces.processes import alone
+
+    mine = alone(trace, known.job_id, job_attributes(reader), found.job.host if found.job else None)
+    if not mine.others:
+        return trace, ()
+    spans, count = sum(mine.others.values()), len(mine.others)
+    note = f"process {known.number} alone, told by {mine.why}: {count} other{'s' * (count != 1)}"
+    return mine.trace, (f"{note} with {spans} spans are left out; jobtui trace {trace.trace_id} has all",)
 
 
-def _nothing(reader: Reader, code: Exit) -> Exit:
+def _nothing(reader: Reader, found: Found, code: Exit) -> Exit:
     """Print the document of no trace where JSON is wanted."""
     if reader.context.format is OutputFormat.JSON:
-        from jobtui.render.trace_json import EMPTY
+        from jobtui.render.trace_json import EMPTY, candidate_records
 
-        print_document("trace", EMPTY, reader)
+        print_document("trace", {**EMPTY, "candidates": candidate_records(found.candidates)}, reader)
     return reader.settle(code)
 
 
 def _complain_of(thing: str, found: Found, book: TraceBook) -> None:
-    said = "; ".join(found.notes)
+    said = f" ({'; '.join(found.notes)})" if found.notes else ""
     what = thing.strip()[:200]
     if len(found.ids) > 1:
-        several = ", ".join(found.ids[:5]) + (", ..." if len(found.ids) > 5 else "")
+        several = ", ".join(found.ids[:SHOWN]) + (", ..." if len(found.ids) > SHOWN else "")
         complain(f"{what!r} is ambiguous, it may be {several}")
+    elif found.ids:
+        complain(f"{what!r} leads to trace {found.ids[0]}, and nothing of it was received{said}")
     else:
-        complain(
-            f"no trace for {what!r} among {len(book.ids())} that were read{f' ({said})' if said else ''}"
-        )
-
-
-def look_for(book: TraceBook, thing: str) -> Found:
-    """The known traces that a text may mean."""
-    ref = find_trace(thing)
-    if ref is not None:
-        known = [one for one in (ref.trace_id, *ref.others) if book.trace(one) is not None]
-        if known or len(ref.trace_id.lstrip("0")) == len(ref.trace_id):
-            return Found(tuple(known), _notes(book, ref))
-        return _by_prefix(book, ref)
-    return _by_job(book, thing.strip())
-
-
-def _notes(book: TraceBook, ref: TraceRef) -> tuple[str, ...]:
-    trace = book.trace(ref.trace_id)
-    if trace is None or ref.span_id is None or any(span.span_id == ref.span_id for span in trace.spans):
-        return ref.notes
-    return (*ref.notes, f"span {ref.span_id}, which is named as the parent, was not received")
-
-
-def _by_prefix(book: TraceBook, ref: TraceRef) -> Found:
-    """An id of which only the beginning was pasted."""
-    beginning = ref.trace_id.lstrip("0")
-    known = tuple(one for one in book.ids() if one.startswith(beginning))
-    return Found(known, (f"its id begins with {beginning}",) if known else ref.notes)
-
-
-def _by_job(book: TraceBook, job_id: str) -> Found:
-    """Traces of which a process says in an attribute that it is this job."""
-    if not job_id:
-        return Found()
-    known: dict[TraceId, str] = {}
-    for trace_id in book.ids():
-        trace = book.trace(trace_id)
-        for span in trace.spans if trace else ():
-            for name in JOB_ATTRIBUTES:
-                if job_id in (span.resource.attributes.get(name), span.attributes.get(name)):
-                    known.setdefault(trace_id, name)
-    return Found(tuple(known), tuple(f"found by attribute {name}" for name in known.values()))
+        complain(f"no trace for {what!r} among {len(book.ids())} that were read{said}")
+    for one in found.candidates[:SHOWN]:
+        complain(f"perhaps {one.trace_id} ({one.score:.2f}: {'; '.join(one.why)})")
 
 
 def _print(reader: Reader, found: Findings, notes: tuple[str, ...]) -> Exit:

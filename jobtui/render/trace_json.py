@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from jobtui.analysis.traces.candidates import TraceCandidate
 from jobtui.analysis.traces.critical_path import Segment, jaeger_path, whole_path
 from jobtui.analysis.traces.failures import RootCause, error_spans
 from jobtui.analysis.traces.findings import Findings
@@ -15,6 +16,19 @@ EMPTY: Mapping[str, object] = {
     "missing_parents": [], "error_spans": [], "root_causes": [], "critical_path": {"jaeger": [], "whole": []},
 }  # fmt: skip
 """What is printed when there is no trace."""
+
+
+def candidate_records(candidates: Iterable[TraceCandidate]) -> list[dict[str, object]]:
+    """Traces that could be meant, likeliest first."""
+    return [
+        {
+            "trace_id": one.trace_id,
+            "score": one.score,
+            "why": [mask_text(why) for why in one.why],
+            "started_at": time_or_null(one.started_at),
+        }
+        for one in candidates
+    ]
 
 
 def trace_record(found: Findings, notes: Iterable[str]) -> dict[str, object]:

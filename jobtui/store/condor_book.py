@@ -93,6 +93,19 @@ class CondorBook:
             facts=tuple(_sayings(life, facts)),
         )
 
+    def traces_named_in(self, source: str) -> dict[str, tuple[str, ...]]:
+        """The traces that a file names, each with the jobs it is named for."""
+        found: dict[str, dict[str, None]] = defaultdict(dict)
+        told = (fact for own in self._facts.values() for fact in own.values())
+        for fact in (*told, *self._submissions.values()):
+            if fact.source == source and (trace := fact.values.get(TRACEPARENT)) is not None:
+                found[trace].update({fact.job: None} if fact.job else {})
+        return {trace: tuple(jobs) for trace, jobs in found.items()}
+
+    def jobs_told_in(self, source: str) -> tuple[str, ...]:
+        """The jobs of which a file tells."""
+        return tuple(job for job, own in self._facts.items() if any(key[0] == source for key in own))
+
     def changes_of(self, job_id: JobId) -> tuple[StateChange, ...] | None:
         """How the state of a job changed, None for one that no file tells of."""
         facts = self.facts_of(job_id)

@@ -171,6 +171,14 @@ class Store:
         known = self._condor.changes_of(job_id) if self._condor is not None else None
         return self.changes.of_job(job_id) if known is None else known
 
+    def jobs_told_in(self, source: str) -> tuple[str, ...]:
+        """The jobs of HTCondor of which a file tells."""
+        return self._condor.jobs_told_in(source) if self._condor is not None else ()
+
+    def traces_named_in(self, source: str) -> Mapping[str, tuple[str, ...]]:
+        """The traces that a file of jobs of HTCondor names, each with the jobs it is named for."""
+        return self._condor.traces_named_in(source) if self._condor is not None else {}
+
     def detail(self, job_id: JobId) -> JobDetail | None:
         """All about a job that is put together here out of several sources; None for any other."""
         return self._condor.detail(job_id) if self._condor is not None else None

@@ -1,0 +1,160 @@
+"""Which trace a pasted thing means: an id, a line, an address, a file, a job. Asks for what that takes."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from jobtui.analysis.traces.candidates import TraceCandidate
+from jobtui.backends.base import Source
+from jobtui.commands.reading import Reader
+from jobtui.model.condor_ids import condor_id, find_condor_id
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job
+from jobtui.model.trace_desk import JOB_ATTRIBUTES
+from jobtui.model.trace_growth import is_waited_for
+from jobtui.model.trace_ids import TraceId, TraceRef, find_trace
+from jobtui.store.trace_book import TraceBook
+
+LONGEST_NAME = 4_096
+"""Characters of the name of a file or job."""
+FETCHED = 5
+"""Traces that are fetched of those that are found for a job."""
+
+
+class Found(NamedTuple):
+    """The trace that was meant, or several that may be; and what is to be said of how it was found.
+
+    Without any, `candidates` are those that could be. `job_id` is the job that was named, `job` what is
+    known of it.
+    """
+
+    ids: tuple[TraceId, ...] = ()
+    notes: tuple[str, ...] = ()
+    candidates: tuple[TraceCandidate, ...] = ()
+    job_id: str = ""
+    job: Job | None = None
+
+
+def job_attributes(reader: Reader) -> tuple[str, ...]:
+    """The attributes in which spans may name a job: those that are configured, else the usual ones."""
+    configured = reader.context.config.settings.get("job_attribute")
+    return (configured.values if configured is not None else ()) or JOB_ATTRIBUTES
+
+
+async def look_for(reader: Reader, thing: str) -> Found:
+    """The traces that a text may mean; the store knows them then."""
+    text = thing.strip()
+    ref = find_trace(text)
+    found = Found() if ref is None else await _by_id(reader, ref, text)
+    if not found.ids and (path := _file(text)) is not None:
+        found = await _by_file(reader, path)
+    if not found.ids and (ref is None or text.isdigit()):
+        found = await _by_job(reader, text)
+    return found
+
+
+async def _by_id(reader: Reader, ref: TraceRef, text: str) -> Found:
+    """The trace of an id, or of the beginning of one. A line may name the job, too."""
+    named = find_condor_id(text)
+    book = reader.session.store.traces
+    ids = (ref.trace_id, *ref.others)
+    said = await _fetch(reader, ids)
+    known = tuple(one for one in ids if book.trace(one) is not None)
+    if known or len(ref.trace_id.lstrip("0")) == len(ref.trace_id):
+        return Found(known, (*_notes(book, ref), *said), job_id=named.job_id if named else "")
+    beginning = ref.trace_id.lstrip("0")
+    known = tuple(one for one in book.ids() if one.startswith(beginning))
+    return Found(known, (f"its id begins with {beginning}",) if known else ref.notes)
+
+
+async def _fetch(reader: Reader, ids: Iterable[TraceId]) -> list[str]:
+    """Have everything asked for traces; what is to be said of them."""
+    notes = []
+    for trace_id in ids:
+        answer = await reader.session.traces.fetch(trace_id)
+        if answer.growing and answer.trace is not None and is_waited_for(answer.trace, reader.now):
+            notes.append(f"more of it may come: {answer.growing}")
+    return notes
+
+
+def _notes(book: TraceBook, ref: TraceRef) -> tuple[str, ...]:
+    trace = book.trace(ref.trace_id)
+    if trace is None or ref.span_id is None or any(span.span_id == ref.span_id for span in trace.spans):
+        return ref.notes
+    return (*ref.notes, f"span {ref.span_id}, which is named as the parent, was not received")
+
+
+def _file(text: str) -> Path | None:
+    """The file that a text names, None when it names none."""
+    if not text or len(text) > LONGEST_NAME or "\n" in text or "\0" in text:
+        return None
+    path = Path(os.path.expanduser(text))
+    try:
+        return path if path.is_file() else None
+    except OSError:
+        return None
+
+
+async def _by_file(reader: Reader, path: Path) -> Found:
+    """The traces that a file names, as the output of a job does, else those whose spans it holds."""
+    from jobtui.backends.condor_files import CondorFile  # few name a file
+    from jobtui.backends.trace_files import TraceFile
+
+    store = reader.session.store
+    await _read(reader, CondorFile(path))
+    traces = store.traces_named_in(str(path))
+    if traces:
+        ids = tuple(map(TraceId, traces))
+        jobs = {job for of_trace in traces.values() for job in of_trace if job}
+        job_id = JobId(jobs.pop() if len(jobs) == 1 else "")
+        notes = (f"{path} names it", *await _fetch(reader, ids))
+        return Found(ids, notes, job_id=job_id, job=store.jobs.get(job_id))
+    if jobs_told := store.jobs_told_in(str(path)):
+        return await _by_job(reader, jobs_told[0]) if len(jobs_told) == 1 else Found()
+    await _read(reader, TraceFile(path))
+    held = tuple(one for one in store.traces.ids() if str(path) in store.traces.sources_of(one))
+    return Found(held, (f"{path} holds it",) if held else ())
+
+
+async def _read(reader: Reader, source: Source) -> None:
+    """Read one more source, unless it is read already."""
+    if any(known.name == source.name and known.kind == source.kind for known in reader.session.sources):
+        return
+    reader.session.add(source)
+    await reader.watched(reader.session.catch_up([source.kind]))
+
+
+async def _by_job(reader: Reader, text: str) -> Found:
+    """The trace of the job that a text names."""
+    from jobtui.analysis.traces.ways import Ways, ways_by_attribute, ways_from_job  # a trace id needs none
+
+    names, desk = job_attributes(reader), reader.session.traces
+    job = await _job(reader, text)
+    named = condor_id(text) or find_condor_id(text)
+    job_id = job.id if job is not None else named.job_id if named is not None else text
+    ways = Ways()
+    if job is not None:
+        ways = await ways_from_job(desk, job, names)
+    elif 0 < len(job_id) <= LONGEST_NAME:
+        ways = await ways_by_attribute(desk, job_id, names)
+    ids = tuple(way.trace_id for way in ways.found)[:FETCHED]
+    said = [note for note in ways.notes if not any(source.error == note for source in reader.sources)]
+    notes = (*(way.why for way in ways.found), *said, *await _fetch(reader, ids))
+    return Found(ids, notes, ways.candidates, job_id, job)
+
+
+async def _job(reader: Reader, text: str) -> Job | None:
+    """The job that a text names; of several that were handed one trace any. None when it names none."""
+    from jobtui.analysis.find import find
+    from jobtui.backends.registry import gives_jobs
+    from jobtui.commands.resolve import SURE
+
+    if not any(gives_jobs(spec) for spec in reader.specs) and not reader.session.store.jobs:
+        return None
+    await reader.read_jobs()
+    jobs = reader.session.store.jobs
+    likely = [one for one in find(text, jobs) if one.job in jobs and one.score >= SURE]
+    best = [jobs[one.job] for one in likely if one.job is not None and one.score == likely[0].score]
+    handed = {job.trace for job in best}
+    return best[0] if len(best) == 1 or (len(handed) == 1 and handed != {""}) else None
