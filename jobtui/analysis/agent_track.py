@@ -26,6 +26,9 @@ _NAME = re.compile(r"--name=(?P<container>srj-[sp]-\w{8})\b", re.ASCII)
 _COPY = re.compile(r"/user/(?P<uid>\w{8})/agent-sbatch/(?P<host>[^/]+)", re.ASCII)
 """The path of a copy of a cluster agent's log, which the supervisor keeps."""
 
+FALLS_KEPT = 12
+UNWANTED_ENDS = frozenset({AgentState.LOST, AgentState.NEVER_CONNECTED})
+
 AgentKey = tuple[str | None, str | None, str | None, str | None]
 
 
@@ -36,9 +39,9 @@ class AgentTrack:
     """
 
     __slots__ = (
-        "agent", "cluster_log", "connected_at", "container", "container_id", "driver", "held", "host", "kind",
-        "last_message_at", "life", "log", "log_at", "messages", "since", "source", "source_at", "started_at",
-        "starts", "state", "uid", "why",
+        "agent", "cluster_log", "connected_at", "container", "container_id", "driver", "falls", "held",
+        "host", "kind", "last_message_at", "life", "log", "log_at", "messages", "since", "source",
+        "source_at", "started_at", "starts", "state", "uid", "why",
     )  # fmt: skip
 
     def __init__(self, agent: AgentPrefix, driver: str, kind: str, uid: str, source: str, life: int) -> None:
@@ -63,6 +66,7 @@ class AgentTrack:
         self.last_message_at: Nanos | None = None
         self.messages = 0
         self.starts = 0
+        self.falls: tuple[Nanos, ...] = ()
         self.held = ""
 
     def learn_exec_dir(self, text: str) -> None:
@@ -120,6 +124,12 @@ class AgentTrack:
             self.state, self.since = state, at
         self.explain(why)
 
+    def fall(self, state: AgentState, at: Nanos | None, why: str) -> None:
+        """Come to an end; one that nobody wanted is remembered."""
+        self.enter(state, at, why)
+        if at is not None and state in UNWANTED_ENDS:
+            self.falls = (*self.falls, at)[-FALLS_KEPT:]
+
     def speaks(self) -> None:
         """It is spoken with, so it is there, also where reading began after it connected."""
         if self.state is AgentState.UNKNOWN:
@@ -149,6 +159,7 @@ class AgentTrack:
             messages=self.messages,
             starts=self.starts,
             restarts=max(0, self.starts - 1) + before,
+            falls=self.falls,
             ops=ops,
             supervisor=self.source,
             supervisor_at=self.source_at,

@@ -58,7 +58,7 @@ def _agent_ended(state: PassState, record: LogRecord) -> JobId | None:
     if agent.state not in _ENDED:
         never = agent.state is AgentState.STARTING
         life = AgentState.NEVER_CONNECTED if never else _ENDS[record.shape]
-        agent.enter(life, record.at, _WORDS[record.shape](record))
+        agent.fall(life, record.at, _WORDS[record.shape](record))
     elif record.shape == "agent_exited" and agent.state is AgentState.LOST:
         agent.explain(_WORDS[record.shape](record))
     _steps_of_lost_ops(state, record, agent)
@@ -81,7 +81,7 @@ def _agent_freed(state: PassState, record: LogRecord) -> JobId | None:
     """Its resources are given back: after an end that another line tells, or after a start that failed."""
     agent = state.agents.of_driver(record)
     if record.fields["caller"] == FREED_BY_START and agent.state is AgentState.STARTING:
-        agent.enter(AgentState.NEVER_CONNECTED, record.at, agent.why or "its start failed")
+        agent.fall(AgentState.NEVER_CONNECTED, record.at, agent.why or "its start failed")
     return None
 
 

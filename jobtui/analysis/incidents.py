@@ -30,13 +30,14 @@ _ERROR_CHARACTERS = 200
 
 
 class Sample(NamedTuple):
-    """One job to be grouped: its verdict, its latest run, and where it ran."""
+    """One job to be grouped: its verdict, its latest run, where it ran, which agents flapped meanwhile."""
 
     job: Job
     verdict: Verdict
     run: Op | None
     driver: str | None = None
     host: str | None = None
+    flapping: str | None = None
 
 
 class Incident(NamedTuple):
@@ -71,6 +72,7 @@ class Incidents(NamedTuple):
 FACTS: Mapping[str, Callable[[Sample], str | None]] = {
     "host": lambda sample: sample.host or sample.job.host,
     "driver": lambda sample: sample.driver,
+    "flapping": lambda sample: sample.flapping,
     "app": lambda sample: sample.job.app or None,
     "model": lambda sample: sample.job.model or None,
     "user": lambda sample: sample.job.owner or None,
@@ -93,8 +95,7 @@ class Grouping:
         for name, fact in FACTS.items():
             self._usual[name][fact(sample)] += 1
         if sample.verdict.concern in (Concern.FAILED, Concern.STUCK):
-            key = (sample.verdict.code, fold(sample.job.error or ""), shape_of(sample.run))
-            self._groups[key].append(sample)
+            self._groups[_key(sample)].append(sample)
 
     def found(self) -> Incidents:
         """The groups of what was taken in so far."""
@@ -114,6 +115,12 @@ def incidents(samples: Iterable[Sample]) -> Incidents:
     for sample in samples:
         grouping.add(sample)
     return grouping.found()
+
+
+def _key(sample: Sample) -> tuple[str, str, tuple[Mark, ...]]:
+    """What is alike in jobs of a group. An agent that flaps loses its runs at any step."""
+    shape = () if sample.flapping is not None else shape_of(sample.run)
+    return sample.verdict.code, fold(sample.job.error or ""), shape
 
 
 def shape_of(run: Op | None) -> tuple[Mark, ...]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.analysis.explain.flow import FINAL_WORDS, Mark, mark_of
+from jobtui.analysis.flapping import Flapping
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, Run
@@ -49,7 +50,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     `restarts` are the times at which a supervisor of the ops' log came up, None where lines have no time;
     `restarted_ops` the keys of ops that were created before the last of them. `usual` tells how long steps
-    take here, by the mark at their end, `length` how long whole runs do. `agents` are those of the job's ops.
+    take here, by the mark at their end, `length` how long whole runs do. `agents` are those of the job's ops,
+    `flapping` tells that the latest run's agent died again and again.
     `slurm` is the job of Slurm that it runs as.
     """
 
@@ -65,6 +67,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     usual: Mapping[Mark, Usual] = msgspec.field(default_factory=dict)
     slurm: Job | None = None
     length: Usual | None = None
+    flapping: Flapping | None = None
 
     @cached_property
     def run(self) -> Op | None:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from jobtui.analysis.explain.case import Case, Coverage
 from jobtui.analysis.explain.flow import Mark, mark_of
+from jobtui.analysis.flapping import Flapping, Flaps
 from jobtui.analysis.run_lengths import usual_length, usual_steps
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
@@ -110,9 +111,11 @@ def gather(
     restarted_ops: frozenset[int] = frozenset(),
     usual: Mapping[Mark, Usual] | None = None,
     length: Usual | None = None,
+    flaps: Flaps | None = None,
 ) -> Case:
     """The case of a job. `behind` holds the whole records of the lines that `lines_wanted` names."""
     own = {prefix for op in ops for prefix in (op.agent, op.assigned_agent) if prefix}
+    known = tuple(agents)
     return Case(
         job_id=job_id,
         now=now,
@@ -120,12 +123,24 @@ def gather(
         job=job,
         runs=None if runs is None else tuple(runs),
         ops=tuple(ops),
-        agents=tuple(agent for agent in agents if agent.agent in own),
+        agents=tuple(agent for agent in known if agent.agent in own),
+        flapping=_flapping(flaps or Flaps(known), known, ops, job, now),
         behind=behind or {},
         restarted_ops=restarted_ops,
         usual=usual or {},
         length=length,
     )
+
+
+def _flapping(
+    flaps: Flaps, agents: Sequence[Agent], ops: Sequence[Op], job: Job | None, now: Nanos
+) -> Flapping | None:
+    """Whether the agent of the latest run flapped up to its end, or does so now."""
+    run = next((op for op in reversed(ops) if op.name == "run"), None)
+    wanted = None if run is None else run.agent or run.assigned_agent
+    agent = next((agent for agent in reversed(agents) if agent.agent == wanted), None)
+    ended = job.ended_at if job is not None and not job.status.is_live else None
+    return None if agent is None else flaps.around(agent, ended if ended is not None else now)
 
 
 def lines_wanted(ops: Sequence[Op]) -> tuple[Step, ...]:

@@ -6,6 +6,7 @@ from jobtui.analysis.explain.gather import Knows, coverage_of, gather
 from jobtui.analysis.explain.slurm import explain_slurm
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import needs_person
+from jobtui.analysis.flapping import Flaps
 from jobtui.analysis.incidents import Grouping, Incidents, Sample, happened_at
 from jobtui.analysis.turns import Turns
 from jobtui.model.clock import Nanos
@@ -64,7 +65,9 @@ def samples(
     Whoever must not block for long takes a few at a time.
     """
     coverage = coverage_of(knows.heard, sources)
-    agents = {agent.agent: agent for agent in knows.agents()}
+    everyone = knows.agents()
+    agents = {agent.agent: agent for agent in everyone}
+    flaps = Flaps(everyone)
     for job in chosen:
         if job.status not in GONE_WRONG and not needs_person(job, now):
             yield Sample(job, _fine(job), None)
@@ -73,15 +76,17 @@ def samples(
             yield Sample(job, explain_slurm(job, None, (), now), None, job.driver, job.host)
             continue
         ops = knows.ops_of(job.id)
+        last = next((op for op in reversed(ops) if op.name == "run"), None)
+        prefix = (last.agent or last.assigned_agent) if last is not None else None
+        agent = agents.get(prefix) if prefix is not None else None
         case = gather(
-            job.id, now, coverage, job=job, runs=None, ops=ops, agents=(),
-            restarted_ops=knows.restarted_ops(job.id),
+            job.id, now, coverage, job=job, runs=None, ops=ops, agents=() if agent is None else (agent,),
+            restarted_ops=knows.restarted_ops(job.id), flaps=flaps,
         )  # fmt: skip
         run = case.run
-        prefix = (run.agent or run.assigned_agent) if run is not None else None
-        agent = agents.get(prefix) if prefix is not None else None
         host = agent.host if agent is not None else None
-        yield Sample(job, explain(case), run, run.driver if run is not None else None, host)
+        flapping = case.flapping.what if case.flapping is not None else None
+        yield Sample(job, explain(case), run, run.driver if run is not None else None, host, flapping)
 
 
 def _fine(job: Job) -> Verdict:

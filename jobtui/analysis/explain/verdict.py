@@ -30,6 +30,10 @@ WITHOUT_LINES = 0.8
 """The same when lines of its run are missing, or may be those of an earlier one."""
 WITHOUT_END = 0.75
 """The same when the supervisor's log ends before the record was last written."""
+UNTOUCHED_BY_AGENTS = frozenset(
+    {Code.NEVER_RUN, Code.PURGED, Code.COMPLETED, Code.TIMED_OUT, Code.PROGRAM_FAILED, Code.PREPARE_FAILED}
+)
+"""Verdicts to which it does not matter whether agents die."""
 SELF_EVIDENT = frozenset({Code.NEVER_RUN, Code.PURGED, Code.COMPLETED, Code.TIMED_OUT})
 """Verdicts that a record proves alone, whatever a log may lack."""
 
@@ -47,7 +51,7 @@ def explain(case: Case) -> Verdict:
     return Verdict(
         job_id=case.job_id,
         code=finding.code,
-        sentence=finding.sentence,
+        sentence=f"{finding.sentence}{_flapping_words(case, finding)}",
         confidence=round(_confidence(case, finding), 2),
         last_step=None if last is None else last.step,
         last_at=None if last is None else last.at,
@@ -68,6 +72,13 @@ def _unknown(case: Case) -> Finding:
         word = case.job.native_status if case.job is not None else "no word"
         sentence = f'Its status is "{word}", which tells nothing that jobtui knows.'
     return Finding(Code.UNKNOWN, sentence, 0.3, (case.last_step,))
+
+
+def _flapping_words(case: Case, finding: Finding) -> str:
+    """That its agent dies again and again, where that may have to do with it."""
+    if case.flapping is None or finding.code in UNTOUCHED_BY_AGENTS:
+        return ""
+    return f" It flaps: {case.flapping.words}."
 
 
 def _is_stuck(case: Case) -> bool:
