@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple, cast
 
 from jobtui.analysis.series import Series
-from jobtui.analysis.turns import Turns
+from jobtui.analysis.turns import AT_ONCE, Turns, let_go_turns
 from jobtui.model.clock import SECOND, Nanos
 
 BLOCK = 256
@@ -68,7 +68,7 @@ class Curve:
 
 
 def curve_turns(series: Series) -> Turns[Curve]:
-    """A series made ready, in short turns."""
+    """A series made ready, in short turns; its lists are empty then, as their numbers are kept in arrays."""
     lows: list[float] = []
     highs: list[float] = []
     for number, start in enumerate(range(0, len(series.y), BLOCK)):
@@ -77,17 +77,27 @@ def curve_turns(series: Series) -> Turns[Curve]:
         highs.append(max(block))
         if number % BLOCKS_AT_ONCE == 0:
             yield
-    x = _packed(series.x)
-    yield
-    return Curve(series._replace(x=x, y=array("d", series.y)), lows, highs)
+    y = array("d")
+    for start in range(0, len(series.y), AT_ONCE):
+        y.extend(series.y[start : start + AT_ONCE])
+        yield
+    x = yield from _packed_turns(series.x)
+    for values in (series.x, series.y):
+        if isinstance(values, list):
+            yield from let_go_turns(values)
+    return Curve(series._replace(x=x, y=y), lows, highs)
 
 
-def _packed(times: Sequence[Nanos]) -> Sequence[Nanos]:
+def _packed_turns(times: Sequence[Nanos]) -> Turns[Sequence[Nanos]]:
     """Times as an array: the garbage collector looks at every number of a list, which holds up a screen."""
+    packed = array("q")
     try:
-        return cast("Sequence[Nanos]", array("q", times))
+        for start in range(0, len(times), AT_ONCE):
+            packed.extend(times[start : start + AT_ONCE])
+            yield
     except OverflowError:  # centuries away
         return tuple(times)
+    return cast("Sequence[Nanos]", packed)
 
 
 def steps(curve: Curve, since: Nanos, until: Nanos, end: Nanos, count: int) -> list[Step]:

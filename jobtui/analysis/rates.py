@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from jobtui.analysis.moves import Key, Moves, Points
 from jobtui.analysis.series import Delta, Series, Window, accumulate
-from jobtui.analysis.turns import Turns, at_once, sorted_turns
+from jobtui.analysis.turns import AT_ONCE, Turns, at_once, let_go_turns, sorted_turns
 from jobtui.model.changes import Allocation, StateChange, in_order
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
@@ -289,16 +289,22 @@ def time_in_states_turns(
             yield
     times = []
     for state in dict.fromkeys([*closed, *still]):
-        times.append(_state_time(state, (yield from sorted_turns(closed[state])), still[state]))
-        yield
+        lengths = yield from sorted_turns(closed[state])
+        times.append((yield from _state_time_turns(state, lengths, still[state])))
+        for numbers in (lengths, closed[state], still[state]):
+            yield from let_go_turns(numbers)
     return tuple(times)
 
 
-def _state_time(state: str, closed: Sequence[int], still: Sequence[int]) -> StateTime:
+def _state_time_turns(state: str, closed: Sequence[int], still: Sequence[int]) -> Turns[StateTime]:
     """`closed` is sorted; both are in nanoseconds."""
-    longest = max([*closed[-1:], *still], default=0)
+    total, longest = 0, max(closed[-1:], default=0)
+    for numbers in (closed, still):
+        for start in range(0, len(numbers), 4 * AT_ONCE):
+            part = numbers[start : start + 4 * AT_ONCE]
+            total, longest = total + sum(part), max(longest, *part)
+            yield
     p50, p90 = (_quantile(closed, tenths) for tenths in (5, 9)) if closed else (0.0, 0.0)
-    total = sum(closed) + sum(still)
     return StateTime(
         state, len(closed), len(still), total / SECOND, p50 / SECOND, p90 / SECOND, longest / SECOND
     )

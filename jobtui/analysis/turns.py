@@ -4,7 +4,7 @@ A function whose name ends in `_turns` yields after every few thousand records a
 """
 
 from collections.abc import Generator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 Turns = Generator[None, None, Result]
@@ -23,6 +23,13 @@ def at_once(turns: Turns[Result]) -> Result:
             return result
 
 
+def let_go_turns(values: list[Any]) -> Turns[None]:
+    """Empty a list. To let go of a million numbers at once would hold up a screen."""
+    while values:
+        del values[-4 * AT_ONCE :]
+        yield
+
+
 Number = TypeVar("Number", int, float)
 
 
@@ -30,10 +37,11 @@ def sorted_turns(values: Sequence[Number]) -> Turns[list[Number]]:
     """Numbers in ascending order. A million sorted at once would hold up a screen."""
     if len(values) <= 2 * AT_ONCE:
         return sorted(values)
-    low = min(values)
-    yield
-    high = max(values)
-    yield
+    low = high = values[0]
+    for start in range(0, len(values), 4 * AT_ONCE):
+        part = values[start : start + 4 * AT_ONCE]
+        low, high = min(low, *part), max(high, *part)
+        yield
     if low == high:
         return list(values)
     buckets: list[list[Number]] = [[] for _ in range(len(values) // AT_ONCE + 1)]
