@@ -5,16 +5,13 @@ from typing import NamedTuple
 
 from jobtui.analysis.explain.case import STATUS_WORDS, Case
 from jobtui.analysis.explain.flow import FINAL_WORDS, Mark
-from jobtui.analysis.slurm_join import ENDS
-from jobtui.model.clock import Nanos, seconds_between
+from jobtui.analysis.slurm_join import ENDS, is_polled
+from jobtui.model.clock import Nanos
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import Step
 
 SETTLED_S = 10.0
 """What is younger than this may just not have reached the other source yet."""
-
-POLLED_S = 90.0
-"""How long Sirepo's agent may take to see what Slurm did: it asks every 15 s, every 60 s in 2020."""
 
 
 class Fact(NamedTuple):
@@ -96,7 +93,7 @@ def _restarted_but_live(case: Case) -> Contradiction | None:
 
 def _slurm_ended_but_live(case: Case) -> Contradiction | None:
     slurm = case.slurm
-    if slurm is None or not case.status.is_live or slurm.status not in ENDS or not is_polled(case):
+    if slurm is None or not case.status.is_live or slurm.status not in ENDS or not _is_polled(case):
         return None
     about = f"the record is {case.status}, Slurm says {slurm.status}"
     return Contradiction(about, _record(case), _slurm(slurm))
@@ -106,7 +103,7 @@ def _slurm_runs_but_pending(case: Case) -> Contradiction | None:
     slurm = case.slurm
     if slurm is None or case.status is not JobStatus.PENDING or slurm.status is not JobStatus.RUNNING:
         return None
-    if not is_polled(case):
+    if not _is_polled(case):
         return None
     return Contradiction("the record is pending, Slurm says that it runs", _record(case), _slurm(slurm))
 
@@ -114,7 +111,7 @@ def _slurm_runs_but_pending(case: Case) -> Contradiction | None:
 def _slurm_other_end(case: Case) -> Contradiction | None:
     """An end that cannot be: what failed in Slurm completed in Sirepo, what is over there goes on here."""
     slurm = case.slurm
-    if slurm is None or case.status not in ENDS or not is_polled(case):
+    if slurm is None or case.status not in ENDS or not _is_polled(case):
         return None
     completed = (case.status is JobStatus.COMPLETED, slurm.status is JobStatus.COMPLETED)
     if not slurm.status.is_live and (slurm.status not in ENDS or completed[0] == completed[1]):
@@ -137,13 +134,10 @@ CHECKS: tuple[Check, ...] = (
 """What two sources may disagree about."""
 
 
-def is_polled(case: Case) -> bool:
-    """Whether both have had the time to hear of each other since either changed."""
+def _is_polled(case: Case) -> bool:
     assert case.job is not None
     assert case.slurm is not None
-    times = (case.slurm.updated_at, case.job.written_at, case.job.updated_at)
-    latest = max((at for at in times if at is not None), default=None)
-    return latest is None or seconds_between(latest, case.now) > POLLED_S
+    return is_polled(case.job, case.slurm, case.now)
 
 
 def _slurm(slurm: Job) -> Fact:

@@ -5,10 +5,10 @@ from time import perf_counter
 
 import msgspec
 
-from jobtui.analysis.contradictions import POLLED_S, SETTLED_S, contradictions
+from jobtui.analysis.contradictions import SETTLED_S, contradictions
 from jobtui.analysis.explain.case import Coverage
 from jobtui.analysis.explain.gather import Knows, coverage_of, gather
-from jobtui.analysis.slurm_join import sirepo_of, slurm_of
+from jobtui.analysis.slurm_join import POLLED_S, sirepo_of, slurm_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId

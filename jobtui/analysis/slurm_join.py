@@ -6,7 +6,7 @@ directory, whose last part is the job's id in Sirepo, so that Slurm's record alo
 
 from collections.abc import Iterable
 
-from jobtui.model.clock import seconds_between
+from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.servers import answers_to
@@ -17,6 +17,8 @@ OF_SIREPO = "sirepo:"
 CLUSTER_MODE = "sbatch"
 ENDS = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELED})
 """How a job may have ended."""
+POLLED_S = 90.0
+"""How long Sirepo's agent may take to see what Slurm did: it asks every 15 s, every 60 s in 2020."""
 EARLY_S = 60.0
 """How much earlier than in Sirepo's record a job may have been submitted: two clocks."""
 
@@ -51,6 +53,13 @@ def _may_be_of(one: Job, job: Job) -> bool:
     if one.queued_at is None or job.queued_at is None:
         return True
     return seconds_between(one.queued_at, job.queued_at) <= EARLY_S
+
+
+def is_polled(job: Job, slurm: Job, now: Nanos) -> bool:
+    """Whether both have had the time to hear of each other since either changed."""
+    times = (slurm.updated_at, job.written_at, job.updated_at)
+    latest = max((at for at in times if at is not None), default=None)
+    return latest is None or seconds_between(latest, now) > POLLED_S
 
 
 def slurm_words(slurm: Job) -> str:
