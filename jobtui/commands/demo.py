@@ -64,7 +64,8 @@ def run(context: Context) -> Exit:
 def _specs(demo: LiveDemo) -> tuple[SourceSpec, ...]:
     """The demo as one would name it on the command line."""
     logs = (SourceSpec("log", str(path), LogRole(role)) for role, path in demo.sources.logs)
-    return (SourceSpec("srdb", str(demo.sources.srdb)), *logs)
+    archive = SourceSpec("archive", str(demo.sources.archive))
+    return (SourceSpec("srdb", str(demo.sources.srdb)), *logs, archive)
 
 
 @contextmanager

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from jobtui.demo.agents import Agent
+from jobtui.demo.batch_files import BatchJob
 from jobtui.demo.commands import Command
 from jobtui.demo.drivers import Driver
 from jobtui.demo.messages import Message, Order
@@ -130,6 +134,11 @@ class ClusterAgent(Agent):
     fastcgi_kind = "_SbatchCmd"
     slurm = True
 
+    @cached_property
+    def _batch(self) -> dict[str, BatchJob]:
+        """The runs it has submitted, by job."""
+        return {}
+
     def _run(self, order: Order) -> None:
         request = self._request(order)
         jid = request.jid or ""
@@ -138,9 +147,33 @@ class ClusterAgent(Agent):
         run_dir = order.run_dir or ""
         self.process.work(self.rng.uniform(*SUBMIT_S))
         self.world.run_dirs.prepare(run_dir, request, on_cluster=True)
-        self.world.slurm.submit(jid, order.serial, self.process.clock, self.world.plan_of(jid))
+        number = self.world.slurm.submit(jid, order.serial, self.process.clock, self.world.plan_of(jid))
+        self._keep_batch_files(order, number)
         self._follow(order, run_dir)
         self.send(self.reply(order, state="ok"))
+
+    def _keep_batch_files(self, order: Order, number: int) -> None:
+        site, identity = os.path.dirname(self.world.settings.root), self.identity
+        batch = BatchJob(self.world.run_dirs, site, number, order.run_dir or "", order.serial)
+        batch.submitted(
+            self._request(order),
+            root=identity.root, token=identity.token, port=identity.port, at=self.process.clock,
+        )  # fmt: skip
+        batch.noted("pending", None)
+        self._batch[self._request(order).jid or ""] = batch
+
+    def update(
+        self,
+        command: Command,
+        state: str,
+        *,
+        error: str | None = None,
+        parallel: Mapping[str, object] | None = None,
+    ) -> None:
+        """Tell the supervisor about a run, and note the same in its directory."""
+        super().update(command, state, error=error, parallel=parallel)
+        if (batch := self._batch.get(command.jid)) is not None:
+            batch.noted(state, command.start)
 
     def _follow(self, order: Order, run_dir: str) -> None:
         detached = Order(op_id=None, name="run_status", serial=order.serial)
@@ -191,6 +224,8 @@ class ClusterAgent(Agent):
         live = self.world.slurm.state(command.jid, self.world.kernel.now)[0] in {"pending", "running"}
         if not command.ended and command.job_cmd != "fastcgi" and live and not terminating:
             self.log("scancel", self.world.slurm.cancel(command.jid))
+            if (batch := self._batch.get(command.jid)) is not None:
+                batch.noted("canceled", command.start)
         super().destroy(command, terminating=terminating)
 
 
@@ -201,10 +236,11 @@ class Slurm:
         self._jobs: dict[str, _SlurmJob] = {}
         self._numbers = 4000
 
-    def submit(self, jid: str, serial: int, at: Nanos, plan: Plan) -> None:
-        """Queue a run."""
+    def submit(self, jid: str, serial: int, at: Nanos, plan: Plan) -> int:
+        """Queue a run; its number."""
         self._numbers += 1
         self._jobs[jid] = _SlurmJob(self._numbers, serial, at, plan)
+        return self._numbers
 
     def state(self, jid: str, now: Nanos) -> tuple[str, float, int]:
         """State, percent done and frames of a run."""

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from jobtui.demo.batch_files import ARCHIVE
 from jobtui.demo.disk import MemoryDisk, RealDisk
 from jobtui.demo.incidents import INCIDENTS, Stage, play
 from jobtui.demo.life import Life
@@ -48,6 +49,8 @@ class Sources(NamedTuple):
     srdb: Path
     logs: tuple[tuple[str, Path], ...]
     """Role and file."""
+    archive: Path
+    """The scripts of runs on the cluster."""
 
 
 class LiveDemo:
@@ -71,7 +74,12 @@ class LiveDemo:
         self._incident = incident
         self._past = _PastDisk()
         start = Nanos(self._began - HISTORY_S * SECOND)
-        settings = msgspec.structs.replace(LIVE, root=str(self._directory / "db"), start=start)
+        settings = msgspec.structs.replace(
+            LIVE,
+            root=str(self._directory / "db"),
+            cluster_root=str(self._directory / "scratch" / "{user}" / "sirepo-prod"),
+            start=start,
+        )
         self._world = World(seed, settings, disk=self._past, keep_run_dirs=True)
         self._past.world = self._world
         self.stage: Stage | None = None
@@ -82,6 +90,7 @@ class LiveDemo:
         return Sources(
             self._directory / "db",
             (("supervisor", self._directory / SUPERVISOR_LOG), ("server", self._directory / SERVER_LOG)),
+            self._directory / ARCHIVE,
         )
 
     @property
@@ -101,6 +110,7 @@ class LiveDemo:
         world.advance(self._began)
         disk = RealDisk(self._directory)
         (self._directory / "db" / "supervisor-job").mkdir(parents=True, exist_ok=True)
+        self.sources.archive.mkdir(parents=True, exist_ok=True)
         self._past.flush(disk)
         world.use_disk(disk)
         self._write_logs()

@@ -87,6 +87,11 @@ class RunDirs:
         elif plan.ending is Ending.COMPLETED and not request.is_parallel:
             self._write(run_dir, "out.json", '{"title": "","x_range": [0, 1, 2]}')
 
+    def keep(self, path: str, data: bytes) -> None:
+        """Keep a file anywhere on the site."""
+        if self._disk:
+            self._disk.write(path, data)
+
     def _write(self, run_dir: str, name: str, text: str) -> None:
         if self._disk:
             self._disk.write(f"{run_dir}/{name}", text.encode("utf-8", "surrogateescape"))
