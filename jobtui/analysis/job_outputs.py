@@ -53,8 +53,9 @@ def _of_slurm(script: ArchivedScript, wanted: Wanted) -> Iterator[Output]:
     said_by = FROM_SCRIPT if "output" in options else BY_DEFAULT
     out = _joined(base, filled(options.get("output", usual), values))
     yield Output("output", out, said_by)
-    if "error" in options:
-        yield Output("error", _joined(base, filled(options["error"], values)), FROM_SCRIPT)
+    error = _joined(base, filled(options["error"], values)) if "error" in options else out
+    if error != out:
+        yield Output("error", error, FROM_SCRIPT)
 
 
 def _values(script: ArchivedScript, wanted: Wanted, options: Mapping[str, str]) -> dict[str, str]:

@@ -4,6 +4,7 @@ The script is the one that Sirepo's agent writes, `in.sbatch`; the archive is by
 """
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from jobtui.demo.messages import Request
@@ -73,6 +74,11 @@ class BatchJob:
             "SLURM_SUBMIT_HOST": "login1",
             "SLURM_UMASK": "0022",
         }
+
+    def printed(self, lines: Sequence[str]) -> None:
+        """Leave what the program has printed so far."""
+        text = "".join(f"{line}\n" for line in lines)
+        self._dirs.keep(f"{self._run_dir}/run.log", text.encode("utf-8", "surrogateescape"))
 
     def noted(self, state: str, start: int | None) -> None:
         """Leave what the agent notes of it."""
