@@ -23,6 +23,7 @@ _EXEC_DIR = re.compile(
 )
 _HOST = re.compile(r"--host=tcp://(?P<host>[^:\s']+)")
 _NAME = re.compile(r"--name=(?P<container>srj-[sp]-\w{8})\b", re.ASCII)
+_IMAGE = re.compile(r" (?:create|run) (?:-\S+ )*(?P<image>[\w][\w./:@-]*)(?: |$)", re.ASCII)
 _COPY = re.compile(r"/user/(?P<uid>\w{8})/agent-sbatch/(?P<host>[^/]+)", re.ASCII)
 """The path of a copy of a cluster agent's log, which the supervisor keeps."""
 
@@ -40,7 +41,7 @@ class AgentTrack:
 
     __slots__ = (
         "agent", "cluster_log", "connected_at", "container", "container_id", "driver", "falls", "held",
-        "host", "kind", "last_message_at", "life", "log", "log_at", "messages", "since", "source",
+        "host", "image", "kind", "last_message_at", "life", "log", "log_at", "messages", "since", "source",
         "source_at", "started_at", "starts", "state", "uid", "why",
     )  # fmt: skip
 
@@ -68,6 +69,7 @@ class AgentTrack:
         self.starts = 0
         self.falls: tuple[Nanos, ...] = ()
         self.held = ""
+        self.image: str | None = None
 
     def learn_exec_dir(self, text: str) -> None:
         """User, host and container out of the directory it is started in; the id in it is not kept."""
@@ -83,6 +85,8 @@ class AgentTrack:
             self.host = found["host"]
         if found := _NAME.search(text):
             self._learn_name(found["container"])
+        if found := _IMAGE.search(text):
+            self.image = found["image"]
 
     def _learn_name(self, container: str) -> None:
         self.container = ContainerName(container)
@@ -153,6 +157,7 @@ class AgentTrack:
             host=self.host,
             container=self.container,
             container_id=self.container_id,
+            image=self.image,
             started_at=self.started_at,
             connected_at=self.connected_at,
             last_message_at=self.last_message_at,

@@ -11,7 +11,7 @@ from jobtui.analysis.time_words import duration
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, Run
-from jobtui.model.ops import Op
+from jobtui.model.ops import Agent, Op
 from jobtui.model.secrets import mask_document, mask_text
 
 DIFF_LINES = 200
@@ -21,12 +21,17 @@ EVERYDAY = frozenset({"agent start", "waits for the agent", "agent alive"})
 
 
 class Side(NamedTuple):
-    """One of the two: a run of a job, with the ops of that run."""
+    """One of the two: a run of a job, with the ops of that run and its agent."""
 
     job: Job
     run: Run | None
     ops: tuple[Op, ...]
-    host: str | None = None
+    agent: Agent | None = None
+
+    @property
+    def host(self) -> str | None:
+        """Where it ran, as far as the logs tell."""
+        return self.agent.host if self.agent is not None else None
 
     @property
     def title(self) -> str:
@@ -140,6 +145,8 @@ def _facts_of(side: Side) -> Iterator[tuple[str, str]]:
     yield "driver", (op.driver if op is not None else None) or ""
     yield "host", side.host or job.host or ""
     yield "agent", (op.agent if op is not None else None) or ""
+    yield "container", (side.agent.container if side.agent is not None else None) or ""
+    yield "image", (side.agent.image if side.agent is not None else None) or ""
     yield "mode", (run.mode if run is not None else None) or job.mode
     yield "waited", _between(_times(side)[0], _times(side)[1])
     yield "ran", _between(_times(side)[1], _times(side)[2])

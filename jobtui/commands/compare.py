@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from jobtui.analysis.compare import Choice, Comparison, FileDiff, Side, choose, compare, diff_files
+from jobtui.analysis.compare import Choice, Comparison, Side, choose, compare
+from jobtui.analysis.compare_texts import Kept, texts_compared
 from jobtui.analysis.run_dirs import run_dirs_of
 from jobtui.analysis.run_windows import ops_in, window_of
-from jobtui.backends.run_dir import RunDirs
+from jobtui.backends.registry import keeps_scripts
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.jobs import with_agent
@@ -13,15 +14,11 @@ from jobtui.commands.printing import print_csv, print_document, print_lines, pri
 from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.resolve import Found, resolve
 from jobtui.commands.streams import complain
-from jobtui.model.job_desk import Unreadable
 from jobtui.model.jobs import Run
 from jobtui.model.ops import Op
 from jobtui.render.comparison import comparison_lines, comparison_record
 
-FILES = ("in.json", "parameters.py")
-"""Files of a run directory that make a run what it is."""
 CSV_COLUMNS = ("step", "component", "this", "other", "parts", "slower")
-NOT_KEPT = "an earlier run of the same job has the same directory: its files are not kept"
 
 
 def run(context: Context) -> Exit:
@@ -46,7 +43,10 @@ async def _compare(reader: Reader) -> Exit:
         return print_not_found("compare", empty, other, reader)
     await reader.read_logs(_wider(found, other).detail)
     left, right = _side(reader, found, None), _side(reader, other, choice.number)
-    files = await _files(left, right, found, other)
+    if any(keeps_scripts(spec) for spec in reader.specs):
+        await reader.open_archives()
+    desk = reader.session.desk()
+    files = await texts_compared(desk, _kept(left, found), _kept(right, other))
     made = compare(left, right, choice.why, reader.now, files)
     _print(reader, made)
     return reader.settle(Exit.FINE)
@@ -83,39 +83,12 @@ def _side(reader: Reader, found: Found, number: int | None) -> Side:
     if wanted is not None:
         ops = ops_in(window_of(runs, wanted.number), ops)
     agent = correlation.agent_of(found.job.id)
-    return Side(with_agent(reader, found.job), wanted, ops, agent.host if agent is not None else None)
+    return Side(with_agent(reader, found.job), wanted, ops, agent)
 
 
-async def _files(left: Side, right: Side, found: Found, other: Found) -> list[FileDiff]:
-    if left.job.id == right.job.id:
-        return [FileDiff(name, note=NOT_KEPT) for name in FILES]
-    dirs = RunDirs()
-    try:
-        return [await _file(dirs, name, _paths(left, found), _paths(right, other)) for name in FILES]
-    finally:
-        dirs.close()
-
-
-def _paths(side: Side, found: Found) -> tuple[str, ...]:
-    return run_dirs_of(side.job, found.detail.path if found.detail is not None else None, side.ops)
-
-
-async def _file(dirs: RunDirs, name: str, one: Sequence[str], two: Sequence[str]) -> FileDiff:
-    try:
-        return diff_files(name, await _text(dirs, name, one), await _text(dirs, name, two))
-    except Unreadable as error:
-        return FileDiff(name, note=str(error))
-
-
-async def _text(dirs: RunDirs, name: str, paths: Sequence[str]) -> str:
-    """A file out of the first of these directories that has it. Raises Unreadable."""
-    problem: Unreadable | None = None
-    for path in paths:
-        try:
-            return (await dirs.read_file(path, name, tail=False)).text
-        except Unreadable as error:
-            problem = problem or error
-    raise problem or Unreadable("the run directory is not known")
+def _kept(side: Side, found: Found) -> Kept:
+    path = found.detail.path if found.detail is not None else None
+    return Kept(side, run_dirs_of(side.job, path, side.ops), found.detail)
 
 
 def _print(reader: Reader, made: Comparison) -> None:

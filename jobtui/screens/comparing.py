@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
-from jobtui.analysis.compare import Choice, Comparison, FileDiff, Side, choose, compare, diff_files
+from jobtui.analysis.compare import Choice, Comparison, Side, choose, compare
+from jobtui.analysis.compare_texts import Kept, texts_compared
 from jobtui.analysis.run_dirs import run_dirs_of
 from jobtui.analysis.run_windows import ops_in, window_of
 from jobtui.model.ids import JobId
@@ -19,9 +20,6 @@ from jobtui.widgets.text_pane import Paragraph
 if TYPE_CHECKING:
     from jobtui.model.jobs import Run
 
-FILES = ("in.json", "parameters.py")
-"""Files of a run directory that make a run what it is."""
-NOT_KEPT = "an earlier run of the same job has the same directory: its files are not kept"
 MARGIN = 3
 
 
@@ -62,7 +60,7 @@ async def _compared(board: Board, job_id: JobId) -> Comparison | str:
         return "the record of the good run could not be read"
     left = _side(board, detail or JobDetail(job=job, runs=(), history=(), native={}, path=None), None)
     right = _side(board, other, choice.number)
-    files = await _files(board, left, right, detail, other)
+    files = await texts_compared(board.desk, _kept(board, left, detail), _kept(board, right, other))
     return compare(left, right, choice.why, board.now(), files)
 
 
@@ -80,34 +78,9 @@ def _side(board: Board, detail: JobDetail, number: int | None) -> Side:
     ops = correlation.ops_of(detail.job.id)
     agent = correlation.agent_of(detail.job.id)
     ops = ops if wanted is None else ops_in(window_of(runs, wanted.number), ops)
-    return Side(detail.job, wanted, ops, agent.host if agent is not None else None)
+    return Side(detail.job, wanted, ops, agent)
 
 
-async def _files(
-    board: Board, left: Side, right: Side, one: JobDetail | None, two: JobDetail
-) -> list[FileDiff]:
-    if left.job.id == right.job.id:
-        return [FileDiff(name, note=NOT_KEPT) for name in FILES]
-    dirs = [
-        run_dirs_of(side.job, detail.path if detail is not None else None, side.ops, side.host, board.reach)
-        for side, detail in ((left, one), (right, two))
-    ]
-    return [await _file(board, name, dirs[0], dirs[1]) for name in FILES]
-
-
-async def _file(board: Board, name: str, one: Sequence[str], two: Sequence[str]) -> FileDiff:
-    try:
-        return diff_files(name, await _text(board, name, one), await _text(board, name, two))
-    except Unreadable as error:
-        return FileDiff(name, note=str(error))
-
-
-async def _text(board: Board, name: str, paths: Sequence[str]) -> str:
-    """A file out of the first of these directories that has it. Raises Unreadable."""
-    problem: Unreadable | None = None
-    for path in paths:
-        try:
-            return (await board.desk.read_file(path, name, tail=False)).text
-        except Unreadable as error:
-            problem = problem or error
-    raise problem or Unreadable("the run directory is not known")
+def _kept(board: Board, side: Side, detail: JobDetail | None) -> Kept:
+    path = detail.path if detail is not None else None
+    return Kept(side, run_dirs_of(side.job, path, side.ops, side.host, board.reach), detail)
