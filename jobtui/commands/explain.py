@@ -12,7 +12,7 @@ from jobtui.commands.jobs import with_agent
 from jobtui.commands.printing import print_csv, print_document, print_lines, print_not_found
 from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.resolve import Found, resolve
-from jobtui.commands.show import headline
+from jobtui.commands.show import headline, noted_of, slurm_beside
 from jobtui.commands.spelled import spelled
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import Unreadable
@@ -60,6 +60,8 @@ async def explained(reader: Reader, found: Found) -> Study:
     """The study of a job that was found, when its logs are read."""
     assert found.job is not None
     store = reader.session.store
+    noted = await noted_of(reader, found.job)
+    await slurm_beside(reader, found.job, noted)
     made = study(
         store.correlation,
         {**store.jobs, found.job.id: found.job} if found.detail is not None else store.jobs,
@@ -70,6 +72,7 @@ async def explained(reader: Reader, found: Found) -> Study:
         await _behind(reader, found.job.id),
         BalsamFacts(store.changes_of(found.job.id), store.allocations(), store.sites()),
         found.detail,
+        noted.status.slurm_id if noted is not None else None,
     )
     flags = spelled(reader.context.config, reader.specs)
     return made._replace(verdict=on_sources(made.verdict, flags))

@@ -7,6 +7,7 @@ import msgspec
 from jobtui.analysis.cluster_paths import Reach
 from jobtui.analysis.flags import flags_of, waits_for
 from jobtui.analysis.run_dirs import CLUSTER_MODE, run_dirs_of
+from jobtui.analysis.slurm_join import slurm_of, slurm_words
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.jobs import with_agent
@@ -18,6 +19,7 @@ from jobtui.commands.verdict import judge
 from jobtui.model.clock import Nanos
 from jobtui.model.job_desk import Noted
 from jobtui.model.jobs import Job, JobDetail, Run
+from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.render.cluster import cluster_record, cluster_words, is_of_newest_run
 from jobtui.render.json_output import detail_record, history_records, job_record
 from jobtui.render.run_table import ran_s, result_text
@@ -48,7 +50,8 @@ async def show_job(reader: Reader, thing: str) -> Exit:
         return print_not_found("show", {"job": None, "history": []}, found, reader)
     await reader.read_logs(found.detail)
     job = with_agent(reader, found.job)
-    _print(reader, job, found.detail, await noted_of(reader, job))
+    noted = await noted_of(reader, job)
+    _print(reader, job, found.detail, noted, await slurm_beside(reader, job, noted))
     return reader.settle(judge(job, reader.now))
 
 
@@ -62,11 +65,24 @@ async def noted_of(reader: Reader, job: Job) -> Noted | None:
     return noted if noted is not None and is_of_newest_run(noted.status, job) else None
 
 
-def _print(reader: Reader, job: Job, detail: JobDetail | None, noted: Noted | None) -> None:
+async def slurm_beside(reader: Reader, job: Job, noted: Noted | None) -> Job | None:
+    """The Slurm job that a job of Sirepo runs as, where Slurm is read too."""
+    if job.mode != CLUSTER_MODE or all(source.kind != SLURM for source in reader.session.sources):
+        return None
+    await reader.watched(reader.session.catch_up((SLURM,)))
+    number = noted.status.slurm_id if noted is not None else None
+    return slurm_of(job, reader.session.store.jobs.values(), number)
+
+
+def _print(
+    reader: Reader, job: Job, detail: JobDetail | None, noted: Noted | None, slurm: Job | None
+) -> None:
     places = places_of(reader, job, detail)
     if noted is not None:
         words = cluster_words(noted.status)
         places = (*places, Place("on the cluster", noted.directory, note=words))
+    if slurm is not None:
+        places = (*places, Place("in Slurm", slurm.id, note=slurm_words(slurm)))
     history = detail.history if detail else ()
     match reader.context.format:
         case OutputFormat.JSON:
@@ -77,6 +93,7 @@ def _print(reader: Reader, job: Job, detail: JobDetail | None, noted: Noted | No
                 "runs": history_records(detail.runs if detail else ()),
                 "places": [place._asdict() for place in places],
                 "cluster": cluster_record(*noted) if noted else None,
+                "slurm": job_record(slurm, reader.now) if slurm else None,
             }
             print_document("show", body, reader)
         case OutputFormat.CSV:

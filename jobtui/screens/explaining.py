@@ -28,6 +28,7 @@ class Explaining:
         self._job_id = job_id
         self._told = told
         self._detail: JobDetail | None = None
+        self._slurm_id: str | None = None
         self._is_due = False
         self._works = False
         self._made_at = 0.0
@@ -42,6 +43,12 @@ class Explaining:
         if not self._works:
             self._works = True
             self._screen.call_after_refresh(start, self._screen, self._work, group="verdict")
+
+    def note_slurm(self, slurm_id: str | None) -> None:
+        """The job has this number in Slurm."""
+        if slurm_id != self._slurm_id:
+            self._slurm_id = slurm_id
+            self.renew(self._detail)
 
     def tick(self) -> None:
         """Let time go on for a live job."""
@@ -72,6 +79,8 @@ class Explaining:
                     behind,
                     balsam,
                     self._detail,
+                    self._slurm_id,
+                    store.facts_of(self._job_id),
                 )
                 self._made_at = monotonic()
                 self.study = made._replace(verdict=on_sources(made.verdict, self._board.words))

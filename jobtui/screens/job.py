@@ -71,7 +71,7 @@ class JobScreen(BesideScreen):
         self._reaching = Reaching(board, self._say)
         self._explaining = Explaining(self, board, job_id, self._say)
         self._facts = JobFacts(board.now, job_id)
-        self._cluster = partial(show_cluster, self._facts, board, job_id)
+        self._cluster = partial(show_cluster, self._facts, board, job_id, self._explaining.note_slurm)
         self._strip = SourceStrip(board.now)
         self._tab_line = TabLine([tab.NAME for tab in TABS])
         self._foot = RuleLine()

@@ -9,7 +9,7 @@ from jobtui.backends.base import SourceError
 from jobtui.backends.slurm.commands import Commands
 from jobtui.backends.slurm.faults import INVALID_JOB, NoAccounting
 from jobtui.backends.slurm.known import joined
-from jobtui.backends.slurm.rows import canceled_words, error_of, job_of, signal_name
+from jobtui.backends.slurm.rows import OF_SIREPO, canceled_words, error_of, job_of, signal_name
 from jobtui.formats.slurm_scontrol import shown_jobs
 from jobtui.formats.slurm_tables import SACCT, STEP_FIELDS, is_job_id, jobs_with_steps, rows_of
 from jobtui.model.changes import StateChange
@@ -104,8 +104,14 @@ def _detail(
         path=f"{source}: scontrol show job {job.id}",
         changes=tuple(_changes(told, record)),
         directory=job.directory or None,
-        facts=tuple(_facts(job)),
+        facts=(*_of_sirepo(record), *_facts(job)),
     )
+
+
+def _of_sirepo(record: Job) -> Iterator[tuple[str, str]]:
+    """The job of Sirepo that it is, by the directory it was submitted in."""
+    if record.tags.startswith(f"{OF_SIREPO}:"):
+        yield "Sirepo's job", record.tags.removeprefix(f"{OF_SIREPO}:")
 
 
 def _run(number: int, job: SlurmJob) -> Run:
