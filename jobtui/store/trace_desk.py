@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from functools import partial
 from typing import TypeVar
 
+from msgspec import structs
+
 from jobtui.backends.base import Batch, Source, SourceError, TraceSource
 from jobtui.model.clock import Clock, Nanos
 from jobtui.model.trace_desk import (
@@ -69,8 +71,7 @@ class SessionTraces:
             if found is not None:
                 await self._take_in(name, trace_id, found)
         trace = self._store.traces.trace(trace_id)
-        why = await _aside(trace, partial(growing, trace, self._clock.now(), grew_at))
-        return TraceAnswer(trace=trace, notes=notes, growing=why)
+        return TraceAnswer(trace=trace, notes=notes, growing=await self._growing(trace, grew_at))
 
     async def follow(
         self, trace_id: TraceId, expects_more: Callable[[], bool] = _no_more
@@ -81,7 +82,9 @@ class SessionTraces:
         begun = time.monotonic()
         last = await self.fetch(trace_id)
         yield last
-        while expects_more() or await self._is_waited_for(last.trace, grew_at):
+        while (expected := expects_more()) or await self._is_waited_for(last.trace, grew_at):
+            if expected:
+                grew_at = self._clock.now()  # when nothing more is expected, the last of it still comes
             await asyncio.sleep(max(wait_s, SHARE * (time.monotonic() - begun)))
             begun = time.monotonic()
             answer = await self._fetch(trace_id, grew_at)
@@ -92,6 +95,12 @@ class SessionTraces:
             if (_size(answer), answer.growing, answer.notes) != (_size(last), last.growing, last.notes):
                 yield answer
             last = answer
+        why = await self._growing(last.trace, grew_at)
+        if why != last.growing:
+            yield structs.replace(last, growing=why)
+
+    async def _growing(self, trace: Trace | None, grew_at: Nanos | None) -> str:
+        return await _aside(trace, partial(growing, trace, self._clock.now(), grew_at))
 
     async def _is_waited_for(self, trace: Trace | None, grew_at: Nanos | None) -> bool:
         return await _aside(trace, partial(is_waited_for, trace, self._clock.now(), grew_at))

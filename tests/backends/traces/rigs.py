@@ -1,0 +1,153 @@
+"""What answers about traces are tested on: a session with one source of each kind, and what is behind it."""
+
+import http.client
+import json
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+from jobtui.backends.registry import build
+from jobtui.backends.traces.receiver import Receiver
+from jobtui.model.clock import Clock
+from jobtui.model.specs import SourceSpec
+from jobtui.session import Session
+from jobtui.store.trace_desk import SessionTraces
+from tests.jaeger_server import Jaeger
+from tests.tempo_server import Tempo
+from tests.trace_servers import ID, Site, Spans, served
+
+
+class Rig(Protocol):
+    """A session with one source. `is_exact` says whether times have nanoseconds."""
+
+    session: Session
+    desk: SessionTraces
+    is_exact: bool
+
+    async def update(self) -> None:
+        """Let the source know what was sent by now."""
+        ...
+
+
+class Asked:
+    """A server that is asked."""
+
+    def __init__(self, setting: str, site: Site, stack: ExitStack, clock: Clock, *, exact: bool) -> None:
+        self.site = site
+        self.is_exact = exact
+        url = stack.enter_context(served(site))
+        self.session = Session([build(SourceSpec(setting, url))], clock, strict=True)
+        self.desk = _desk(self.session)
+
+    async def update(self) -> None:
+        """It is asked anew each time."""
+
+
+class Files:
+    """A file of spans, one document a line."""
+
+    is_exact = True
+
+    def __init__(self, spans: Spans, folder: Path, clock: Clock) -> None:
+        self._spans = spans
+        self._path = folder / "spans.jsonl"
+        self._written: set[str] = set()
+        self._path.touch()
+        self.session = Session([build(SourceSpec("trace_file", str(self._path)))], clock, strict=True)
+        self.desk = _desk(self.session)
+
+    async def update(self) -> None:
+        """Write what is new, and let it be read."""
+        with self._path.open("a") as file:
+            for document in fresh(self._spans, self._written):
+                file.write(json.dumps(document) + "\n")
+        await self.session.catch_up()
+
+
+class Received:
+    """The receiver, to which each export is sent."""
+
+    is_exact = True
+
+    def __init__(self, spans: Spans, clock: Clock) -> None:
+        self._spans = spans
+        self._sent: set[str] = set()
+        self._receiver = Receiver("127.0.0.1:0")
+        self.session = Session([self._receiver], clock, strict=True)
+        self.desk = _desk(self.session)
+
+    async def update(self) -> None:
+        """Send what is new, and let it be taken in."""
+        import asyncio
+
+        await self.session.catch_up()
+        await asyncio.to_thread(self._send)
+        await self.session.catch_up()
+
+    def _send(self) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", self._receiver.port, timeout=10)
+        for document in fresh(self._spans, self._sent):
+            body = json.dumps(document)
+            connection.request("POST", "/v1/traces", body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            assert (answer.status, answer.read()) == (200, b"{}")
+        connection.close()
+
+
+def fresh(spans: Spans, known: set[str]) -> list[dict[str, object]]:
+    """Documents with the spans that are not known yet, which are known then."""
+    found: list[dict[str, object]] = []
+    for trace_id in spans.ids:
+        for group in spans.groups(trace_id):
+            scopes = [
+                {**scope, "spans": [one for one in scope["spans"] if one["spanId"] not in known]}
+                for scope in group["scopeSpans"]
+            ]
+            if any(scope["spans"] for scope in scopes):
+                found.append({"resourceSpans": [{**group, "scopeSpans": scopes}]})
+        known |= {span["spanId"] for span, _ in spans.spans(trace_id)}
+    return found
+
+
+def _desk(session: Session) -> SessionTraces:
+    """Answers for tests, which do not wait long before they ask again."""
+    return SessionTraces(session.store, lambda: session.sources, session.clock, period_s=0.01)
+
+
+RIGS = (
+    "files",
+    "received",
+    "jaeger-v3",
+    "jaeger-v3-old",
+    "jaeger-v1",
+    "jaeger-cassandra",
+    "tempo",
+    "tempo-v1",
+)
+"""Every way to traces. Some storages of Jaeger want a service named."""
+
+
+@asynccontextmanager
+async def a_rig(name: str, spans: Spans, folder: Path, clock: Clock) -> AsyncIterator[Rig]:
+    """A rig of RIGS, that is closed in the end."""
+    with ExitStack() as stack:
+        rig: Rig
+        if name == "files":
+            rig = Files(spans, folder, clock)
+        elif name == "received":
+            rig = Received(spans, clock)
+        elif name.startswith("tempo"):
+            site = Site(Tempo(spans, is_old=name == "tempo-v1"), "/tempo")
+            rig = Asked("tempo", site, stack, clock, exact=True)
+        else:
+            versions = ("v1",) if name == "jaeger-v1" else ("v3", "v1")
+            jaeger = Jaeger(spans, versions=versions, is_old=name == "jaeger-v3-old")
+            jaeger.wants_service = name == "jaeger-cassandra"
+            rig = Asked("jaeger", Site(jaeger, "/jaeger"), stack, clock, exact=name != "jaeger-v1")
+        async with rig.session:
+            await rig.update()
+            yield rig
+
+
+__all__ = ["ID", "RIGS", "Rig", "a_rig"]

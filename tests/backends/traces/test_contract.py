@@ -1,0 +1,186 @@
+"""What every way to traces answers, whatever is behind it: files, the receiver, Jaeger, Tempo."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.registry import build
+from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.specs import SourceSpec
+from jobtui.model.trace_desk import TraceSearch
+from jobtui.model.trace_growth import AGED_S, QUIET_S
+from jobtui.model.trace_ids import TraceId
+from jobtui.model.traces import Trace
+from tests.backends.traces.rigs import RIGS, Rig, a_rig
+from tests.trace_servers import ID, NAMES, Spans
+from tests.tracing import EXPECTED, captured
+
+JOB = "81419552.0@jobsub02.fnal.gov"
+FAILED = TraceId(ID["job-fail"])
+NONE = TraceId("1" * 32)
+
+
+@pytest.fixture
+def spans() -> Spans:
+    return Spans()
+
+
+@pytest.fixture(params=RIGS)
+async def rig(
+    request: pytest.FixtureRequest, spans: Spans, tmp_path: Path, clock: FixedClock
+) -> AsyncIterator[Rig]:
+    async with a_rig(request.param, spans, tmp_path, clock) as made:
+        yield made
+
+
+def facts(trace: Trace | None, *, exact: bool) -> set[tuple[object, ...]]:
+    """What all ways must agree about; Jaeger's own JSON has microseconds."""
+    assert trace is not None
+    unit = 1 if exact else 1_000
+    return {
+        (
+            span.span_id, span.parent_id, span.name, span.service, span.kind, span.status, span.message,
+            span.started_at // unit, len(span.events),
+        )
+        for span in trace.spans
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_trace_is_the_same_wherever_it_is_from(rig: Rig, name: str) -> None:
+    answer = await rig.desk.fetch(TraceId(ID[name]))
+    assert facts(answer.trace, exact=rig.is_exact) == facts(captured(name), exact=rig.is_exact)
+    assert (answer.notes, answer.growing) == ((), "")
+    health = rig.session.store.sources()[0]
+    assert (health.error, health.skipped) == (None, 0)
+
+
+async def test_a_trace_that_is_not_there_is_none_and_no_fault(rig: Rig) -> None:
+    answer = await rig.desk.fetch(NONE)
+    assert (answer.trace, answer.notes) == (None, ())
+    assert rig.session.store.sources()[0].error is None
+
+
+async def test_reading_twice_changes_nothing(rig: Rig) -> None:
+    first = await rig.desk.fetch(FAILED)
+    records = rig.session.store.sources()[0].records
+    second = await rig.desk.fetch(FAILED)
+    assert second == first
+    assert rig.session.store.sources()[0].records == records
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [
+        (TraceSearch(names=("no.such", "jobsub.job.id"), value=JOB), {"job-fail"}),
+        (TraceSearch(names=("jobsub.job.id",), value='81"\\0'), set()),
+        (TraceSearch(names=("step",), value="3"), {"job-fail", "job-good"}),
+        (TraceSearch(service="tracingJob"), {"job-fail", "job-good"}),
+        (TraceSearch(service="tracingJob", names=("jobsub.job.id",), value=JOB), {"job-fail"}),
+        (TraceSearch(service="fife", operation="jobsub_submit"), set(NAMES)),
+        (TraceSearch(service="fife", operation="no such name"), set()),
+        (TraceSearch(), set(NAMES)),
+    ],
+)
+async def test_traces_are_found_by_attribute_service_and_name(
+    rig: Rig, search: TraceSearch, found: set[str]
+) -> None:
+    listed = await rig.desk.search(search)
+    assert {one.trace_id for one in listed.traces} == {ID[name] for name in found}
+    assert listed.notes == ()
+
+
+async def test_the_submission_of_a_job_is_found_by_its_time(rig: Rig) -> None:
+    root = min(captured("job-fail").spans, key=lambda span: span.started_at)
+    since = Nanos(root.started_at - 60 * SECOND)
+    window = TraceSearch(
+        service="fife", operation="jobsub_submit", since=since, until=Nanos(root.started_at + SECOND)
+    )
+    (one,) = (await rig.desk.search(window)).traces
+    assert (one.trace_id, one.service, one.name) == (FAILED, "fife", "jobsub_submit")
+    before = TraceSearch(since=Nanos(since - 3600 * SECOND), until=since)
+    assert FAILED not in {one.trace_id for one in (await rig.desk.search(before)).traces}
+
+
+async def test_recent_traces_come_newest_first_with_what_is_known_of_them(rig: Rig) -> None:
+    listed = (await rig.desk.search(TraceSearch())).traces
+    begins = [one.started_at for one in listed if one.started_at is not None]
+    assert (len(begins), begins) == (len(NAMES), sorted(begins, reverse=True))
+    by_id = {one.trace_id: one for one in listed}
+    for name in NAMES:
+        one, expected = by_id[TraceId(ID[name])], EXPECTED[name]
+        assert one.spans in (None, expected["spans"])
+        assert one.errors in (None, len(expected["error_spans"]))
+        assert one.started_at is not None
+        assert one.ended_at is not None
+        assert abs(one.ended_at - one.started_at - expected["duration_ns"]) < 1_100_000
+        assert one.source == rig.session.store.sources()[0].name
+    assert len((await rig.desk.search(TraceSearch(most=2))).traces) == 2
+
+
+async def test_services_and_operations_are_named(rig: Rig) -> None:
+    assert await rig.desk.services() == ("analyze", "fife", "tracingJob")
+    named = await rig.desk.operations("tracingJob")
+    assert named == tuple(sorted({s.name for s in captured("job-good").spans if s.service == "tracingJob"}))
+    assert await rig.desk.operations("none") == ()
+
+
+@pytest.mark.parametrize("name", RIGS)
+async def test_a_trace_that_grows_is_read_again_until_it_is_complete(
+    name: str, spans: Spans, tmp_path: Path, clock: FixedClock
+) -> None:
+    whole = captured("job-good").spans
+    middle = whole[len(whole) // 2]
+    spans.hidden = {span.span_id for span in whole if span.parent_id is None} | {middle.span_id}
+    sizes, reasons = [], []
+    async with a_rig(name, spans, tmp_path, clock) as rig:
+        async for answer in rig.desk.follow(TraceId(ID["job-good"])):
+            sizes.append(len(answer.trace.spans) if answer.trace else 0)
+            reasons.append(answer.growing)
+            if spans.hidden:
+                spans.hidden.pop()
+            else:
+                clock.advance(QUIET_S)
+            await rig.update()
+    assert sizes == [len(whole) - 2, len(whole) - 1, len(whole), len(whole)]
+    assert "not received" in reasons[0]
+    assert reasons[2:] == ["its last span is not old", ""]
+
+
+async def test_one_that_was_given_up_is_read_no_more(spans: Spans, tmp_path: Path, clock: FixedClock) -> None:
+    spans.hidden = {span.span_id for span in captured("job-good").spans if span.parent_id is None}
+    clock.advance(AGED_S)
+    async with a_rig("jaeger-v3", spans, tmp_path, clock) as rig:
+        answers = [answer async for answer in rig.desk.follow(TraceId(ID["job-good"]))]
+    assert [answer.growing for answer in answers] == ["its root was not received"]
+
+
+async def test_a_trace_is_followed_as_long_as_more_is_expected(
+    spans: Spans, tmp_path: Path, clock: FixedClock
+) -> None:
+    job = {span.span_id for span in captured("job-good").spans if span.service == "tracingJob"}
+    spans.hidden = set(job)
+    sizes = []
+    async with a_rig("tempo", spans, tmp_path, clock) as rig:
+        async for answer in rig.desk.follow(TraceId(ID["job-good"]), lambda: len(sizes) < 2):
+            sizes.append(len(answer.trace.spans) if answer.trace else 0)
+            spans.hidden = set()
+            clock.advance(QUIET_S)
+    assert sizes[0] == len(captured("job-good").spans) - len(job)
+    assert sizes[-1] == len(captured("job-good").spans)
+
+
+async def test_a_server_that_is_down_is_named_and_others_answer(
+    spans: Spans, tmp_path: Path, clock: FixedClock
+) -> None:
+    async with a_rig("tempo", spans, tmp_path, clock) as rig:
+        rig.session.add(build(SourceSpec("jaeger", "http://127.0.0.1:1")))
+        answer = await rig.desk.fetch(FAILED)
+        assert answer.trace is not None
+        (note,) = answer.notes
+        assert note.startswith("http://127.0.0.1:1: cannot be connected to")
+        listed = await rig.desk.search(TraceSearch())
+        assert (len(listed.traces), listed.notes) == (len(NAMES), (note,))
+        up, down = rig.session.store.sources()
+        assert (up.error, down.error) == (None, note)

@@ -1,0 +1,158 @@
+"""Servers of traces on loopback that answer with the captured traces: what is common to Jaeger and Tempo."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import parse_qsl, urlsplit
+
+from tests.tracing import CAPTURES, EXPECTED
+
+Document = dict[str, Any]
+JSON = "application/json"
+TEXT = "text/plain; charset=utf-8"
+NAMES = ("jobsub-ok", "jobsub-fail-copy", "job-fail", "job-good", "cluster-4")
+"""The captured traces that every server has."""
+ID = {name: EXPECTED[name]["traceID"] for name in NAMES}
+
+
+class Answer(NamedTuple):
+    """What a server answers; `claims` is a length that is said and not kept."""
+
+    status: int
+    body: bytes
+    kind: str | None = JSON
+    headers: Mapping[str, str] = {}
+    claims: int | None = None
+
+
+def as_json(document: object, status: int = 200, kind: str = JSON) -> Answer:
+    """A document as an answer."""
+    return Answer(status, json.dumps(document).encode(), kind)
+
+
+class Spans:
+    """The captured traces as OTLP JSON. `hidden` are span ids that were not sent yet."""
+
+    def __init__(self) -> None:
+        self.hidden: set[str] = set()
+        self._otlp = {ID[name]: json.loads((CAPTURES / f"{name}.otlp.json").read_text()) for name in NAMES}
+        self._jaeger = {
+            ID[name]: json.loads((CAPTURES / f"{name}.jaeger.json").read_text())["data"][0] for name in NAMES
+        }
+
+    @property
+    def ids(self) -> list[str]:
+        """Every trace that has a span, the newest first as a storage may have it, or not: by id."""
+        return sorted(one for one in self._otlp if list(self.spans(one)))
+
+    def groups(self, trace_id: str) -> list[Document]:
+        """The resource spans of a trace that were sent."""
+        found = []
+        for group in self._otlp[trace_id]["resourceSpans"]:
+            scopes = [
+                {**scope, "spans": [one for one in scope["spans"] if one["spanId"] not in self.hidden]}
+                for scope in group["scopeSpans"]
+            ]
+            if any(scope["spans"] for scope in scopes):
+                found.append({**group, "scopeSpans": scopes})
+        return found
+
+    def jaeger(self, trace_id: str) -> Document:
+        """A trace as Jaeger's own JSON."""
+        trace = self._jaeger[trace_id]
+        return {**trace, "spans": [one for one in trace["spans"] if one["spanID"] not in self.hidden]}
+
+    def spans(self, trace_id: str) -> Iterator[tuple[Document, Document]]:
+        """Spans with the attributes of what sent them."""
+        for group in self.groups(trace_id):
+            resource = attributes(group.get("resource", {}))
+            for scope in group["scopeSpans"]:
+                for span in scope["spans"]:
+                    yield span, resource
+
+    def services(self) -> list[str]:
+        """The services that sent something."""
+        return sorted({sent_by["service.name"] for one in self.ids for _, sent_by in self.spans(one)})
+
+    def operations(self, service: str) -> list[str]:
+        """The names of spans of a service."""
+        spans = (pair for one in self.ids for pair in self.spans(one))
+        return sorted({span["name"] for span, sent_by in spans if sent_by["service.name"] == service})
+
+    def where(self, wanted: Callable[[Document, Document], bool]) -> list[str]:
+        """The traces with a span that is wanted."""
+        return [one for one in self.ids if any(wanted(*pair) for pair in self.spans(one))]
+
+
+def attributes(holder: Document) -> dict[str, str]:
+    """Attributes as texts."""
+    return {one["key"]: str(next(iter(one["value"].values()))) for one in holder.get("attributes", [])}
+
+
+class Answers(Protocol):
+    """A server of some product."""
+
+    def answer(self, path: str, said: Mapping[str, str]) -> Answer:
+        """The answer to a question."""
+        ...
+
+
+class Site:
+    """What is before a server: the path it is served at, a login, and answers that are none."""
+
+    def __init__(self, server: Answers, base: str = "") -> None:
+        self.server = server
+        self.base = base
+        self.login: str | None = None
+        self.instead: Answer | None = None
+        self.requests: list[tuple[str, Mapping[str, str]]] = []
+
+    def answer(self, target: str, headers: Mapping[str, str]) -> Answer:
+        """The answer to a request."""
+        self.requests.append((target, headers))
+        parts = urlsplit(target)
+        if self.instead is not None:
+            return self.instead
+        if self.login is not None and headers.get("Authorization") != self.login:
+            return Answer(401, b"Unauthorized\n", TEXT)
+        if not parts.path.startswith(self.base + "/"):
+            return Answer(404, b"<html><body>404 Not Found</body></html>", "text/html")
+        return self.server.answer(parts.path.removeprefix(self.base), dict(parse_qsl(parts.query)))
+
+
+@contextmanager
+def served(site: Site) -> Iterator[str]:
+    """Let a site answer on loopback; its address, with the path."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_GET(self) -> None:
+            answer = site.answer(self.path, dict(self.headers.items()))
+            self.send_response(answer.status)
+            if answer.kind:
+                self.send_header("Content-Type", answer.kind)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(answer.claims or len(answer.body)))
+            self.end_headers()
+            self.wfile.write(answer.body)
+            self.close_connection = answer.claims is not None
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}{site.base}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
