@@ -73,6 +73,7 @@ async def explained(reader: Reader, found: Found) -> Study:
         BalsamFacts(store.changes_of(found.job.id), store.allocations(), store.sites()),
         found.detail,
         noted.status.slurm_id if noted is not None else None,
+        store.facts_of(found.job.id),
     )
     flags = spelled(reader.context.config, reader.specs)
     return made._replace(verdict=on_sources(made.verdict, flags))

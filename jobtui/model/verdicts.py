@@ -51,6 +51,7 @@ class Code(StrEnum):
     NODE_FAILED = "node_failed"
     PREEMPTED = "preempted"
     LAUNCH_FAILED = "launch_failed"
+    IDLE = "idle"
     UNKNOWN = "unknown"
 
 
@@ -103,6 +104,7 @@ CONCERNS: dict[Code, Concern] = {
     Code.NODE_FAILED: Concern.FAILED,
     Code.PREEMPTED: Concern.FAILED,
     Code.LAUNCH_FAILED: Concern.FAILED,
+    Code.IDLE: Concern.FINE,
     Code.UNKNOWN: Concern.OPEN,
 }
 """What each verdict asks of whoever reads it."""

@@ -7,6 +7,8 @@ import msgspec
 
 from jobtui.analysis.contradictions import Contradiction, contradictions
 from jobtui.analysis.explain.balsam import SYSTEM, BalsamFacts, explain_balsam
+from jobtui.analysis.explain.condor import SYSTEMS as CONDOR
+from jobtui.analysis.explain.condor import exit_contradictions, explain_condor
 from jobtui.analysis.explain.gather import Knows, case_from
 from jobtui.analysis.explain.slurm import explain_slurm
 from jobtui.analysis.explain.verdict import explain
@@ -15,6 +17,8 @@ from jobtui.analysis.run_lengths import usual_length
 from jobtui.analysis.slurm_join import slurm_of
 from jobtui.analysis.waits import Chain, Scene, wait_chain, waited_slot
 from jobtui.model.clock import Nanos
+from jobtui.model.condor_facts import CondorFact
+from jobtui.model.condor_life import CondorLife
 from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId, split_jid
 from jobtui.model.jobs import Job, JobDetail, Run
@@ -53,17 +57,22 @@ def study(
     balsam: BalsamFacts | None = None,
     detail: JobDetail | None = None,
     slurm_id: str | None = None,
+    told: Sequence[CondorFact] = (),
 ) -> Study:
     """Explain a job. `runs` is its history where it was read; for `behind` see `gather`.
 
     `balsam` is what is known beside a job of Balsam, `detail` the record of a job where it was read,
-    `slurm_id` the number that a job of Sirepo has in Slurm, where that was noted.
+    `slurm_id` the number that a job of Sirepo has in Slurm, where that was noted, `told` what files say of
+    a job of HTCondor.
     """
     job = jobs.get(job_id)
     if job is not None and job.system == SYSTEM:
         return Study(explain_balsam(job, balsam or BalsamFacts(), sources, now), Chain(()))
     if job is not None and job.system == SLURM:
         return Study(explain_slurm(job, detail, sources, now), Chain(()))
+    if job is not None and job.system in CONDOR:
+        life = CondorLife(told)
+        return Study(explain_condor(job, told, sources, now), Chain(()), exit_contradictions(life, told))
     case = case_from(knows, sources, job_id, now, job, runs, behind)
     if (slurm := slurm_of(job, jobs.values(), slurm_id)) is not None:
         case = msgspec.structs.replace(case, slurm=slurm)
