@@ -7,10 +7,9 @@ from jobtui.backends.base import DetailSource, RewindableSource, Source, SourceE
 from jobtui.backends.window import unwrapped
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import FilePart, Noted, Reached, RunListing, Unreadable
+from jobtui.model.job_desk import FilePart, LinePlace, Noted, Reached, RunListing, Unreadable
 from jobtui.model.jobs import JobDetail
 from jobtui.model.lines import RawLine
-from jobtui.model.ops import Step
 from jobtui.model.scripts import Answer, Wanted
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class SessionDesk:
             raise Unreadable(str(problem)) from problem
         return None
 
-    async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
+    async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
         """The line of a step and what continues its record. Raises Unreadable."""
         from jobtui.backends.logfile import LogFile  # the first paint does not need it
 
@@ -100,7 +99,7 @@ class SessionDesk:
             raise Unreadable(str(error)) from error
         return record_of(found)
 
-    async def _entries_behind(self, step: Step, cursor: str, most: int) -> tuple[RawLine, ...]:
+    async def _entries_behind(self, step: LinePlace, cursor: str, most: int) -> tuple[RawLine, ...]:
         """The same out of the journals that may have the entry."""
         problem: SourceError | None = None
         for source in map(unwrapped, self._sources()):

@@ -124,8 +124,9 @@ async def _ask_all(reader: Reader, found: Found, gathering: Gathering) -> None:
                 continue
     desk = reader.session.desk()
     ops = reader.session.store.correlation.ops_of(found.job.id)
-    steps = [step for op in ops for step in op.steps][-MOST_STEPS:]
-    for step in steps:
+    loose = reader.session.store.correlation.unlinked_of(found.job.id)
+    steps = [*(step for op in ops for step in op.steps), *(one.step for one in loose)]
+    for step in steps[-MOST_STEPS:]:
         try:
             await desk.lines_behind(step, RECORD_LINES)
         except Unreadable:

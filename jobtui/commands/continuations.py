@@ -1,36 +1,37 @@
 """The lines that continue a log record in its file: tracebacks, scripts, output of programs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from jobtui.analysis.job_lines import JobLine
-from jobtui.backends.base import Source, SourceError
-from jobtui.backends.job_desk import EXPECTED_CHARACTERS, HasEntries, record_of
-from jobtui.backends.logfile import LogFile
+from jobtui.backends.base import SourceError
+from jobtui.backends.job_desk import HasEntries
 from jobtui.backends.window import unwrapped
 from jobtui.formats.parser import LINE
+from jobtui.model.job_desk import JobDesk, Unreadable
 from jobtui.model.lines import RawLine
 from jobtui.model.ops import Certainty
+from jobtui.session import Session
 
 CONTINUATION_LINES = 100
 """How many lines that follow a record, and are part of it, are given at most."""
 
 
-async def with_continuations(lines: Sequence[JobLine], sources: Iterable[Source]) -> list[JobLine]:
+async def with_continuations(lines: Sequence[JobLine], session: Session) -> list[JobLine]:
     """The lines, each followed by those that continue it in its file: tracebacks, output of programs.
 
     Where a file can no longer be read, or holds something else there now, its lines stand alone.
     """
-    known = list(map(unwrapped, sources))
-    files = {source.name: source for source in known if isinstance(source, LogFile)}
-    entries = await _in_journals([source for source in known if isinstance(source, HasEntries)], lines)
+    desk = session.desk()
+    journals = [source for source in map(unwrapped, session.sources) if isinstance(source, HasEntries)]
+    entries = await _in_journals(journals, lines)
     found: list[JobLine] = []
     for line in lines:
         found.append(line)
-        if line.cursor is not None:
+        if line.cursor is not None and journals:
             found += [_continuing(line, RawLine(None, 0, text)) for text in entries.get(line.cursor, ())]
-        elif file := files.get(line.source):
-            found += await _continuation(file, line)
+        else:
+            found += await _continuation(desk, line)
     return found
 
 
@@ -59,12 +60,9 @@ def _continuing(line: JobLine, raw: RawLine) -> JobLine:
     )
 
 
-async def _continuation(file: LogFile, line: JobLine) -> list[JobLine]:
-    expected = line.text[:EXPECTED_CHARACTERS]
+async def _continuation(desk: JobDesk, line: JobLine) -> list[JobLine]:
     try:
-        around = await file.lines_around(
-            line.offset, 0, CONTINUATION_LINES, line=line.line or None, expect=expected
-        )
-    except SourceError:
+        record = await desk.lines_behind(line, 1 + CONTINUATION_LINES)
+    except Unreadable:
         return []
-    return [_continuing(line, raw) for raw in record_of(around)[1:]]
+    return [_continuing(line, raw) for raw in record[1:]]

@@ -72,7 +72,7 @@ class _JobLog:
         ops, unlinked = correlation.ops_of(self._job_id), correlation.unlinked_of(self._job_id)
         lines = [line for line in job_lines(self._job_id, ops, unlinked) if line.place not in self._seen]
         self._seen.update(line.place for line in lines)
-        return [line for line in await with_continuations(lines, self._session.sources) if self._chosen(line)]
+        return [line for line in await with_continuations(lines, self._session) if self._chosen(line)]
 
 
 async def _follow(reader: Reader, job_id: JobId, log: _JobLog, printer: "_Printer") -> None:

@@ -53,7 +53,15 @@ def _run_on(stage: TapeStage, context: Context, inner: Invocation) -> Exit:
     for note in stage.tape.about.notes:
         complain(f"not in the recording: {note}")
     module = import_module(f"jobtui.commands.{inner.command.name}")
-    return Exit(module.run(made._replace(clock=stage.clock, stage=stage)))
+    code = Exit(module.run(made._replace(clock=stage.clock, stage=stage)))
+    if damaged := stage.tape.damaged:
+        complain(f"{stage.tape.path}: {counted(damaged)} damaged, and left out")
+    return code
+
+
+def counted(entries: int) -> str:
+    """So many entries, as the beginning of a sentence."""
+    return "1 entry is" if entries == 1 else f"{entries:,} entries are"
 
 
 def sources_named(invocation: Invocation) -> str:

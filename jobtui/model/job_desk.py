@@ -14,7 +14,6 @@ from jobtui.model.cluster import SbatchStatus
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.model.lines import RawLine
-from jobtui.model.ops import Step
 from jobtui.model.scripts import Answer, Wanted
 
 
@@ -83,6 +82,28 @@ class Noted(NamedTuple):
     directory: str
 
 
+class LinePlace(Protocol):
+    """Where a line of a log is, and what it says: a step of an op, a line that is printed.
+
+    `line` is its number, not above 0 where that is not known; `cursor` is its place in a journal.
+    """
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def offset(self) -> int: ...
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def cursor(self) -> str | None: ...
+
+
 class JobDesk(Protocol):
     """Answers questions about one job. All methods raise Unreadable and nothing else."""
 
@@ -101,7 +122,7 @@ class JobDesk(Protocol):
         """Everything stored about a job, None when no source has it."""
         ...
 
-    async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
+    async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
         """The line of a step and what continues its record, up to `most` lines.
 
         Nothing when the log holds other lines there by now, or its source has no lines.

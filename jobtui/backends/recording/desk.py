@@ -14,26 +14,25 @@ from jobtui.backends.recording.tape import Tape
 from jobtui.backends.worker import Worker
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import FilePart, JobDesk, Noted, Reached, RunListing, Unreadable
+from jobtui.model.job_desk import FilePart, JobDesk, LinePlace, Noted, Reached, RunListing, Unreadable
 from jobtui.model.jobs import JobDetail
 from jobtui.model.lines import RawLine
-from jobtui.model.ops import Step
 from jobtui.model.scripts import Answer, Wanted
 
 DESK = "desk"
 """What stands for a source with answers that are of no source alone."""
 NOT_KEPT = "is not in the recording"
 BETWEEN = "\t"
-MOST_LINES = 60
+MOST_LINES = 101
 """Lines behind a step that are kept."""
 
 Keep = Callable[[What, str, object], None]
 T = TypeVar("T")
 
 
-def key_of_step(step: Step) -> str:
+def key_of_step(step: LinePlace) -> str:
     """What the lines behind a step are kept under."""
-    return BETWEEN.join((step.source, str(step.line), str(step.offset), step.cursor or ""))
+    return BETWEEN.join((step.source, str(step.offset), step.cursor or ""))
 
 
 class KeepingDesk:
@@ -55,7 +54,7 @@ class KeepingDesk:
         """As the desk says; kept by who knows from which source it is."""
         return await self._desk.detail(job_id)
 
-    async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
+    async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
         """As many as are kept, of which `most` are given."""
         lines = await self._desk.lines_behind(step, max(most, MOST_LINES))
         self._keep(What.LINES, key_of_step(step), lines)
@@ -101,7 +100,7 @@ class TapeDesk(SessionDesk):
         self._worker = worker
         self._clock = clock
 
-    async def lines_behind(self, step: Step, most: int) -> tuple[RawLine, ...]:
+    async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
         """The lines that were kept; the one of the step itself where they were not."""
         found = await self._answer(What.LINES, key_of_step(step))
         if found is None:

@@ -79,6 +79,7 @@ class Played:
         self.jid = stage.jid or ""
         self.now = world.kernel.now
         self.logs = {log: world.log(log) for log in (SUPERVISOR_LOG, SERVER_LOG)}
+        self.records = {jid: json.dumps(one).encode() for jid, one in world.records().items()}
         record = world.records().get(self.jid)
         self.detail = (
             None
@@ -112,6 +113,18 @@ class Played:
                     log[: _line_end(log, len(log) // 3)] + log[_line_end(log, 2 * len(log) // 3) :]
                 )
         return case_of(self.jid, logs, detail, self.now)
+
+    def write(self, place: Path) -> list[str]:
+        """Leave it as a site would have it; the flags that name it."""
+        records = place / "supervisor-job"
+        records.mkdir(parents=True)
+        for jid, record in self.records.items():
+            (records / f"{jid}.json").write_bytes(record)
+        flags = ["--srdb", str(place)]
+        for role, log in (("supervisor", SUPERVISOR_LOG), ("server", SERVER_LOG)):
+            (place / log).write_bytes(self.logs[log])
+            flags += ["--log", f"{role}={place / log}"]
+        return flags
 
     def case_with(self, logs: Mapping[str, bytes]) -> Case:
         """Its case with other logs."""

@@ -1,0 +1,239 @@
+"""`bundle`, `record` and `replay`: what was kept answers as the systems did, when they are gone."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jobtui.demo.incidents import INCIDENTS
+from jobtui.demo.settings import DriverName
+from jobtui.model.clock import to_rfc3339
+from tests.analysis.captured import expected
+from tests.analysis.explain.cases import played
+from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, environment, sources_of
+from tests.waiting import wait_for
+
+PLAYED_S = 420
+ASKED = ("explain", "timeline", "show", "logs")
+
+
+def moved(capture: str, tmp_path: Path) -> list[str]:
+    """The flags of a capture that lies where it can be taken away."""
+    shutil.copytree(CAPTURES / capture, tmp_path / capture)
+    return [word.replace(str(CAPTURES / capture), str(tmp_path / capture)) for word in sources_of(capture)]
+
+
+@pytest.mark.parametrize("capture", TRUE_CAPTURES)
+def test_a_bundle_answers_as_the_system_did_when_that_is_gone(
+    capture: str, tmp_path: Path, run: Runner
+) -> None:
+    flags = moved(capture, tmp_path)
+    jid = sorted(expected(capture)["jobs"])[0]
+    live = {command: run(command, jid, "--json", "--at", AT, *flags) for command in ASKED}
+    file = tmp_path / "one.jobtui"
+    assert run("bundle", jid, "-o", file, "--at", AT, *flags).code == 0
+    shutil.rmtree(tmp_path / capture)
+    for command in ASKED:
+        again = run("replay", file, command, jid, "--json")
+        if command == "show":  # it tells which paths there are on this machine
+            assert again.json["job"] == live[command].json["job"]
+            assert again.json["history"] == live[command].json["history"]
+        else:
+            assert again.out == live[command].out, command
+        assert again.code == live[command].code
+
+
+@pytest.mark.parametrize("incident", INCIDENTS)
+def test_each_incident_has_the_same_verdict_byte_for_byte(incident: str, tmp_path: Path, run: Runner) -> None:
+    site = tmp_path / "site"
+    happened = played(incident, 5, DriverName.LOCAL, PLAYED_S)
+    jid, flags = happened.jid, [*happened.write(site), "--at", to_rfc3339(happened.now)]
+    live = run("explain", jid, "--json", *flags)
+    file = tmp_path / "one.jobtui"
+    assert run("bundle", jid, "-o", file, *flags).code == 0
+    shutil.rmtree(site)
+    again = run("replay", file, "explain", jid, "--json")
+    assert again.out == live.out
+    assert again.code == live.code
+    assert again.json["verdict"] == INCIDENTS[incident].verdict
+
+
+def test_going_back_shows_the_job_as_it_was(tmp_path: Path, run: Runner) -> None:
+    jid, file = "DJouDZ9T-1O1o56MF-activityAnimation", tmp_path / "one.jobtui"
+    run("bundle", jid, "-o", file, "--at", AT, *sources_of("local"))
+
+    def status(at: str) -> str | None:
+        jobs = run("replay", file, "--at", at, "jobs", "--json").json["jobs"]
+        return next((job["status"] for job in jobs if job["id"] == jid), None)
+
+    assert status("2026-11-20T20:34:51Z") is None
+    assert status("2026-11-20T20:34:54Z") == "pending"
+    assert status("2026-11-20T20:35:04.5Z") == "running"
+    assert status("2026-11-20T20:36:00Z") == "completed"
+
+
+def entries(file: Path) -> Iterator[str]:
+    """Everything that is in a bundle, as text."""
+    for (body,) in sqlite3.connect(file).execute("SELECT body FROM entry"):
+        yield zlib.decompress(body).decode()
+    yield from (value for (value,) in sqlite3.connect(file).execute("SELECT value FROM about"))
+
+
+def test_no_secret_gets_into_a_bundle(tmp_path: Path, run: Runner) -> None:
+    file = tmp_path / "one.jobtui"
+    jid = sorted(expected("docker")["jobs"])[0]
+    run("bundle", jid, "-o", file, "--at", AT, *sources_of("docker"))
+    agents = {
+        word
+        for log in (CAPTURES / "docker").glob("*.log")
+        for word in re.findall(r"agent_?[iI]d['\"]?[=:] ?['\"]?(\w{32})", log.read_text())
+    }
+    assert agents, "the capture has none, so this shows nothing"
+    text = "\n".join(entries(file))
+    assert not [agent for agent in agents if agent in text]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_bundle_says_what_could_not_be_read(tmp_path: Path, run: Runner) -> None:
+    file = tmp_path / "one.jobtui"
+    jid = sorted(expected("local")["jobs"])[0]
+    made = run(
+        "bundle", jid, "-o", file, "--at", AT, *sources_of("local")[:2], "--log", tmp_path / "gone.log"
+    )
+    assert made.code == 0
+    assert "gone.log: no such file" in run("replay", file, "explain", jid).err
+    assert "gone.log: no such file" in str(run("replay", file, "explain", jid, "--json").json["sources"])
+
+
+def test_a_file_is_never_written_over(tmp_path: Path, run: Runner) -> None:
+    file = tmp_path / "one.jobtui"
+    file.write_text("mine")
+    jid = sorted(expected("local")["jobs"])[0]
+    ran = run("bundle", jid, "-o", file, "--at", AT, *sources_of("local"))
+    assert ran.code == 5
+    assert "File exists" in ran.err
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "no such file"),
+        (b"", "is no recording of jobtui"),
+        (b"PK\x03\x04 something else entirely", "is no recording of jobtui"),
+        (b"SQLite format 3\0" + b"\xff" * 2000, "damaged"),
+    ],
+)
+def test_what_is_no_recording_is_one_clear_line(
+    content: bytes | None, said: str, tmp_path: Path, run: Runner
+) -> None:
+    file = tmp_path / "x.jobtui"
+    if content is not None:
+        file.write_bytes(content)
+    ran = run("replay", file, "jobs")
+    assert ran.code == 5
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_a_recording_of_a_later_jobtui_is_refused(tmp_path: Path, run: Runner) -> None:
+    file = tmp_path / "one.jobtui"
+    jid = sorted(expected("local")["jobs"])[0]
+    run("bundle", jid, "-o", file, "--at", AT, *sources_of("local"))
+    with sqlite3.connect(file) as db:
+        db.execute("PRAGMA user_version = 99")
+    ran = run("replay", file, "explain", jid)
+    assert ran.code == 5
+    assert "renew jobtui" in ran.err
+
+
+def test_a_damaged_entry_costs_that_entry_and_is_told(tmp_path: Path, run: Runner) -> None:
+    file = tmp_path / "one.jobtui"
+    jid = sorted(expected("local")["jobs"])[0]
+    run("bundle", jid, "-o", file, "--at", AT, *sources_of("local"))
+    with sqlite3.connect(file) as db:
+        ((source,),) = db.execute("SELECT id FROM source WHERE name LIKE '%supervisor.log'")
+        ((last,),) = db.execute("SELECT max(seq) FROM entry WHERE what = 'batch' AND source = ?", (source,))
+        db.execute("UPDATE entry SET body = x'00ff' WHERE seq = ?", (last,))
+    ran = run("replay", file, "explain", jid, "--json")
+    assert ran.json["job"]["id"] == jid
+    assert "1 entry is damaged" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["demo"], "demo is nothing that can be asked of a recording"),
+        (["--srdb", "/x", "jobs"], "--srdb is not taken here"),
+        (["joobs", "x"], "unknown command 'joobs'"),
+    ],
+)
+def test_what_makes_no_sense_on_a_recording(words: list[str], said: str, tmp_path: Path, run: Runner) -> None:
+    file = tmp_path / "one.jobtui"
+    jid = sorted(expected("local")["jobs"])[0]
+    run("bundle", jid, "-o", file, "--at", AT, *sources_of("local"))
+    ran = run("replay", file, *words)
+    assert ran.code == 2
+    assert said in ran.err
+
+
+def test_a_recorder_that_is_killed_loses_no_more_than_the_last_second(tmp_path: Path, run: Runner) -> None:
+    shutil.copytree(CAPTURES / "local", tmp_path / "site")
+    flags = ["--srdb", str(tmp_path / "site"), "--log", f"supervisor={tmp_path / 'site/supervisor.log'}"]
+    place = tmp_path / "kept"
+    recorder = subprocess.Popen(
+        [sys.executable, "-m", "jobtui", *flags, "record", str(place)],
+        env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    file = place / "recording.jobtui"
+    try:
+        wait_for(lambda: file.exists() and "-wal" in str(os.listdir(place)) and kept(file) > 20)
+    finally:
+        recorder.send_signal(signal.SIGKILL)
+        recorder.wait()
+    jobs = {job["id"]: job["status"] for job in run("jobs", "--json", *flags).json["jobs"]}
+    replayed = {job["id"]: job["status"] for job in run("replay", place, "jobs", "--json").json["jobs"]}
+    assert replayed == jobs
+    jid = "DJouDZ9T-1O1o56MF-activityAnimation"
+    live = run("timeline", jid, "--json", *flags).json["ops"]
+    assert run("replay", place, "timeline", jid, "--json").json["ops"] == live
+
+
+def kept(file: Path) -> int:
+    """Entries in a recording that is being made."""
+    try:
+        ((count,),) = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True).execute(
+            "SELECT count(*) FROM entry"
+        )
+    except sqlite3.DatabaseError:
+        return 0
+    return int(count)
+
+
+def test_a_recorder_ends_when_it_is_told_and_says_what_it_kept(tmp_path: Path) -> None:
+    place = tmp_path / "kept"
+    words = [sys.executable, "-m", "jobtui", *sources_of("local"), "record", str(place), "--for", "2s"]
+    ran = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "records kept" in ran.stderr
+    assert [path.name for path in place.iterdir()] == ["recording.jobtui"]
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+
+
+def test_what_a_recording_replays_is_valid_json_on_every_command(tmp_path: Path, run: Runner) -> None:
+    file = tmp_path / "one.jobtui"
+    jid = sorted(expected("sbatch")["jobs"])[0]
+    run("bundle", jid, "-o", file, "--at", AT, *sources_of("sbatch"))
+    for words in (["jobs"], ["agents"], ["incidents"], ["find", jid], ["compare", jid], ["status"]):
+        ran = run("replay", file, *words, "--json")
+        assert json.loads(ran.out)["schema"].startswith("jobtui/"), words
