@@ -246,7 +246,7 @@ class TraceServer:
     def _fault(self, error: Exception) -> SourceError:
         told = in_words(reason_of(error).encode("utf-8", "replace"))
         kinds = {kind.__name__ for kind in type(error).__mro__}
-        line = next(line for kind, told_of, line in FAILURES if kind in kinds and re.search(told_of, told))
+        line = next(line for kind, told_of, line in FAILURES if kind in kinds and re.search(told_of, told, re.I))
         host = ""
         with suppress(ValueError):
             host = urlsplit(self.name).hostname or ""

@@ -161,7 +161,7 @@ async def test_a_trace_is_followed_as_long_as_more_is_expected(
 ) -> None:
     job = {span.span_id for span in captured("job-good").spans if span.service == "tracingJob"}
     spans.hidden = set(job)
-    sizes = []
+    sizes: list[int] = []
     async with a_rig("tempo", spans, tmp_path, clock) as rig:
         async for answer in rig.desk.follow(TraceId(ID["job-good"]), lambda: len(sizes) < 2):
             sizes.append(len(answer.trace.spans) if answer.trace else 0)

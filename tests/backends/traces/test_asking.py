@@ -1,0 +1,286 @@
+"""What a server says instead of a trace, each told apart in one line; what is sent along, and never shown."""
+
+import gzip
+import json
+import shutil
+import ssl
+import subprocess
+import threading
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.backends.traces import asking
+from jobtui.backends.traces.asking import TraceServer
+from jobtui.backends.traces.jaeger import Jaeger
+from jobtui.backends.traces.tempo import Tempo
+from jobtui.model.access import NO_ACCESS, Access
+from jobtui.model.trace_desk import TraceSearch
+from jobtui.model.trace_ids import TraceId
+from tests.jaeger_server import Jaeger as JaegerServer
+from tests.tempo_server import Tempo as TempoServer
+from tests.trace_servers import ID, JSON, TEXT, Answer, Site, Spans, served
+
+FAILED = TraceId(ID["job-fail"])
+SECRET = "s3cr3t-t0k3n-of-an-operator"
+LOGIN_PAGE = b"<!doctype html><html><head><title>Sign in</title></head><form>password</form></html>"
+OTHER_PAGE = b"<!doctype html><html><head><title>Welcome to nginx</title></head></html>"
+WHOLE = json.dumps({"result": {"resourceSpans": [{"scopeSpans": []}]}}).encode()
+
+Made = Callable[..., Jaeger | Tempo]
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site(JaegerServer(Spans()), "/jaeger")
+
+
+@pytest.fixture
+def url(site: Site) -> Iterator[str]:
+    with served(site) as address:
+        yield address
+
+
+async def told(source: Jaeger | Tempo, trace_id: TraceId = FAILED) -> SourceError:
+    """What is said when a trace is asked for."""
+    with pytest.raises(SourceError) as raised:
+        await source.trace(trace_id)
+    await source.aclose()
+    text = str(raised.value)
+    assert text.isprintable()
+    assert SECRET not in text
+    return raised.value
+
+
+def jaeger(url: str, access: Access = NO_ACCESS) -> Jaeger:
+    return Jaeger(TraceServer(url, "Jaeger", access))
+
+
+REPLIES = [
+    (Answer(404, b"404 page not found\n", TEXT), SourceMissing, "there is no Jaeger there (404)"),
+    (Answer(404, OTHER_PAGE, "text/html"), SourceMissing, "answers with a web page and not with traces"),
+    (Answer(401, b"", None), SourceDenied, "a login is wanted (401)"),
+    (Answer(401, b"no org id", TEXT), SourceDenied, "a login is wanted (401, it says: no org id)"),
+    (Answer(403, b"", None), SourceDenied, "the login may not read traces there (403)"),
+    (Answer(200, LOGIN_PAGE, "text/html; charset=utf-8"), SourceDenied, "answers with a login page"),
+    (Answer(200, OTHER_PAGE, "text/html"), SourceMissing, "a web page and not with traces; check"),
+    (Answer(302, b"", None, {"Location": f"https://sso.example.org/login?t={SECRET}"}), SourceDenied,
+     "sends to a login page (https://sso.example.org/login)"),
+    (Answer(301, b"", None, {"Location": "https://b.example.org/"}), SourceMissing, "sends elsewhere (301)"),
+    (Answer(200, WHOLE[:-20], JSON), SourceUnreachable, "the answer broke off half-way, after"),
+    (Answer(200, WHOLE[:-20], JSON, claims=len(WHOLE)), SourceUnreachable, "broke off half-way; ask again"),
+    (Answer(200, b"", JSON), SourceUnreachable, "answered with nothing"),
+    (Answer(200, b"hello\x1b[31m\n", TEXT), SourceMissing, "text/plain and not with JSON (hello"),
+    (Answer(200, b"[1, 2]", JSON), SourceMissing, "not with JSON"),
+    (Answer(200, b"\x0a\x00\xff", "application/grpc"), SourceMissing, "answers with application/grpc"),
+    (Answer(503, b"starting", TEXT), SourceUnreachable, "is not ready (503)"),
+    (Answer(502, OTHER_PAGE, "text/html"), SourceUnreachable, "the proxy before it does not reach it (502)"),
+    (Answer(429, b"", None), SourceUnreachable, "is asked too much (429)"),
+    (Answer(500, json.dumps({"error": {"message": "storage is gone"}}).encode()), SourceError,
+     "refused what was asked (500): storage is gone"),
+    (Answer(418, b"a teapot", TEXT), SourceUnreachable, "failed (418): a teapot"),
+    (Answer(200, b"x" * 100, JSON, {"Content-Encoding": "gzip"}), SourceUnreachable, "cannot be unpacked"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("reply", "kind", "words"), REPLIES, ids=lambda one: str(one)[:40])
+async def test_every_answer_that_is_none_is_told_apart(
+    site: Site, url: str, reply: Answer, kind: type[SourceError], words: str
+) -> None:
+    site.instead = reply
+    error = await told(jaeger(url))
+    assert type(error) is kind or kind is SourceError
+    assert words in str(error)
+    assert str(error).startswith(url)
+
+
+def test_no_two_of_them_read_alike() -> None:
+    assert len({words for _, _, words in REPLIES}) == len(REPLIES)
+
+
+async def test_without_the_path_it_is_served_at_that_is_said(site: Site, url: str) -> None:
+    error = await told(jaeger(url.removesuffix("/jaeger")))
+    assert "the path it is served at is missing, such as /jaeger" in str(error)
+
+
+async def test_nobody_there_and_no_such_host() -> None:
+    assert "cannot be connected to (Connection refused)" in str(await told(jaeger("http://127.0.0.1:1")))
+    assert "no host is called nothing.invalid" in str(await told(jaeger("http://nothing.invalid")))
+
+
+async def test_silence_is_no_answer(monkeypatch: pytest.MonkeyPatch, site: Site, url: str) -> None:
+    monkeypatch.setattr(asking, "SILENCE_S", 0.05)
+    gate = threading.Event()
+    site.server = type("Slow", (), {"answer": lambda self, path, said: gate.wait(10) and Answer(200, b"")})()
+    error = await told(jaeger(url))
+    gate.set()
+    assert "no answer within" in str(error)
+
+
+async def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch, site: Site, url: str) -> None:
+    monkeypatch.setattr(asking, "MOST_BYTES", 1 << 20)
+    site.instead = Answer(200, gzip.compress(b" " * (8 << 20)), JSON, {"Content-Encoding": "gzip"})
+    assert "an answer of more than 1 MiB" in str(await told(jaeger(url)))
+
+
+async def test_a_half_trace_of_a_tempo_is_kept_and_that_is_said() -> None:
+    groups = Spans().groups(ID["job-fail"])
+    told_of = {
+        "trace": {"resourceSpans": groups[:2]},
+        "status": "PARTIAL",
+        "message": "trace exceeds max size",
+    }
+    site = Site(TempoServer(Spans()))
+    site.instead = Answer(200, json.dumps(told_of).encode())
+    with served(site) as address:
+        source = Tempo(TraceServer(address, "Tempo"))
+        found = await source.trace(FAILED)
+        await source.aclose()
+    assert found is not None
+    assert found.spans
+    assert (found.skip_count, found.skipped[0].why) == (1, "trace exceeds max size")
+
+
+async def test_a_tempo_says_what_is_wrong_with_a_question(site: Site, url: str) -> None:
+    site.instead = Answer(400, b"invalid TraceQL query: parse error at line 1", TEXT)
+    source = Tempo(TraceServer(url, "Tempo"))
+    with pytest.raises(
+        SourceError, match=r"refused what was asked \(400\): invalid TraceQL query: parse err"
+    ):
+        await source.search(TraceSearch())
+    await source.aclose()
+
+
+BASIC = b64encode(f"ann:{SECRET}".encode()).decode()
+LOGINS = [
+    (Access(bearer=SECRET), {"Authorization": f"Bearer {SECRET}"}),
+    (Access(user="ann", password=SECRET), {"Authorization": f"Basic {BASIC}"}),
+    (Access(headers=(("X-Scope-OrgID", "t1"), ("X-Key", SECRET))), {"X-Scope-OrgID": "t1", "X-Key": SECRET}),
+    (NO_ACCESS, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("access", "headers"), LOGINS, ids=repr)
+async def test_a_login_is_sent_with_each_request_and_nowhere_shown(
+    access: Access, headers: dict[str, str], site: Site, url: str
+) -> None:
+    source = jaeger(url, access)
+    assert await source.trace(FAILED) is not None
+    await source.aclose()
+    for _, sent in site.requests:
+        assert {name: sent.get(name) for name in headers} == headers
+        assert ("Authorization" in sent) == ("Authorization" in headers)
+        assert sent["User-Agent"] == "jobtui"
+    assert SECRET not in repr((source, access, vars(source)))
+
+
+async def test_a_login_that_is_refused_says_so_and_a_redirect_is_not_followed(site: Site, url: str) -> None:
+    site.login = "Bearer another"
+    error = await told(jaeger(url, Access(bearer=SECRET)))
+    assert "the login is refused (401" in str(error)
+    site.login = None
+    site.instead = Answer(302, b"", None, {"Location": f"{url}/elsewhere"})
+    await told(jaeger(url, Access(bearer=SECRET)))
+    assert not [target for target, _ in site.requests if "elsewhere" in target]
+
+
+async def test_a_token_in_a_file_is_read_anew(site: Site, url: str, tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("first\n")
+    site.login = "Bearer first"
+    source = jaeger(url, Access(bearer_file=str(path)))
+    assert await source.trace(FAILED) is not None
+    path.write_text("second\n")
+    site.login = "Bearer second"
+    assert await source.trace(FAILED) is not None
+    path.write_bytes(b"two words\n")
+    with pytest.raises(SourceDenied, match="holds no token"):
+        await source.trace(FAILED)
+    path.unlink()
+    with pytest.raises(SourceMissing, match="is not there"):
+        await source.trace(FAILED)
+    await source.aclose()
+
+
+async def test_one_that_is_closed_says_so(url: str) -> None:
+    source = jaeger(url)
+    await source.aclose()
+    await source.aclose()
+    with pytest.raises(SourceError, match="is closed"):
+        await source.poll(None)
+
+
+async def test_a_jaeger_that_becomes_a_newer_one_is_asked_in_the_new_way() -> None:
+    server = JaegerServer(Spans(), versions=("v1",))
+    site = Site(server)
+    with served(site) as address:
+        source = jaeger(address)
+        assert "Jaeger v1" in str((await source.poll(None)).note)
+        server.versions = ("v3",)
+        with pytest.raises(SourceMissing):
+            await source.poll(None)
+        assert "Jaeger v3" in str((await source.poll(None)).note)
+        await source.aclose()
+
+
+async def test_a_search_without_a_service_is_so_many_questions_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("jobtui.backends.traces.jaeger.MOST_QUESTIONS", 2)
+    server = JaegerServer(Spans(), versions=("v1",))
+    with served(Site(server)) as address:
+        source = jaeger(address)
+        listed = await source.search(TraceSearch(names=("a", "jobsub.job.id"), value="1"))
+        await source.aclose()
+    assert server.asked.count("/api/traces") == 2
+    assert "2 of 6 questions were asked; name a service" in listed.notes[0]
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+async def test_a_certificate_is_verified_by_the_authority_that_is_named(tmp_path: Path) -> None:
+    with _tls(tmp_path) as (address, authority):
+        assert "its certificate is not trusted" in str(await told(jaeger(address)))
+        source = jaeger(address, Access(ca_file=str(authority)))
+        assert (await source.poll(None)).note
+        await source.aclose()
+        error = await told(jaeger(address, Access(ca_file=str(tmp_path / "none.pem"))))
+        assert "none.pem: cannot be used as ca_file: No such file" in str(error)
+
+
+class _tls:
+    """A server with a certificate of its own; its address and the certificate."""
+
+    def __init__(self, folder: Path) -> None:
+        self._key, self._certificate = folder / "key.pem", folder / "cert.pem"
+        subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+        curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "3650"]
+        files = ["-keyout", str(self._key), "-out", str(self._certificate)]
+        subprocess.run(["openssl", "req", "-x509", *curve, *subject, *files], check=True, capture_output=True)
+
+    def __enter__(self) -> tuple[str, Path]:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b'{"services": []}')
+
+            def log_message(self, format: str, *arguments: object) -> None:
+                """Say nothing."""
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self._certificate, self._key)
+        self._server = HTTPServer(("127.0.0.1", 0), Handler)
+        self._server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that hangs up
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        return f"https://localhost:{self._server.server_address[1]}", self._certificate
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
