@@ -7,6 +7,7 @@ chose the last.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 
 import msgspec
 
@@ -51,7 +52,7 @@ FIELDS: Mapping[str, tuple[str, Callable[[str], object]]] = {
 def shown_jobs(printed: str) -> Iterator[tuple[SlurmJob, dict[str, str]]]:
     """Each job that is shown, and all that is said of it by its name."""
     begins = [found.start() for found in _BEGIN.finditer(printed)]
-    for begin, end in zip(begins, [*begins[1:], len(printed)], strict=True):
+    for begin, end in pairwise([*begins, len(printed)]):
         found = _job(printed[begin:end])
         if found is not None:
             yield found

@@ -1,0 +1,253 @@
+"""What Slurm's commands print: every form of it gives the same jobs, and nothing makes a parser raise."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtui.formats.slurm_json import job_of, jobs_of_text
+from jobtui.formats.slurm_scontrol import shown_jobs
+from jobtui.formats.slurm_tables import SACCT, SQUEUE, accounted_job, jobs_with_steps, queued_job, rows_of
+from jobtui.formats.slurm_words import duration_of, exit_of_wait_status, state_of, time_of
+from jobtui.model.clock import SECOND
+from jobtui.model.jobs import JobStatus
+from jobtui.model.slurm import STATUSES, Exit, SlurmJob
+from tests.formats.slurm_captures import CAPTURES, captured_jobs, psv_rows
+
+FORMS = sorted(captured_jobs())
+NOT_TOLD: dict[str, frozenset[str]] = {
+    "reason": frozenset({"sacct.json", "sacct.psv", "sacct-all.psv"}),
+    "stdout": frozenset({"squeue.json", "slurmrestd-jobs-first3.json"}),
+    "stderr": frozenset({"squeue.json", "slurmrestd-jobs-first3.json"}),
+    "canceled_by": frozenset({"sacct.json"}),
+    "command": frozenset(),
+}
+"""Where a form says another thing: an older reason, a path with patterns in it, a name for a number."""
+DEFAULTS = SlurmJob(id="")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_tells_of_the_same_jobs(form: str) -> None:
+    everything = captured_jobs()
+    best, jobs = everything["scontrol-show-job.txt"], everything[form]
+    first = {"1", "2", "3"}
+    assert jobs.keys() == (first if form.startswith("slurmrestd") else best.keys())
+    for job_id, job in jobs.items():
+        for name in SlurmJob.__struct_fields__:
+            told, known = getattr(job, name), getattr(best[job_id], name)
+            untold = told == getattr(DEFAULTS, name) or known == getattr(DEFAULTS, name)
+            assert told == known or untold or form in NOT_TOLD.get(name, ()), (job_id, name, told, known)
+
+
+def test_what_the_captures_are_known_to_hold() -> None:
+    jobs = captured_jobs()["sacct-all.psv"]
+    assert len(jobs) == 18
+    assert (jobs["3"].state, jobs["3"].canceled_by, jobs["3"].exit) == ("CANCELLED", "0", None)
+    assert (jobs["2"].exit, jobs["5"].exit, jobs["1"].exit) == (Exit(3), Exit(0, 11), Exit(0))
+    assert (jobs["4_3"].raw, jobs["4_3"].array, jobs["4_3"].task) == ("17", "4", "3")
+    assert (jobs["4_4"].raw, jobs["4_4"].limit_s) == ("4", 3600.0)
+    assert jobs["9"].ended_at is None
+    assert jobs["5"].name == "überlang=x"
+    shown = captured_jobs()["scontrol-show-job.txt"]
+    assert shown["8"].stderr == "/srv/slurm/work/lattice-8.err"
+    assert shown["4_2"].stdout == "/srv/slurm/work/sweep-4_2.out"
+
+
+def test_steps_belong_to_the_job_before_them() -> None:
+    jobs = {job.id: job for job in jobs_with_steps(psv_rows("sacct-all.psv"))}
+    (batch,) = jobs["3"].steps
+    assert (batch.id, batch.state, batch.exit, batch.max_rss) == ("batch", "FAILED", Exit(15), "4900K")
+
+
+HOSTILE = 'a|b\nUserId=root(0) GroupId=root(0) MCS_label=N/A ~x~\nJobId=9 JobName=y\x1b[31m [/] "\\\x00'
+
+
+@given(name=st.text(max_size=60) | st.just(HOSTILE), after=st.text(max_size=20))
+def test_a_table_keeps_any_name(name: str, after: str) -> None:
+    separator = "~0123456789~"
+    name, after = name.replace(separator, ""), after.replace(separator, "")
+    row = {field: "" for field in SQUEUE} | {"%i": "7_3", "%T": "FAILED", "%j": name, "%Z": after}
+    whole = "".join(f"{''.join(value + separator for value in row.values())}\n" for _ in range(2))
+    table = rows_of(whole.encode("utf-8", "replace"), separator, tuple(SQUEUE), "squeue")
+    assert not table.skips
+    for found in table.rows:
+        job = queued_job(found)
+        assert job is not None
+        assert (job.id, job.name.encode("utf-8", "replace")) == ("7_3", name.encode("utf-8", "replace"))
+
+
+@pytest.mark.parametrize("kept", range(32))
+def test_a_table_that_was_cut_off_loses_its_last_row(kept: int) -> None:
+    row = "".join(f"{value}~" for value in ("1", "name", "RUNNING"))
+    table = rows_of(f"{row}\n{row}"[:kept].encode(), "~", ("%i", "%j", "%T"), "squeue")
+    assert len(table.rows) == (kept >= len(row)) + (kept > 2 * len(row))
+    is_whole = kept in (0, len(row), len(row) + 1, 2 * len(row) + 1)
+    assert len(table.skips) == (0 if is_whole else 1)
+
+
+@given(printed=st.binary(max_size=300))
+def test_no_bytes_make_a_table_raise(printed: bytes) -> None:
+    for row in rows_of(printed, "~", tuple(SQUEUE), "squeue").rows:
+        queued_job(row)
+    for row in rows_of(printed, "|", ("JobID", "State", "Start", "ExitCode"), "sacct").rows:
+        accounted_job(row)
+
+
+@given(
+    values=st.dictionaries(
+        st.sampled_from(tuple(SACCT)), st.text("0123456789:-TN/A_[]%, CANCELLED by.", max_size=30)
+    )
+)
+def test_no_values_make_a_row_raise(values: dict[str, str]) -> None:
+    accounted_job(values)
+    jobs_with_steps([values, values | {"JobID": "1.0"}])
+
+
+@given(
+    text=st.lists(
+        st.sampled_from(
+            ["JobId=1 ", "JobName=", "UserId=a(1) GroupId=b(2) MCS_label=", "\n   ", "ArrayTaskId=3-4%2 ",
+             "JobState=FAILED ", "Restarts=²", "ExitCode=9:9:9", "StartTime=2026-13-40T99:00:00 ", "=", "x"]
+        ),
+        max_size=30,
+    ).map("".join)
+)  # fmt: skip
+def test_no_text_makes_a_record_raise(text: str) -> None:
+    for job, said in shown_jobs(text):
+        assert job.raw == said["JobId"]
+
+
+def test_a_name_cannot_pass_for_other_fields_of_a_record() -> None:
+    real = (CAPTURES / "scontrol-show-job-oneline.txt").read_text().splitlines()[0]
+    name = "x UserId=root(0) GroupId=root(0) MCS_label=N/A JobState=RUNNING StdOut=/etc/passwd"
+    ((job, said),) = shown_jobs(real.replace("JobName=beam-scan", f"JobName={name}"))
+    assert (job.name, job.user, job.state) == (name, "jobuser", "COMPLETED")
+    assert said["StdOut"] == "/srv/slurm/work/beam-1.out"
+
+
+SHAPES: list[tuple[dict[str, Any], str, Any]] = [
+    ({"job_state": ["RUNNING"]}, "state", "RUNNING"),
+    ({"job_state": ["RUNNING", "COMPLETING"]}, "state", "COMPLETING"),
+    ({"job_state": ["PENDING", "REQUEUE_HOLD"]}, "state", "REQUEUE_HOLD"),
+    ({"state": {"current": ["TIMEOUT"], "reason": "TimeLimit"}}, "reason", "TimeLimit"),
+    ({"job_state": "FAILED", "exit_code": 32512}, "exit", Exit(127)),
+    ({"job_state": "FAILED", "exit_code": 15}, "exit", Exit(0, 15)),
+    (
+        {"job_state": ["FAILED"], "exit_code": {
+            "status": ["ERROR"], "return_code": {"set": True, "infinite": False, "number": 3},
+            "signal": {"id": {"set": False, "infinite": False, "number": 0}, "name": ""}}},
+        "exit", Exit(3),
+    ),
+    (
+        {"job_state": ["FAILED"], "exit_code": {
+            "status": ["SIGNALED"], "return_code": {"set": False, "infinite": False, "number": 0},
+            "signal": {"id": {"set": True, "infinite": False, "number": 9}, "name": "SIGKILL"}}},
+        "exit", Exit(0, 9),
+    ),
+    ({"job_state": "FAILED", "exit_code": {"status": "SUCCESS", "return_code": 0}}, "exit", None),
+    ({"job_state": "RUNNING", "time_limit": {"set": True, "infinite": False, "number": 5}}, "limit_s", 300),
+    ({"job_state": "RUNNING", "time_limit": {"set": False, "infinite": True, "number": 0}}, "limit_s", None),
+    ({"job_state": "RUNNING", "start_time": {"set": True, "infinite": False, "number": 1795207823}},
+     "started_at", 1795207823 * SECOND),
+    ({"job_state": "RUNNING", "start_time": 0}, "started_at", None),
+    ({"job_state": "RUNNING", "array_job_id": {"set": True, "infinite": False, "number": 4},
+      "array_task_id": {"set": True, "infinite": False, "number": 0}, "array_task_string": ""}, "id", "4_0"),
+    ({"job_state": "PENDING", "array_job_id": 4, "array_task_id": None, "array_task_string": "3-5%2"},
+     "id", "4_[3-5%2]"),
+    ({"job_state": "RUNNING", "array_job_id": {"set": True, "infinite": False, "number": 0},
+      "array_task_id": {"set": False, "infinite": False, "number": 0}}, "id", "7"),
+    ({"job_state": "RUNNING", "stdout_expanded": "/a/7.out", "standard_output": "/a/%j.out"},
+     "stdout", "/a/7.out"),
+]  # fmt: skip
+"""Shapes of releases from 22.05 to 25.05."""
+
+
+@pytest.mark.parametrize(("shape", "name", "value"), SHAPES)
+def test_the_json_of_every_release_is_read(shape: dict[str, Any], name: str, value: object) -> None:
+    number: object = {"set": True, "infinite": False, "number": 7} if name == "limit_s" else 7
+    job = job_of({"job_id": number, **shape})
+    assert job is not None
+    assert getattr(job, name) == value
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["set", "number", "infinite", "id", "signal", "current", "time", "start", "step"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    document=st.dictionaries(
+        st.sampled_from(
+            ["job_id", "job_state", "state", "exit_code", "array", "array_job_id", "array_task_id", "steps",
+             "time", "time_limit", "name", "restart_cnt", "node_count"]
+        ),
+        _JSON,
+    )
+)  # fmt: skip
+def test_no_document_makes_the_getter_raise(document: dict[str, object]) -> None:
+    job_of(document)
+    job_of({"job_id": 1, "job_state": "RUNNING"} | document)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"jobs": {}}', "[" * 100_000, '{"jobs": [1, null, {}]}'])
+def test_what_is_no_answer_is_a_value_error_or_empty(text: str) -> None:
+    try:
+        assert jobs_of_text(text) == ()
+    except ValueError:
+        assert "jobs" not in text or text == '{"jobs": {}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("30:00", 1800), ("5:00", 300), ("1:00:00", 3600), ("2-00:00:00", 172_800), ("1-12", 129_600),
+     ("90", 5400), ("UNLIMITED", None), ("Partition_Limit", None), ("NOT_SET", None), ("", None)],
+)  # fmt: skip
+def test_durations(text: str, seconds: float | None) -> None:
+    assert duration_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "N/A", "Unknown", "None", "2026-02-30T00:00:00", "0", "now", "²"])
+def test_what_is_no_time(text: str) -> None:
+    assert time_of(text) is None
+
+
+def test_times_are_utc_as_text_and_in_seconds() -> None:
+    assert time_of("2026-11-20T20:50:23") == time_of("1795207823") == 1795207823 * SECOND
+
+
+def test_a_state_tells_who_canceled() -> None:
+    assert state_of("CANCELLED by 1001") == ("CANCELLED", "1001")
+    assert state_of("CANCELLED+") == ("CANCELLED", "")
+
+
+def test_wait_statuses() -> None:
+    assert exit_of_wait_status(36608) == Exit(143)
+    assert exit_of_wait_status(-1) is None
+
+
+@pytest.mark.parametrize("state", sorted(STATUSES))
+def test_what_is_only_expected_is_no_fact(state: str) -> None:
+    row = {"%i": "1", "%T": state, "%S": "2026-11-20T20:10:00", "%e": "2026-11-20T21:10:00", "%N": "n1"}
+    job = queued_job(row)
+    assert job is not None
+    assert (job.started_at is None) == (job.status is JobStatus.PENDING)
+    assert (job.ended_at is None) == job.status.is_live
+    assert msgspec.json.decode(msgspec.json.encode(job), type=SlurmJob) == job
+
+
+def test_a_document_can_be_read_from_bytes() -> None:
+    assert jobs_of_text(json.dumps({"jobs": [{"job_id": 5, "job_state": "RUNNING"}]}).encode())[0].id == "5"

@@ -1,0 +1,140 @@
+"""Stand-ins for Slurm's commands: programs that answer as squeue, sacct and scontrol do, out of a directory.
+
+What they print is made of the rows that a test has put there, in the format that they are asked for. Each
+call is noted. `fault` lets one fail with a text, `hang` never answer.
+"""
+
+import json
+import os
+import stat
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.formats.slurm_captures import CAPTURES, accounted_rows, queued_rows
+
+PROGRAM = """\
+#!{python} -IS
+import json, os, re, sys, time
+here = {here!r}
+name, words = os.path.basename(sys.argv[0]), sys.argv[1:]
+with open(os.path.join(here, "calls"), "a") as calls:
+    calls.write(json.dumps([name, *words]) + chr(10))
+def given(file):
+    path = os.path.join(here, file)
+    return open(path, encoding="utf-8").read() if os.path.exists(path) else None
+if given(name + ".hang") is not None:
+    time.sleep(60)
+if (fault := given(name + ".fault")) is not None:
+    sys.stderr.write(fault + chr(10))
+    sys.exit(1)
+out = sys.stdout
+def option(key):
+    return next((word.partition("=")[2] for word in words if word.startswith(key + "=")), None)
+if name == "squeue":
+    fields = re.split("(%[a-zA-Z])", option("--format"))
+    for row in json.loads(given("squeue.rows") or "[]"):
+        out.write("".join(row.get(part, part) if part[:1] == "%" else part for part in fields) + chr(10))
+elif name == "sacct":
+    fields, end = option("--format").split(","), option("--delimiter")
+    wanted = option("--jobs")
+    for row in json.loads(given("sacct.rows") or "[]"):
+        job, raw = (row[key].partition(".")[0] for key in ("JobID", "JobIDRaw"))
+        if "." in row["JobID"] if wanted is None else wanted not in (job, job.partition("_")[0], raw):
+            continue
+        out.write("".join(row.get(field, "") + end for field in fields) + chr(10))
+else:
+    shown = given("scontrol." + words[-1])
+    if shown is None:
+        sys.exit("slurm_load_jobs error: Invalid job id specified")
+    out.write(shown)
+"""
+
+SSH = """\
+#!/bin/sh
+[ "$1" = -G ] && exit 0
+for line; do :; done
+exec sh -c "$line"
+"""
+"""An ssh that is there at once: it runs the last word, as a login shell would."""
+
+
+class StandIn:
+    """A cluster that is not there. Its commands are found once `path` comes first in PATH."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "slurm"
+        self.path = folder / "bin"
+        self.folder.mkdir()
+        self.path.mkdir()
+        for name in ("squeue", "sacct", "scontrol"):
+            self._program(name, PROGRAM.format(python=sys.executable, here=str(self.folder)))
+        self._program("ssh", SSH)
+
+    def _program(self, name: str, text: str) -> None:
+        file = self.path / name
+        file.write_text(text)
+        file.chmod(file.stat().st_mode | stat.S_IXUSR)
+
+    @property
+    def search_path(self) -> str:
+        """PATH with the stand-ins first."""
+        return f"{self.path}{os.pathsep}{os.environ['PATH']}"
+
+    def queue(self, *rows: Mapping[str, str]) -> None:
+        """What squeue answers from now on."""
+        (self.folder / "squeue.rows").write_text(json.dumps([{**QUEUED, **row} for row in rows]))
+
+    def accounts(self, *rows: Mapping[str, str]) -> None:
+        """What sacct answers from now on."""
+        (self.folder / "sacct.rows").write_text(json.dumps([{**ACCOUNTED, **row} for row in rows]))
+
+    def show(self, job_id: str, text: str) -> None:
+        """What `scontrol show job` answers for a job."""
+        (self.folder / f"scontrol.{job_id}").write_text(text)
+
+    def fault(self, command: str, text: str | None) -> None:
+        """Let a command fail with this text, None for no more."""
+        file = self.folder / f"{command}.fault"
+        file.unlink(missing_ok=True) if text is None else file.write_text(text)
+
+    def hang(self, command: str) -> None:
+        """Let a command never answer."""
+        (self.folder / f"{command}.hang").touch()
+
+    def calls(self, command: str) -> list[list[str]]:
+        """The words of each call of a command so far."""
+        file = self.folder / "calls"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [call[1:] for call in map(json.loads, lines) if call[0] == command]
+
+    def captured(self) -> "StandIn":
+        """Let it be the cluster that was captured."""
+        self.queue(*queued_rows())
+        self.accounts(*accounted_rows())
+        text = (CAPTURES / "scontrol-show-job.txt").read_text()
+        for part in text.split("JobId=")[1:]:
+            words = dict(word.split("=", 1) for word in f"JobId={part}".split() if "=" in word)
+            shown = f"JobId={part}"
+            self.show(words["JobId"], shown)
+            if "ArrayTaskId" in words:
+                self.show(f"{words['ArrayJobId']}_{words['ArrayTaskId']}", shown)
+        return self
+
+
+QUEUED = {
+    "%i": "1", "%A": "1", "%F": "1", "%K": "N/A", "%j": "beam", "%u": "jdoe", "%a": "science", "%P": "debug",
+    "%q": "normal", "%T": "RUNNING", "%r": "None", "%V": "2026-11-20T20:00:00", "%S": "2026-11-20T20:10:00",
+    "%e": "2026-11-20T21:10:00", "%l": "1:00:00", "%N": "n1", "%D": "1", "%C": "4", "%E": "(null)",
+    "%Z": "/home/jdoe",
+}  # fmt: skip
+"""A job that runs, as squeue has it."""
+
+ACCOUNTED = {
+    "JobID": "1", "JobIDRaw": "1", "JobName": "beam", "User": "jdoe", "Account": "science",
+    "Partition": "debug", "QOS": "normal", "Cluster": "huppel", "State": "COMPLETED", "Reason": "None",
+    "ExitCode": "0:0", "Submit": "2026-11-20T20:00:00", "Eligible": "2026-11-20T20:00:00",
+    "Start": "2026-11-20T20:10:00", "End": "2026-11-20T20:20:00", "TimelimitRaw": "60", "NodeList": "n1",
+    "NNodes": "1", "NCPUS": "4", "ReqMem": "1G", "WorkDir": "/home/jdoe", "MaxRSS": "",
+}  # fmt: skip
+"""A job that has completed, as sacct has it."""
