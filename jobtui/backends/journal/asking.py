@@ -12,6 +12,9 @@ from jobtui.formats.journal_export import Raw
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import At, Beside, Cursor, Head, Match, Matches, Tail
 
+NEAR_ENTRIES = 16
+"""Where an entry is, this many may come before it: other hosts may have sent in the same microsecond."""
+
 FIELD_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}", re.ASCII)
 
 Words = list[str]
@@ -76,9 +79,9 @@ def backward_words(start: Tail | At | Beside, count: int | None) -> Words:
     return [*words, f"--until=@{_seconds(_micros_before(start.time))}"] if isinstance(start, At) else words
 
 
-def entry_words(cursor: Cursor) -> Words:
-    """The entry at a place, or the next one when it is gone."""
-    return [f"--cursor={cursor}", "--lines=1"]
+def near_words(cursor: Cursor) -> Words:
+    """The entry at a place among the first ones given, when it is there."""
+    return [f"--cursor={cursor}", f"--lines={NEAR_ENTRIES}"]
 
 
 def follow_words(start: Head | At | Beside) -> Words:

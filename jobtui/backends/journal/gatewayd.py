@@ -6,13 +6,15 @@ every entry and keeps the wanted ones, since several connections have no common 
 """
 
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 from jobtui.backends.base import SourceUnreachable
 from jobtui.backends.journal import asking, order
-from jobtui.backends.journal.following import ConnectedFollowing
+from jobtui.backends.journal.connected import follow_apart
+from jobtui.backends.journal.contract import Following
 from jobtui.backends.journal.gateway_http import Gateway, Params
+from jobtui.backends.journal.gateway_questions import Question, common, questions
 from jobtui.backends.journal.journalctl import stand_of
 from jobtui.formats.journal_export import ExportParser, Raw
 from jobtui.formats.journal_fields import entry_of_export, stored_fields
@@ -35,16 +37,6 @@ if TYPE_CHECKING:
 
 ANSWER_BYTES = 4 << 20
 CATCH_UP_ENTRIES = 1_000
-VALUES_ASKED = 100
-"""Values of a field in one question: the server has 32 KiB for a request (libmicrohttpd's default)."""
-
-
-class Question(NamedTuple):
-    """What gatewayd can be asked at once. `filtered` where it gives more than was wanted."""
-
-    params: Params
-    wanted: Matches
-    filtered: bool
 
 
 class GatewayJournal:
@@ -61,8 +53,12 @@ class GatewayJournal:
 
     async def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries from `start` on."""
-        wanted = self._checked(matches)
-        last = await self._last()
+        return await self._forward_slice(start, self._checked(matches), most)
+
+    async def _forward_slice(
+        self, start: Head | At | Beside, wanted: Matches, most: int, scope: Matches = ()
+    ) -> Slice:
+        last = await self._last(scope)
         lost = isinstance(start, Beside) and await self._is_gone(start.cursor)
         found: list[JournalEntry] = []
         for question in questions(wanted):
@@ -87,8 +83,8 @@ class GatewayJournal:
 
     async def fields(self, cursor: Cursor) -> Fields | None:
         """Everything one entry holds."""
-        found = await self._raw((), f"{cursor}:0:1")
-        return stored_fields(found[0]) if found and _is_at(found[0], cursor) else None
+        near = await self._near(cursor)
+        return next((stored_fields(raw) for raw in near if _is_at(raw, cursor)), None)
 
     async def values(self, field: str) -> tuple[str, ...]:
         """The values that occur in a field."""
@@ -103,10 +99,9 @@ class GatewayJournal:
             note=f"{self._skipped} pieces of what came made no sense" if self._skipped else ""
         )
 
-    def follow(self, start: Start, matches: Matches) -> ConnectedFollowing:
+    def follow(self, start: Start, matches: Matches) -> Following:
         """What is written from `start` on."""
-        wanted = self._checked(matches)
-        return ConnectedFollowing(self.name, lambda place: self._listen(place, wanted), start)
+        return follow_apart(self, self._one_of_each, self._listen, start, self._checked(matches))
 
     async def aclose(self) -> None:
         """Let go of all connections."""
@@ -123,8 +118,8 @@ class GatewayJournal:
 
         async def page(place: Start) -> list[Raw]:
             if isinstance(place, Beside):
-                found = await self._raw(question.params, f"{place.cursor}:0:{count + 1}")
-                return found[1:] if found and _is_at(found[0], place.cursor) else found[:count]
+                found = await self._raw(question.params, f"{place.cursor}:0:{count + asking.NEAR_ENTRIES}")
+                return _behind(found, place.cursor)[:count]
             return await self._raw(question.params, f"{_seek(place)}:0:{count}")
 
         return await self._pages(question, start, count, page, forward=True)
@@ -145,7 +140,9 @@ class GatewayJournal:
                 )
                 return _before(found, order.time_cursor(micros)) if micros else []
             assert isinstance(place, Beside)
-            found = await self._raw(question.params, f"{place.cursor}:{-count}:{count + 1}")
+            # It steps back from the last entry of that very microsecond
+            skip = count + asking.NEAR_ENTRIES
+            found = await self._raw(question.params, f"{place.cursor}:{-skip}:{skip + 1}")
             return _before(found, place.cursor)[-count:]
 
         return await self._pages(question, start, count, page, forward=False)
@@ -170,14 +167,23 @@ class GatewayJournal:
                 return found[:count] if forward else found[-count:]
             start = Beside(_cursor(raws[-1 if forward else 0]))
 
-    async def _last(self) -> JournalEntry | None:
-        """The last entry there is, wanted or not."""
-        found = await self._raw((), ":-1:2")
-        return entry_of_export(found[-1]) if found else None
+    async def _last(self, scope: Matches = ()) -> JournalEntry | None:
+        """The last entry there is of `scope`, wanted or not."""
+        found: list[JournalEntry] = []
+        for question in questions(scope):
+            raws = await self._raw(question.params, ":-1:2")
+            found += [entry for raw in raws[-1:] if (entry := entry_of_export(raw)) is not None]
+        return order.merged(found)[-1] if found else None
+
+    async def _one_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]:
+        return [await self._last(group) for group in groups]
+
+    async def _near(self, cursor: Cursor) -> list[Raw]:
+        """What stands at a place; the entry it means is among that when it is there."""
+        return await self._raw((), f"{cursor}:0:{asking.NEAR_ENTRIES}")
 
     async def _is_gone(self, cursor: Cursor) -> bool:
-        found = await self._raw((), f"{cursor}:0:1")
-        return not found or not _is_at(found[0], cursor)
+        return not any(_is_at(raw, cursor) for raw in await self._near(cursor))
 
     async def _raw(self, params: Params, place: str) -> list[Raw]:
         parser = ExportParser()
@@ -192,15 +198,17 @@ class GatewayJournal:
 
     # Following.
 
-    async def _listen(self, start: Start, wanted: Matches) -> AsyncGenerator[Slice, None]:
+    async def _listen(
+        self, start: Start, wanted: Matches, scope: Matches = ()
+    ) -> AsyncGenerator[Slice, None]:
         """All that is there, then what is written."""
         place = start
         if isinstance(start, Tail):
-            last = await self._last()
+            last = await self._last(scope)
             place = Beside(last.cursor) if last is not None else Head()
             yield Slice((), last.cursor if last is not None else None, True)
         else:
-            async with contextlib.aclosing(self._catch_up(start, wanted)) as slices:
+            async with contextlib.aclosing(self._catch_up(start, wanted, scope)) as slices:
                 async for found in slices:
                     place = place if found.cursor is None else Beside(found.cursor)
                     yield found
@@ -210,9 +218,11 @@ class GatewayJournal:
                 yield found
         raise SourceUnreachable(f"{self.name}: gatewayd ended the connection; it is made anew")
 
-    async def _catch_up(self, start: Head | At | Beside, wanted: Matches) -> AsyncGenerator[Slice, None]:
+    async def _catch_up(
+        self, start: Head | At | Beside, wanted: Matches, scope: Matches
+    ) -> AsyncGenerator[Slice, None]:
         while True:
-            found = await self.forward(start, wanted, CATCH_UP_ENTRIES)
+            found = await self._forward_slice(start, wanted, CATCH_UP_ENTRIES, scope)
             yield found
             if found.at_edge:
                 return
@@ -221,7 +231,8 @@ class GatewayJournal:
 
     async def _written(self, place: Head | At | Beside, wanted: Matches) -> AsyncGenerator[Slice, None]:
         asked = questions(wanted)
-        params = asked[0].params if len(asked) == 1 else ()
+        params = asked[0].params if len(asked) == 1 else tuple(common(wanted))
+        behind = order.Behind(place.cursor if isinstance(place, Beside) else None)
         parser = ExportParser()
         skipped = 0
         follow = (*params, ("follow", ""))
@@ -232,29 +243,8 @@ class GatewayJournal:
                 self._skipped += parser.skipped - skipped
                 skipped = parser.skipped
                 made = [entry for entry in map(entry_of_export, some) if entry is not None]
-                own = place.cursor if isinstance(place, Beside) else None
-                if fresh := tuple(entry for entry in made if entry.cursor != own):
-                    yield Slice(fresh, fresh[-1].cursor, True)
-
-
-def questions(wanted: Matches) -> tuple[Question, ...]:
-    """What gatewayd has to be asked so that the answers together are what is wanted."""
-    if not wanted:
-        return (Question((), (), False),)
-    either: dict[str, list[str]] = {}
-    several: list[Question] = []
-    for group in wanted:
-        if len(group) == 1:
-            either.setdefault(group[0][0], []).append(group[0][1])
-        else:
-            exact = asking.is_exact((group,))
-            several.append(Question(tuple(dict(group).items()), (group,), not exact))
-    singles = [
-        Question(tuple((field, value) for value in values[at : at + VALUES_ASKED]), (), False)
-        for field, values in either.items()
-        for at in range(0, len(values), VALUES_ASKED)
-    ]
-    return (*singles, *several)
+                if fresh := behind(made):
+                    yield Slice(tuple(fresh), fresh[-1].cursor, True)
 
 
 def _seek(place: Start) -> str:
@@ -271,6 +261,15 @@ def _cursor(raw: Raw) -> Cursor:
 
 def _is_at(raw: Raw, cursor: Cursor) -> bool:
     return _cursor(raw) == cursor
+
+
+def _behind(found: list[Raw], cursor: Cursor) -> list[Raw]:
+    """The entries from the first one on that is behind a cursor."""
+    place = order.position(cursor)
+    for number, raw in enumerate(found):
+        if order.is_beyond(order.position(_cursor(raw)), place):
+            return found[number:]
+    return []
 
 
 def _before(found: list[Raw], cursor: Cursor) -> list[Raw]:

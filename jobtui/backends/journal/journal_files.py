@@ -5,6 +5,7 @@ and with a `~` behind when a file was not closed in order. They lie in the direc
 named by a machine id. The header of a file: systemd's JOURNAL_FILE_FORMAT document.
 """
 
+import contextlib
 import getpass
 import os
 import re
@@ -61,6 +62,16 @@ def survey(directories: Iterable[Path]) -> tuple[JournalFile, ...]:
         for path in _files_of(directory)
         if (state := _state_of(path)) is not None
     )
+
+
+def listed(directories: Iterable[Path]) -> Iterator[tuple[str, int]]:
+    """The names of what lies in these directories and below, with inodes. What cannot be read is left out."""
+    for directory in directories:
+        with contextlib.suppress(OSError), os.scandir(directory) as found:
+            for entry in found:
+                yield entry.path, entry.inode()
+                if _MACHINE_ID.fullmatch(entry.name):
+                    yield from listed([Path(entry.path)])
 
 
 def _files_of(directory: Path) -> Iterator[Path]:

@@ -6,8 +6,10 @@ import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from jobtui.backends.base import SourceError, SourceUnreachable
-from jobtui.backends.journal import asking
+from jobtui.backends.journal import asking, order
 from jobtui.backends.journal.asking import Words
+from jobtui.backends.journal.connected import follow_apart
+from jobtui.backends.journal.contract import Following
 from jobtui.backends.journal.following import ConnectedFollowing
 from jobtui.backends.journal.talk import SILENCE_S, Shell, Talk, line_of
 from jobtui.formats.journal_export import ExportParser, Raw
@@ -28,6 +30,9 @@ from jobtui.model.journal import (
 
 ANSWER_BYTES = 4 << 20
 """Of an answer that is no entries: the values of a field, the headers of files."""
+
+ASKED_AT_ONCE = 50
+"""Questions in one line for a shell."""
 
 _OWN_ONLY = re.compile(r"not seeing messages from other users", re.IGNORECASE)
 _NO_FILES = re.compile(r"No journal files were found", re.IGNORECASE)
@@ -52,9 +57,8 @@ class JournalctlReader:
     async def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries from `start` on."""
         wanted = self._checked(matches)
-        count = most + 1 + isinstance(start, Beside)  # one more tells whether this is the edge
-        bound = count if asking.is_exact(wanted) else None
-        last, found, lost = await self._read(start, asking.forward_words(start, bound), wanted, count)
+        words = asking.forward_words(start, _bound(start, wanted, most))
+        last, found, lost = await self._read(start, words, wanted, most + 1)
         entries = tuple(found[:most])
         stand = entries[-1].cursor if entries else stand_of(start, last)
         return Slice(entries, stand, len(found) <= most, lost)
@@ -62,18 +66,17 @@ class JournalctlReader:
     async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries before `start`, oldest first."""
         wanted = self._checked(matches)
-        count = most + 1 + isinstance(start, Beside)
-        bound = count if asking.is_exact(wanted) else None
-        last, found, lost = await self._read(start, asking.backward_words(start, bound), wanted, count)
+        words = asking.backward_words(start, _bound(start, wanted, most))
+        last, found, lost = await self._read(start, words, wanted, most + 1, back=True)
         entries = tuple(reversed(found[:most]))
         stand = entries[0].cursor if entries else _cursor_at(start) or stand_of(start, last)
         return Slice(entries, stand, len(found) <= most, lost)
 
     async def fields(self, cursor: Cursor) -> Fields | None:
         """Everything one entry holds."""
-        found = await self._raw(asking.entry_words(cursor), (), 1)
-        fits = found and found[0].get(b"__CURSOR") == cursor.encode("utf-8", "surrogateescape")
-        return stored_fields(found[0]) if fits else None
+        wanted = cursor.encode("utf-8", "surrogateescape")
+        near = await self._raw(asking.near_words(cursor), ())
+        return next((stored_fields(raw) for raw in near if raw.get(b"__CURSOR") == wanted), None)
 
     async def values(self, field: str) -> tuple[str, ...]:
         """The values that occur in a field."""
@@ -92,10 +95,12 @@ class JournalctlReader:
         unreadable = len(_UNREADABLE.findall(said))
         return JournalCondition(len(_FILE.findall(printed)), unreadable, "; ".join(notes))
 
-    def follow(self, start: Start, matches: Matches) -> ConnectedFollowing:
+    def follow(self, start: Start, matches: Matches) -> Following:
         """What is written from `start` on."""
         wanted = self._checked(matches)
-        return ConnectedFollowing(self.name, lambda place: self._listen(place, wanted), start)
+        if not self._directory:  # one host's alone
+            return ConnectedFollowing(self.name, lambda place: self._listen(place, wanted), start)
+        return follow_apart(self, self._one_of_each, self._listen, start, wanted)
 
     async def aclose(self) -> None:
         """Ask no more."""
@@ -108,24 +113,33 @@ class JournalctlReader:
     # Slices.
 
     async def _read(
-        self, start: Start, words: Words, wanted: Matches, count: int
+        self, start: Start, words: Words, wanted: Matches, count: int, *, back: bool = False
     ) -> tuple[JournalEntry | None, list[JournalEntry], bool]:
         """The last entry of all, as it was before; up to `count` wanted ones; whether the place is gone."""
+        behind = order.Behind(_cursor_at(start), back=back)
         own = _cursor_at(start)
         commands = [self._command(asking.LAST_WORDS), self._command(words, wanted)]
         async with self._talking([*self._place_commands(own), *commands]) as talk:
-            lost = own is not None and _gone(await talk.last_of(), own)
-            last = await talk.last_of()
+            lost = own is not None and _gone(await talk.entries(), own)
+            last = _last(await talk.entries())
             found: list[JournalEntry] = []
             async with contextlib.aclosing(self._entries(talk, wanted, SILENCE_S)) as entries:
                 async for some in entries:
-                    found += some
+                    found += behind(some)
                     if len(found) >= count:
                         break
-        is_own = bool(found) and found[0].cursor == own
-        return last, found[is_own:count], lost
+        return last, found[:count], lost
 
-    async def _raw(self, words: Words, wanted: Matches, count: int) -> list[Raw]:
+    async def _one_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]:
+        commands = [self._command(asking.LAST_WORDS, group) for group in groups]
+        found: list[JournalEntry | None] = []
+        for at in range(0, len(commands), ASKED_AT_ONCE):
+            some = commands[at : at + ASKED_AT_ONCE]
+            async with self._talking([*some, ["true"]]) as talk:
+                found += [_last(await talk.entries()) for _ in some]
+        return found
+
+    async def _raw(self, words: Words, wanted: Matches) -> list[Raw]:
         parser = ExportParser()
         found: list[Raw] = []
         async with (
@@ -134,44 +148,45 @@ class JournalctlReader:
         ):
             async for piece in pieces:
                 found += parser.feed(piece)
-                if len(found) >= count:
-                    break
-        return found[:count]
+        return found
 
     # Following.
 
-    async def _listen(self, start: Start, wanted: Matches) -> AsyncGenerator[Slice, None]:
+    async def _listen(
+        self, start: Start, wanted: Matches, scope: Matches = ()
+    ) -> AsyncGenerator[Slice, None]:
         """All that is there, then what is written: two questions, as journalctl does not tell the edge."""
         place = start
-        async with contextlib.aclosing(self._catch_up(start, wanted)) as slices:
+        async with contextlib.aclosing(self._catch_up(start, wanted, scope)) as slices:
             async for found in slices:
                 place = place if found.cursor is None else Beside(found.cursor)
                 yield found
         place = Head() if isinstance(place, Tail) else place
         follow = [*self._every_boot, *asking.follow_words(place)]
         async with self._talking([self._command(follow, wanted)]) as talk:
-            own = _cursor_at(place)
+            behind = order.Behind(_cursor_at(place))
             async with contextlib.aclosing(self._entries(talk, wanted, None)) as entries:
                 async for some in entries:
-                    if fresh := [entry for entry in some if entry.cursor != own]:
+                    if fresh := behind(some):
                         yield Slice(tuple(fresh), fresh[-1].cursor, True)
         raise SourceUnreachable(f"{self.name}: journalctl stopped following; it is started anew")
 
-    async def _catch_up(self, start: Start, wanted: Matches) -> AsyncGenerator[Slice, None]:
-        """What is there from `start` on, up to the edge."""
+    async def _catch_up(self, start: Start, wanted: Matches, scope: Matches) -> AsyncGenerator[Slice, None]:
+        """What is there from `start` on, up to the edge: the last entry of `scope`."""
         own = _cursor_at(start)
         main = (
             ["true"] if isinstance(start, Tail) else self._command(asking.forward_words(start, None), wanted)
         )
-        commands = [*self._place_commands(own), self._command(asking.LAST_WORDS), main]
+        behind = order.Behind(own)
+        commands = [*self._place_commands(own), self._command(asking.LAST_WORDS, scope), main]
         async with self._talking(commands) as talk:
-            lost = own is not None and _gone(await talk.last_of(), own)
-            last = await talk.last_of()
+            lost = own is not None and _gone(await talk.entries(), own)
+            last = _last(await talk.entries())
             stand = stand_of(start, last)
             yield Slice((), None if lost or not isinstance(start, Tail) else stand, False, lost)
             async with contextlib.aclosing(self._entries(talk, wanted, SILENCE_S)) as entries:
                 async for some in entries:
-                    if fresh := [entry for entry in some if entry.cursor != own]:
+                    if fresh := behind(some):
                         stand = fresh[-1].cursor
                         yield Slice(tuple(fresh), stand, False)
         yield Slice((), stand, True)
@@ -189,7 +204,7 @@ class JournalctlReader:
 
     def _place_commands(self, own: Cursor | None) -> list[Words]:
         """What finds out whether the entry to begin beside is there."""
-        return [] if own is None else [self._command(asking.entry_words(own))]
+        return [] if own is None else [self._command(asking.near_words(own))]
 
     def _command(self, words: Words, wanted: Matches = ()) -> Words:
         return [
@@ -255,6 +270,17 @@ def _cursor_at(start: Start) -> Cursor | None:
     return start.cursor if isinstance(start, Beside) else None
 
 
-def _gone(there: JournalEntry | None, cursor: Cursor) -> bool:
-    """Whether the entry found for a cursor is not the one it stands for."""
-    return there is None or there.cursor != cursor
+def _bound(start: Start, wanted: Matches, most: int) -> int | None:
+    """How many entries are asked for: one more tells whether this is the edge; some may precede a place."""
+    if not asking.is_exact(wanted):
+        return None
+    return most + 1 + (asking.NEAR_ENTRIES if isinstance(start, Beside) else 0)
+
+
+def _last(entries: Sequence[JournalEntry]) -> JournalEntry | None:
+    return entries[-1] if entries else None
+
+
+def _gone(near: Sequence[JournalEntry], cursor: Cursor) -> bool:
+    """Whether what a cursor stands for is not among what was found at its place."""
+    return all(entry.cursor != cursor for entry in near)

@@ -4,13 +4,15 @@ import asyncio
 import errno
 import os
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from jobtui.backends.base import SourceDenied, SourceError
 from jobtui.backends.journal import asking, journal_files
+from jobtui.backends.journal.apart import ApartFollowing
+from jobtui.backends.journal.contract import Following
+from jobtui.backends.journal.hosts import Hosts, within
 from jobtui.backends.journal.libsystemd import open_handle
 from jobtui.backends.journal.reading import OpenHandle, Reading
-from jobtui.backends.journal.trail import Trail, follow, trail_from
 from jobtui.backends.worker import Worker
 from jobtui.model.journal import (
     At,
@@ -19,6 +21,7 @@ from jobtui.model.journal import (
     Fields,
     Head,
     JournalCondition,
+    Match,
     Matches,
     Slice,
     Start,
@@ -70,10 +73,13 @@ class NativeJournal:
         """How many files are read, and why others are not."""
         return await self._desk.run(Reading.condition)
 
-    def follow(self, start: Start, matches: Matches) -> "NativeFollowing":
+    def follow(self, start: Start, matches: Matches) -> Following:
         """What is written from `start` on, through a handle of its own."""
-        desk = _Desk(self._name, self._directory, self._make_handle)
-        return NativeFollowing(desk, start, self._checked(matches))
+        lanes = NativeLanes(_Desk(self._name, self._directory, self._make_handle))
+        wanted = self._checked(matches)
+        if self._directory is None:  # one host's alone
+            return lanes.alone(start, wanted)
+        return ApartFollowing(lanes, start, wanted)
 
     async def aclose(self) -> None:
         """Let go of the files."""
@@ -84,100 +90,167 @@ class NativeJournal:
         return asking.without_surplus(matches)
 
 
-class _Taken(NamedTuple):
-    """What was taken, how far that is, what becomes readable then, and when to look again in any case."""
+class NativeLanes:
+    """`Lanes` through one handle and one thread."""
 
-    found: Slice
-    trail: Trail
-    fd: int | None
-    recheck_s: float
+    look_every_s = 0.0
+
+    def __init__(self, desk: "_Desk") -> None:
+        self._desk = desk
+        self._hosts = Hosts(
+            lambda field: desk.run(lambda reading: reading.values(field)),
+            lambda groups: desk.run(lambda reading: reading.one_of_each(groups)),
+        )
+
+    @property
+    def name(self) -> str:
+        """The journal, as it was configured."""
+        return self._desk.name
+
+    async def hosts(self) -> tuple[Match, ...]:
+        """What the entries of each host have in common."""
+        return await self._hosts.known()
+
+    async def last_before(self, start: Tail | Beside, scope: Matches) -> Slice:
+        """The last entry of `scope` before a place."""
+        return await self._desk.run(lambda reading: reading.backward(start, scope, 1))
+
+    def lane(self, start: Start, matches: Matches, scope: Matches) -> Following:
+        """Following `matches` among the entries of `scope`."""
+        return NativeFollowing(self._desk, start, within(matches, scope), scope)
+
+    def alone(self, start: Start, matches: Matches) -> Following:
+        """Following that closes all with it."""
+        return NativeFollowing(self._desk, start, matches, (), owns_desk=True)
+
+    async def aclose(self) -> None:
+        """Let go of the files."""
+        self._desk.close()
 
 
 class NativeFollowing:
-    """A `Following`: goes on behind the last entry it gave, or the last there was when none was wanted."""
+    """A `Following`: goes on behind the last entry it gave, or the last of `scope` when none was wanted."""
 
-    def __init__(self, desk: "_Desk", start: Start, matches: Matches) -> None:
+    def __init__(
+        self, desk: "_Desk", start: Start, matches: Matches, scope: Matches, *, owns_desk: bool = False
+    ) -> None:
         self._desk = desk
+        self._place = start
         self._matches = matches
-        self._trail = trail_from(start)
-        self._fd: int | None = None
-        self._watched: int | None = None
-        self._recheck_s = 0.0
-        self._news = asyncio.Event()
+        self._scope = scope
+        self._owns_desk = owns_desk
 
     async def take(self, most: int) -> Slice:
         """What has come since the last call."""
-        trail = self._trail
-        try:
-            taken = await self._desk.run(lambda reading: _taken(reading, trail, self._matches, most))
-        except SourceError:
-            self._fd, self._recheck_s = None, RECHECK_S
-            raise
-        found, self._trail, self._fd, self._recheck_s = taken
+        place = self._place
+        found = await self._desk.look(
+            lambda reading: _behind(reading, place, self._matches, most, self._scope)
+        )
+        if found.cursor is not None:
+            self._place = Beside(found.cursor)
+        elif not isinstance(place, At):
+            self._place = Head()
         return found
 
     async def changed(self, timeout_s: float) -> None:
         """Return when a file of the journal has changed, or it is time to look again."""
-        if self._desk.is_closed:
-            return
-        self._news.clear()
-        if self._fd is not None:
-            self._watched = self._fd
-            asyncio.get_running_loop().add_reader(self._fd, self._news.set)
-        try:
-            await asyncio.wait_for(self._news.wait(), max(min(timeout_s, self._recheck_s), 0.0))
-        except TimeoutError:
-            pass
-        finally:
-            self._unwatch()
+        await self._desk.changed(timeout_s)
 
     async def aclose(self) -> None:
-        """Let go of the files."""
-        self._unwatch()
-        self._desk.close()
-        self._news.set()
-
-    def _unwatch(self) -> None:
-        fd, self._watched = self._watched, None
-        if fd is not None:
-            asyncio.get_running_loop().remove_reader(fd)
+        """Let go of the files, where they are its own."""
+        if self._owns_desk:
+            self._desk.close()
 
 
-def _taken(reading: Reading, trail: Trail, matches: Matches, most: int) -> _Taken:
-    found, trail = follow(reading, trail, matches, most)
-    return _Taken(found, trail, reading.fd, RECHECK_S if reading.is_reliable() else UNRELIABLE_RECHECK_S)
+def _behind(reading: Reading, place: Start, matches: Matches, most: int, scope: Matches) -> Slice:
+    if isinstance(place, Tail):
+        return Slice((), reading.last(), True)
+    found = reading.forward(place, matches, most, scope)
+    # A time may lie behind the last entry there is: what comes next may still be earlier than the time
+    return found if found.entries or not isinstance(place, At) else found._replace(cursor=None)
 
 
 class _Desk:
     """A reading and the thread it belongs to."""
 
     def __init__(self, name: str, directory: str | None, open_handle: OpenHandle) -> None:
-        self._name = name
+        self.name = name
         self._reading = Reading(name, directory, open_handle)
         self._worker = Worker(f"journal {name}")
         self._process = os.getpid()
+        self._fd: int | None = None
+        self._watched: int | None = None
+        self._recheck_s = 0.0
+        self._waiting: set[asyncio.Event] = set()
         self.is_closed = False
 
     async def run(self, call: Callable[[Reading], T]) -> T:
         """What `call` gives. Raises SourceError."""
         if self.is_closed:
-            raise SourceError(f"{self._name}: is closed")
+            raise SourceError(f"{self.name}: is closed")
         if os.getpid() != self._process:
-            raise SourceError(f"{self._name}: was opened by another process; open it anew in this one")
+            raise SourceError(f"{self.name}: was opened by another process; open it anew in this one")
         try:
             return await self._worker.run(lambda: call(self._reading))
         except OSError as error:
             raise self._fault(error) from error
 
+    async def look(self, call: Callable[[Reading], T]) -> T:
+        """The same; what becomes readable when there is more is watched from then on by who waits."""
+        try:
+            found, self._fd, reliable = await self.run(lambda reading: _watchable(reading, call))
+        except SourceError:
+            self._fd, self._recheck_s = None, RECHECK_S
+            raise
+        self._recheck_s = RECHECK_S if reliable else UNRELIABLE_RECHECK_S
+        return found
+
+    async def changed(self, timeout_s: float) -> None:
+        """Return when a file of the journal has changed, or it is time to look again."""
+        if self.is_closed:
+            return
+        news = asyncio.Event()
+        self._waiting.add(news)
+        self._watch(self._fd)
+        try:
+            await asyncio.wait_for(news.wait(), max(min(timeout_s, self._recheck_s), 0.0))
+        except TimeoutError:
+            pass
+        finally:
+            self._waiting.discard(news)
+            if not self._waiting:
+                self._watch(None)
+
+    def _watch(self, fd: int | None) -> None:
+        if fd == self._watched:
+            return
+        loop = asyncio.get_running_loop()
+        if self._watched is not None:
+            loop.remove_reader(self._watched)
+        if fd is not None:
+            loop.add_reader(fd, self._tell)
+        self._watched = fd
+
+    def _tell(self) -> None:
+        for news in self._waiting:
+            news.set()
+
     def close(self) -> None:
         """Let go, in its thread and behind what it does. May be called twice."""
         if not self.is_closed and os.getpid() == self._process:
+            self._watch(None)
             self._worker.close(self._reading.close)
         self.is_closed = True
+        self._tell()
 
     def _fault(self, error: OSError) -> SourceError:
         if error.errno in (errno.EACCES, errno.EPERM):
-            return SourceDenied(f"{self._name}: may not be read; {journal_files.remedy()}")
+            return SourceDenied(f"{self.name}: may not be read; {journal_files.remedy()}")
         if error.errno == errno.EMFILE:
-            return SourceError(f"{self._name}: too many files are open; raise the limit: ulimit -n 4096")
-        return SourceError(f"{self._name}: could not be read: {error.strerror or error}")
+            return SourceError(f"{self.name}: too many files are open; raise the limit: ulimit -n 4096")
+        return SourceError(f"{self.name}: could not be read: {error.strerror or error}")
+
+
+def _watchable(reading: Reading, call: Callable[[Reading], T]) -> tuple[T, int | None, bool]:
+    found = call(reading)
+    return found, reading.fd, reading.is_reliable()

@@ -44,6 +44,32 @@ def compare(one: Position, other: Position) -> int:
     return _compare(one.realtime, other.realtime) or _compare(one.hash, other.hash)
 
 
+def is_beyond(one: Position, other: Position, *, back: bool = False) -> bool:
+    """Whether `one` comes behind `other`, in the direction that is read in. The same entry does not."""
+    if one == other:
+        return False
+    found = compare(one, other)
+    return found <= 0 if back else found >= 0
+
+
+class Behind:
+    """Lets entries pass from the first on that comes behind a place, in the direction they are read in."""
+
+    def __init__(self, place: Cursor | None, *, back: bool = False) -> None:
+        self._place = None if place is None else position(place)
+        self._back = back
+
+    def __call__(self, entries: list[JournalEntry]) -> list[JournalEntry]:
+        """Those of the next entries that pass."""
+        for nth, entry in enumerate(entries):
+            if self._place is None:
+                return entries[nth:]
+            if is_beyond(position(entry.cursor), self._place, back=self._back):
+                self._place = None
+                return entries[nth:]
+        return []
+
+
 def _compare(one: int | None, other: int | None) -> int:
     if one is None or other is None:
         return 0

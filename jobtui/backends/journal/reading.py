@@ -6,14 +6,14 @@ yet loses most of what is written first. A step after a seek costs less than hal
 
 import errno
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from jobtui.backends.base import SourceDenied, SourceError, SourceMissing
-from jobtui.backends.journal import asking, journal_files
+from jobtui.backends.journal import asking, journal_files, order
 from jobtui.backends.journal.libsystemd import Handle
 from jobtui.formats.journal_fields import stored_fields
-from jobtui.model.clock import Nanos
 from jobtui.model.journal import (
     At,
     Beside,
@@ -31,6 +31,9 @@ from jobtui.model.journal import (
 DAMAGED_MOST = 1_000
 """Damaged entries that are passed over in one slice, and that are counted."""
 
+SETTLE_S = 2.0
+"""So long after files were made they are opened anew."""
+
 OpenHandle = Callable[[str | None], Handle]
 
 
@@ -43,12 +46,14 @@ class Reading:
         self._open_handle = open_handle
         self._handle: Handle | None = None
         self._opened: tuple[int, int] | None = None
+        self._files: frozenset[tuple[str, int]] = frozenset()
+        self._settled_at = 0.0
         self._damaged: set[str] = set()
 
-    def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
-        """Up to `most` wanted entries from `start` on."""
+    def forward(self, start: Head | At | Beside, matches: Matches, most: int, scope: Matches = ()) -> Slice:
+        """Up to `most` wanted entries from `start` on; it stands at the last of `scope` when none is left."""
         handle = self._ready()
-        last = _last(handle)
+        last = _last(handle, scope)
         lost = _seek(handle, start, matches, back=False)
         found = self._take(handle, start, matches, most + 1, back=False)
         entries, at_edge = found[:most], len(found) <= most
@@ -68,6 +73,11 @@ class Reading:
         stand = entries[0].cursor if entries else _own(start) or last
         return Slice(tuple(entries), stand, at_edge, lost)
 
+    def one_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]:
+        """Some entry of each of these, None where there is none."""
+        found = [self.backward(Tail(), group, 1).entries for group in groups]
+        return [entries[0] if entries else None for entries in found]
+
     def last(self) -> Cursor | None:
         """The last entry there is, wanted or not."""
         return _last(self._ready())
@@ -75,9 +85,7 @@ class Reading:
     def fields(self, cursor: Cursor) -> Fields | None:
         """Everything one entry holds; None when it is there no more."""
         handle = self._ready()
-        handle.match(())
-        handle.seek_cursor(cursor)
-        if not handle.step() or not handle.is_at(cursor):
+        if not _go_to(handle, cursor):
             return None
         entry = handle.entry()
         address = {"__CURSOR": entry.cursor.encode(), "__REALTIME_TIMESTAMP": b"%d" % (entry.at // 1_000)}
@@ -113,7 +121,7 @@ class Reading:
     def _ready(self) -> Handle:
         """The handle, aware of all changes so far; opened anew when the directory is another one."""
         identity = self._identity()
-        if self._handle is not None and identity == self._opened:
+        if self._handle is not None and identity == self._opened and self._is_settled():
             self._handle.process()
             return self._handle
         self.close()
@@ -123,6 +131,25 @@ class Reading:
         handle.fileno()  # from now on new files are noticed
         self._handle, self._opened = handle, identity
         return handle
+
+    def _is_settled(self) -> bool:
+        """False once some time after files were made.
+
+        libsystemd lets go of a file for good that it cannot make out, as one that is just being made.
+        """
+        files = frozenset(journal_files.listed(self._directories()))
+        now = time.monotonic()
+        if files != self._files:
+            self._files, self._settled_at = files, now + SETTLE_S
+        if not self._settled_at or now < self._settled_at:
+            return True
+        self._settled_at = 0.0
+        return False
+
+    def _directories(self) -> list[Path]:
+        if self._directory is not None:
+            return [Path(self._directory)]
+        return [path for path in journal_files.local_directories() if path.is_dir()]
 
     def _identity(self) -> tuple[int, int] | None:
         if self._directory is None:
@@ -137,21 +164,20 @@ class Reading:
         return found.st_dev, found.st_ino
 
     def _survey(self) -> tuple[journal_files.JournalFile, ...]:
-        if self._directory is not None:
-            return journal_files.survey([Path(self._directory)])
-        return journal_files.survey(filter(Path.is_dir, journal_files.local_directories()))
+        return journal_files.survey(self._directories())
 
     def _take(
         self, handle: Handle, start: Start, matches: Matches, most: int, *, back: bool
     ) -> list[JournalEntry]:
         own, exact = _own(start), asking.is_exact(matches)
+        beside = None if own is None else order.position(own)
         entries: list[JournalEntry] = []
         damaged = 0
         while len(entries) < most and handle.step(back):
-            if own is not None:
-                passed, own = own, None
-                if handle.is_at(passed):
+            if beside is not None:
+                if not order.is_beyond(order.position(Cursor(handle.cursor())), beside, back=back):
                     continue
+                beside = None
             try:
                 if exact or asking.fulfils({k.encode(): v for k, v in handle.fields().items()}, matches):
                     entries.append(handle.entry())
@@ -168,20 +194,34 @@ def _own(start: Start) -> Cursor | None:
     return start.cursor if isinstance(start, Beside) else None
 
 
-def _last(handle: Handle) -> Cursor | None:
-    handle.match(())
+def _last(handle: Handle, scope: Matches = ()) -> Cursor | None:
+    handle.match(scope)
     handle.seek_tail()
     return Cursor(handle.cursor()) if handle.step(back=True) else None
+
+
+def _go_to(handle: Handle, cursor: Cursor) -> bool:
+    """Stand at an entry; whether it is there.
+
+    Without matches: with them another entry would be found rightly. What other hosts sent in the same
+    microsecond may come first.
+    """
+    handle.match(())
+    handle.seek_cursor(cursor)
+    beside = order.position(cursor)
+    while handle.step():
+        if handle.is_at(cursor):
+            return True
+        if order.is_beyond(order.position(Cursor(handle.cursor())), beside):
+            return False
+    return False
 
 
 def _seek(handle: Handle, start: Start, matches: Matches, *, back: bool) -> bool:
     """Stand at `start`, the matches set; whether its entry is there no more."""
     lost = False
     if isinstance(start, Beside):
-        # Asked without matches: with them another entry would be found rightly
-        handle.match(())
-        handle.seek_cursor(start.cursor)
-        lost = not (handle.step() and handle.is_at(start.cursor))
+        lost = not _go_to(handle, start.cursor)
     handle.match(matches)
     match start:
         case Head():
@@ -190,12 +230,7 @@ def _seek(handle: Handle, start: Start, matches: Matches, *, back: bool) -> bool
             handle.seek_tail()
         case At(time):
             # A step back gives what was received at that very microsecond, too
-            handle.seek_time(max(_first_us(time) - back, 0))
+            handle.seek_time(max(order.from_micros(time) - back, 0))
         case Beside(cursor):
             handle.seek_cursor(cursor)
     return lost
-
-
-def _first_us(time: Nanos) -> int:
-    """The first microsecond that is not before a time."""
-    return max(-(-time // 1_000), 0)

@@ -62,12 +62,12 @@ class Talk:
         """Wait for the first answer; what comes before is noise."""
         await self._to_mark(self._hear_noise, self._shell.start_s)
 
-    async def last_of(self) -> JournalEntry | None:
-        """The last entry of an answer that is followed by another one."""
+    async def entries(self) -> list[JournalEntry]:
+        """The entries of an answer that is followed by another one; only a few are asked for so."""
         parser = ExportParser()
         found: list[JournalEntry] = []
         await self._to_mark(lambda data: _extend(found, parser, data), SILENCE_S)
-        return found[-1] if found else None
+        return found
 
     async def pieces(self, silence_s: float | None) -> AsyncGenerator[bytes, None]:
         """The last answer. Raises SourceError when the program fails at its end."""

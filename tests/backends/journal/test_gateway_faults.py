@@ -14,7 +14,8 @@ import pytest
 
 from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.backends.journal import gateway_http
-from jobtui.backends.journal.gatewayd import VALUES_ASKED, GatewayJournal, questions
+from jobtui.backends.journal.gateway_questions import VALUES_ASKED, questions
+from jobtui.backends.journal.gatewayd import GatewayJournal
 from jobtui.model.journal import Cursor, Head, Matches, Tail
 from tests.backends.journal.answering import Answer, answering, raw, reply, then_hang
 from tests.backends.journal.make import entry

@@ -1,0 +1,217 @@
+"""Following a directory in which the journals of several hosts are collected, as each of them sends."""
+
+import random
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtui.backends.journal.connected import ConnectedLanes
+from jobtui.backends.journal.host_places import Places, cursor_of, places_of
+from jobtui.model.clock import Nanos
+from jobtui.model.journal import At, Beside, Cursor, Head, Start, Tail
+from tests.backends.journal.live import Writer, writer
+from tests.backends.journal.make import START_US, entry, needs_journal_tools
+from tests.backends.journal.readers import READERS, MakeReader, Way, each_way, needs_systemd_python
+from tests.backends.journal.reading import Follower, all_backward, all_forward, messages, of
+
+pytestmark = [needs_journal_tools]
+quickly = pytest.mark.usefixtures("quick")
+
+HOSTS = ("node1", "node2", "node3")
+WANTED = of(WANTED="1")
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ConnectedLanes, "look_every_s", 0.3)
+
+
+def from_host(host: str, nth: int, wanted: str = "1", **fields: str) -> bytes:
+    number = HOSTS.index(host) + 1
+    named = {"host": host, "machine": f"{number:x}" * 32, "boot": f"{number:x}" * 32, "WANTED": wanted}
+    return entry(nth, f"{host} {nth}", **{**named, **fields})
+
+
+def nameless(host: str, nth: int) -> bytes:
+    """An entry that does not say of which machine it is."""
+    lines = from_host(host, nth).split(b"\n")
+    return b"\n".join(line for line in lines if not line.startswith(b"_MACHINE_ID="))
+
+
+@contextmanager
+def two_writers(directory: Path) -> Iterator[tuple[Writer, Writer]]:
+    with writer(directory, "remote-node1.journal") as one, writer(directory, "remote-node2.journal") as two:
+        yield one, two
+
+
+@asynccontextmanager
+async def followed(make: MakeReader, start: Start) -> AsyncIterator[Follower]:
+    reader = make()
+    follower = Follower(reader.follow(start, WANTED))
+    await follower.take()
+    yield follower
+    await follower.following.aclose()
+    await reader.aclose()
+
+
+def of_host(follower: Follower, host: str) -> list[str]:
+    return [message.split()[1] for message in messages(follower.found) if message.startswith(host)]
+
+
+def numbers(*values: int) -> list[str]:
+    return [str(value) for value in values]
+
+
+@quickly
+@each_way
+@pytest.mark.parametrize("start", [Head(), At(Nanos(START_US * 1_000)), Tail()], ids=["head", "at", "tail"])
+async def test_what_a_host_sends_late_is_not_lost(way: Way, tmp_path: Path, start: Start) -> None:
+    with two_writers(tmp_path) as (one, two), way.open(tmp_path) as make:
+        async with followed(make, start) as follower:
+            one.write([from_host("node1", 0)])
+            await follower.until(1)
+            two.write([from_host("node2", n) for n in (1, 2)])
+            await follower.until(3)
+            one.write([from_host("node1", n) for n in range(50, 60)])
+            await follower.until(13)
+            two.write([from_host("node2", n, wanted="0") for n in (3, 4)])
+            two.write([from_host("node2", n) for n in range(5, 25)])
+            await follower.until(33)
+            assert of_host(follower, "node1") == numbers(0, *range(50, 60))
+            assert of_host(follower, "node2") == numbers(1, 2, *range(5, 25))
+            assert follower.losses == 0
+
+
+@quickly
+@each_way
+async def test_who_names_no_machine_is_not_lost(way: Way, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        one, two, three = (stack.enter_context(writer(tmp_path, f"remote-{host}.journal")) for host in HOSTS)
+        make = stack.enter_context(way.open(tmp_path))
+        one.write([from_host("node1", 0)])
+        two.write([nameless("node2", 1)])
+        async with followed(make, Head()) as follower:
+            await follower.until(2)
+            one.write([from_host("node1", 90)])
+            await follower.until(3)
+            two.write([nameless("node2", n) for n in (2, 3)])
+            await follower.until(5)
+            three.write([nameless("node3", n) for n in (5, 4)])
+            await follower.until(7)
+            two.write([nameless("node2", 4)])
+            await follower.until(8)
+            found = [of_host(follower, host) for host in HOSTS]
+            assert found == [numbers(0, 90), numbers(1, 2, 3, 4), numbers(5, 4)]
+            assert follower.losses == 0
+
+
+@quickly
+@each_way
+async def test_it_goes_on_from_the_place_of_each_host(way: Way, tmp_path: Path) -> None:
+    """What comes late is given also to who begins anew where another stopped."""
+    with two_writers(tmp_path) as (one, two), way.open(tmp_path) as make:
+        two.write([from_host("node2", n) for n in (1, 2)])
+        one.write([from_host("node1", n) for n in (0, 80)])
+        async with followed(make, Head()) as first:
+            await first.until(4)
+            stopped = (await first.following.take(10)).cursor
+        assert stopped is not None
+        two.write([from_host("node2", n) for n in range(3, 9)])
+        async with followed(make, Beside(stopped)) as second:
+            await second.until(6)
+            assert messages(second.found) == [f"node2 {n}" for n in range(3, 9)]
+            assert second.losses == 0
+
+
+@quickly
+@each_way
+async def test_beside_an_entry_every_host_goes_on(way: Way, tmp_path: Path) -> None:
+    with two_writers(tmp_path) as (one, two), way.open(tmp_path) as make:
+        two.write([from_host("node2", n) for n in (1, 6)])
+        one.write([from_host("node1", n) for n in (0, 5, 80)])
+        async with followed(make, Head()) as first:
+            place = next(e.cursor for e in await first.until(5) if e.message == "node1 5")
+        async with followed(make, Beside(place)) as second:
+            assert messages(second.found) == ["node2 6", "node1 80"]
+            two.write([from_host("node2", n) for n in (7, 8)])
+            assert messages(await second.until(4))[2:] == ["node2 7", "node2 8"]
+            assert second.losses == 0
+
+
+@each_way
+async def test_entries_of_one_microsecond(way: Way, tmp_path: Path) -> None:
+    """Hosts may send in the same microsecond: none of that is taken for lost, or given twice."""
+    for host in HOSTS:
+        with writer(tmp_path, f"remote-{host}.journal") as journal:
+            journal.write(from_host(host, n) for n in range(8))
+    with way.open(tmp_path) as make:
+        reader = make()
+        everything = await all_forward(reader, most=50)
+        assert len(everything) == 24
+        assert await all_forward(reader, most=1) == everything
+        assert await all_backward(reader, most=1) == everything
+        for each in everything:
+            assert await reader.fields(each.cursor) is not None
+            assert not (await reader.forward(Beside(each.cursor), (), 1)).lost
+        await reader.aclose()
+
+
+@needs_systemd_python
+@pytest.mark.parametrize("seed", range(3))
+async def test_everything_comes_once_whatever_the_order_of_arrival(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    waiting = {host: [n for n in range(150) if draw.random() < 0.5] for host in HOSTS}
+    everything = {host: numbers(*waiting[host]) for host in HOSTS}
+    with ExitStack() as stack:
+        make = stack.enter_context(READERS["native"].open(tmp_path))
+        writers = {host: stack.enter_context(writer(tmp_path, f"remote-{host}.journal")) for host in HOSTS}
+        send_some(writers, waiting, draw)
+        async with followed(make, Head()) as follower:
+            while any(waiting.values()):
+                send_some(writers, waiting, draw)
+                await follower.take(draw.choice((1, 2, 7, 200)))
+            await follower.until(sum(map(len, everything.values())), timeout_s=60.0)
+            assert {host: of_host(follower, host) for host in HOSTS} == everything
+            assert follower.losses == 0
+
+
+def send_some(writers: dict[str, Writer], waiting: dict[str, list[int]], draw: random.Random) -> None:
+    for host, left in waiting.items():
+        count = draw.randrange(12)
+        writers[host].write(from_host(host, n) for n in left[:count])
+        del left[:count]
+
+
+@each_way
+async def test_what_was_there_comes_in_order_of_time(way: Way, tmp_path: Path) -> None:
+    with two_writers(tmp_path) as (one, two):
+        one.write(from_host("node1", n) for n in range(0, 400, 2))
+        two.write(from_host("node2", n) for n in range(1, 400, 2))
+    with way.open(tmp_path) as make:
+        async with followed(make, Head()) as follower:
+            assert [each.message.split()[1] for each in follower.found] == numbers(*range(400))
+            part = await follower.following.take(10)
+            assert (part.entries, part.at_edge, part.lost) == ((), True, False)
+
+
+MATCH = st.tuples(st.sampled_from(["_MACHINE_ID", "_BOOT_ID"]), st.text("0123456789abcdef", min_size=1))
+PLACE: st.SearchStrategy[Start] = st.one_of(
+    st.just(Head()),
+    st.integers(0, 2**60).map(lambda micros: At(Nanos(micros * 1_000))),
+    st.text("0123456789abcdef", min_size=1).map(lambda text: Beside(Cursor(f"s={text};i=1"))),
+)
+
+
+@given(PLACE, st.dictionaries(MATCH, PLACE))
+def test_places_are_one_text(for_new: Start, of_each: dict[tuple[str, str], Start]) -> None:
+    places = Places(for_new, of_each)
+    assert places_of(Beside(cursor_of(places))) == places
+
+
+def test_a_place_that_is_the_same_for_all_is_no_text_of_places() -> None:
+    for start in (Head(), Tail(), At(Nanos(5)), Beside(Cursor("s=1;i=2"))):
+        assert places_of(start) is None
