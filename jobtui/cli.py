@@ -176,7 +176,8 @@ def _check_words(invocation: Invocation) -> None:
             else f"{name} takes one {argument.name}, found {words[1]!r} too"
         )
         raise UsageError(where + hint)
-    if argument.choices and words[0] not in argument.choices:
+    is_free = any(flag.frees and flag.name in invocation.flags for flag in invocation.command.flags)
+    if argument.choices and not is_free and words[0] not in argument.choices:
         expected = f"; expected {', '.join(argument.choices)}"
         raise UsageError(
             f"unknown {argument.name} {words[0]!r}{nearest(words[0], argument.choices) or expected}"

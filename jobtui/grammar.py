@@ -85,6 +85,10 @@ SETTINGS: tuple[Setting, ...] = (
         Kind.SOURCE, repeatable=True, parse=parse_balsam,
     ),
     Setting(
+        "balsam_cache", "EVENTS", "keep so many events of each Balsam server between runs, for its charts",
+        Kind.TEXT,
+    ),
+    Setting(
         "slurm", "SPEC", "a Slurm cluster, through its own commands: local or ssh://[user@]host[:port]",
         Kind.SOURCE, repeatable=True, parse=parse_slurm,
     ),
@@ -159,7 +163,7 @@ class Expects(StrEnum):
 
 
 class Flag(NamedTuple):
-    """One flag of the command line that is no setting."""
+    """One flag of the command line that is no setting. One that `frees` lets the argument be anything."""
 
     name: str
     help: str
@@ -167,6 +171,7 @@ class Flag(NamedTuple):
     metavar: str | None = None
     expects: Expects = Expects.NOTHING
     choices: tuple[str, ...] = ()
+    frees: bool = False
 
     @property
     def flag(self) -> str:
@@ -266,8 +271,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "report",
-        "throughput, utilization, available nodes or jobs per state over time",
-        Argument("WHAT", "throughput, utilization, nodes or states", choices=REPORTS),
+        "throughput, utilization, available nodes or jobs per state over time; what happened to a job",
+        Argument("WHAT", "throughput, utilization, nodes or states; with --markdown a job", choices=REPORTS),
         (
             Flag(
                 "to-state",
@@ -285,6 +290,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag("unweighted", "count jobs and not their nodes"),
             Flag("exact", "Balsam's own figures, its faults included"),
             Flag("plot", "draw a chart as wide as the terminal"),
+            Flag("markdown", "what happened to the job, as the beginning of a post-mortem", frees=True),
         ),
     ),
     Command(

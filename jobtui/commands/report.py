@@ -18,6 +18,7 @@ from jobtui.analysis.rates_exact import utilization as exact_utilization
 from jobtui.analysis.series import Series, Window
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
+from jobtui.commands.post_mortem import post_mortem
 from jobtui.commands.printing import print_csv, print_document, print_lines
 from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.report_material import Ambiguous, Material, gather, query_of
@@ -40,7 +41,7 @@ STAY_HEADS = (
 
 def run(context: Context) -> Exit:
     """Print the report; USAGE when it cannot be made."""
-    return in_session(context, _report)
+    return in_session(context, _report if context.flag("markdown") is None else post_mortem)
 
 
 async def _report(reader: Reader) -> Exit:
