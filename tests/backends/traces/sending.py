@@ -1,0 +1,89 @@
+"""Sending to the receiver: whole requests, raw bytes, and what was taken in."""
+
+import asyncio
+import http.client
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from jobtui.backends.base import Batch
+from jobtui.backends.traces.receiver import Receiver
+
+PROTOBUF = "application/x-protobuf"
+JSON = "application/json"
+
+
+class Sent(NamedTuple):
+    """What was answered."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+    @property
+    def json(self) -> dict[str, object]:
+        """The body as JSON."""
+        found: dict[str, object] = json.loads(self.body)
+        return found
+
+
+@asynccontextmanager
+async def listening(**options: int) -> AsyncIterator[Receiver]:
+    """A receiver that listens."""
+    receiver = Receiver("127.0.0.1:0", **options)
+    await receiver.poll(None)
+    try:
+        yield receiver
+    finally:
+        await receiver.aclose()
+
+
+async def send(
+    receiver: Receiver,
+    body: bytes | Iterable[bytes],
+    kind: str = JSON,
+    path: str = "/v1/traces",
+    method: str = "POST",
+    **headers: str,
+) -> Sent:
+    """Send one request; a body in pieces is sent in chunks, without a length."""
+
+    def ask() -> Sent:
+        connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=10)
+        said = {"Content-Type": kind} | {name.replace("_", "-"): value for name, value in headers.items()}
+        try:
+            connection.request(method, path, body, said, encode_chunked=not isinstance(body, bytes))
+            answer = connection.getresponse()
+            return Sent(answer.status, answer.read(), {k.lower(): v for k, v in answer.getheaders()})
+        finally:
+            connection.close()
+
+    return await asyncio.to_thread(ask)
+
+
+async def taken(receiver: Receiver) -> Batch:
+    """All that was taken in since, as one batch."""
+    batch = await receiver.poll("last")
+    spans, logs, skips = list(batch.spans), list(batch.span_logs), list(batch.skipped)
+    while batch.more:
+        batch = await receiver.poll(batch.cursor)
+        spans += batch.spans
+        logs += batch.span_logs
+    return Batch(cursor=batch.cursor, spans=tuple(spans), span_logs=tuple(logs), skipped=tuple(skips))
+
+
+async def raw(receiver: Receiver, *pieces: bytes) -> bytes:
+    """Send bytes as they are; all that comes back."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
+    for piece in pieces:
+        writer.write(piece)
+        await asyncio.sleep(0)
+    if writer.can_write_eof():
+        writer.write_eof()
+    try:
+        return await asyncio.wait_for(reader.read(), 10)
+    except ConnectionError:
+        return b""
+    finally:
+        writer.close()

@@ -1,0 +1,270 @@
+"""The receiver: what it takes in, how it answers, and the real SDK."""
+
+import asyncio
+import gzip
+import json
+import sys
+import zlib
+
+import pytest
+from google.rpc import status_pb2  # type: ignore[import-untyped]
+
+from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.backends.traces import receiver as receiver_module
+from jobtui.backends.traces.receiver import Receiver
+from jobtui.model.trace_ids import TraceId
+from jobtui.session import Session
+from tests.backends.traces.sending import JSON, PROTOBUF, listening, raw, send, taken
+from tests.sdk_sender import STEPS
+from tests.tracing import CAPTURES, EXPECTED, capture_file, captured
+from tests.waiting import wait_until
+
+SPAN = {"traceId": "AB" * 16, "spanId": "CD" * 8}
+
+HEAD = b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
+
+
+def export(*spans: object) -> bytes:
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]}).encode()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize(("form", "kind", "empty"), [("otlp.pb", PROTOBUF, b""), ("otlp.json", JSON, b"{}")])
+async def test_every_encoding_is_taken_in(
+    form: str, kind: str, empty: bytes, chunked: bool, packed: bool
+) -> None:
+    data = capture_file("job-fail", form).read_bytes()
+    body = gzip.compress(data) if packed else data
+    headers = {"Content_Encoding": "gzip"} if packed else {}
+    async with listening() as receiver:
+        pieces = [body[:300], body[300:]] if chunked else body
+        sent = await send(receiver, pieces, f"{kind}; charset=utf-8", **headers)
+        assert (sent.status, sent.body, sent.headers["content-type"]) == (200, empty, kind)
+        assert (await taken(receiver)).spans == captured("job-fail").spans
+
+
+async def test_the_exports_of_a_job_arrive_one_after_the_other() -> None:
+    exports = sorted((CAPTURES / "job-fail").glob("*.pb"))
+    assert exports
+    async with listening() as receiver:
+        for path in exports:
+            signal = path.name.split(".")[1]
+            assert (await send(receiver, path.read_bytes(), PROTOBUF, f"/v1/{signal}")).status == 200
+        found = await taken(receiver)
+    expected = EXPECTED["job-fail"]
+    assert {span.trace_id for span in found.spans} == {expected["traceID"]}
+    assert sorted(found.span_logs, key=lambda log: log.at) == sorted(
+        captured("job-fail").logs, key=lambda log: log.at
+    )
+
+
+async def test_requests_one_after_the_other_in_one_body_are_one_request() -> None:
+    data = capture_file("job-fail", "otlp.pb").read_bytes()
+    async with listening() as receiver:
+        assert (await send(receiver, data * 2, PROTOBUF)).status == 200
+        assert len((await taken(receiver)).spans) == 58
+
+
+async def test_what_the_javascript_sdk_sends() -> None:
+    data = (CAPTURES / "node-sdk.otlp.json").read_bytes()
+    async with listening() as receiver:
+        assert (await send(receiver, [data], JSON)).status == 200
+        assert len((await taken(receiver)).spans) == 3
+
+
+@pytest.mark.parametrize(("body", "kind"), [(b"", PROTOBUF), (b"{}", JSON), (b'{"resourceSpans": []}', JSON)])
+@pytest.mark.parametrize("path", ["/v1/traces", "/v1/logs"])
+async def test_empty_requests_are_fine(body: bytes, kind: str, path: str) -> None:
+    async with listening() as receiver:
+        assert (await send(receiver, body, kind, path)).status == 200
+        batch = await receiver.poll("x")
+        assert (batch.count, batch.skip_count) == (0, 0)
+
+
+async def test_what_makes_no_sense_is_left_out_and_counted_on_both_sides() -> None:
+    async with listening() as receiver:
+        sent = await send(receiver, export(SPAN, {"name": "x"}, {"name": "y"}))
+        partial = sent.json["partialSuccess"]
+        assert partial == {"rejectedSpans": "2", "errorMessage": "no trace id: ''"}
+        batch = await receiver.poll("x")
+        assert ([span.trace_id for span in batch.spans], batch.skip_count) == (["ab" * 16], 2)
+
+
+async def test_a_partial_success_as_protobuf_is_one_that_others_read() -> None:
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+
+    message = TracesData()
+    for _ in range(300):
+        message.resource_spans.add().scope_spans.add().spans.add(name="no id")
+    async with listening() as receiver:
+        sent = await send(receiver, message.SerializeToString(), PROTOBUF)
+        answer = ExportTraceServiceResponse.FromString(sent.body)
+    assert answer.partial_success.rejected_spans == 300
+    assert answer.partial_success.error_message == "no trace id: ''"
+
+
+@pytest.mark.parametrize("kind", [JSON, PROTOBUF])
+async def test_metrics_are_declined_politely(kind: str) -> None:
+    async with listening() as receiver:
+        sent = await send(receiver, b"\xff\xff", kind, "/v1/metrics")
+        assert sent.status == 200
+        assert b"metrics are not kept" in sent.body
+        assert (await receiver.poll("x")).skip_count == 0
+
+
+BROKEN = capture_file("job-fail", "otlp.pb").read_bytes()[:-10]
+CUT = gzip.compress(export(SPAN))[:-9]
+LIMIT = 1 << 16
+BIG = b" " * 70_000
+GZIP = {"Content_Encoding": "gzip"}
+ERRORS = [
+    ({"body": b"{", "kind": JSON}, 400, 3, "is no JSON"),
+    ({"body": b"[]", "kind": JSON}, 400, 3, "is no JSON object"),
+    ({"body": b"[" * 5000, "kind": JSON}, 400, 3, "is no JSON"),
+    ({"body": BROKEN, "kind": PROTOBUF}, 400, 3, "is no protobuf message of traces"),
+    ({"body": b"{}", "kind": PROTOBUF}, 400, 3, "is no protobuf message of traces"),
+    ({"body": b"{}", "kind": "text/plain"}, 415, 3, "content type text/plain"),
+    ({"body": b"{}", "kind": JSON, "Content_Encoding": "br"}, 415, 3, "content encoding 'br'"),
+    ({"body": b"{}", "kind": JSON, **GZIP}, 400, 3, "the body cannot be unpacked"),
+    ({"body": CUT, "kind": JSON, **GZIP}, 400, 3, "the packed body is cut off"),
+    ({"body": b"{}", "kind": JSON, "path": "/v1/other"}, 404, 5, "nothing is taken at /v1/other"),
+    ({"body": b"{}", "kind": JSON, "method": "PUT"}, 405, 12, "PUT is not taken, but POST"),
+    ({"body": BIG, "kind": PROTOBUF}, 413, 8, "the body has 70000 bytes of 65536"),
+    ({"body": [b" " * 40_000] * 2, "kind": JSON}, 413, 8, "the body has more than 65536 bytes"),
+    ({"body": gzip.compress(BIG), "kind": PROTOBUF, **GZIP}, 413, 8, "more than 65536"),
+    ({"body": zlib.compress(BIG), "kind": JSON, "Content_Encoding": "deflate"}, 413, 8, "than 65536"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_", "status", "code", "words"), ERRORS, ids=lambda one: str(one)[:30])
+async def test_errors_say_why_in_the_encoding_of_the_request(
+    request_: dict[str, object], status: int, code: int, words: str
+) -> None:
+    async with listening(body_bytes=LIMIT) as receiver:
+        sent = await send(receiver, **request_)  # type: ignore[arg-type]
+        assert sent.status == status
+        if request_["kind"] == PROTOBUF:
+            told = status_pb2.Status.FromString(sent.body)
+            assert told.code == code
+            assert words in told.message
+        else:
+            assert sent.json["code"] == code
+            assert words in str(sent.json["message"])
+        batch = await receiver.poll("x")
+        assert batch.skip_count == 1
+        assert f"a request was refused ({status}): " in batch.skipped[0].why
+        assert (await send(receiver, export(SPAN))).status == 200
+
+
+async def test_a_request_with_too_many_parts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.formats.otlp_requests.MOST_PARTS", 1_000)
+    bomb = b"\x12\x00" * 2_000
+    inner = b"\x12" + bytes([len(bomb) & 0x7F | 0x80, len(bomb) >> 7]) + bomb
+    whole = b"\x0a" + bytes([len(inner) & 0x7F | 0x80, len(inner) >> 7]) + inner
+    async with listening() as receiver:
+        for body, kind in ((whole, PROTOBUF), (b'{"a": [' + b"{}," * 2_000 + b"{}]}", JSON)):
+            sent = await send(receiver, body, kind)
+            assert sent.status == 413
+            assert b"more than 1,000 parts" in sent.body
+
+
+async def test_senders_are_asked_to_come_again_when_too_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receiver_module, "MOST_WAITING", 1)
+    async with listening() as receiver:
+        assert (await send(receiver, export(SPAN))).status == 200
+        sent = await send(receiver, export(SPAN))
+        assert (sent.status, sent.headers["retry-after"], sent.json["code"]) == (503, "2", 14)
+        batch = await receiver.poll("x")
+        assert (len(batch.spans), batch.skip_count) == (1, 0)
+        assert (await send(receiver, export(SPAN))).status == 200
+
+
+async def test_what_is_no_http_is_told_so() -> None:
+    async with listening() as receiver:
+        assert b"400 Bad Request" in await raw(receiver, b"hello\r\n\r\n")
+        assert b"HTTP/1.1 4" in await raw(receiver, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        assert b"HTTP/1.1 431" in await raw(receiver, b"POST /v1/traces HTTP/1.1\r\nX: " + b"x" * 40_000)
+        assert await raw(receiver, b"") == b""
+        assert (
+            await raw(receiver, b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{") != b""
+        )
+        assert (await send(receiver, export(SPAN))).status == 200
+
+
+async def test_a_sender_that_waits_to_be_told_is_told_to_go_on() -> None:
+    async with listening() as receiver:
+        reader, writer = await asyncio.open_connection("127.0.0.1", receiver.port)
+        writer.write(HEAD + b"Expect: 100-continue\r\n\r\n")
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100")
+        writer.write(b"{}")
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+        writer.close()
+
+
+async def test_one_connection_carries_many_requests() -> None:
+    request = HEAD + b"\r\n{}"
+    async with listening() as receiver:
+        assert (await raw(receiver, request * 5)).count(b"HTTP/1.1 200 OK") == 5
+
+
+async def test_it_listens_on_loopback_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with listening() as receiver:
+        note = (await receiver.poll("x")).note
+        assert note == f"listens at http://127.0.0.1:{receiver.port}, for this machine only"
+        again = Receiver(f"127.0.0.1:{receiver.port}")
+        with pytest.raises(SourceUnreachable, match="the address is in use, perhaps by another jobtui"):
+            await again.poll(None)
+        await again.aclose()
+    everywhere = Receiver("0.0.0.0:0")
+    batch = await everywhere.poll(None)
+    assert "whoever reaches this machine may send" in str(batch.note)
+    await everywhere.aclose()
+    with pytest.raises(SourceError, match="is closed"):
+        await everywhere.poll(None)
+    nowhere = Receiver("192.0.2.1:4318")
+    with pytest.raises((SourceMissing, SourceDenied), match=r"192\.0\.2\.1:4318: cannot be listened at"):
+        await nowhere.poll(None)
+    await nowhere.aclose()
+
+
+async def test_a_batch_that_was_lost_comes_again() -> None:
+    async with listening() as receiver:
+        cursor = (await receiver.poll(None)).cursor
+        await send(receiver, export(SPAN))
+        first = await receiver.poll(cursor)
+        assert first.spans
+        assert await receiver.poll(cursor) == first
+        assert (await receiver.poll(first.cursor)).spans == ()
+
+
+@pytest.mark.parametrize("packing", ["", "gzip"])
+async def test_the_sdk_of_opentelemetry_sends_to_it(packing: str) -> None:
+    receiver = Receiver("127.0.0.1:0")
+    async with Session([receiver], strict=True) as session:
+        running = asyncio.create_task(session.run())
+        await wait_until(lambda: receiver.port)
+        sender = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tests.sdk_sender", f"http://127.0.0.1:{receiver.port}", packing,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        out, err = await sender.communicate()
+        assert sender.returncode == 0, err
+        (trace_id,) = await _known(session, STEPS + 2)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert trace_id == out.decode()
+        trace = session.store.traces.trace(trace_id)
+        assert trace is not None
+        assert [span.name for span in trace.spans if span.is_error] == ["last"]
+        (log,) = trace.logs
+        assert (log.body, log.level) == ("going wrong at last", "ERROR")
+        assert log.span_id in {span.span_id for span in trace.spans if span.name == "last"}
+
+
+async def _known(session: Session, spans: int) -> tuple[TraceId, ...]:
+    """The traces, as soon as all spans and the log record are there."""
+    book = session.store.traces
+    await wait_until(lambda: sum(map(book.size, book.ids())) == spans + 1)
+    return book.ids()
