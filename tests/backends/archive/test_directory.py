@@ -1,0 +1,347 @@
+import asyncio
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.archive.directory import ArchiveDirectory
+from jobtui.backends.archive.finding import find_script
+from jobtui.backends.archive.lookup import search
+from jobtui.backends.base import SourceDenied, SourceMissing
+from jobtui.formats.scheduler_ids import parse_wanted
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.scripts import Answer, Environment, Outcome, Span, Wanted
+from tests.backends.archive.captured import (
+    DAY,
+    JOBS,
+    SUBMITTED,
+    TORQUE,
+    archive_in,
+    environment_of,
+    script_of,
+    spool_in,
+    torque_in,
+)
+
+DAYS = 86_400 * SECOND
+
+
+def look(place: Path, text: str, cluster: str = "", **more: object) -> Answer:
+    wanted = parse_wanted(text)
+    assert wanted is not None
+    return search(str(place), cluster, wanted._replace(**more), SUBMITTED)  # type: ignore[arg-type]
+
+
+def pairs(environment: Environment | None) -> dict[bytes, bytes | None]:
+    assert environment is not None
+    return dict(environment.variables)
+
+
+@pytest.mark.parametrize("period", [DAY, "202611", "2026", ""])
+@pytest.mark.parametrize("submitted_at", [SUBMITTED, None])
+def test_every_job_is_found_byte_for_byte(tmp_path: Path, period: str, submitted_at: Nanos | None) -> None:
+    place = archive_in(tmp_path / "archive", period)
+    for number in JOBS:
+        script = look(place, number, "huppel", submitted_at=submitted_at).script
+        assert script is not None
+        assert (script.script, pairs(script.environment)) == (script_of(number), environment_of(number))
+        assert (script.cluster, script.number, script.archived_at) == ("huppel", number, SUBMITTED)
+        assert script.environment is not None
+        assert script.environment.is_whole
+
+
+def test_the_spool_gives_the_same_without_its_nul(tmp_path: Path) -> None:
+    place = spool_in(tmp_path / "spool")
+    for number in JOBS:
+        script = look(place, number).script
+        assert script is not None
+        assert (script.script, pairs(script.environment)) == (script_of(number), environment_of(number))
+
+
+def test_a_task_is_found_under_its_array(tmp_path: Path) -> None:
+    script = look(archive_in(tmp_path, DAY), "10_3").script
+    assert script is not None
+    assert (script.number, script.script) == ("10", script_of("10"))
+
+
+@pytest.mark.parametrize("text", [TORQUE, "2720868"])
+def test_a_job_of_torque_is_found_with_and_without_its_server(tmp_path: Path, text: str) -> None:
+    script = look(torque_in(tmp_path), text).script
+    assert script is not None
+    assert script.number == TORQUE
+    assert script.script.startswith(b"#!/bin/bash\n#PBS -N beamscan\n")
+    assert [name for name, _ in script.environment.variables] == [f"{TORQUE}.JB".encode()]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [("2720870", ["TA", "1.JB", "2.JB"]), ("2720870[2]", ["TA", "2.JB"]), ("2720870-1", ["TA", "1.JB"])],
+)
+def test_an_array_of_torque_has_the_files_of_its_tasks(tmp_path: Path, text: str, files: list[str]) -> None:
+    script = look(torque_in(tmp_path), text).script
+    assert script is not None
+    assert script.environment is not None
+    names = [name.decode() for name, _ in script.environment.variables]
+    server = "master.cluster.lab"
+    expected = [f"2720870-{f[0]}.{server}.JB" if f[0].isdigit() else f"2720870.{server}.{f}" for f in files]
+    assert names == expected
+
+
+def test_a_number_that_came_back_is_told_apart_by_the_date(tmp_path: Path) -> None:
+    before = Nanos(SUBMITTED - 300 * DAYS)
+    archive_in(tmp_path, DAY)
+    archive_in(tmp_path, "20260124", at=before)
+    (tmp_path / "20260124" / "job.7_script").write_bytes(b"#!/bin/sh\nolder\n")
+    assert look(tmp_path, "7", submitted_at=SUBMITTED).script.script == script_of("7")  # type: ignore[union-attr]
+    older = look(tmp_path, "7", submitted_at=before).script
+    assert older is not None
+    assert older.script == b"#!/bin/sh\nolder\n"
+    newest = look(tmp_path, "7").script
+    assert newest is not None
+    assert newest.script == script_of("7")
+    assert any("2 jobs of this number" in note for note in newest.notes)
+    assert look(tmp_path, "7", until=Nanos(SUBMITTED - 100 * DAYS)).script.script == older.script  # type: ignore[union-attr]
+
+
+def test_what_was_archived_at_another_time_is_not_the_job_s(tmp_path: Path) -> None:
+    archive_in(tmp_path, DAY)
+    answer = look(tmp_path, "7", submitted_at=Nanos(SUBMITTED + 30 * DAYS))
+    assert answer.script is None
+    assert answer.tried[0].outcome is Outcome.NOT_THERE
+    assert DAY in answer.tried[0].note
+
+
+def test_a_job_near_midnight_is_found_a_day_later(tmp_path: Path) -> None:
+    archive_in(tmp_path, "20261121")
+    assert look(tmp_path, "7", submitted_at=SUBMITTED).script is not None
+
+
+def test_an_archive_that_began_later_says_so(tmp_path: Path) -> None:
+    archive_in(tmp_path, DAY)
+    tried = look(tmp_path, "77", submitted_at=Nanos(SUBMITTED - 40 * DAYS)).tried[0]
+    assert tried.outcome is Outcome.BEGAN_LATER
+    assert DAY in tried.note
+
+
+def test_a_tenth_that_is_missing_is_told_of(tmp_path: Path) -> None:
+    directory = tmp_path / DAY
+    directory.mkdir()
+    for number in range(100, 140):
+        if number % 10 != 9:
+            (directory / f"job.{number}_script").write_bytes(b"#!/bin/sh\n")
+    tried = look(tmp_path, "119", submitted_at=SUBMITTED).tried[0]
+    assert tried.outcome is Outcome.NOT_THERE
+    assert "ending in 9" in tried.note
+    assert "hash.9" in tried.note
+
+
+def test_a_missing_directory_is_told_from_one_without_the_job(tmp_path: Path) -> None:
+    with pytest.raises(SourceMissing, match="no such directory"):
+        look(tmp_path / "gone", "1")
+    (tmp_path / "file").touch()
+    with pytest.raises(SourceMissing, match="no directory"):
+        look(tmp_path / "file", "1")
+
+
+@contextmanager
+def somebody() -> Iterator[None]:
+    """Somebody who owns nothing here: root may read everything."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_files_that_may_not_be_read_are_told_from_those_that_are_not_there(tmp_path: Path) -> None:
+    place = archive_in(tmp_path / "archive", DAY)
+    for directory in (tmp_path, *tmp_path.parents[:2]):
+        directory.chmod(0o711)
+    for file in (place / DAY).iterdir():
+        file.chmod(0o000)
+    for directory in (place, place / DAY):
+        directory.chmod(0o111)
+    try:
+        with somebody():
+            assert look(place, "7", submitted_at=SUBMITTED).tried[0].outcome is Outcome.DENIED
+            assert look(place, "7").tried[0].outcome is Outcome.DENIED
+            assert look(place, "70", submitted_at=SUBMITTED).tried[0].outcome is Outcome.NOT_THERE
+    finally:
+        for directory in (place, place / DAY):
+            directory.chmod(0o755)
+
+
+async def test_an_archive_that_may_not_be_listed_says_that_it_cannot_be_searched(tmp_path: Path) -> None:
+    place = archive_in(tmp_path / "archive", DAY)
+    for directory in (tmp_path, *tmp_path.parents[:2]):
+        directory.chmod(0o711)
+    place.chmod(0o111)
+    archive = ArchiveDirectory(str(place))
+    try:
+        with somebody(), pytest.raises(SourceDenied, match="may not be listed"):
+            [one async for one in archive.walk(Span(), lambda where: None)]
+    finally:
+        place.chmod(0o755)
+        await archive.aclose()
+
+
+def test_a_directory_of_files_is_not_listed_for_a_job_of_slurm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten million files cost nothing where the time of submission is known."""
+    archive_in(tmp_path, DAY)
+    monkeypatch.setattr(os, "scandir", lambda path: pytest.fail("was listed"))
+    monkeypatch.setattr("jobtui.backends.archive.lookup.SAMPLES", 0)
+    assert look(tmp_path, "7", submitted_at=SUBMITTED).script is not None
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "directory", "link out", "link in"])
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+    directory = tmp_path / "archive" / DAY
+    directory.mkdir(parents=True)
+    (tmp_path / "secret").write_text("root:x:0\n")
+    (directory / "job.2_script").write_text("#!/bin/sh\n")
+    path = directory / "job.1_script"
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "device":
+            if os.geteuid() != 0:
+                pytest.skip("only root makes devices")
+            os.mknod(path, stat.S_IFCHR | 0o644, os.makedev(1, 5))
+        case "directory":
+            path.mkdir()
+        case "link out":
+            path.symlink_to(tmp_path / "secret")
+        case _:
+            path.symlink_to(directory / "job.2_script")
+    answer = look(tmp_path / "archive", "1", submitted_at=SUBMITTED)
+    assert answer.script is None
+    assert answer.tried[0].outcome is Outcome.REFUSED
+    assert path.name in answer.tried[0].note
+
+
+def test_a_linked_directory_of_a_date_is_not_followed(tmp_path: Path) -> None:
+    archive_in(tmp_path / "elsewhere", DAY)
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / DAY).symlink_to(tmp_path / "elsewhere" / DAY)
+    assert look(tmp_path / "archive", "1", submitted_at=SUBMITTED).script is None
+
+
+def test_a_pipe_in_place_of_the_environment_leaves_the_script(tmp_path: Path) -> None:
+    archive_in(tmp_path, DAY)
+    (tmp_path / DAY / "job.1_environment").unlink()
+    os.mkfifo(tmp_path / DAY / "job.1_environment")
+    script = look(tmp_path, "1").script
+    assert script is not None
+    assert script.environment is None
+    assert any("pipe" in note for note in script.notes)
+
+
+def test_a_script_of_ten_megabytes_is_whole_and_a_larger_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive_in(tmp_path, DAY)
+    large = b"#!/bin/sh\n" + b"echo \x1b[31m\xff\n" * 900_000
+    (tmp_path / DAY / "job.1_script").write_bytes(large)
+    assert look(tmp_path, "1").script.script == large  # type: ignore[union-attr]
+    monkeypatch.setattr("jobtui.backends.archive.kept_files.read_kept.__defaults__", (1 << 20,))
+    assert look(tmp_path, "1").tried[0].outcome is Outcome.REFUSED
+
+
+def test_a_pair_that_is_being_written_is_read_again(tmp_path: Path) -> None:
+    archive_in(tmp_path, DAY, at=Nanos(time.time_ns()))
+    environment = tmp_path / DAY / "job.1_environment"
+    whole = environment.read_bytes()
+    environment.write_bytes(whole[:200])
+    writing = threading.Timer(0.15, lambda: environment.write_bytes(whole))
+    writing.start()
+    script = look(tmp_path, "1").script
+    writing.join()
+    assert script is not None
+    assert pairs(script.environment) == environment_of("1")
+
+
+def test_an_old_half_pair_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive_in(tmp_path, DAY)
+    (tmp_path / DAY / "job.1_environment").unlink()
+    monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("waited"))
+    script = look(tmp_path, "1").script
+    assert script is not None
+    assert script.environment is None
+
+
+async def test_walking_gives_every_script_of_both_kinds(tmp_path: Path) -> None:
+    archive_in(tmp_path, DAY)
+    torque_in(tmp_path)
+    os.mkfifo(tmp_path / DAY / "job.99_script")
+    archive = ArchiveDirectory(str(tmp_path))
+    walked = [one async for one in archive.walk(Span(), lambda where: None)]
+    await archive.aclose()
+    assert {one.script.number.partition(".")[0] for one in walked if one.script} == {
+        *JOBS,
+        "2720868",
+        "2720870",
+    }
+    assert [one.unreadable for one in walked if one.unreadable and "pipe" in one.unreadable]
+
+
+async def test_walking_is_bounded_in_time_and_number(tmp_path: Path) -> None:
+    archive_in(tmp_path, DAY)
+    archive_in(tmp_path, "20261020", at=Nanos(SUBMITTED - 31 * DAYS))
+    archive = ArchiveDirectory(str(tmp_path))
+    since = Span(since=Nanos(SUBMITTED - DAYS))
+    lately = [one async for one in archive.walk(since, lambda where: None)]
+    few = [one async for one in archive.walk(Span(most=5), lambda where: None)]
+    await archive.aclose()
+    assert len(lately) == len(JOBS)
+    assert len([one for one in few if one.script]) == 5
+    assert few[-1].cut
+
+
+async def test_places_are_asked_in_turn_and_what_came_of_each_is_told(tmp_path: Path) -> None:
+    here = ArchiveDirectory(str(archive_in(tmp_path / "here", DAY)), "huppel")
+    there = ArchiveDirectory(str(tmp_path / "there"), "snel")
+    answer = await find_script([there, here], Wanted("10", "2", cluster="huppel"))
+    outcomes = [one.outcome for one in answer.tried]
+    assert outcomes == [Outcome.ARRAY, Outcome.OTHER_CLUSTER, Outcome.FOUND]
+    assert answer.tried[0].result == "array: under job 10"
+    missing = await find_script([there], Wanted("10"))
+    assert missing.tried[0].outcome is Outcome.NO_PLACE
+    interactive = await find_script([here], Wanted("10", is_batch=False))
+    assert interactive.tried[0].outcome is Outcome.INTERACTIVE
+    await asyncio.gather(here.aclose(), there.aclose())
+
+
+async def test_two_clusters_with_one_number_are_told_apart(tmp_path: Path) -> None:
+    one = ArchiveDirectory(str(archive_in(tmp_path / "one", DAY)), "huppel")
+    two = ArchiveDirectory(str(archive_in(tmp_path / "two", DAY)), "snel")
+    both = await find_script([one, two], Wanted("7"))
+    assert both.script is not None
+    assert any("snel" in note for note in both.script.notes)
+    named = await find_script([one, two], Wanted("7", cluster="snel"))
+    assert named.script is not None
+    assert named.script.cluster == "snel"
+    await asyncio.gather(one.aclose(), two.aclose())
+
+
+async def test_a_place_that_hangs_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hanging(ArchiveDirectory):
+        async def find(self, wanted: Wanted) -> Answer:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    monkeypatch.setattr("jobtui.backends.archive.finding.ANSWER_S", 0.01)
+    here = ArchiveDirectory(str(archive_in(tmp_path / "here", DAY)))
+    hanging = Hanging(str(tmp_path / "hanging"))
+    answer = await find_script([hanging, here], Wanted("7"))
+    await asyncio.gather(here.aclose(), hanging.aclose())
+    assert answer.tried[0].outcome is Outcome.NO_ANSWER
