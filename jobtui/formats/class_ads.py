@@ -23,6 +23,7 @@ _XML_ATTRIBUTE = re.compile(
     r"|<(?P<kind>[a-z]{1,9})>(?P<value>[^<]*)</(?P=kind)>|<s/>)\s*</a>",
     re.ASCII,
 )
+_ENVIRONMENTS = frozenset({"environment", "env"})
 _OLD_SEPARATOR = re.compile(r"[;|]")
 
 
@@ -101,11 +102,7 @@ def _words(text: str) -> Iterator[str]:
 
 def trace_of(values: Mapping[str, str]) -> TraceRef | None:
     """The trace that a job was handed, by its ad or submit file: its attribute, else its environment."""
-    low = {name.lower(): value for name, value in values.items()}
-    if (own := low.get("traceparent")) and (ref := find_trace(own)) is not None:
-        return ref
-    for name in ("environment", "env"):
-        for variable, value in environment(low.get(name, "")).items():
-            if variable.upper() == "TRACEPARENT" and (ref := find_trace(value)) is not None:
-                return ref
-    return None
+    own = (value for name, value in values.items() if name.upper() == "TRACEPARENT")
+    environments = (environment(value) for name, value in values.items() if name.lower() in _ENVIRONMENTS)
+    handed = (held[name] for held in environments for name in held if name.upper() == "TRACEPARENT")
+    return next((ref for value in (*own, *handed) if (ref := find_trace(value)) is not None), None)

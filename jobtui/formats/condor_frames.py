@@ -34,7 +34,7 @@ class Form(StrEnum):
 _GROWING = frozenset({Form.CLASSIC, Form.XML, Form.JSON, Form.OUTPUT})
 
 HEADER = re.compile(
-    rb"^(?P<number>\d{3}) \((?P<cluster>\d{1,12})\.(?P<proc>-?\d{1,9})\.(?P<subproc>-?\d{1,9})\) "
+    rb"(?:^|(?<=\0))(?P<number>\d{3}) \((?P<cluster>\d{1,12})\.(?P<proc>-?\d{1,9})\.(?P<subproc>-?\d{1,9})\) "
     rb"(?P<date>\d{4}-\d\d-\d\d|\d\d/\d\d(?:/\d{2,4})?)[ T](?P<time>\d\d:\d\d:\d\d(?:\.\d{1,9})?"
     rb"(?:Z|[+-]\d\d:?\d\d)?) ?(?P<text>[^\n]*)",
     re.MULTILINE,

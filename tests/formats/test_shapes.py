@@ -13,6 +13,7 @@ from jobtui.formats.schema import ANY_HEAD, MATCH_LIMIT, FormatError, LogFormat,
 from tests.formats.captures import LOGS, name_of, records_of
 
 FORMATS = ("sirepo", "known")
+SAMPLED = (*FORMATS, "condor", "jobsub")
 SHAPES = [shape for name in FORMATS for shape in load(name).shapes]
 
 
@@ -27,7 +28,7 @@ def found_in(log_format: LogFormat, message: str, func: str) -> str | None:
     return matched[0].name if matched else None
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", SAMPLED)
 def test_every_shape_gives_its_samples(name: str) -> None:
     log_format = load(name)
     for shape in log_format.shapes:
@@ -39,7 +40,7 @@ def test_every_shape_gives_its_samples(name: str) -> None:
             assert {key: matched[1][key] for key in sample.fields} == sample.fields
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", SAMPLED)
 def test_the_literal_of_a_shape_is_in_all_its_samples(name: str) -> None:
     without = [
         (shape.name, sample.text)

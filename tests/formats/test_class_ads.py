@@ -1,0 +1,78 @@
+"""Attributes and environments as HTCondor writes them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtui.formats.class_ads import attribute, environment, texts_of_xml, trace_of
+
+TRACE = "212c891717bfbac28a34dec05b616f14"
+PARENT = f"00-{TRACE}-ff9c35a8f8c0b21f-01"
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        ("A=1;B=x y;C=", {"A": "1", "B": "x y", "C": ""}),
+        ("\"A=1 B='x y' C='it''s' D=say\"\"hi\"\"\"", {"A": "1", "B": "x y", "C": "it's", "D": 'say"hi"'}),
+        ("A=1 B='x y'", {"A": "1", "B": "x y"}),
+        ("A=1", {"A": "1"}),
+        ("A=a=b;;=x; ;", {"A": "a=b"}),
+        ("", {}),
+    ],
+)
+def test_both_ways_to_write_an_environment_are_read(text: str, variables: dict[str, str]) -> None:
+    assert environment(text) == variables
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"TraceParent": PARENT},
+        {"TRACEPARENT": PARENT, "TraceParent": "$(TRACEPARENT)"},
+        {"Environment": f"CLUSTER=1 TRACEPARENT={PARENT} X='a b'"},
+        {"Env": f"CLUSTER=1;TRACEPARENT={PARENT};X=a b"},
+        {"environment": f'"CLUSTER=1 TRACEPARENT={PARENT.upper()}"'},
+        {"environment": f"A=b;TRACEPARENT={PARENT};"},
+    ],
+)
+def test_the_trace_of_a_job_is_in_its_attribute_or_environment(values: dict[str, str]) -> None:
+    ref = trace_of(values)
+    assert ref is not None
+    assert ref.trace_id == TRACE
+
+
+def test_no_other_variable_is_taken_for_it() -> None:
+    assert trace_of({"Environment": f"X=1 MY_TRACEPARENT={PARENT}"}) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "pair"),
+    [
+        ('Owner = "me"', ("Owner", "me")),
+        (r'A = "a \"b\" \\ c"', ("A", r'a "b" \ c')),
+        ("+JobsubCmd = \"x.sh\"", ("JobsubCmd", "x.sh")),
+        ("N = 4", ("N", "4")),
+        ("R = a == b && c", ("R", "a == b && c")),
+        ("no attribute", None),
+        ("= 3", None),
+    ],
+)  # fmt: skip
+def test_an_attribute_is_a_name_and_a_value(line: str, pair: tuple[str, str] | None) -> None:
+    assert attribute(line) == pair
+
+
+def test_the_types_of_xml_are_texts() -> None:
+    text = (
+        '<a n="A"><s>x &lt;1&gt; &amp;</s></a><a n="B"><i>-3</i></a>'
+        '<a n="C"><b v="t"/></a><a n="D"><e>1+</e></a>'
+    )
+    assert texts_of_xml(text) == {"A": "x <1> &", "B": "-3", "C": "true", "D": "1+"}
+
+
+@given(st.text(alphabet="AB='\"; \\\n|<a>", max_size=60))
+def test_no_text_makes_them_raise(text: str) -> None:
+    environment(text)
+    attribute(text)
+    texts_of_xml(text)
+    trace_of({"Env": text, "TraceParent": text})
