@@ -22,6 +22,8 @@ ANSWER_S = 10.0
 AT_ONCE = 500
 MILLI = 1_000_000
 NOT_INSTALLED = "confluent-kafka is not installed: pip install 'jobtui[kafka]'"
+USUAL: Mapping[str, object] = {"socket.timeout.ms": 10_000, "fetch.wait.max.ms": 50}
+"""What a configuration may say otherwise. It never waits for what is still to come."""
 FIXED: Mapping[str, object] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
@@ -129,7 +131,7 @@ class Topic:
                 from confluent_kafka import Consumer, KafkaException
             except ImportError as error:
                 raise SourceError(f"{self.name}: {NOT_INSTALLED}") from error
-            settings = {"group.id": f"jobtui-{uuid.uuid4().hex}", "socket.timeout.ms": 10_000}
+            settings: dict[str, object] = {"group.id": f"jobtui-{uuid.uuid4().hex}", **USUAL}
             settings |= _read_settings(self._config) | {"bootstrap.servers": self._brokers, **FIXED}
             try:
                 self._consumer = Consumer(settings, logger=_silent())

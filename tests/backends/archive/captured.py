@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import tarfile
+from functools import cache
 from pathlib import Path
 
 from jobtui.model.clock import Nanos, from_seconds
@@ -28,6 +29,7 @@ def environment_of(number: str) -> dict[bytes, bytes]:
     return {name: value for name, value in pairs}
 
 
+@cache
 def documents() -> list[dict[str, object]]:
     """The documents as SArchive would send them."""
     lines = (FIXTURES / "kafka-and-es-documents.jsonl").read_text().splitlines()

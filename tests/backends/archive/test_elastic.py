@@ -1,0 +1,170 @@
+import shutil
+import ssl
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobtui.backends.archive.elastic import ElasticArchive
+from jobtui.backends.archive.elastic_http import ElasticClient
+from jobtui.backends.base import SourceDenied, SourceMissing, SourceUnreachable
+from jobtui.model.access import NO_ACCESS, Access
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.scripts import Answer, Outcome, Span, Walked, Wanted
+from tests.backends.archive.captured import JOBS, SUBMITTED, documents, environment_of, script_of
+from tests.backends.archive.elastic_server import INDEX, LOGIN, StrictElastic, served
+
+BY_ID = {str(document["id"]): document for document in documents()}
+UNDER_JOBINFO: dict[str, Mapping[str, Any]] = {
+    f"made-{number}": {
+        "jobinfo": {k: v for k, v in d.items() if k != "timestamp"},
+        "@timestamp": d["timestamp"],
+    }
+    for number, d in BY_ID.items()
+}
+
+
+async def found(url: str, wanted: Wanted, access: Access = NO_ACCESS) -> Answer:
+    archive = ElasticArchive(ElasticClient(url, access))
+    try:
+        return await archive.find(wanted)
+    finally:
+        await archive.aclose()
+
+
+@pytest.mark.parametrize("kept", [BY_ID, UNDER_JOBINFO], ids=["at the top", "under jobinfo"])
+async def test_every_document_gives_script_and_environment(kept: Mapping[str, Mapping[str, Any]]) -> None:
+    with served(StrictElastic(kept)) as url:
+        for number in JOBS:
+            script = (await found(url, Wanted(number, cluster="huppel"))).script
+            assert script is not None
+            assert script.environment is not None
+            assert script.script == script_of(number)
+            assert dict(script.environment.variables) == environment_of(number)
+            assert b"SIM_OPTS" in script.environment.mended
+
+
+async def test_the_document_of_the_id_is_enough() -> None:
+    elastic = StrictElastic(BY_ID)
+    with served(elastic) as url:
+        await found(url, Wanted("7"))
+    assert elastic.sent == [f"GET /{INDEX}/_doc/7"]
+
+
+async def test_absence_is_told_apart() -> None:
+    with served(StrictElastic(BY_ID)) as url:
+        nothing = (await found(url, Wanted("70"))).tried[0]
+        other = (await found(url, Wanted("7", cluster="snel"))).tried[0]
+        later = (await found(url, Wanted("7", submitted_at=Nanos(SUBMITTED + 86_400 * 40 * SECOND)))).tried[0]
+    assert nothing.outcome is Outcome.NOT_THERE
+    assert (other.outcome, "huppel" in other.note) == (Outcome.OTHER_CLUSTER, True)
+    assert (later.outcome, "another job" in later.note) == (Outcome.NOT_THERE, True)
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        Access(user=LOGIN[0], password=LOGIN[1]),
+        Access(headers=(("Authorization", "ApiKey key-of-the-reader"),)),
+    ],
+    ids=["name and password", "key"],
+)
+async def test_a_login_is_sent(access: Access) -> None:
+    with served(StrictElastic(BY_ID, wants_login=True)) as url:
+        assert (await found(url, Wanted("7"), access)).script is not None
+        with pytest.raises(SourceDenied, match="401"):
+            await found(url, Wanted("7"))
+        with pytest.raises(SourceDenied) as refused:
+            await found(url, Wanted("7"), access._replace(headers=(), password="wrong-one", user="reader"))
+    assert "wrong-one" not in str(refused.value)
+
+
+async def test_a_busy_server_is_asked_again_and_then_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    elastic = StrictElastic(BY_ID)
+    elastic.busy = 3
+    with served(elastic) as url:
+        assert (await found(url, Wanted("7"))).script is not None
+        assert len(elastic.sent) == 4
+        elastic.busy = 100
+        with pytest.raises(SourceUnreachable, match="too busy"):
+            await found(url, Wanted("7"))
+    assert len(elastic.sent) == 4 + 5
+
+
+async def test_a_missing_index_is_no_missing_job() -> None:
+    with served(StrictElastic(BY_ID)) as url, pytest.raises(SourceMissing, match="no such index"):
+        await found(url.replace(INDEX, "other"), Wanted("7"))
+
+
+async def test_nobody_there_is_said() -> None:
+    with pytest.raises(SourceUnreachable, match=r"127\.0\.0\.1:1/x"):
+        await found("http://127.0.0.1:1/x", Wanted("7"))
+
+
+async def walked(url: str, span: Span) -> list[Walked]:
+    archive = ElasticArchive(ElasticClient(url))
+    try:
+        return [one async for one in archive.walk(span, lambda where: None)]
+    finally:
+        await archive.aclose()
+
+
+async def test_walking_goes_through_every_page_of_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.backends.archive.elastic.PAGE", 5)
+    kept = BY_ID | UNDER_JOBINFO | {"odd": {"script": 7}}
+    with served(StrictElastic(kept)) as url:
+        every = await walked(url, Span())
+        few = await walked(url, Span(most=7))
+        later = await walked(url, Span(since=Nanos(SUBMITTED + 3600 * SECOND)))
+    assert sorted(one.script.number for one in every if one.script) == sorted(2 * JOBS)
+    assert [one.unreadable for one in every if one.unreadable]
+    assert len([one for one in few if one.script or one.unreadable]) == 7
+    assert few[-1].cut
+    assert not later
+
+
+async def test_a_poll_asks_once_and_says_what_is_wrong() -> None:
+    elastic = StrictElastic(BY_ID, wants_login=True)
+    with served(elastic) as url:
+        archive = ElasticArchive(ElasticClient(url))
+        with pytest.raises(SourceDenied):
+            await archive.poll(None)
+        await archive.aclose()
+        await archive.aclose()
+    assert len(elastic.sent) == 1
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], tuple[ssl.SSLContext, Path]]:
+    """A certificate for 127.0.0.1 that vouches for itself."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate")
+    place = tmp_path_factory.mktemp("tls")
+    key, certificate = place / "key.pem", place / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+         "-days", "3650", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
+         "-keyout", str(key), "-out", str(certificate)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+
+    def made() -> tuple[ssl.SSLContext, Path]:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        return context, certificate
+
+    return made
+
+
+async def test_tls_is_trusted_by_the_file_of_an_authority(
+    authority: Callable[[], tuple[ssl.SSLContext, Path]],
+) -> None:
+    context, certificate = authority()
+    with served(StrictElastic(BY_ID), context) as url:
+        assert (await found(url, Wanted("7"), Access(ca_file=str(certificate)))).script is not None
+        with pytest.raises(SourceUnreachable, match="certificate"):
+            await found(url, Wanted("7"))
+        with pytest.raises(SourceDenied, match="ca_file"):
+            await found(url, Wanted("7"), Access(ca_file="/nowhere/ca.pem"))

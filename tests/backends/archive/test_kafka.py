@@ -1,0 +1,171 @@
+"""Against librdkafka's own mock cluster, over TCP. It knows no offsets by time: those are a stand-in's."""
+
+import json
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+
+import pytest
+
+from jobtui.backends.archive.kafka import KafkaArchive
+from jobtui.backends.archive.kafka_topic import Bounds, Message, Topic
+from jobtui.backends.base import SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.scripts import Outcome, Span, Wanted
+from tests.backends.archive.captured import JOBS, SUBMITTED, documents, environment_of, script_of
+
+confluent_kafka = pytest.importorskip("confluent_kafka")
+TOPIC = "sarchive"
+
+
+@pytest.fixture(scope="module")
+def brokers() -> Iterator[str]:
+    """A cluster with the captured documents and one message that makes no sense."""
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0, "linger.ms": 0}
+    )
+    broker = next(iter(producer.list_topics(timeout=5).brokers.values()))
+    for document in documents():
+        producer.produce(TOPIC, json.dumps(document).encode())
+    producer.produce(TOPIC, b"\xff no JSON")
+    assert producer.flush(10) == 0
+    yield f"{broker.host}:{broker.port}"
+    del producer
+
+
+@pytest.fixture
+async def archive(brokers: str) -> AsyncIterator[KafkaArchive]:
+    kept = KafkaArchive(Topic(brokers, TOPIC))
+    yield kept
+    await kept.aclose()
+
+
+async def test_every_message_gives_script_and_environment(archive: KafkaArchive) -> None:
+    await archive.poll(None)
+    for number in JOBS:
+        script = (await archive.find(Wanted(number, cluster="huppel"))).script
+        assert script is not None
+        assert script.environment is not None
+        assert script.script == script_of(number)
+        assert dict(script.environment.variables) == environment_of(number)
+
+
+async def test_a_job_is_found_without_following_and_with_its_time(archive: KafkaArchive) -> None:
+    assert (await archive.find(Wanted("7"))).script is not None
+    assert (await archive.find(Wanted("7", submitted_at=SUBMITTED))).script is not None
+
+
+async def test_absence_is_told_apart(archive: KafkaArchive) -> None:
+    nothing = (await archive.find(Wanted("70"))).tried[0]
+    older = Nanos(time.time_ns() - 300 * 86_400 * SECOND)
+    gone = (await archive.find(Wanted("70", submitted_at=older))).tried[0]
+    other = (await archive.find(Wanted("7", cluster="snel"))).tried[0]
+    assert (nothing.outcome, "last" in nothing.note) == (Outcome.NOT_THERE, True)
+    assert gone.outcome is Outcome.BEGAN_LATER
+    assert other.outcome is Outcome.OTHER_CLUSTER
+
+
+async def test_following_counts_what_makes_no_sense_and_goes_on(archive: KafkaArchive) -> None:
+    first = await archive.poll(None)
+    second = await archive.poll(first.cursor)
+    assert (first.count, first.skip_count) == (len(JOBS) + 1, 1)
+    assert (second.count, second.skip_count) == (0, 0)
+
+
+async def test_the_index_is_bounded(archive: KafkaArchive, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.backends.archive.kafka.MOST_INDEXED", 3)
+    await archive.poll(None)
+    assert len(archive._index) == 3
+    assert (await archive.find(Wanted("1"))).script is not None
+
+
+async def test_walking_gives_every_script(archive: KafkaArchive) -> None:
+    every = [one async for one in archive.walk(Span(), lambda where: None)]
+    few = [one async for one in archive.walk(Span(most=4), lambda where: None)]
+    assert sorted(one.script.number for one in every if one.script) == sorted(JOBS)
+    assert len([one for one in every if one.unreadable]) == 1
+    assert len(few) == 5
+    assert few[-1].cut
+
+
+async def test_what_is_wrong_is_said(brokers: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.backends.archive.kafka_topic.ANSWER_S", 1.0)
+    for topic, kind in (
+        (Topic(brokers, "other"), SourceMissing),
+        (Topic("127.0.0.1:1", TOPIC), SourceUnreachable),
+        (Topic(brokers, TOPIC, f"{tmp_path}/none"), SourceError),
+    ):
+        archive = KafkaArchive(topic)
+        with pytest.raises(kind):
+            await archive.poll(None)
+        await archive.aclose()
+        await archive.aclose()
+
+
+def test_a_configuration_cannot_make_it_more_than_a_reader(brokers: str, tmp_path: object) -> None:
+    path = f"{tmp_path}/kafka.properties"
+    with open(path, "w") as file:
+        file.write("# a comment\nenable.auto.commit=true\nallow.auto.create.topics=true\nclient.id=me\n")
+    topic = Topic(brokers, TOPIC, path)
+    assert sum(b.high - b.low for b in topic.bounds().values()) == len(JOBS) + 1
+    topic.close()
+    with open(path, "a") as file:
+        file.write("sasl.password.of.nothing=hunter2\n")
+    with pytest.raises(SourceError) as refused:
+        Topic(brokers, TOPIC, path).bounds()
+    assert "hunter2" not in str(refused.value)
+
+
+class ByTime(Topic):
+    """A topic of one partition, each message a second after the one before, that knows times."""
+
+    def __init__(self, numbers: list[str]) -> None:
+        super().__init__("brokers:1", TOPIC)
+        self.read_offsets: list[int] = []
+        self._messages = [
+            Message(
+                0,
+                at,
+                self._time(at),
+                json.dumps({**documents()[0], "id": number, "timestamp": _text(self._time(at))}).encode(),
+            )
+            for at, number in enumerate(numbers)
+        ]
+
+    @staticmethod
+    def _time(at: int) -> Nanos:
+        return Nanos(SUBMITTED + at * SECOND)
+
+    def bounds(self) -> dict[int, Bounds]:
+        return {0: Bounds(0, len(self._messages))}
+
+    def offsets_at(self, at: Nanos, partitions: Mapping[int, Bounds]) -> dict[int, int]:
+        return {0: min(max(0, -(-(at - SUBMITTED) // SECOND)), len(self._messages))}
+
+    def read(self, places: Mapping[int, int], until: Mapping[int, int], limit_s: float) -> Iterator[Message]:
+        for message in self._messages[places[0] : until[0]] if places else ():
+            self.read_offsets.append(message.offset)
+            yield message
+
+
+def _text(at: Nanos) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at // SECOND))
+
+
+async def test_only_the_window_after_the_submission_is_read() -> None:
+    topic = ByTime([str(number) for number in range(20_000)])
+    archive = KafkaArchive(topic)
+    answer = await archive.find(Wanted("9000", submitted_at=topic._time(9_000)))
+    await archive.aclose()
+    assert answer.script is not None
+    assert answer.script.number == "9000"
+    assert min(topic.read_offsets) == 9_000 - 120
+    assert max(topic.read_offsets) <= 9_000 + 3_600
+
+
+async def test_a_number_that_came_back_is_told_apart_by_time() -> None:
+    topic = ByTime(["5"] * 4_000)
+    archive = KafkaArchive(topic)
+    answer = await archive.find(Wanted("5", submitted_at=topic._time(2_000)))
+    await archive.aclose()
+    assert answer.script is not None
+    assert answer.script.archived_at == topic._time(2_000)
