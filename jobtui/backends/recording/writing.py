@@ -32,11 +32,11 @@ class TapeWriter:
         self.path = path
         self._most_bytes = most_bytes
         self._sources: dict[tuple[str, str], int] = {}
+        self.kept_bytes = 0
         with self._guarded():
             is_new = _claimed(path, goes_on=goes_on)
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._prepare(is_new, about)
-        self.kept_bytes = self._one("SELECT coalesce(sum(length(body)), 0) FROM entry")
         self.let_go = 0
 
     def put(self, kind: str, name: str, what: What, value: object, at: Nanos, key: str = "") -> None:
@@ -60,6 +60,7 @@ class TapeWriter:
             except BaseException:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
+                self._count()
                 raise
             self._db.execute("COMMIT")
 
@@ -86,9 +87,13 @@ class TapeWriter:
             self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             self._db.execute(f"PRAGMA user_version = {VERSION}")
         self.say(about)
-        self._sources = {
-            (k, n): number for number, k, n in self._db.execute("SELECT id, kind, name FROM source")
-        }
+        self._count()
+
+    def _count(self) -> None:
+        """Learn what is kept."""
+        ((self.kept_bytes,),) = self._db.execute("SELECT coalesce(sum(length(body)), 0) FROM entry")
+        rows = self._db.execute("SELECT id, kind, name FROM source")
+        self._sources = {(kind, name): number for number, kind, name in rows}
 
     def _source(self, kind: str, name: str) -> int:
         known = self._sources.get((kind, name))
@@ -123,10 +128,6 @@ class TapeWriter:
         self._db.executemany(
             "DELETE FROM job WHERE source = ? AND id = ?", [(source, gone) for gone in batch.gone]
         )
-
-    def _one(self, sql: str) -> int:
-        ((value,),) = self._db.execute(sql)
-        return int(value)
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
