@@ -6,6 +6,7 @@ call is noted. `fault` lets one fail with a text, `hang` never answer.
 
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Mapping
@@ -113,9 +114,8 @@ class StandIn:
         self.queue(*queued_rows())
         self.accounts(*accounted_rows())
         text = (CAPTURES / "scontrol-show-job.txt").read_text()
-        for part in text.split("JobId=")[1:]:
-            words = dict(word.split("=", 1) for word in f"JobId={part}".split() if "=" in word)
-            shown = f"JobId={part}"
+        for shown in re.split(r"(?m)^(?=JobId=)", text)[1:]:
+            words = dict(word.split("=", 1) for word in shown.split() if "=" in word)
             self.show(words["JobId"], shown)
             if "ArrayTaskId" in words:
                 self.show(f"{words['ArrayJobId']}_{words['ArrayTaskId']}", shown)

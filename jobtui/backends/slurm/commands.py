@@ -7,7 +7,7 @@ would change an answer are left out.
 import asyncio
 import getpass
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from jobtui.backends.base import SourceError, SourceMissing, SourceUnreachable
@@ -45,13 +45,14 @@ class LocalShell:
 
     start_s = QUEUE_S
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, environment: Mapping[str, str] | None = None) -> None:
         self.name = name
+        self._environment = environment or {}
 
     async def run(self, line: str) -> Running:
         """Run a line. Raises SourceError."""
         try:
-            return Running(["/bin/sh", "-c", line], {})
+            return Running(["/bin/sh", "-c", line], self._environment)
         except (OSError, ValueError) as error:
             raise SourceError(f"{self.name}: no program can be run: {error}") from error
 

@@ -40,8 +40,9 @@ BATCH_JOBS = 2_000
 class Pace:
     """When a question may be asked again."""
 
-    def __init__(self, timer: Callable[[], float]) -> None:
+    def __init__(self, timer: Callable[[], float], share: float) -> None:
         self._timer = timer
+        self._share = share
         self._asked_at: float | None = None
         self._cost_s = 0.0
 
@@ -49,7 +50,7 @@ class Pace:
         """Seconds until it may be asked again, 0 when it may."""
         if self._asked_at is None:
             return 0.0
-        return max(0.0, self._asked_at + max(every_s, self._cost_s / SHARE) - self._timer())
+        return max(0.0, self._asked_at + max(every_s, self._cost_s / self._share) - self._timer())
 
     def begin(self) -> None:
         """It is asked now."""
@@ -75,6 +76,7 @@ class Slurm:
         clock: Clock | None = None,
         timer: Callable[[], float] = time.monotonic,
         every_s: float = QUEUE_EVERY_S,
+        share: float = SHARE,
         batch_jobs: int = BATCH_JOBS,
     ) -> None:
         self.name = commands.name
@@ -84,7 +86,7 @@ class Slurm:
         self._since = since
         self._every_s = every_s
         self._batch_jobs = batch_jobs
-        self._queue_pace, self._accounts_pace = Pace(timer), Pace(timer)
+        self._queue_pace, self._accounts_pace = Pace(timer, share), Pace(timer, share)
         self._known = Known(self.name, self._system)
         self._worker = Worker(f"slurm {self.name}")
         self._news: deque[Job] = deque()

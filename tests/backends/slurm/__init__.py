@@ -1,0 +1,1 @@
+"""Slurm as a source, on commands that stand in for its own."""
