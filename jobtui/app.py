@@ -161,9 +161,20 @@ class JobtuiApp(AlongApp):
         self.set_interval(GIVE_BACK_S, self._give_back)
         if self._board.player is not None:
             self.set_interval(PLAY_TICK_S, self._play)
+        elif self._session.alarms:
+            self._watch_for_trouble()
         if self._starts_with_view and self._board.views.may_have(START):
             self.commander().show_start()
         self.run_worker(self._session.run(), name="session", exit_on_error=True)
+
+    def _watch_for_trouble(self) -> None:
+        """Do what the user wants done on new trouble."""
+        from jobtui.backends.alarm_command import AlarmCommand
+        from jobtui.screens.alarming import Alarm
+
+        wishes = self._session.alarms
+        command = AlarmCommand(wishes.command, self._session.store) if wishes.command else None
+        Alarm(self, self._board, wishes, command.run if command is not None else None)
 
     def _give_back(self) -> None:
         """Let go of closed widgets: a cache of textual 8.2.8 keeps a thousand with all they drew."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from jobtui.grammar import ENVIRONMENT_PREFIX, SETTING_BY_NAME, SETTINGS, Kind, Scope, Setting, nearest
 from jobtui.model.access import SERVERS, VARIABLES, Access
+from jobtui.model.alarms import Alarms, parse_alarms
 from jobtui.model.script_specs import split_cluster
 from jobtui.model.specs import SourceSpec, is_directory, parse_journal
 
@@ -20,9 +21,11 @@ HOSTS = "hosts"
 """The table of the journals of docker hosts and clusters, by the names that Sirepo's lines have for them."""
 MOUNTS = "mounts"
 """The table of directories of this machine, by those on clusters that are mounted there."""
+ALARM = "alarm"
+"""The table of what is to happen on new trouble."""
 SERVER_TABLES = "servers"
 """The table of tables that say how servers want to be asked, by their addresses."""
-TABLES = frozenset({HOSTS, MOUNTS, SERVER_TABLES})
+TABLES = frozenset({HOSTS, MOUNTS, ALARM, SERVER_TABLES})
 JOURNAL = "journal"
 LABELLED = "archive"
 """The setting in which any label of a cluster may stand before a path."""
@@ -47,7 +50,8 @@ class Effective(NamedTuple):
 class Config(NamedTuple):
     """The effective settings, as written; `sources` are those they name, `hosts` journals by host.
 
-    `mounts` are directories of this machine by those on clusters that are mounted there.
+    `mounts` are directories of this machine by those on clusters that are mounted there, `alarms` what is to
+    happen when a job newly needs a person.
     """
 
     settings: Mapping[str, Effective]
@@ -58,6 +62,7 @@ class Config(NamedTuple):
     warnings: tuple[str, ...] = ()
     hosts: Mapping[str, str] = {}
     mounts: Mapping[str, str] = {}
+    alarms: Alarms = Alarms()
 
 
 def load(flags: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> Config:
@@ -78,6 +83,7 @@ def load(flags: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> Co
         warnings=(*_unknown_variables(environ), *warnings),
         hosts=_tables(HOSTS, path, document or {}, profile),
         mounts=_tables(MOUNTS, path, document or {}, profile),
+        alarms=_alarms(path, document or {}, profile),
     )
 
 
@@ -179,6 +185,23 @@ def _tables(key: str, path: str, document: Mapping[str, object], profile: str | 
         of_profile = read(f"{path} [{PROFILES}.{name}.{key}]", table.get(key, {}), path)
         found |= of_profile if name == profile else {}
     return found
+
+
+def _alarms(path: str, document: Mapping[str, object], profile: str | None) -> Alarms:
+    """What is to happen on new trouble: as the chosen profile says, else as the top of the file does."""
+    found = _alarm_table(f"{path} [{ALARM}]", document.get(ALARM, {}))
+    for name, table in _profiles(document, path).items():
+        if ALARM in table:
+            of_profile = _alarm_table(f"{path} [{PROFILES}.{name}.{ALARM}]", table[ALARM])
+            found = of_profile if name == profile else found
+    return found
+
+
+def _alarm_table(where: str, table: object) -> Alarms:
+    try:
+        return parse_alarms(table)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from None
 
 
 def _accesses(
@@ -311,6 +334,18 @@ def split_head(name: str, text: str) -> tuple[str, str]:
     return (head + equals, path) if equals and head.isidentifier() else ("", text)
 
 
+MOST_KEPT = 5_000_000
+"""Events of one server that may be kept between runs: about 100 bytes each."""
+
+
+def _kept(cache: Effective) -> int:
+    """How many events are kept; none where that is not asked for. Raises ConfigError."""
+    text = "".join(cache.values[-1:]) or "0"
+    if not (text.isascii() and text.isdecimal() and len(text) <= 9 and int(text) <= MOST_KEPT):
+        raise ConfigError(f"{cache.origin}: {text!r} is no number of events up to {MOST_KEPT:,}")
+    return int(text)
+
+
 def _sources(settings: Mapping[str, Effective]) -> Iterable[SourceSpec]:
     """Each source once: of one that is named twice, the later naming holds."""
     found: dict[tuple[str, str], SourceSpec] = {}
@@ -325,6 +360,8 @@ def _sources(settings: Mapping[str, Effective]) -> Iterable[SourceSpec]:
                 raise ConfigError(f"{effective.origin}: {text!r}: {error}") from error
             if setting.name == JOURNAL:
                 spec = spec._replace(units=settings["journal_unit"].values)
+            if setting.name == "balsam":
+                spec = spec._replace(kept=_kept(settings["balsam_cache"]))
             if setting.name == "kafka":
                 spec = spec._replace(options="".join(settings["kafka_config"].values[-1:]))
             found[setting.name, os.path.normpath(spec.target)] = spec

@@ -21,6 +21,7 @@ from jobtui.backends.base import (
     SourceMissing,
     SourceUnreachable,
 )
+from jobtui.model.alarms import Alarms
 from jobtui.model.clock import Clock, Nanos, SystemClock
 from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
@@ -62,6 +63,8 @@ class Session:
         """The journals of docker hosts and clusters, as configured, by the name of the host."""
         self.mounts: Mapping[str, str] = {}
         """Directories of this machine by those on clusters that are mounted there, as configured."""
+        self.alarms = Alarms()
+        """What is to happen when a job newly needs a person, as configured."""
         self.store = Store(LateCorrelator(), self.clock)
         self._strict = strict
         self._stage = stage

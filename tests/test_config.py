@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from jobtui.config import Config, ConfigError, load
 from jobtui.grammar import SETTING_BY_NAME
+from jobtui.model.alarms import Alarms
 from jobtui.model.specs import LogRole, SourceSpec
 
 NO_FLAGS: Mapping[str, tuple[str, ...]] = {}
@@ -236,4 +237,31 @@ def test_mounts_are_directories_here_by_those_on_clusters(tmp_path: Path) -> Non
 )
 def test_wrong_mounts_are_an_error_that_says_where(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match="mounts"):
+        with_file(write(tmp_path / "c.toml", text + "\n"))
+
+
+def test_alarms_are_off_and_those_of_a_profile_hold_for_it(tmp_path: Path) -> None:
+    text = '[alarm]\nbell = true\n[profiles.p.alarm]\ncommand = ["a", "b c"]\nrest_s = 90\n'
+    path = write(tmp_path / "c.toml", text)
+    assert not load({}, {}).alarms
+    assert with_file(path).alarms == Alarms(bell=True)
+    assert with_file(path, profile="p").alarms == Alarms(command=("a", "b c"), rest_s=90.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "alarm = 3",
+        '[alarm]\ncommand = "rm -rf ~"',
+        "[alarm]\ncommand = [1]",
+        '[alarm]\ncommand = ["a\\u0000"]',
+        "[alarm]\nbell = 1",
+        "[alarm]\nrest_s = 9",
+        "[alarm]\nrest_s = nan",
+        "[alarm]\nbel = true",
+        "[profiles.p]\nalarm = 1",
+    ],
+)
+def test_wrong_alarms_are_an_error_that_says_where(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match="alarm"):
         with_file(write(tmp_path / "c.toml", text + "\n"))

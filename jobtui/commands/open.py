@@ -34,6 +34,7 @@ def run(context: Context) -> Exit:
     announced = sources_to_watch(context, specs, found.detail if found else None)
     session = Session(announced, context.clock, stage=context.stage)
     session.hosts, session.mounts = context.config.hosts, context.config.mounts
+    session.alarms = context.config.alarms
     watch_sites(session, specs)
     watch_clusters(session, [spec.target for spec in specs if spec.setting == "srdb"])
     open_at = found.job.id if found and found.job else None

@@ -7,6 +7,7 @@ from jobtui.analysis.explain.case import Case, Coverage
 from jobtui.analysis.explain.flow import Mark, mark_of
 from jobtui.analysis.flapping import Flapping, Flaps
 from jobtui.analysis.run_lengths import usual_length, usual_steps
+from jobtui.model.alarms import KIND as ALARM
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.heard import Heard
@@ -80,7 +81,7 @@ def _alike(knows: Knows, job_id: JobId, ops: Sequence[Op]) -> tuple[Op, ...]:
 
 def coverage_of(heard: Heard, sources: Iterable[SourceHealth]) -> Coverage:
     """What was read of each kind, and what is wrong with any source."""
-    sources = tuple(sources)
+    sources = tuple(source for source in sources if source.kind != ALARM)
     return Coverage(
         has_records=any(s.kind in RECORD_KINDS and s.state is not SourceState.DOWN for s in sources),
         has_supervisor=not heard.components.isdisjoint({Component.SUPERVISOR, Component.DRIVER}),

@@ -1,0 +1,73 @@
+"""Runs the command that the user wants run on new trouble: its words as configured, and never a shell."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from jobtui.backends.base import Batch
+from jobtui.backends.worker import Worker
+from jobtui.model.alarms import KIND
+
+TIMEOUT_S = 30.0
+"""A command that takes longer is ended."""
+
+
+class Book(Protocol):
+    """Where it is noted how a command ended. `store.Store` is one."""
+
+    def add_source(self, name: str, kind: str) -> None:
+        """Announce it."""
+        ...
+
+    def apply(self, source: str, batch: Batch) -> object:
+        """It ended well."""
+        ...
+
+    def fail(self, source: str, error: str) -> object:
+        """It did not."""
+        ...
+
+
+class AlarmCommand:
+    """The command, listed among the sources of `book`. One runs at a time, in a thread of its own."""
+
+    def __init__(self, command: Sequence[str], book: Book, timeout_s: float = TIMEOUT_S) -> None:
+        self.name = f"on trouble: {os.path.basename(command[0])}"
+        self._command = tuple(command)
+        self._book = book
+        self._timeout_s = timeout_s
+        self._worker = Worker("alarm")
+        book.add_source(self.name, KIND)
+
+    async def run(self, facts: Mapping[str, str]) -> None:
+        """Run it with these variables beside those of this program, and note how it ended."""
+        problem = await self._worker.run(lambda: run_quietly(self._command, facts, self._timeout_s))
+        if problem is None:
+            self._book.apply(self.name, Batch(cursor="", count=1))
+        else:
+            self._book.fail(
+                self.name, f"{self._command[0]}: {problem}; see [alarm] in the configuration file"
+            )
+
+
+def run_quietly(command: Sequence[str], facts: Mapping[str, str], timeout_s: float) -> str | None:
+    """Why running it failed, None when it ended well. It gets no terminal and nothing to read."""
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, **facts},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=timeout_s,
+            start_new_session=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"was ended after {timeout_s:g} s"
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", None) or str(error)
+    if done.returncode < 0:
+        return f"was ended by signal {-done.returncode}"
+    return None if done.returncode == 0 else f"ended with exit code {done.returncode}"

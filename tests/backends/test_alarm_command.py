@@ -1,0 +1,56 @@
+"""The user's command is run as configured, with facts in its environment; how it ended is noted."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from jobtui.analysis.correlate import Correlator
+from jobtui.backends.alarm_command import AlarmCommand
+from jobtui.model.clock import FixedClock
+from jobtui.model.health import SourceHealth, SourceState
+from jobtui.store.store import Store
+from tests.conftest import NOW
+
+
+async def ran(*command: str, timeout_s: float = 30.0, **facts: str) -> SourceHealth:
+    """How a command ended, as the list of sources has it."""
+    store = Store(Correlator(), FixedClock(NOW))
+    alarm = AlarmCommand(command, store, timeout_s)
+    await alarm.run(facts)
+    (health,) = store.sources()
+    return health
+
+
+async def test_facts_are_variables_and_no_shell_reads_anything(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code = f"import os, sys; open({str(out)!r}, 'w').write(os.environ['TROUBLE_JOB'] + ' ' + sys.argv[1])"
+    health = await ran(sys.executable, "-c", code, "$(touch x); `id`", TROUBLE_JOB="a; $(touch y) 'b")
+    assert health.state is SourceState.OK
+    assert out.read_text() == "a; $(touch y) 'b $(touch x); `id`"
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("/no/such/program",), "No such file"),
+        ((sys.executable, "-c", "raise SystemExit(3)"), "exit code 3"),
+        ((sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"), "signal 9"),
+    ],
+)
+async def test_a_command_that_fails_is_a_line_among_the_sources(command: tuple[str, ...], words: str) -> None:
+    health = await ran(*command)
+    assert health.state is SourceState.DOWN
+    assert health.error is not None
+    assert words in health.error
+    assert "[alarm]" in health.error
+
+
+async def test_a_command_that_hangs_is_ended() -> None:
+    health = await ran(sys.executable, "-c", "import time; time.sleep(600)", timeout_s=0.2)
+    assert health.error is not None
+    assert "was ended after 0.2 s" in health.error
+
+
+async def test_a_variable_that_cannot_be_one_is_a_failure_and_no_crash() -> None:
+    assert (await ran(sys.executable, "-c", "", TROUBLE_JOB="a\0b")).state is SourceState.DOWN
