@@ -173,9 +173,9 @@ def _values_of(number: str, lines: Iterable[str]) -> dict[str, str]:
 
 
 def _attributes(form: Form, text: str) -> dict[str, str]:
-    if form is Form.XML:
+    if form in (Form.XML, Form.XML_ADS):
         return texts_of_xml(text)
-    if form is Form.JSON:
+    if form in (Form.JSON, Form.JSON_ADS):
         try:
             document = json.loads(text)
         except (ValueError, RecursionError):

@@ -22,6 +22,8 @@ class Form(StrEnum):
     XML = "xml"
     JSON = "json"
     ADS = "ads"
+    XML_ADS = "xml ads"
+    JSON_ADS = "json ads"
     SUBMIT = "submit"
     OUTPUT = "output"
 
@@ -40,6 +42,8 @@ HEADER = re.compile(
     re.MULTILINE,
 )
 """The first line of an event in the classic form."""
+_EVENT = b"EventTypeNumber"
+"""What every event in XML and JSON has, and no job ad."""
 _DOTS = re.compile(rb"^\.\.\.[ \t\r]*(?:\n|\Z)", re.MULTILINE)
 _QUEUE = re.compile(rb"^\s*queue\b", re.MULTILINE | re.IGNORECASE)
 _COMMAND = re.compile(
@@ -81,9 +85,9 @@ def form_of(head: bytes) -> Form | None:
     if HEADER.search(head) and not _WRAPPER.search(head):
         return Form.CLASSIC
     if text[:1] == b"<" and (b"<c>" in head or b"<?xml" in head or b"<classads" in head):
-        return Form.XML
+        return Form.XML if _EVENT in head else Form.XML_ADS
     if text[:1] in (b"{", b"["):
-        return Form.JSON
+        return Form.JSON if _EVENT in head else Form.JSON_ADS
     if _QUEUE.search(head) and _COMMAND.search(head):
         return Form.SUBMIT
     lines = [line for line in text.split(b"\n")[: ADS_WANTED * 3] if line.strip()]
@@ -102,9 +106,9 @@ def _framed(form: Form, data: bytes, *, to_end: bool) -> Framed:
     match form:
         case Form.CLASSIC:
             return _classic(data)
-        case Form.XML:
+        case Form.XML | Form.XML_ADS:
             return _ended_by(data, b"</c>")
-        case Form.JSON:
+        case Form.JSON | Form.JSON_ADS:
             return _json(data)
         case Form.ADS:
             return _blocks(data, to_end=to_end)
