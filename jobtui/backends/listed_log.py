@@ -2,28 +2,17 @@
 
 import asyncio
 import time
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Protocol
 
 from jobtui.backends.base import SourceError
-from jobtui.backends.merged_search import MergedSearch
-from jobtui.model.pages import (
-    Extent,
-    Level,
-    LogLine,
-    LogSearch,
-    LogUnreadable,
-    Overview,
-    Page,
-    Place,
-    Query,
-    Stretch,
-)
+from jobtui.backends.held_log import HeldLog, place_of
+from jobtui.model.clock import Nanos
+from jobtui.model.pages import Extent, LogLine, LogUnreadable, Overview, Page, Place
 
 LINES_HELD = 50_000
 """Lines held; the oldest are let go."""
-STRETCH_LINES = 50
 WATCH_S = 1.0
 """How often is looked whether something has come."""
 
@@ -44,7 +33,7 @@ class Lines(Protocol):
         ...
 
 
-class ListedLog:
+class ListedLog(HeldLog):
     """Lines in the order of their places."""
 
     def __init__(self, name: str, source: Lines) -> None:
@@ -87,6 +76,11 @@ class ListedLog:
             if await self._source.is_changed():
                 return
 
+    @property
+    def changed_at(self) -> Nanos:
+        """The time of the first line that has one, else of now: where lines without a time belong."""
+        return next((line.at for line in self._lines if line.at is not None), Nanos(time.time_ns()))
+
     async def before(self, place: Place, count: int) -> Page:
         """Up to `count` lines before the one that holds `place`."""
         stop = self._index(place) if self._lines and place < self._lines[-1].end else len(self._lines)
@@ -101,51 +95,16 @@ class ListedLog:
         return Page(tuple(self._lines[begin : begin + count]), begin + count >= len(self._lines))
 
     def _index(self, place: Place) -> int:
-        return max(0, bisect_right(self._lines, place, key=_place_of) - 1)
-
-    async def work(self) -> bool:
-        """There is nothing more to look through: False."""
-        return False
+        return max(0, bisect_right(self._lines, place, key=place_of) - 1)
 
     def overview(self) -> Overview:
         """What it holds."""
         if self._overview is None:
-            stretches = tuple(self._stretches())
+            stretches = tuple(self.stretches())
             errors = sum(stretch.errors for stretch in stretches)
             self._overview = Overview(stretches, len(self._lines), errors, complete=True)
         return self._overview
 
-    def _stretches(self) -> Iterator[Stretch]:
-        for at in range(0, len(self._lines), STRETCH_LINES):
-            lines = self._lines[at : at + STRETCH_LINES]
-            errors = sum(line.level is Level.ERROR for line in lines)
-            time = next((line.at for line in lines if line.at is not None), None)
-            yield Stretch(lines[0].place, time, len(lines), errors)
-
-    async def next_error(self, place: Place, *, forward: bool) -> Place | None:
-        """The first error behind the line at `place`, or the last before it."""
-        if forward:
-            wanted = self._lines[bisect_right(self._lines, place, key=_place_of) :]
-        else:
-            wanted = self._lines[: bisect_left(self._lines, place, key=_place_of)][::-1]
-        return next((line.place for line in wanted if line.level is Level.ERROR), None)
-
-    async def number_of(self, place: Place) -> int | None:
-        """Its lines have no numbers that mean anything elsewhere: None."""
-        return None
-
-    async def place_of_line(self, number: int) -> Place | None:
-        """Its lines have no numbers: None."""
-        return None
-
-    def search(self, query: Query, around: Place) -> LogSearch:
-        """A search through all that it holds; not yet begun."""
-        return MergedSearch(self, query)
-
     async def aclose(self) -> None:
         """Release what is held. May be called twice."""
         self._source.close()
-
-
-def _place_of(line: LogLine) -> Place:
-    return line.place

@@ -9,7 +9,10 @@ from jobtui.backends.base import Source
 from jobtui.model.clocks import Offsets
 
 if TYPE_CHECKING:
+    from jobtui.backends.journal.pages import JournalPages
+    from jobtui.backends.listed_log import ListedLog
     from jobtui.backends.log_pages import LogPages
+    from jobtui.backends.merged_reading import Mergeable
     from jobtui.model.pages import Log
 
 LOG_FILE = "logfile"
@@ -46,24 +49,17 @@ class SessionLogs:
         own = tuple(name for source in self._sources() for name in _names_of(source))
         return (*own, *self._streams())
 
-    def open(self, name: str) -> "Log":
+    def open(self, name: str) -> "Mergeable":
         """The log of a source; of a file by its path when no source has this name."""
-        if (stream := self._stream(name)) is not None:
-            return stream
-        if OVER_SSH.match(name):
-            return _remote(name)
-        return _copied(name) if COPIES.search(name) else _pages(name)
+        return self._stream(name) or opened(name)
 
     def merged(self, names: Sequence[str] | None = None) -> "Log":
         """The ends of these logs, or of all, in the order of time."""
         from jobtui.backends.merged_log import MergedLog
 
         known = [name for source in self._sources() for name in _names_of(source)]
-        files = {
-            name: _pages(name)
-            for name in (known if names is None else names)
-            if name in known and not COPIES.search(name)
-        }
+        streams = frozenset(self._streams())
+        files = {name: self.open(name) for name in (known if names is None else names) if name not in streams}
         if not self._has_journals():
             return MergedLog(files)
         from jobtui.backends.journal.book import merged_journals
@@ -80,7 +76,7 @@ class SessionLogs:
 
         return stream_names(self._sources())
 
-    def _stream(self, name: str) -> "Log | None":
+    def _stream(self, name: str) -> "JournalPages | None":
         """The log of a stream of a journal; None when the name is that of a file."""
         if not self._has_journals() and "=" not in name:
             return None
@@ -95,14 +91,21 @@ def _names_of(source: Source) -> tuple[str, ...]:
     return (source.name,) if source.kind == LOG_FILE else ()
 
 
-def _copied(directory: str) -> "Log":
+def opened(name: str) -> "LogPages | ListedLog":
+    """The log of a file by its path, of copies by their directory, of a remote file by its address."""
+    if OVER_SSH.match(name):
+        return _remote(name)
+    return _copied(name) if COPIES.search(name) else _pages(name)
+
+
+def _copied(directory: str) -> "ListedLog":
     from jobtui.backends.copied_log import CopiedLines
     from jobtui.backends.listed_log import ListedLog
 
     return ListedLog(directory, CopiedLines(Path(directory)))
 
 
-def _remote(address: str) -> "Log":
+def _remote(address: str) -> "ListedLog":
     from jobtui.backends.listed_log import ListedLog
     from jobtui.backends.remote_log import RemoteLines
 

@@ -13,29 +13,24 @@ from itertools import pairwise
 
 import msgspec
 
+from jobtui.backends.held_log import HeldLog, place_of
 from jobtui.backends.log_pages import LogPages
 from jobtui.backends.log_watch import Watch
 from jobtui.backends.merged_reading import Mergeable, MergedReading, first_place, wall_clock
-from jobtui.backends.merged_search import MergedSearch
 from jobtui.backends.worker import Worker
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.clocks import Offsets, clock_of, spread_between
 from jobtui.model.pages import (
     Extent,
-    Level,
     LogLine,
-    LogSearch,
     LogUnreadable,
     Overview,
     Page,
     Place,
-    Query,
-    Stretch,
 )
 
 LINES_KEPT = 100_000
 """Lines held in all; the oldest are let go."""
-STRETCH_LINES = 50
 LOOK_S = 0.3
 """How long a look waits for logs that are slow; their lines come with a later one."""
 
@@ -45,7 +40,7 @@ def no_offsets() -> Offsets:
     return {}
 
 
-class MergedLog:
+class MergedLog(HeldLog):
     """The ends of these logs, by the names of their sources. `offsets` tells how far clocks are apart."""
 
     def __init__(
@@ -84,7 +79,7 @@ class MergedLog:
         if self._watch is not None:
             self._wait("files", self._watch.changed, timeout_s)
         for reading in self._readings:
-            if reading.is_journal:
+            if not isinstance(reading.log, LogPages):
                 self._wait(reading, reading.log.changed, timeout_s)
         done, _ = await asyncio.wait(
             self._waits.values(), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
@@ -160,7 +155,7 @@ class MergedLog:
 
     def _sort(self) -> None:
         """Put lines where they belong. A line at the place of another is that line, told anew."""
-        self._lines.sort(key=_place_of)
+        self._lines.sort(key=place_of)
         unique = {line.place: line for line in self._lines}
         if len(unique) < len(self._lines):
             self._lines = list(unique.values())
@@ -170,7 +165,7 @@ class MergedLog:
         """The first line from which on all logs were read."""
         held_up = [r.oldest for r in self._readings if not r.at_begin and r.oldest is not None]
         floor = max(held_up, default=None)
-        self._first = 0 if floor is None else bisect_left(self._lines, first_place(floor), key=_place_of)
+        self._first = 0 if floor is None else bisect_left(self._lines, first_place(floor), key=place_of)
 
     # Pages.
 
@@ -220,44 +215,14 @@ class MergedLog:
 
     # The log as a whole.
 
-    async def work(self) -> bool:
-        """There is nothing more to look through: False."""
-        return False
-
     def overview(self) -> Overview:
         """What it shows."""
         if self._overview is None:
-            stretches = tuple(self._stretches())
+            stretches = tuple(self.stretches())
             errors = sum(stretch.errors for stretch in stretches)
             shown = len(self._lines) - self._first
             self._overview = Overview(stretches, shown, errors, complete=not self._can_go_back)
         return self._overview
-
-    def _stretches(self) -> Iterator[Stretch]:
-        for at in range(self._first, len(self._lines), STRETCH_LINES):
-            lines = self._lines[at : at + STRETCH_LINES]
-            errors = sum(line.level is Level.ERROR for line in lines)
-            yield Stretch(lines[0].place, lines[0].at, len(lines), errors)
-
-    async def next_error(self, place: Place, *, forward: bool) -> Place | None:
-        """The first error behind the line at `place`, or the last before it."""
-        if forward:
-            wanted = self._lines[max(self._first, bisect_right(self._lines, place, key=_place_of)) :]
-        else:
-            wanted = self._lines[self._first : bisect_left(self._lines, place, key=_place_of)][::-1]
-        return next((line.place for line in wanted if line.level is Level.ERROR), None)
-
-    async def number_of(self, place: Place) -> int | None:
-        """Lines of several files have no numbers: None."""
-        return None
-
-    async def place_of_line(self, number: int) -> Place | None:
-        """Lines of several files have no numbers: None."""
-        return None
-
-    def search(self, query: Query, around: Place) -> LogSearch:
-        """A search through all that it shows; not yet begun."""
-        return MergedSearch(self, query)
 
     async def aclose(self) -> None:
         """Release the logs. May be called twice."""
@@ -301,10 +266,6 @@ def _offset_words(item: tuple[tuple[str, str], object]) -> str:
     if low <= 0 <= high:
         return f"{name} ±{max(-low, high):.1f} s"
     return f"{name} {low:+.1f}…{high:+.1f} s"
-
-
-def _place_of(line: LogLine) -> Place:
-    return line.place
 
 
 def _end_of(line: LogLine) -> Place:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from jobtui.backends.journal.pages import JournalPages
+from jobtui.backends.listed_log import ListedLog
 from jobtui.backends.log_pages import LogPages
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.clocks import HERE, clock_of
@@ -26,7 +27,7 @@ MORE_LINES = 1_000
 PAGES_AT_ONCE = 4
 """How much more of one log is read in one look."""
 
-Mergeable = LogPages | JournalPages
+Mergeable = LogPages | JournalPages | ListedLog
 
 
 class MergedReading:

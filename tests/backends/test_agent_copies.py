@@ -14,10 +14,12 @@ from jobtui.backends.agent_copies import AgentCopies
 from jobtui.backends.base import Batch, RewindableSource, SourceError
 from jobtui.backends.copied_log import CopiedLog
 from jobtui.backends.log_book import SessionLogs
+from jobtui.backends.logfile import LogFile
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import Level, LogUnreadable, Query, SearchState
 from tests.analysis.captured import NEWEST, ROOT
+from tests.waiting import wait_until
 
 CAPTURE = ROOT / "sbatch"
 UID = "3pMDuIiL"
@@ -177,6 +179,27 @@ async def test_many_directories_are_read_in_slices(tmp_path: Path, monkeypatch: 
     assert [prefix for batch in batches for prefix in prefixes(batch)] == [f"ab{n:02}" for n in range(30)]
     assert len(batches) > 10
     assert not (await source.poll(batches[-1].cursor)).more
+
+
+async def test_its_copies_are_in_the_log_of_all(tmp_path: Path) -> None:
+    write_copy(tmp_path, "20261120204801-remote-after-start.log", records(1, 2))
+    (tmp_path / "sirepo.log").write_text("".join(f"{line}\n" for line in records(3)))
+    cluster_log = tmp_path / "job_agent.log"
+    cluster_log.write_text("".join(f"{line}\n" for line in records(4)))
+    source = AgentCopies(tmp_path, lambda: [UID])
+    await source.poll(None)
+    sources = [source, LogFile(tmp_path / "sirepo.log")]
+    book = SessionLogs(lambda: sources)
+    for names in (None, (*book.names(), str(cluster_log))):
+        log = book.merged(names)
+        await log.look()
+        await wait_until(lambda: len(log.lines) >= (4 if names is None else 5))
+        texts = [line.text for line in log.lines if "_op opName" in line.text]
+        assert texts == records(*((1, 2, 3) if names is None else (1, 2, 3, 4)))
+        assert len({line.origin for line in log.lines}) == (2 if names is None else 3)
+        assert not any(line.is_gap for line in log.lines)
+        await log.aclose()
+    await source.aclose()
 
 
 async def test_it_can_be_read_again_and_closed_twice(source: AgentCopies) -> None:
