@@ -1,0 +1,205 @@
+"""`script` on what SArchive and Slurm wrote."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.backends.archive.captured import (
+    DAY,
+    FIXTURES,
+    JOBS,
+    TORQUE,
+    archive_in,
+    documents,
+    environment_of,
+    script_of,
+    torque_in,
+)
+from tests.backends.archive.elastic_server import StrictElastic, served
+from tests.commands.contract import each, has, mapping, or_null, text, time
+from tests.commands.running import CAPTURES, Runner, environment
+
+ARCHIVE = f"huppel={FIXTURES / 'slurm-daily'}"
+SIREPO = "3pMDuIiL-0R4tZXQg-activityAnimation"
+
+
+@pytest.mark.parametrize("number", JOBS)
+def test_every_job_is_printed_exactly(run: Runner, number: str) -> None:
+    ran = run("script", number, "--json", "--archive", ARCHIVE)
+    assert ran.code == 0
+    assert ran.json["script"].encode() == script_of(number)
+    found = {name.encode(): value.encode() for name, value in ran.json["environment"].items()}
+    assert found == environment_of(number)
+
+
+def test_the_document_keeps_to_its_contract(run: Runner) -> None:
+    for words in (("10_2",), ("77",)):
+        document = run("script", *words, "--json", "--archive", ARCHIVE).json
+        assert document["schema"] == "jobtui/script/1"
+        assert list(document)[-1] == "sources"
+        keys = {
+            "job": text, "cluster": or_null(text), "script": or_null(text), "environment": or_null(mapping),
+            "archived_at": or_null(time), "source": or_null(text),
+            "tried": each({"where": text, "result": text}),
+        }  # fmt: skip
+        has(document, keys)
+
+
+def test_a_task_is_found_under_its_array_and_its_output_named(run: Runner) -> None:
+    document = run("script", "10_2", "--json", "--archive", ARCHIVE).json
+    assert document["script"].encode() == script_of("10")
+    assert [one["result"] for one in document["tried"]] == ["array: under job 10", "found"]
+    assert [one["path"] for one in document["outputs"]] == ["/srv/slurm/work/sweep-10_2.out"]
+
+
+def test_what_is_not_there_has_its_reason_and_code(run: Runner, tmp_path: Path) -> None:
+    ran = run("script", "77", "--archive", ARCHIVE, "--archive", f"snel={tmp_path / 'gone'}")
+    assert ran.code == 4
+    assert "not there" in ran.out
+    assert "no archive there" in ran.out
+    assert "no script was found" in ran.err
+    assert run("script", "77", "--archive", tmp_path / "gone").code == 5
+    assert run("script", "huppel/7", "--archive", ARCHIVE).code == 0
+    assert "of another cluster" in run("script", "snel/7", "--archive", ARCHIVE).out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("script",), "needs ID"),
+        (("script", "7", "--user", "me"), "--grep"),
+        (("script", "7", "--grep", "x"), "not both"),
+        (("script", "--grep", "(", "--archive", ARCHIVE), "regular expression"),
+    ],
+)
+def test_wrong_usage_is_said(run: Runner, words: tuple[str, ...], said: str) -> None:
+    ran = run(*words, *([] if "--archive" in words else ["--archive", ARCHIVE]))
+    assert ran.code == 2
+    assert said in ran.err
+
+
+def test_without_an_archive_it_says_what_to_name(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "supervisor-job").mkdir()
+    ran = run("script", "7", "--srdb", tmp_path)
+    assert ran.code == 5
+    assert "--archive" in ran.err
+
+
+def test_two_jobs_are_compared(run: Runner) -> None:
+    document = run("script", "1", "--diff", "6", "--json", "--archive", ARCHIVE).json
+    assert document["diff"]["script"] == []
+    changed = {one["name"]: (one["this"], one["other"]) for one in document["diff"]["environment"]}
+    assert changed == {"SIM_SEED": ("1000", "1005")}
+    text_ = run("script", "1", "--diff", "2", "--archive", ARCHIVE).out
+    assert "-#SBATCH --job-name=lattice-fit" in text_
+    assert "+#SBATCH --job-name=beam-scan" in text_
+    assert "-SLURM_JOB_NAME=lattice-fit" in text_
+    ran = run("script", "1", "--diff", "good", "--archive", ARCHIVE)
+    assert ran.code == 4
+    assert "no good run" in ran.err
+
+
+def test_secrets_and_escapes_do_not_get_out(run: Runner, tmp_path: Path) -> None:
+    directory = archive_in(tmp_path, DAY) / DAY
+    (directory / "job.1_script").write_bytes(b"#!/bin/sh\nexport API_KEY=hunter2\n\x1b]0;evil\x07\xff\n")
+    entries = [b"DB_PASSWORD=hunter2", b"ESC=\x1b[31m\nnext", b"BYTES=\xfe\xff", b"ALONE"]
+    data = len(entries).to_bytes(4, "little") + b"\0".join(entries) + b"\0"
+    (directory / "job.1_environment").write_bytes(data)
+    for words in (("--json",), ("--csv",), ("--plain",), ("--diff", "2"), ("--diff", "2", "--json")):
+        out = run("script", "1", "--archive", tmp_path, *words).out
+        assert "hunter2" not in out
+        assert "\x1b" not in out
+    document = run("script", "1", "--json", "--archive", tmp_path).json
+    assert document["environment"] == {
+        "DB_PASSWORD": "***", "ESC": "\x1b[31m\nnext", "BYTES": "\\xfe\\xff", "ALONE": None,
+    }  # fmt: skip
+    assert document["script_base64"]
+
+
+def test_torque_and_elasticsearch_and_labels(run: Runner, tmp_path: Path) -> None:
+    place = torque_in(tmp_path)
+    assert run("script", TORQUE, "--archive", place, "--json").json["scheduler"] == "torque"
+    by_id = {str(document["id"]): document for document in documents()}
+    with served(StrictElastic(by_id)) as url:
+        document = run("script", "7", "--json", "--elastic", url).json
+    assert document["script"].encode() == script_of("7")
+    assert document["cluster"] == "huppel"
+
+
+def test_a_job_of_sirepo_leads_to_its_script(run: Runner, tmp_path: Path) -> None:
+    """Its run directory notes its number in Slurm, where the file system of the cluster is mounted."""
+    archive_in(tmp_path / "archive", "")
+    noted = CAPTURES / "sbatch" / "scratch" / "jdoe" / "sirepo-dev" / "user" / "3pMDuIiL" / "myapp" / SIREPO
+    number = json.loads((noted / "sbatch_status.json").read_text())["sbatch_id"]
+    for kind in ("script", "environment"):
+        (tmp_path / "archive" / f"job.1_{kind}").rename(tmp_path / "archive" / f"job.{number}_{kind}")
+        os.utime(tmp_path / "archive" / f"job.{number}_{kind}", (1_795_207_696,) * 2)
+    (tmp_path / "config.toml").write_text(
+        f'[mounts]\n"/srv/sirepo/hpc/scratch" = "{CAPTURES / "sbatch" / "scratch"}"\n'
+    )
+    ran = run(
+        "script", SIREPO, "--json", "--config", tmp_path / "config.toml", "--archive", tmp_path / "archive",
+        "--srdb", CAPTURES / "sbatch", "--log", CAPTURES / "sbatch" / "supervisor.log",
+        "--at", "2026-11-20T21:00:00Z",
+    )  # fmt: skip
+    assert ran.json["script"].encode() == script_of("1")
+    assert ran.json["number"] == number
+
+
+def test_scripts_that_contain_something(run: Runner, tmp_path: Path) -> None:
+    torque_in(tmp_path)
+    document = run(
+        "script", "--grep", r"sleep \d", "--json", "--archive", ARCHIVE, "--archive", tmp_path
+    ).json
+    numbers = {match["number"].partition(".")[0] for match in document["matches"]}
+    assert numbers == {n for n in JOBS if b"sleep " in script_of(n)} | {"2720870"}
+    assert document["scripts"] == len(JOBS) + 2
+    mine = run("script", "--grep", "PBS", "--user", "vsc40000", "--csv", "--archive", tmp_path)
+    assert mine.out.splitlines()[1].startswith("2720868.master")
+    assert run("script", "--grep", "nowhere in it", "--archive", ARCHIVE).code == 4
+
+
+def test_a_pattern_that_never_ends_is_ended(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobtui.backends.archive.matcher.Matcher.__init__.__defaults__", (0.3,))
+    directory = archive_in(tmp_path, DAY) / DAY
+    (directory / "job.3_script").write_bytes(b"a" * 40 + b"!\n")
+    document = run("script", "--grep", "(a+)+$|sleep", "--json", "--archive", tmp_path).json
+    assert document["unreadable"] == 1
+    assert {match["number"] for match in document["matches"]} == {
+        n for n in JOBS if b"sleep" in script_of(n) and n != "3"
+    }
+
+
+def test_ctrl_c_keeps_what_was_found(tmp_path: Path) -> None:
+    """The pipe at the end is of no archive; the search is stopped while a pattern takes its time."""
+    directory = tmp_path / DAY
+    directory.mkdir()
+    (directory / "job.1_script").write_bytes(b"found\n")
+    older = tmp_path / "2025"
+    older.mkdir()
+    for number in range(2, 60):
+        (older / f"job.{number}_script").write_bytes(b"a" * 60 + b"!\n")
+    command = [sys.executable, "-m", "jobtui", "script", "--grep", "found|(a+)+$", "--archive", str(tmp_path)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
+    ) as program:
+        assert program.stdout is not None
+        assert b"job.1_script" in program.stdout.readline()
+        program.send_signal(signal.SIGINT)
+        _, err = program.communicate(timeout=20)
+    assert program.returncode == 0
+    assert b"partial" in err
+
+
+def test_doctor_tells_of_archives(run: Runner, tmp_path: Path) -> None:
+    document = run("doctor", "--json", "--archive", ARCHIVE, "--archive", tmp_path / "gone").json
+    states = {source["kind"]: source["state"] for source in document["sources"]}
+    assert set(states) == {"archive"}
+    assert [source["state"] for source in document["sources"]].count("down") == 1
