@@ -50,16 +50,18 @@ def spots(wanted: Wanted, period: Period, servers: tuple[str, ...]) -> Iterator[
         yield Spot(period, script, environment, wanted.number, is_spool=True)
 
 
-def read_spot(root: int, place: str, spot: Spot, cluster: str, task: str = "") -> ArchivedScript:
-    """What is kept there, read again while it is still being written. Raises NotRead."""
-    for _ in range(MOST_READINGS):
+def read_spot(
+    root: int, place: str, spot: Spot, cluster: str, task: str = "", *, readings: int = MOST_READINGS
+) -> ArchivedScript:
+    """What is kept there, read up to so many times while it is still being written. Raises NotRead."""
+    for left in reversed(range(readings)):
         kept = read_kept(root, spot.script)
         if spot.environment:
             environment, note = _environment(root, spot.environment)
         else:
             environment, note = _files_of_torque(root, spot, text_of(kept.data), task), ""
         is_half = environment is None or not environment.is_whole
-        if not is_half or not _is_young(kept.written_at):
+        if not left or not is_half or not _is_young(kept.written_at):
             break
         time.sleep(AGAIN_S)
     return ArchivedScript(

@@ -64,7 +64,7 @@ def _walk_period(root: int, place: str, cluster: str, period: Period, span: Span
 
 def _read(root: int, place: str, spot: Spot, cluster: str) -> Walked:
     try:
-        return Walked(script=read_spot(root, place, spot, cluster))
+        return Walked(script=read_spot(root, place, spot, cluster, readings=1))
     except NotRead as error:
         return Walked(unreadable=f"{place}/{spot.script}: {error.note or error.outcome}")
 
