@@ -179,6 +179,7 @@ ACTIONS: tuple[Action, ...] = (
         4,
     ),
     Action("tab('files')", ("f",), "Its run directory, and what its files say", Topic.JOB, _JOB, "files", 3),
+    Action("tab('trace')", ("T",), "Its trace: which span failed, and why", Topic.JOB, _JOB, "trace", 3),
     Action("tab('raw')", ("r",), "Its record as it is stored", Topic.JOB, _JOB, "raw", 3),
     Action("run(-1)", ("left_square_bracket",), "The run before", Topic.JOB, _JOB, "run", 4),
     Action("run(1)", ("right_square_bracket",), "The next run", Topic.JOB, _JOB),

@@ -24,6 +24,8 @@ class Component(StrEnum):
     SCHEDD = "schedd"
     EXECUTE = "execute"
     JOB = "job"
+    SPAN = "span"
+    LOG = "log"
 
 
 LANES: tuple[tuple[Component, ...], ...] = (
@@ -31,9 +33,10 @@ LANES: tuple[tuple[Component, ...], ...] = (
     (Component.BALSAM, Component.SITE, Component.LAUNCHER),
     (Component.SLURM, Component.NODES),
     (Component.SCHEDD, Component.EXECUTE, Component.JOB),
+    (Component.SPAN, Component.LOG),
 )
 """The components of each system: of Sirepo, of Balsam, of Slurm (itself, the nodes of the job), of HTCondor (its
-queue, the host, the job itself)."""
+queue, the host, the job itself), of traces (spans, and the lines of logs beside them)."""
 
 
 class Certainty(StrEnum):

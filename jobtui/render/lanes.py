@@ -30,6 +30,21 @@ CERTAINTY_WORDS: Mapping[Certainty, str] = {
     Certainty.ADJACENT: "inferred: only because of the line next to it",
 }
 
+CERTAINTY_OF_TRACE: Mapping[Certainty, str] = {
+    Certainty.FULL_ID: "sure",
+    Certainty.JID: "sure",
+    Certainty.PREFIX: "likely",
+    Certainty.ADJACENT: "inferred",
+}
+"""How sure it is that a trace is that of a job."""
+
+
+def certainty_words(component: Component, certainty: Certainty) -> str:
+    """How sure it is that a line, or a span, belongs where it is shown."""
+    if component is Component.SPAN:
+        return f"{CERTAINTY_OF_TRACE[certainty]}: a span of the job's trace"
+    return CERTAINTY_WORDS[certainty]
+
 
 class Times(NamedTuple):
     """How times are told: to the millisecond where logs have that, of day instead of since the start."""

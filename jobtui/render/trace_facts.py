@@ -46,8 +46,12 @@ def sentence_of(found: Findings, growing: str = "") -> Sentence:
         return Sentence(f"✗ {show(last.text)}", "warning")
     if not found.tree.spans:
         return Sentence("no span of it was received", "warning")
-    handled = f", {len(found.causes):,} handled" if found.causes else ""
-    return Sentence(f"✓ nothing failed in it{handled}", "settled")
+    if found.causes:
+        more = f"  (and {len(found.causes) - 1:,} more)" if len(found.causes) > 1 else ""
+        first = found.causes[0]
+        words = f"{named(first.span)}: {show(first.message) or 'failed'}, and what it was in went on well"
+        return Sentence(f"! {words}{more}", "warning")
+    return Sentence("✓ nothing failed in it", "settled")
 
 
 def named(span: Span) -> str:

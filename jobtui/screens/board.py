@@ -76,6 +76,8 @@ class Board:
     """What the user asked to keep."""
     commands: History = field(default_factory=History)
     """What was said behind `:`."""
+    names_of_jobs: tuple[str, ...] = ()
+    """The attributes in which spans name a job, as configured; none: the usual ones."""
     marks: "ServiceMarks | None" = field(default=None, init=False)
     live: Store = field(init=False)
     """What goes on while `store` is what was there at the pause."""
@@ -96,6 +98,13 @@ class Board:
         from jobtui.analysis.cluster_paths import Reach
 
         return Reach(self.mounts, self.hosts)
+
+    def job_attributes(self) -> tuple[str, ...]:
+        """The attributes in which spans may name a job."""
+        # Imported here, as the first paint does not need it
+        from jobtui.model.trace_desk import JOB_ATTRIBUTES
+
+        return self.names_of_jobs or JOB_ATTRIBUTES
 
     def service_marks(self) -> "ServiceMarks":
         """By what services are known, for as long as the program runs."""

@@ -68,9 +68,9 @@ class Commander:
         if not jump.goals:
             return False
         if jump.is_clear:
-            self._go(jump.goals[0])
+            self.go(jump.goals[0])
         else:
-            self._app.push_screen(ChoosingScreen(self._board, text.strip(), jump.goals, self._go))
+            self._app.push_screen(ChoosingScreen(self._board, text.strip(), jump.goals, self.go))
         return True
 
     def show_view(self, view: View) -> None:
@@ -98,7 +98,8 @@ class Commander:
         assert isinstance(screen, JobsScreen)
         return screen
 
-    def _go(self, goal: Goal) -> None:
+    def go(self, goal: Goal) -> None:
+        """Go to what was chosen."""
         if goal.job is not None:
             self._app.push_screen(JobScreen(self._board, goal.job))
         elif goal.trace is not None:
@@ -171,9 +172,9 @@ class Commander:
         if not goals:
             raise CommandError(start, start + len(rest), "no trace id, TRACEPARENT or address is in that")
         if len(goals) == 1:
-            self._go(goals[0])
+            self.go(goals[0])
         else:
-            self._app.push_screen(ChoosingScreen(self._board, rest, goals, self._go))
+            self._app.push_screen(ChoosingScreen(self._board, rest, goals, self.go))
 
     async def _zone(self, *, local: bool) -> None:
         await self._app.run_action(f"set_zone({local})")

@@ -1,17 +1,14 @@
 """One job: how it stands, and in tabs what happened to it, its lines, its runs, its files, its record."""
 
 from functools import partial
-from typing import NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
 
 from jobtui.actions import Place, hints_at
-from jobtui.analysis.last_good import last_good
-from jobtui.analysis.run_windows import Window, ops_in, unlinked_in, window_of
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import Unreadable
-from jobtui.model.jobs import JobDetail, Run
+from jobtui.model.jobs import Run
 from jobtui.render.sources import judge_all
 from jobtui.render.text import show
 from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
@@ -23,9 +20,11 @@ from jobtui.screens.job_history import HistoryTab
 from jobtui.screens.job_logs import LogsTab
 from jobtui.screens.job_raw import RawTab
 from jobtui.screens.job_script import ScriptTab
-from jobtui.screens.job_states import ops_of_states
+from jobtui.screens.job_subject import Known, subject_of
 from jobtui.screens.job_tab import JobTab, Subject, start
 from jobtui.screens.job_timeline import TimelineTab
+from jobtui.screens.job_trace import TraceTab
+from jobtui.screens.job_tracing import JobTracing
 from jobtui.screens.job_why import WhyTab
 from jobtui.screens.on_cluster import show_cluster
 from jobtui.screens.reaching import Reaching
@@ -37,14 +36,16 @@ from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.source_strip import SourceStrip
 from jobtui.widgets.tab_line import TabLine
 
-TABS: tuple[type[JobTab], ...] = (TimelineTab, WhyTab, LogsTab, HistoryTab, ScriptTab, FilesTab, RawTab)
-
-
-class Known(NamedTuple):
-    """What was read of the record, and why not."""
-
-    detail: JobDetail | None = None
-    problem: str = ""
+TABS: tuple[type[JobTab], ...] = (
+    TimelineTab,
+    WhyTab,
+    LogsTab,
+    HistoryTab,
+    TraceTab,
+    ScriptTab,
+    FilesTab,
+    RawTab,
+)
 
 
 class JobScreen(BesideScreen):
@@ -69,6 +70,7 @@ class JobScreen(BesideScreen):
         self._number: int | None = None
         self._waits_to_reach = False
         self._reaching = Reaching(board, self._say)
+        self._tracing = JobTracing(self, board, self._say)
         self._explaining = Explaining(self, board, job_id, self._say)
         self._facts = JobFacts(board.now, job_id)
         self._cluster = partial(show_cluster, self._facts, board, job_id, self._explaining.note_slurm)
@@ -103,7 +105,12 @@ class JobScreen(BesideScreen):
 
     async def _open_up(self) -> None:
         await self._read_record()
+        start(self, self._trace, group="trace", exclusive=True)
         await self._reach()
+
+    async def _trace(self) -> None:
+        subject = self._subject()
+        await self._tracing.find(subject.job, subject.ops, subject.unlinked)
 
     async def _read_record(self) -> None:
         start(self, self._cluster, group="cluster", exclusive=True)
@@ -148,6 +155,7 @@ class JobScreen(BesideScreen):
             self._show()
         elif changes.sources:
             self._explaining.renew(self._known.detail)
+        self._tracing.changed(changes.traces)
         self._strip.set_sources(self.board.store.sources())
 
     def show_all(self) -> None:
@@ -186,24 +194,13 @@ class JobScreen(BesideScreen):
         return next((run for run in self._runs if run.number == self._number), newest)
 
     def _subject(self) -> Subject:
-        store, run = self.board.store, self._run
-        window = window_of(self._runs, run.number) if run else Window()
-        logged = store.correlation.ops_of(self.job_id)
-        all_ops = logged or ops_of_states(store, self.job_id, self._known.detail)
-        ops = ops_in(window, all_ops)
-        good = last_good(self._runs, run.number) if run else None
-        return Subject(
-            job_id=self.job_id,
-            job=store.job(self.job_id),
-            ops=ops,
-            unlinked=unlinked_in(window, store.correlation.unlinked_of(self.job_id)),
-            detail=self._known.detail,
-            run=run,
-            silence=() if ops else self._reaching.silence(run.number if run else None),
-            problem=self._known.problem,
-            good=good,
-            good_ops=ops_in(window_of(self._runs, good.number), all_ops) if good else (),
+        subject = subject_of(self.board.store, self.job_id, self._known, self._run, self._reaching)
+        traced = self._tracing.ops(subject.ops, subject.unlinked)
+        return subject._replace(
+            ops=(*subject.ops, *traced),
+            silence=() if traced else subject.silence,
             study=self._explaining.study,
+            tracing=self._tracing,
         )
 
     def tick(self) -> None:

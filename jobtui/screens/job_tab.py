@@ -20,6 +20,7 @@ from jobtui.widgets.step_detail import StepDetail
 
 if TYPE_CHECKING:
     from jobtui.analysis.explain.study import Study
+    from jobtui.screens.job_tracing import JobTracing
 
 RECORD_LINES = 100
 """How many lines of a record are read at most."""
@@ -29,7 +30,8 @@ class Subject(NamedTuple):
     """A job as its screen knows it. `ops` and `unlinked` are those of the chosen `run`, all without one.
 
     `silence` says, where there are no ops, what was read and what not; safe to show. `good` is the run that
-    the chosen one is compared with, and `good_ops` are its ops. `study` is the verdict on the newest run.
+    the chosen one is compared with, and `good_ops` are its ops. `study` is the verdict on the newest run,
+    `tracing` what finds its trace.
     """
 
     job_id: JobId
@@ -43,6 +45,7 @@ class Subject(NamedTuple):
     good: Run | None = None
     good_ops: tuple[Op, ...] = ()
     study: "Study | None" = None
+    tracing: "JobTracing | None" = None
 
 
 class JobTab(Container):

@@ -7,8 +7,8 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from jobtui.model.ops import Op, Step
-from jobtui.render.lanes import CERTAINTY_WORDS
+from jobtui.model.ops import Component, Op, Step
+from jobtui.render.lanes import certainty_words
 from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.base import Board
 from jobtui.screens.job_tab import JobTab, Subject, read_record, start
@@ -99,11 +99,21 @@ class TimelineTab(JobTab):
         """Read the whole line behind the step; unfold what repeats, or fold it again."""
         if self._timeline.is_active and self._timeline.toggle_fold():
             return
-        if self._timeline.step is not None:
+        if self._timeline.step is not None and not self._open_span(self._timeline.step):
             from jobtui.screens.taking import step_taken
 
             taken = step_taken(self.board, self._timeline.step)
             self.app.push_screen(ReadingScreen(self.board, "log line", self._line_text(), taken))
+
+    def _open_span(self, step: Step) -> bool:
+        """Open the trace at the span that a step stands for; whether it stands for one."""
+        from jobtui.analysis.traces.join import span_of  # most jobs have no trace
+        from jobtui.screens.trace import TraceScreen
+
+        if step.component is not Component.SPAN or (span := span_of(step)) is None:
+            return False
+        self.app.push_screen(TraceScreen(self.board, *span))
+        return True
 
     @property
     def copied(self) -> str | None:
@@ -142,7 +152,7 @@ class TimelineTab(JobTab):
         yield Paragraph(show(step.text))
         yield from map(Paragraph, self._detail.more if self._detail.step == step else ())
         yield Paragraph("")
-        yield Paragraph(CERTAINTY_WORDS[step.certainty], "dim")
+        yield Paragraph(certainty_words(step.component, step.certainty), "dim")
         if op is not None:
             yield from _op_text(op)
 

@@ -18,7 +18,10 @@ SHARE = 10
 
 
 class TraceReader:
-    """One trace. `told` is called when there is news of it; `expects_more` says that more must come."""
+    """One trace. `told` is called when there is news of it; `expects_more` says that more must come.
+
+    `part_of` gives what of it is shown, when that is not all.
+    """
 
     def __init__(
         self,
@@ -27,6 +30,7 @@ class TraceReader:
         trace_id: TraceId,
         told: Callable[[], None],
         expects_more: Callable[[], bool] = lambda: False,
+        part_of: Callable[[Trace], Trace] = lambda trace: trace,
     ) -> None:
         self.trace_id = trace_id
         self.picture: Picture | None = None
@@ -38,6 +42,7 @@ class TraceReader:
         self.is_read = False
         """Whether all that could be asked was asked once."""
         self._node, self._board, self._told, self._expects_more = node, board, told, expects_more
+        self._part_of = part_of
         self._size = -1
         self._rests_until = 0.0
         self._is_due = False
@@ -79,10 +84,6 @@ class TraceReader:
             return
         self._size = size
         began = monotonic()
-        self.picture = await asyncio.to_thread(_studied, trace)
+        self.picture = await asyncio.to_thread(lambda: picture_of(study_trace(self._part_of(trace))))
         self._rests_until = monotonic() + SHARE * (monotonic() - began)
         self._told()
-
-
-def _studied(trace: Trace) -> Picture:
-    return picture_of(study_trace(trace))

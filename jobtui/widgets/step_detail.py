@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from jobtui.model.ops import Step
-from jobtui.render.lanes import CERTAINTY_WORDS
+from jobtui.model.ops import Component, Step
+from jobtui.render.lanes import certainty_words
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import fit, show
 from jobtui.widgets.lines import LineView
@@ -17,7 +17,7 @@ def where(step: Step, *, full: bool = False) -> str:
     """File and line of a step; the byte where lines are not counted yet; of a journal the stream alone."""
     source = show(step.source)
     name = source if full else source.rstrip("/").rsplit("/", 1)[-1]
-    if step.cursor is not None:
+    if step.cursor is not None or step.component is Component.SPAN:
         return name
     return f"{name}:{step.line}" if step.line > 0 else f"{name} at byte {step.offset:,}"
 
@@ -63,7 +63,12 @@ class StepDetail(LineView):
         lines = self._lines(place, max(2, cells - 2))
         shown = min(len(lines), self.rows_high - 1)
         if y == shown:
-            return (Span(" " + fit(CERTAINTY_WORDS[self._step.certainty], max(0, cells - 1)), "dim"),)
+            return (
+                Span(
+                    " " + fit(certainty_words(self._step.component, self._step.certainty), max(0, cells - 1)),
+                    "dim",
+                ),
+            )
         if y > shown:
             return ()
         text = lines[y]

@@ -179,11 +179,12 @@ class Waterfall(TraceLines):
 
 
 def first_to_read(found: Findings) -> LineKey | None:
-    """The line of the span at which things failed; None when nothing did that was not handled."""
+    """The line of the span at which things failed, what nobody handled first; None when nothing did."""
     fatal = [cause.span.span_id for cause in found.causes if not cause.is_handled]
     said = [one.span.span_id for one in found.failures if one.kind is not FailureKind.UNFINISHED]
     last = [one.span.span_id for one in found.failures if one.is_last]
-    return next(iter((*fatal, *said, *last)), None)
+    handled = [cause.span.span_id for cause in found.causes if cause.is_handled]
+    return next(iter((*fatal, *said, *last, *handled)), None)
 
 
 def failed_keys(found: Findings) -> frozenset[LineKey]:

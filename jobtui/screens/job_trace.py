@@ -1,0 +1,134 @@
+"""The trace of a job: where it failed, or which traces could be its own."""
+
+from functools import partial
+
+from textual import on
+from textual.app import ComposeResult
+
+from jobtui.model.trace_ids import TraceRef
+from jobtui.render.lanes import CERTAINTY_OF_TRACE
+from jobtui.render.text import show
+from jobtui.render.trace_facts import sentence_of, short_id
+from jobtui.screens.base import Board
+from jobtui.screens.job_tab import JobTab, Subject
+from jobtui.screens.job_tracing import JobTracing
+from jobtui.screens.trace_pane import TracePane
+from jobtui.widgets.row_view import Move
+from jobtui.widgets.trace_facts import TraceFacts
+from jobtui.widgets.trace_lines import Picture
+from jobtui.widgets.waterfall import Waterfall
+
+NONE_FOUND = (
+    "No trace of this job was found: no line of its logs names one, nor its record; no span names the job.",
+    "A trace id or TRACEPARENT from elsewhere can be pasted behind `:`.",
+)
+NOT_CONFIGURED = ("No source of traces is configured: see screen 5.",)
+
+
+class TraceTab(JobTab):
+    """A waterfall; enter opens it on a screen of its own, at the span under the cursor."""
+
+    NAME = "trace"
+    COMMAND = ("trace",)
+    IS_WHOLE = True
+
+    def __init__(self, board: Board) -> None:
+        super().__init__(board)
+        self._tracing: JobTracing | None = None
+        self._picture: Picture | None = None
+        self._facts = TraceFacts()
+        self._pane = TracePane(board)
+
+    def compose(self) -> ComposeResult:
+        """One line on it, and the waterfall."""
+        yield self._facts
+        yield self._pane
+
+    def on_mount(self) -> None:
+        """Show what was found before there was this tab."""
+        self._show()
+
+    def set_subject(self, subject: Subject) -> None:
+        """Show the trace that is known by now."""
+        self._tracing = subject.tracing
+        if self.is_attached:
+            self._show()
+
+    def _show(self) -> None:
+        reader = self._tracing.reader if self._tracing else None
+        picture = reader.picture if reader else None
+        if picture is not None and picture is not self._picture:
+            self._picture = picture
+            self._pane.set_trace(picture)
+        if picture is not None and reader is not None:
+            self._facts.set_facts(sentence_of(picture.found, reader.growing), picture.stages)
+        self._pane.waterfall.set_empty(self._silence())
+
+    def _silence(self) -> tuple[str, ...]:
+        """Why there is nothing to see, and what may be meant."""
+        tracing = self._tracing
+        if self.board.trace_desk is None:
+            return NOT_CONFIGURED
+        if tracing is None or not tracing.is_looked_for or (tracing.reader and not tracing.reader.is_read):
+            return ("looking for its trace …",)
+        if tracing.link is not None:
+            return (
+                f"no source that was asked knows of trace {tracing.link.trace_id}, which {tracing.link.why}",
+            )
+        maybe = tracing.ways.candidates
+        told = [f"{one.score:.0%}  {one.trace_id}  {show('; '.join(one.why))}" for one in maybe]
+        head = ["These were submitted near it, ↵ lets you choose one:"] if told else []
+        return (*NONE_FOUND, *head, *told, *map(show, tracing.ways.notes))
+
+    @property
+    def words(self) -> str:
+        """How sure it is that this is its trace, and what is left out of it."""
+        tracing = self._tracing
+        if tracing is None or tracing.link is None:
+            return ""
+        others = tracing.others
+        left = f"{others:,} other process{'es' * (others != 1)} not shown" if others else ""
+        sure = f"{CERTAINTY_OF_TRACE[tracing.link.certainty]}: {show(tracing.link.why)}"
+        return " · ".join(filter(None, (short_id(tracing.link.trace_id), sure, left)))
+
+    def move(self, move: Move) -> None:
+        """Move in the part that has the keys."""
+        self._pane.move(move)
+
+    def switch_pane(self) -> None:
+        """From the waterfall to the text, or back."""
+        self._pane.switch_pane()
+
+    def open(self) -> None:
+        """Open the trace on its own screen; without one choose among those that could be meant."""
+        from jobtui.screens.trace import TraceScreen
+
+        tracing = self._tracing
+        if tracing is not None and tracing.link is not None:
+            line = self._pane.waterfall.current
+            span_id = line.span.span_id if line is not None and line.span is not None else None
+            note = show(tracing.link.why)
+            self.app.push_screen(TraceScreen(self.board, tracing.link.trace_id, span_id, note))
+        elif tracing is not None and tracing.ways.candidates:
+            self._choose(tracing)
+
+    def _choose(self, tracing: JobTracing) -> None:
+        from jobtui.screens.choosing import ChoosingScreen
+        from jobtui.screens.commander import Commander
+        from jobtui.screens.jumping import Goal
+
+        goals = [
+            Goal(f"trace {one.trace_id}", "; ".join(one.why), trace=TraceRef(one.trace_id))
+            for one in tracing.ways.candidates
+        ]
+        go = Commander(self.app, self.board).go
+        self.app.push_screen(ChoosingScreen(self.board, "its trace", goals, partial(go)))
+
+    @on(Waterfall.Highlighted)
+    def _told_place(self) -> None:
+        self.post_message(self.Told())
+
+    @property
+    def copied(self) -> str | None:
+        """The id of the trace."""
+        return self._tracing.link.trace_id if self._tracing and self._tracing.link else None
