@@ -243,7 +243,7 @@ class JobtuiApp(AlongApp):
         for screen in self._places.screens():
             screen.pause_ended()
 
-    @work(exclusive=True, group="replay")
+    @work(group="replay")
     async def action_step(self, seconds: float) -> None:
         """Go through a recording, on every screen."""
         if self._board.player is None:
@@ -254,7 +254,7 @@ class JobtuiApp(AlongApp):
         await step(self._board.player, seconds)
         self._show_all()
 
-    @work(exclusive=True, group="replay")
+    @work(group="replay")
     async def action_change(self, forward: bool) -> None:
         """Go to what happened next in a recording, or before."""
         if self._board.player is None:

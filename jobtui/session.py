@@ -154,20 +154,14 @@ class Session:
             return True
 
     async def begin_anew(self) -> None:
-        """Read everything again from its beginning, and know nothing but that: the clock was set back."""
+        """Read a recording from its beginning, and know nothing but that: its clock was set back."""
+        assert self._stage is not None
         async with self._reaching:
             old = list(self._pollers)
             again = Store(LateCorrelator(), self.clock)
-            fresh = [self._poller(poller.source, again) for poller in old]
-            for poller in old:
-                if (task := self._polling.pop(poller, None)) is not None:
-                    task.cancel()
+            fresh = [self._poller(self._stage.cast(poller.source), again) for poller in old]
             await asyncio.gather(*(poller.catch_up() for poller in fresh))
-            self._pollers = fresh
-            for poller in fresh:
-                poller.feed_into(self.store)
-                if self._group is not None:
-                    self._polling[poller] = self._group.create_task(poller.run())
+            self._put_in_place(old, fresh)
             self.store.become(again)
 
     def desk(self) -> "JobDesk":
@@ -192,6 +186,12 @@ class Session:
         return SessionLogs(lambda: self.sources, offsets)
 
     async def _replace(self, old: list[Poller], fresh: list[Poller], again: Store) -> None:
+        self._put_in_place(old, fresh)
+        self.store.take_over(again)
+        await asyncio.gather(*(poller.source.aclose() for poller in old))
+
+    def _put_in_place(self, old: list[Poller], fresh: list[Poller]) -> None:
+        """Let these poll in place of those."""
         self._pollers = [poller for poller in self._pollers if poller not in old] + fresh
         for poller in fresh:
             poller.feed_into(self.store)
@@ -199,8 +199,6 @@ class Session:
             if (task := self._polling.pop(before, None)) is not None and self._group is not None:
                 task.cancel()
                 self._polling[after] = self._group.create_task(after.run())
-        self.store.take_over(again)
-        await asyncio.gather(*(poller.source.aclose() for poller in old))
 
     def _of_kinds(self, kinds: Iterable[str] | None) -> list[Poller]:
         if kinds is None:

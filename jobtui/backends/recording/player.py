@@ -1,5 +1,6 @@
 """Moves the clock of a recording, and has everything read anew where it is moved back."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from jobtui.backends.recording.replayed import ReplayClock
@@ -21,6 +22,8 @@ class TapePlayer:
         self._worker = worker
         self._clock = clock
         self._begin_anew = begin_anew
+        self._reading = asyncio.Lock()
+        self._asked = 0
         self.speed = 0
         self.begins_at = min(tape.begins_at or tape.about.at, clock.now())
         self.ends_at = max(tape.ends_at or tape.about.at, clock.now())
@@ -50,7 +53,15 @@ class TapePlayer:
             return
         self._clock.set(wanted)
         if wanted < before:
-            await self._begin_anew()
+            await self._read_anew()
+
+    async def _read_anew(self) -> None:
+        """Read everything anew; who asked before and still waits need not."""
+        self._asked += 1
+        nth = self._asked
+        async with self._reading:
+            if nth == self._asked:
+                await self._begin_anew()
 
     async def go_to_change(self, *, forward: bool) -> None:
         """Be where something was delivered next, or before."""

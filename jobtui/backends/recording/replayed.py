@@ -51,24 +51,27 @@ class ReplayedSource:
         self._worker = worker
         self._clock = clock
         self._seq = -1
+        self._read_to: Nanos | None = None
 
     async def poll(self, cursor: str | None) -> Batch:
         """What was delivered next, up to the time of the clock. Raises SourceError as the source did."""
-        if cursor is None:
-            self._seq = -1
-        return await self._worker.run(self._next)
+        return await self._worker.run(lambda: self._next(anew=cursor is None))
 
     async def changed(self, timeout_s: float) -> None:
-        """Return when the clock has moved; there is nothing to wait for beside that."""
-        await self._clock.moved()
+        """Return when the clock is at another time than at the last poll; nothing else is waited for."""
+        while self._clock.now() == self._read_to:
+            await self._clock.moved()
 
     async def aclose(self) -> None:
         """Hold nothing: the tape is closed by who opened it."""
 
-    def _next(self) -> Batch:
+    def _next(self, *, anew: bool) -> Batch:
+        if anew:
+            self._seq = -1
+        self._read_to = self._clock.now()
         if self.number is None:
             return Batch(cursor="")
-        until = self._clock.now()
+        until = self._read_to
         early = self._tape.early_jobs(self.number, until) if self._seq < 0 else ()
         entries = self._tape.delivered(self.number, max(0, self._seq), until, AT_ONCE)
         more = len(entries) == AT_ONCE
