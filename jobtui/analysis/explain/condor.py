@@ -151,14 +151,14 @@ def _idle(matter: Matter) -> Said:
         sentence = f"It was released, and waits{matter.since} for a machine."
     else:
         sentence = f"It waits{matter.since} for a machine; none has taken it yet."
-    doubts = () if matter.has(Teller.EVENT) or matter.has(Teller.AD) else (_NO_EVENTS,)
+    doubts = () if _is_told(matter) else (_NO_EVENTS,)
     return Said(Code.IDLE, sentence, PLAUSIBLE if doubts else SURE, (analyze,), doubts)
 
 
 def _running(matter: Matter) -> Said:
     where = f" on {matter.life.host}" if matter.life.host else ""
     begun = matter.last(BEGIN)
-    if not matter.has(Teller.EVENT) and not matter.has(Teller.AD):
+    if not _is_told(matter):
         sentence = f"It began{where}{_ago(begun, matter)} and did not end since, as far as its output tells."
         return Said(Code.RUNNING, sentence, PLAUSIBLE, (), (_NO_EVENTS, _KILLED))
     if matter.life.is_disconnected:
@@ -167,10 +167,6 @@ def _running(matter: Matter) -> Said:
             f"It ran{where} when the connection was lost{_ago(cut, matter)}; HTCondor tries to reconnect."
         )
         return Said(Code.RUNNING, sentence, LIKELY, (), ("whether it still runs is not known",))
-    ended = matter.life.said_exits.get(Teller.OUTPUT)
-    if ended is not None:
-        sentence = f"Its program has ended with {ended}; HTCondor has not said so yet."
-        return Said(Code.RUNNING, sentence, SURE)
     return Said(Code.RUNNING, f"It runs{where}{matter.since}.", SURE)
 
 
@@ -202,7 +198,7 @@ def _completed(matter: Matter) -> Said:
     """It is over: how did its program end?"""
     end, last = matter.life.exit, matter.life.turns[-1].fact
     sure = CERTAIN if last.teller is not Teller.OUTPUT else SURE
-    doubts = () if last.teller is not Teller.OUTPUT else (_NO_EVENTS,)
+    doubts = () if last.teller is not Teller.OUTPUT else (_UNSAID if _is_told(matter) else _NO_EVENTS,)
     if end is None or end == Exit():
         return Said(Code.COMPLETED, "It is over; how its program ended is not said.", PLAUSIBLE, (), doubts)
     if end.signal:
@@ -240,7 +236,13 @@ RULES: Mapping[str, Callable[[Matter], Said]] = {
 """What is asked of a job in each state."""
 
 _NO_EVENTS = "neither an event log nor a job ad of it was read"
+_UNSAID = "its wrapper says that it ended, and HTCondor has not said so yet"
 _KILLED = "a job that is killed writes no last line"
+
+
+def _is_told(matter: Matter) -> bool:
+    """Whether HTCondor itself tells of the job."""
+    return matter.has(Teller.EVENT) or matter.has(Teller.AD)
 
 
 def _ago(fact: CondorFact | None, matter: Matter) -> str:

@@ -7,12 +7,15 @@ import msgspec
 
 from jobtui.analysis.explain.case import Case
 from jobtui.analysis.explain.finding import Finding
+from jobtui.analysis.explain.flow import Mark
+from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.ops import Agent
 from jobtui.model.verdicts import Code, NextStep, Verdict
 
 Suggestion = Callable[[Case], NextStep | None]
 
 TAIL_LINES = 50
+AROUND = 120 * SECOND
 OURS = "jobtui "
 """What the commands of this program begin with."""
 
@@ -56,8 +59,7 @@ def _container(case: Case) -> NextStep | None:
     if agent is None or agent.container is None:
         return None
     inspect = f"docker inspect {shlex.quote(agent.container)}"
-    host = f"ssh {shlex.quote(agent.host)} " if agent.host else ""
-    return NextStep("see whether its container is there", f"{host}{inspect}")
+    return NextStep("see whether its container is there", _on(agent, inspect))
 
 
 def _run_log(case: Case) -> NextStep | None:
@@ -83,9 +85,8 @@ def _compare(case: Case) -> NextStep:
 
 
 def _memory(case: Case) -> NextStep | None:
-    agent = _agent(case)
-    host = f"ssh {shlex.quote(agent.host)} " if agent is not None and agent.host else ""
-    return NextStep("see whether the kernel killed it for memory", f"{host}journalctl -k --grep oom-kill")
+    command = f"journalctl -k --grep oom-kill{_around(case, Mark.AGENT_GONE, Mark.FINAL)}"
+    return NextStep("see whether the kernel killed it for memory", _on(_agent(case), command))
 
 
 def _queue(case: Case) -> NextStep:
@@ -99,8 +100,10 @@ def _slurm(case: Case) -> NextStep | None:
 
 
 def _supervisor_unit(case: Case) -> NextStep:
+    around = _around(case, Mark.RESTARTED, Mark.FOUND_GONE)
     return NextStep(
-        "see why the supervisor was restarted", "journalctl -u sirepo_job_supervisor -n 100 --no-pager"
+        "see why the supervisor was restarted",
+        f"journalctl -u sirepo_job_supervisor{around or ' -n 100'} --no-pager",
     )
 
 
@@ -141,6 +144,26 @@ SUGGESTIONS: Mapping[Code, tuple[Suggestion, ...]] = {
     Code.UNKNOWN: (_logs, _timeline),
 }
 """What helps with each verdict."""
+
+
+def _on(agent: Agent | None, command: str) -> str:
+    """A command on the host of an agent. What ssh is given is read once more by a shell there."""
+    if agent is None or not agent.host:
+        return command
+    return f"ssh -- {shlex.quote(agent.host)} {shlex.quote(command)}"
+
+
+def _around(case: Case, *marks: Mark) -> str:
+    """The flags with which journalctl shows some minutes around a step, else around the end of the run."""
+    step = case.last(*marks)
+    at = step.at if step is not None else None
+    if at is None and case.job is not None:
+        at = case.job.ended_at or case.job.written_at
+    if at is None:
+        return ""
+    begin, end = (to_rfc3339(Nanos(at // SECOND * SECOND + shift)) for shift in (-AROUND, AROUND))
+    since, until = (f"{text[:10]} {text[11:19]} UTC" for text in (begin, end))
+    return f' --since "{since}" --until "{until}"'
 
 
 def _agent(case: Case) -> Agent | None:

@@ -19,6 +19,7 @@ CANCEL_S = 30.0
 QUIET_S = 60.0
 """News older than this do not prove that a run lives; a sequential one tells its start and its end only."""
 LIMIT_GRACE_S = 60.0
+_TERMINATED = "returncode=-15"
 
 
 def agent_gone(case: Case) -> Finding | None:
@@ -26,7 +27,7 @@ def agent_gone(case: Case) -> Finding | None:
     gone = case.last(Mark.AGENT_GONE)
     if gone is None or case.is_sbatch or _is_asked_about(case):
         return None
-    was_stopped = case.last(Mark.KILLED) is not None
+    was_stopped = case.last(Mark.KILLED) is not None or _TERMINATED in gone.text
     return Finding(
         Code.AGENT_LOST,
         f"Its agent went away{_ago(case, gone)} while it had the run; the record still says {case.status}, "

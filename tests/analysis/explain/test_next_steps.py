@@ -1,0 +1,53 @@
+"""Commands to type next: a shell reads them as they are meant, whatever outside names say."""
+
+import shlex
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from jobtui.analysis.explain import explain
+from jobtui.analysis.explain.next_steps import on_sources
+from jobtui.demo.settings import DriverName
+from jobtui.model.ids import ContainerName
+from jobtui.model.verdicts import NextStep
+from tests.analysis.explain.cases import played
+
+BAD = "-oProxyCommand=$(touch x); `id` 'q"
+
+
+def steps(incident: str, host: str | None = None) -> Iterator[NextStep]:
+    case = played(incident, 5, DriverName.DOCKER, 130).case()
+    if host is not None:
+        agents = [
+            msgspec.structs.replace(agent, host=host, container=ContainerName(host)) for agent in case.agents
+        ]
+        case = msgspec.structs.replace(case, agents=tuple(agents))
+    yield from on_sources(explain(case), ["--srdb", "/a b/c"]).next
+
+
+@pytest.mark.parametrize("incident", ["agent-death", "agent-never-starts", "killed-signal-9"])
+def test_outside_names_stay_one_word_and_no_option(incident: str) -> None:
+    found = [shlex.split(step.command) for step in steps(incident, BAD)]
+    over_ssh = [words for words in found if words[0] == "ssh"]
+    assert over_ssh
+    for words in over_ssh:
+        assert words[1:3] == ["--", BAD]
+    for words in found:
+        assert all(word == BAD or "touch" not in word or shlex.split(word)[-1] == BAD for word in words)
+
+
+def test_the_kernel_is_asked_about_the_time_of_the_end() -> None:
+    (command,) = (step.command for step in steps("agent-death") if "oom-kill" in step.command)
+    words = shlex.split(shlex.split(command)[-1])
+    begin, end = words[words.index("--since") + 1], words[words.index("--until") + 1]
+    case = played("agent-death", 5, DriverName.DOCKER, 130).case()
+    assert case.last_step is not None
+    assert begin < end
+    assert begin.endswith(" UTC")
+
+
+def test_our_own_commands_read_the_same() -> None:
+    own = [shlex.split(step.command) for step in steps("agent-death") if step.command.startswith("jobtui")]
+    assert own
+    assert all(words[1:3] == ["--srdb", "/a b/c"] for words in own)
