@@ -79,11 +79,10 @@ async def raw(receiver: Receiver, *pieces: bytes) -> bytes:
     for piece in pieces:
         writer.write(piece)
         await asyncio.sleep(0)
-    if writer.can_write_eof():
-        writer.write_eof()
     try:
+        writer.write_eof()
         return await asyncio.wait_for(reader.read(), 10)
-    except ConnectionError:
+    except OSError:
         return b""
     finally:
         writer.close()
