@@ -229,8 +229,8 @@ def _host_of(values: Mapping[str, str]) -> str | None:
     address = values.get("ExecuteHost", "").strip("<> ")
     if not address:
         return None
-    alias = next((part[6:] for part in address.split("&") if part.startswith("alias=")), "")
-    return alias or address.partition("?")[0]
+    plain, _, query = address.partition("?")
+    return next((part[6:] for part in query.split("&") if part.startswith("alias=")), "") or plain
 
 
 def _run(number: int, fact: CondorFact, life: CondorLife) -> Run:
