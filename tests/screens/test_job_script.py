@@ -1,0 +1,128 @@
+"""The script of a job in a tab of its screen."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.archive.directory import ArchiveDirectory
+from jobtui.model.jobs import JobStatus
+from jobtui.render.spans import Span, width_of
+from jobtui.screens.reading import ReadingScreen
+from jobtui.widgets.span_pane import SpanPane, folded
+from tests.backends.archive.captured import DAY, SUBMITTED, archive_in
+from tests.builders import HOSTILE, a_job, ago
+from tests.fakes import batch
+from tests.screens.scene import Scene
+from tests.screens.test_job_tabs import see
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text
+
+
+def scene_of(place: Path, native: str, **fields: object) -> Scene:
+    """A job of Slurm, and an archive."""
+    values = {
+        "queued_at": SUBMITTED,
+        "status": JobStatus.FAILED,
+        "mode": "",
+        "started_at": SUBMITTED,
+    } | fields
+    job = a_job(id=f"slurm/{native}", system="slurm", **values)
+    scene = Scene([batch(job)], open_at=job.id)
+    scene.session.add(ArchiveDirectory(str(place), "huppel"))
+    return scene
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 10)])
+async def test_script_environment_and_where_they_were(tmp_path: Path, size: tuple[int, int]) -> None:
+    scene = scene_of(archive_in(tmp_path, DAY), "2")
+    async with scene.app.run_test(size=size) as pilot:
+        await pilot.press("s")
+        lines = await see(scene.app, pilot, "#SBATCH --job-name=lattice-fit")
+        if size[0] == 120:
+            shown = "\n".join(lines)
+            for words in ("lattice-2.out", "lattice-2.err", "found", "SIM_OPTS=a=b c=d", "MULTI=line1␊line2"):
+                assert words in shown
+            assert f"{DAY}/job.2_script" in shown
+
+
+async def test_a_task_says_that_its_script_is_that_of_the_array(tmp_path: Path) -> None:
+    scene = scene_of(archive_in(tmp_path, DAY), "10_3")
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("s")
+        await see(scene.app, pilot, "array: under job 10")
+        await see(scene.app, pilot, "sweep-10_3.out")
+
+
+async def test_what_is_not_there_is_told(tmp_path: Path) -> None:
+    scene = scene_of(archive_in(tmp_path, DAY), "77", queued_at=ago(86_400 * 400))
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("s")
+        await see(scene.app, pilot, "no script was found")
+        await see(scene.app, pilot, "archive began later")
+
+
+async def test_a_job_of_no_scheduler_has_none(tmp_path: Path) -> None:
+    scene = Scene(open_at=a_job(4).id)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("s")
+        await see(scene.app, pilot, "Only jobs of Slurm have an archived script")
+
+
+async def test_its_output_is_read_by_enter(tmp_path: Path) -> None:
+    place = archive_in(tmp_path / "archive", DAY)
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "beam-1.out").write_text("step 3/3\n[bold]done\x1b[31m\n")
+    script = place / DAY / "job.1_script"
+    script.write_text(f"#!/bin/sh\n#SBATCH -D {tmp_path / 'work'}\n#SBATCH -o beam-%j.out\n")
+    os.utime(script, ns=(SUBMITTED, SUBMITTED))
+    scene = scene_of(place, "1")
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("s")
+        await see(scene.app, pilot, "beam-1.out (the script)")
+        await pilot.press("enter")
+        await wait_until(lambda: isinstance(scene.app.screen, ReadingScreen), pilot)
+        await see(scene.app, pilot, "[bold]done␛[31m")
+
+
+async def test_what_is_hostile_is_shown_safely_and_secrets_are_not(tmp_path: Path) -> None:
+    directory = archive_in(tmp_path, DAY) / DAY
+    text = "\n".join(HOSTILE).encode("utf-8", "replace") + b"\nexport API_KEY=hunter2\n\xff\xfe\n"
+    (directory / "job.1_script").write_bytes(text)
+    entries = [
+        b"SECRET_TOKEN=hunter2",
+        b"X=\x1b[31m",
+        *(f"H{n}={h}".encode("utf-8", "replace").replace(b"\0", b"") for n, h in enumerate(HOSTILE)),
+    ]
+    (directory / "job.1_environment").write_bytes(
+        len(entries).to_bytes(4, "little") + b"\0".join(entries) + b"\0"
+    )
+    scene = scene_of(tmp_path, "1")
+    async with scene.app.run_test(size=(100, 60)) as pilot:
+        await pilot.press("s")
+        shown = "".join(await see(scene.app, pilot, "environment"))
+        assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in shown)
+        await pilot.press("G")
+        assert "hunter2" not in "".join(screen_text(scene.app))
+
+
+async def test_a_large_script_is_cut_and_scrolled(tmp_path: Path) -> None:
+    directory = archive_in(tmp_path, DAY) / DAY
+    (directory / "job.1_script").write_text("".join(f"echo {n}\n" for n in range(200_000)))
+    scene = scene_of(tmp_path, "1")
+    async with scene.app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("s")
+        await see(scene.app, pilot, "echo 3")
+        await pilot.press("G")
+        await see(scene.app, pilot, "jobtui script shows all")
+        await pilot.press("tab", "G")
+        await see(scene.app, pilot, "USER=jobuser")
+        assert scene.app.screen.query_one("#about", SpanPane).is_active
+
+
+@pytest.mark.parametrize("cells", [2, 5, 9, 80])
+def test_folding_loses_nothing_and_fits(cells: int) -> None:
+    line = (Span("abc"), Span("表の幅", "x"), Span("defghijkl", "y"))
+    rows = folded(line, cells)
+    assert all(width_of(row) <= cells + 1 for row in rows)
+    assert "".join(span.text for row in rows for span in row[1:]) == "abc表の幅defghijkl"
