@@ -100,7 +100,7 @@ def access_of_environment(prefix: str, environ: Mapping[str, str]) -> Access:
     try:
         return _checked(Access(said["bearer"], "", user, password, tuple(_listed(said["headers"]))))
     except ValueError as error:
-        raise ValueError(f"{prefix}*: {error}") from error
+        raise ValueError(f"{prefix}_*: {error}") from error
 
 
 def merged(under: Access, over: Access) -> Access:

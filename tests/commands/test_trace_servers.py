@@ -1,0 +1,122 @@
+"""`trace` and `doctor` on servers of traces and the receiver; where logins come from; that none is shown."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jobtui.config import ConfigError, load
+from jobtui.model.access import Access
+from tests.commands.running import Runner
+from tests.jaeger_server import Jaeger
+from tests.tempo_server import Tempo
+from tests.trace_servers import ID, TEXT, Answer, Site, Spans, served
+
+SECRET = "s3cr3t-t0k3n-of-an-operator"
+LINE = "Error: step failed. See TRACEPARENT 00-212c891717bfbac28a34dec05b616f14-ff9c35a8f8c0b21f-01"
+JOB = "81419552.0@jobsub02.fnal.gov"
+
+
+@pytest.fixture(params=["jaeger", "tempo"])
+def site(request: pytest.FixtureRequest) -> Site:
+    return Site(Jaeger(Spans()) if request.param == "jaeger" else Tempo(Spans()), "/base")
+
+
+@pytest.fixture
+def flags(site: Site) -> Iterator[list[str]]:
+    with served(site) as url:
+        yield ["--jaeger" if isinstance(site.server, Jaeger) else "--tempo", url]
+
+
+@pytest.mark.parametrize("thing", [LINE, ID["job-fail"], JOB])
+def test_a_server_is_asked_for_what_a_line_an_id_or_a_job_names(
+    thing: str, flags: list[str], run: Runner
+) -> None:
+    ran = run(*flags, "trace", "--json", thing)
+    assert (ran.code, ran.json["trace_id"], ran.json["spans"]) == (1, ID["job-fail"], 29)
+    assert [(one["state"], one["error"]) for one in ran.json["sources"]] == [("ok", None)]
+
+
+def test_what_it_does_not_have_is_not_found(flags: list[str], run: Runner) -> None:
+    for thing in ("f" * 32, "1.0@nowhere"):
+        ran = run(*flags, "trace", thing)
+        assert ran.code == 4
+        assert "no trace for" in ran.err
+
+
+def test_a_server_that_says_something_else_is_named_in_one_line(
+    site: Site, flags: list[str], run: Runner
+) -> None:
+    site.instead = Answer(401, b"", TEXT)
+    ran = run(*flags, "trace", LINE)
+    assert ran.code == 5
+    assert f"{flags[1]}: a login is wanted (401)" in ran.err
+    ran = run(*flags, "doctor", "--json")
+    (check,) = ran.json["checks"]
+    assert (ran.code, check["fine"], check["state"]) == (5, False, "down")
+    assert "a login is wanted (401)" in check["says"][0]
+
+
+def test_doctor_says_what_servers_and_the_receiver_are_worth(
+    site: Site, flags: list[str], run: Runner
+) -> None:
+    ran = run(*flags, "--otlp-listen", "127.0.0.1:0", "doctor", "--json")
+    server, receiver = ran.json["checks"]
+    assert (ran.code, server["fine"], receiver["fine"]) == (0, True, True)
+    words = "Jaeger v3, 3 services" if isinstance(site.server, Jaeger) else "Tempo; asked when needed"
+    assert words in server["says"][0]
+    assert re.fullmatch(r"listens at http://127\.0\.0\.1:\d+, for this machine only", receiver["says"][0])
+
+
+def test_a_login_is_taken_from_the_environment_and_never_shown(
+    site: Site, flags: list[str], run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.login = f"Bearer {SECRET}"
+    monkeypatch.setenv(f"JOBTUI_{flags[0][2:].upper()}_BEARER", SECRET)
+    for words in (["trace", LINE], ["doctor"], ["config"], ["config", "--json"]):
+        ran = run(*flags, *words)
+        assert ran.code in (0, 1)
+        assert SECRET not in ran.out + ran.err
+        assert "unknown" not in ran.err
+
+
+def test_a_login_is_taken_from_the_configuration_file(
+    site: Site, flags: list[str], run: Runner, plain_environment: Path
+) -> None:
+    site.login = f"Bearer {SECRET}"
+    path = plain_environment / ".config" / "jobtui" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(f'[servers."{flags[1]}/"]\nbearer = "{SECRET}"\n')
+    path.chmod(0o644)
+    ran = run(*flags, "trace", LINE)
+    assert ran.code == 1
+    assert f"{path} may be read by others, and holds a login: `chmod 600 {path}`" in ran.err
+    path.chmod(0o600)
+    ran = run(*flags, "trace", LINE)
+    assert "may be read by others" not in ran.err
+    assert SECRET not in ran.out + ran.err
+
+
+def test_settings_of_servers_come_together(plain_environment: Path) -> None:
+    path = plain_environment / ".config" / "jobtui" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        'jaeger = ["https://a.example.org", "https://b.example.org"]\nca_file = "ca.pem"\nprofile = "p"\n'
+        '[servers."https://a.example.org"]\nbearer = "$MINE"\n'
+        '[profiles.p.servers."https://b.example.org"]\nca_file = "/b.pem"\n'
+    )
+    first, second = load({}, {"MINE": SECRET}).sources
+    assert first.access == Access(bearer=SECRET, ca_file=str(path.parent / "ca.pem"))
+    assert second.access == Access(ca_file="/b.pem")
+    assert SECRET not in repr((first, second))
+    with pytest.raises(ConfigError, match=r"JOBTUI_JAEGER_\*: a login is for one server, and there are seve"):
+        load({}, {"MINE": SECRET, "JOBTUI_JAEGER_BASIC": "a:b"})
+    with pytest.raises(ConfigError, match=r"https://a\.example\.org: bearer: the environment variable MINE"):
+        load({}, {})
+
+
+def test_one_shot_commands_do_not_listen(run: Runner) -> None:
+    ran = run("--otlp-listen", "127.0.0.1:0", "trace", "--json", LINE)
+    assert ran.json["sources"] == []
+    assert ran.code == 4
