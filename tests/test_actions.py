@@ -6,8 +6,18 @@ from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.reading import ReadingScreen
 from jobtui.screens.sources import SourcesScreen
+from jobtui.screens.trace import TraceScreen
+from jobtui.screens.traces import TracesScreen
 
-SCREENS: tuple[type[LiveScreen], ...] = (JobsScreen, JobScreen, ChartsScreen, SourcesScreen, ReadingScreen)
+SCREENS: tuple[type[LiveScreen], ...] = (
+    JobsScreen,
+    JobScreen,
+    ChartsScreen,
+    SourcesScreen,
+    ReadingScreen,
+    TracesScreen,
+    TraceScreen,
+)
 
 
 def test_no_key_means_two_things_on_a_screen() -> None:

@@ -35,8 +35,8 @@ LANES: tuple[tuple[Component, ...], ...] = (
     (Component.SCHEDD, Component.EXECUTE, Component.JOB),
     (Component.SPAN, Component.LOG),
 )
-"""The components of each system: of Sirepo, of Balsam, of Slurm (itself, the nodes of the job), of HTCondor (its
-queue, the host, the job itself), of traces (spans, and the lines of logs beside them)."""
+"""The components of each system: of Sirepo, of Balsam, of Slurm (itself, the nodes of the job), of HTCondor
+(its queue, the host, the job itself), of traces (spans, and the lines of logs beside them)."""
 
 
 class Certainty(StrEnum):

@@ -1,0 +1,265 @@
+"""Recent traces and one of them: opened where it failed, gone through by keys, kept still while it grows."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from jobtui.app import JobtuiApp
+from jobtui.backends.base import Batch
+from jobtui.backends.trace_files import TraceFile
+from jobtui.model.clock import FixedClock, Nanos
+from jobtui.model.trace_ids import TraceId
+from jobtui.screens.trace import TraceScreen
+from jobtui.screens.traces import TracesScreen
+from jobtui.session import Session
+from jobtui.widgets.trace_table import TraceTable
+from jobtui.widgets.waterfall import Waterfall
+from tests.conftest import NOW
+from tests.tracing import CAPTURES, EXPECTED, TRACE_ID, a_span, capture_file
+from tests.waiting import wait_until
+from tests.widgets.stage import screen_text
+
+SIZE = (120, 40)
+FAILED = TraceId(EXPECTED["job-fail"]["traceID"])
+FILES = (
+    capture_file("job-fail", "otlp.pb"),
+    CAPTURES / "job-fail.logs.json",
+    capture_file("queue-3h", "otlp.pb"),
+)
+SECOND = 10**9
+
+
+def an_app(*files: Path) -> JobtuiApp:
+    """The dashboard on files of spans, on the day of the captures."""
+    clock = FixedClock(Nanos(1_795_300_000 * SECOND))
+    return JobtuiApp(Session([TraceFile(path) for path in files], clock, strict=True))
+
+
+def text(app: JobtuiApp) -> str:
+    return "\n".join(screen_text(app))
+
+
+def waterfall(app: JobtuiApp) -> Waterfall:
+    return app.screen.query_one(Waterfall)
+
+
+def here(app: JobtuiApp) -> str:
+    """The name of the span under the cursor."""
+    line = waterfall(app).current
+    assert line is not None
+    return line.run.name if line.run else line.span.name if line.span else str(line.missing)
+
+
+async def open_failed(app: JobtuiApp, pilot: Pilot[Any]) -> None:
+    """Open the trace of the job that failed."""
+    await wait_until(lambda: app._session.store.traces.size(FAILED) > 29, pilot)
+    app.action_jump(FAILED)
+    await wait_until(lambda: "fail flag triggered" in text(app), pilot)
+
+
+async def test_recent_traces_are_listed_and_one_opens_where_it_failed() -> None:
+    app = an_app(*FILES)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("5")
+        await wait_until(lambda: "2 traces · 2 with errors" in text(app), pilot)
+        table = app.screen.query_one(TraceTable)
+        row = next(line for line in screen_text(app) if "212c8917" in line)
+        assert row.split()[:2] == ["✓", "complete"]
+        assert "jobsub_submit" in row
+        assert "◌ incomplete" in text(app)
+        while table.record is None or table.record.told.trace_id != FAILED:
+            await pilot.press("j")
+        await pilot.press("enter")
+        await wait_until(lambda: "Fail flag triggered. Failing executable now." in text(app), pilot)
+        assert here(app) == "hardWork.step"
+        shown = screen_text(app)
+        assert shown[2].startswith(
+            " ✗ hardWork.step step=7: RuntimeError: fail flag triggered at step 7 of 10"
+        )
+        assert "fife 1.7s · waited 12s · tracingJob 6.7s" in shown[2]
+        assert any("nothing ran" in line and line.endswith("12s") for line in shown)
+        assert any(line.startswith("✗T") and "hardWork.step" in line for line in shown)
+        assert any("hardWork.step  × 6" in line for line in shown)
+        await pilot.press("escape")
+        assert isinstance(app.screen, TracesScreen)
+
+
+async def test_keys_fold_unfold_and_go_to_what_failed() -> None:
+    app = an_app(*FILES)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_failed(app, pilot)
+        rows = waterfall(app).count
+        await pilot.press("k", "enter")
+        assert waterfall(app).count == rows + 6
+        await pilot.press("left", "left")
+        assert (waterfall(app).count, here(app)) == (rows, "hardWork")
+        await pilot.press("left")
+        assert "1 error" not in text(app)
+        assert "✗ 1" in text(app)
+        await pilot.press("e")
+        assert (here(app), waterfall(app).count) == ("hardWork.step", rows)
+        assert "failure 1 of 1" in text(app)
+        await pilot.press("z")
+        assert waterfall(app).count < rows
+        await pilot.press("z", "n")
+        assert (here(app), waterfall(app).count) == ("hardWork.step", rows)
+
+
+async def test_only_what_leads_to_failures_is_shown_and_esc_ends_it() -> None:
+    app = an_app(*FILES)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_failed(app, pilot)
+        await pilot.press("x")
+        await wait_until(lambda: waterfall(app).count == 4, pilot)
+        assert "what leads to failures: 1 span" in text(app)
+        await pilot.press("escape")
+        await wait_until(lambda: waterfall(app).passing is None, pilot)
+        assert isinstance(app.screen, TraceScreen)
+
+
+async def test_a_filter_of_spans_is_typed_mended_and_ended() -> None:
+    app = an_app(*FILES)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_failed(app, pilot)
+        await pilot.press("slash", *"dur>soon")
+        await wait_until(lambda: "soon is no length of time" in text(app), pilot)
+        await pilot.press(*["backspace"] * 4, *"300ms name:cp or name:submit", "enter")
+        await wait_until(lambda: "/dur>300ms name:cp or name:submit: " in text(app), pilot)
+        shown = text(app)
+        assert "  submit " in shown
+        assert "checkToken" not in shown
+        await pilot.press("escape")
+        await wait_until(lambda: waterfall(app).passing is None, pilot)
+
+
+async def test_time_is_looked_at_from_near_and_as_a_whole() -> None:
+    app = an_app(*FILES)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_failed(app, pilot)
+        assert "┄12s┄" in text(app)
+        await pilot.press("w")
+        assert "to scale" in text(app)
+        assert "┄12s┄" not in text(app)
+        await pilot.press("w", "f")
+        assert not waterfall(app).is_whole
+        near = waterfall(app).seen
+        await pilot.press("plus")
+        assert near is not None
+        assert (seen := waterfall(app).seen) is not None
+        assert seen[1] - seen[0] < near[1] - near[0]
+        await pilot.press("H")
+        assert (earlier := waterfall(app).seen) is not None
+        assert earlier[0] < seen[0]
+        await pilot.press("escape")
+        assert waterfall(app).is_whole
+        await pilot.press("c")
+        assert "critical path thick" in text(app)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 10), (20, 4), (1, 1)], ids=str)
+async def test_it_can_be_read_in_every_size(size: tuple[int, int]) -> None:
+    app = an_app(*FILES)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_failed(app, pilot)
+        await pilot.resize_terminal(*size)
+        await pilot.press("e", "x", "c", "plus", "space", "tab", "j", "tab")
+        await pilot.pause()
+        if size[0] >= 40:
+            assert "hardWork.step step=7: Runtime" in text(app)
+
+
+async def test_the_cursor_stays_while_the_trace_grows() -> None:
+    app = an_app()
+    store = app._session.store
+    store.add_source("test", "otlp")
+    end = NOW + 60 * SECOND
+    first = [
+        a_span(1, start=NOW, end=None),
+        a_span(2, 1, NOW + 9 * SECOND, end),
+        a_span(3, 2, NOW + 9 * SECOND, end),
+    ]
+    store.apply("test", Batch(cursor="", spans=tuple(first)))
+    async with app.run_test(size=(120, 20)) as pilot:
+        app.action_jump(TRACE_ID)
+        await wait_until(lambda: "s3" in text(app), pilot)
+        await pilot.press("G", "k", "left")
+        assert here(app) == "s2"
+        height = waterfall(app).cursor - waterfall(app).top
+        early = tuple(
+            a_span(nth, 1, NOW + nth * SECOND // 9, NOW + nth * SECOND // 8) for nth in range(10, 14)
+        )
+        store.apply("test", Batch(cursor="", spans=early))
+        await wait_until(lambda: "s13" in text(app), pilot)
+        assert (here(app), waterfall(app).cursor - waterfall(app).top) == ("s2", height + 4)
+        assert "s3" not in text(app)
+        store.apply(
+            "test", Batch(cursor="", spans=(a_span(9, 2, NOW + 20 * SECOND, NOW + 21 * SECOND, error=True),))
+        )
+        await wait_until(lambda: "2 below  ✗ 1" in text(app), pilot)
+        assert here(app) == "s2"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        f"trace {FAILED}",
+        f"TRACEPARENT=00-{FAILED}-6ef96431762c5153-01",
+        f"https://jaeger.example/trace/{FAILED}",
+        f"trace {FAILED[:9]}",
+    ],
+)
+async def test_anything_that_names_a_trace_leads_there(typed: str) -> None:
+    app = an_app(*FILES)
+    async with app.run_test(size=SIZE) as pilot:
+        await wait_until(lambda: app._session.store.traces.size(FAILED) > 29, pilot)
+        mistake = await app.commander().run(typed)
+        assert mistake is None
+        await wait_until(lambda: "fail flag triggered" in text(app), pilot)
+        assert here(app) == "hardWork.step"
+
+
+async def test_a_trace_that_nobody_has_is_said_to_be_that() -> None:
+    app = an_app(*FILES)
+    async with app.run_test(size=SIZE) as pilot:
+        assert await app.commander().run(f"trace {'ab' * 16}") is None
+        await wait_until(lambda: "no source that was asked knows of trace abab" in text(app), pilot)
+        assert (await app.commander().run("trace nothing here")) is not None
+
+
+async def test_without_traces_it_says_what_to_configure() -> None:
+    app = an_app()
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("5")
+        await wait_until(lambda: "--trace-file FILE" in text(app), pilot)
+
+
+async def test_the_table_is_filtered_and_sorted() -> None:
+    app = an_app(*FILES)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("5")
+        await wait_until(lambda: "2 traces" in text(app), pilot)
+        screen = app.screen
+        assert isinstance(screen, TracesScreen)
+        assert screen.set_filter("dur>1h error:yes") is None
+        assert "1 of 2 traces" in text(app) or screen.query_one(TraceTable).count == 1
+        assert screen.set_filter("dur>soon") is not None
+        assert screen.query_one(TraceTable).count == 2
+        await pilot.press("s", "s", "s", "S")
+        await wait_until(lambda: "by took, reversed" in text(app), pilot)
+        taken = await screen.taken()
+        assert taken is not None
+        assert "jobtui trace" in taken.command
+
+
+async def test_all_about_a_span_is_read_and_taken_along() -> None:
+    app = an_app(*FILES)
+    async with app.run_test(size=SIZE) as pilot:
+        await open_failed(app, pilot)
+        taken = await app.screen.taken()  # type: ignore[attr-defined]
+        assert taken.command == f"jobtui trace {FAILED}"
+        assert "step=7" in taken.block
+        await pilot.press("enter")
+        await wait_until(lambda: "RuntimeError: fail flag triggered at step 7 of 10" in text(app), pilot)
+        assert not isinstance(app.screen, TraceScreen)
