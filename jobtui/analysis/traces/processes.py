@@ -44,7 +44,7 @@ def alone(trace: Trace, job_id: str, names: tuple[str, ...], host: str | None = 
     if mine:
         return _without(trace, owners, mine, "an attribute of its spans")
     hosts = _owners(tree, lambda span: _text(span.resource.attributes.get(HOST)))
-    if not any(owners.values()) and host in hosts.values() and len(_counts(hosts)) > 1:
+    if host and not any(owners.values()) and host in hosts.values() and len(_counts(hosts)) > 1:
         return _without(trace, hosts, {host}, f"its host {host}")
     return Alone(trace, {})
 
