@@ -21,13 +21,8 @@ from tests.widgets.stage import screen_text
 
 def scene_of(place: Path, native: str, **fields: object) -> Scene:
     """A job of Slurm, and an archive."""
-    values = {
-        "queued_at": SUBMITTED,
-        "status": JobStatus.FAILED,
-        "mode": "",
-        "started_at": SUBMITTED,
-    } | fields
-    job = a_job(id=f"slurm/{native}", system="slurm", **values)
+    usual = {"queued_at": SUBMITTED, "started_at": SUBMITTED, "status": JobStatus.FAILED, "mode": ""}
+    job = a_job(id=f"slurm/{native}", system="slurm", **(usual | fields))
     scene = Scene([batch(job)], open_at=job.id)
     scene.session.add(ArchiveDirectory(str(place), "huppel"))
     return scene
@@ -79,7 +74,7 @@ async def test_its_output_is_read_by_enter(tmp_path: Path) -> None:
     scene = scene_of(place, "1")
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await pilot.press("s")
-        await see(scene.app, pilot, "beam-1.out (the script)")
+        await see(scene.app, pilot, "environment")
         await pilot.press("enter")
         await wait_until(lambda: isinstance(scene.app.screen, ReadingScreen), pilot)
         await see(scene.app, pilot, "[bold]done␛[31m")
@@ -89,14 +84,10 @@ async def test_what_is_hostile_is_shown_safely_and_secrets_are_not(tmp_path: Pat
     directory = archive_in(tmp_path, DAY) / DAY
     text = "\n".join(HOSTILE).encode("utf-8", "replace") + b"\nexport API_KEY=hunter2\n\xff\xfe\n"
     (directory / "job.1_script").write_bytes(text)
-    entries = [
-        b"SECRET_TOKEN=hunter2",
-        b"X=\x1b[31m",
-        *(f"H{n}={h}".encode("utf-8", "replace").replace(b"\0", b"") for n, h in enumerate(HOSTILE)),
-    ]
-    (directory / "job.1_environment").write_bytes(
-        len(entries).to_bytes(4, "little") + b"\0".join(entries) + b"\0"
-    )
+    hostile = [value.encode("utf-8", "replace").replace(b"\0", b"") for value in HOSTILE]
+    entries = [b"SECRET_TOKEN=hunter2", b"X=\x1b[31m", *(b"H=" + value for value in hostile)]
+    data = len(entries).to_bytes(4, "little") + b"\0".join(entries) + b"\0"
+    (directory / "job.1_environment").write_bytes(data)
     scene = scene_of(tmp_path, "1")
     async with scene.app.run_test(size=(100, 60)) as pilot:
         await pilot.press("s")
