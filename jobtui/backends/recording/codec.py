@@ -15,7 +15,9 @@ from jobtui.backends.base import Batch
 from jobtui.model.job_desk import FilePart, Noted, RunListing
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.lines import RawLine
+from jobtui.model.scripts import Answer
 from jobtui.model.secrets import mask_document
+from jobtui.model.traces import Telemetry
 
 LEVEL = 6
 LARGEST_BYTES = 256 << 20
@@ -37,6 +39,8 @@ class What(StrEnum):
     LISTING = "listing"
     FILE = "file"
     NOTED = "noted"
+    SCRIPT = "script"
+    TRACE = "trace"
 
 
 TYPES: Mapping[What, Any] = {
@@ -48,6 +52,8 @@ TYPES: Mapping[What, Any] = {
     What.LISTING: RunListing | str,
     What.FILE: FilePart | str,
     What.NOTED: Noted | None,
+    What.SCRIPT: Answer,
+    What.TRACE: Telemetry | None,
 }
 """The type of each; a text in place of what was asked for says why there is none."""
 

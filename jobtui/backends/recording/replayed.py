@@ -65,6 +65,19 @@ class ReplayedSource:
     async def aclose(self) -> None:
         """Hold nothing: the tape is closed by who opened it."""
 
+    async def answer(self, what: What, key: str) -> Any:
+        """What it answered to a question by the time of the clock, None when it was not asked."""
+        number, until = self.number, self._clock.now()
+        if number is None:
+            return None
+        found = await self._worker.run(lambda: self._tape.answer(what, number, key, until))
+        return None if found is None else found.value
+
+    async def asked(self, what: What) -> list[str]:
+        """What it was asked for."""
+        number = self.number
+        return [] if number is None else await self._worker.run(lambda: self._tape.keys(what, number))
+
     def _next(self, *, anew: bool) -> Batch:
         if anew:
             self._seq = -1

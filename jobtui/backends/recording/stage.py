@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from jobtui.backends.base import DetailSource, Source
+from jobtui.backends.base import DetailSource, Source, TraceSource
+from jobtui.backends.recording.asked import ReplayedScripts, ReplayedTraces
 from jobtui.backends.recording.desk import TapeDesk
 from jobtui.backends.recording.logs import TapeLogs
 from jobtui.backends.recording.player import TapePlayer
@@ -15,6 +16,14 @@ from jobtui.model.clock import Nanos
 from jobtui.model.job_desk import JobDesk
 from jobtui.model.pages import LogBook
 from jobtui.model.playing import Player
+from jobtui.model.scripts import ScriptPlace
+
+KINDS: tuple[tuple[type, type[ReplayedSource]], ...] = (
+    (ScriptPlace, ReplayedScripts),
+    (TraceSource, ReplayedTraces),
+    (DetailSource, ReplayedJobs),
+)
+"""What stands for a source that can do more than deliver."""
 
 
 class TapeStage:
@@ -32,7 +41,7 @@ class TapeStage:
 
     def cast(self, source: Source) -> Source:
         """What is polled in place of a source, which itself is never opened."""
-        make = ReplayedJobs if isinstance(source, DetailSource) else ReplayedSource
+        make = next((kind for known, kind in KINDS if isinstance(source, known)), ReplayedSource)
         number = self.tape.source(source.kind, source.name)
         return make(self.tape, self._worker, self.clock, source.kind, source.name, number)
 
