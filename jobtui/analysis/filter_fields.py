@@ -10,6 +10,7 @@ from jobtui.analysis.flags import LATE, Flag
 from jobtui.analysis.job_times import age_s, first_seen, last_active
 from jobtui.model.clock import Nanos
 from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.slurm import SYSTEM as SLURM
 
 Look = Callable[[Job], str | None]
 
@@ -20,6 +21,10 @@ def _own_host(job: Job) -> str | None:
 
 def _own_driver(job: Job) -> str | None:
     return job.driver
+
+
+def _partition(job: Job, now: Nanos, context: "FilterContext") -> str | None:
+    return job.driver if job.system == SLURM else None
 
 
 def _never(job: Job) -> bool:
@@ -88,6 +93,9 @@ FIELDS: tuple[Field, ...] = (
     Field(("source",), Kind.TEXT, "the source it was read from", lambda j, n, c: j.source),
     Field(("plan",), Kind.TEXT, "the user's plan", lambda j, n, c: j.plan),
     Field(("error",), Kind.TEXT, "why it failed", lambda j, n, c: j.error),
+    Field(("reason",), Kind.TEXT, "the system's own word for why", lambda j, n, c: j.reason),
+    Field(("exit",), Kind.TEXT, "how its program ended, CODE:SIGNAL", lambda j, n, c: j.exit),
+    Field(("partition", "queue"), Kind.TEXT, "partition of Slurm", _partition),
     Field(("message",), Kind.TEXT, "what it says it waits for", lambda j, n, c: j.message),
     Field(("alert",), Kind.TEXT, "warning to its user", lambda j, n, c: j.alert),
     Field(("tag", "tags"), Kind.WORDS, "a tag it has, KEY:VALUE or KEY", lambda j, n, c: j.tags),

@@ -130,6 +130,8 @@ def job_record(job: Job, now: Nanos) -> Document:
         "host": text_or_null(job.host),
         "plan": text_or_null(job.plan),
         "quasi": job.is_quasi,
+        "reason": mask_text(job.reason),
+        "exit": mask_text(job.exit),
     }
 
 

@@ -168,7 +168,7 @@ def _facts(job: SlurmJob) -> Iterator[tuple[str, str]]:
         "may begin": to_rfc3339(job.expected_at) if job.expected_at is not None else "",
         "reason": job.reason,
         "exit": _exit_words(job),
-        "requeued": f"{job.restarts} times" if job.restarts else "",
+        "requeued": f"{job.restarts} time{'s' * (job.restarts > 1)}" if job.restarts else "",
         "depends on": job.dependency,
         "comment": job.comment,
         "command": job.command,

@@ -1,0 +1,170 @@
+"""Verdicts on jobs of Slurm: what a state and Slurm's own reason mean."""
+
+from typing import Any
+
+import pytest
+
+from jobtui.analysis.correlate import Correlator
+from jobtui.analysis.explain.finding import CERTAIN
+from jobtui.analysis.explain.slurm import BY_STATUS, ENDED, explain_slurm
+from jobtui.analysis.explain.study import study
+from jobtui.backends.slurm.rows import exit_words, job_of
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.slurm import STATUSES, Exit, SlurmJob
+from jobtui.model.slurm_reasons import ENDED as ENDED_WORDS
+from jobtui.model.slurm_reasons import REASONS, RESOURCES, reason_of
+from jobtui.model.verdicts import CONCERNS, Code, Concern, Verdict
+from tests.builders import HOSTILE, ago
+from tests.conftest import NOW
+
+SOURCE = "ssh://cori"
+
+
+def a_slurm_job(state: str, **fields: Any) -> SlurmJob:
+    status = STATUSES.get(state, JobStatus.UNKNOWN)
+    values: dict[str, Any] = {
+        "id": "17", "raw": "17", "name": "beam", "user": "jdoe", "partition": "debug", "state": state,
+        "submitted_at": ago(900), "limit_s": 1800.0,
+    }  # fmt: skip
+    if status is not JobStatus.PENDING:
+        values |= {"started_at": ago(600), "nodes": "n1"}
+    if status not in (JobStatus.PENDING, JobStatus.RUNNING):
+        values |= {"ended_at": ago(60)}
+    return SlurmJob(**(values | fields))
+
+
+def explained(job: SlurmJob, **facts: str) -> Verdict:
+    made = job_of(job, SOURCE)
+    named = tuple((name.replace("_", " "), text) for name, text in facts.items())
+    detail = JobDetail(job=made, runs=(), history=(), native={}, facts=named)
+    return explain_slurm(made, detail if facts else None, (), NOW)
+
+
+CASES: list[tuple[SlurmJob, dict[str, str], Code, str]] = [
+    (a_slurm_job("PENDING", reason="Resources"), {}, Code.SLURM_QUEUED, "It waits for 15m for free nodes."),
+    (a_slurm_job("PENDING", reason="QOSMaxCpuPerUserLimit"), {}, Code.SLURM_QUEUED,
+     "its user has all the CPUs that its QOS gives to one"),
+    (a_slurm_job("PENDING", reason="Priority"), {"may_begin": "2026-11-20T21:30:00Z"}, Code.SLURM_QUEUED,
+     "Slurm means to start it at 2026-11-20T21:30:00Z"),
+    (a_slurm_job("PENDING", reason="Dependency"), {"depends_on": "afterok:2"}, Code.WAITING_PARENTS,
+     "(afterok:2)"),
+    (a_slurm_job("PENDING", reason="DependencyNeverSatisfied"), {}, Code.NEVER_STARTS, "not begin by itself"),
+    (a_slurm_job("PENDING", reason="PartitionTimeLimit"), {}, Code.NEVER_STARTS, "more time than"),
+    (a_slurm_job("PENDING", reason="JobHeldUser"), {}, Code.HELD, "its user, who holds it"),
+    (a_slurm_job("PENDING", reason="JobHeldAdmin"), {}, Code.HELD, "an administrator"),
+    (a_slurm_job("REQUEUE_HOLD", reason="job_requeued_in_held_state"), {"requeued": "2 times"}, Code.HELD,
+     "It was requeued (2 times)"),
+    (a_slurm_job("PENDING", reason="BeginTime"), {"requeued": "1 time"}, Code.REQUEUED, "requeued (1 time)"),
+    (a_slurm_job("RUNNING"), {"time_limit": "30 min"}, Code.RUNNING, "on n1 for 10m of at most 30 min"),
+    (a_slurm_job("COMPLETING"), {}, Code.RUNNING, "its nodes are being cleared"),
+    (a_slurm_job("SUSPENDED"), {}, Code.RUNNING, "it is suspended"),
+    (a_slurm_job("COMPLETED", exit=Exit(0)), {}, Code.COMPLETED, "It completed after 9m"),
+    (a_slurm_job("FAILED", exit=Exit(3)), {}, Code.PROGRAM_FAILED, "ended with exit code 3 after 9m"),
+    (a_slurm_job("FAILED", exit=Exit(0, 11)), {}, Code.KILLED_BY_SIGNAL, "signal 11 (SIGSEGV)"),
+    (a_slurm_job("FAILED", exit=Exit(137)), {}, Code.KILLED_BY_SIGNAL, "memory is short"),
+    (a_slurm_job("FAILED", reason="JobLaunchFailure"), {}, Code.LAUNCH_FAILED, "could not be launched"),
+    (a_slurm_job("FAILED"), {}, Code.PROGRAM_FAILED, "no reason is given"),
+    (a_slurm_job("FAILED", exit=Exit(1)), {"step_0": "OUT_OF_MEMORY, exit 0:125"}, Code.OUT_OF_MEMORY,
+     "out of memory in its step 0"),
+    (a_slurm_job("OUT_OF_MEMORY", exit=Exit(0, 125)), {"memory": "1G"}, Code.OUT_OF_MEMORY, "asked for 1G"),
+    (a_slurm_job("TIMEOUT"), {}, Code.TIMED_OUT, "time limit of 30 min"),
+    (a_slurm_job("DEADLINE"), {}, Code.TIMED_OUT, "its deadline was over"),
+    (a_slurm_job("NODE_FAIL"), {}, Code.NODE_FAILED, "a node of it failed (n1)"),
+    (a_slurm_job("PREEMPTED"), {}, Code.PREEMPTED, "higher priority"),
+    (a_slurm_job("BOOT_FAIL"), {}, Code.LAUNCH_FAILED, "its nodes did not start"),
+    (a_slurm_job("CANCELLED", canceled_by="0"), {}, Code.CANCELED, "canceled by root after 9m"),
+    (a_slurm_job("CANCELLED", canceled_by="1001", started_at=None), {}, Code.CANCELED,
+     "by user id 1001 before it began"),
+    (a_slurm_job("CANCELLED"), {}, Code.CANCELED, "It was canceled"),
+    (a_slurm_job("NEW_STATE"), {}, Code.UNKNOWN, '"NEW_STATE"'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("job", "facts", "code", "words"), CASES)
+def test_what_is_the_matter(job: SlurmJob, facts: dict[str, str], code: Code, words: str) -> None:
+    verdict = explained(job, **facts)
+    assert verdict.code is code
+    assert words in verdict.sentence
+    assert verdict.evidence[0].what == "slurm"
+    assert job.state in verdict.evidence[0].text
+    assert verdict.next
+    assert CONCERNS[verdict.code] in Concern
+
+
+@pytest.mark.parametrize("state", sorted(STATUSES))
+def test_every_state_has_a_rule_and_a_concern_that_fits(state: str) -> None:
+    assert state in ENDED or STATUSES[state] in BY_STATUS
+    verdict = explained(a_slurm_job(state, exit=Exit(1) if state == "FAILED" else None))
+    failed = STATUSES[state] is JobStatus.FAILED
+    assert (verdict.concern is Concern.FAILED) == failed
+
+
+def test_what_the_shell_saw_is_less_sure_than_what_slurm_saw() -> None:
+    by_shell = explained(a_slurm_job("FAILED", exit=Exit(139)))
+    by_slurm = explained(a_slurm_job("FAILED", exit=Exit(0, 11)))
+    assert by_shell.code is by_slurm.code is Code.KILLED_BY_SIGNAL
+    assert by_shell.confidence < by_slurm.confidence == CERTAIN
+
+
+def test_a_source_that_is_down_is_a_blind_spot() -> None:
+    job = job_of(a_slurm_job("RUNNING"), SOURCE)
+    down = SourceHealth(name=SOURCE, kind="slurm", state=SourceState.DOWN, error="slurmctld hangs", note="n")
+    assert any("slurmctld hangs" in blind for blind in explain_slurm(job, None, (down,), NOW).blind_spots)
+
+
+def test_the_study_of_a_slurm_job_is_slurms() -> None:
+    job = job_of(a_slurm_job("PENDING", reason="Licenses"), SOURCE)
+    made = study(Correlator(), {job.id: job}, (), job.id, NOW, None)
+    assert made.verdict.code is Code.SLURM_QUEUED
+    assert "a license" in made.verdict.sentence
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_words_do_not_break_it(text: str) -> None:
+    for state in ("PENDING", "FAILED", "RUNNING", text):
+        explained(a_slurm_job(state, reason=text, nodes=text, user=text, canceled_by=text), depends_on=text)
+
+
+LIMITS = [
+    f"{whose}{what}{minutes}{per}{end}"
+    for whose in ("AssocGrp", "AssocMax", "QOSGrp", "QOSMax")
+    for what in RESOURCES
+    for minutes in ("", "Minutes", "RunMinutes")
+    for per in ("", "PerJob", "PerUser", "PerNode", "PerAccount")
+    for end in ("", "Limit")
+]
+
+
+def test_every_limit_is_told_in_words() -> None:
+    for word in (*LIMITS, "QOSMinCpuNotSatisfied", "MaxGRESPerAccount", "AssocMaxJobsLimit", "QOSJobLimit"):
+        reason = reason_of(word)
+        assert reason.words.startswith("a limit: "), word
+        assert "{" not in reason.words
+        assert reason.is_stuck == ("PerJob" in word or "PerNode" in word or "Min" in word[:6])
+
+
+def test_reasons_are_words() -> None:
+    for word, reason in REASONS.items():
+        assert reason_of(word) == reason
+        assert " " in reason.words
+    assert reason_of("ReqNodeNotAvail,_UnavailableNodes:n[1-3]") == REASONS["ReqNodeNotAvail"]
+    assert reason_of("SomethingNew").words == "SomethingNew"
+    assert all(" " in words for words in ENDED_WORDS.values())
+
+
+@pytest.mark.parametrize(
+    ("exit_", "words"),
+    [(None, ""), (Exit(0), ""), (Exit(1), "exit code 1"), (Exit(0, 9), "killed by signal 9 (SIGKILL)"),
+     (Exit(143), "exit code 143: killed by signal 15 (SIGTERM)"), (Exit(255), "exit code 255"),
+     (Exit(0, 99), "killed by signal 99"), (Exit(0, 125), "")],
+)  # fmt: skip
+def test_exits_are_words(exit_: Exit | None, words: str) -> None:
+    assert exit_words(exit_) == words
+
+
+def test_a_job_waits_and_runs_by_its_times() -> None:
+    job: Job = job_of(a_slurm_job("RUNNING"), SOURCE)
+    assert job.waited_s(NOW) == 300
+    assert job.elapsed_s(Nanos(NOW + 5 * SECOND)) == 605
