@@ -21,8 +21,9 @@ class LogRole(StrEnum):
 class SourceSpec(NamedTuple):
     """One source as configured: the setting that named it, what it reads, and the role of a log.
 
-    `options` is a file of settings, "" for none. `units` are the units of a journal that are wanted, none for the usual ones. `label` tells one of several
-    servers from the others, `access` is how one wants to be asked.
+    `options` is a file of settings, "" for none. `units` are the units of a journal that are wanted, none for
+    the usual ones. `label` tells one of several servers from the others, `access` is how one wants to be
+    asked, and `kept` is how many of its events are kept between runs.
     """
 
     setting: str
@@ -32,6 +33,7 @@ class SourceSpec(NamedTuple):
     label: str = ""
     access: Access = NO_ACCESS
     options: str = ""
+    kept: int = 0
 
 
 def parse_srdb(text: str) -> SourceSpec:

@@ -12,9 +12,11 @@ from typing import TypeVar
 
 import msgspec
 
+from jobtui.backends.balsam.cache import Stretch
 from jobtui.backends.balsam.client import PAGE_ROWS, BalsamClient, Parameters
 from jobtui.backends.balsam.known import Known
 from jobtui.backends.balsam.lookout import Frame, alerts_of
+from jobtui.backends.balsam.recall import Recall
 from jobtui.backends.balsam.rows import (
     AppRow,
     BatchJobRow,
@@ -53,7 +55,7 @@ Step = Callable[[], Awaitable[Batch]]
 class Questions:
     """Questions to one server, from `since` on, and what its answers told. `due` are those to be asked."""
 
-    def __init__(self, client: BalsamClient, owner: str, since: Nanos, clock: Clock) -> None:
+    def __init__(self, client: BalsamClient, owner: str, since: Nanos, clock: Clock, recall: Recall) -> None:
         self._client = client
         self._clock = clock
         self._known = Known(client.name, owner, client.system)
@@ -66,18 +68,21 @@ class Questions:
         self.updated = since
         """The newest change of a job, by the server's clock."""
         self._since = since
+        self._recall = recall
         self.due: deque[Step] = deque()
         self.begin()
 
-    def begin(self) -> None:
-        """Let everything be asked that there is to know."""
+    def begin(self, *, again: bool = False) -> None:
+        """Let everything be asked that there is to know; again when what was told holds no more."""
         self.due.clear()
+        self._recall.begin(distrusted=again)
         self.due.extend(
             (
                 self.frame,
+                *((self._recalled,) if self._recall.is_used else ()),
                 self.live_jobs(),
                 self.jobs(self._since, then_events=False),
-                self.events(self._since),
+                self._first_events(),
                 self.frame,  # running allocations have a start by their first events only
             )
         )
@@ -90,7 +95,7 @@ class Questions:
         if not self._known.went_back:
             return False
         self._known.forget_events()
-        self.begin()
+        self.begin(again=True)
         self._asked_for.clear()
         self._ask_for(list(self._known.rows))
         return True
@@ -233,6 +238,27 @@ class Questions:
         batch = self._of_jobs(page, more=bool(self._asked_for))
         return msgspec.structs.replace(batch, gone=(*gone, *batch.gone))
 
+    async def _recalled(self) -> Batch:
+        """Events that were kept, some at a time; their jobs are asked for next."""
+        found = await self._recall.part(self._since, self._times_of)
+        changes = tuple(self._known.take_changes(found))
+        return Batch(cursor="", changes=changes, count=len(changes), more=bool(found))
+
+    async def _times_of(self, ids: Sequence[int]) -> dict[int, Nanos]:
+        page = await self._events_page({"id": ids, "limit": len(ids)})
+        return {change.id: change.at for change in page.rows}
+
+    def _first_events(self) -> Step:
+        """Events from the beginning, or from where those end that were kept, which is known by then."""
+        begun: list[Step] = []
+
+        async def step() -> Batch:
+            if not begun:
+                begun.append(self.events(self._recall.ask_from(self._since)))
+            return await begun[0]()
+
+        return step
+
     def events(self, since: Nanos, about: Sequence[JobRow] = ()) -> Step:
         """Events from a time on, a slice of a page for each call, then those of jobs these do not explain."""
         place = _Place(since)
@@ -248,6 +274,8 @@ class Questions:
                 place.go_on(page.received, (change.at for change in page.rows[-1:]))
                 left.extend(_slices(page))
             batch = self._of_events(left.popleft(), more=bool(left) or place.has_more)
+            until = Nanos(min(self._known.newest, self._clock.now()))
+            await self._recall.keep(batch.changes, None if batch.more else Stretch(since, until))
             if not batch.more and (silent := self._known.unexplained(about)):
                 self.due.append(self._events_of(silent))
             return batch

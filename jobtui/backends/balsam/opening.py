@@ -7,6 +7,7 @@ from contextlib import suppress
 from glob import escape, glob
 from urllib.parse import urlsplit
 
+from jobtui.backends.balsam.cache import EventCache, cache_path
 from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.credentials import Login, login_path, notice, read_login
 from jobtui.backends.balsam.source import Balsam
@@ -24,7 +25,16 @@ def open_balsam(spec: SourceSpec, since: Nanos | None) -> Balsam:
     path = login_path(os.environ, os.path.expanduser("~"))
     client = BalsamClient(spec.target, lambda: login_for(spec.target, path).token, label=spec.label)
     owner = _owner(spec.target, path)
-    return Balsam(client, owner=owner, since=since, notice=lambda now: _notice(spec.target, path, now))
+    cache = None
+    if spec.kept and owner:
+        cache = EventCache(cache_path(client.name, owner), client.name, client.system, spec.kept)
+    return Balsam(
+        client,
+        owner=owner,
+        since=since,
+        notice=lambda now: _notice(spec.target, path, now),
+        cache=cache,
+    )
 
 
 def login_for(url: str, path: str) -> Login:

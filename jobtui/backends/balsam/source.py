@@ -13,9 +13,11 @@ from collections.abc import Callable
 import msgspec
 
 from jobtui.backends.balsam.asking import OVERLAP_S, Questions, Step
+from jobtui.backends.balsam.cache import EventCache
 from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.detail import fetch_detail
 from jobtui.backends.balsam.lookout import clock, note_of
+from jobtui.backends.balsam.recall import Recall
 from jobtui.backends.balsam.rows import number_of
 from jobtui.backends.base import Batch, SourceError
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
@@ -41,7 +43,7 @@ def _silent(now: Nanos) -> str | None:
 class Balsam:
     """One server. `owner` is whose jobs these are: a token shows those of its user only.
 
-    `notice` is what is to be said of the login.
+    `notice` is what is to be said of the login. `cache` keeps its events between runs.
     """
 
     kind = "balsam"
@@ -54,6 +56,7 @@ class Balsam:
         since: Nanos | None = None,
         clock: Clock | None = None,
         notice: Notice = _silent,
+        cache: EventCache | None = None,
     ) -> None:
         self.name = client.name
         self.client = client
@@ -65,12 +68,13 @@ class Balsam:
         self._last: Batch | None = None
         self._closed = False
         self._back_at: Nanos | None = None
+        self._recall = Recall(cache)
         self._reset()
 
     def _reset(self) -> None:
         now = self._clock.now()
         since = self._since if self._since is not None else Nanos(now - WINDOW_S * SECOND)
-        self._questions = Questions(self.client, self._owner, since, self._clock)
+        self._questions = Questions(self.client, self._owner, since, self._clock, self._recall)
         self._polls = 0
 
     async def poll(self, cursor: str | None) -> Batch:
@@ -111,10 +115,10 @@ class Balsam:
     def _note(self) -> str:
         now = self._clock.now()
         note = note_of(self._questions.frame_now, self._notice(now), now, self.client.ahead_s)
-        if self._back_at is None:
-            return note
-        words = f"event ids went back, seen at {clock(self._back_at)}: is it a backup? all was read anew"
-        return "; ".join(filter(None, (note, words)))
+        back = ""
+        if self._back_at is not None:
+            back = f"event ids went back, seen at {clock(self._back_at)}: is it a backup? all was read anew"
+        return "; ".join(filter(None, (note, back, self._recall.fault)))
 
     async def changed(self, timeout_s: float) -> None:
         """Nothing tells of a change: polls are due one after the other."""
@@ -128,6 +132,7 @@ class Balsam:
     async def aclose(self) -> None:
         """Close the connection."""
         self._closed = True
+        await self._recall.aclose()
         await self.client.aclose()
 
 

@@ -1,0 +1,249 @@
+"""Events kept between runs: given back when the server still says so, never as new, harmless when broken."""
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobtui.backends.balsam.cache import VERSION, CacheError, EventCache, Stretch
+from jobtui.backends.balsam.client import BalsamClient
+from jobtui.backends.balsam.source import Balsam
+from jobtui.model.changes import StateChange
+from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.health import SourceState
+from jobtui.model.ids import system_job_id
+from jobtui.store.poller import Poller
+from jobtui.store.store import Store
+from tests.analysis.balsam_data import nanos
+from tests.backends.balsam.test_source import EARLY, NOW, an_event, answers
+from tests.balsam_server import TOKEN, RecordedBalsam
+from tests.fakes import FakeCorrelation
+
+URL = "http://balsam.test"
+MOST = 100_000
+
+
+class Run:
+    """One run of jobtui on a server, with the cache of the runs before."""
+
+    def __init__(self, server: RecordedBalsam, path: Path, most: int = MOST, since: Nanos = EARLY) -> None:
+        self.server = server
+        self.cache = EventCache(str(path), URL, "balsam", most)
+        client = BalsamClient(URL, lambda: TOKEN, server.transport)
+        self.source = Balsam(client, since=since, clock=FixedClock(NOW), cache=self.cache)
+        self.store = Store(FakeCorrelation(), FixedClock(NOW))
+        self.poller = Poller(self.source, self.store, strict=True)
+        server.requests.clear()
+
+    async def whole(self) -> "Run":
+        await self.poller.catch_up()
+        for _ in range(10):
+            await self.poller.poll_once()
+        await self.source.aclose()
+        return self
+
+    @property
+    def events(self) -> list[tuple[int, Nanos]]:
+        return sorted((one.id, one.at) for one in self.store.changes.all())
+
+    @property
+    def note(self) -> str:
+        return self.store.sources()[0].note or ""
+
+    def asked_from(self) -> list[str]:
+        asked = [target for target in self.server.requests if "timestamp_after" in target]
+        return [target.partition("timestamp_after=")[2].partition("&")[0] for target in asked]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "balsam.sqlite3"
+
+
+async def test_the_next_run_has_the_same_events_and_asks_for_the_last_only(path: Path) -> None:
+    server = RecordedBalsam()
+    first = await Run(server, path).whole()
+    asked = min(first.asked_from())
+    again = await Run(server, path).whole()
+    assert again.events == first.events
+    assert dict(again.store.jobs) == dict(first.store.jobs)
+    assert min(again.asked_from()) > asked
+    last = max(at for _, at in first.events)
+    assert nanos(min(again.asked_from()).replace("%3A", ":").removesuffix("Z")) >= last - 3600 * SECOND
+
+
+async def test_what_came_meanwhile_is_asked_for_also_when_it_came_late(path: Path) -> None:
+    server = RecordedBalsam()
+    await Run(server, path).whole()
+    row = next(row for row in server.jobs if row["state"] == "RUNNING")
+    row["state"], row["last_update"] = "RUN_DONE", "2026-11-20T19:29:59+00:00"
+    server.events.append(an_event(90_001, row["id"], "2026-11-20T19:29:58", "RUNNING", "RUN_DONE"))
+    server.events.append(an_event(90_002, row["id"], "2026-11-20T18:45:00", "READY", "STAGED_IN"))
+    again = await Run(server, path).whole()
+    assert again.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+
+
+async def test_nothing_is_shown_before_the_server_has_answered(path: Path) -> None:
+    """What is old is not served as new: a server that is down is down, and nothing was read."""
+    server = RecordedBalsam()
+    await Run(server, path).whole()
+    again = Run(server, path)
+    server.faults = [answers(500)] * 3
+    for _ in range(3):
+        await again.poller.poll_once()
+    (health,) = again.store.sources()
+    assert (health.state, health.read_at, len(again.store.changes)) == (SourceState.DOWN, None, 0)
+    await again.whole()
+    assert again.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+
+
+async def test_another_server_at_the_same_address_begins_anew(path: Path) -> None:
+    server = RecordedBalsam()
+    await Run(server, path).whole()
+    for row in server.events:
+        row["timestamp"] = row["timestamp"].replace("T17:", "T18:")
+    again = await Run(server, path).whole()
+    assert again.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+    third = await Run(server, path).whole()
+    assert third.events == again.events
+
+
+async def test_events_that_changed_where_it_is_not_checked_do_not_make_it_ask_for_ever(path: Path) -> None:
+    server = RecordedBalsam()
+    await Run(server, path).whole()
+    for row in server.events:
+        row["timestamp"] = row["timestamp"].replace("T19:0", "T19:1")
+    again = await Run(server, path).whole()
+    assert {(row["id"], nanos(row["timestamp"])) for row in server.events} <= set(again.events)
+    assert "event ids went back" in again.note
+    third = await Run(server, path).whole()
+    assert third.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+
+
+async def test_one_that_does_not_go_back_far_enough_is_not_used(path: Path) -> None:
+    server = RecordedBalsam()
+    await Run(server, path, since=nanos("2026-11-20T19:00:00")).whole()
+    again = await Run(server, path).whole()
+    assert again.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+
+
+async def test_a_run_that_ended_while_it_began_leaves_no_gap(path: Path) -> None:
+    server = RecordedBalsam()
+    for polls in (1, 4, 5, 6, 7):
+        broken = Run(server, path)
+        for _ in range(polls):
+            await broken.poller.poll_once()
+        await broken.source.aclose()
+        whole = await Run(server, path).whole()
+        assert whole.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+
+
+async def test_it_is_for_its_owner_alone(path: Path) -> None:
+    old = os.umask(0)
+    try:
+        await Run(RecordedBalsam(), path).whole()
+    finally:
+        os.umask(old)
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (path, path.parent)] == [0o600, 0o700]
+    assert [*path.parent.iterdir()] == [path]
+    assert TOKEN.encode() not in path.read_bytes()  # noqa: ASYNC240 - nothing else goes on
+
+
+def newer(path: Path) -> None:
+    with sqlite3.connect(path) as database:
+        database.execute(f"PRAGMA user_version = {VERSION + 1}")
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        (lambda path: path.write_bytes(b"not a database at all" * 100), "not a database"),
+        (lambda path: path.write_bytes(path.read_bytes()[:5_000] + b"\xff" * 40_000), ""),
+        (newer, "a newer jobtui wrote it"),
+        (lambda path: (path.unlink(), path.mkdir()), ""),
+        (lambda path: (path.unlink(), path.symlink_to("/etc/passwd")), ""),
+    ],
+    ids=["text", "torn", "newer", "directory", "link"],
+)
+async def test_one_that_cannot_be_used_is_one_line_and_all_goes_on(
+    broken: object, says: str, path: Path
+) -> None:
+    server = RecordedBalsam()
+    await Run(server, path).whole()
+    broken(path)  # type: ignore[operator]
+    again = await Run(server, path).whole()
+    assert again.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+    (health,) = again.store.sources()
+    assert health.state is SourceState.OK
+    assert f"the cache {path} cannot be used" in again.note
+    assert says in again.note
+    assert "delete it to begin anew" in again.note
+    assert "\n" not in again.note
+
+
+async def test_it_has_a_bound_and_what_is_left_is_whole(path: Path) -> None:
+    server = RecordedBalsam()
+    await Run(server, path, most=200).whole()
+    cache = EventCache(str(path), URL, "balsam", 200)
+    stretch = await cache.covered()
+    assert stretch is not None
+    kept = await cache.between(Nanos(0), (-1, -1))
+    assert 0 < len(kept) <= 200
+    expected = {
+        (r["id"], nanos(r["timestamp"])) for r in server.events if nanos(r["timestamp"]) >= stretch.since
+    }
+    assert {(one.id, one.at) for one in kept} == expected
+    await cache.aclose()
+    again = await Run(server, path, most=200).whole()
+    assert again.events == sorted((row["id"], nanos(row["timestamp"])) for row in server.events)
+
+
+CHANGES = st.builds(
+    lambda number, job, at, nodes, detail: StateChange(
+        number, system_job_id("balsam", job), Nanos(at), "A", "B", URL, nodes, detail or None
+    ),
+    st.integers(0, 2**40), st.integers(1, 9), st.integers(10**18, 10**18 + 10**15),
+    st.none() | st.floats(0, 100), st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=2),
+)  # fmt: skip
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(CHANGES, max_size=20, unique_by=lambda one: (one.id, one.at)))
+async def test_events_come_back_as_they_were(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[StateChange]
+) -> None:
+    path = tmp_path_factory.mktemp("cache") / "x.sqlite3"
+    cache = EventCache(str(path), URL, "balsam", MOST)
+    await cache.add(changes)
+    await cache.add(changes)
+    found = await cache.between(Nanos(0), (-1, -1))
+    assert found == sorted(changes, key=lambda one: (one.at, one.id))
+    await cache.cover(Stretch(Nanos(0), Nanos(5)))
+    await cache.cover(Stretch(Nanos(5), Nanos(9)))
+    assert await cache.covered() == Stretch(Nanos(0), Nanos(9))
+    await cache.aclose()
+
+
+async def test_a_directory_that_may_not_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cache = EventCache(str(tmp_path / "file" / "x.sqlite3"), URL, "balsam", MOST)
+    with pytest.raises(CacheError, match="cannot be used"):
+        await cache.covered()
+    await cache.aclose()
+
+
+def test_without_it_sqlite_is_not_loaded() -> None:
+    code = (
+        "import sys; from jobtui.backends.registry import build; "
+        "from jobtui.model.specs import parse_balsam; build(parse_balsam('http://127.0.0.1:1')); "
+        "print('sqlite3' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
