@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jobtui.analysis.traces.candidates import TraceCandidate
+from jobtui.analysis.traces.ways import Way, Ways, ways_by_attribute, ways_from_job
 from jobtui.backends.base import Source
 from jobtui.commands.reading import Reader
 from jobtui.model.condor_ids import condor_id, find_condor_id
@@ -14,6 +15,7 @@ from jobtui.model.jobs import Job
 from jobtui.model.trace_desk import JOB_ATTRIBUTES
 from jobtui.model.trace_growth import is_waited_for
 from jobtui.model.trace_ids import TraceId, TraceRef, find_trace
+from jobtui.model.trace_jobs import is_same_job
 from jobtui.store.trace_book import TraceBook
 
 LONGEST_NAME = 4_096
@@ -127,8 +129,6 @@ async def _read(reader: Reader, source: Source) -> None:
 
 async def _by_job(reader: Reader, text: str) -> Found:
     """The trace of the job that a text names."""
-    from jobtui.analysis.traces.ways import Ways, ways_by_attribute, ways_from_job  # a trace id needs none
-
     names, desk = job_attributes(reader), reader.session.traces
     job = await _job(reader, text)
     named = condor_id(text) or find_condor_id(text)
@@ -138,10 +138,26 @@ async def _by_job(reader: Reader, text: str) -> Found:
         ways = await ways_from_job(desk, job, names)
     elif 0 < len(job_id) <= LONGEST_NAME:
         ways = await ways_by_attribute(desk, job_id, names)
+    if not ways.found and not ways.candidates and named is not None:
+        ways = ways._replace(found=_by_process(reader.session.store.traces, job_id, names))
     ids = tuple(way.trace_id for way in ways.found)[:FETCHED]
     said = [note for note in ways.notes if not any(source.error == note for source in reader.sources)]
     notes = (*(way.why for way in ways.found), *said, *await _fetch(reader, ids))
     return Found(ids, notes, ways.candidates, job_id, job)
+
+
+def _by_process(book: TraceBook, job_id: str, names: tuple[str, ...]) -> tuple[Way, ...]:
+    """The known traces in which a process names a job with more than was asked for, such as its schedd."""
+    from jobtui.analysis.traces.processes import processes_in
+
+    known = ((one, book.trace(one)) for one in book.ids())
+    return tuple(
+        Way(one, f"its spans name the job as {written}")
+        for one, trace in known
+        if trace is not None
+        for written in [next((w for w in processes_in(trace, names) if is_same_job(w, job_id)), None)]
+        if written is not None
+    )
 
 
 async def _job(reader: Reader, text: str) -> Job | None:

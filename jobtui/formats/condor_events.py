@@ -104,6 +104,8 @@ class EventReader:
         lines = text.split("\n")[:MOST_LINES]
         values = _values_of(head["number"].decode(), [head["text"].decode("utf-8", "replace"), *lines[1:]])
         moment, has_year = _time_of(head)
+        if moment is None:
+            return None
         number = CondorId(int(head["cluster"]), _proc(head["proc"]))
         fact = self._fact(number, Teller.EVENT, kind.name if kind else NOTE, moment, text, offset, values)
         return fact, has_year

@@ -103,8 +103,9 @@ class CondorBook:
         return {trace: tuple(jobs) for trace, jobs in found.items()}
 
     def jobs_told_in(self, source: str) -> tuple[str, ...]:
-        """The jobs of which a file tells."""
-        return tuple(job for job, own in self._facts.items() if any(key[0] == source for key in own))
+        """The jobs of which a file tells, each by the longest of its ids."""
+        told = {job for job, own in self._facts.items() if any(key[0] == source for key in own)}
+        return tuple(sorted(job for job in told if job != _number(job) or not told & set(self._full(job))))
 
     def changes_of(self, job_id: JobId) -> tuple[StateChange, ...] | None:
         """How the state of a job changed, None for one that no file tells of."""
