@@ -13,6 +13,7 @@ from jobtui.analysis.incidents import Incidents
 from jobtui.analysis.moments import parse_moment
 from jobtui.analysis.time_words import duration
 from jobtui.model.clock import SECOND, Nanos, seconds_between
+from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.render.incidents import incident_facts
 from jobtui.render.text import show
@@ -38,6 +39,8 @@ TURN_S = 0.01
 """After so long of explaining the rest of the screen has its turn."""
 RENEW_S, SHARE = 5.0, 10
 """It is looked again so often at most, and for no more than one part in so many of the time."""
+EARLY_S = 1.0
+"""The same after a look at what was not read to its end yet."""
 JOBS_LISTED = 1_000
 
 
@@ -59,6 +62,7 @@ class IncidentsScreen(LiveScreen):
         self._since = _since_flag(board)
         self._found: Incidents | None = None
         self._is_due, self._works, self._ended_at, self._took_s = True, False, 0.0, 0.0
+        self._is_early = False
         self._header = Header(board.now, board.title)
         self._strip = SourceStrip(board.now)
         self._rule = RuleLine()
@@ -94,7 +98,8 @@ class IncidentsScreen(LiveScreen):
         self.show_all()
         self._header.repaint()
         rested_s = monotonic() - self._ended_at
-        if self._is_due and rested_s >= max(RENEW_S, SHARE * self._took_s):
+        least_s = EARLY_S if self._is_early else RENEW_S
+        if (self._is_due or self._is_early) and rested_s >= max(least_s, SHARE * self._took_s):
             self._look()
 
     def pause_ended(self) -> None:
@@ -117,6 +122,7 @@ class IncidentsScreen(LiveScreen):
         """Explain the jobs of the window in slices, between which keys are answered."""
         self._is_due, began = False, monotonic()
         store, now = self.board.store, self.board.now()
+        self._is_early = any(one.is_behind or one.state is SourceState.STARTING for one in store.sources())
         turns = survey_turns(store.correlation, store.jobs, store.sources(), self._begin(now), now, now)
         try:
             self._found = await _in_slices(turns)
@@ -139,7 +145,8 @@ class IncidentsScreen(LiveScreen):
             return f"looking at the last {span}"
         groups = f"{len(found.groups)} group{'s' * (len(found.groups) != 1)}, {len(found.alone)} alone"
         what = groups if self._list.count else "nothing went wrong"
-        return f"{what} · {found.looked_at:,} jobs of the last {span}"
+        early = " · not all is read yet" if self._is_early else ""
+        return f"{what} · {found.looked_at:,} jobs of the last {span}{early}"
 
     def move_list(self, move: Move) -> None:
         """Move the cursor."""

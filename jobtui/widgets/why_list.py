@@ -51,12 +51,14 @@ class WhyList(RowView):
         self._wrap()
         items = [item for _, item in self._rows]
         if not self._held:
-            self.cursor = next((at for at, item in enumerate(items) if item is not None), 0)
+            # the verdict itself is in view as long as nobody went on
+            first = next((at for at, item in enumerate(items) if item is not None), 0)
+            self.cursor = first if first < self.page else 0
         elif before is not None and before in items and before != items[min(self.cursor, len(items) - 1)]:
             self.cursor = items.index(before)
         super().keep_in_view()
-        if not self._held and self.cursor < self.page:
-            self.top = 0  # the verdict itself is in view as long as nobody went on
+        if not self._held:
+            self.top = 0
 
     def _wrap(self) -> None:
         cells = max(2, self.cells - 2)

@@ -92,3 +92,17 @@ async def test_hostile_errors_in_small_panes(size: tuple[int, int]) -> None:
         await wait_until(lambda: "program_fa" in "\n".join(screen_text(scene.app)), pilot)
         for _ in HOSTILE:
             await pilot.press("j")
+
+
+async def test_while_sources_are_read_it_says_so_and_looks_again_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("jobtui.screens.incidents.EARLY_S", 0.0)
+    scene = Scene([batch(*JOBS, more=True), batch(failed(40, 10, error="late one"))])
+    scene.db.hold()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("7")
+        await see(scene.app, pilot, "not all is read yet")
+        scene.db.go_on()
+        await see(scene.app, pilot, "late one")
+        await wait_until(lambda: "not all is read" not in "\n".join(screen_text(scene.app)), pilot)

@@ -67,6 +67,15 @@ async def test_in_a_small_pane_there_is_the_sentence_alone() -> None:
         assert "0." not in line
 
 
+async def test_in_a_small_pane_why_begins_with_the_whole_sentence() -> None:
+    scene = waiting(60)
+    async with scene.app.run_test(size=(40, 10)) as pilot:
+        await first(scene, pilot, "Its agent was started")
+        await pilot.press("w")
+        lines = await see(scene.app, pilot, "agent_never_started")
+        assert "no answer of it was read" in " ".join(" ".join(lines).split())
+
+
 async def test_evidence_opens_and_commands_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = with_runs(Scene(open_at=FAILED), *THREE)
     copied: list[str] = []
