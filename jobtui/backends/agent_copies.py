@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from jobtui.backends.base import Batch, SourceError
+from jobtui.backends.base import Batch, SourceError, SourceMissing
 from jobtui.backends.copied_log import Added, CopiedLog
 from jobtui.backends.worker import Worker
 from jobtui.model.clock import Nanos
@@ -51,6 +51,9 @@ class AgentCopies:
         self._worker = Worker(f"agent copies {root}")
         self._closed = False
         self._polls = 0
+        self._cursor: str | None = None
+        self._before: str | None = None
+        self._given: list[Added] = []
         self._every_s = every_s
         self._looked_for: Sequence[str] = ()
         self._next_at = -math.inf
@@ -78,13 +81,23 @@ class AgentCopies:
         return await self._worker.run(lambda: self._poll(users, cursor))
 
     def _poll(self, users: Sequence[str], cursor: str | None) -> Batch:
-        if cursor is None:
+        if not self.root.is_dir():
+            raise SourceMissing(f"{self.name}: there is no directory {self.root}; check the path")
+        is_next, is_again = cursor == self._cursor, cursor == self._before
+        if cursor is None or not (is_next or is_again):
             self._logs.clear()
+            self._round, is_again = self._new_round(users), False
+        elif self._round is None and self._is_due(users):
+            self._round = self._new_round(users)
+        # What was given may not have arrived: it is kept until it is known to have
+        self._given = [*(self._given if is_again else ()), *self._look()]
         self._polls += 1
-        if cursor is None or (self._round is None and self._is_due(users)):
-            self._round, self._spent_s, self._looked_for = self._found(users), 0.0, users
-        found = self._look()
-        return _batch(str(self._polls), found, len(users), more=self._round is not None)
+        self._before, self._cursor = cursor, f"copies {self._polls}"
+        return self._batch(self._cursor, len(users))
+
+    def _new_round(self, users: Sequence[str]) -> Iterator[CopiedLog]:
+        self._spent_s, self._looked_for = 0.0, users
+        return self._found(users)
 
     def _is_due(self, users: Sequence[str]) -> bool:
         return users != self._looked_for or time.monotonic() >= self._next_at
@@ -118,6 +131,29 @@ class AgentCopies:
                     log = self._logs[path] = CopiedLog(path, gives_records=True, most=most)
                 yield log
 
+    def _batch(self, cursor: str, users: int) -> Batch:
+        found = self._given
+        records: list[LogRecord] = [record for added in found for record in added.records]
+        skips = tuple(skip for added in found for skip in added.skips)
+        notes = []
+        if left_out := sum(added.left_out for added in found):
+            notes.append(f"{left_out:,} older copies were not read")
+        if users > USERS_LOOKED_AT:
+            notes.append(f"only {USERS_LOOKED_AT:,} of {users:,} users with jobs on a cluster are looked at")
+        return Batch(
+            cursor=cursor,
+            records=tuple(records),
+            skipped=tuple(Skip(f"{self.name}: {self._below(skip.where)}", skip.why) for skip in skips),
+            skip_count=len(skips),
+            recovered=sum(added.recovered for added in found),
+            count=sum(added.new_lines for added in found),
+            more=self._round is not None,
+            note="; ".join(notes) or None,
+        )
+
+    def _below(self, path: str) -> str:
+        return path.removeprefix(f"{self.root / 'user'}/")
+
     async def changed(self, timeout_s: float) -> None:
         """Wait: copies are few and come at logins."""
         await asyncio.sleep(timeout_s)
@@ -141,24 +177,4 @@ def _look(log: CopiedLog) -> Added:
     try:
         return log.look()
     except SourceError as error:
-        return Added((), (), (Skip(str(log.directory), str(error)),), 0, 0)
-
-
-def _batch(cursor: str, found: Sequence[Added], users: int, *, more: bool) -> Batch:
-    records: list[LogRecord] = [record for added in found for record in added.records]
-    skips = tuple(skip for added in found for skip in added.skips)
-    left_out = sum(added.left_out for added in found)
-    notes = []
-    if left_out:
-        notes.append(f"{left_out:,} older copies were not read")
-    if users > USERS_LOOKED_AT:
-        notes.append(f"only {USERS_LOOKED_AT:,} of {users:,} users with jobs on a cluster are looked at")
-    return Batch(
-        cursor=cursor,
-        records=tuple(records),
-        skipped=skips,
-        skip_count=len(skips),
-        count=sum(added.new_lines for added in found),
-        more=more,
-        note="; ".join(notes) or None,
-    )
+        return Added((), (), (Skip(str(log.directory), str(error)),), 0, 0, 0)

@@ -43,6 +43,8 @@ class Added(NamedTuple):
     """Copies that are older than those that are read."""
     new_lines: int
     """How many lines are new, whether they were asked for or not."""
+    recovered: int
+    """Copies that could not be read before and can be now."""
 
 
 class CopiedLog:
@@ -59,6 +61,7 @@ class CopiedLog:
         self._parser = LogParser(source=str(directory), role="agent")
         self._seen: dict[str, Look] = {}
         self._texts: tuple[str, ...] = ()
+        self._bad: set[Path] = set()
         self._left_out = 0
         self._newest = -1
         self._changed_ns: int | None = None
@@ -76,15 +79,19 @@ class CopiedLog:
         lines: list[LogLine] = []
         records: list[LogRecord] = []
         skips: list[Skip] = []
-        count = 0
+        count = recovered = 0
         for name, path, seen in self._fresh():
             try:
                 copy = _read(path, name)
             except (SourceError, ValueError) as error:
+                recovered += path in self._bad
+                self._bad.add(path)
                 skips.append(Skip(str(path), str(error)))
             else:
+                recovered += path in self._bad
+                self._bad.discard(path)
                 count += self._take(copy, Nanos(seen.mtime_ns), lines, records)
-        return Added(tuple(lines), tuple(records), tuple(skips), self._left_out, count)
+        return Added(tuple(lines), tuple(records), tuple(skips), self._left_out, count, recovered)
 
     def _fresh(self) -> list[tuple[CopyName, Path, Look]]:
         """The copies that were not read yet, or are other ones now, in the order of time."""

@@ -9,6 +9,7 @@ from jobtui.backends.log_book import NamesLogs
 from jobtui.backends.log_sample import newest_time, tail_lines
 from jobtui.backends.registry import TRACE_KINDS, gives_jobs, gives_spans, keeps_scripts
 from jobtui.backends.worker import a_worker
+from jobtui.commands.clusters import KIND as COPIES_KIND
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_document, print_lines
@@ -27,6 +28,11 @@ ADDRESSED = frozenset({JOURNAL, "balsam", "slurm", "elastic", "kafka", "jaeger",
 """Settings whose sources may be named by an address."""
 BEHIND_S = 3600
 """A supervisor's log that ends this much before its records do is not the log of that supervisor."""
+FOUND_LOGS = {
+    SITE_LOGS: ("file", "no site can be reached"),
+    COPIES_KIND: ("cluster agent", "no cluster agent's log was copied"),
+}
+"""Kinds of sources that no setting names: what their logs are called, and what is said when there is none."""
 CSV_COLUMNS = ("source", "kind", "fine", "state", "records", "skipped", "newest_at", "unknown_share", "says")
 
 
@@ -60,7 +66,7 @@ async def _doctor(reader: Reader) -> Exit:
     newest_record = _newest_record(reader)
     by_name = {source.name: source for source in reader.sources}
     findings = [await _examine(spec, by_name[name_of(spec)], newest_record, reader) for spec in reader.specs]
-    findings += [_of_site_logs(source, reader) for source in reader.sources if source.kind == SITE_LOGS]
+    findings += [_of_found_logs(source, reader) for source in reader.sources if source.kind in FOUND_LOGS]
     match reader.context.format:
         case OutputFormat.JSON:
             print_document("doctor", {"checks": [_record(finding) for finding in findings]}, reader)
@@ -74,13 +80,12 @@ async def _doctor(reader: Reader) -> Exit:
     return reader.settle(Exit.FAILED if faulty else Exit.FINE)
 
 
-def _of_site_logs(source: SourceHealth, reader: Reader) -> Finding:
-    """The logs of Balsam's sites, which no setting names."""
+def _of_found_logs(source: SourceHealth, reader: Reader) -> Finding:
+    """Logs that no setting names, as they are found where jobs are."""
+    what, none = FOUND_LOGS[source.kind]
     found = next(one for one in reader.session.sources if one.name == source.name)
-    files = len(found.directories) if isinstance(found, NamesLogs) else 0
-    known = (
-        f"{files} file{'s' * (files != 1)}, {source.records:,} lines" if files else "no site can be reached"
-    )
+    count = len(found.directories) if isinstance(found, NamesLogs) else 0
+    known = f"{count} {what}{'s' * (count != 1)}, {source.records:,} lines" if count else none
     return Finding(source, tuple(_skip_faults(source)), (known, *_skip_remarks(source)))
 
 

@@ -11,15 +11,14 @@ from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.source import Balsam
 from jobtui.backends.base import Batch, Source
 from jobtui.backends.condor_files import CondorFile
-from jobtui.backends.condor_files import CondorFile
 from jobtui.backends.sirepo_db import SirepoDb
 from jobtui.backends.slurm.commands import Commands, LocalShell
 from jobtui.backends.slurm.source import Slurm
 from jobtui.backends.trace_files import TraceFile
 from jobtui.model.clock import FixedClock
+from tests.backends.copies_rig import AgentCopiesRig
 from tests.backends.db_files import Db, jid
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
-from tests.condor import SCHEDD, submitted
 from tests.condor import SCHEDD, submitted
 from tests.conftest import NOW
 from tests.slurm_stand_in import StandIn
@@ -279,61 +278,15 @@ class CondorRig:
         return [fact.job for fact in batch.condor]
 
 
-class CondorRig:
-    """An event log of HTCondor. Each record is the submission of one job."""
-
-    tells = False
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "jobs.log"
-        self._path.write_text("")
-        self._away = folder / "away"
-        self._written = 0
-        self._torn = ("", "")
-
-    def source(self) -> Source:
-        return CondorFile(self._path, piece_bytes=400)
-
-    def _append(self, text: str) -> None:
-        with self._path.open("a") as file:
-            file.write(text)
-
-    def _event(self) -> tuple[str, str]:
-        self._written += 1
-        job = f"{self._written:03}.000.000"
-        return f"{self._written}.0@{SCHEDD}", submitted(job=job)
-
-    def add(self) -> str:
-        key, text = self._event()
-        self._append(text)
-        return key
-
-    def tear(self) -> None:
-        self._torn = self._event()
-        self._append(self._torn[1][:20])
-
-    def mend(self) -> str:
-        self._append(self._torn[1][20:])
-        return self._torn[0]
-
-    def go_away(self) -> None:
-        self._path.rename(self._away)
-
-    def come_back(self) -> None:
-        self._away.rename(self._path)
-
-    def keys(self, batch: Batch) -> list[str]:
-        return [fact.job for fact in batch.condor]
-
-
 JOB: Record = {"state": "RUNNING", "app_id": 1, "workdir": "a/b", "tags": {}, "batch_job_id": None}
 EVENT: Record = {"from_state": "PREPROCESSED", "to_state": "RUNNING", "data": {"num_nodes": 1.0}}
 
-RIGS: tuple[type[SirepoDbRig | BalsamRig | TraceFileRig | SlurmRig | CondorRig], ...] = (
+RIGS: tuple[type[SirepoDbRig | BalsamRig | TraceFileRig | SlurmRig | CondorRig | AgentCopiesRig], ...] = (
     SirepoDbRig,
     BalsamRig,
     TraceFileRig,
     SlurmRig,
     CondorRig,
+    AgentCopiesRig,
 )
 """Every backend that the contract is tested on: a class made from a folder of its own."""

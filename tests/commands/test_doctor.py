@@ -19,7 +19,17 @@ def test_every_capture_is_fine(capture: str, run: Runner) -> None:
     assert ran.code == 0, ran.out
     for check in ran.json["checks"]:
         assert check["fine"]
-        assert check["kind"] == "sirepo_db" or (check["unknown_share"] < 0.01 and check["lines"] > 0)
+        if check["kind"] == "logfile":
+            assert check["unknown_share"] < 0.01
+            assert check["lines"] > 0
+
+
+def test_copies_of_cluster_agents_logs_are_told_of(run: Runner) -> None:
+    checks = run("doctor", "--json", "--at", AT, *sources_of("sbatch")).json["checks"]
+    (copies,) = (check for check in checks if check["kind"] == "agent_copies")
+    assert copies["fine"]
+    assert copies["says"] == [f"1 cluster agent, {copies['records']:,} lines"]
+    assert copies["records"] > 20
 
 
 def test_a_log_that_is_not_understood_is_a_fault(tmp_path: Path, run: Runner) -> None:

@@ -48,6 +48,11 @@ FAILURES = (
         "it hung up without an answer; if it speaks TLS, write https://; " + _STATUS,
     ),
     ("RemoteProtocolError", "peer closed", "the connection broke off; " + _STATUS),
+    (
+        "HTTPError",
+        "timed out",
+        "it gives no answer any more; check that {host} is up and its network is, too; " + _STATUS,
+    ),
     ("InvalidURL", "", "is no address of a gatewayd; expected http://host:port"),
     ("UnsupportedProtocol", "", "is no address of a gatewayd; expected http://host:port"),
     ("Exception", "", "the connection broke off ({told}); " + _STATUS),

@@ -74,8 +74,8 @@ class JournalctlReader:
 
     async def fields(self, cursor: Cursor) -> Fields | None:
         """Everything one entry holds."""
-        wanted = cursor.encode("utf-8", "surrogateescape")
         near = await self._raw(asking.near_words(cursor), ())
+        wanted = cursor.encode("utf-8", "surrogateescape")
         return next((stored_fields(raw) for raw in near if raw.get(b"__CURSOR") == wanted), None)
 
     async def values(self, field: str) -> tuple[str, ...]:

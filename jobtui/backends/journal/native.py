@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -32,6 +33,8 @@ T = TypeVar("T")
 
 RECHECK_S = 2.0
 """It is looked again at the latest after this: a file not written by journald may change untold."""
+END_SETTLES_S = 10.0
+"""So long an entry is looked at again that was the last one: all that is written of it has been by then."""
 UNRELIABLE_RECHECK_S = 0.5
 """The same where the file system tells of no changes made by other hosts."""
 
@@ -139,6 +142,7 @@ class NativeFollowing:
         self._matches = matches
         self._scope = scope
         self._owns_desk = owns_desk
+        self._end: tuple[Cursor, float] | None = None
 
     async def take(self, most: int) -> Slice:
         """What has come since the last call."""
@@ -146,11 +150,26 @@ class NativeFollowing:
         found = await self._desk.look(
             lambda reading: _behind(reading, place, self._matches, most, self._scope)
         )
-        if found.cursor is not None:
-            self._place = Beside(found.cursor)
-        elif not isinstance(place, At):
-            self._place = Head()
-        return found
+        self._place = self._next_place(place, found)
+        return found._replace(cursor=self._place.cursor if isinstance(self._place, Beside) else None)
+
+    def _next_place(self, place: Start, found: Slice) -> Start:
+        """Where to go on: behind what was given; where nothing was, slowly at the end as it was.
+
+        An entry can be the last one before it is among the wanted ones: journald does not write it in one go.
+        """
+        if found.entries or (found.cursor is not None and isinstance(place, Tail)):
+            self._end = None
+            return Beside(found.entries[-1].cursor if found.entries else Cursor(found.cursor or ""))
+        if found.cursor is None:
+            return place if isinstance(place, At) else Head()
+        now = time.monotonic()
+        if self._end is None:
+            self._end = found.cursor, now
+        if now - self._end[1] < END_SETTLES_S and not found.lost:
+            return place
+        (cursor, _), self._end = self._end, None
+        return Beside(cursor)
 
     async def changed(self, timeout_s: float) -> None:
         """Return when a file of the journal has changed, or it is time to look again."""

@@ -114,7 +114,7 @@ class SshShell:
                 return known
         told = faults.in_words(said) or printed
         if code == FAILED_ITSELF and not told:  # a shared connection that breaks says nothing
-            how = f"the connection to {self._address.host} broke off"
+            how = f"the connection to {self._address.host} broke off, or it gives no answer any more"
             return SourceUnreachable(f"{self.name}: {how}; check that it is up: {self._by_hand}")
         how = f"ended with {code}" if code else "gave no answer"
         return SourceUnreachable(f"{self.name}: ssh {how}{f': {told}' if told else ''}; try: {self._by_hand}")
