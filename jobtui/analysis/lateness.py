@@ -78,12 +78,14 @@ class Lateness:
 
     @classmethod
     def of(cls, jobs: Mapping[JobId, Job], now: Nanos) -> Self:
-        """Of all jobs at once; only kinds of which one is live are learnt."""
+        """Of all jobs at once; only kinds of which one is live are learnt, and no more than is kept."""
         found = cls()
-        wanted = {_kind(job) for job in jobs.values() if job.status.is_live}
-        if wanted:
-            found.note(job.id for job in jobs.values() if _kind(job) in wanted)
-            found.look(jobs, now, inf)
+        wanted = {_kind(job): RUNS_KEPT for job in jobs.values() if job.status.is_live}
+        for job in jobs.values() if wanted else ():
+            if job.status is JobStatus.COMPLETED and wanted.get(kind := _kind(job), 0):
+                wanted[kind] -= 1
+                found.note((job.id,))
+        found.look(jobs, now, inf)
         return found
 
     def note(self, changed: Iterable[JobId]) -> None:

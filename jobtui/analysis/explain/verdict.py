@@ -9,6 +9,7 @@ from jobtui.analysis.explain.flow import Mark, mark_of, missing_mark
 from jobtui.analysis.explain.next_steps import next_steps
 from jobtui.analysis.explain.running import RULES as RUNNING
 from jobtui.analysis.explain.waiting import RULES as WAITING
+from jobtui.analysis.time_words import age
 from jobtui.model.clock import seconds_between, to_rfc3339
 from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import Step
@@ -170,9 +171,9 @@ def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
     run, end = case.run, case.coverage.supervisor_end
     if case.is_log_behind and end is not None and case.job is not None and case.job.written_at is not None:
         behind_s = seconds_between(end, case.job.written_at)
-        found.append(f"the supervisor's log ends {behind_s:.0f} s before the record was last written")
+        found.append(f"the supervisor's log ends {age(behind_s)} before the record was last written")
     if (heard_s := _heard_on_s(case, finding)) is not None:
-        found.append(f"the supervisor's log ends {heard_s:.0f} s after that: what came then was not read")
+        found.append(f"the supervisor's log ends {age(heard_s)} after that: what came then was not read")
     if run is not None and run.candidates:
         found.append(f"its op may as well belong to {', '.join(run.candidates)}")
     if run is not None and run.dropped_steps:
