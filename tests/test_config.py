@@ -265,3 +265,14 @@ def test_alarms_are_off_and_those_of_a_profile_hold_for_it(tmp_path: Path) -> No
 def test_wrong_alarms_are_an_error_that_says_where(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError, match="alarm"):
         with_file(write(tmp_path / "c.toml", text + "\n"))
+
+
+def test_how_many_events_of_a_balsam_server_are_kept() -> None:
+    url = "http://balsam.example.org"
+    assert [spec.kept for spec in load({"balsam": (url,)}, {}).sources] == [0]
+    assert [spec.kept for spec in load({"balsam": (url,), "balsam_cache": ("500000",)}, {}).sources] == [
+        500_000
+    ]
+    for wrong in ("-1", "many", "5000001", "٣"):
+        with pytest.raises(ConfigError, match="no number of events"):
+            load({"balsam": (url,), "balsam_cache": (wrong,)}, {})

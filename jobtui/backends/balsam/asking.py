@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -82,7 +83,7 @@ class Questions:
                 *((self._recalled,) if self._recall.is_used else ()),
                 self.live_jobs(),
                 self.jobs(self._since, then_events=False),
-                self._first_events(),
+                _when_due(lambda: self.events(self._recall.ask_from(self._since))),
                 self.frame,  # running allocations have a start by their first events only
             )
         )
@@ -240,24 +241,9 @@ class Questions:
 
     async def _recalled(self) -> Batch:
         """Events that were kept, some at a time; their jobs are asked for next."""
-        found = await self._recall.part(self._since, self._times_of)
+        found = await self._recall.part(self._since, partial(_times_of, self._client))
         changes = tuple(self._known.take_changes(found))
         return Batch(cursor="", changes=changes, count=len(changes), more=bool(found))
-
-    async def _times_of(self, ids: Sequence[int]) -> dict[int, Nanos]:
-        page = await self._events_page({"id": ids, "limit": len(ids)})
-        return {change.id: change.at for change in page.rows}
-
-    def _first_events(self) -> Step:
-        """Events from the beginning, or from where those end that were kept, which is known by then."""
-        begun: list[Step] = []
-
-        async def step() -> Batch:
-            if not begun:
-                begun.append(self.events(self._recall.ask_from(self._since)))
-            return await begun[0]()
-
-        return step
 
     def events(self, since: Nanos, about: Sequence[JobRow] = ()) -> Step:
         """Events from a time on, a slice of a page for each call, then those of jobs these do not explain."""
@@ -270,7 +256,7 @@ class Questions:
                     "timestamp_after": _text_of(place.begin), "ordering": "timestamp", "limit": PAGE_ROWS,
                     "offset": place.offset,
                 }  # fmt: skip
-                page = await self._events_page(asked)
+                page = await _events_page(self._client, asked)
                 place.go_on(page.received, (change.at for change in page.rows[-1:]))
                 left.extend(_slices(page))
             batch = self._of_events(left.popleft(), more=bool(left) or place.has_more)
@@ -282,13 +268,6 @@ class Questions:
 
         return step
 
-    async def _events_page(self, asked: Parameters) -> "_Events":
-        """One page of events as changes, made in a thread when there are many: their times take a while."""
-        page = await self._client.rows("/events/", EventRow, asked)
-        if page.received < SLICE_ROWS:
-            return _changes_in(page, self._client)
-        return await asyncio.to_thread(_changes_in, page, self._client)
-
     def _events_of(self, numbers: Sequence[int]) -> Step:
         """All events of some jobs, of so many for each call."""
         left = deque(numbers)
@@ -296,7 +275,7 @@ class Questions:
         async def step() -> Batch:
             ids = [left[at] for at in range(min(IDS_AT_ONCE, len(left)))]
             asked: Parameters = {"job_id": ids, "ordering": "timestamp", "limit": 4 * PAGE_ROWS}
-            page = await self._events_page(asked)
+            page = await _events_page(self._client, asked)
             for _ in ids:
                 left.popleft()
             batch = self._of_events(page, more=bool(left))
@@ -347,6 +326,31 @@ def _slices(page: Decoded[_Row]) -> Iterator[Decoded[_Row]]:
     yield Decoded(page.count, rows[:SLICE_ROWS], page.received, page.skips)
     for begin in range(SLICE_ROWS, len(rows), SLICE_ROWS):
         yield Decoded(page.count, rows[begin : begin + SLICE_ROWS], 0)
+
+
+async def _events_page(client: BalsamClient, asked: Parameters) -> _Events:
+    """One page of events as changes, made in a thread when there are many: their times take a while."""
+    page = await client.rows("/events/", EventRow, asked)
+    if page.received < SLICE_ROWS:
+        return _changes_in(page, client)
+    return await asyncio.to_thread(_changes_in, page, client)
+
+
+async def _times_of(client: BalsamClient, ids: Sequence[int]) -> dict[int, Nanos]:
+    page = await _events_page(client, {"id": ids, "limit": len(ids)})
+    return {change.id: change.at for change in page.rows}
+
+
+def _when_due(make: Callable[[], Step]) -> Step:
+    """A step that is made when it is its turn: what those before it found out is known by then."""
+    made: list[Step] = []
+
+    async def step() -> Batch:
+        if not made:
+            made.append(make())
+        return await made[0]()
+
+    return step
 
 
 def _changes_in(page: Decoded[EventRow], client: BalsamClient) -> _Events:
