@@ -1,0 +1,262 @@
+"""jobtui on a real Slurm, live: a thousand short jobs, arrays and failures; outages; and what it costs."""
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.slurm.commands import Commands
+from jobtui.backends.slurm.source import Slurm
+from jobtui.model.clock import SystemClock
+from jobtui.model.health import SourceState
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import JobStatus
+from jobtui.store.poller import Poller
+from jobtui.store.store import Store
+from tests.commands.running import Runner
+from tests.fakes import FakeCorrelation
+from tests.real.slurm_system import PROGRAMS, SlurmSystem
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.real
+
+JOBS = 1000
+HOSTILE = [
+    "a|b\nc~1~RUNNING~\x1b[31mred",
+    "[/nope] $(id) `id`",
+    "überlang=x",
+    "x UserId=root(0) StdOut=/etc/passwd",
+]
+FINAL = re.compile(r"COMPLETED|FAILED|CANCELLED|TIMEOUT|OUT_OF_MEMORY|NODE_FAIL|PREEMPTED|DEADLINE")
+
+
+@pytest.fixture(scope="module")
+def system() -> Iterator[SlurmSystem]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root: Slurm's daemons run jobs as others")
+    if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    root = Path(tempfile.mkdtemp(prefix="slurm-"))
+    root.chmod(0o755)
+    try:
+        with SlurmSystem(root) as running:
+            yield running
+    finally:
+        shutil.rmtree(root)
+
+
+@pytest.fixture(autouse=True)
+def configured(system: SlurmSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_CONF", str(system.conf))
+
+
+class Watched:
+    """The source on the real cluster, and the store it fills."""
+
+    def __init__(self) -> None:
+        self.source = Slurm(Commands("local"))
+        self.store = Store(FakeCorrelation(), SystemClock())
+        self.poller = Poller(self.source, self.store, strict=True)
+        self.polls = 0
+
+    async def poll(self) -> None:
+        """What a dashboard does in one round."""
+        await self.poller.catch_up()
+        self.polls += 1
+
+    @property
+    def jobs(self) -> dict[str, tuple[str, str, int | None, int | None]]:
+        """State, exit, start and end in seconds of each job, as the table has them."""
+        return {
+            job.id: (job.native_status, job.exit, _seconds(job.started_at), _seconds(job.ended_at))
+            for job in self.store.jobs.values()
+        }
+
+
+def _seconds(at: int | None) -> int | None:
+    return None if at is None else at // 1_000_000_000
+
+
+def accounted(system: SlurmSystem) -> Mapping[str, tuple[str, str, int | None, int | None]]:
+    """The same of every ended job by sacct itself, in a form and a time zone of its own."""
+    os.environ["SLURM_TIME_FORMAT"] = "%s"
+    try:
+        printed = system.run(
+            "sacct", "-a", "-X", "-n", "-P", "-S", "now-1days", "-o", "JobID,State,ExitCode,Start,End"
+        )
+    finally:
+        del os.environ["SLURM_TIME_FORMAT"]
+    found = {}
+    for line in printed.splitlines():
+        job, state, exit_, start, end = line.split("|")
+        state = state.split()[0]
+        if FINAL.fullmatch(state):
+            told = exit_ if state in ("COMPLETED", "FAILED", "OUT_OF_MEMORY") else ""
+            name = job.partition("_[")[0]
+            found[f"slurm/{name}"] = (state, told, _number(start), _number(end))
+    return found
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None
+
+
+def submit_many(system: SlurmSystem) -> None:
+    """A thousand short jobs of every outcome."""
+    system.submit("exit 0", "--array=1-300", "--job-name=many", "--time=1")
+    system.submit("exit $((SLURM_ARRAY_TASK_ID % 5))", "--array=1-400%40", "--job-name=sweep", "--time=1")
+    for number in range(40):
+        system.submit("kill -SEGV $$", f"--job-name=crash{number}", "--time=1")
+        system.submit("exit 3", f"--job-name={HOSTILE[number % len(HOSTILE)]}", "--time=1")
+    for number in range(JOBS - 300 - 400 - 80):
+        system.submit("true", f"--job-name=one{number}", "--time=1")
+
+
+def served(system: SlurmSystem, message: str = "REQUEST_JOB_INFO ") -> int:
+    """How many such requests slurmctld has served."""
+    found = re.search(rf"{message}\s*\(.*?count:(\d+)", system.run("sdiag"))
+    return int(found[1]) if found else 0
+
+
+async def test_a_thousand_jobs_agree_with_sacct_at_every_check(system: SlurmSystem) -> None:
+    watched = Watched()
+    before = served(system)
+    submitting = asyncio.create_task(asyncio.to_thread(submit_many, system))
+    checks, deadline = 0, time.monotonic() + 600
+    while time.monotonic() < deadline:
+        known_before = accounted(system)
+        await watched.poll()
+        known_after, jobs = accounted(system), watched.jobs
+        checks += 1
+        for job_id, told in known_before.items():
+            if known_after.get(job_id) == told and job_id in jobs:
+                state, exit_, *times = jobs[job_id]
+                if FINAL.fullmatch(state):
+                    # The exit code comes with accounting, which is asked less often than the queue
+                    assert (state, exit_ or told[1], *times) == told, job_id
+        if submitting.done() and len(known_after) >= JOBS and "PENDING" not in {s for s, *_ in jobs.values()}:
+            break
+        await watched.source.changed(2.0)
+    await submitting
+    await _settle(watched, system)
+    assert {
+        job_id: told for job_id, told in watched.jobs.items() if job_id in accounted(system)
+    } == accounted(system)
+    assert len(watched.jobs) == JOBS
+    assert checks > 3
+    asked = served(system) - before
+    assert asked <= watched.polls, f"{asked} squeues in {watched.polls} polls"
+    print(f"{JOBS} jobs, {checks} checks, {asked} squeues in {watched.polls} polls")  # noqa: T201
+    await watched.source.aclose()
+
+
+async def _settle(watched: Watched, system: SlurmSystem) -> None:
+    """Until accounting and the table have both heard of all ends."""
+    deadline = time.monotonic() + 180
+    while time.monotonic() < deadline:
+        await watched.source.changed(2.0)
+        await watched.poll()
+        truth = accounted(system)
+        if len(truth) >= JOBS and all(watched.jobs.get(job_id) == told for job_id, told in truth.items()):
+            return
+
+
+async def test_hostile_names_come_as_they_are(system: SlurmSystem) -> None:
+    watched = Watched()
+    await watched.poll()
+    names = {job.name for job in watched.store.jobs.values()}
+    assert set(HOSTILE) <= names
+    assert watched.store.sources()[0].skipped == 0
+    await watched.source.aclose()
+
+
+def test_commands_tell_why_jobs_wait_and_how_they_ended(
+    system: SlurmSystem, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Runner(capsys)
+    held = system.submit("true", "--hold")
+    later = system.submit("true", "--begin=now+1hour")
+    failed = system.submit("echo oops >&2; exit 7", "--output=out-%j.txt", "--error=err-%j.txt")
+    array = system.submit('[ "$SLURM_ARRAY_TASK_ID" != 2 ]', "--array=1-3")
+    canceled = system.submit("sleep 600")
+    wait_for(lambda: "RUNNING" in system.run("squeue", "-h", "-j", canceled, "-o", "%T"), timeout_s=60)
+    system.run("scancel", canceled)
+    after = system.submit("true", f"--dependency=afterok:{failed}")
+    wait_for(lambda: f"{array}_3" in " ".join(_ended(system)) and canceled in _ended(system), timeout_s=90)
+    wait_for(lambda: "NeverSatisfied" in system.run("squeue", "-h", "-j", after, "-o", "%r"), timeout_s=60)
+    expected = {held: "held", later: "slurm_queued", failed: "program_failed", after: "never_starts",
+                f"{array}_2": "program_failed", f"{array}_1": "completed", canceled: "canceled"}  # fmt: skip
+    for number, verdict in expected.items():
+        said = run("--slurm", "local", "explain", f"slurm/{number}", "--json").json
+        assert said["verdict"] == verdict, (number, said)
+        assert said["evidence"]
+    shown = run("--slurm", "local", "show", f"slurm/{failed}").out
+    assert f"err-{failed}.txt" in shown
+    assert "exit 7:0" in shown
+    assert "RUNNING" in run("--slurm", "local", "timeline", f"slurm/{failed}").out
+    assert run("--slurm", "local", "show", f"slurm/{array}", "--json").json["job"]["status"] == "failed"
+    assert [row["id"] for row in run("--slurm", "local", "jobs", "id:" + failed, "--json").json["jobs"]]
+
+
+def _ended(system: SlurmSystem) -> list[str]:
+    return [job_id.removeprefix("slurm/") for job_id in accounted(system)]
+
+
+async def test_outages_are_told_and_recovered_from(system: SlurmSystem) -> None:
+    watched = Watched()
+    await watched.poll()
+    job = JobId(f"slurm/{system.submit('sleep 5', '--time=1')}")
+    system.stop_daemon("slurmctld")
+    await watched.source.changed(5.0)
+    await watched.poll()
+    (health,) = watched.store.sources()
+    assert health.state is SourceState.DOWN
+    assert "scontrol ping" in (health.error or "")
+    system.start("slurmctld")
+    wait_for(lambda: "UP" in system.run("scontrol", "ping", check=False), timeout_s=60, step_s=0.2)
+    for _ in range(60):
+        await watched.source.changed(5.0)
+        await watched.poll()
+        known = watched.store.job(job)
+        if known is not None and known.status is JobStatus.COMPLETED:
+            break
+    assert watched.store.sources()[0].state is SourceState.OK
+    assert known is not None
+    assert known.status is JobStatus.COMPLETED
+    await watched.source.aclose()
+
+
+async def test_a_daemon_that_hangs_is_given_up(system: SlurmSystem) -> None:
+    watched = Watched()
+    await watched.poll()
+    system.signal("slurmctld", signal.SIGSTOP)
+    try:
+        await watched.source.changed(5.0)
+        await watched.poll()
+        (health,) = watched.store.sources()
+        assert health.state is SourceState.DOWN
+        assert "slurmctld" in (health.error or "")
+    finally:
+        system.signal("slurmctld", signal.SIGCONT)
+    await watched.source.aclose()
+
+
+async def test_accounting_that_is_down_costs_only_its_part(system: SlurmSystem) -> None:
+    system.stop_daemon("slurmdbd")
+    watched = Watched()
+    try:
+        await watched.poll()
+        (health,) = watched.store.sources()
+        assert health.state is SourceState.OK
+        assert "accounting does not answer" in (health.note or "")
+        assert watched.store.jobs
+    finally:
+        system.start_dbd()
+    await watched.source.aclose()
