@@ -1,25 +1,22 @@
 """Jobs of HTCondor, put together from what all files say of them.
 
 A job may be told of by its event log, by job ads and by its own output; files that leave out the schedd are
-taken to speak of the one job that has their number. Event logs have times without a zone: it is that which
-makes the same moment of what is written with a zone elsewhere, and until that is known this machine's.
+taken to speak of the one job that has their number.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from typing import NamedTuple
 
-import msgspec
-
 from jobtui.model.changes import StateChange
-from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.condor import COMPLETED, LOST, TRACEPARENT
+from jobtui.model.condor import LOST, TRACEPARENT
 from jobtui.model.condor_facts import CondorFact, Teller
-from jobtui.model.condor_life import CondorLife, Exit, Turn, job_of, time_of
+from jobtui.model.condor_jobs import job_of
+from jobtui.model.condor_life import CondorLife
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
-from jobtui.model.state_runs import FAILED
+from jobtui.store.condor_changes import changes_of
+from jobtui.store.condor_times import in_order, zones_in
 
 MOST_FACTS = 150_000
 """Facts kept, about 1 kB each; those of jobs that ended first are let go of."""
@@ -27,10 +24,6 @@ MOST_OF_JOB = 300
 """Facts kept of one job."""
 PASSING = frozenset({"image_size", "file_transfer", "attribute_update", "generic"})
 """What comes again and again, and of which the last one tells enough."""
-QUARTER_S = 900
-"""Zones differ by quarters of an hour."""
-SLACK_S = 120
-"""How far two notes of one moment may be apart."""
 
 
 class News(NamedTuple):
@@ -73,7 +66,7 @@ class CondorBook:
 
     def facts_of(self, job_id: JobId) -> tuple[CondorFact, ...]:
         """What files say of a job, in order of time."""
-        return tuple(_ordered(self._all_of(job_id), self._shifts))
+        return tuple(in_order(self._all_of(job_id), self._shifts))
 
     def detail(self, job_id: JobId) -> JobDetail | None:
         """All that is known of a job, None for one that no file tells of."""
@@ -89,7 +82,7 @@ class CondorBook:
             history=runs,
             native={"ad": dict(ads[-1]) if ads else None, "told": [_native(fact) for fact in facts]},
             path=_source(facts),
-            changes=_changes(job_id, life.turns),
+            changes=changes_of(job_id, life.turns),
             facts=tuple(_sayings(life, facts)),
         )
 
@@ -110,7 +103,7 @@ class CondorBook:
     def changes_of(self, job_id: JobId) -> tuple[StateChange, ...] | None:
         """How the state of a job changed, None for one that no file tells of."""
         facts = self.facts_of(job_id)
-        return _changes(job_id, CondorLife(facts).turns) if facts else None
+        return changes_of(job_id, CondorLife(facts).turns) if facts else None
 
     def _take(self, fact: CondorFact) -> bool:
         """Put a fact among those of its job; False for one that is known, or of none."""
@@ -152,7 +145,7 @@ class CondorBook:
         changed = False
         for number in numbers:
             for job_id in self._ids[number]:
-                for source, shift in _zones_in(self._all_of(job_id)):
+                for source, shift in zones_in(self._all_of(job_id)):
                     changed |= self._shifts.get(source) != shift
                     self._shifts[source] = shift
         return changed
@@ -171,7 +164,7 @@ class CondorBook:
                 life = CondorLife(facts)
                 jobs.append(job_of(job_id, life, _source(facts)))
                 turns = (turn for turn in life.turns if _key(turn.fact) in fresh)
-                changes += _changes(job_id, (turn for turn in turns if turn.fact.teller is Teller.EVENT))
+                changes += changes_of(job_id, (turn for turn in turns if turn.fact.teller is Teller.EVENT))
         return News(tuple(jobs), frozenset(gone), tuple(changes))
 
     def _keep_within(self) -> None:
@@ -202,94 +195,6 @@ def _number(job: str) -> str:
 def _source(facts: Sequence[CondorFact]) -> str:
     """The file that knows best."""
     return min(facts, key=lambda fact: fact.teller.rank).source
-
-
-def _ordered(facts: Iterable[CondorFact], shifts: dict[str, int]) -> list[CondorFact]:
-    """Facts by time, that of each of them settled; one without a time stays behind the one before it."""
-    last: dict[str, Nanos] = {}
-    placed: list[tuple[Nanos, int, str, int, CondorFact]] = []
-    for fact in sorted(facts, key=lambda one: (one.source, one.offset)):
-        at = time_of(fact)
-        if at is not None and fact.is_local:
-            at = _settled(at, shifts.get(fact.source))
-        order = max(at, last.get(fact.source, at)) if at is not None else last.get(fact.source, Nanos(0))
-        last[fact.source] = order
-        if at != fact.at:
-            fact = msgspec.structs.replace(fact, at=at, is_local=False)
-        placed.append((order, -fact.teller.rank, fact.source, fact.offset, fact))
-    return [fact for *_, fact in sorted(placed, key=lambda one: one[:4])]
-
-
-def _settled(at: Nanos, shift: int | None) -> Nanos:
-    """A time without a zone: in the one that is known for its file, else in that of this machine."""
-    if shift is not None:
-        return Nanos(at + shift)
-    whole, part = divmod(at, SECOND)
-    try:
-        here = datetime.fromtimestamp(whole, UTC).replace(tzinfo=None).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return at
-    return Nanos(int(here) * SECOND + part)
-
-
-def _zones_in(facts: Iterable[CondorFact]) -> Iterator[tuple[str, int]]:
-    """How far files' times without a zone are from UTC, by moments that are also written with one."""
-    known = [fact for fact in facts if fact.at is not None or fact.teller is Teller.AD]
-    ads = (fact.values for fact in known if fact.teller is Teller.AD)
-    queued = next((at for ad in ads if (at := _seconds(ad.get("QDate")))), None)
-    for fact in known:
-        if not fact.is_local or fact.at is None or fact.teller is not Teller.EVENT:
-            continue
-        true = None
-        if fact.what == "submit" and queued is not None:
-            true = Nanos(queued * SECOND)
-        elif fact.what == "terminated" and (when := fact.values.get("When", "")).endswith("Z"):
-            true = _instant(when)
-        if true is not None and (shift := _rounded(true - fact.at)) is not None:
-            yield fact.source, shift
-
-
-def _seconds(text: str | None) -> int | None:
-    return int(text) if text and len(text) < 11 and text.isascii() and text.isdigit() else None
-
-
-def _instant(text: str) -> Nanos | None:
-    try:
-        return Nanos(int(datetime.fromisoformat(text).timestamp()) * SECOND)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _rounded(difference: int) -> int | None:
-    """A difference of clocks in whole quarters of an hour; None when it is none."""
-    whole = round(difference / SECOND / QUARTER_S) * QUARTER_S * SECOND
-    return whole if abs(difference - whole) <= SLACK_S * SECOND else None
-
-
-def _changes(job_id: JobId, turns: Iterable[Turn]) -> tuple[StateChange, ...]:
-    """The changes of state whose time is known."""
-    return tuple(_change(job_id, turn, at) for turn in turns if (at := turn.fact.at) is not None)
-
-
-def _change(job_id: JobId, turn: Turn, at: Nanos) -> StateChange:
-    """A change of state; its id is its line, or its place where lines were not counted.
-
-    What failed has the word for that: HTCondor calls it completed as well.
-    """
-    fact = turn.fact
-    said = {"message": fact.values.get("HoldReason") or fact.values.get("Reason")}
-    ended = {
-        "returncode": fact.values.get("ReturnValue") or fact.values.get("status"),
-        "signal": fact.values.get("TerminatedBySignal") or fact.values.get("signal"),
-    }
-    is_end = turn.after == COMPLETED
-    detail = {"what": fact.what} | {n: text for n, text in (said | (ended if is_end else {})).items() if text}
-    how = Exit(detail.get("returncode", ""), detail.get("signal", ""))
-    after = turn.after
-    if is_end and not how.is_good:
-        after, detail["message"] = FAILED, str(how)
-    number = fact.line or fact.offset
-    return StateChange(number, job_id, at, turn.before, after, fact.source, None, dict(detail))
 
 
 def _native(fact: CondorFact) -> dict[str, object]:

@@ -28,7 +28,8 @@ from jobtui.model.condor import (
 )
 from jobtui.model.condor_facts import CondorFact, Teller
 from jobtui.model.condor_ids import condor_id
-from jobtui.model.condor_life import CONDOR, JOBSUB, NO_REASON, CondorLife, Exit
+from jobtui.model.condor_jobs import CONDOR, JOBSUB, NO_REASON
+from jobtui.model.condor_life import CondorLife, Exit
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import Job
 from jobtui.model.verdicts import Code, Evidence, NextStep, Verdict
