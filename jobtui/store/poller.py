@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from jobtui.backends.base import Source, SourceError, next_delay
+from jobtui.store.parts import apply_in_parts
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
@@ -76,10 +77,10 @@ class Poller:
             self._fail(f"internal error: {type(error).__name__}: {error}")
             return False
         self._failures = 0
-        self._cursor = batch.cursor
         if self._witness is not None:
             self._witness.delivered(self._source, batch)
-        self._store.apply(self._source.name, batch)
+        await apply_in_parts(self._store, self._source.name, batch)
+        self._cursor = batch.cursor
         return batch.more
 
     def _fail(self, error: str) -> None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from jobtui.model.condor_facts import CondorFact
     from jobtui.store.condor_book import CondorBook
 
+TRACE_KINDS = frozenset({"trace_file", "jaeger", "tempo", "otlp"})
+"""Kinds of the sources that give spans."""
 SKIPS_KEPT = 20
 """How many of a source's skipped inputs are kept by name; all are counted."""
 
@@ -148,7 +150,10 @@ class Store:
 
     def sources(self) -> tuple[SourceHealth, ...]:
         """The health of every source, in the order they were added."""
-        return tuple(self._health.values())
+        notice = self.traces.notice
+        if notice is None:
+            return tuple(self._health.values())
+        return tuple(_noticed(one, notice) for one in self._health.values())
 
     def snapshot(self) -> "Store":
         """All that is known now, to be looked at while this one goes on. Changes and traces are shared."""
@@ -271,6 +276,13 @@ class Store:
             for listener in tuple(self._listeners):
                 listener(changes)
         return changes
+
+
+def _noticed(health: SourceHealth, notice: str) -> SourceHealth:
+    """The health of a source of traces with what became of what it gave."""
+    if health.kind not in TRACE_KINDS:
+        return health
+    return msgspec.structs.replace(health, note=f"{health.note}; {notice}" if health.note else notice)
 
 
 def _newest(old: tuple[Skip, ...], new: tuple[Skip, ...]) -> tuple[Skip, ...]:

@@ -5,7 +5,7 @@ What looks at every span of a large trace is done in a thread, so that others ha
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -23,8 +23,9 @@ from jobtui.model.trace_desk import (
     summary_of,
 )
 from jobtui.model.trace_growth import growing, is_waited_for
-from jobtui.model.trace_ids import SpanId, TraceId
+from jobtui.model.trace_ids import TraceId
 from jobtui.model.traces import Span, Telemetry, Trace
+from jobtui.store.parts import SPANS_AT_ONCE, apply_in_parts
 from jobtui.store.store import Store
 
 PERIOD_S = 2.0
@@ -33,8 +34,6 @@ SLOWEST_S = 30.0
 """The same where it does not."""
 SHARE = 10
 """How many times as long as the last answer took is waited: a large trace costs its server a tenth of it."""
-SPANS_AT_ONCE = 2_000
-"""Spans that are looked at before others get their turn."""
 SKIPS_KEPT = 1_000
 
 Answer = TypeVar("Answer")
@@ -157,18 +156,16 @@ class SessionTraces:
             self._skips.clear()
         self._skips[name, trace_id] = found.skip_count
         known = self._store.traces.size(trace_id)
-        for part in _parts(found.spans):
-            self._store.apply(name, Batch(cursor="", spans=part))
-            await asyncio.sleep(0)
-        last = Batch(
+        batch = Batch(
             cursor="",
+            spans=found.spans,
             span_logs=found.logs,
             skipped=found.skipped,
             skip_count=found.skip_count,
             recovered=before,
-            count=max(0, self._store.traces.size(trace_id) - known) + len(found.logs),
+            count=max(0, len(found.spans) + len(found.logs) - known),
         )
-        self._store.apply(name, last)
+        await apply_in_parts(self._store, name, batch)
 
     async def _ask_all(
         self, ask: Callable[[TraceSource], Awaitable[Answer]]
@@ -206,17 +203,3 @@ async def _aside(trace: Trace | None, call: Callable[[], Answer]) -> Answer:
         await asyncio.sleep(0)
         return call()
     return await asyncio.to_thread(call)
-
-
-def _parts(spans: Iterable[Span]) -> Iterator[tuple[Span, ...]]:
-    """Spans in parts of about so many, those of one id together: they tell that one was sent twice."""
-    by_id: dict[SpanId, list[Span]] = {}
-    for span in spans:
-        by_id.setdefault(span.span_id, []).append(span)
-    part: list[Span] = []
-    for same in by_id.values():
-        part += same
-        if len(part) >= SPANS_AT_ONCE:
-            yield tuple(part)
-            part = []
-    yield tuple(part)
