@@ -44,8 +44,10 @@ elif name == "sacct":
         if "." in row["JobID"] if wanted is None else wanted not in (job, job.partition("_")[0], raw):
             continue
         out.write("".join(row.get(field, "") + end for field in fields) + chr(10))
+elif "--json" in words and given("scontrol.json") is None:
+    sys.exit("scontrol: unrecognized option '--json'")
 else:
-    shown = given("scontrol." + words[-1])
+    shown = given("scontrol." + ("json" if "--json" in words else words[-1]))
     if shown is None:
         sys.exit("slurm_load_jobs error: Invalid job id specified")
     out.write(shown)
@@ -93,6 +95,10 @@ class StandIn:
     def show(self, job_id: str, text: str) -> None:
         """What `scontrol show job` answers for a job."""
         (self.folder / f"scontrol.{job_id}").write_text(text)
+
+    def show_json(self, text: str) -> None:
+        """What `scontrol --json` answers, which it does not know until then."""
+        self.show("json", text)
 
     def fault(self, command: str, text: str | None) -> None:
         """Let a command fail with this text, None for no more."""

@@ -1,11 +1,12 @@
 """What Slurm's commands are asked with, and how: their words, their environment, and the answers as bytes.
 
-Only `squeue`, `sacct` and `scontrol show job` are ever run. Times come in UTC, and settings of the user that
-would change an answer are left out.
+Only `squeue`, `sacct`, `scontrol show job` and `scontrol write batch_script` (to standard output) are ever
+run. Times come in UTC, and settings of the user that would change an answer are left out.
 """
 
 import asyncio
 import getpass
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from jobtui.backends.journal.process import Running
 from jobtui.backends.journal.shell import command_line
 from jobtui.backends.journal.ssh import FAILED_ITSELF, SshShell
 from jobtui.backends.journal.talk import Shell
-from jobtui.backends.slurm.faults import SLURM
+from jobtui.backends.slurm.faults import NO_JSON, SLURM
 from jobtui.formats.slurm_tables import SACCT, SQUEUE, STEP_FIELDS
 from jobtui.model.clock import Nanos, to_rfc3339
 
@@ -69,11 +70,12 @@ class LocalShell:
 
 
 class Answer(NamedTuple):
-    """What a command printed, what separates its fields, and whether more was printed than is read."""
+    """What a command printed, what separates its fields, whether there was more, and its complaints."""
 
     printed: bytes
     separator: str = ""
     is_cut: bool = False
+    said: str = ""
 
 
 def squeue_words(separator: str, fields: Sequence[str] = tuple(SQUEUE)) -> list[str]:
@@ -102,15 +104,21 @@ def scontrol_words(native: str) -> list[str]:
     return ["scontrol", "--all", "show", "job", native]
 
 
+def scontrol_json_words(native: str) -> list[str]:
+    """The same as JSON, which releases from 23.02 on have; there a name cannot pass for anything else."""
+    return ["scontrol", "--all", "--json", "show", "job", native]
+
+
 def _time(at: Nanos) -> str:
     return to_rfc3339(at).partition(".")[0].removesuffix("Z")
 
 
 class Commands:
-    """Runs the commands, here or where an address says. Nothing is kept between two of them."""
+    """Runs the commands, here or where an address says."""
 
     def __init__(self, target: str, shell: Shell | None = None) -> None:
         remote = target.startswith(REMOTE)
+        self._has_json = True
         self._shell: Shell = shell or (SshShell(target, SLURM) if remote else LocalShell(target))
 
     @property
@@ -137,6 +145,30 @@ class Commands:
         """What slurmctld knows of one job. Raises SourceError."""
         return await self._answer(scontrol_words(native), SHOW_S)
 
+    async def live_script(self, native: str) -> Answer:
+        """The script of a job that slurmctld knows, nothing for others. Raises SourceError."""
+        return await self._answer(["scontrol", "write", "batch_script", native, "-"], SHOW_S)
+
+    async def kept_script(self, native: str) -> Answer:
+        """The script that accounting keeps of a job. Raises SourceError."""
+        return await self._answer(["sacct", "--batch-script", f"--jobs={native}"], ACCOUNT_S)
+
+    async def kept_environment(self, native: str) -> Answer:
+        """The environment that accounting keeps of a job. Raises SourceError."""
+        return await self._answer(["sacct", "--env-vars", f"--jobs={native}"], ACCOUNT_S)
+
+    async def shown_json(self, native: str) -> Answer | None:
+        """The same as JSON; None where the release has none, which is asked only once. Raises SourceError."""
+        if not self._has_json:
+            return None
+        try:
+            return await self._answer(scontrol_json_words(native), SHOW_S)
+        except SourceError as error:
+            if not re.search(NO_JSON, str(error), re.IGNORECASE):
+                raise
+            self._has_json = False
+            return None
+
     async def _answer(self, words: Sequence[str], most_s: float, separator: str = "") -> Answer:
         """What a command prints. It comes behind a mark: a login may print things of its own."""
         mark = secrets.token_hex(8)
@@ -155,7 +187,7 @@ class Commands:
         if code or not found:
             told = in_words(noise.decode("utf-8", "replace")) if not found else ""
             raise self._fault(running.said, code or 0, told)
-        return Answer(answer, separator, len(printed) >= MOST_BYTES)
+        return Answer(answer, separator, len(printed) >= MOST_BYTES, running.said)
 
     def _fault(self, said: str, code: int, told: str) -> SourceError:
         fault = self._shell.fault(said, code, told)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -10,6 +11,7 @@ from jobtui.backends.slurm.commands import Commands
 from jobtui.backends.slurm.faults import INVALID_JOB, NoAccounting
 from jobtui.backends.slurm.known import joined
 from jobtui.backends.slurm.rows import OF_SIREPO, canceled_words, error_of, job_of, signal_name
+from jobtui.formats.slurm_json import jobs_of_text
 from jobtui.formats.slurm_scontrol import shown_jobs
 from jobtui.formats.slurm_tables import SACCT, STEP_FIELDS, is_job_id, jobs_with_steps, rows_of
 from jobtui.model.changes import StateChange
@@ -20,6 +22,9 @@ from jobtui.model.slurm import SYSTEM, SlurmJob
 MOST_STEPS = 20
 """Steps that are told one by one."""
 MOST_TASKS = 10_000
+CHOSEN = ("name", "user", "comment", "dependency", "command", "directory")
+PATHS = ("stdout", "stderr")
+"""What of a record a user chose, so that text alone may be taken for something else."""
 
 
 async def fetch_detail(commands: Commands, native: str, label: str = SYSTEM) -> JobDetail | None:
@@ -54,7 +59,27 @@ async def _shown(
         answer = await commands.shown_job(native)
     except SourceError as error:
         return [], None if INVALID_JOB.lower() in str(error).lower() else error
-    return list(shown_jobs(answer.printed.decode("utf-8", "replace")))[:MOST_TASKS], None
+    exact = await _exact(commands, native)
+    shown = shown_jobs(answer.printed.decode("utf-8", "replace"))
+    return [(_with(job, exact.get(job.id)), fields) for job, fields in islice(shown, MOST_TASKS)], None
+
+
+async def _exact(commands: Commands, native: str) -> dict[str, SlurmJob]:
+    """What JSON says of the same jobs, nothing where there is none: the text alone does then."""
+    try:
+        answer = await commands.shown_json(native)
+        return {job.id: job for job in jobs_of_text(answer.printed)} if answer is not None else {}
+    except (SourceError, ValueError):
+        return {}
+
+
+def _with(job: SlurmJob, exact: SlurmJob | None) -> SlurmJob:
+    """A job with the texts that a user chose as JSON has them; paths only where its patterns are resolved."""
+    if exact is None or exact.submitted_at != job.submitted_at:
+        return job
+    chosen = {name: text for name in CHOSEN if (text := getattr(exact, name))}
+    paths = {name: text for name in PATHS if (text := getattr(exact, name)) and "%" not in text}
+    return msgspec.structs.replace(job, **chosen, **paths)
 
 
 async def _accounted(commands: Commands, native: str) -> list[SlurmJob]:

@@ -67,3 +67,6 @@ SLURM: Sequence[Fault] = (
 
 INVALID_JOB = r"Invalid job id"
 """What scontrol says of a job that slurmctld has let go of."""
+
+NO_JSON = r"unrecognized option|invalid option|Try .*--help|serializer|json.*not (?:found|supported)"
+"""What commands say that cannot write JSON: they are older, or were built without it."""

@@ -1,6 +1,7 @@
 """Slurm as a source: what becomes of its rows, what it costs, and what is said when it fails."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from tests.builders import HOSTILE
 from tests.conftest import NOW
-from tests.formats.slurm_captures import captured_jobs
+from tests.formats.slurm_captures import CAPTURES, captured_jobs
 from tests.slurm_stand_in import StandIn
 
 
@@ -264,6 +265,35 @@ async def test_a_detail_has_steps_paths_and_times(cluster: StandIn) -> None:
     slurm = detail.native["slurm"]
     assert isinstance(slurm, dict)
     assert slurm["stdout"] == "/srv/slurm/work/lattice-8.out"
+
+
+SPOOF = "x UserId=root(0) GroupId=root(0) MCS_label=N/A JobState=RUNNING StdOut=/etc/passwd"
+
+
+async def test_json_tells_exactly_what_a_user_chose(cluster: StandIn) -> None:
+    cluster.captured()
+    captured = json.loads((CAPTURES / "squeue.json").read_text())
+    for job in captured["jobs"]:
+        job["comment"] = SPOOF if job["job_id"] == 8 else ""
+    cluster.show_json(json.dumps(captured))
+    detail = await Reading().source.detail(JobId("slurm/8"))
+    assert detail is not None
+    facts = dict(detail.facts)
+    assert facts["comment"] == SPOOF
+    assert facts["output"] == "/srv/slurm/work/lattice-8.out"
+
+
+async def test_an_older_release_is_asked_for_json_once(cluster: StandIn) -> None:
+    cluster.captured()
+    source = Reading().source
+    for number in (8, 9, 8):
+        assert await source.detail(JobId(f"slurm/{number}")) is not None
+    assert sum("--json" in words for words in cluster.calls("scontrol")) == 1
+
+
+async def test_json_that_makes_no_sense_costs_nothing(cluster: StandIn) -> None:
+    cluster.captured().show_json("{")
+    assert await Reading().source.detail(JobId("slurm/8")) is not None
 
 
 @pytest.mark.parametrize(("asked", "meant"), [("4_3", "4_3"), ("17", "4_3"), ("13", "4_1"), ("9", "9")])
