@@ -310,7 +310,7 @@ COMMANDS: tuple[Command, ...] = (
         "a trace as a waterfall: where it failed and what it spent its time on",
         Argument(
             "THING",
-            "a trace id, a TRACEPARENT, a log line or address that holds one, or a job id; - reads it",
+            "a trace id, a TRACEPARENT, a line or address that holds one, a job id or a file; - reads it",
             many=True,
         ),
     ),

@@ -237,6 +237,8 @@ class _Search:
 
     def _add_trace(self, reference: Reference) -> None:
         self._add("trace", reference.text, reference.weight, reference.why)
+        handed = [job.id for job in self._jobs.values() if job.trace == reference.text]
+        self._add_jobs(handed, reference.weight * 0.9, "it was handed this trace")
 
     def _add_parts(self, reference: Reference) -> None:
         part = reference.text

@@ -9,6 +9,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from jobtui.model.condor_ids import JOBSUB_ID, condor_id
+from jobtui.model.trace_ids import TraceRef, find_trace
 from jobtui.model.ids import JID, LABEL, NUMBER, SIMULATION_ID, UID, is_full_id, is_prefix
 
 MAX_LENGTH = 20_000
@@ -90,24 +91,30 @@ _SHAPES = (
         0.95,
         "the text names its number in Slurm",
     ),
-    _Shape(
-        r"(?<![0-9a-f])[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}\b",
-        Target.TRACE,
-        1.0,
-        "a trace context",
-    ),
 )
-_TRACE_ID = r"[0-9a-f]{32}"
+_SHORTEST_TRACE = 20
+"""Characters of the shortest text in which a trace is looked for: fewer digits are ids of other things."""
 
 
 def references(thing: str) -> Iterator[Reference]:
     """What `thing` may refer to, in no order; the same thing may come several times."""
     text = thing.strip()[:MAX_LENGTH]
+    if len(text) >= _SHORTEST_TRACE and (ref := find_trace(text)) is not None:
+        yield _trace(ref, text)
     if not any(char.isspace() for char in text):
         yield from _bare(text)
     for pattern, target, weight, why, form in _SHAPES:
         for found in re.finditer(pattern, text, re.ASCII):
             yield Reference(target, found.expand(form), weight, why)
+
+
+def _trace(ref: TraceRef, text: str) -> Reference:
+    """The trace that a text names; a bare id may be one of something else."""
+    if ref.span_id is not None:
+        return Reference(Target.TRACE, ref.trace_id, 1.0, "a trace context")
+    if text.isalnum():
+        return Reference(Target.TRACE, ref.trace_id, 0.5, "this has the form of a trace id")
+    return Reference(Target.TRACE, ref.trace_id, 0.9, "a trace is named in the text")
 
 
 def _bare(text: str) -> Iterator[Reference]:
@@ -125,8 +132,6 @@ def _bare(text: str) -> Iterator[Reference]:
     if is_full_id(text):
         yield Reference(Target.OP, text, 1.0, "this is its op id")
         yield Reference(Target.AGENT, text[:4], 0.6, "its id begins so")
-    if re.fullmatch(_TRACE_ID, text):
-        yield Reference(Target.TRACE, text, 0.5, "this has the form of a trace id")
     if re.fullmatch(UID, text, re.ASCII):
         yield Reference(Target.USER, text, 0.95, "this is the user's id")
         yield Reference(Target.SIMULATION, text, 0.95, "this is its simulation")

@@ -5,6 +5,7 @@ import sys
 from jobtui.analysis.find import Candidate, is_ambiguous
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
+from jobtui.commands.named_file import told_in_file
 from jobtui.commands.printing import candidate_record, print_csv, print_document, print_lines
 from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.resolve import SURE, candidates_for
@@ -32,7 +33,7 @@ async def _find(reader: Reader) -> Exit:
     thing = " ".join(reader.context.words)
     if thing == "-":
         thing = sys.stdin.buffer.read(LONGEST_INPUT).decode("utf-8", "replace")
-    candidates = await candidates_for(reader, thing)
+    candidates = await told_in_file(reader, thing.strip()) or await candidates_for(reader, thing)
     match reader.context.format:
         case OutputFormat.JSON:
             records = [candidate_record(candidate) for candidate in candidates]

@@ -38,7 +38,8 @@ async def resolve(reader: Reader, thing: str, *, to_end: bool = False) -> Found:
     referred = list(references(thing.strip()))
     named = sorted({ref.text for ref in referred if ref.target is Target.JOB})
     number = next((ref.text for ref in referred if ref.target is Target.NUMBER), None)
-    if len(named) == 1:
+    is_condor = any(ref.target is Target.CONDOR for ref in referred)  # `7@host` may be of Balsam as well
+    if len(named) == 1 and not is_condor:
         return await _one_of(reader, _meant(reader, named[0]), thing, to_end=to_end)
     by_number = [] if number is None else _numbered(reader, number)
     if len(by_number) > 1:

@@ -1,13 +1,12 @@
 """Which trace a pasted thing means: an id, a line, an address, a file, a job. Asks for what that takes."""
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from jobtui.analysis.traces.candidates import TraceCandidate
 from jobtui.analysis.traces.ways import Way, Ways, ways_by_attribute, ways_from_job
-from jobtui.backends.base import Source
+from jobtui.commands.named_file import LONGEST_NAME, file_named, read_too
 from jobtui.commands.reading import Reader
 from jobtui.model.condor_ids import condor_id, find_condor_id
 from jobtui.model.ids import JobId
@@ -18,8 +17,6 @@ from jobtui.model.trace_ids import TraceId, TraceRef, find_trace
 from jobtui.model.trace_jobs import is_same_job
 from jobtui.store.trace_book import TraceBook
 
-LONGEST_NAME = 4_096
-"""Characters of the name of a file or job."""
 FETCHED = 5
 """Traces that are fetched of those that are found for a job."""
 
@@ -49,7 +46,7 @@ async def look_for(reader: Reader, thing: str) -> Found:
     text = thing.strip()
     ref = find_trace(text)
     found = Found() if ref is None else await _by_id(reader, ref, text)
-    if not found.ids and (path := _file(text)) is not None:
+    if not found.ids and (path := file_named(text)) is not None:
         found = await _by_file(reader, path)
     if not found.ids and (ref is None or text.isdigit()):
         found = await _by_job(reader, text)
@@ -87,24 +84,13 @@ def _notes(book: TraceBook, ref: TraceRef) -> tuple[str, ...]:
     return (*ref.notes, f"span {ref.span_id}, which is named as the parent, was not received")
 
 
-def _file(text: str) -> Path | None:
-    """The file that a text names, None when it names none."""
-    if not text or len(text) > LONGEST_NAME or "\n" in text or "\0" in text:
-        return None
-    path = Path(os.path.expanduser(text))
-    try:
-        return path if path.is_file() else None
-    except OSError:
-        return None
-
-
 async def _by_file(reader: Reader, path: Path) -> Found:
     """The traces that a file names, as the output of a job does, else those whose spans it holds."""
     from jobtui.backends.condor_files import CondorFile  # few name a file
     from jobtui.backends.trace_files import TraceFile
 
     store = reader.session.store
-    await _read(reader, CondorFile(path))
+    await read_too(reader, CondorFile(path))
     traces = store.traces_named_in(str(path))
     if traces:
         ids = tuple(map(TraceId, traces))
@@ -114,17 +100,9 @@ async def _by_file(reader: Reader, path: Path) -> Found:
         return Found(ids, notes, job_id=job_id, job=store.jobs.get(job_id))
     if jobs_told := store.jobs_told_in(str(path)):
         return await _by_job(reader, jobs_told[0]) if len(jobs_told) == 1 else Found()
-    await _read(reader, TraceFile(path))
+    await read_too(reader, TraceFile(path))
     held = tuple(one for one in store.traces.ids() if str(path) in store.traces.sources_of(one))
     return Found(held, (f"{path} holds it",) if held else ())
-
-
-async def _read(reader: Reader, source: Source) -> None:
-    """Read one more source, unless it is read already."""
-    if any(known.name == source.name and known.kind == source.kind for known in reader.session.sources):
-        return
-    reader.session.add(source)
-    await reader.watched(reader.session.catch_up([source.kind]))
 
 
 async def _by_job(reader: Reader, text: str) -> Found:

@@ -122,6 +122,24 @@ def test_a_job_leads_to_the_trace_that_its_submit_file_or_output_names(run: Runn
     assert ran.json["notes"][0] == "it was handed this trace, its files say"
 
 
+def test_a_file_leads_to_its_job_and_its_trace(run: Runner) -> None:
+    ran = run(*LOGS, "find", CAPTURES / "81430102.2.out", "--json")
+    assert [(one["kind"], one["id"]) for one in ran.json["candidates"]] == [
+        ("job", "81430102.2@jobsub02.fnal.gov"),
+        ("trace", CLUSTER),
+    ]
+    assert ran.code == 0
+
+
+def test_the_job_that_was_handed_a_trace_is_found_by_it(run: Runner) -> None:
+    line = "see https://jaeger.example.org/trace/2797255385ce5212c9cf3bdcfac11067"
+    ran = run(*LOGS, "find", line, "--json")
+    assert [(one["kind"], one["job"]) for one in ran.json["candidates"]] == [
+        ("trace", None),
+        ("job", "81422934.0@jobsub02.fnal.gov"),
+    ]
+
+
 def test_a_trace_that_nothing_was_received_of_is_named(run: Runner) -> None:
     ran = run(*SPANS, *LOGS, "trace", "81422934.0", "--json")
     assert (ran.code, ran.json["trace_id"]) == (4, None)
