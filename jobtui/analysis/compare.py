@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from typing import NamedTuple
 
-from jobtui.analysis.last_good import last_good
+from jobtui.analysis.last_good import last_good, last_good_like
 from jobtui.analysis.run_steps import StepPair, step_pairs
 from jobtui.analysis.time_words import duration
 from jobtui.model.clock import Nanos, seconds_between
@@ -13,6 +13,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, Run
 from jobtui.model.ops import Agent, Op
 from jobtui.model.secrets import mask_document, mask_text
+from jobtui.model.slurm import SYSTEM as SLURM
 
 DIFF_LINES = 200
 """Lines of a difference of files that are shown."""
@@ -101,6 +102,9 @@ def choose(job: Job, runs: Sequence[Run], jobs: Iterable[Job]) -> Choice | None:
     """What to compare a job with: its own last good run, else one of its model and user, else of it."""
     if runs and (own := last_good(runs, runs[-1].number)) is not None:
         return Choice(job.id, own.number, "the last good run of the same job")
+    if job.system == SLURM:
+        like = last_good_like(job, jobs)
+        return None if like is None else Choice(like.id, None, "the last good job of the same name and user")
     good = [
         one
         for one in jobs

@@ -92,7 +92,7 @@ async def _script(reader: Reader) -> Exit:
 
 def no_archive(reader: Reader) -> bool:
     """Whether there is nowhere to look, which is said."""
-    if any(keeps_scripts(spec) for spec in reader.specs):
+    if any(keeps_scripts(spec) or spec.setting == SYSTEM for spec in reader.specs):
         return False
     complain(
         "no archive of scripts is configured: --archive DIR, --elastic URL/INDEX or --kafka BROKERS/TOPIC"

@@ -168,6 +168,11 @@ class ScriptPlace(Protocol):
         """The script of a job, and what came of looking."""
         ...
 
+
+@runtime_checkable
+class ScriptArchive(ScriptPlace, Protocol):
+    """A place whose scripts can be gone through one by one."""
+
     def walk(self, span: Span, told: Callable[[str], None]) -> AsyncIterator[Walked]:
         """Every script in reach, the newest first where that can be had. `told` is handed where it is."""
         ...

@@ -18,7 +18,7 @@ OUTCOMES = (
     (SourceMissing, Outcome.NO_PLACE),
     (SourceError, Outcome.NO_ANSWER),
 )
-EXACT_FIRST = ("archive", "elastic", "kafka")
+EXACT_FIRST = ("archive", "slurm", "elastic", "kafka")
 """Kinds of places, those that keep scripts byte for byte first."""
 NO_SCRIPT = "srun and salloc submit none"
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from jobtui.backends.archive.finding import in_order
 from jobtui.backends.archive.matcher import Matcher, Matches, TooSlow
 from jobtui.backends.base import SourceError
-from jobtui.model.scripts import ArchivedScript, ScriptPlace, Span, text_of
+from jobtui.model.scripts import ArchivedScript, ScriptArchive, Span, text_of
 
 USER_VARIABLES = ("USER", "LOGNAME", "SLURM_JOB_USER", "PBS_O_LOGNAME")
 OWNER = b"<owner>"
@@ -60,7 +60,7 @@ async def search(places: Iterable[object], query: Query, tally: Tally) -> AsyncI
     """The scripts that contain it, as they are found. What cannot be read is tallied."""
     hits = 0
     async with Matcher(query.pattern) as matcher:
-        for place in in_order(places):
+        for place in (one for one in in_order(places) if isinstance(one, ScriptArchive)):
             try:
                 async for script in _scripts(place, query, tally):
                     hit = await _hit(matcher, script, tally)
@@ -75,7 +75,7 @@ async def search(places: Iterable[object], query: Query, tally: Tally) -> AsyncI
                 tally.miss(str(error))
 
 
-async def _scripts(place: ScriptPlace, query: Query, tally: Tally) -> AsyncIterator[ArchivedScript]:
+async def _scripts(place: ScriptArchive, query: Query, tally: Tally) -> AsyncIterator[ArchivedScript]:
     """The scripts of a place that are of the user."""
     told: Callable[[str], None] = tally.at
     async for walked in place.walk(query.span, told):

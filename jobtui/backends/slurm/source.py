@@ -22,6 +22,7 @@ from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
 from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.scripts import Answer, Wanted
 from jobtui.model.servers import named
 from jobtui.model.slurm import SYSTEM
 
@@ -206,6 +207,17 @@ class Slurm:
         if not slash or system != self._system:
             return None
         return await fetch_detail(self._commands, native, self._system)
+
+    @property
+    def cluster(self) -> str:
+        """ "": what it is called is known only by its jobs."""
+        return ""
+
+    async def find(self, wanted: Wanted) -> Answer:
+        """The script of a job, as far as Slurm itself keeps it."""
+        from jobtui.backends.slurm.scripts import find_kept  # few ask for it
+
+        return await find_kept(self._commands, wanted)
 
     async def aclose(self) -> None:
         """Let the thread end."""

@@ -1,0 +1,91 @@
+"""Scripts out of Slurm itself, as 22.05 was seen to print them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtui.backends.base import SourceUnreachable
+from jobtui.backends.slurm.commands import Answer, Commands
+from jobtui.backends.slurm.scripts import below_rule, find_kept, variables_of
+from jobtui.model.scripts import Outcome, Variable, Wanted
+
+RULE = b"-" * 80
+NOTHING = b"Batch Script for 1\n" + RULE + b"\nNONE\n\n"
+
+
+class Printed(Commands):
+    """Commands that print this."""
+
+    def __init__(self, live: Answer, script: bytes = b"", environment: bytes = b"") -> None:
+        super().__init__("local")
+        self._live, self._script, self._environment = live, script, environment
+
+    async def live_script(self, native: str) -> Answer:
+        return self._live
+
+    async def kept_script(self, native: str) -> Answer:
+        if self._script == b"down":
+            raise SourceUnreachable("local: accounting does not answer")
+        return Answer(self._script)
+
+    async def kept_environment(self, native: str) -> Answer:
+        return Answer(self._environment)
+
+
+def kept(text: bytes) -> bytes:
+    return b"Batch Script for 1\n" + RULE + b"\n" + text + b"\n"
+
+
+@given(st.binary())
+def test_what_is_below_the_rule_is_the_text(text: bytes) -> None:
+    assert below_rule(kept(text)) == (None if text in (b"NONE", b"NONE\n") else text)
+    below_rule(text)
+
+
+async def test_what_slurmctld_knows_is_exact_and_goes_first() -> None:
+    script = b"#!/bin/sh\nprintf 'caf\xe9'"
+    answer = await find_kept(Printed(Answer(script), kept(b"#!/bin/sh\nprintf 'caf?'")), Wanted("1"))
+    assert answer.script is not None
+    assert answer.script.script == script
+    assert answer.script.source == "local: scontrol write batch_script 1 -"
+
+
+async def test_accounting_has_what_slurmctld_let_go_of() -> None:
+    gone = Answer(b"", said="job script retrieval failed: Invalid job id specified")
+    printed = Printed(gone, kept(b"#!/bin/sh\nrun\n"), kept(b"A=1\nB=x\ny\nC=z"))
+    answer = await find_kept(printed, Wanted("1"))
+    assert answer.script is not None
+    assert answer.script.environment is not None
+    assert answer.script.script == b"#!/bin/sh\nrun\n"
+    assert answer.script.environment.variables[1] == Variable(b"B", b"x\ny")
+    assert len(answer.script.notes) == 2
+    assert [one.outcome for one in answer.tried] == [Outcome.NOT_THERE, Outcome.FOUND]
+
+
+@pytest.mark.parametrize(
+    ("said", "script", "outcomes"),
+    [
+        ("Invalid job id specified", NOTHING, [Outcome.NOT_THERE, Outcome.NOT_THERE]),
+        ("job script retrieval failed: Invalid user id", b"", [Outcome.DENIED, Outcome.NOT_THERE]),
+        ("Invalid job id specified", b"down", [Outcome.NOT_THERE, Outcome.NO_ANSWER]),
+    ],
+)
+async def test_why_there_is_none(said: str, script: bytes, outcomes: list[Outcome]) -> None:
+    answer = await find_kept(Printed(Answer(b"", said=said), script), Wanted("1"))
+    assert answer.script is None
+    assert [one.outcome for one in answer.tried] == outcomes
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        (b"A=1\nB=\n", [Variable(b"A", b"1"), Variable(b"B", b"")]),
+        (b"A=1\nsecond line\n third = x", [Variable(b"A", b"1\nsecond line\n third = x")]),
+        (
+            b"BASH_FUNC_x%%=() {  echo\n}\nZ=1",
+            [Variable(b"BASH_FUNC_x%%", b"() {  echo\n}"), Variable(b"Z", b"1")],
+        ),
+    ],
+)
+def test_variables_are_parted_by_lines_that_begin_with_a_name(text: bytes, variables: list[Variable]) -> None:
+    assert variables_of(text) == variables

@@ -1,0 +1,85 @@
+"""Scripts out of a real Slurm with accounting: exact from slurmctld and its spool, as text from slurmdbd."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.archive.directory import ArchiveDirectory
+from jobtui.backends.slurm.commands import Commands
+from jobtui.backends.slurm.scripts import find_kept
+from jobtui.backends.slurm.source import Slurm
+from jobtui.model.scripts import Wanted
+from tests.commands.running import Runner
+from tests.real.slurm_system import PROGRAMS, SlurmSystem
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.real
+SCRIPT = b"#!/bin/sh\n#SBATCH -J live\n#SBATCH -o out-%j.txt\n\nprintf 'caf\xe9'\necho $MULTI"
+
+
+@pytest.fixture(scope="module")
+def system() -> Iterator[SlurmSystem]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root: Slurm's daemons run jobs as others")
+    if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    root = Path(tempfile.mkdtemp(prefix="slurm-"))
+    root.chmod(0o755)
+    try:
+        with SlurmSystem(root) as running:
+            yield running
+    finally:
+        shutil.rmtree(root)
+
+
+@pytest.fixture
+def number(system: SlurmSystem, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A job that has ended, with a variable of two lines."""
+    monkeypatch.setenv("SLURM_CONF", str(system.conf))
+    monkeypatch.setenv("MULTI", "one\ntwo three")
+    (system.work / "live.sh").write_bytes(SCRIPT)
+    system.submit_words([str(system.work / "live.sh")])  # the first of a cluster is not always kept
+    submitted = system.submit_words(["--export=MULTI,HOME", str(system.work / "live.sh")])
+    wait_for(lambda: "echo $MULTI" in system.run("sacct", "-j", submitted, "--batch-script"), timeout_s=30)
+    wait_for(lambda: "COMPLETED" in system.run("sacct", "-nXj", submitted, "-o", "State"), timeout_s=30)
+    return submitted
+
+
+async def test_slurmctld_its_spool_and_accounting_have_the_same(system: SlurmSystem, number: str) -> None:
+    live = (await Slurm(Commands("local")).find(Wanted(number))).script
+    spool = ArchiveDirectory(str(system.root / "ctld"))
+    copied = (await spool.find(Wanted(number))).script
+    await spool.aclose()
+    assert live is not None
+    assert copied is not None
+    assert live.script == copied.script == SCRIPT
+    assert live.environment is not None
+    assert copied.environment is not None
+    assert copied.environment.is_whole
+    assert dict(live.environment.variables) == dict(copied.environment.variables)
+    assert live.environment.value("MULTI") == "one\ntwo three"
+
+
+async def test_accounting_alone_has_it_as_text(number: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = Commands("local")
+    forgotten = await commands.live_script("999999")
+    assert "Invalid job id" in forgotten.said
+
+    async def live_script(native: str) -> object:
+        return forgotten
+
+    monkeypatch.setattr(commands, "live_script", live_script)
+    kept = (await find_kept(commands, Wanted(number))).script
+    assert kept is not None
+    assert kept.script == SCRIPT.replace(b"\xe9", b"?")
+
+
+def test_the_command_prints_it(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    document = Runner(capsys)("script", number, "--slurm", "local", "--json").json
+    assert document["script"].startswith("#!/bin/sh\n#SBATCH -J live\n")
+    assert document["outputs"][0]["path"].endswith(f"out-{number}.txt")
+    assert document["outputs"][0]["said_by"] == "the scheduler"
