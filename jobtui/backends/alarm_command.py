@@ -30,7 +30,10 @@ class Book(Protocol):
 
 
 class AlarmCommand:
-    """The command, listed among the sources of `book`. One runs at a time, in a thread of its own."""
+    """The command; once it has failed it is listed among the sources of `book`.
+
+    One runs at a time, in a thread of its own.
+    """
 
     def __init__(self, command: Sequence[str], book: Book, timeout_s: float = TIMEOUT_S) -> None:
         self.name = f"on trouble: {os.path.basename(command[0])}"
@@ -38,17 +41,19 @@ class AlarmCommand:
         self._book = book
         self._timeout_s = timeout_s
         self._worker = Worker("alarm")
-        book.add_source(self.name, KIND)
+        self._has_failed = False
 
     async def run(self, facts: Mapping[str, str]) -> None:
         """Run it with these variables beside those of this program, and note how it ended."""
         problem = await self._worker.run(lambda: run_quietly(self._command, facts, self._timeout_s))
-        if problem is None:
-            self._book.apply(self.name, Batch(cursor="", count=1))
-        else:
+        if problem is not None:
+            self._has_failed = True
+            self._book.add_source(self.name, KIND)
             self._book.fail(
                 self.name, f"{self._command[0]}: {problem}; see [alarm] in the configuration file"
             )
+        elif self._has_failed:
+            self._book.apply(self.name, Batch(cursor="", count=1))
 
 
 def run_quietly(command: Sequence[str], facts: Mapping[str, str], timeout_s: float) -> str | None:

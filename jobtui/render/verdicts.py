@@ -65,17 +65,26 @@ def step_line(verdict: Verdict) -> str:
 
 def _evidence_lines(verdict: Verdict, most: int | None) -> Iterator[str]:
     for evidence in verdict.evidence:
-        yield evidence_head(evidence)
+        yield evidence_head(evidence, None if most is None else most - len(INDENT))
         text = show(evidence.text)
         room = None if most is None else max(1, most - 6 * len(INDENT))
         yield f"{INDENT * 5}{text if room is None or cells_of(text) <= room else fit(text, room)}"
 
 
-def evidence_head(evidence: Evidence) -> str:
-    """When, which step of the flow, and where it stands."""
+def evidence_head(evidence: Evidence, most: int | None) -> str:
+    """When, which step of the flow, and where it stands, in `most` cells as far as that can be done."""
     at = clock_time(evidence.at) if evidence.at is not None else NONE
     place = f"{evidence.source}:{evidence.line}" if evidence.line > 0 else evidence.source
-    return f"{fit(at, 8)}  {show(evidence.what)}  {show(place)}"
+    what = f"{fit(at, 8)}  {show(evidence.what)}  "
+    return f"{what}{_end_of(show(place), None if most is None else most - cells_of(what))}"
+
+
+def _end_of(path: str, most: int | None) -> str:
+    """A path without so many of its first directories that it fits; the file always remains."""
+    kept = path
+    while most is not None and cells_of(kept) > most and "/" in (rest := kept.removeprefix("…/").strip("/")):
+        kept = f"…/{rest.partition('/')[2]}"
+    return kept
 
 
 def contradiction_lines(found: Sequence[Contradiction], colour: bool) -> Iterator[str]:

@@ -54,7 +54,7 @@ def _evidence(study: Study) -> Iterator[Part]:
     if study.verdict.evidence:
         yield from _head("evidence")
     for one in study.verdict.evidence:
-        yield Part(f"{INDENT}{evidence_head(one)}", "dim", one, whole=False)
+        yield Part(f"{INDENT}{evidence_head(one, 0)}", "dim", one, whole=False)
         yield Part(f"{INDENT * 2}{show(one.text)}", "", one, whole=False)
 
 

@@ -13,11 +13,14 @@ from jobtui.store.store import Store
 from tests.conftest import NOW
 
 
+def a_store() -> Store:
+    return Store(Correlator(), FixedClock(NOW))
+
+
 async def ran(*command: str, timeout_s: float = 30.0, **facts: str) -> SourceHealth:
-    """How a command ended, as the list of sources has it."""
-    store = Store(Correlator(), FixedClock(NOW))
-    alarm = AlarmCommand(command, store, timeout_s)
-    await alarm.run(facts)
+    """How a command failed, as the list of sources has it."""
+    store = a_store()
+    await AlarmCommand(command, store, timeout_s).run(facts)
     (health,) = store.sources()
     return health
 
@@ -25,8 +28,9 @@ async def ran(*command: str, timeout_s: float = 30.0, **facts: str) -> SourceHea
 async def test_facts_are_variables_and_no_shell_reads_anything(tmp_path: Path) -> None:
     out = tmp_path / "out"
     code = f"import os, sys; open({str(out)!r}, 'w').write(os.environ['TROUBLE_JOB'] + ' ' + sys.argv[1])"
-    health = await ran(sys.executable, "-c", code, "$(touch x); `id`", TROUBLE_JOB="a; $(touch y) 'b")
-    assert health.state is SourceState.OK
+    store, command = a_store(), (sys.executable, "-c", code, "$(touch x); `id`")
+    await AlarmCommand(command, store).run({"TROUBLE_JOB": "a; $(touch y) 'b"})
+    assert store.sources() == ()
     assert out.read_text() == "a; $(touch y) 'b $(touch x); `id`"
 
 
@@ -44,6 +48,16 @@ async def test_a_command_that_fails_is_a_line_among_the_sources(command: tuple[s
     assert health.error is not None
     assert words in health.error
     assert "[alarm]" in health.error
+
+
+async def test_one_that_failed_once_and_is_well_again_is_no_trouble(tmp_path: Path) -> None:
+    store, flag = a_store(), tmp_path / "flag"
+    alarm = AlarmCommand((sys.executable, "-c", f"open({str(flag)!r})"), store)
+    await alarm.run({})
+    assert [source.state for source in store.sources()] == [SourceState.DOWN]
+    flag.touch()
+    await alarm.run({})
+    assert [source.state for source in store.sources()] == [SourceState.OK]
 
 
 async def test_a_command_that_hangs_is_ended() -> None:
