@@ -68,6 +68,7 @@ Make = Callable[[Mapping[Name, FieldValue], str, int, int | None], JournalEntry]
 def record_maker(name: Callable[[str], Name]) -> "Make[Name]":
     """What makes a record of an entry's fields whose names are as `name` gives them."""
     sent, message, priority, pid = map(name, ("_SOURCE_REALTIME_TIMESTAMP", "MESSAGE", "PRIORITY", "_PID"))
+    begun = name("CONTAINER_PARTIAL_MESSAGE")
     named = [name(each) for each in _TEXTS]
 
     def make(
@@ -97,6 +98,7 @@ def record_maker(name: Callable[[str], Name]) -> "Make[Name]":
             priority=number(get(priority)),
             boot=boot,
             monotonic_us=monotonic_us,
+            is_begun=get(begun) == b"true",
         )
 
     return make

@@ -28,7 +28,7 @@ class JournalEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     `message` is decoded with errors replaced and perhaps cut, `size` its length in bytes as stored: not
     masked, not safe for a terminal. What an entry does not have is "" or None. `monotonic_us` is comparable
-    within one `boot` only.
+    within one `boot` only. `is_begun`: docker has split a long line, and the rest comes with later entries.
     """
 
     cursor: Cursor
@@ -46,6 +46,7 @@ class JournalEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     priority: int | None = None
     boot: str = ""
     monotonic_us: int | None = None
+    is_begun: bool = False
 
 
 class Head(NamedTuple):

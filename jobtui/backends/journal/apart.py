@@ -119,6 +119,7 @@ class ApartFollowing:
         self._looked_at = float("-inf")
         self._lost = False
         self._is_closed = False
+        self._closing = asyncio.Event()
 
     async def take(self, most: int) -> Slice:
         """What has come since the last call."""
@@ -143,12 +144,14 @@ class ApartFollowing:
         """Return when something may have come in one of the lanes, or it is time to look for other hosts."""
         if self._is_closed or any(lane.held for lane in self._lanes):
             return
-        timeout_s = min(timeout_s, max(self._lanes_of.look_every_s, 1.0))
-        waiting = [asyncio.ensure_future(lane.following.changed(timeout_s)) for lane in self._lanes]
-        if not waiting:
-            return
+        if self._lanes and self._lanes_of.look_every_s:
+            timeout_s = min(timeout_s, self._lanes_of.look_every_s)
+        waiting: list[asyncio.Future[object]] = [
+            asyncio.ensure_future(lane.following.changed(timeout_s)) for lane in self._lanes
+        ]
+        waiting = waiting or [asyncio.ensure_future(self._closing.wait())]
         try:
-            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(waiting, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
             for each in done:
                 each.result()
         finally:
@@ -156,9 +159,13 @@ class ApartFollowing:
                 each.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
 
+    async def _until_closed(self) -> None:
+        await self._closing.wait()
+
     async def aclose(self) -> None:
         """Release all lanes."""
         self._is_closed = True
+        self._closing.set()
         await asyncio.gather(*(lane.following.aclose() for lane in self._lanes))
         await self._lanes_of.aclose()
 

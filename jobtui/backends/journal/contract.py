@@ -68,7 +68,12 @@ class JournalReader(Protocol):
         ...
 
     def follow(self, start: Start, matches: Matches) -> Following:
-        """What is written from `start` on; sound also where nothing matches yet."""
+        """What is written from `start` on; sound also where nothing matches yet.
+
+        A `Tail` is the end as it is when `take` gives an edge for the first time: what is written after that
+        comes. The cursor of its slices is for following from there and for nothing else: it may be a place in
+        each of several hosts' entries.
+        """
         ...
 
     async def aclose(self) -> None:

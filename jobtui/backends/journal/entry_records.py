@@ -7,6 +7,7 @@ import msgspec
 
 from jobtui.backends.journal.gaps import suppressed
 from jobtui.backends.journal.places import Places
+from jobtui.backends.journal.split_lines import SplitLines
 from jobtui.backends.journal.streams import Stream, StreamKind, StreamNames, Wanted
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
@@ -29,13 +30,14 @@ class EntryRecords:
         self._names = names
         self._parsers: OrderedDict[_Process, LogParser] = OrderedDict()
         self._places: dict[Stream, Places] = {}
+        self._lines = SplitLines()
 
     def take(self, entries: Iterable[JournalEntry]) -> tuple[list[LogRecord], list[Gap], int]:
         """The records in these entries, the gaps they tell of, and how many of them are wanted ones."""
         records: list[LogRecord] = []
         gaps: list[Gap] = []
         wanted = 0
-        for entry in entries:
+        for entry in self._lines.joined(entries):
             stream = self._wanted.stream_of(entry)
             if stream is not None:
                 wanted += 1

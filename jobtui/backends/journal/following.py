@@ -98,6 +98,7 @@ class ConnectedFollowing:
         """End the connection."""
         self._is_closed = True
         self._held.clear()
+        self._news.set()
         task, self._task = self._task, None
         if task is not None:
             task.cancel()

@@ -105,7 +105,7 @@ class JournalPages:
 
     async def changed(self, timeout_s: float) -> None:
         """Return when a look may find something new, at the latest after `timeout_s`."""
-        if self._following is None or self._failed:
+        if self._following is None:
             await asyncio.sleep(timeout_s)
             return
         with suppress(SourceError):

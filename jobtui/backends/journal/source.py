@@ -1,6 +1,7 @@
 """A journal as a source of log records: which streams of it, from when on, and what of it is missing."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -83,6 +84,7 @@ class Journal:
         self._condition = JournalCondition()
         self._newest: Nanos | None = None
         self._closed = False
+        self._closing = asyncio.Event()
 
     @property
     def streams(self) -> Mapping[str, Stream]:
@@ -263,14 +265,17 @@ class Journal:
 
     async def changed(self, timeout_s: float) -> None:
         """Return when a poll may find something new, at the latest after `timeout_s`."""
-        if self._following is None or self.gaps.is_out:
-            await asyncio.sleep(timeout_s)
-        else:
-            await self._following.changed(timeout_s)
+        with contextlib.suppress(SourceError):  # it was closed; a break is told by the next poll
+            if self._following is not None:
+                await self._following.changed(timeout_s)
+                return
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._closing.wait(), timeout_s)
 
     async def aclose(self) -> None:
         """Release what is held. May be called twice."""
         self._closed = True
+        self._closing.set()
         following, self._following = self._following, None
         if following is not None:
             await following.aclose()
