@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from jobtui.backends.base import Announced, Source, SourceError
 from jobtui.backends.discovery import Surroundings, discover, looked_for
 from jobtui.backends.registry import (
-    KINDS,
     JOB_KINDS,
+    KINDS,
     LOG_KINDS,
     TOLD_KINDS,
     TRACE_KINDS,
@@ -187,8 +187,12 @@ class Reader:
     async def _read_site_logs(self) -> None:
         """Read what the sites of Balsam servers wrote, where that can be reached."""
         if self.session.store.sites() and not self.partial:
-            self.session.add(site_logs(self.session, self.specs, self.context.config.mounts))
-            await self.watched(self.session.catch_up([SITE_LOGS_KIND]))
+            source = site_logs(self.session, self.specs, self.context.config.mounts)
+            if await source.is_reachable():
+                self.session.add(source)
+                await self.watched(self.session.catch_up([SITE_LOGS_KIND]))
+            else:
+                await source.aclose()
 
     async def follow_logs(self) -> None:
         """Go on reading the logs until cancelled."""

@@ -1,5 +1,6 @@
 """The logs of Balsam's sites: read as soon as a site is known whose file system can be reached from here."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from jobtui.backends.balsam.site_logs import Place, SiteLogs
 
 BALSAM = "balsam"
+LOOK_EVERY_S = 60.0
+"""How often is looked whether a site can be reached by now."""
 KIND = "site_logs"
 
 
@@ -34,13 +37,22 @@ def site_logs(session: Session, specs: Sequence[SourceSpec], mounts: Mapping[str
     return SiteLogs(places)
 
 
+async def _add_when_reached(session: Session, specs: Sequence[SourceSpec]) -> None:
+    source = site_logs(session, specs, session.mounts)
+    while not await source.is_reachable():  # noqa: ASYNC110 - nothing tells when something is mounted
+        await asyncio.sleep(LOOK_EVERY_S)
+    session.add(source)
+
+
 def watch_sites(session: Session, specs: Sequence[SourceSpec]) -> None:
     """Read them as soon as the session knows of a site."""
+
+    looking: set[asyncio.Task[None]] = set()
 
     def see(changes: Changes) -> None:
         if session.store.sites():
             unsubscribe()
-            session.add(site_logs(session, specs, session.mounts))
+            looking.add(asyncio.get_running_loop().create_task(_add_when_reached(session, specs)))
 
     if any(spec.setting == BALSAM for spec in specs):
         unsubscribe = session.store.subscribe(see)

@@ -27,6 +27,8 @@ class Column(NamedTuple):
 
 SERVER = "SERVER"
 """Only there when there are several."""
+MOST_LABEL_CELLS = 24
+"""More of what tells servers apart is cut."""
 COLUMNS = (
     Column("STATE", 20), Column("ID", 6, 0, "right"), Column("SCHEDULER", 10, 50, "right"),
     Column("NODES", 6, 0, "right"), Column("FOR", 8, 0, "right"), Column("OF", 8, 70, "right"),
@@ -60,6 +62,8 @@ def lines(
     yield Span("")
     several = any(label_of.values())
     shown = [column for column in COLUMNS if cells >= column.least and (several or column.head != SERVER)]
+    longest = min(MOST_LABEL_CELLS, max(map(len, (SERVER, *label_of.values()))))
+    shown = [one._replace(cells=longest) if one.head == SERVER else one for one in shown]
     if cells < NARROW_CELLS:
         shown[0] = shown[0]._replace(cells=NARROW_STATE_CELLS)
     yield Span(fit(" " + " ".join(_fit(column.head, column) for column in shown), cells), "heading")
@@ -70,7 +74,7 @@ def lines(
         text = " ".join(_fit(row[column.head], column) for column in shown)
         yield Span(fit(f" {text}", cells).rstrip(), _style(one, now))
         if one.note and one.state in BAD:
-            yield Span(fit(f"   {show(one.note)}", cells).rstrip(), "error")
+            yield Span(fit(f"   {show(' '.join(one.note.split()))}", cells).rstrip(), "error")
 
 
 def _site_line(site: Site, now: Nanos, cells: int, label: str) -> Span:

@@ -76,6 +76,11 @@ class SiteLogs:
         """The files that are followed: each is a log that can be read."""
         return tuple(self._logs)
 
+    async def is_reachable(self) -> bool:
+        """Whether the logs of any site are there."""
+        places = self._places()
+        return await self._worker.run(lambda: any(map(_newest, places)))
+
     async def poll(self, cursor: str | None) -> Batch:
         """What was written since the last poll; with None everything again. Raises SourceError."""
         if self._closed:
