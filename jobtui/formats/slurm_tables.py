@@ -4,7 +4,7 @@ A name may hold any character, also newlines and what looks like another row. So
 nobody can know when a job is named, and a row ends where it has all its fields, not where a line ends.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -32,21 +32,30 @@ class Table(NamedTuple):
     skips: tuple[Skip, ...] = ()
 
 
-def rows_of(printed: bytes, separator: str, fields: Sequence[str], where: str) -> Table:
-    """The rows of a table in which a separator follows each field, also the last one of a row.
+class Pieces(NamedTuple):
+    """The rows of a table as they come, and what of it made no sense."""
+
+    rows: Iterator[tuple[str, ...]]
+    skips: tuple[Skip, ...] = ()
+
+
+def pieces_of(printed: bytes, separator: str, count: int, where: str) -> Pieces:
+    """The rows of a table in which a separator follows each of `count` fields, also the last one of a row.
 
     What is left at the end is a row that was cut off.
     """
     pieces = printed.decode("utf-8", "replace").split(separator)
     rest = pieces.pop()
-    count = len(fields)
     whole = len(pieces) - len(pieces) % count
-    rows = [
-        dict(zip(fields, (pieces[at].removeprefix("\n"), *pieces[at + 1 : at + count]), strict=True))
-        for at in range(0, whole, count)
-    ]
     is_cut = len(pieces) != whole or bool(rest.strip())
-    return Table(rows, (Skip(where, "the last row is cut off"),) if is_cut else ())
+    rows = ((pieces[at].removeprefix("\n"), *pieces[at + 1 : at + count]) for at in range(0, whole, count))
+    return Pieces(rows, (Skip(where, "the last row is cut off"),) if is_cut else ())
+
+
+def rows_of(printed: bytes, separator: str, fields: Sequence[str], where: str) -> Table:
+    """The same as values by their fields."""
+    found = pieces_of(printed, separator, len(fields), where)
+    return Table([dict(zip(fields, row, strict=True)) for row in found.rows], found.skips)
 
 
 Convert = Callable[[str], object]

@@ -4,6 +4,7 @@ The queue counts for what is live; it has ended jobs too, for some minutes. Acco
 ended. Touched by one thread only.
 """
 
+import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import msgspec
 
 from jobtui.backends.slurm.commands import Answer
 from jobtui.backends.slurm.rows import job_of, key_of
-from jobtui.formats.slurm_tables import SACCT, SQUEUE, Row, accounted_job, queued_job, rows_of
+from jobtui.formats.slurm_tables import SACCT, SQUEUE, Row, accounted_job, pieces_of, queued_job
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip
 from jobtui.model.ids import JobId, system_job_id
@@ -27,6 +28,9 @@ NAMED_SKIPS = 20
 QUEUE, ACCOUNTS = "squeue", "sacct"
 
 Make = Callable[[Row], SlurmJob | None]
+
+_Basis = tuple[SlurmJob | None, SlurmJob | None, bool, bool]
+"""What a job was made of: from the queue, from accounting, whether it left, and whether that is long ago."""
 
 
 class News(msgspec.Struct):
@@ -57,7 +61,8 @@ class Known:
         self._queue: dict[str, SlurmJob] = {}
         self._ended: dict[str, SlurmJob] = {}
         self._left: dict[str, Nanos] = {}
-        self._sent: dict[str, Job] = {}
+        self._sent: dict[str, tuple[_Basis, Job]] = {}
+        self._seen: dict[str, dict[str, tuple[int, SlurmJob]]] = {QUEUE: {}, ACCOUNTS: {}}
         self._unseen: set[str] = set()
         self._bad: dict[str, dict[str, Skip]] = {QUEUE: {}, ACCOUNTS: {}}
         self.cluster = ""
@@ -103,18 +108,25 @@ class Known:
         return self._news(read)
 
     def _read(self, answer: Answer, command: str, fields: tuple[str, ...], make: Make) -> _Read:
+        """The jobs of an answer; of rows that are as they were the same objects as before."""
         where = f"{self._source}: {command}"
-        table = rows_of(answer.printed, answer.separator, fields, where)
-        jobs: list[SlurmJob] = []
-        bad: dict[str, Skip] = {skip.why: skip for skip in table.skips}
-        for row in table.rows:
-            if (job := make(row)) is not None:
+        found = pieces_of(answer.printed, answer.separator, len(fields), where)
+        before, jobs, seen = self._seen[command], [], {}
+        bad: dict[str, Skip] = {skip.why: skip for skip in found.skips}
+        for row in found.rows:
+            known = before.get(row[0])
+            is_same = known is not None and known[0] == hash(row)
+            job = known[1] if known is not None and is_same else make(dict(zip(fields, row, strict=True)))
+            if job is not None:
                 jobs.append(job)
-            elif not _is_step(row):
-                bad[_place(row)] = Skip(f"{where} {_place(row)}", "is no job: its id or state makes no sense")
-        before, self._bad[command] = self._bad[command], bad
-        fresh = [skip for place, skip in bad.items() if place not in before]
-        return _Read(jobs, fresh, len(before.keys() - bad.keys()))
+                seen[row[0]] = hash(row), job
+            elif "." not in row[0] or command == QUEUE:
+                place = " ".join(row[0].split())[:80] or "a row"
+                bad[place] = Skip(f"{where} {place}", "is no job: its id or state makes no sense")
+        self._seen[command] = seen
+        were_bad, self._bad[command] = self._bad[command], bad
+        fresh = [skip for place, skip in bad.items() if place not in were_bad]
+        return _Read(jobs, fresh, len(were_bad.keys() - bad.keys()))
 
     def _settle_left(self, now: Nanos) -> None:
         """Let go of what left the queue as soon as accounting tells its end."""
@@ -145,10 +157,14 @@ class Known:
         now = {**self._ended, **self._queue}
         jobs: list[Job] = []
         for key in now:
+            basis = self._queue.get(key), self._ended.get(key), key in self._left, key in self._unseen
+            known = self._sent.get(key)
+            if known is not None and all(map(operator.is_, known[0], basis)):
+                continue
             job = self._job(key)
-            if self._sent.get(key) != job:
-                self._sent[key] = job
+            if known is None or known[1] != job:
                 jobs.append(job)
+            self._sent[key] = basis, job
         gone = [key for key in self._sent if key not in now]
         for key in gone:
             del self._sent[key]
@@ -187,11 +203,3 @@ def _is_older(ended: SlurmJob, queued: SlurmJob) -> bool:
     if ended.submitted_at is None or queued.submitted_at is None:
         return False
     return ended.submitted_at < queued.submitted_at
-
-
-def _is_step(row: Row) -> bool:
-    return "." in row.get("JobID", "")
-
-
-def _place(row: Row) -> str:
-    return " ".join((row.get("%i") or row.get("JobID") or "a row").split())[:80]
