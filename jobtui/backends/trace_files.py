@@ -17,8 +17,8 @@ from jobtui.formats.trace_text import is_line_of_json, read_telemetry
 
 LARGEST_BYTES = 256 << 20
 """A file of another kind than lines may be so large."""
-PIECE_BYTES = 16 << 20
-"""Lines are read in pieces of about this size."""
+PIECE_BYTES = 1 << 20
+"""Lines are read in pieces of about this size: the store takes in some thousand spans in one go."""
 FIRST_BYTES = 1 << 20
 """The first line must end within these for a file to be one of lines."""
 

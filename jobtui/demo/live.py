@@ -4,7 +4,8 @@
     demo.prepare()                      # writes the history
     task = asyncio.create_task(demo.run())
 
-Layout: `<directory>/db` (as `SIREPO_SRDB_ROOT`), `<directory>/supervisor.log`, `<directory>/server.log`.
+Layout: `<directory>/db` (as `SIREPO_SRDB_ROOT`), `<directory>/supervisor.log`, `<directory>/server.log`,
+`<directory>/spans.jsonl` with the traces of its jobs.
 """
 
 import asyncio
@@ -19,9 +20,11 @@ from jobtui.demo.disk import MemoryDisk, RealDisk
 from jobtui.demo.incidents import INCIDENTS, Stage, play
 from jobtui.demo.life import Life
 from jobtui.demo.settings import DriverName, Settings
+from jobtui.demo.traces import JobTraces
 from jobtui.demo.world import SERVER_LOG, SUPERVISOR_LOG, World
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_seconds
 
+SPANS = "spans.jsonl"
 HISTORY_S = 3 * 3600
 TICK_S = 0.1
 EARLY_S = 110.0
@@ -49,6 +52,8 @@ class Sources(NamedTuple):
     srdb: Path
     logs: tuple[tuple[str, Path], ...]
     """Role and file."""
+    spans: Path
+    """Traces, as OTLP's JSON."""
     archive: Path
     """The scripts of runs on the cluster."""
 
@@ -82,6 +87,7 @@ class LiveDemo:
         )
         self._world = World(seed, settings, disk=self._past, keep_run_dirs=True)
         self._past.world = self._world
+        self._traces = JobTraces()
         self.stage: Stage | None = None
 
     @property
@@ -90,6 +96,7 @@ class LiveDemo:
         return Sources(
             self._directory / "db",
             (("supervisor", self._directory / SUPERVISOR_LOG), ("server", self._directory / SERVER_LOG)),
+            self._directory / SPANS,
             self._directory / ARCHIVE,
         )
 
@@ -134,6 +141,8 @@ class LiveDemo:
                     file.write(data)
         for name in self._world.logs():
             self._world.take(name)
+        with self.sources.spans.open("ab") as file:
+            file.writelines(self._traces.posts(self._world.take_saved()))
 
 
 class _PastDisk(MemoryDisk):

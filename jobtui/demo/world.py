@@ -64,6 +64,7 @@ class World:
         self.slow: dict[str, float] = {}
         self._restarting = False
         self._record_paths: dict[str, None] = {}
+        self._saved: dict[str, bytes] = {}
         self._plans: dict[str, Plan] = {}
         self._tokens: dict[str, str] = {}
         self._streams: dict[str, Stream] = {}
@@ -175,7 +176,13 @@ class World:
     def save(self, path: str, data: bytes) -> None:
         """Keep a job record."""
         self._record_paths[path] = None
+        self._saved[path] = data
         self.disk.write(path, data)
+
+    def take_saved(self) -> list[Record]:
+        """The job records that were saved since this was asked last, as they are now."""
+        saved, self._saved = self._saved, {}
+        return [self.supervisor.read(data) for data in saved.values()]
 
     def truth(self) -> Truth:
         """What really happened."""

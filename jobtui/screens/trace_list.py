@@ -31,17 +31,18 @@ class TraceLister:
         self.is_read = False
         """Whether it was asked once."""
         self._node, self._board, self._told = node, board, told
-        self._due_at, self._works = 0.0, False
+        self._due_at, self._works, self._has_news = 0.0, False, False
         self._known: dict[TraceId, tuple[int, Standing]] = {}
 
     def news(self) -> None:
         """Something came."""
+        self._has_news = True
         self._due_at = min(self._due_at, monotonic() + NEWS_S)
 
     def look(self) -> None:
         """Ask when it is time, unless all is to stay as it is."""
         if not self._works and monotonic() >= self._due_at and self._board.paused_at is None:
-            self._works = True
+            self._works, self._has_news = True, False
             start(self._node, self._ask, group="list traces")
 
     async def _ask(self) -> None:
@@ -57,7 +58,8 @@ class TraceLister:
             self._told()
         finally:
             self._works = False
-            self._due_at = monotonic() + max(PERIOD_S, SHARE * (monotonic() - began))
+            rest_s = NEWS_S if self._has_news else PERIOD_S
+            self._due_at = monotonic() + max(rest_s, SHARE * (monotonic() - began))
 
     async def _standing(self, trace_id: TraceId, now: Nanos) -> Standing:
         """How a trace stands; one that is complete is not looked at again until it has grown."""

@@ -11,6 +11,7 @@ from jobtui.model.trace_ids import TraceId
 from jobtui.model.traces import Trace
 from jobtui.screens.board import Board
 from jobtui.screens.job_tab import start
+from jobtui.screens.turns import without_collecting
 from jobtui.widgets.trace_lines import Picture, picture_of
 
 SHARE = 10
@@ -84,6 +85,7 @@ class TraceReader:
             return
         self._size = size
         began = monotonic()
-        self.picture = await asyncio.to_thread(lambda: picture_of(study_trace(self._part_of(trace))))
+        with without_collecting():
+            self.picture = await asyncio.to_thread(lambda: picture_of(study_trace(self._part_of(trace))))
         self._rests_until = monotonic() + SHARE * (monotonic() - began)
         self._told()

@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import monotonic
 
 from jobtui.analysis.turns import Result, Turns
@@ -15,10 +17,17 @@ async def in_turns(turns: Turns[Result]) -> Result:
 
     Cycles of garbage are not looked for meanwhile: to look through lists of millions takes too long.
     """
+    with without_collecting():
+        return await _in_turns(turns)
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Look for no cycles of garbage as long as this lasts."""
     collects = gc.isenabled()
     gc.disable()
     try:
-        return await _in_turns(turns)
+        yield
     finally:
         if collects:
             gc.enable()

@@ -66,7 +66,7 @@ class TraceLines(RowView):
         self._shown: ShownLines | None = None
         self._window = TraceWindow()
         self._view: View | None = None
-        self._drawn: dict[int, Line] = {}
+        self._drawn: dict[tuple[int, bool], Line] = {}
         self._empty: tuple[str, ...] = ()
         self.marks_path = False
         """Whether the critical path is marked."""
@@ -126,12 +126,12 @@ class TraceLines(RowView):
         if self._shown is None or self._view is None:
             return ()
         number = self._shown.numbers[index]
-        drawn = self._drawn.get(number)
+        is_closed = self._shown.is_closed(self._shown.layout.lines[number].key)
+        drawn = self._drawn.get((number, is_closed))
         if drawn is None:
             if len(self._drawn) >= MOST_DRAWN:
                 self._drawn.clear()
-            is_closed = self._shown.is_closed(self._shown.layout.lines[number].key)
-            drawn = self._drawn[number] = trace_line(self._view, number, is_closed=is_closed)
+            drawn = self._drawn[number, is_closed] = trace_line(self._view, number, is_closed=is_closed)
         return drawn
 
     def line(self, y: int) -> Line:
@@ -149,6 +149,13 @@ class TraceLines(RowView):
     def on_resize(self) -> None:
         """Choose the columns anew."""
         self._renew()
+
+    def _refold(self) -> None:
+        """Show other lines of those there are; what they look like stays."""
+        if self._view is not None and self._shown is not None and self._view.passes is not self._shown.passes:
+            self._renew()
+        self.keep_in_view()
+        self.repaint()
 
     def _renew(self) -> None:
         """Draw everything anew: other lines, columns, or times."""

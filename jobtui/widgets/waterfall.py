@@ -56,7 +56,7 @@ class Waterfall(TraceLines):
         if self._shown is None or not self.count:
             return
         if self._shown.close(self.cursor):
-            self._renew()
+            self._refold()
         elif (above := self._shown.above(self.cursor)) is not None:
             self.go(above)
 
@@ -64,7 +64,7 @@ class Waterfall(TraceLines):
         """Unfold the line under the cursor; whether it was folded."""
         if self._shown is None or not self.count or not self._shown.open(self.cursor):
             return False
-        self._renew()
+        self._refold()
         return True
 
     def toggle_fold(self) -> bool:
@@ -73,7 +73,7 @@ class Waterfall(TraceLines):
             return True
         if self._shown is None or not self.count or not self._shown.close(self.cursor):
             return False
-        self._renew()
+        self._refold()
         return True
 
     def toggle_all(self) -> None:
@@ -83,7 +83,7 @@ class Waterfall(TraceLines):
         key = self._key
         self._shown.toggle_all()
         self._stay_at(key)
-        self._renew()
+        self._refold()
         self.cursor_moved()
 
     def next_failure(self, step: int) -> tuple[int, int] | None:
@@ -102,7 +102,7 @@ class Waterfall(TraceLines):
         """Put the cursor on a line, whatever hides it."""
         if self._shown is not None:
             index = self._shown.reveal(key)
-            self._renew()
+            self._refold()
             if index is not None:
                 self.go(index)
 

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, groupby
 
 from jobtui.analysis.traces.tree import Tree, end_of
@@ -14,6 +14,12 @@ RUN_LENGTH = 6
 """So many like spans beside each other, or more, are one line."""
 
 _NUMBER = re.compile(r"\d+")
+
+
+@lru_cache(maxsize=4_096)
+def _shape(text: str) -> str:
+    """A text whatever its numbers are."""
+    return _NUMBER.sub("#", text)
 
 
 class Run:
@@ -69,7 +75,7 @@ def runs_among(siblings: Iterable[Span], telling: frozenset[SpanId]) -> Iterator
     def likeness(span: Span) -> tuple[str, ...]:
         if span.span_id in telling:
             return (span.span_id,)
-        return (*(_NUMBER.sub("#", text) for text in (span.name, span.service)), span.kind, span.scope)
+        return (_shape(span.name), _shape(span.service), span.kind, span.scope)
 
     for _, alike in groupby(siblings, likeness):
         run = list(alike)
