@@ -9,8 +9,8 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from jobtui.model.condor_ids import JOBSUB_ID, condor_id
-from jobtui.model.trace_ids import TraceRef, find_trace
 from jobtui.model.ids import JID, LABEL, NUMBER, SIMULATION_ID, UID, is_full_id, is_prefix
+from jobtui.model.trace_ids import TraceRef, find_trace
 
 MAX_LENGTH = 20_000
 """Of a longer text only the start is looked at."""
