@@ -129,6 +129,7 @@ def job_record(job: Job, now: Nanos) -> Document:
         "driver": text_or_null(job.driver),
         "host": text_or_null(job.host),
         "plan": text_or_null(job.plan),
+        "trace": job.trace or None,
         "quasi": job.is_quasi,
         "reason": mask_text(job.reason),
         "exit": mask_text(job.exit),
