@@ -24,7 +24,7 @@ def _own_driver(job: Job) -> str | None:
 
 
 def _partition(job: Job, now: Nanos, context: "FilterContext") -> str | None:
-    return job.driver if job.system == SLURM else None
+    return job.app if job.system == SLURM else None
 
 
 def _never(job: Job) -> bool:

@@ -65,6 +65,6 @@ def is_polled(job: Job, slurm: Job, now: Nanos) -> bool:
 def slurm_words(slurm: Job) -> str:
     """How the Slurm job stands, in its own words: not masked, not safe for a terminal."""
     number = slurm.id.partition("/")[2]
-    waits = f"waits for {slurm.message}" if slurm.status is JobStatus.PENDING and slurm.message else None
-    why = slurm.error or slurm.alert or waits
+    waits = slurm.alert or slurm.message if slurm.status is JobStatus.PENDING else None
+    why = slurm.error or (f"waits for {waits}" if waits else "")
     return f"Slurm {number} {slurm.native_status}{f': {why}' if why else ''}"

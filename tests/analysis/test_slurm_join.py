@@ -122,8 +122,8 @@ def test_what_waits_in_slurm_waits_for_what_slurm_says() -> None:
 
 
 def test_what_slurm_never_starts_is_said_to() -> None:
-    stuck = in_slurm(message="x", alert="waits for a license that is gone")
-    assert "will not begin by itself" in explain(case_of(of_sirepo(), stuck)).sentence
+    stuck = in_slurm(message="x", alert="a license that is gone")
+    assert "by itself: it waits for a license that" in explain(case_of(of_sirepo(), stuck)).sentence
 
 
 @pytest.mark.parametrize("record", LIVE)

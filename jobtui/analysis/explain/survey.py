@@ -73,7 +73,7 @@ def samples(
             yield Sample(job, _fine(job), None)
             continue
         if job.system == SLURM:
-            yield Sample(job, explain_slurm(job, None, (), now), None, job.driver, job.host)
+            yield Sample(job, explain_slurm(job, None, (), now), None, job.app, job.host)
             continue
         ops = knows.ops_of(job.id)
         last = next((op for op in reversed(ops) if op.name == "run"), None)

@@ -151,7 +151,6 @@ def _run(number: int, job: SlurmJob) -> Run:
         message=canceled_words(job) if job.status is JobStatus.CANCELED else None,
         error=error_of(job),
         limit_s=job.limit_s if job.state == "TIMEOUT" else None,
-        driver=job.partition or None,
         host=job.nodes or None,
     )
 

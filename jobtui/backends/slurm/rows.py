@@ -51,7 +51,10 @@ def job_id_of(job: SlurmJob, label: str = SYSTEM) -> JobId:
 
 
 def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> Job:
-    """The job as every system has it. `left` says in words that it left the queue unseen."""
+    """The job as every system has it: its app is the partition, its model the id as Slurm writes it.
+
+    `left` says in words that it left the queue unseen.
+    """
     status = JobStatus.UNKNOWN if left else job.status
     reason = reason_of(job.reason or "None")
     waits = status is JobStatus.PENDING
@@ -64,7 +67,8 @@ def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> J
         source=source,
         owner=intern(job.user),
         name=job.name or None,
-        model=tasks_of(job),
+        app=intern(job.partition),
+        model=job.id,
         mode="array" if job.array else "",
         queued_at=job.submitted_at,
         started_at=job.started_at,
@@ -73,9 +77,8 @@ def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> J
         runs=(1 + job.restarts) if job.started_at is not None else 0,
         message=left or _message(job),
         error=error_of(job),
-        alert=f"waits for {reason.words}" if waits and reason.is_stuck else None,
+        alert=reason.words if waits and reason.is_stuck else None,
         limit_s=job.limit_s if job.state == "TIMEOUT" else None,
-        driver=intern(job.partition) or None,
         host=job.nodes or None,
         plan=intern(job.qos) or None,
         tags=f"{OF_SIREPO}:{sirepo}" if sirepo else "",
@@ -83,13 +86,6 @@ def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> J
         reason=intern(job.reason),
         exit=str(job.exit) if job.exit is not None else "",
     )
-
-
-def tasks_of(job: SlurmJob) -> str:
-    """Which task or tasks of an array a job is, "" when it is none."""
-    if not job.task:
-        return ""
-    return f"tasks {job.task}" if job.is_rest else f"task {job.task}"
 
 
 def _latest(job: SlurmJob) -> Nanos | None:

@@ -71,7 +71,7 @@ async def test_the_captured_cluster_becomes_jobs(cluster: StandIn) -> None:
     failed, canceled, task = jobs["slurm/2"], jobs["slurm/3"], jobs["slurm/4_3"]
     assert (failed.error, failed.exit, failed.reason) == ("exit code 3", "3:0", "NonZeroExitCode")
     assert (canceled.message, canceled.error, canceled.exit) == ("canceled by root", None, "")
-    assert (task.allocation, task.model, task.mode) == ("17 4", "task 3", "array")
+    assert (task.allocation, task.model, task.mode) == ("17 4", "4_3", "array")
     assert jobs["slurm/5"].error == "killed by signal 11 (SIGSEGV)"
     assert jobs["slurm/9"].ended_at is None
 
@@ -82,7 +82,7 @@ async def test_what_waits_says_for_what(cluster: StandIn) -> None:
     jobs = await Reading().read()
     first, second = jobs["slurm/1"], jobs["slurm/2"]
     assert (first.message, first.alert, first.started_at) == ("free nodes", None, None)
-    assert second.alert is not None
+    assert second.alert == "a job that it depends on, and that ended otherwise"
 
 
 async def test_the_rest_of_an_array_is_one_row_until_its_tasks_begin(cluster: StandIn) -> None:
@@ -91,7 +91,7 @@ async def test_the_rest_of_an_array_is_one_row_until_its_tasks_begin(cluster: St
     cluster.queue(rest, task)
     reading = Reading()
     assert (await reading.read()).keys() == {"slurm/4", "slurm/4_1"}
-    assert reading.jobs["slurm/4"].model == "tasks 2-3%1"
+    assert reading.jobs["slurm/4"].model == "4_[2-3%1]"
     cluster.queue(task, {**task, "%i": "4_2", "%A": "6"}, {**task, "%i": "4_3", "%A": "4"})
     assert (await reading.read()).keys() == {"slurm/4_1", "slurm/4_2", "slurm/4_3"}
 
