@@ -65,7 +65,8 @@ def _specs(demo: LiveDemo) -> tuple[SourceSpec, ...]:
     """The demo as one would name it on the command line."""
     logs = (SourceSpec("log", str(path), LogRole(role)) for role, path in demo.sources.logs)
     archive = SourceSpec("archive", str(demo.sources.archive))
-    return (SourceSpec("srdb", str(demo.sources.srdb)), *logs, archive)
+    spans = SourceSpec("trace_file", str(demo.sources.spans))
+    return (SourceSpec("srdb", str(demo.sources.srdb)), *logs, archive, spans)
 
 
 @contextmanager

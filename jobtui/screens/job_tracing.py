@@ -1,6 +1,7 @@
 """Finds the trace of a job, reads it, and keeps it up to date as long as the job's screen is open."""
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
+from itertools import islice
 
 from textual.dom import DOMNode
 
@@ -10,9 +11,13 @@ from jobtui.analysis.traces.ways import Ways, ways_from_job
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Op, Unlinked
 from jobtui.model.trace_ids import TraceId
+from jobtui.model.trace_jobs import is_same_job, names_job
 from jobtui.model.traces import Trace
 from jobtui.screens.board import Board
 from jobtui.screens.trace_reader import TraceReader
+
+MOST_LOOKED_AT = 20
+"""Traces that came at once of which it is asked whether one is the job's."""
 
 
 class JobTracing:
@@ -52,12 +57,25 @@ class JobTracing:
         elif (link := link_in_lines(ops, unlinked)) is not None:
             self._follow(link)
 
-    def changed(self, traces: Container[TraceId]) -> None:
-        """More may be known of some traces."""
-        if self.reader is not None:
+    def changed(self, traces: Collection[TraceId]) -> None:
+        """More may be known of some traces; of one of them the job's own, perhaps."""
+        if self.reader is None and self._job is not None and self.is_looked_for:
+            own = next((one for one in islice(traces, MOST_LOOKED_AT) if self._names_job(one)), None)
+            if own is not None:
+                self._follow(TraceLink(own, Certainty.JID, "its spans name the job"))
+        elif self.reader is not None:
             if self.reader.trace_id in traces:
                 self.reader.changed()
             self.reader.look()
+
+    def _names_job(self, trace_id: TraceId) -> bool:
+        """Whether one that sent spans of a trace says that it is the job."""
+        trace = self._board.live.traces.trace(trace_id)
+        if trace is None or self._job is None:
+            return False
+        senders = {id(span.resource): span.resource for span in trace.spans}.values()
+        written = (names_job(one.attributes, self._board.job_attributes()) for one in senders)
+        return any(name is not None and is_same_job(name, self._job.id) for name in written)
 
     def _follow(self, link: TraceLink) -> None:
         self.link = link
