@@ -30,9 +30,10 @@ SERVER = "SERVER"
 MOST_LABEL_CELLS = 24
 """More of what tells servers apart is cut."""
 COLUMNS = (
-    Column("STATE", 20), Column("ID", 6, 0, "right"), Column("SCHEDULER", 10, 50, "right"),
+    Column("STATE", 20), Column("ID", 6, 0, "right"), Column(SERVER, 14, 50),
+    Column("SCHEDULER", 10, 50, "right"),
     Column("NODES", 6, 0, "right"), Column("FOR", 8, 0, "right"), Column("OF", 8, 70, "right"),
-    Column("LAUNCHER", 10, 60, "right"), Column(SERVER, 14, 40), Column("SITE", 16, 80),
+    Column("LAUNCHER", 10, 60, "right"), Column("SITE", 16, 80),
     Column("QUEUE", 12, 100),
     Column("TAGS", 24, 140),
 )  # fmt: skip
@@ -107,12 +108,12 @@ def _cells(one: Allocation, names: dict[tuple[str, int], str], now: Nanos, label
     return (
         f"{mark} {show(one.state)}",
         f"{one.id}",
+        label,
         show(one.scheduler_id or NONE),
         f"{one.nodes}",
         estimated + _taken(one, now),
         NONE if one.wall_time_s is None else duration(one.wall_time_s),
         launcher if one.state == RUNNING else "",
-        label,
         show(names.get((one.source, one.site_id), f"{one.site_id}")),
         show(one.queue),
         show(" ".join(f"{name}:{value}" for name, value in one.tags)),

@@ -83,7 +83,7 @@ def test_several_servers_are_told_apart() -> None:
     sites = [SITE, msgspec.structs.replace(SITE, source="c")]
     texts = [span.text for span in lines(sites, [RUNNING, there], NOW, 120, {"b": "here", "c": "there"})]
     assert [text.split()[1] for text in texts[1:3]] == ["theta@here", "theta@there"]
-    assert {text.split()[-3] for text in texts[5:]} == {"here", "there"}
+    assert {text.split()[3] for text in texts[5:]} == {"here", "there"}
     assert "SERVER" in texts[4]
     assert "SERVER" not in "".join(text for text, _ in drawn(RUNNING))
     narrow = [span.text for span in lines(sites, [RUNNING, there], NOW, 40, {"b": "here", "c": "there"})]
