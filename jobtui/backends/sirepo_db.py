@@ -168,6 +168,8 @@ class SirepoDb:
         try:
             directory = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except (OSError, ValueError) as error:
+            # What comes in its place may have its inode, and the kernel's word of that comes later
+            self._lookout.sweep_now()
             raise self._error(error, self._path) from error
         try:
             yield directory
