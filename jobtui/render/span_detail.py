@@ -76,7 +76,9 @@ def _head(found: Findings, span: Span, cause: RootCause | None) -> Iterator[Part
         yield Part(name, "strong", 2)
     for failure in found.failures:
         if failure.span.span_id == span.span_id:
-            yield Part(f"✗ {show(failure.text)}", "error" if failure.is_last else "warning", 2)
+            is_sure = failure.kind is not FailureKind.UNFINISHED
+            sign, style = ("✗", "error") if is_sure else ("…", "warning")
+            yield Part(f"{sign} {show(failure.text)}", style, 2)
     for flag in flags_of_span(found.tree, span):
         if flag in FLAG_WORDS:
             yield Part(f"! {FLAG_WORDS[flag]}", "warning", 2)

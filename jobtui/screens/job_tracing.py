@@ -101,8 +101,10 @@ class JobTracing:
         picture = self.reader.picture if self.reader is not None else None
         if picture is None or self.link is None or self._job is None:
             return ()
-        key = (id(picture), tuple(map(id, ops)), len(unlinked))
+        grows = bool(self.reader and self.reader.growing) and self._is_live()
+        key = (id(picture), tuple(map(id, ops)), len(unlinked), grows)
         if self._op is None or self._op[0] != key:
-            op = trace_op(picture.found, picture.layout, self.link, self._job.id, ops, unlinked)
+            found, layout = picture[:2]
+            op = trace_op(found, layout, self.link, self._job.id, ops, unlinked, grows=grows)
             self._op = (key, op)
         return (self._op[1],)

@@ -47,10 +47,13 @@ def trace_op(
     job_id: JobId,
     ops: Iterable[Op],
     unlinked: Iterable[Unlinked],
+    *,
+    grows: bool = False,
 ) -> Op:
     """A trace as an op of a job: its spans and their log records with the lines of the job, by time.
 
-    Each step has the certainty of its own link: a span that of the trace, a line that which it has in its op.
+    It is open as long as it `grows`. Each step has the certainty of its own link: a span that of the trace,
+    a line that which it has in its op.
     """
     lines = _chosen(found, layout)
     steps = [step for line in lines for step in _steps_of(found, line, link)]
@@ -62,12 +65,12 @@ def trace_op(
         key=KEY,
         op=OpPrefix(tree.trace_id[:4]),
         name="trace",
-        status=OpStatus.ENDED,
+        status=OpStatus.REPLIED if grows else OpStatus.ENDED,
         jid=job_id,
         result="error" if found.has_failed else None if found.is_unfinished else "ok",
         error=_error(found),
         created_at=tree.started_at,
-        ended_at=tree.ended_at,
+        ended_at=None if grows else tree.ended_at,
         certainty=link.certainty,
         steps=tuple(_in_order(steps)),
         dropped_steps=sum(line.kind is LineKind.SPAN for line in layout.lines) - len(lines),
