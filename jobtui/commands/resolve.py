@@ -52,7 +52,7 @@ async def resolve(reader: Reader, thing: str, *, to_end: bool = False) -> Found:
         return await _exact(reader, best.job, to_end=to_end)
     if not by_number and len(named) == 1 and _servers(reader.specs, "balsam"):
         by_number = _meant(reader, named[0])
-    if by_number and not candidates:
+    if by_number and (best is None or best.score < SURE):
         # It may have ended before what is read of all jobs
         return await _one_of(reader, by_number, thing, to_end=to_end)
     if not reader.nothing_read:
