@@ -3,6 +3,7 @@
 What reads them is handed in. Everything is masked.
 """
 
+import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -66,7 +67,8 @@ async def _scripts(desk: JobDesk, left: Kept, right: Kept) -> tuple[FileDiff, ..
     except Unreadable as error:
         return (FileDiff(SCRIPT, note=str(error)),)
     if this.script is not None and other.script is not None:
-        return script_files(diff_scripts(this.script, other.script))
+        # scripts may be large, and keys are not to wait for it
+        return script_files(await asyncio.to_thread(diff_scripts, this.script, other.script))
     missing = (this, left) if this.script is None else (other, right)
     return _missing(*missing)
 

@@ -110,7 +110,8 @@ def _rows(this: list[str], other: list[str], ids: frozenset[str]) -> tuple[tuple
     shown = list(masked(this)), list(masked(other))
     raw = this, other
     middle = (keys[0][head : len(this) - tail], keys[1][head : len(other) - tail])
-    blocks = SequenceMatcher(None, *middle, autojunk=False).get_opcodes()
+    # lines that are very frequent part no two scripts, and without leaving them out this can take minutes
+    blocks = SequenceMatcher(None, *middle).get_opcodes()
     rows = [_row(raw, shown, at, at) for at in range(head)]
     for word, a, b, c, d in blocks:
         ours, theirs = range(a + head, b + head), range(c + head, d + head)

@@ -208,7 +208,7 @@ def _side_lines(side: Side, width: int | None, colour: bool) -> Iterator[str]:
     yield from _head_lines(side, width, colour)
     if (script := side.answer.script) is not None:
         yield ""
-        yield from _painted(script_lines(script), colour)
+        yield from _painted(script_lines(script, colour=colour), colour)
         yield from _environment_lines(script, width, colour)
 
 

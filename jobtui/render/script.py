@@ -4,12 +4,22 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from msgspec import structs
+
 from jobtui.analysis.job_outputs import Output
-from jobtui.analysis.script_text import Piece, lines_of, masked, masked_script, pieces, shown_variables
+from jobtui.analysis.script_text import (
+    Piece,
+    ScriptPiece,
+    lines_of,
+    masked,
+    masked_script,
+    pieces,
+    shown_variables,
+)
 from jobtui.model.clock import to_rfc3339
-from jobtui.model.scripts import ArchivedScript, Environment, Tried
+from jobtui.model.scripts import ArchivedScript, Environment, Tried, Variable
 from jobtui.render.spans import Line, Span
-from jobtui.render.text import Zone, date_time, safe, show
+from jobtui.render.text import ELLIPSIS, Zone, date_time, safe, show
 
 STYLES = {
     Piece.PLAIN: "",
@@ -22,10 +32,18 @@ STYLES = {
 NO_VALUE = "(no value)"
 
 
-def script_lines(script: ArchivedScript, most: int | None = None) -> Iterator[Line]:
-    """The lines of a script in colour; of one with more lines than `most`, so many."""
-    for line in islice(masked(lines_of(script.script)), most):
-        yield tuple(Span(safe(piece.text), STYLES[piece.piece]) for piece in pieces(line))
+def script_lines(
+    script: ArchivedScript, most: int | None = None, longest: int | None = None, *, colour: bool = True
+) -> Iterator[Line]:
+    """The lines of a script, in colour if wanted; at most so many, and so many characters of each."""
+    for line in masked(cut(line, longest) for line in islice(lines_of(script.script), most)):
+        parts = pieces(line) if colour else (ScriptPiece(line),)
+        yield tuple(Span(safe(part.text), STYLES[part.piece]) for part in parts)
+
+
+def cut(text: str, longest: int | None) -> str:
+    """The beginning of a text that is longer than this."""
+    return text if longest is None or len(text) <= longest else f"{text[:longest]}{ELLIPSIS}"
 
 
 def head_facts(script: ArchivedScript, outputs: Sequence[Output]) -> Iterator[tuple[str, str]]:
@@ -58,10 +76,11 @@ def tried_lines(tried: Iterable[Tried]) -> Iterator[tuple[str, str]]:
     return ((show(one.where), show(one.result)) for one in tried)
 
 
-def variable_rows(environment: Environment) -> list[tuple[str, str]]:
-    """The variables by name, values on one line each."""
-    shown = ((one.name, NO_VALUE if one.value is None else one.value) for one in shown_variables(environment))
-    return sorted((safe(name), safe(value)) for name, value in shown)
+def variable_rows(environment: Environment, longest: int | None = None) -> list[tuple[str, str]]:
+    """The variables by name, values on one line each, at most so many bytes of each."""
+    kept = [Variable(v.name[:longest], v.value and v.value[:longest]) for v in environment.variables]
+    shown = shown_variables(structs.replace(environment, variables=tuple(kept)))
+    return sorted((safe(one.name), NO_VALUE if one.value is None else safe(one.value)) for one in shown)
 
 
 def script_record(script: ArchivedScript | None, tried: Iterable[Tried], job: str) -> dict[str, object]:

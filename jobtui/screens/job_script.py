@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import islice
 from posixpath import split
 from typing import NamedTuple
 
@@ -30,8 +29,11 @@ from jobtui.widgets.row_view import Move
 from jobtui.widgets.span_pane import SpanPane
 from jobtui.widgets.text_pane import Paragraph
 
-MOST_LINES = 5_000
+MOST_LINES = 2_000
 """Lines of a script that are shown here; the command shows all."""
+LONGEST = 500
+"""Characters of a line or a value that are shown here."""
+MOST_VARIABLES = 2_000
 NO_NUMBER = "Only jobs of Slurm have an archived script; no number of this job in Slurm is known."
 
 
@@ -108,13 +110,8 @@ class ScriptTab(JobTab):
 
     @property
     def copied(self) -> str | None:
-        """The script, or its environment, secrets masked."""
-        script = self._read.answer.script if self._read is not None else None
-        if script is None:
-            return None
-        if self._about.is_active and script.environment is not None:
-            return "\n".join(f"{name}={value}" for name, value in variable_rows(script.environment))
-        return "\n".join("".join(span.text for span in line) for line in script_lines(script))
+        """The text of the pane that has the keys, secrets masked."""
+        return (self._about if self._about.is_active else self._script).text or None
 
     async def _find(self) -> None:
         subject = self._subject
@@ -193,11 +190,10 @@ def _drawn(read: Read) -> tuple[list[Line], list[Line]]:
     if script is None:
         return [], about
     if script.environment is not None:
+        rows = variable_rows(script.environment, LONGEST)[:MOST_VARIABLES]
         about += [(), _line("environment", "title")]
-        about += [
-            (Span(f"{name}=", "accent"), Span(value)) for name, value in variable_rows(script.environment)
-        ]
-    lines = list(islice(script_lines(script, MOST_LINES + 1), MOST_LINES + 1))
+        about += [(Span(f"{name}=", "accent"), Span(value)) for name, value in rows]
+    lines = list(script_lines(script, MOST_LINES + 1, LONGEST))
     if len(lines) > MOST_LINES:
         lines[MOST_LINES:] = [_line(f"… more than {MOST_LINES:,} lines: jobtui script shows all", "warning")]
     return lines, about

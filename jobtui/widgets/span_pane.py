@@ -1,6 +1,7 @@
 """Lines in several colours to be read: folded at the width, scrolled. They must be safe to show."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from rich.cells import chop_cells
 
@@ -18,6 +19,11 @@ class SpanPane(RowView):
         self._lines: tuple[Line, ...] = ()
         self._rows: list[Line] = []
         self.shows_cursor = False
+
+    @property
+    def text(self) -> str:
+        """All its lines, as they may be copied."""
+        return "\n".join("".join(span.text for span in line) for line in self._lines)
 
     @property
     def count(self) -> int:
@@ -66,6 +72,10 @@ def _parts(span: Span, left: int, cells: int) -> list[Span]:
     """A span in pieces of which the first fits into what is left of a row."""
     if span.width <= left:
         return [span]
+    if span.text.isascii():  # one cell each
+        cuts = [0, *range(left, len(span.text), cells), len(span.text)]
+        texts = (span.text[begin:end] for begin, end in pairwise(cuts))
+        return [Span(text, span.style, len(text)) for text in texts if text]
     first, *rest = chop_cells(span.text, left) if left > 0 else ("", span.text)
     parts = [first, *(piece for text in ["".join(rest)] if text for piece in chop_cells(text, cells))]
     return [Span(part, span.style) for part in parts if part]

@@ -71,7 +71,10 @@ class ElasticClient:
         for pause_s in (*PAUSES_S, None):
             response, body = await self._send(method, path, query)
             if response.status_code not in BUSY or pause_s is None:
-                return response.status_code, self._decoded(response.status_code, body)
+                # others have their turn while a large answer is decoded
+                return response.status_code, await asyncio.to_thread(
+                    self._decoded, response.status_code, body
+                )
             await asyncio.sleep(_pause(response.headers.get("retry-after"), pause_s))
         raise AssertionError("the last answer is returned")
 
