@@ -26,7 +26,7 @@ from jobtui.screens.job_timeline import TimelineTab
 from jobtui.screens.job_trace import TraceTab
 from jobtui.screens.job_tracing import JobTracing
 from jobtui.screens.job_why import WhyTab
-from jobtui.screens.on_cluster import show_cluster
+from jobtui.screens.on_cluster import concerns, show_cluster
 from jobtui.screens.reaching import Reaching
 from jobtui.store.store import Changes
 from jobtui.widgets.job_facts import JobFacts, ends_of
@@ -153,6 +153,9 @@ class JobScreen(BesideScreen):
         if self.job_id in changes.jobs or self.job_id in changes.gone:
             start(self, self._read_record, group="record", exclusive=True)
             self._show()
+        elif concerns(self.board, self.job_id, changes.jobs):
+            start(self, self._cluster, group="cluster", exclusive=True)
+            self._explaining.renew(self._known.detail)
         elif changes.sources:
             self._explaining.renew(self._known.detail)
         self._tracing.changed(changes.traces)

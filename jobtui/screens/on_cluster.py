@@ -1,10 +1,11 @@
 """What is said of a job that runs on a cluster, beside its record: how it stands in Slurm, or in Sirepo."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from jobtui.analysis.run_dirs import CLUSTER_MODE, run_dirs_of
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import Noted
+from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.render.cluster import cluster_words, is_of_newest_run, joined_words
 from jobtui.screens.board import Board
 from jobtui.widgets.job_facts import JobFacts
@@ -34,6 +35,18 @@ def words_of(board: Board, job_id: JobId, noted: Noted | None) -> str:
         return joined_words(submitter, board.store.job(submitter))
     slurm = slurm_of(job, board.store.jobs.values(), noted.status.slurm_id if noted is not None else None)
     return cluster_words(noted.status if noted is not None else None, slurm)
+
+
+def concerns(board: Board, job_id: JobId, changed: Collection[JobId]) -> bool:
+    """Whether some jobs that changed may change what is said of a job beside its record."""
+    from jobtui.analysis.slurm_join import sirepo_of
+
+    job = board.store.job(job_id)
+    if job is None:
+        return False
+    if job.mode == CLUSTER_MODE:
+        return any(one.startswith(SLURM) for one in changed)
+    return sirepo_of(job) in changed
 
 
 async def noted_of(board: Board, job_id: JobId) -> Noted | None:

@@ -4,6 +4,7 @@ Needs root. Everything written is below one directory; nothing below /etc or /va
 work without systemd: proctrack/linuxproc, no task plugin, a munge key and socket of its own, and SLURM_CONF.
 """
 
+import contextlib
 import os
 import pwd
 import signal
@@ -225,7 +226,10 @@ class SlurmSystem:
         wait_for(lambda: not Path(f"/proc/{pid}").exists() or _is_zombie(pid), timeout_s=30)
 
     def stop(self) -> None:
-        """End every daemon that it started."""
+        """End every job, and every daemon that it started."""
+        self.run("scancel", f"--user={USER}", check=False)
+        with contextlib.suppress(AssertionError):  # a daemon that is down knows of no jobs
+            wait_for(lambda: not self.run("squeue", "-h", "-t", "R,CG", check=False), timeout_s=START_S)
         for daemon in ("slurmd", "slurmctld", "slurmdbd", "munged"):
             self.stop_daemon(daemon)
         if self._mariadbd is not None:

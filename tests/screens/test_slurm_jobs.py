@@ -1,0 +1,89 @@
+"""A job of Sirepo and the Slurm job that it runs as, each on its screen with the other; on real captures."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from jobtui.app import JobtuiApp
+from jobtui.backends.base import Source
+from jobtui.backends.logfile import LogFile
+from jobtui.backends.sirepo_db import SirepoDb
+from jobtui.backends.slurm.commands import Commands, LocalShell
+from jobtui.backends.slurm.source import Slurm
+from jobtui.model.clock import FixedClock
+from jobtui.model.ids import JobId
+from jobtui.session import Session
+from tests.conftest import NOW
+from tests.screens.test_on_cluster import CAPTURE, HERE, JID, THERE, text
+from tests.slurm_stand_in import StandIn
+from tests.waiting import wait_until
+
+RUN_DIR = f"{THERE}/jdoe/sirepo-dev/user/3pMDuIiL/myapp/{JID}"
+TWELVE = {"%i": "12", "%A": "12", "%F": "12", "%T": "FAILED", "%r": "NodeFail",
+          "%e": "2026-11-20T20:30:00"}  # fmt: skip
+
+
+@asynccontextmanager
+async def on(
+    cluster: StandIn, job_id: str, mounts: dict[str, str]
+) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
+    shell = LocalShell("local", {"PATH": cluster.search_path})
+    sources: list[Source] = [
+        SirepoDb(CAPTURE),
+        LogFile(Path(CAPTURE / "supervisor.log")),
+        Slurm(Commands("local", shell), clock=FixedClock(NOW), every_s=0.2),
+    ]
+    session = Session(sources, FixedClock(NOW), strict=True)
+    session.mounts = mounts
+    app = JobtuiApp(session, JobId(job_id))
+    async with app.run_test(size=(200, 45)) as pilot:
+        yield app, pilot
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> StandIn:
+    return StandIn(tmp_path)
+
+
+async def test_by_the_number_that_its_agent_noted(cluster: StandIn) -> None:
+    cluster.queue({**TWELVE, "%Z": "/elsewhere"})
+    async with on(cluster, JID, {THERE: HERE}) as (app, pilot):
+        words = "Slurm 12 FAILED: a node of it failed (its agent noted completed)"
+        await wait_until(lambda: words in text(app), pilot)
+        await pilot.press("w")
+        await wait_until(lambda: "the record says completed, Slurm says failed" in text(app), pilot)
+
+
+async def test_by_the_directory_where_nothing_that_was_noted_can_be_read(cluster: StandIn) -> None:
+    cluster.queue({**TWELVE, "%T": "COMPLETED", "%Z": RUN_DIR, "%V": "2026-11-20T20:59:00"})
+    async with on(cluster, JID, {}) as (app, pilot):
+        await wait_until(lambda: "Slurm 12 COMPLETED" in text(app), pilot)
+
+
+async def test_the_slurm_job_names_the_one_of_sirepo(cluster: StandIn) -> None:
+    cluster.queue({**TWELVE, "%Z": RUN_DIR})
+    async with on(cluster, "slurm/12", {}) as (app, pilot):
+        await wait_until(lambda: f"Sirepo's {JID} completed" in text(app), pilot)
+
+
+async def test_what_slurm_says_later_is_shown_too(cluster: StandIn) -> None:
+    cluster.queue()
+    async with on(cluster, JID, {}) as (app, pilot):
+        await wait_until(lambda: JID in text(app), pilot)
+        cluster.queue({**TWELVE, "%T": "COMPLETED", "%Z": RUN_DIR, "%V": "2026-11-20T20:59:00"})
+        await wait_until(lambda: "Slurm 12 COMPLETED" in text(app), pilot)
+
+
+async def test_a_record_is_shown_as_slurm_has_it(cluster: StandIn) -> None:
+    cluster.captured()
+    async with on(cluster, "slurm/8", {}) as (app, pilot):
+        await wait_until(lambda: "Its program ended with exit code 3" in text(app), pilot)
+        await wait_until(lambda: "nodes" in text(app), pilot)
+        assert "PENDING" in text(app)
+        await pilot.press("r")
+        await wait_until(lambda: "lattice-8.err" in text(app), pilot)
+        await pilot.press("h")
+        await wait_until(lambda: "exit code 3" in text(app), pilot)
