@@ -64,6 +64,10 @@ class Action(NamedTuple):
 
 
 SHOWN_KEYS = {
+    "comma": ",",
+    "full_stop": ".",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
     "enter": "↵",
     "escape": "esc",
     "slash": "/",
