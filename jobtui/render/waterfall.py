@@ -226,7 +226,8 @@ def _bar_part(view: View, index: int, line: TraceLine, *, is_closed: bool) -> It
         middle = squeezed.first + squeezed.cells // 2
         cells[middle], styles[middle] = SQUEEZED, "rule"
     if line.kind is LineKind.WAIT and line.wait is not None:
-        _stroke(cells, styles, view.axis, line.wait.start, line.wait.end, (AWAITED, "dim"))
+        if not _is_beside(cells, styles, view.axis, line.wait.start, line.wait.end):
+            _stroke(cells, styles, view.axis, line.wait.start, line.wait.end, (AWAITED, "dim"))
     elif line.run is not None and line.span is not None:
         _run_bar(cells, styles, view, line.run)
     elif line.span is not None:
@@ -250,7 +251,7 @@ def _span_bar(cells: list[str], styles: list[str], view: View, span: Span) -> No
         return
     thick = view.path is None
     look = (FULL if thick else THIN, style if thick else "settled")
-    _stroke(cells, styles, view.axis, span.started_at, end, look)
+    _stroke(cells, styles, view.axis, span.started_at, end, look, with_tick=True)
     if span.ended_at is None and span.started_at <= view.axis.high:
         _put(cells, styles, view.axis.half(end) // 2, LATER, "good")
     _path_bar(cells, styles, view, (span,), style)
@@ -299,13 +300,20 @@ def _is_beside(cells: list[str], styles: list[str], axis: Axis, start: int, end:
 
 
 def _stroke(
-    cells: list[str], styles: list[str], axis: Axis, start: int, end: int, look: tuple[str, str]
+    cells: list[str],
+    styles: list[str],
+    axis: Axis,
+    start: int,
+    end: int,
+    look: tuple[str, str],
+    *,
+    with_tick: bool = False,
 ) -> None:
-    """A stroke from one time to another; one of less than a cell is a tick."""
+    """A stroke from one time to another; one of less than a cell is a tick where that is wanted."""
     char, style = look
     first, last = axis.half(start), axis.half(end)
     if last - first < 2:
-        _put(cells, styles, min(first // 2, len(cells) - 1), TICK if char in (FULL, THIN) else char, style)
+        _put(cells, styles, min(first // 2, len(cells) - 1), TICK if with_tick else char, style)
         return
     if first % 2:
         _put(cells, styles, first // 2, RIGHT if char == FULL else char, style)

@@ -5,9 +5,6 @@ from jobtui.render.text import fit, width
 from jobtui.render.trace_facts import Sentence
 from jobtui.widgets.lines import LineView
 
-LEAST_CELLS = 40
-"""The sentence has so many cells before anything stands beside it."""
-
 
 class TraceFacts(LineView):
     """One line."""
@@ -25,12 +22,11 @@ class TraceFacts(LineView):
         self.repaint()
 
     def line(self, y: int) -> Line:
-        """The sentence, and the words when there is room for them."""
+        """The sentence, and the words when there is room for both."""
         text, style = self._sentence
         cells = self.cells
         words = f"   {self._words} " if self._words else ""
-        least = min(width(text) + 1, LEAST_CELLS)
-        if width(words) + least > cells:
+        if width(words) + width(text) + 1 > cells:
             words = ""
         room = max(0, cells - width(words))
         return (Span(fit(f" {text}", room), style, room), Span(words, "dim"))

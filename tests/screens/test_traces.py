@@ -14,6 +14,7 @@ from jobtui.model.trace_ids import TraceId
 from jobtui.screens.trace import TraceScreen
 from jobtui.screens.traces import TracesScreen
 from jobtui.session import Session
+from jobtui.theme import DARK
 from jobtui.widgets.trace_table import TraceTable
 from jobtui.widgets.waterfall import Waterfall
 from tests.conftest import NOW
@@ -35,6 +36,14 @@ def an_app(*files: Path) -> JobtuiApp:
     """The dashboard on files of spans, on the day of the captures."""
     clock = FixedClock(Nanos(1_795_300_000 * SECOND))
     return JobtuiApp(Session([TraceFile(path) for path in files], clock, strict=True))
+
+
+def app_on_traces(theme: str = DARK.name) -> JobtuiApp:
+    """The dashboard on three traces: a job that failed, one that waited for hours, a large one."""
+    clock = FixedClock(Nanos(1_795_300_000 * SECOND))
+    files = (*FILES, capture_file("recovered-error", "otlp.pb"))
+    session = Session([TraceFile(path) for path in files], clock, strict=True)
+    return JobtuiApp(session, theme=theme)
 
 
 def text(app: JobtuiApp) -> str:

@@ -14,6 +14,7 @@ from tests.screens.scene import FAILED, Scene
 from tests.screens.test_agents import agents
 from tests.screens.test_job_tabs import THREE, with_runs
 from tests.screens.test_logs import CAPTURED, app_on
+from tests.screens.test_traces import app_on_traces
 from tests.waiting import wait_until
 from tests.widgets.stage import screen_text
 
@@ -45,6 +46,9 @@ STOPS: tuple[Stop, ...] = (
     Stop("charts", ("4",), "jobs running"),
     Stop("charts-states", ("4", "tab", "tab", "tab"), "jobs in each state"),
     Stop("charts-times", ("4", "shift+tab"), "LONGEST"),
+    Stop("traces", ("5",), "3 traces"),
+    Stop("trace", ("5", "enter"), "Fail flag triggered"),
+    Stop("trace-path", ("5", "j", "enter", "c"), "stage-out"),
     Stop("sources", ("6", "j", "j"), "agent.log"),
     Stop("incidents", ("7",), "program_failed"),
     Stop("help", ("question_mark",), "All jobs"),
@@ -61,7 +65,11 @@ async def at_stop(
 ) -> AsyncIterator[tuple[JobtuiApp, Pilot[Any]]]:
     """The dashboard at one stop, with everything read, in a window of this size."""
     scene = with_runs(Scene(open_at=stop.open_at, theme=theme, agents=agents()), *THREE)
-    app = app_on(CAPTURED, theme) if stop.name.startswith("logs") else scene.app
+    app = scene.app
+    if stop.name.startswith("logs"):
+        app = app_on(CAPTURED, theme)
+    elif stop.name.startswith("trace"):
+        app = app_on_traces(theme)
     async with app.run_test(size=ROOMY) as pilot:
         if app is scene.app:
             await wait_until(scene.is_read, pilot)
@@ -69,6 +77,8 @@ async def at_stop(
             await wait_until(lambda: "run 3 of 3" in screen_text(app)[0], pilot)
             await wait_until(lambda: "Its program failed" in screen_text(app)[1], pilot)
         await pilot.press(*stop.keys[:1])
+        if stop.name.startswith("trace"):
+            await wait_until(lambda: "3 traces" in "\n".join(screen_text(app)), pilot)
         await settled(app, pilot)
         await pilot.press(*stop.keys[1:])
         await wait_until(lambda: stop.sign in "\n".join(screen_text(app)), pilot)
