@@ -8,7 +8,17 @@ Senders of Jaeger's own protocol name an event in its field `message` and not in
 
 from collections.abc import Iterator, Mapping
 
-from jobtui.formats.telemetry import Document, Found, as_dict, as_int, as_list, as_text, kind_of, status_of
+from jobtui.formats.telemetry import (
+    Document,
+    Found,
+    as_dict,
+    as_int,
+    as_list,
+    as_text,
+    kind_of,
+    opened,
+    status_of,
+)
 from jobtui.model.clock import Nanos
 from jobtui.model.trace_ids import SpanId, TraceId, span_id_of_hex, trace_id_of_hex
 from jobtui.model.traces import Resource, Span, SpanEvent, SpanLink, SpanStatus
@@ -128,7 +138,7 @@ def _tags(value: object) -> dict[str, object]:
 def _pairs(tags: list[object]) -> Iterator[tuple[str, object]]:
     for tag in map(as_dict, tags):
         if isinstance(key := tag.get("key"), str):
-            value = tag.get("value")
+            value = opened(tag.get("value"))
             if tag.get("type") == "bool" and isinstance(value, str):
                 value = value.lower() == "true"
             elif tag.get("type") == "int64" and isinstance(value, str):

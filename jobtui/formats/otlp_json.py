@@ -21,6 +21,7 @@ from jobtui.formats.telemetry import (
     as_text,
     kind_of,
     level_of,
+    opened,
     status_of,
 )
 from jobtui.model.trace_ids import SpanId, TraceId, span_id_of_hex, trace_id_of_hex
@@ -194,17 +195,17 @@ def _hex_of_base64(text: str, size: int) -> str:
 def attributes_of(value: object) -> dict[str, object]:
     """Attributes out of their list of keys and values."""
     known: dict[str, object] = {}
-    for item in as_list(value):
-        if isinstance(item, dict) and isinstance(key := item.get("key"), str):
+    for item in map(as_dict, as_list(value)):
+        if isinstance(key := item.get("key"), str):
             known[key] = value_of(item.get("value"))
     return known
 
 
 def value_of(value: object, depth: int = 0) -> object:
     """What an attribute value holds; None for nothing, or when it is nested too deep."""
-    if not isinstance(value, dict) or depth > DEEPEST_VALUE:
+    if depth > DEEPEST_VALUE:
         return None
-    for key, inner in value.items():
+    for key, inner in as_dict(value).items():
         if key == "stringValue":
             return as_text(inner)
         if key == "intValue":
@@ -228,6 +229,7 @@ def _with_camel_names(value: object, depth: int) -> object:
     """A document with names as OTLP has them; protobuf's JSON may have underscores instead."""
     if depth > DEEPEST_NAMES:
         return None
+    value = opened(value)
     if isinstance(value, dict):
         return {
             _UNDERSCORE.sub(lambda found: found[1].upper(), key): _with_camel_names(item, depth + 1)

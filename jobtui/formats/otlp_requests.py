@@ -12,7 +12,7 @@ import msgspec
 from jobtui.formats.otlp_json import read_otlp
 from jobtui.formats.otlp_protobuf import read_logs, read_traces
 from jobtui.formats.protobuf_parts import LOGS_DATA, TRACES_DATA, count_parts
-from jobtui.formats.telemetry import Found
+from jobtui.formats.telemetry import Found, decoded
 from jobtui.model.secrets import mask_text
 from jobtui.model.traces import Telemetry
 
@@ -67,9 +67,9 @@ def _read_json(data: bytes, found: Found) -> None:
     if data.count(b"{") + data.count(b"[") + data.count(b",") > MOST_PARTS:
         raise TooMany(f"more than {MOST_PARTS:,} parts in one request")
     try:
-        document = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"is no JSON: {error or 'nested too deep'}") from error
+        document = decoded(data)
+    except ValueError as error:
+        raise ValueError(f"is no JSON: {error}") from error
     if not isinstance(document, dict):
         raise ValueError("is no JSON object")
     read_otlp(document, found)

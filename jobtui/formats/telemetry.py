@@ -3,7 +3,10 @@
 Every reader gives a `Telemetry`; one bad span costs that span, is counted, and named among the first few.
 """
 
+import json
 import math
+
+import msgspec
 
 from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip
@@ -61,13 +64,64 @@ class Found:
         )
 
 
+PIECE_BYTES = 1 << 16
+"""What is larger is decoded a piece at a time: a decoder at work lets no other thread have its turn."""
+
+
+def decoded(text: bytes) -> object:
+    """A JSON document. Raises ValueError.
+
+    What is an object or list within a large one is left as it is written, for `as_dict` and `as_list`: so a
+    trace of many spans never stands in memory as a document. What the fast decoder refuses the other one may
+    take: halves of characters, NaN, bytes that are no UTF-8.
+    """
+    try:
+        return _in_pieces(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        try:
+            return json.loads(text.decode("utf-8", "replace"))
+        except RecursionError as error:
+            raise ValueError("nested too deep") from error
+
+
+def _in_pieces(text: bytes | msgspec.Raw) -> object:
+    data = memoryview(text)
+    if len(data) < PIECE_BYTES:
+        return msgspec.json.decode(data)
+    first = bytes(data[:100]).lstrip()[:1]
+    if first == b"{":
+        parts = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        return {key: _piece(one) for key, one in parts.items()}
+    if first == b"[":
+        return [_piece(one) for one in msgspec.json.decode(data, type=list[msgspec.Raw])]
+    return msgspec.json.decode(data)
+
+
+def _piece(raw: msgspec.Raw) -> object:
+    data = memoryview(raw)
+    is_small_container = len(data) < PIECE_BYTES and bytes(data[:1]) in (b"{", b"[")
+    return raw if is_small_container else _in_pieces(raw)
+
+
+def opened(value: object) -> object:
+    """What stands in a piece that was left as it is written; None for one that makes no sense."""
+    if not isinstance(value, msgspec.Raw):
+        return value
+    try:
+        return decoded(bytes(memoryview(value)))
+    except ValueError:
+        return None
+
+
 def as_dict(value: object) -> Document:
     """`value` if it is an object, else an empty one."""
+    value = opened(value)
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[object]:
     """`value` if it is a list, else an empty one."""
+    value = opened(value)
     return value if isinstance(value, list) else []
 
 

@@ -4,14 +4,11 @@ JSON is OTLP or Jaeger's, one document or one a line; what is neither text nor e
 Gzip is unpacked up to a limit. Nothing in here raises: what makes no sense is skipped and counted.
 """
 
-import json
 import zlib
-
-import msgspec
 
 from jobtui.formats.jaeger_json import holds_jaeger, read_jaeger
 from jobtui.formats.otlp_json import holds_otlp, read_otlp
-from jobtui.formats.telemetry import Found
+from jobtui.formats.telemetry import Found, as_dict, decoded
 from jobtui.model.traces import Telemetry
 
 UNPACKED_BYTES = 256 << 20
@@ -75,20 +72,6 @@ def _read_json(text: bytes, found: Found) -> None:
     _take(whole, found, "")
 
 
-def decoded(text: bytes) -> object:
-    """A JSON document. Raises ValueError.
-
-    What the fast decoder refuses the other one may take: halves of characters, NaN, bytes that are no UTF-8.
-    """
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        try:
-            return json.loads(text.decode("utf-8", "replace"))
-        except RecursionError as error:
-            raise ValueError("nested too deep") from error
-
-
 def _read_lines(text: bytes, found: Found, of_the_whole: ValueError) -> None:
     """One document a line, if there is more than one line and the first of them is a document."""
     first, newline, _ = text.partition(b"\n")
@@ -121,7 +104,8 @@ def _is_document(line: bytes) -> bool:
 
 def _take(whole: object, found: Found, where: str) -> None:
     documents = whole if isinstance(whole, list) else [whole]
-    for document in documents:
+    for piece in documents:
+        document = as_dict(piece) or piece
         if isinstance(document, dict) and holds_otlp(document):
             read_otlp(document, found)
         elif isinstance(document, dict) and holds_jaeger(document):

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobtui.formats.telemetry import decoded
 from jobtui.formats.trace_text import UNPACKED_BYTES, read_telemetry
 from jobtui.model.traces import Span, SpanKind, SpanStatus, Telemetry
 from tests.tracing import CAPTURES, EXPECTED, capture_file, telemetry_of
@@ -316,3 +317,36 @@ HOLD = {
 def test_jaegers_own_test_data_are_understood(name: str) -> None:
     found = read_telemetry((FIXTURES_OF_JAEGER / f"{name}.json").read_bytes(), name)
     assert (len(found.spans), found.skip_count) == (HOLD[name], 0)
+
+
+def _containers(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    return st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+
+
+def _whole(value: object) -> object:
+    """A document with all of its pieces opened."""
+    if isinstance(value, msgspec.Raw):
+        return msgspec.json.decode(value)
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    return [_whole(one) for one in value] if isinstance(value, list) else value
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers(0, 99) | st.text(max_size=5), _containers))
+def test_a_large_document_in_pieces_is_the_same(value: object) -> None:
+    text = json.dumps({"a": value, "b": [value, value]}).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jobtui.formats.telemetry.PIECE_BYTES", 20)
+        assert _whole(decoded(text)) == json.loads(text)
+
+
+@pytest.mark.parametrize("size", [30, 300, 3_000])
+@pytest.mark.parametrize(
+    "name", ["broken.otlp.json", "broken.jaeger.json", "tempo/trace-v2.json", "job-fail.logs.json"]
+)
+def test_a_trace_read_in_pieces_is_the_same(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = (CAPTURES / name).read_bytes()
+    whole = read_telemetry(data, "x")
+    monkeypatch.setattr("jobtui.formats.telemetry.PIECE_BYTES", size)
+    assert read_telemetry(data, "x") == whole
+    assert whole.spans or whole.logs

@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.backends.http_reason import reason_of
 from jobtui.backends.traces.login import login_headers
-from jobtui.formats.telemetry import Document
-from jobtui.formats.trace_text import decoded
+from jobtui.formats.telemetry import Document, decoded
 from jobtui.model.access import NO_ACCESS, Access
 from jobtui.model.secrets import mask_text
 
@@ -246,12 +245,12 @@ class TraceServer:
     def _fault(self, error: Exception) -> SourceError:
         told = in_words(reason_of(error).encode("utf-8", "replace"))
         kinds = {kind.__name__ for kind in type(error).__mro__}
-        line = next(line for kind, told_of, line in FAILURES if kind in kinds and re.search(told_of, told, re.I))
+        fits = (line for kind, what, line in FAILURES if kind in kinds and re.search(what, told, re.I))
         host = ""
         with suppress(ValueError):
             host = urlsplit(self.name).hostname or ""
         values = {"host": host, "told": told or type(error).__name__}
-        return SourceUnreachable(f"{self.name}: {line.format_map(values)}")
+        return SourceUnreachable(f"{self.name}: {next(fits).format_map(values)}")
 
 
 MOST_PAGE = 20_000
