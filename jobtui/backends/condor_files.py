@@ -23,11 +23,14 @@ from jobtui.model.clock import Nanos
 from jobtui.model.condor_facts import CondorFact
 from jobtui.model.health import Skip
 
-PIECE_BYTES = 4 << 20
-"""Read and interpreted at a time."""
+PIECE_BYTES = 64 << 10
+"""Events read at a time: some hundreds, so that taking them in holds up nobody."""
+LARGE_PIECE_BYTES = 4 << 20
+"""Lines of output read at a time, of which few tell anything; and the largest event."""
+FACTS_AT_ONCE = 500
 LARGEST_BYTES = 64 << 20
 """A file that is not one piece after the other may be so large."""
-MOST_BYTES = 256 << 20
+MOST_BYTES = 64 << 20
 """Of a larger file its first piece and as many bytes of its end are read."""
 SKIPS_NAMED = 20
 STATES_KEPT = 4
@@ -91,6 +94,7 @@ class CondorFile:
         self._piece_bytes = piece_bytes
         self._most_bytes = most_bytes
         self._readers: OrderedDict[str, _Readers] = OrderedDict()
+        self._whole: _Piece | None = None
         self._worker = Worker(f"jobs in {path}")
         self._closing = asyncio.Event()
 
@@ -130,24 +134,42 @@ class CondorFile:
             opened.close()
 
     def _read_whole(self, opened: OpenFile, look: Look, form: Form, place: Place) -> Batch:
-        """All of a file that is no log, or packed."""
-        data = opened.source.read(0, LARGEST_BYTES + 1)
+        """A file that is no log, or packed: the next of its facts. The cursor counts those before."""
+        goes_on = place.size == 0 and (place.inode, place.mtime_ns) == (look.id.inode, look.mtime_ns)
+        begin = place.offset if goes_on else 0
+        if self._whole is None or begin == 0:
+            self._whole = self._interpret_whole(opened, look, form)
+        piece = self._whole
+        facts = piece.facts[begin : begin + FACTS_AT_ONCE]
+        end = begin + len(facts)
+        more = end < len(piece.facts)
+        skips = [] if more else piece.skips
+        cursor = Place(look.id.inode, 0 if more else look.size, look.mtime_ns, end, 1, len(skips))
         note = None
-        if len(data) > LARGEST_BYTES:
+        if look.size > LARGEST_BYTES:
             note = f"is larger than {LARGEST_BYTES >> 20} MiB: only so much of it is read"
+        if not more:
+            self._whole = None
+        return _batch(_Piece(facts, skips, end, 0), cursor, place.skips, more=more, note=note)
+
+    def _interpret_whole(self, opened: OpenFile, look: Look, form: Form) -> _Piece:
+        data = opened.source.read(0, LARGEST_BYTES)
         readers = _Readers(EventReader(self.name), OutputReader(self.name))
-        piece = _interpret(readers, form, data[:LARGEST_BYTES], Place(), look, is_all=True)
-        end = Place(look.id.inode, look.size, look.mtime_ns, look.size, 1, len(piece.skips))
-        return _batch(piece, end, place.skips, more=False, note=note)
+        return _interpret(readers, form, data, Place(), look, is_all=True)
 
     def _read_on(self, opened: OpenFile, look: Look, form: Form, place: Place) -> Batch:
         """The next piece of a file that grows. The cursor stays before what is not whole yet."""
         goes_on = place.inode == look.id.inode and place.offset <= look.size
         begin = place if goes_on else Place()
         readers = self._readers_for(begin)
-        data = opened.source.read(begin.offset, self._piece_bytes)
+        size = self._piece_bytes if form is not Form.OUTPUT else max(self._piece_bytes, LARGE_PIECE_BYTES)
+        data = opened.source.read(begin.offset, size)
         at_end = begin.offset + len(data) >= look.size
         piece = _interpret(readers, form, data, begin, look)
+        if not piece.taken and not at_end:
+            data = opened.source.read(begin.offset, max(size, LARGE_PIECE_BYTES))
+            at_end = begin.offset + len(data) >= look.size
+            piece = _interpret(readers, form, data, begin, look)
         if not piece.taken and not at_end:
             skip = self._skip(begin.offset, f"{len(data)} bytes hold nothing that is whole")
             piece = _Piece([], [skip], len(data), data.count(b"\n"))
