@@ -84,7 +84,7 @@ async def test_evidence_opens_and_commands_are_copied(monkeypatch: pytest.Monkey
         monkeypatch.setattr(JobScreen, "copy", lambda self, text: copied.append(text))
         await pilot.press("w")
         lines = await see(scene.app, pilot, "program_failed")
-        assert any("status error  /var/log/supervisor.log:88214" in line for line in lines)
+        assert any("status error  …/supervisor.log:88214" in line for line in lines)
         await pilot.press("enter")
         await wait_until(lambda: isinstance(scene.app.screen, ReadingScreen), pilot)
         await see(scene.app, pilot, "error: no such element: crystal3")
