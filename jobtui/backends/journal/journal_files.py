@@ -146,7 +146,7 @@ def is_denied(files: Sequence[JournalFile]) -> bool:
     return FileState.DENIED in states and FileState.GOOD not in states
 
 
-def condition_of(files: Sequence[JournalFile], damaged_entries: int = 0) -> JournalCondition:
+def condition_of(files: Sequence[JournalFile], damaged_entries: int = 0, let_go: int = 0) -> JournalCondition:
     """How a journal of these files stands."""
     bad = [each for each in files if each.state is not FileState.GOOD]
     notes = []
@@ -156,6 +156,8 @@ def condition_of(files: Sequence[JournalFile], damaged_entries: int = 0) -> Jour
         notes.append(remedy())
     if damaged_entries:
         notes.append(f"{damaged_entries} damaged entries left out; see: journalctl --verify")
+    if let_go:
+        notes.append("a file is damaged inside, what is behind that may be missing; see: journalctl --verify")
     if not files:
         notes.append("there are no journal files in it yet")
     return JournalCondition(len(files) - len(bad), len(bad), "; ".join(notes))

@@ -74,6 +74,10 @@ class Handle(Protocol):
         """Take notice of changes, new files among them."""
         ...
 
+    def usage(self) -> int:
+        """The bytes of all files that are open."""
+        ...
+
     def is_reliable(self) -> bool:
         """Whether every change is told of; not so on network file systems."""
         ...
@@ -158,6 +162,10 @@ class RawHandle:
     def process(self) -> None:
         """Take notice of changes."""
         self._reader.process()
+
+    def usage(self) -> int:
+        """The bytes of all files that are open."""
+        return int(self._reader.get_usage())
 
     def is_reliable(self) -> bool:
         """Whether every change is told of."""

@@ -48,6 +48,9 @@ class Reading:
         self._opened: tuple[int, int] | None = None
         self._files: frozenset[tuple[str, int]] = frozenset()
         self._settled_at = 0.0
+        self._usage = 0
+        self._had = 0
+        self._let_go = 0
         self._damaged: set[str] = set()
 
     def forward(self, start: Head | At | Beside, matches: Matches, most: int, scope: Matches = ()) -> Slice:
@@ -101,7 +104,7 @@ class Reading:
         """How the files stand that are or should be open."""
         self._ready()
         files = journal_files.checked(self._survey(), journal_files.opened_here())
-        return journal_files.condition_of(files, len(self._damaged))
+        return journal_files.condition_of(files, len(self._damaged), self._let_go)
 
     @property
     def fd(self) -> int | None:
@@ -130,16 +133,24 @@ class Reading:
         handle = self._open_handle(self._directory)
         handle.fileno()  # from now on new files are noticed
         self._handle, self._opened = handle, identity
+        if self._had:  # as much is there again: a file was let go of, not made shorter
+            self._let_go += handle.usage() >= self._had
+            self._had = 0
         return handle
 
     def _is_settled(self) -> bool:
-        """False once some time after files were made.
+        """False once some time after files came or were let go of.
 
-        libsystemd lets go of a file for good that it cannot make out, as one that is just being made.
+        libsystemd lets go of a file for good where it cannot make it out: one that is just being made, or is
+        damaged in one place.
         """
         files = frozenset(journal_files.listed(self._directories()))
         now = time.monotonic()
-        if files != self._files:
+        before, self._usage = self._usage, self._handle.usage() if self._handle else 0
+        is_same = files == self._files
+        if is_same and self._usage < before:
+            self._had = before
+        if not is_same or self._usage < before:
             self._files, self._settled_at = files, now + SETTLE_S
         if not self._settled_at or now < self._settled_at:
             return True
