@@ -46,6 +46,7 @@ class BatchJob:
         self._number = number
         self._run_dir = run_dir
         self._serial = serial
+        self._lines = 0
 
     def submitted(self, request: Request, *, root: str, token: str, port: int, at: Nanos) -> None:
         """Leave the script, and an archived copy of it with its environment."""
@@ -75,9 +76,11 @@ class BatchJob:
             "SLURM_UMASK": "0022",
         }
 
-    def printed(self, lines: Sequence[str]) -> None:
-        """Leave what the program has printed so far."""
-        text = "".join(f"{line}\n" for line in lines)
+    def printed(self, log: Sequence[str], percent: float, error: str | None) -> None:
+        """Leave what the program has printed by then, and its error when that ended it."""
+        self._lines = max(self._lines, int(len(log) * percent / 100))
+        raised = (f"RuntimeError: {error}",) if error else ()
+        text = "".join(f"{line}\n" for line in (*log[: self._lines], *raised))
         self._dirs.keep(f"{self._run_dir}/run.log", text.encode("utf-8", "surrogateescape"))
 
     def noted(self, state: str, start: int | None) -> None:

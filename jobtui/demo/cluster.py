@@ -174,9 +174,8 @@ class ClusterAgent(Agent):
         super().update(command, state, error=error, parallel=parallel)
         if (batch := self._batch.get(command.jid)) is not None:
             percent = self.world.slurm.state(command.jid, self.world.kernel.now)[1]
-            log = self.world.plan_of(command.jid).log
             batch.noted(state, command.start)
-            batch.printed(log[: int(len(log) * percent / 100)])
+            batch.printed(self.world.plan_of(command.jid).log, percent, error)
 
     def _follow(self, order: Order, run_dir: str) -> None:
         detached = Order(op_id=None, name="run_status", serial=order.serial)

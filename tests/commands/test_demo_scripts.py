@@ -1,0 +1,36 @@
+"""The demo's runs on its cluster: their archived scripts are found by the numbers that are noted."""
+
+import json
+from pathlib import Path
+
+from jobtui.demo.live import LiveDemo
+from jobtui.model.clock import FixedClock
+from tests.commands.running import Runner
+from tests.conftest import NOW
+
+
+def test_every_run_on_the_cluster_has_an_archived_script(tmp_path: Path, run: Runner) -> None:
+    demo = LiveDemo(tmp_path, seed=1, clock=FixedClock(NOW))
+    demo.prepare()
+    noted = sorted(tmp_path.glob("scratch/*/sirepo-prod/user/*/*/*/sbatch_status.json"))
+    assert len(noted) > 2
+    for path in noted:
+        number = json.loads(path.read_text())["sbatch_id"]
+        ran = run("script", number, "--json", "--archive", demo.sources.archive)
+        assert ran.json["script"].encode().count(b"#SBATCH") == 5
+        assert ran.json["environment"]["SLURM_SUBMIT_DIR"] == str(path.parent)
+        assert ran.json["environment"]["SIREPO_SIM_DB_FILE_SERVER_TOKEN"] == "***"
+        assert ran.json["outputs"][0]["path"] == f"{path.parent}/run.log"
+        assert (path.parent / "run.log").exists()
+
+
+def test_a_job_of_the_demo_leads_to_its_script(tmp_path: Path, run: Runner) -> None:
+    demo = LiveDemo(tmp_path, seed=1, clock=FixedClock(NOW))
+    demo.prepare()
+    noted = next(iter(sorted(tmp_path.glob("scratch/*/sirepo-prod/user/*/*/*/sbatch_status.json"))))
+    logs = [word for role, path in demo.sources.logs for word in ("--log", f"{role}={path}")]
+    ran = run(
+        "script", noted.parent.name, "--json", "--at", "2026-11-20T21:00:00Z",
+        "--srdb", demo.sources.srdb, *logs, "--archive", demo.sources.archive,
+    )  # fmt: skip
+    assert ran.json["number"] == json.loads(noted.read_text())["sbatch_id"]
