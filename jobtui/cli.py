@@ -140,7 +140,7 @@ def _check_flags(invocation: Invocation) -> None:
         if flag is None:
             owners = [c.name for c in COMMANDS if any(f.name == name for f in flags_of(c))]
             raise UsageError(
-                f"--{name} is a flag of {', '.join(owners)}, not of {_called(invocation.command)}"
+                f"--{name} is a flag of {' and '.join(owners)}, not of {_called(invocation.command)}"
             )
         _check_value(flag, value)
     if {"json", "csv"} <= invocation.flags.keys():
