@@ -18,7 +18,7 @@ from jobtui.commands.resolve import Found, resolve
 from jobtui.commands.show import noted_of
 from jobtui.commands.streams import complain
 from jobtui.formats.scheduler_ids import parse_wanted
-from jobtui.model.ids import system_job_id
+from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.scripts import Answer, ArchivedScript, Wanted
 from jobtui.model.slurm import SYSTEM
 from jobtui.render.script import (
@@ -117,10 +117,10 @@ async def _meant(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
         return await _of_sirepo(reader, text)
     if any(spec.setting == SYSTEM for spec in reader.specs) and not named.server:
         task = f"_{named.task}" if named.task else ""
-        detail = await reader.look_up(system_job_id(SYSTEM, f"{named.number}{task}"))
-        if detail is not None:
-            wanted = wanted_of_slurm(detail.job, detail)
-            return Found(detail.job, detail), wanted or named
+        ids = (JobId(text.strip()), system_job_id(SYSTEM, f"{named.number}{task}"))
+        for job_id in ids if text.strip().startswith(f"{SYSTEM}@") else ids[1:]:
+            if (detail := await reader.look_up(job_id)) is not None:
+                return Found(detail.job, detail), wanted_of_slurm(detail.job, detail) or named
     return Found(), named
 
 

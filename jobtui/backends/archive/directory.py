@@ -15,7 +15,7 @@ from jobtui.backends.worker import Worker
 from jobtui.model.clock import Clock, SystemClock
 from jobtui.model.scripts import Answer, Span, Walked, Wanted
 
-PERIOD_S = 30.0
+PERIOD_S = 10.0
 """How often it is looked whether the directory is still there."""
 AT_ONCE = 32
 """Scripts that are read before the others have their turn."""

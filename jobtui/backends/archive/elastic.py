@@ -16,7 +16,7 @@ from jobtui.formats.sarchive_document import parse_script
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, Span, Tried, Walked, Wanted
 
-PERIOD_S = 60.0
+PERIOD_S = 10.0
 """How often it is asked whether the index is there."""
 PAGE = 100
 MOST_HITS = 20
