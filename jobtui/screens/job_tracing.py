@@ -35,6 +35,11 @@ class JobTracing:
         self.others = 0
         """How many other processes are in the trace, which are not shown."""
 
+    @property
+    def lacks_job(self) -> bool:
+        """Whether it was looked for before anything was known of the job."""
+        return self.is_looked_for and self._job is None
+
     async def find(self, job: Job | None, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> None:
         """Find the trace by the lines of the job, its record, what spans say, and when it was submitted."""
         if self._board.trace_desk is None:

@@ -11,13 +11,17 @@ from jobtui.backends.base import Batch
 from jobtui.backends.trace_files import TraceFile
 from jobtui.model.clock import FixedClock, Nanos
 from jobtui.model.trace_ids import TraceId
+from jobtui.model.traces import Resource, Span
 from jobtui.screens.trace import TraceScreen
 from jobtui.screens.traces import TracesScreen
 from jobtui.session import Session
 from jobtui.theme import DARK
 from jobtui.widgets.trace_table import TraceTable
 from jobtui.widgets.waterfall import Waterfall
+from tests.builders import ago
 from tests.conftest import NOW
+from tests.screens.scene import FAILED as FAILED_JOB
+from tests.screens.scene import Scene
 from tests.tracing import CAPTURES, EXPECTED, TRACE_ID, a_span, capture_file
 from tests.waiting import wait_until
 from tests.widgets.stage import screen_text
@@ -272,3 +276,54 @@ async def test_all_about_a_span_is_read_and_taken_along() -> None:
         await pilot.press("enter")
         await wait_until(lambda: "RuntimeError: fail flag triggered at step 7 of 10" in text(app), pilot)
         assert not isinstance(app.screen, TraceScreen)
+
+
+def spans_of_job() -> tuple[Span, ...]:
+    """A trace whose spans say that they are of the job that failed."""
+    sender = Resource("worker", {"service.name": "worker", "job.id": FAILED_JOB})
+    start = ago(58)
+    bad = a_span(
+        2,
+        1,
+        start + SECOND,
+        start + 2 * SECOND,
+        name="load",
+        service=sender,
+        error=True,
+        message="no crystal3",
+    )
+    return (a_span(1, None, start, start + 3 * SECOND, name="program", service=sender), bad)
+
+
+async def test_a_job_shows_its_trace_and_the_spans_among_its_lines() -> None:
+    scene = Scene(open_at=FAILED_JOB)
+    scene.store.apply("/srv/db", Batch(cursor="", spans=spans_of_job()))
+    async with scene.app.run_test(size=SIZE) as pilot:
+        await wait_until(lambda: "trace" in "\n".join(screen_text(scene.app)[5:12]), pilot)
+        await pilot.press("G")
+        await wait_until(lambda: "load was handled after an error: no crystal3" in text(scene.app), pilot)
+        shown = text(scene.app)
+        assert "supervisor: op created" in shown
+        assert "program begins, took 3s" in shown
+        await pilot.press("tab", "g")
+        for _ in range(40):
+            if "sure: a span of the job's trace" in text(scene.app):
+                break
+            await pilot.press("j")
+        assert "sure: a span of the job's trace" in text(scene.app)
+        await pilot.press("T")
+        await wait_until(lambda: "! load: no crystal3" in text(scene.app), pilot)
+        assert "sure: its spans name the job" in text(scene.app)
+        await pilot.press("enter")
+        await wait_until(lambda: isinstance(scene.app.screen, TraceScreen), pilot)
+        await wait_until(lambda: here(scene.app) == "load", pilot)
+
+
+async def test_a_job_finds_its_trace_when_it_comes_later() -> None:
+    scene = Scene(open_at=FAILED_JOB)
+    async with scene.app.run_test(size=SIZE) as pilot:
+        await wait_until(scene.is_read, pilot)
+        await pilot.press("T")
+        await wait_until(lambda: "No trace of this job was found" in text(scene.app), pilot)
+        scene.store.apply("/srv/db", Batch(cursor="", spans=spans_of_job()))
+        await wait_until(lambda: "no crystal3" in text(scene.app), pilot)
