@@ -10,8 +10,9 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import NamedTuple
 
-from jobtui.analysis.script_text import ShownVariable, lines_of, masked, shown_variable
+from jobtui.analysis.script_text import ShownVariable, lines_of, shown_variable
 from jobtui.model.scripts import ArchivedScript, Environment, Variable, text_of
+from jobtui.model.secret_lines import masked_lines
 
 MOST_LINES = 5_000
 """Lines of each side that are compared, beside what both begin and end with."""
@@ -107,7 +108,7 @@ def _rows(this: list[str], other: list[str], ids: frozenset[str]) -> tuple[tuple
         this, other = this[: head + MOST_LINES], other[: head + MOST_LINES]
         keys = keys[0][: len(this)], keys[1][: len(other)]
         tail = 0
-    shown = list(masked(this)), list(masked(other))
+    shown = list(masked_lines(this)), list(masked_lines(other))
     raw = this, other
     middle = (keys[0][head : len(this) - tail], keys[1][head : len(other) - tail])
     # lines that are very frequent part no two scripts, and without leaving them out this can take minutes

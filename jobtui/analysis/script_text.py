@@ -1,12 +1,12 @@
 """A script as lines that may be shown: text made of its bytes, secrets masked, and what each line is."""
 
 import re
-from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
 from jobtui.model.scripts import Environment, Variable, text_of
-from jobtui.model.secrets import MASK, mask_document, mask_text
+from jobtui.model.secret_lines import masked_lines
+from jobtui.model.secrets import mask_document, mask_text
 
 
 class Piece(StrEnum):
@@ -36,7 +36,6 @@ _TOKENS = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _DIRECTIVE = re.compile(r"#(?:SBATCH|PBS|!)")
-_PRIVATE_BEGIN, _PRIVATE_END = re.compile("-----BEGIN [A-Z ]*PRIVATE KEY"), re.compile("-----END ")
 LONGEST_COLOURED = 2_000
 """Characters of a line that are looked at for what they are."""
 
@@ -47,20 +46,9 @@ def lines_of(script: bytes) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def masked(lines: Iterable[str]) -> Iterator[str]:
-    """The same lines with what is secret in them masked, private keys as a whole."""
-    is_private = False
-    for line in lines:
-        if is_private and not _PRIVATE_END.search(line):
-            yield MASK
-            continue
-        is_private = _PRIVATE_BEGIN.search(line) is not None
-        yield mask_text(line)
-
-
 def masked_script(script: bytes) -> str:
     """A script as text with its secrets masked, its lines and their ends as they are."""
-    return "\n".join(masked(text_of(script).split("\n")))
+    return "\n".join(masked_lines(text_of(script).split("\n")))
 
 
 def pieces(line: str) -> tuple[ScriptPiece, ...]:
@@ -95,4 +83,6 @@ def shown_variable(variable: Variable) -> ShownVariable:
         return ShownVariable(mask_text(name), None)
     value = mask_document({name: text_of(variable.value)})
     assert isinstance(value, dict)
-    return ShownVariable(mask_text(name), "\n".join(masked(str(next(iter(value.values()))).split("\n"))))
+    return ShownVariable(
+        mask_text(name), "\n".join(masked_lines(str(next(iter(value.values()))).split("\n")))
+    )

@@ -11,13 +11,13 @@ from jobtui.analysis.script_text import (
     Piece,
     ScriptPiece,
     lines_of,
-    masked,
     masked_script,
     pieces,
     shown_variables,
 )
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.scripts import ArchivedScript, Environment, Tried, Variable
+from jobtui.model.secret_lines import masked_lines
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import ELLIPSIS, Zone, date_time, safe, show
 
@@ -36,7 +36,7 @@ def script_lines(
     script: ArchivedScript, most: int | None = None, longest: int | None = None, *, colour: bool = True
 ) -> Iterator[Line]:
     """The lines of a script, in colour if wanted; at most so many, and so many characters of each."""
-    for line in masked(cut(line, longest) for line in islice(lines_of(script.script), most)):
+    for line in masked_lines(cut(line, longest) for line in islice(lines_of(script.script), most)):
         parts = pieces(line) if colour else (ScriptPiece(line),)
         yield tuple(Span(safe(part.text), STYLES[part.piece]) for part in parts)
 
@@ -117,7 +117,9 @@ def _bytes_of(script: bytes) -> str | None:
         script.decode()
     except UnicodeDecodeError:
         text = script.decode("utf-8", "surrogateescape")
-        return b64encode("\n".join(masked(text.split("\n"))).encode("utf-8", "surrogateescape")).decode()
+        return b64encode(
+            "\n".join(masked_lines(text.split("\n"))).encode("utf-8", "surrogateescape")
+        ).decode()
     return None
 
 

@@ -20,7 +20,8 @@ from jobtui.model.scripts import (
     Walked,
     Wanted,
 )
-from jobtui.model.secrets import MASK, is_secret_key, mask_text
+from jobtui.model.secret_lines import masked_lines
+from jobtui.model.secrets import MASK, is_secret_key
 from jobtui.model.trace_desk import TraceList, TraceSearch, is_wanted, newest, summary_of
 from jobtui.model.trace_ids import TraceId
 from jobtui.model.traces import Telemetry, Trace
@@ -50,7 +51,7 @@ def _masked_variable(variable: Variable) -> Variable:
 
 def _masked(data: bytes) -> bytes:
     text = data.decode("utf-8", "surrogateescape")
-    masked = mask_text(text)
+    masked = "\n".join(masked_lines(text.split("\n")))
     return data if masked == text else masked.encode("utf-8", "surrogateescape")
 
 

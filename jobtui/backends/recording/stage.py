@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from jobtui.backends.base import DetailSource, Source, TraceSource
 from jobtui.backends.recording.asked import ReplayedScripts, ReplayedTraces
@@ -18,7 +19,18 @@ from jobtui.model.pages import LogBook
 from jobtui.model.playing import Player
 from jobtui.model.scripts import ScriptPlace
 
+
+@runtime_checkable
+class Scheduler(DetailSource, ScriptPlace, Protocol):
+    """A source that tells of jobs and has their scripts."""
+
+
+class ReplayedScheduler(ReplayedJobs, ReplayedScripts):
+    """A scheduler as it was, and as it answered."""
+
+
 KINDS: tuple[tuple[type, type[ReplayedSource]], ...] = (
+    (Scheduler, ReplayedScheduler),
     (ScriptPlace, ReplayedScripts),
     (TraceSource, ReplayedTraces),
     (DetailSource, ReplayedJobs),
