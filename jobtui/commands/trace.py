@@ -7,7 +7,7 @@ from jobtui.backends.registry import gives_spans
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_document, print_lines
-from jobtui.commands.reading import Reader, in_session
+from jobtui.commands.reading import OTLP_LISTEN, Reader, in_session
 from jobtui.commands.streams import complain
 from jobtui.commands.trace_ways import Found, job_attributes, look_for
 from jobtui.model.condor_ids import condor_id
@@ -26,8 +26,11 @@ def run(context: Context) -> Exit:
 
 
 async def _trace(reader: Reader) -> Exit:
-    if not any(gives_spans(spec) for spec in reader.specs):
+    settings = {spec.setting for spec in reader.specs if gives_spans(spec)}
+    if settings <= {OTLP_LISTEN}:
         complain("no source of traces is configured: --trace-file FILE, --jaeger URL or --tempo URL")
+        if settings:
+            complain(f"what is sent to --{OTLP_LISTEN.replace('_', '-')} is known to the dashboard alone")
         return _nothing(reader, Found(), Exit.NO_SOURCE)
     thing = " ".join(reader.context.words)
     if thing == "-":

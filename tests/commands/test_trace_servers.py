@@ -116,7 +116,7 @@ def test_settings_of_servers_come_together(plain_environment: Path) -> None:
         load({}, {})
 
 
-def test_one_shot_commands_do_not_listen(run: Runner) -> None:
+def test_one_shot_commands_do_not_listen_and_say_so(run: Runner) -> None:
     ran = run("--otlp-listen", "127.0.0.1:0", "trace", "--json", LINE)
-    assert ran.json["sources"] == []
-    assert ran.code == 4
+    assert (ran.code, ran.json["sources"]) == (5, [])
+    assert "what is sent to --otlp-listen is known to the dashboard alone" in ran.err
