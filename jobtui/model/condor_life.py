@@ -119,7 +119,7 @@ class CondorLife:
             self.updated_at = max(fact.at, self.updated_at or fact.at)
         if (trace := fact.values.get(TRACEPARENT)) is not None:
             self.traces.setdefault(trace, fact)
-        self.is_jobsub |= fact.teller is Teller.OUTPUT or any(n.startswith("Jobsub") for n in fact.values)
+        self.is_jobsub = self.is_jobsub or is_of_jobsub(fact)
         self.values.update(fact.values)
         _TAKES[fact.teller](self, fact)
 
@@ -195,6 +195,11 @@ _TAKES: Mapping[Teller, Callable[[CondorLife, CondorFact], None]] = {
     Teller.OUTPUT: CondorLife.take_line,
     Teller.SUBMIT: CondorLife.take_submission,
 }
+
+
+def is_of_jobsub(fact: CondorFact) -> bool:
+    """Whether a fact shows that jobsub submitted the job."""
+    return fact.teller is Teller.OUTPUT or any(name.startswith("Jobsub") for name in fact.values)
 
 
 def time_of(fact: CondorFact) -> Nanos | None:

@@ -12,7 +12,7 @@ from jobtui.model.changes import StateChange
 from jobtui.model.condor import LOST, TRACEPARENT
 from jobtui.model.condor_facts import CondorFact, Teller
 from jobtui.model.condor_jobs import job_of
-from jobtui.model.condor_life import CondorLife
+from jobtui.model.condor_life import CondorLife, is_of_jobsub
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.store.condor_changes import changes_of
@@ -46,6 +46,8 @@ class CondorBook:
         self._ids: dict[str, set[str]] = defaultdict(set)
         self._submissions: dict[str, CondorFact] = {}
         self._shifts: dict[str, int] = {}
+        self._of_jobsub: set[str] = set()
+        self._clusters: dict[str, set[str]] = defaultdict(set)
         self._count = 0
         self.dropped = 0
         """Facts that were let go of."""
@@ -57,7 +59,7 @@ class CondorBook:
         for fact in facts:
             if self._take(fact):
                 fresh.add(_key(fact))
-                numbers[_number(fact.job)] = None
+                numbers.update(self._with_cluster(fact))
         if self._learn_zones(numbers):
             numbers.update((_number(job), None) for job in self._facts)
         news = self._news(numbers, fresh)
@@ -73,7 +75,7 @@ class CondorBook:
         facts = self.facts_of(job_id)
         if not facts:
             return None
-        life = CondorLife(facts)
+        life = self._life(job_id, facts)
         runs = tuple(life.runs)
         ads = [fact.values for fact in facts if fact.teller is Teller.AD]
         return JobDetail(
@@ -128,6 +130,21 @@ class CondorBook:
         self._ids[_number(fact.job)].add(fact.job)
         return True
 
+    def _with_cluster(self, fact: CondorFact) -> dict[str, None]:
+        """The job of a fact, and all others of its cluster where it shows that jobsub submitted them."""
+        number = _number(fact.job)
+        cluster = number.partition(".")[0]
+        self._clusters[cluster].add(number)
+        if cluster in self._of_jobsub or not is_of_jobsub(fact):
+            return {number: None}
+        self._of_jobsub.add(cluster)
+        return dict.fromkeys(self._clusters[cluster])
+
+    def _life(self, job_id: str, facts: Iterable[CondorFact]) -> CondorLife:
+        life = CondorLife(facts)
+        life.is_jobsub = job_id.partition(".")[0] in self._of_jobsub
+        return life
+
     def _all_of(self, job_id: str) -> list[CondorFact]:
         """The facts of a job, also those that name it by its number only."""
         number = _number(job_id)
@@ -161,7 +178,7 @@ class CondorBook:
             ids = full if len(full) == 1 else self._ids[number]
             for job_id in map(JobId, sorted(ids)):
                 facts = self.facts_of(job_id)
-                life = CondorLife(facts)
+                life = self._life(job_id, facts)
                 jobs.append(job_of(job_id, life, _source(facts)))
                 turns = (turn for turn in life.turns if _key(turn.fact) in fresh)
                 changes += changes_of(job_id, (turn for turn in turns if turn.fact.teller is Teller.EVENT))

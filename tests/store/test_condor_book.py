@@ -61,6 +61,7 @@ def test_the_captured_jobs_are_as_they_were() -> None:
         "worker17.example.org",
     )
     assert shown(three.ended_at) == "2024-07-19T04:22:29Z"
+    assert [job.system for job in (one, two, three)] == ["jobsub", "jobsub", "condor"]
 
 
 def test_each_run_of_a_captured_job_ended_as_its_log_says() -> None:
