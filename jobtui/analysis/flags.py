@@ -11,6 +11,7 @@ from enum import StrEnum
 from jobtui.analysis.time_words import age
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.slurm import SYSTEM as SLURM
 
 
 class Flag(StrEnum):
@@ -24,6 +25,8 @@ class Flag(StrEnum):
     """The supervisor failed while the job waited."""
     STALE = "stale"
     """Live, and not written for so long that what wrote it may be gone."""
+    NEVER_STARTS = "never_starts"
+    """Waits for what cannot come, so that it will not begin by itself."""
     LONG_WAIT = "long_wait"
     """Waits for a slot for long."""
     TIME_LIMIT = "time_limit"
@@ -177,8 +180,12 @@ def _over_limit_s(job: Job, now: Nanos) -> float:
 
 def _is_stale(job: Job, now: Nanos) -> bool:
     if job.system in TELL_THEMSELVES:
-        return job.alert is not None
+        return job.alert is not None and not _never_starts(job, now)
     return _silent_s(job, now) > STALE_S.get(job.mode, float("inf"))
+
+
+def _never_starts(job: Job, now: Nanos) -> bool:
+    return job.system == SLURM and job.status is JobStatus.PENDING and job.alert is not None
 
 
 def _silent_s(job: Job, now: Nanos) -> float:
@@ -197,5 +204,6 @@ _GRAVE: Mapping[Flag, Callable[[Job, Nanos], bool]] = {
     Flag.OVER_LIMIT: _is_over_limit,
     Flag.EXCEPTION: _has_exception,
     Flag.STALE: _is_stale,
+    Flag.NEVER_STARTS: _never_starts,
 }
 """The flags of live jobs that need a person."""

@@ -15,6 +15,7 @@ FLAG_WORDS = {
     Flag.OVER_LIMIT: "over its time limit",
     Flag.EXCEPTION: "exception in the supervisor",
     Flag.STALE: "no word for long",
+    Flag.NEVER_STARTS: "will not begin by itself",
     Flag.LONG_WAIT: "waits for long",
     Flag.TIME_LIMIT: "canceled by its time limit",
     Flag.ALERT: "alert",

@@ -43,6 +43,14 @@ def test_filters_know_what_slurm_tells(run: Runner, words: str, ids: set[str]) -
     assert {row["id"].removeprefix("slurm/") for row in rows} == ids
 
 
+def test_what_never_starts_is_to_be_looked_at(run: Runner, cluster: StandIn) -> None:
+    waits = {"%T": "PENDING", "%N": "", "%r": "Priority"}
+    cluster.queue({**waits}, {**waits, "%i": "2", "%A": "2", "%r": "BadConstraints"})
+    (row,) = run(*LOCAL, "jobs", "flag:stuck", "--json").json["jobs"]
+    assert (row["id"], row["flags"]) == ("slurm/2", ["never_starts"])
+    assert "nodes with features that no node has" in run(*LOCAL, "jobs", "flag:never_starts").out
+
+
 @pytest.mark.parametrize("thing", ["slurm/4_3", "4_3", "17", "slurm/17", "sbatch_id=17", "#17"])
 def test_a_task_is_found_by_either_number(run: Runner, thing: str) -> None:
     shown = run(*LOCAL, "show", thing, "--json").json
