@@ -91,7 +91,7 @@ class ElasticClient:
             raise SourceUnreachable(f"{self.name}: no answer within {TIMEOUT_S:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError) as error:
             raise SourceUnreachable(
-                f"{self.name}: {mask_text(reason_of(error) or type(error).__name__)}"
+                f"{self.name}: {mask_text(reason_of(error) or type(error).__name__)}; is the address right?"
             ) from error
 
     async def _body(self, response: "httpx.Response") -> bytes:
