@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from rich.text import Text
-from textual import on, work
+from textual import on
 from textual._styles_cache import StylesCache
 from textual.app import SystemCommand
 from textual.driver import Driver
@@ -21,10 +21,10 @@ from jobtui.driver import TerminalDriver
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.render.text import Zone, show
-from jobtui.screens.along import AlongApp
 from jobtui.screens.base import Board, LiveScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.places import Places
+from jobtui.screens.timed import PLAY_TICK_S, TimedApp
 from jobtui.session import Session
 from jobtui.store.store import Changes
 from jobtui.theme import THEMES, default_theme
@@ -41,9 +41,6 @@ READ_AFTER_S = 0.5
 """Reading begins by then, painted or not."""
 GIVE_BACK_S = 30.0
 """How often memory that lies free is given back to the system."""
-PLAY_TICK_S = 0.25
-"""How often recorded time goes on while it is played."""
-NO_REPLAY = "only a recording has other times: jobtui replay FILE"
 OVER_SSH = ("SSH_TTY", "SSH_CONNECTION")
 OF_ANOTHER_SIZE = ("COLUMNS", "LINES")
 """Variables that Textual believes more than the terminal; a shell exports what was so when it started."""
@@ -70,7 +67,7 @@ def id_provider() -> "type[Provider]":
     return IdProvider
 
 
-class JobtuiApp(AlongApp):
+class JobtuiApp(TimedApp):
     """The dashboard on a session, opened at a job when one is given."""
 
     CSS = """
@@ -160,7 +157,7 @@ class JobtuiApp(AlongApp):
         share_heaps()  # before there are threads that read
         self.set_interval(GIVE_BACK_S, self._give_back)
         if self._board.player is not None:
-            self.set_interval(PLAY_TICK_S, self._play)
+            self.set_interval(PLAY_TICK_S, self.play)
         elif self._session.alarms:
             self._watch_for_trouble()
         if self._starts_with_view and self._board.views.may_have(START):
@@ -205,68 +202,6 @@ class JobtuiApp(AlongApp):
 
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen(self._board))
-
-    def action_times(self) -> None:
-        """Ages or times of day, on every screen."""
-        self._board.absolute = not self._board.absolute
-        self._show_all()
-
-    def action_zone(self) -> None:
-        """Times in UTC or in the zone of this machine, on every screen."""
-        self.action_set_zone(not Zone.is_local)
-
-    def action_set_zone(self, local: bool) -> None:
-        """Write times so."""
-        Zone.is_local = local
-        self._show_all()
-
-    def _show_all(self) -> None:
-        if isinstance(self.screen, LiveScreen):
-            self.screen.show_pause()
-            self.screen.show_all()
-            self.screen.tick()
-
-    def action_pause(self) -> None:
-        """Let everything on every screen stay as it is, or go on."""
-        if self._board.player is not None:
-            self._board.player.play()
-            self._show_all()
-            return
-        if self._board.paused_at is None:
-            for screen in self._places.screens():
-                screen.pause_begins()
-            self._board.pause()
-            if isinstance(self.screen, LiveScreen):
-                self.screen.show_pause()
-            return
-        self._board.resume()
-        for screen in self._places.screens():
-            screen.pause_ended()
-
-    @work(group="replay")
-    async def action_step(self, seconds: float) -> None:
-        """Go through a recording, on every screen."""
-        if self._board.player is None:
-            self.notify(NO_REPLAY, severity="warning")
-            return
-        from jobtui.screens.replaying import step
-
-        await step(self._board.player, seconds)
-        self._show_all()
-
-    @work(group="replay")
-    async def action_change(self, forward: bool) -> None:
-        """Go to what happened next in a recording, or before."""
-        if self._board.player is None:
-            self.notify(NO_REPLAY, severity="warning")
-            return
-        await self._board.player.go_to_change(forward=forward)
-        self._show_all()
-
-    def _play(self) -> None:
-        if (player := self._board.player) is not None and player.speed:
-            player.tick(PLAY_TICK_S)
-            self._show_all()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The actions that can be taken here, for the palette."""
