@@ -71,7 +71,9 @@ async def _bundle(reader: Reader, gathering: Gathering) -> Exit:
 
 
 def _about(reader: Reader, job: Job, studied: Study, gathering: Gathering) -> About:
-    config: object = msgspec.to_builtins(reader.context.config._replace(sources=reader.specs))
+    config: object = msgspec.to_builtins(
+        reader.context.config._replace(sources=tuple(spec.public for spec in reader.specs))
+    )
     return About(
         version=__version__,
         made_at=SystemClock().now(),

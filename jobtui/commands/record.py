@@ -60,7 +60,9 @@ def run(context: Context) -> Exit:
 
 def _about(context: Context, specs: Sequence[SourceSpec]) -> About:
     now = SystemClock().now()
-    config: object = msgspec.to_builtins(context.config._replace(sources=tuple(specs)))
+    config: object = msgspec.to_builtins(
+        context.config._replace(sources=tuple(spec.public for spec in specs))
+    )
     return About(version=__version__, made_at=now, at=now, config=config)
 
 

@@ -32,6 +32,12 @@ class SourceSpec(NamedTuple):
     units: tuple[str, ...] = ()
     label: str = ""
     access: Access = NO_ACCESS
+
+    @property
+    def public(self) -> "SourceSpec":
+        """The same without what is secret, as it may be written down."""
+        return self._replace(access=NO_ACCESS)
+
     options: str = ""
     kept: int = 0
 
