@@ -58,6 +58,7 @@ SHOTS: tuple[Shot, ...] = (
     Shot("job-logs", 120, 40, "lines of", (*RAN_OFTEN, "l")),
     Shot("history", 120, 40, "here they part", (*RAN_OFTEN, "h")),
     Shot("files", 120, 40, "in.json", (*RAN_OFTEN, "f", "j")),
+    Shot("script", 120, 40, "#SBATCH", ("/", "=mode:sbatch", "Enter", "Enter", "s")),
     Shot("raw", 80, 24, "computeJid", (*RAN_OFTEN, "r")),
     Shot("error", 80, 24, "esc back", (*FAILED, "Enter", "e")),
     Shot("logs", 120, 40, "of ", ("2", "/", "=_ComputeJob(", "Enter")),

@@ -95,7 +95,7 @@ class ScriptTab(JobTab):
 
     def move(self, move: Move) -> None:
         """Move in the pane that has the keys."""
-        (self._about if self._about.is_active else self._script).move(move)
+        (self._about if self._about.is_active or not self._script.display else self._script).move(move)
 
     def switch_pane(self) -> None:
         """From the script to what is said about it, or back."""
@@ -155,7 +155,9 @@ class ScriptTab(JobTab):
         return wanted_of_slurm(slurm, detail), detail
 
     def _set(self, script: Iterable[Line], about: Iterable[Line]) -> None:
-        self._script.set_lines(script)
+        lines = tuple(script)
+        self._script.display = bool(lines)
+        self._script.set_lines(lines)
         self._about.set_lines(about)
         self.post_message(self.Told())
 

@@ -38,6 +38,7 @@ STOPS: tuple[Stop, ...] = (
     Stop("job-logs", ("l",), "of 1 log", FAILED),
     Stop("job-history", ("h",), "RUN", FAILED),
     Stop("job-files", ("f",), "run directory", FAILED),
+    Stop("job-script", ("s",), "no script", FAILED),
     Stop("job-raw", ("r",), '"runs": 3', FAILED),
     Stop("error", ("e",), "esc back", FAILED),
     Stop("logs", ("2",), "errors 39"),
