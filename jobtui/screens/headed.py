@@ -15,7 +15,10 @@ from jobtui.widgets.source_strip import SourceStrip
 
 
 class HeadedScreen(LiveScreen):
-    """Header, sources, what `body` gives, keys. `show_all` shows it anew at every change, and every second."""
+    """Header, sources, what `body` gives, keys. `show_all` shows it at every change, and every second."""
+
+    FOOT = ""
+    """Words on the line above the keys."""
 
     def __init__(self, board: Board) -> None:
         super().__init__(board)
@@ -32,7 +35,7 @@ class HeadedScreen(LiveScreen):
         yield self._strip
         yield RuleLine()
         yield from self.body()
-        yield RuleLine()
+        yield RuleLine(self.FOOT)
         yield KeyLine(hints_at(self.PLACE))
 
     def on_mount(self) -> None:
