@@ -2,11 +2,14 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from jobtui.analysis.find import Candidate
 from jobtui.backends.base import Source
 from jobtui.commands.reading import Reader
 from jobtui.model.ids import JobId
+
+if TYPE_CHECKING:
+    from jobtui.analysis.find import Candidate
 
 LONGEST_NAME = 4_096
 
@@ -30,11 +33,12 @@ async def read_too(reader: Reader, source: Source) -> None:
     await reader.watched(reader.session.catch_up([source.kind]))
 
 
-async def told_in_file(reader: Reader, text: str) -> tuple[Candidate, ...]:
+async def told_in_file(reader: Reader, text: str) -> "tuple[Candidate, ...]":
     """The jobs and traces that a file tells of; none when the text names no file, or one without any."""
     path = file_named(text)
     if path is None:
         return ()
+    from jobtui.analysis.find import Candidate
     from jobtui.backends.condor_files import CondorFile  # few name a file
 
     await read_too(reader, CondorFile(path))

@@ -6,6 +6,7 @@ from jobtui.analysis.traces.findings import Findings, study_trace
 from jobtui.backends.registry import gives_spans
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
+from jobtui.commands.named_file import file_named
 from jobtui.commands.printing import print_csv, print_document, print_lines
 from jobtui.commands.reading import OTLP_LISTEN, Reader, in_session
 from jobtui.commands.streams import complain
@@ -26,13 +27,13 @@ def run(context: Context) -> Exit:
 
 
 async def _trace(reader: Reader) -> Exit:
+    thing = " ".join(reader.context.words)
     settings = {spec.setting for spec in reader.specs if gives_spans(spec)}
-    if settings <= {OTLP_LISTEN}:
+    if settings <= {OTLP_LISTEN} and file_named(thing) is None:
         complain("no source of traces is configured: --trace-file FILE, --jaeger URL or --tempo URL")
         if settings:
             complain(f"what is sent to --{OTLP_LISTEN.replace('_', '-')} is known to the dashboard alone")
         return _nothing(reader, Found(), Exit.NO_SOURCE)
-    thing = " ".join(reader.context.words)
     if thing == "-":
         thing = sys.stdin.buffer.read(SEARCHED).decode("utf-8", "replace")
     await reader.read_traces()

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from jobtui.analysis.traces.candidates import TraceCandidate
-from jobtui.analysis.traces.ways import Way, Ways, ways_by_attribute, ways_from_job
 from jobtui.commands.named_file import LONGEST_NAME, file_named, read_too
 from jobtui.commands.reading import Reader
 from jobtui.model.condor_ids import condor_id, find_condor_id
@@ -16,6 +14,10 @@ from jobtui.model.trace_growth import is_waited_for
 from jobtui.model.trace_ids import TraceId, TraceRef, find_trace
 from jobtui.model.trace_jobs import is_same_job
 from jobtui.store.trace_book import TraceBook
+
+if TYPE_CHECKING:
+    from jobtui.analysis.traces.candidates import TraceCandidate
+    from jobtui.analysis.traces.ways import Way
 
 FETCHED = 5
 """Traces that are fetched of those that are found for a job."""
@@ -30,7 +32,7 @@ class Found(NamedTuple):
 
     ids: tuple[TraceId, ...] = ()
     notes: tuple[str, ...] = ()
-    candidates: tuple[TraceCandidate, ...] = ()
+    candidates: "tuple[TraceCandidate, ...]" = ()
     job_id: str = ""
     job: Job | None = None
 
@@ -107,6 +109,8 @@ async def _by_file(reader: Reader, path: Path) -> Found:
 
 async def _by_job(reader: Reader, text: str) -> Found:
     """The trace of the job that a text names."""
+    from jobtui.analysis.traces.ways import Ways, ways_by_attribute, ways_from_job  # a trace id needs none
+
     names, desk = job_attributes(reader), reader.session.traces
     job = await _job(reader, text)
     named = condor_id(text) or find_condor_id(text)
@@ -124,9 +128,10 @@ async def _by_job(reader: Reader, text: str) -> Found:
     return Found(ids, notes, ways.candidates, job_id, job)
 
 
-def _by_process(book: TraceBook, job_id: str, names: tuple[str, ...]) -> tuple[Way, ...]:
+def _by_process(book: TraceBook, job_id: str, names: tuple[str, ...]) -> "tuple[Way, ...]":
     """The known traces in which a process names a job with more than was asked for, such as its schedd."""
     from jobtui.analysis.traces.processes import processes_in
+    from jobtui.analysis.traces.ways import Way
 
     known = ((one, book.trace(one)) for one in book.ids())
     return tuple(
