@@ -73,9 +73,19 @@ def _parts(span: Span, left: int, cells: int) -> list[Span]:
     if span.width <= left:
         return [span]
     if span.text.isascii():  # one cell each
-        cuts = [0, *range(left, len(span.text), cells), len(span.text)]
-        texts = (span.text[begin:end] for begin, end in pairwise(cuts))
+        texts = (span.text[begin:end] for begin, end in pairwise(_cuts(span.text, left, cells)))
         return [Span(text, span.style, len(text)) for text in texts if text]
     first, *rest = chop_cells(span.text, left) if left > 0 else ("", span.text)
     parts = [first, *(piece for text in ["".join(rest)] if text for piece in chop_cells(text, cells))]
     return [Span(part, span.style) for part in parts if part]
+
+
+def _cuts(text: str, left: int, cells: int) -> list[int]:
+    """Where to part a text: behind a blank where one is near the end of the row, else at its end."""
+    cuts, at, room = [0], 0, left
+    while len(text) - at > room:
+        blank = text.rfind(" ", at, at + room) + 1
+        at = blank if blank > at + room // 2 else at + room
+        cuts.append(at)
+        room = cells
+    return [*cuts, len(text)]
