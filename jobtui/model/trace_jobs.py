@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from jobtui.model.condor_ids import condor_id
 from jobtui.model.ids import numbered
 
+
 def spellings(job_id: str) -> tuple[str, ...]:
     """The ways in which spans may write the id of a job, the likeliest first."""
     if (condor := condor_id(job_id)) is not None:
