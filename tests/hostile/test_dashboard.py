@@ -18,7 +18,7 @@ from tests.hostile.texts import SECRET, TEXTS, faults_in
 LARGE, SMALL = (110, 32), (40, 10)
 QUIET_S, ESCAPE_S = 0.04, 0.15
 WAIT_S = 20.0
-TABS = "owlhfr"
+TABS = "owlhfrT"
 PLACEHOLDERS = {":": "jobs, sources", "/": "words, or"}
 """What stands in an empty line that is to be typed in, on the jobs."""
 PASTED = ("markup", "osc", "c1", "bidi", "whitespace", "surrogates", "combining", "long", "everything")
