@@ -31,10 +31,14 @@ LOG_KINDS = frozenset({"logfile", "journald", "agent_copies", "site_logs"})
 
 
 class Window(NamedTuple):
-    """Which part of a log to read. None leaves the beginning to the source, the end to the log."""
+    """Which part of a source to read. None leaves the beginning to it, and the end to the present.
+
+    Only searches for traces end before that at `until`.
+    """
 
     since: Nanos | None = None
     whole: bool = False
+    until: Nanos | None = None
 
 
 def _sirepo_db(spec: SourceSpec, window: Window) -> Source:
@@ -84,15 +88,17 @@ def _trace_file(spec: SourceSpec, window: Window) -> Source:
 def _jaeger(spec: SourceSpec, window: Window) -> Source:
     from jobtui.backends.traces.asking import TraceServer
     from jobtui.backends.traces.jaeger import Jaeger
+    from jobtui.backends.traces.span_window import Usual
 
-    return Jaeger(TraceServer(spec.target, "Jaeger", spec.access))
+    return Jaeger(TraceServer(spec.target, "Jaeger", spec.access), Usual(window.since, window.until))
 
 
 def _tempo(spec: SourceSpec, window: Window) -> Source:
     from jobtui.backends.traces.asking import TraceServer
+    from jobtui.backends.traces.span_window import Usual
     from jobtui.backends.traces.tempo import Tempo
 
-    return Tempo(TraceServer(spec.target, "Tempo", spec.access))
+    return Tempo(TraceServer(spec.target, "Tempo", spec.access), Usual(window.since, window.until))
 
 
 def _otlp_listen(spec: SourceSpec, window: Window) -> Source:

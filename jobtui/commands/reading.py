@@ -170,7 +170,7 @@ class Reader:
         """
         for spec in self.specs:
             if gives_spans(spec) and (look_at_all or spec.setting != OTLP_LISTEN):
-                self.session.add(build(spec))
+                self.session.add(build(spec, _window_of_traces(self.context)))
         wanted = frozenset(KINDS[name] for name in TRACE_SETTINGS) if look_at_all else TRACE_KINDS
         kinds = {source.kind for source in self.session.sources if source.kind in wanted}
         if kinds:
@@ -362,7 +362,13 @@ def sources_to_watch(
     return [announce(spec, partial(_watched, context, spec, detail)) for spec in in_order]
 
 
+def _window_of_traces(context: Context) -> Window:
+    return Window(since=context.since, until=context.until)
+
+
 def _watched(context: Context, spec: SourceSpec, detail: JobDetail | None) -> Source:
+    if gives_spans(spec):
+        return build(spec, _window_of_traces(context))
     if spec.setting == JOURNAL:
         source = build(spec, journal_window(context, detail))
     elif context.since is not None or detail is not None:

@@ -8,7 +8,7 @@ import pytest
 
 from jobtui.config import ConfigError, load
 from jobtui.model.access import Access
-from tests.commands.running import Runner
+from tests.commands.running import AT, Runner
 from tests.jaeger_server import Jaeger
 from tests.tempo_server import Tempo
 from tests.trace_servers import ID, TEXT, Answer, Site, Spans, served
@@ -26,7 +26,7 @@ def site(request: pytest.FixtureRequest) -> Site:
 @pytest.fixture
 def flags(site: Site) -> Iterator[list[str]]:
     with served(site) as url:
-        yield ["--jaeger" if isinstance(site.server, Jaeger) else "--tempo", url]
+        yield ["--jaeger" if isinstance(site.server, Jaeger) else "--tempo", url, "--at", AT]
 
 
 @pytest.mark.parametrize("thing", [LINE, ID["job-fail"], JOB])
@@ -120,3 +120,9 @@ def test_one_shot_commands_do_not_listen_and_say_so(run: Runner) -> None:
     ran = run("--otlp-listen", "127.0.0.1:0", "trace", "--json", LINE)
     assert (ran.code, ran.json["sources"]) == (5, [])
     assert "what is sent to --otlp-listen is known to the dashboard alone" in ran.err
+
+
+def test_searches_are_as_far_back_as_is_said(site: Site, flags: list[str], run: Runner) -> None:
+    assert run(*flags, "--since", "2026-11-20T20:00:00Z", "trace", JOB).code == 1
+    assert run(*flags, "--since", "2026-11-20T20:59:00Z", "trace", JOB).code == 4
+    assert run(*flags, "--at", "2027-11-20T21:00:00Z", "trace", JOB).code == 4

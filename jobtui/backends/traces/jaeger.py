@@ -11,7 +11,7 @@ import msgspec
 from jobtui.backends.base import Batch, SourceMissing
 from jobtui.backends.traces.asking import Refused, TraceServer
 from jobtui.backends.traces.jaeger_api import V1, V3, JaegerApi, Question
-from jobtui.backends.traces.span_window import window_of
+from jobtui.backends.traces.span_window import Usual, window_of
 from jobtui.model.clock import Clock, SystemClock
 from jobtui.model.trace_desk import TraceList, TraceSearch, TraceSummary, newest
 from jobtui.model.trace_ids import TraceId
@@ -28,9 +28,10 @@ class Jaeger:
 
     kind = "jaeger"
 
-    def __init__(self, server: TraceServer, clock: Clock | None = None) -> None:
+    def __init__(self, server: TraceServer, usual: Usual | None = None, clock: Clock | None = None) -> None:
         self.name = server.name
         self._server = server
+        self._usual = usual or Usual()
         self._clock = clock or SystemClock()
         self._api: JaegerApi | None = None
         self._needs_service = False
@@ -87,7 +88,7 @@ class Jaeger:
         return await self._search(api, search, await api.services())
 
     async def _search(self, api: JaegerApi, search: TraceSearch, services: Sequence[str]) -> TraceList:
-        window = window_of(search, self._clock)
+        window = window_of(search, self._usual, self._clock)
         asked = list(_questions(search, services))
         each = max(LEAST, -(-2 * search.most // max(1, len(asked))))
         answers = await asyncio.gather(

@@ -18,8 +18,19 @@ class SearchWindow(NamedTuple):
     until: Nanos
 
 
-def window_of(search: TraceSearch, clock: Clock) -> SearchWindow:
+class Usual(NamedTuple):
+    """The times that are searched when a search does not say; None for the last days."""
+
+    since: Nanos | None = None
+    until: Nanos | None = None
+
+
+def window_of(search: TraceSearch, usual: Usual, clock: Clock) -> SearchWindow:
     """The times of a search, with what it leaves open."""
-    until = search.until if search.until is not None else Nanos(clock.now() + AHEAD_S * SECOND)
-    since = search.since if search.since is not None else Nanos(until - LOOKBACK_S * SECOND)
+    until = _first(search.until, usual.until, Nanos(clock.now() + AHEAD_S * SECOND))
+    since = _first(search.since, usual.since, Nanos(until - LOOKBACK_S * SECOND))
     return SearchWindow(Nanos(max(0, since)), until)
+
+
+def _first(said: Nanos | None, usual: Nanos | None, else_: Nanos) -> Nanos:
+    return said if said is not None else usual if usual is not None else else_

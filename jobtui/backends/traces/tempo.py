@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from jobtui.backends.base import Batch
 from jobtui.backends.traces.asking import Answer, Params, TraceServer
-from jobtui.backends.traces.span_window import window_of
+from jobtui.backends.traces.span_window import Usual, window_of
 from jobtui.formats.telemetry import as_dict, as_int, as_list, as_nanos, as_text
 from jobtui.formats.trace_text import telemetry_of
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
@@ -32,15 +32,16 @@ class Tempo:
 
     kind = "tempo"
 
-    def __init__(self, server: TraceServer, clock: Clock | None = None) -> None:
+    def __init__(self, server: TraceServer, usual: Usual | None = None, clock: Clock | None = None) -> None:
         self.name = server.name
         self._server = server
+        self._usual = usual or Usual()
         self._clock = clock or SystemClock()
 
     async def poll(self, cursor: str | None) -> Batch:
         """Whether it is there, and answers. Raises SourceError."""
-        since = Nanos(self._clock.now() - CHECK_S * SECOND)
-        await self.search(TraceSearch(since=since, most=1))
+        now = self._clock.now()
+        await self.search(TraceSearch(since=Nanos(now - CHECK_S * SECOND), until=now, most=1))
         return Batch(cursor="there", note="Tempo; asked when needed")
 
     async def changed(self, timeout_s: float) -> None:
@@ -96,7 +97,7 @@ class Tempo:
         return tuple(dict.fromkeys(filter(None, texts)))
 
     def _window(self, search: TraceSearch) -> Params:
-        since, until = window_of(search, self._clock)
+        since, until = window_of(search, self._usual, self._clock)
         return [("start", str(since // SECOND)), ("end", str(-(-until // SECOND)))]
 
     async def aclose(self) -> None:

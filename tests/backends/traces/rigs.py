@@ -7,7 +7,7 @@ from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
-from jobtui.backends.registry import build
+from jobtui.backends.registry import Window, build
 from jobtui.backends.traces.receiver import Receiver
 from jobtui.model.clock import Clock
 from jobtui.model.specs import SourceSpec
@@ -37,7 +37,9 @@ class Asked:
         self.site = site
         self.is_exact = exact
         url = stack.enter_context(served(site))
-        self.session = Session([build(SourceSpec(setting, url))], clock, strict=True)
+        self.session = Session(
+            [build(SourceSpec(setting, url), Window(until=clock.now()))], clock, strict=True
+        )
         self.desk = _desk(self.session)
 
     async def update(self) -> None:
