@@ -12,6 +12,8 @@ USER_VARIABLES = ("USER", "LOGNAME", "SLURM_JOB_USER", "PBS_O_LOGNAME")
 OWNER = b"<owner>"
 """What stands before the user in the file of a job of Torque."""
 MOST_REASONS = 5
+MOST_SLOW = 10
+"""Scripts for which a pattern may take too long before no more are tried."""
 
 
 class Hit(NamedTuple):
@@ -64,6 +66,9 @@ async def search(places: Iterable[object], query: Query, tally: Tally) -> AsyncI
             try:
                 async for script in _scripts(place, query, tally):
                     hit = await _hit(matcher, script, tally)
+                    if tally.too_slow >= MOST_SLOW:
+                        tally.cuts.append("the pattern takes too long: no more were tried; make it simpler")
+                        return
                     if hit is None:
                         continue
                     yield hit
