@@ -29,16 +29,20 @@ REMOTE = "ssh://"
 USUAL_PLACES = "/opt/slurm/bin:/opt/slurm/current/bin:/usr/local/slurm/bin:/usr/local/bin:/usr/slurm/bin"
 """Where the commands are when no login shell has set the PATH."""
 
-_SCRIPT = f"""\
-echo $1; shift
-TZ=UTC0 LC_ALL=C.UTF-8 SLURM_TIME_FORMAT=standard PATH=$PATH:{USUAL_PLACES}
-export TZ LC_ALL SLURM_TIME_FORMAT PATH
-for name in $(env | sed -n 's/^\\(SQUEUE_[A-Z_]*\\|SACCT_[A-Z_]*\\|SCONTROL_[A-Z_]*\\)=.*/\\1/p'); do
-unset "$name"
-done
-unset SLURM_CLUSTERS SLURM_JOB_ID SLURM_BITSTR_LEN
-exec "$@"
-"""
+_SCRIPT = "; ".join(
+    (
+        "echo $1",
+        "shift",
+        f"TZ=UTC0 LC_ALL=C.UTF-8 SLURM_TIME_FORMAT=standard PATH=$PATH:{USUAL_PLACES}",
+        "export TZ LC_ALL SLURM_TIME_FORMAT PATH",
+        r"for name in $(env | sed -n 's/^\(\(SQUEUE\|SACCT\|SCONTROL\)_[A-Z_]*\)=.*/\1/p')",
+        'do unset "$name"',
+        "done",
+        "unset SLURM_CLUSTERS SLURM_JOB_ID SLURM_BITSTR_LEN",
+        'exec "$@"',
+    )
+)
+"""Run by sh, behind a mark; on one line, as a login shell of the C family takes no other."""
 
 
 class LocalShell:

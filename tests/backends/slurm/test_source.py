@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from jobtui.backends.base import Batch, SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.backends.journal.process import Running
 from jobtui.backends.slurm import commands as slurm_commands
 from jobtui.backends.slurm import known as slurm_known
-from jobtui.backends.slurm.commands import Commands
+from jobtui.backends.slurm.commands import Commands, LocalShell
 from jobtui.backends.slurm.source import ACCOUNTS_EVERY_S, QUEUE_EVERY_S, Slurm
 from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId
@@ -342,6 +343,34 @@ async def test_another_host_is_asked_over_ssh(cluster: StandIn) -> None:
     assert jobs["slurm@cori/4_3"].source == "ssh://cori"
     detail = await reading.source.detail(JobId("slurm@cori/4_3"))
     assert detail is not None
+
+
+async def test_what_a_login_prints_and_settings_of_the_user_change_nothing(
+    cluster: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.captured()
+    ssh = cluster.path / "ssh"
+    ssh.write_text(ssh.read_text().replace("exec sh", "echo 'Welcome to cori'; exec sh"))
+    monkeypatch.setenv("SQUEUE_STATES", "RUNNING")
+    monkeypatch.setenv("SLURM_CLUSTERS", "other")
+    program = cluster.path / "squeue"
+    kept = "for name in ('SQUEUE_STATES', 'SLURM_CLUSTERS'): assert name not in os.environ\n"
+    program.write_text(program.read_text().replace("here = ", f"import os\n{kept}here = ", 1))
+    assert len(await Reading("ssh://cori").read()) == 18
+
+
+async def test_the_line_for_a_login_shell_is_one_line(cluster: StandIn) -> None:
+    lines: list[str] = []
+    shell = LocalShell("local")
+    run = shell.run
+
+    async def noted(line: str) -> Running:
+        lines.append(line)
+        return await run(line)
+
+    shell.run = noted  # type: ignore[method-assign]
+    await Commands("local", shell).queue()
+    assert [line.count("\n") for line in lines] == [0]
 
 
 async def test_a_directory_of_sirepo_names_the_job_there(cluster: StandIn) -> None:
