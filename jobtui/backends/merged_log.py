@@ -16,7 +16,7 @@ import msgspec
 from jobtui.backends.held_log import HeldLog, place_of
 from jobtui.backends.log_pages import LogPages
 from jobtui.backends.log_watch import Watch
-from jobtui.backends.merged_reading import Mergeable, MergedReading, first_place, wall_clock
+from jobtui.backends.merged_reading import Mergeable, MergedReading, first_place, reading_of, wall_clock
 from jobtui.backends.worker import Worker
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.clocks import Offsets, clock_of, spread_between
@@ -31,6 +31,8 @@ from jobtui.model.pages import (
 
 LINES_KEPT = 100_000
 """Lines held in all; the oldest are let go."""
+LINES_AT_REST = 5_000
+"""Lines held while nobody looks, besides the last one of each log and what says that lines are missing."""
 LOOK_S = 0.3
 """How long a look waits for logs that are slow; their lines come with a later one."""
 
@@ -160,6 +162,21 @@ class MergedLog(HeldLog):
         if len(unique) < len(self._lines):
             self._lines = list(unique.values())
         self._revision += 1
+
+    def rest(self) -> None:
+        """Hold only the newest lines, as nobody looks; who scrolls back later has earlier ones read again."""
+        surplus = len(self._lines) - LINES_AT_REST
+        if surplus <= 0 or self._takes:
+            return
+        last = {reading_of(line): line for line in self._lines}
+        kept = self._lines[surplus:]
+        begins = {**last, **{reading_of(line): line for line in reversed(kept) if not line.is_gap}}
+        whole = [line for line in self._lines[:surplus] if line.is_gap or line is begins[reading_of(line)]]
+        self._lines = [*whole, *kept]
+        for nth, line in begins.items():
+            self._readings[nth].begin_at(line)
+        self._find_first()
+        self._overview = None
 
     def _find_first(self) -> None:
         """The first line from which on all logs were read."""

@@ -110,6 +110,12 @@ class MergedReading:
     def _is_finished(self, line: LogLine) -> bool:
         return self.is_journal or line.end - line.place > line.size
 
+    def begin_at(self, line: LogLine) -> None:
+        """Have read nothing before this line of it, as it was keyed."""
+        if line.is_gap or (first := line.place & (1 << PLACE_BITS) - 1) <= self._read_from:
+            return
+        self._read_from, self.oldest, self.at_begin = first, _order(line), False
+
     async def earlier(self) -> list[LogLine]:
         """Lines before those that were read."""
         try:
@@ -191,6 +197,11 @@ class MergedReading:
 def _order(line: LogLine) -> Nanos:
     """The time by which a line was put in its place."""
     return Nanos(line.place >> ORIGIN_BITS + PLACE_BITS)
+
+
+def reading_of(line: LogLine) -> int:
+    """The number of the log that a line is of."""
+    return line.place >> PLACE_BITS & (1 << ORIGIN_BITS) - 1
 
 
 def first_place(at: Nanos) -> Place:

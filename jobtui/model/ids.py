@@ -58,7 +58,7 @@ class Numbered(NamedTuple):
 LABEL = r"[A-Za-z0-9.:-]{1,200}"
 """What tells a server from others of its system."""
 NUMBER = r"\d{1,18}(?:[_+]\d{1,9})?"
-"""The number of a job, that of a task of a Slurm array (`22_1`), and of a part of a job of several (`22+1`)."""
+"""The number of a job, of a task of a Slurm array (`22_1`), of a part of a job of several (`22+1`)."""
 _NUMBERED = re.compile(rf"([a-z]+)(?:@({LABEL}))?/({NUMBER})", re.ASCII)
 
 

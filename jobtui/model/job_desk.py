@@ -89,19 +89,29 @@ class LinePlace(Protocol):
     """
 
     @property
-    def source(self) -> str: ...
+    def source(self) -> str:
+        """The log it is in."""
+        ...
 
     @property
-    def line(self) -> int: ...
+    def line(self) -> int:
+        """Its number there."""
+        ...
 
     @property
-    def offset(self) -> int: ...
+    def offset(self) -> int:
+        """The byte where it begins."""
+        ...
 
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """What it says behind its head."""
+        ...
 
     @property
-    def cursor(self) -> str | None: ...
+    def cursor(self) -> str | None:
+        """The place of its entry in a journal."""
+        ...
 
 
 class JobDesk(Protocol):

@@ -178,11 +178,11 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 
     `uid` is the user's id as far as it is known, four characters of it at least. `since` is when the agent
     came into its state, and `why` what was said of that: outside text. `container_id` are the first twelve
-    digits of that of its present or last container, `image` what that is made of, where a log names it. `restarts` counts the starts before this one, in today's
-    Docker those of the agents it replaces; `falls` are the last times at which it ended by itself or did not
-    come up. `ops` are those it holds now. `supervisor` is the source in which
-    its driver speaks of it, `log` that in which its own lines were read, both with the place where its last
-    start is; `cluster_log` is the path of its log on a cluster.
+    digits of that of its present or last container, `image` what that is made of, where a log names it.
+    `restarts` counts the starts before this one, in today's Docker those of the agents it replaces; `falls`
+    are the last times at which it ended by itself or did not come up. `ops` are those it holds now.
+    `supervisor` is the source in which its driver speaks of it, `log` that in which its own lines were read,
+    both with the place where its last start is; `cluster_log` is the path of its log on a cluster.
     """
 
     agent: AgentPrefix

@@ -8,7 +8,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import MutableSequence, Sequence
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -266,6 +266,15 @@ class Log(LineSource, Protocol):
 
     async def aclose(self) -> None:
         """Release what is held. May be called twice."""
+        ...
+
+
+@runtime_checkable
+class CanRest(Protocol):
+    """A log that holds lines which it can read again."""
+
+    def rest(self) -> None:
+        """Hold no more of them than there is use for while nobody looks."""
         ...
 
 

@@ -180,6 +180,8 @@ class LogScreen(LiveScreen):
             elif is_live:
                 await reader.log.changed(LOOK_S)
             else:
+                if self._view.follows and not self.is_current:
+                    reader.rest()
                 self._awake.clear()
                 await self._awake.wait()
 

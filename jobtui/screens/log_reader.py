@@ -1,7 +1,7 @@
 """One log that is open on a screen: how far it goes, what is searched in it, where one was. No widgets."""
 
 from jobtui.model.clock import Nanos
-from jobtui.model.pages import Extent, LineSource, Log, LogSearch, Place, Query, SearchState
+from jobtui.model.pages import CanRest, Extent, LineSource, Log, LogSearch, Place, Query, SearchState
 from jobtui.widgets.log_filter import FilteredLines
 
 STATE_WORDS = {
@@ -49,6 +49,11 @@ class LogReader:
         if self.search is not None:
             self.search.cancel()
         self.search, self.seeks = None, 0
+
+    def rest(self) -> None:
+        """Nobody looks: what can be read again need not be held. Places that are kept in mind stay."""
+        if self.search is None and not self.bookmarks and isinstance(self.log, CanRest):
+            self.log.rest()
 
     @property
     def is_searching(self) -> bool:

@@ -204,6 +204,50 @@ async def test_what_is_held_is_bounded(merged_of: Make) -> None:
     assert (page.lines, page.at_edge) == ((), True)
 
 
+async def test_while_nobody_looks_little_is_held_and_nothing_is_lost(
+    merged_of: Make, tmp_path: Path, clock: Clock
+) -> None:
+    file = tmp_path / "server.log"
+    busy, quiet = MemoryJournal(), MemoryJournal()
+    file.write_text("".join(line(n, f"f{n}") for n in range(0, 7_000, 7)))
+    for n in range(7_000):
+        write(busy, n + 0.5, f"busy {n}")
+    write(quiet, 3, "quiet 3", host="v7")
+    logs: dict[str, Mergeable] = {
+        str(file): LogPages(file),
+        "busy": journal_pages(busy),
+        "quiet": journal_pages(quiet, "v7"),
+    }
+    merged = merged_of(logs)
+    await merged.look()
+    await merged.before(LAST, 9_000)
+    whole = merged.lines
+    assert len(whole) == 8_001
+    quiet.broken = "connection refused"
+    clock.at = Nanos(T0 + 9_000 * SECOND)
+    await merged.look()
+    quiet.broken = ""
+    clock.at = Nanos(T0 + 9_100 * SECOND)
+    await merged.look()
+    gaps = [held for held in merged.lines if held.is_gap]
+    merged.rest()
+    assert len(merged._lines) < 5_100
+    write(busy, 8_000, "busy 8000")
+    await merged.look()
+    assert words(merged)[-1] == "8000"
+    seen: list[LogLine] = []
+    place = LAST
+    while True:
+        page = await merged.before(place, 700)
+        seen[:0] = page.lines
+        if page.at_edge:
+            break
+        place = page.lines[0].place
+    assert [held for held in seen if held.is_gap] == gaps
+    assert [held.text for held in seen if not held.is_gap] == [held.text for held in whole] + ["busy 8000"]
+    assert [held.place for held in seen] == sorted({held.place for held in seen})
+
+
 async def test_it_waits_while_nothing_happens(merged_of: Make) -> None:
     journal = MemoryJournal()
     write(journal, 1, "j1")
