@@ -70,6 +70,8 @@ class Known:
         self.newest: Nanos | None = None
         """The latest time that accounting has told."""
         self.has_accounting = True
+        self.is_cut = False
+        """Whether the queue is longer than is read."""
         self.wants_accounting = False
         """Whether a job has ended of which accounting has not told yet."""
 
@@ -83,6 +85,9 @@ class Known:
         """Learn from an answer of squeue."""
         read = self._read(answer, QUEUE, tuple(SQUEUE), queued_job)
         fresh = {key_of(job): job for job in read.jobs}
+        self.is_cut = answer.is_cut
+        if answer.is_cut:  # what is missing may be in the part that was not read
+            fresh = {**self._queue, **fresh}
         for key, job in self._queue.items():
             if key not in fresh and (job.status.is_live or key not in self._ended):
                 self._left.setdefault(key, now)
@@ -98,8 +103,9 @@ class Known:
         read = self._read(answer, ACCOUNTS, tuple(SACCT), accounted_job)
         for job in read.jobs:
             self.cluster = self.cluster or job.cluster
-            times = (job.submitted_at, job.started_at, job.ended_at, self.newest)
-            self.newest = max((at for at in times if at is not None and at <= now), default=None)
+            if not answer.is_cut:
+                times = (job.submitted_at, job.started_at, job.ended_at, self.newest)
+                self.newest = max((at for at in times if at is not None and at <= now), default=None)
             if job.ended_at is not None and not job.status.is_live:
                 self._ended[key_of(job)] = job
         self._settle_left(now)

@@ -9,11 +9,11 @@ not told. A job's own record is asked for only when somebody looks at it.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from jobtui.backends.base import Batch, SourceError, SourceMissing
-from jobtui.backends.slurm.commands import Commands
+from jobtui.backends.slurm.commands import MOST_BYTES, Commands
 from jobtui.backends.slurm.detail import fetch_detail
 from jobtui.backends.slurm.faults import NoAccounting
 from jobtui.backends.slurm.known import Known, News
@@ -193,9 +193,15 @@ class Slurm:
 
     def _note(self) -> str:
         """What is to be said of the cluster, in one line."""
+        return "; ".join(self._notes())
+
+    def _notes(self) -> Iterator[str]:
+        if self._known.is_cut:
+            yield f"its queue is longer than {MOST_BYTES >> 20} MB, of which the first are read"
         if not self._known.has_accounting:
-            return "keeps no account of its jobs: ended ones are known for some minutes only"
-        return f"ended jobs are not up to date: {self._fault}" if self._fault else ""
+            yield "keeps no account of its jobs: ended ones are known for some minutes only"
+        elif self._fault:
+            yield f"ended jobs are not up to date: {self._fault}"
 
     async def changed(self, timeout_s: float) -> None:
         """Nothing tells of a change: return when the queue may be asked again, after `timeout_s` at least."""

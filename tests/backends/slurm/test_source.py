@@ -359,6 +359,20 @@ async def test_what_a_login_prints_and_settings_of_the_user_change_nothing(
     assert len(await Reading("ssh://cori").read()) == 18
 
 
+async def test_a_queue_that_is_too_long_loses_no_job_that_was_known(
+    cluster: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"%i": str(number), "%A": str(number)} for number in range(1, 2000)]
+    cluster.queue(*rows)
+    reading = Reading()
+    await reading.read()
+    monkeypatch.setattr(slurm_commands, "MOST_BYTES", 1000)
+    jobs = await reading.read()
+    assert len(jobs) == len(rows)
+    assert {job.status for job in jobs.values()} == {JobStatus.RUNNING}
+    assert "its queue is longer" in (reading.batches[-1].note or "")
+
+
 async def test_the_line_for_a_login_shell_is_one_line(cluster: StandIn) -> None:
     lines: list[str] = []
     shell = LocalShell("local")
