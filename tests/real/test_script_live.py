@@ -83,3 +83,16 @@ def test_the_command_prints_it(number: str, capsys: pytest.CaptureFixture[str]) 
     assert document["script"].startswith("#!/bin/sh\n#SBATCH -J live\n")
     assert document["outputs"][0]["path"].endswith(f"out-{number}.txt")
     assert document["outputs"][0]["said_by"] == "the scheduler"
+
+
+def test_a_job_of_srun_has_none(
+    system: SlurmSystem, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_CONF", str(system.conf))
+    system.run("srun", "-J", "by-hand", "true")
+    numbers = system.run("sacct", "-nXP", "--name=by-hand", "-o", "JobID").split()
+    ran = Runner(capsys)("script", numbers[-1], "--slurm", "local", "--json")
+    assert ran.code == 4
+    assert [one["result"] for one in ran.json["tried"]] == [
+        "interactive job has none: srun and salloc submit none"
+    ]
