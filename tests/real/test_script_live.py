@@ -90,7 +90,7 @@ def test_a_job_of_srun_has_none(
 ) -> None:
     monkeypatch.setenv("SLURM_CONF", str(system.conf))
     system.run("srun", "-J", "by-hand", "true")
-    numbers = system.run("sacct", "-nXP", "--name=by-hand", "-o", "JobID").split()
+    numbers = system.run("squeue", "-h", "-t", "all", "-n", "by-hand", "-o", "%i").split()
     ran = Runner(capsys)("script", numbers[-1], "--slurm", "local", "--json")
     assert ran.code == 4
     assert [one["result"] for one in ran.json["tried"]] == [
