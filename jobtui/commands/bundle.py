@@ -9,30 +9,23 @@ import msgspec
 from jobtui import __version__
 from jobtui.analysis.as_of import states_of
 from jobtui.analysis.explain.study import Study
-from jobtui.analysis.run_dirs import run_dirs_of
-from jobtui.backends.base import DetailSource, SourceError
 from jobtui.backends.recording.bundling import MOST_JOBS, Gathering
 from jobtui.backends.recording.tape import About, TapeError
+from jobtui.commands.bundle_asking import ask_all
 from jobtui.commands.context import Context
 from jobtui.commands.exits import Exit
-from jobtui.commands.explain import RECORD_LINES, explained, verdict_body
+from jobtui.commands.explain import explained, verdict_body
 from jobtui.commands.printing import print_lines
 from jobtui.commands.reading import Reader, configured, no_source, warn, within
-from jobtui.commands.resolve import Found, resolve
+from jobtui.commands.resolve import resolve
 from jobtui.commands.streams import complain
 from jobtui.model.clock import SystemClock
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import FileKind, JobDesk, RunFile, Unreadable
 from jobtui.model.jobs import Job
-from jobtui.render.run_files import in_order, is_tailed
 from jobtui.render.text import show
 
 SUFFIX = ".jobtui"
-MOST_STEPS = 2_000
-"""Steps whose lines are kept with what continues them, the newest."""
-MOST_FILES = 30
-"""Files of the run directory of which a part is kept, those first that a person looks at first."""
 _NO_NAME = re.compile(r"[^\w.-]+", re.ASCII)
 
 
@@ -56,7 +49,7 @@ async def _bundle(reader: Reader, gathering: Gathering) -> Exit:
     studied = await explained(reader, found)
     await reader.read_jobs()
     await reader.read_traces()
-    await _ask_all(reader, found, gathering)
+    await ask_all(reader, found, gathering)
     path = Path(reader.context.flag("output") or _NO_NAME.sub("-", found.job.id) + SUFFIX)
     about = _about(reader, found.job, studied, gathering)
     try:
@@ -113,45 +106,3 @@ class _Wanted:
 
     def __call__(self, job_id: JobId) -> bool:
         return self._everything or job_id in self._kept
-
-
-async def _ask_all(reader: Reader, found: Found, gathering: Gathering) -> None:
-    """Ask what a person would ask on the screens of the job, so that the answers are kept."""
-    assert found.job is not None
-    for source in reader.session.sources:
-        if isinstance(source, DetailSource):
-            try:
-                gathering.looked_up(source.kind, source.name, found.job.id, await source.detail(found.job.id))
-            except SourceError:
-                continue
-    desk = reader.session.desk()
-    ops = reader.session.store.correlation.ops_of(found.job.id)
-    loose = reader.session.store.correlation.unlinked_of(found.job.id)
-    steps = [*(step for op in ops for step in op.steps), *(one.step for one in loose)]
-    for step in steps[-MOST_STEPS:]:
-        try:
-            await desk.lines_behind(step, RECORD_LINES)
-        except Unreadable:
-            continue
-    path = found.detail.path if found.detail is not None else None
-    for directory in run_dirs_of(found.job, path, ops, found.job.host):
-        if await _files_of(desk, directory):
-            return
-
-
-async def _files_of(desk: JobDesk, directory: str) -> bool:
-    """Ask for the parts of the files that a person is shown; whether there is such a directory."""
-    try:
-        listing = await desk.list_files(directory)
-    except Unreadable:
-        return False
-    for file in _first(in_order(listing.files)):
-        try:
-            await desk.read_file(listing.path, file.name, tail=is_tailed(file.name))
-        except Unreadable:
-            continue
-    return True
-
-
-def _first(files: Iterable[RunFile]) -> list[RunFile]:
-    return [file for file in files if file.kind is FileKind.FILE][:MOST_FILES]

@@ -102,7 +102,7 @@ def no_archive(reader: Reader) -> bool:
 
 async def _side(reader: Reader, text: str) -> Side | None:
     """A job and its script; None when it is not known which job is meant, which is said."""
-    found, wanted = await _meant(reader, text)
+    found, wanted = await meant(reader, text)
     if wanted is None:
         return None
     if wanted.submitted_at is None:
@@ -110,7 +110,7 @@ async def _side(reader: Reader, text: str) -> Side | None:
     return Side(text, wanted, found, await find_script(reader.session.sources, wanted))
 
 
-async def _meant(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
+async def meant(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
     """The job, and the number by which its script is kept. An id of a scheduler needs no other source."""
     named = parse_wanted(text)
     if named is None:
