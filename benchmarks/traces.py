@@ -29,7 +29,7 @@ FIRST_NS = 1_795_200_000 * 10**9
 A_POST = 512
 """Spans that one post holds, as the SDK for Python sends them."""
 KEYS = ("down", "pagedown", "pageup", "up", "c", "w", "space", "x")
-"""Moving, then marking the path, squeezing, folding half of the trace, filtering all of it: each many times."""
+"""Moving, then marking the path, squeezing, folding half of the trace, filtering all of it, many times."""
 
 
 def measure(quick: bool) -> Iterator[Row]:
@@ -42,12 +42,13 @@ def measure(quick: bool) -> Iterator[Row]:
         program = Program(argv=argv, ready="jobtui", environ={"PYTHONPATH": str(ROOT)}, timeout_s=20.0)
         with Terminal(program) as terminal:
             terminal.wait_for("jobtui")
-            yield from _session(terminal, f"a trace of {spans:,} spans", QUICK_PRESSES if quick else PRESSES)
+            yield from _session(terminal, spans, QUICK_PRESSES if quick else PRESSES)
 
 
-def _session(terminal: Terminal, what: str, presses: int) -> Iterator[Row]:
+def _session(terminal: Terminal, spans: int, presses: int) -> Iterator[Row]:
+    what = f"a trace of {spans:,} spans"
     terminal.press("5")
-    terminal.wait_for("workflow.run")
+    terminal.wait_for(f"{spans:,}")  # all of it was read
     terminal.settle(quiet_s=0.6, at_most_s=30.0)
     began = time.perf_counter()
     terminal.press("enter")

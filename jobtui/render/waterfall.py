@@ -254,7 +254,7 @@ def _span_bar(cells: list[str], styles: list[str], view: View, span: Span) -> No
     _stroke(cells, styles, view.axis, span.started_at, end, look, with_tick=True)
     if span.ended_at is None and span.started_at <= view.axis.high:
         _put(cells, styles, view.axis.half(end) // 2, LATER, "good")
-    _path_bar(cells, styles, view, (span,), style)
+    _path_bar(cells, styles, view, span, style)
     for event in span.events[-1:] if style != own else ():
         if event.name == EXCEPTION_EVENT and view.axis.low <= event.at <= view.axis.high:
             _put(cells, styles, view.axis.half(event.at) // 2, EXCEPTION, style)
@@ -274,18 +274,19 @@ def _run_bar(cells: list[str], styles: list[str], view: View, run: Run) -> None:
     for cell in range(len(cells)):
         if run.runs_within(view.axis.time(2 * cell), max(view.axis.time(2 * cell + 2), 1)):
             _put(cells, styles, cell, look, tint)
-    _path_bar(cells, styles, view, run.spans, style)
-
-
-def _path_bar(cells: list[str], styles: list[str], view: View, spans: Iterable[Span], style: str) -> None:
-    """What of some spans is on the critical path, thick and strong."""
-    if view.path is None:
-        return
     begin = view.tree.started_at or 0
-    for span in spans:
-        for segment in view.path.get(span.span_id, ()):
-            look = (AWAITED, "dim") if segment.is_wait else (FULL, f"{style} path")
-            _stroke(cells, styles, view.axis, begin + segment.from_ns, begin + segment.to_ns, look)
+    for span in run.spans if view.path is not None else ():
+        if segments := (view.path or {}).get(span.span_id):
+            ends = (begin + segments[0].from_ns, begin + segments[-1].to_ns)
+            _stroke(cells, styles, view.axis, *ends, (FULL, f"{style} path"))
+
+
+def _path_bar(cells: list[str], styles: list[str], view: View, span: Span, style: str) -> None:
+    """What of a span is on the critical path, thick and strong."""
+    begin = view.tree.started_at or 0
+    for segment in (view.path or {}).get(span.span_id, ()):
+        look = (AWAITED, "dim") if segment.is_wait else (FULL, f"{style} path")
+        _stroke(cells, styles, view.axis, begin + segment.from_ns, begin + segment.to_ns, look)
 
 
 def _is_beside(cells: list[str], styles: list[str], axis: Axis, start: int, end: int) -> bool:
