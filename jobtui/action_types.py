@@ -58,10 +58,51 @@ class Action(NamedTuple):
     rank: int = 3
 
     @property
+    def name(self) -> str:
+        """What it is called where keys are given to it, the same on every screen."""
+        words = NAMES.get(self.call) or self.call.removeprefix("app.")
+        return words.replace("('", "-").replace("')", "").replace("_", "-")
+
+    @property
     def shown_keys(self) -> str:
         """Its keys as help shows them."""
         return " ".join(map(shown_key, self.keys))
 
+
+NAMES = {
+    "app.keys": "keys",
+    "app.step(-60)": "step-back",
+    "app.step(60)": "step-on",
+    "app.change(False)": "change-before",
+    "app.change(True)": "change-next",
+    "shift(-1)": "column-left",
+    "shift(1)": "column-right",
+    "run(-1)": "run-before",
+    "run(1)": "run-next",
+    "next_chart(1)": "chart-next",
+    "next_chart(-1)": "chart-before",
+    "cursor(-1)": "cursor-left",
+    "cursor(1)": "cursor-right",
+    "zoom(0.5)": "zoom-in",
+    "zoom(2)": "zoom-out",
+    "pan(-0.5)": "pan-left",
+    "pan(0.5)": "pan-right",
+    "pan(-0.25)": "pan-left",
+    "pan(0.25)": "pan-right",
+    "failure(1)": "failure-next",
+    "failure(-1)": "failure-before",
+    "fold(-1)": "fold",
+    "fold(1)": "unfold",
+    "hit(1)": "hit-next",
+    "hit(-1)": "hit-before",
+    "error(1)": "error-next",
+    "error(-1)": "error-before",
+    "next_log(1)": "log-next",
+    "next_log(-1)": "log-before",
+    "sideways(-1)": "sideways-left",
+    "sideways(1)": "sideways-right",
+}
+"""Names of actions whose call does not say enough in words."""
 
 SHOWN_KEYS = {
     "comma": ",",

@@ -357,9 +357,21 @@ ACTIONS: tuple[Action, ...] = (
 """All of them, in the order of footer and help."""
 
 
+class Keymap:
+    """The actions with the keys that hold in this process: those of the table until a user wants others."""
+
+    actions = ACTIONS
+
+
 def actions_at(place: Place) -> Iterator[Action]:
     """The actions that can be taken on a screen."""
-    return (action for action in ACTIONS if place in action.places)
+    return (action for action in Keymap.actions if place in action.places)
+
+
+def key_of(call: str) -> str:
+    """The key of an action as a person writes it, "" when it has none."""
+    keys = next((action.keys for action in Keymap.actions if action.call == call), ())
+    return shown_key(keys[0]) if keys else ""
 
 
 class Hint(NamedTuple):
@@ -376,5 +388,5 @@ def hints_at(place: Place) -> list[Hint]:
     return [
         Hint(shown_key(action.keys[0]), action.hint, action.rank)
         for action in actions_at(place)
-        if action.hint and action.call not in needless
+        if action.hint and action.keys and action.call not in needless
     ]

@@ -199,7 +199,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         invocation = parse(sys.argv[1:] if arguments is None else arguments)
         return guarded(lambda: _run(invocation))
-    except (UsageError, ConfigError) as error:
+    except ConfigError as error:
+        for line in error.lines:
+            complain(line)
+        return 2
+    except UsageError as error:
         complain(str(error))
         return 2
 

@@ -46,14 +46,14 @@ def test_flags_win_over_environment_over_profile_over_file(plain_environment: Pa
     def srdb(flags: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
         return load(flags, environ).settings["srdb"]
 
-    assert srdb({}, {}) == (("/of/profile",), f"{path} [profiles.prod]")
-    assert srdb({"profile": ("other",)}, {}) == (("/of/other",), f"{path} [profiles.other]")
+    assert srdb({}, {}) == (("/of/profile",), f"{path}:6")
+    assert srdb({"profile": ("other",)}, {}) == (("/of/other",), f"{path}:9")
     assert srdb({}, {"JOBTUI_PROFILE": "other"})[0] == ("/of/other",)
     assert srdb({}, {"JOBTUI_SRDB": "/of/environ"}) == (("/of/environ",), "JOBTUI_SRDB")
     assert srdb({"srdb": ("/of/flag",)}, {"JOBTUI_SRDB": "/of/environ"}) == (("/of/flag",), "--srdb")
     config = load({}, {})
     assert config.settings["since"].values == ("2h",)
-    assert config.settings["until"] == (("5m",), str(path))
+    assert config.settings["until"] == (("5m",), f"{path}:3")
     assert (config.profile, config.profiles, config.file) == ("prod", ("prod", "other"), str(path))
 
 
@@ -99,7 +99,7 @@ def test_a_word_before_an_equals_sign_is_a_role(text: str) -> None:
         ("since = 2", "since: expected a text"),
         ('config = "x"', 'unknown key "config"'),
         ('[profiles.a]\nprofile = "b"', 'unknown key "profile"'),
-        ('[profiles.a]\nlgo = "b"', '[profiles.a]: unknown key "lgo"; did you mean "log"?'),
+        ('[profiles.a]\nlgo = "b"', '2:1: profiles.a: unknown key "lgo"; did you mean "log"?'),
         ("profiles = 3", "expected tables"),
         ("[profiles]\na = 3", "profiles.a: expected a table"),
         ('profile = "prd"\n[profiles.prod]', 'no profile "prd"'),
@@ -130,7 +130,7 @@ def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     path.write_bytes(b'srdb = "\xff"')
-    with pytest.raises(ConfigError, match="not UTF-8 at byte 8"):
+    with pytest.raises(ConfigError, match=r"c\.toml:1:9: not UTF-8"):
         with_file(path)
     path.write_bytes(b"#" * (1 << 21))
     with pytest.raises(ConfigError, match="not a configuration file"):
@@ -274,5 +274,5 @@ def test_how_many_events_of_a_balsam_server_are_kept() -> None:
         500_000
     ]
     for wrong in ("-1", "many", "5000001", "٣"):
-        with pytest.raises(ConfigError, match="no number of events"):
+        with pytest.raises(ConfigError, match="no whole number up to 5,000,000"):
             load({"balsam": (url,), "balsam_cache": (wrong,)}, {})

@@ -12,7 +12,9 @@ PACKAGE = Path(__file__).parents[1] / "jobtui"
 BELOW_TERMINAL = frozenset(
     {"model", "formats", "backends", "analysis", "store", "render", "session", "config", "grammar", "views"}
 )
-TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions", "action_types", "driver", "allocator"})
+TERMINAL = frozenset(
+    {"widgets", "screens", "app", "theme", "actions", "action_types", "keymap", "driver", "allocator"}
+)
 ALL = BELOW_TERMINAL | TERMINAL | {"commands", "demo"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -24,10 +26,11 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "store": frozenset({"model", "backends.base", "backends.staging"}),
     "render": frozenset({"model", "analysis"}),
     "grammar": frozenset({"model"}),
-    "config": frozenset({"model", "grammar"}),
+    "config": frozenset({"model", "grammar", "actions", "keymap", "render"}),
     "views": frozenset(),
     "action_types": frozenset(),
     "actions": frozenset({"action_types"}),
+    "keymap": frozenset({"actions", "action_types", "model"}),
     "theme": frozenset({"model", "render"}),
     "driver": frozenset(),
     "allocator": frozenset(),
@@ -35,7 +38,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "demo": frozenset({"model", "formats"}),
     "widgets": frozenset({"model", "analysis", "render"}),
     "screens": frozenset({"model", "analysis", "render", "store", "widgets", "actions", "views"}),
-    "commands": BELOW_TERMINAL | {"demo", "actions"},
+    "web": frozenset(),
+    "commands": BELOW_TERMINAL | {"demo", "actions", "web"},
     "app": ALL - {"commands"},
     "cli": frozenset({"", "config", "grammar"}),
     "__main__": frozenset({"cli"}),
@@ -46,7 +50,7 @@ MAY_IMPORT_LATE: dict[str, frozenset[str]] = {"cli": ALL}
 """The same for imports in functions or for types only, where that differs: the start does not pay them."""
 
 LIBRARIES: dict[str, frozenset[str]] = {
-    "textual": frozenset({"widgets", "screens", "app", "theme", "driver"}),
+    "textual": frozenset({"widgets", "screens", "app", "theme", "driver", "web"}),
     "rich": frozenset({"render", "widgets", "screens", "app", "theme", "commands"}),
     "watchfiles": frozenset({"backends"}),
     "systemd": frozenset({"backends"}),
@@ -56,6 +60,9 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "google": frozenset({"formats"}),
     "plotext": frozenset({"render"}),
     "confluent_kafka": frozenset({"backends"}),
+    "textual_serve": frozenset({"web"}),
+    "aiohttp": frozenset({"web"}),
+    "aiohttp_jinja2": frozenset({"web"}),
 }
 """Libraries that only some layers may know."""
 

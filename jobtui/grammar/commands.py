@@ -177,6 +177,20 @@ COMMANDS: tuple[Command, ...] = (
         prints=False,
     ),
     Command(
+        "serve",
+        "the dashboard in a browser, on this machine only unless told otherwise",
+        Argument("THING", "where it opens; or demo, or replay FILE", required=False, many=True),
+        (
+            Flag(
+                "listen",
+                "where, 127.0.0.1:8417 without it; port 0 for any that is free",
+                metavar="HOST:PORT",
+                expects=Expects.TEXT,
+            ),
+        ),
+        prints=False,
+    ),
+    Command(
         "login",
         "log in to a server, and keep the login where its own client looks",
         Argument("SYSTEM", "balsam", choices=("balsam",)),

@@ -29,6 +29,7 @@ class Setting(NamedTuple):
     """One setting. `name` is its key; `--name` is the flag and `JOBTUI_NAME` the variable.
 
     `metavar` is None for a switch. `completes` names what a shell may offer: `file`, `directory` or nothing.
+    One with `choices` is one of these words, one with `most` a whole number up to that.
     """
 
     name: str
@@ -39,6 +40,8 @@ class Setting(NamedTuple):
     scope: Scope = Scope.ANYWHERE
     completes: str = ""
     parse: Callable[[str], SourceSpec] | None = None
+    choices: tuple[str, ...] = ()
+    most: int = 0
 
     @property
     def flag(self) -> str:

@@ -34,7 +34,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "balsam_cache", "EVENTS", "keep so many events of each Balsam server between runs, for its charts",
-        Kind.TEXT,
+        Kind.TEXT, most=5_000_000,
     ),
     Setting(
         "slurm", "SPEC", "a Slurm cluster, through its own commands: local or ssh://[user@]host[:port]",
@@ -88,6 +88,28 @@ SETTINGS: tuple[Setting, ...] = (
         "journal_unit", "UNIT", "read this unit of journals instead of Sirepo's own; may have wildcards",
         Kind.TEXT, repeatable=True,
     ),
+    Setting(
+        "theme", "NAME", "colours of the dashboard: auto, dark, light, ansi or none",
+        Kind.TEXT, choices=("auto", "dark", "light", "ansi", "none"),
+    ),
+    Setting(
+        "glyphs", "SET", "signs and lines to draw with: auto, unicode, console or ascii",
+        Kind.TEXT, choices=("auto", "unicode", "console", "ascii"),
+    ),
+    Setting(
+        "clipboard", "WAY", "how to copy: auto, osc52, tmux, file or off",
+        Kind.TEXT, choices=("auto", "osc52", "tmux", "file", "off"),
+    ),
+    Setting(
+        "mouse", "WHEN", "whether to take the mouse: on, off, or auto, not over ssh",
+        Kind.TEXT, choices=("auto", "on", "off"),
+    ),
+    Setting(
+        "title", "WHEN", "whether to set the title of the window: on or off",
+        Kind.TEXT, choices=("on", "off"),
+    ),
+    Setting("fps", "N", "paint at most so many times a second", Kind.TEXT, most=120),
+    Setting("readonly", None, "only read: the only mode there is, said or not", Kind.TEXT),
     Setting("profile", "NAME", "the profile of the configuration file to use", Kind.TEXT, scope=Scope.FILE),
     Setting(
         "config", "FILE", "the configuration file to read", Kind.TEXT,

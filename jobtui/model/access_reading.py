@@ -34,20 +34,20 @@ def access_of_table(table: object, environ: Mapping[str, str]) -> Access:
     return _checked(Access(**named, headers=pairs))
 
 
-def accesses_of(where: str, tables: object, base: str, environ: Mapping[str, str]) -> dict[str, Access]:
+def accesses_of(tables: object, base: str, environ: Mapping[str, str]) -> dict[str, Access]:
     """The access of each server that a table of tables names; files are relative to `base`.
 
-    Raises ValueError, in a line that says where.
+    Raises ValueError, in a line that begins with the address.
     """
     if not isinstance(tables, dict):
-        raise ValueError(f'{where}: expected tables ["ADDRESS"]')
+        raise ValueError('expected tables ["ADDRESS"]')
     found = {}
     for address, table in tables.items():
         try:
             access = access_of_table(table, environ)
             target = parse_server(SERVERS[0], address).target
         except ValueError as error:
-            raise ValueError(f"{where}: {mask_text(address)}: {error}") from None
+            raise ValueError(f"{mask_text(address)}: {error}") from None
         files = (access.bearer_file, access.ca_file)
         token, authority = (os.path.join(base, os.path.expanduser(one)) if one else "" for one in files)
         found[target] = access._replace(bearer_file=token, ca_file=authority)

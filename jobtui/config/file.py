@@ -1,0 +1,167 @@
+"""The configuration file: its content, where everything in it stands, and all that is wrong with it."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+
+from jobtui.config.mistakes import ConfigError
+from jobtui.config.toml_places import Keys, Place, Places, places_of
+
+FILE_NAME = "config.toml"
+PROFILES = "profiles"
+FILE_SIZE_LIMIT = 1 << 20
+"""A larger configuration file is refused: it is not one."""
+OTHERS_MAY = 0o066
+"""Rights of others to read or write a file."""
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
+_KINDS: Mapping[type, str] = {
+    bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", dict: "a table",
+}  # fmt: skip
+
+
+class ConfigFile:
+    """What a configuration file holds; `document` is None when there is none.
+
+    Mistakes are noted and not raised, so that whoever mends the file sees all of them.
+    """
+
+    def __init__(self, path: str, document: dict[str, object] | None = None, text: str = "") -> None:
+        self.path = path
+        self.document = document
+        self.places = places_of(text) if text else Places({}, {})
+        self._mistakes: list[tuple[Place, str]] = []
+
+    @property
+    def base(self) -> str:
+        """The directory that its relative paths begin in."""
+        return os.path.dirname(self.path)
+
+    def origin(self, keys: Keys) -> str:
+        """Where a setting is written, as file:line."""
+        return f"{self.path}:{self.places.of(keys).line}"
+
+    def wrong(self, keys: Keys, text: str, *, is_key: bool = False) -> None:
+        """Note a mistake in a value, or in the key it has."""
+        place = self.places.of_key(keys) if is_key else self.places.of(keys)
+        named = keys[:-1] if is_key else keys
+        self._mistakes.append((place, f"{_masked(dotted(named))}: {text}" if named else text))
+
+    def wrong_kind(self, keys: Keys, expected: str, value: object) -> None:
+        """Note a value of another kind than it has to be."""
+        self.wrong(keys, f"expected {expected}, found {kind_of(value)}")
+
+    def mistakes(self) -> Iterator[str]:
+        """All of them from top to bottom, each with its line and column."""
+        for place, text in sorted(self._mistakes):
+            yield f"{self.path}:{place.line}:{place.column}: {text}"
+
+    def profiles(self) -> dict[str, dict[str, object]]:
+        """The tables of profiles."""
+        profiles = (self.document or {}).get(PROFILES, {})
+        return {
+            name: table
+            for name, table in (profiles.items() if isinstance(profiles, dict) else ())
+            if isinstance(table, dict)
+        }
+
+    def sections(self, profile: str | None) -> Iterator[tuple[Keys, dict[str, object], bool]]:
+        """The top and every profile: its keys, its table, and whether it holds with this profile."""
+        yield (), self.document or {}, True
+        for name, table in self.profiles().items():
+            yield (PROFILES, name), table, name == profile
+
+    def tables(self, name: str, profile: str | None) -> Iterator[tuple[Keys, dict[str, object], bool]]:
+        """The tables of this name at the top and in profiles, in the same way; what is none is a mistake."""
+        for keys, section, holds in self.sections(profile):
+            if name not in section:
+                continue
+            table = section[name]
+            if isinstance(table, dict):
+                yield (*keys, name), table, holds
+            else:
+                self.wrong_kind((*keys, name), f"a table [{dotted((*keys, name))}]", table)
+
+    def check_profiles(self) -> None:
+        """Note profiles that are no tables."""
+        profiles = (self.document or {}).get(PROFILES, {})
+        if not isinstance(profiles, dict):
+            self.wrong((PROFILES,), f"expected tables [{PROFILES}.NAME]")
+            return
+        for name, table in profiles.items():
+            if not isinstance(table, dict):
+                self.wrong_kind((PROFILES, name), "a table", table)
+
+    def is_open_to_others(self) -> bool:
+        """Whether others may read or write it."""
+        return bool(os.stat(self.path).st_mode & OTHERS_MAY)
+
+
+def user_file() -> str:
+    """Where the configuration file of this user is, whether it exists or not."""
+    from platformdirs import user_config_path  # costs 20 ms
+
+    return str(user_config_path("jobtui") / FILE_NAME)
+
+
+def read_file(path: str | None, asked_by: str) -> ConfigFile:
+    """The configuration file at a path, that somebody asked for, or the user's. Raises ConfigError."""
+    given, path = path, os.path.expanduser(path) if path else user_file()
+    try:
+        with open(path, "rb") as file:
+            content = file.read(FILE_SIZE_LIMIT + 1)
+    except FileNotFoundError:
+        if given:
+            raise ConfigError(f"{path}: no such configuration file ({asked_by})") from None
+        return ConfigFile(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(content) > FILE_SIZE_LIMIT:
+        raise ConfigError(f"{path}: larger than {FILE_SIZE_LIMIT} bytes, not a configuration file")
+    return parse_file(path, content)
+
+
+def parse_file(path: str, content: bytes) -> ConfigFile:
+    """A configuration file of this content. Raises ConfigError."""
+    import tomllib  # costs 20 ms, and most have no configuration file
+
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        column = error.start - content.rfind(b"\n", 0, error.start)
+        raise ConfigError(f"{path}:{line}:{column}: not UTF-8") from error
+    text = text.replace("\r\n", "\n")
+    try:
+        return ConfigFile(path, tomllib.loads(text), text)
+    except RecursionError as error:
+        raise ConfigError(f"{path}: not TOML: nested too deeply") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(_not_toml(path, text, str(error))) from error
+
+
+def _not_toml(path: str, text: str, error: str) -> str:
+    """What the parser says, with the place before it; at the end of the file it names none."""
+    at = _AT.search(error)
+    line, column = (int(at[1]), int(at[2])) if at else (text.count("\n") + 1, len(text) - text.rfind("\n"))
+    return f"{path}:{line}:{column}: not TOML: {_AT.sub('', error).removesuffix(' (at end of document)')}"
+
+
+def dotted(keys: Keys) -> str:
+    """Keys as TOML writes them; items of lists are not told."""
+    names = [key for key in keys if isinstance(key, str)]
+    return ".".join(name if _BARE.fullmatch(name) else f'"{name}"' for name in names)
+
+
+def _masked(name: str) -> str:
+    from jobtui.model.secrets import mask_text  # only ever needed on the way out
+
+    return mask_text(name)
+
+
+def kind_of(value: object) -> str:
+    """What a value is, in words."""
+    if isinstance(value, list):
+        odd = next((item for item in value if not isinstance(item, str)), None)
+        return "a list" if odd is None else f"a list with {kind_of(odd)}"
+    return _KINDS.get(type(value), type(value).__name__)

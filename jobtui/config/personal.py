@@ -1,0 +1,129 @@
+"""What a user wants otherwise in the dashboard: keys, columns, colours. Read only when the file has it."""
+
+from collections.abc import Iterable, Iterator
+
+from jobtui.actions import ACTIONS, Place
+from jobtui.config.file import ConfigFile
+from jobtui.config.toml_places import Keys
+from jobtui.grammar import nearest
+from jobtui.keymap import NoSuchKey, clashes, key_named, unreachable
+from jobtui.model.looks import ANYWHERE, KeyWish, Looks
+from jobtui.render.columns import JOB_COLUMNS
+from jobtui.render.styles import STYLES, mistake_in_style
+
+OF_COLUMNS = ("jobs", "sort", "reverse")
+"""What may stand in the table of columns."""
+
+
+def with_personal(looks: Looks, file: ConfigFile, profile: str | None) -> Looks:
+    """The same looks, with what the tables of keys, columns and colours say."""
+    wishes = tuple(_wishes(file, profile))
+    _check_wishes(file, wishes)
+    looks = looks._replace(keys=wishes, colors=dict(_colors(file, profile)))
+    return _with_columns(looks, file, profile)
+
+
+def _wishes(file: ConfigFile, profile: str | None) -> Iterator[KeyWish]:
+    for keys, table, holds in file.tables("keys", profile):
+        for name, value in table.items():
+            if isinstance(value, dict) and name in {place.value for place in Place}:
+                found = [_wish(file, (*keys, name, one), name, one, it) for one, it in value.items()]
+            else:
+                found = [_wish(file, (*keys, name), ANYWHERE, name, value)]
+            yield from (wish for wish in found if wish is not None and holds)
+
+
+def _wish(file: ConfigFile, at: Keys, place: str, action: str, value: object) -> KeyWish | None:
+    names = {one.name for one in ACTIONS if place in (ANYWHERE, *one.places)}
+    if action not in names:
+        where = f" on {place}" if place else ""
+        file.wrong(at, f'no action "{action}"{where}{nearest(action, names)}', is_key=True)
+        return None
+    if not isinstance(value, str) and not (
+        isinstance(value, list) and all(isinstance(v, str) for v in value)
+    ):
+        file.wrong_kind(at, "a key or a list of keys", value)
+        return None
+    found = []
+    for number, text in enumerate([value] if isinstance(value, str) else value):
+        try:
+            found.append(key_named(text))
+        except NoSuchKey as error:
+            file.wrong((*at, number), str(error))
+    return KeyWish(place, action, tuple(found), file.origin(at))
+
+
+def _check_wishes(file: ConfigFile, wishes: tuple[KeyWish, ...]) -> None:
+    """Note keys that mean two things on one screen, and actions nobody can do without."""
+    for key, place, first, second in clashes(wishes):
+        wish = next(w for w in reversed(wishes) if w.action in (first, second) and key in w.keys)
+        file.wrong(_place_of(file, wish), f'"{key}" means both {first} and {second} on {place}')
+    for name in unreachable(wishes):
+        wish = next(w for w in wishes if w.action == name)
+        file.wrong(_place_of(file, wish), f"{name} needs a key")
+
+
+def _place_of(file: ConfigFile, wish: KeyWish) -> Keys:
+    """Where a wish stands: the place of the last that has its name, its screen and its line."""
+    for keys in file.places.values:
+        if keys[-1] == wish.action and "keys" in keys and file.origin(keys) == wish.origin:
+            return keys
+    return ("keys",)
+
+
+def _colors(file: ConfigFile, profile: str | None) -> Iterator[tuple[str, str]]:
+    for keys, table, holds in file.tables("colors", profile):
+        for name, style in _flat(table):
+            at = (*keys, *name.split("."))
+            at = at if at in file.places.keys else (*keys, name)
+            if name not in STYLES:
+                file.wrong(at, f'no colour is called "{name}"{nearest(name, STYLES)}', is_key=True)
+            elif not isinstance(style, str):
+                file.wrong_kind(at, "a text", style)
+            elif mistake := mistake_in_style(style):
+                file.wrong(at, mistake)
+            elif holds:
+                yield name, style
+
+
+def _flat(table: dict[str, object], head: str = "") -> Iterator[tuple[str, object]]:
+    """The entries of a table, those of tables in it by dotted names: `status.failed` needs no quotes."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{head}{key}.")
+        else:
+            yield f"{head}{key}", value
+
+
+def _with_columns(looks: Looks, file: ConfigFile, profile: str | None) -> Looks:
+    for keys, table, holds in file.tables("columns", profile):
+        for name in table:
+            if name not in OF_COLUMNS:
+                file.wrong((*keys, name), f'unknown key "{name}"{nearest(name, OF_COLUMNS)}', is_key=True)
+        columns = tuple(_columns(file, (*keys, "jobs"), table.get("jobs", [])))
+        sort = next(iter(_columns(file, (*keys, "sort"), [table["sort"]])), None) if "sort" in table else None
+        reverse = table.get("reverse", False)
+        if not isinstance(reverse, bool):
+            file.wrong_kind((*keys, "reverse"), "true or false", reverse)
+        elif holds:
+            looks = looks._replace(
+                columns=columns or looks.columns,
+                sort=sort if sort is not None else looks.sort,
+                reverse=reverse if "reverse" in table else looks.reverse,
+            )
+    return looks
+
+
+def _columns(file: ConfigFile, at: Keys, names: object) -> Iterable[str]:
+    known = [column.key for column in JOB_COLUMNS]
+    if not isinstance(names, list):
+        file.wrong_kind(at, "a list of columns", names)
+        return
+    for number, name in enumerate(names):
+        if name in known and name not in names[:number]:
+            yield name
+        elif name in known:
+            file.wrong((*at, number), f'"{name}" is there twice')
+        else:
+            near = nearest(str(name), known) or f", there are {', '.join(known)}"
+            file.wrong((*at, number), f'no column "{name}"{near}')

@@ -1,0 +1,46 @@
+"""The names of styles, and how a style is written: in words, as `bold #e57373 on #202020`."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from itertools import pairwise
+
+STYLES: Mapping[str, str] = {
+    "title": "names of screens", "strong": "what must be seen", "dim": "what is beside the point",
+    "settled": "what nobody must look at", "rule": "lines", "heading": "heads of columns",
+    "accent": "what is chosen", "sorted": "the head of the column sorted by", "key": "keys in the footer",
+    "good": "what is well", "error": "errors", "warning": "what wants care",
+    "cursor": "the line with the cursor", "cursor.weak": "the same in the other pane",
+    "changed": "what just changed", "hit": "what was searched for",
+    "selected": "marked lines", "selection": "text selected with the mouse", "marked": "marks",
+    "mistake": "what is wrong in what was typed", "path": "the critical path",
+    **{f"source.{number}": "the tag of a source" for number in range(5)},
+    **{f"service.{number}": "the colour of a service" for number in range(6)},
+    "status.running": "", "status.pending": "", "status.completed": "", "status.failed": "",
+    "status.canceled": "", "status.missing": "", "status.purged": "", "status.unknown": "",
+    "status.needs_person": "",
+}  # fmt: skip
+"""Every style of the dashboard by its name, and what it is for."""
+
+ATTRIBUTES = frozenset({"bold", "dim", "italic", "underline", "reverse"})
+COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+_NAMED = frozenset(("default", *COLORS, *(f"bright_{color}" for color in COLORS)))
+_WORDS = ATTRIBUTES | _NAMED | {"on", "not"}
+_AFTER = {"on": _NAMED, "not": ATTRIBUTES}
+"""What may follow these words."""
+_HEX = re.compile(r"#[0-9A-Fa-f]{6}")
+
+
+def mistake_in_style(text: str) -> str:
+    """What is wrong with a style, "" when nothing is."""
+    words = text.lower().split()
+    colors = Counter(
+        before == "on" for before, word in pairwise(("", *words)) if word in _NAMED or _HEX.fullmatch(word)
+    )
+    known = all(
+        word in _AFTER.get(before, _WORDS) or (before != "not" and _HEX.fullmatch(word) is not None)
+        for before, word in pairwise(("", *words))
+    )
+    if words and known and words[-1] not in _AFTER and max(colors.values(), default=0) <= 1:
+        return ""
+    return f'"{text}" is no style; such as "bold red", "#e57373 on black", "underline"'
