@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from jobtui.analysis.compare import choose
 from jobtui.analysis.run_dirs import run_dirs_of
-from jobtui.backends.archive.finding import in_order as in_order_of_places
 from jobtui.backends.base import DetailSource, SourceError, TraceSource
 from jobtui.backends.recording.asked import masked_answer
 from jobtui.backends.recording.bundling import Gathering
@@ -14,7 +14,8 @@ from jobtui.commands.resolve import Found
 from jobtui.commands.script import meant
 from jobtui.commands.trace_ways import look_for
 from jobtui.model.job_desk import FileKind, JobDesk, RunFile, Unreadable
-from jobtui.model.jobs import Job
+from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.scripts import ScriptPlace
 from jobtui.render.run_files import in_order, is_tailed
 
 MOST_STEPS = 2_000
@@ -24,22 +25,41 @@ MOST_FILES = 30
 
 
 async def ask_all(reader: Reader, found: Found, gathering: Gathering) -> None:
-    """Ask for the record, the lines behind steps, the files, the script and the traces of a job."""
+    """Ask for the record, the lines behind steps, the files, the script and the traces of a job.
+
+    What it would be compared with is asked for, too.
+    """
     assert found.job is not None
-    await _record(reader, found.job, gathering)
     await _lines(reader, found.job)
-    await _files(reader, found)
-    await _script(reader, found.job, gathering)
     await _traces(reader, found.job, gathering)
+    for one in (found.job, _good_one(reader, found)):
+        if one is not None:
+            detail = await _record(reader, one, gathering)
+            await _files(reader, one, detail)
+            await _script(reader, one, gathering)
 
 
-async def _record(reader: Reader, job: Job, gathering: Gathering) -> None:
+def _good_one(reader: Reader, found: Found) -> Job | None:
+    """The job with the last good run, where that is another one."""
+    assert found.job is not None
+    runs = found.detail.runs if found.detail is not None else ()
+    jobs = reader.session.store.jobs
+    choice = choose(found.job, runs, ()) or choose(found.job, runs, jobs.values())
+    return None if choice is None or choice.job_id == found.job.id else jobs.get(choice.job_id)
+
+
+async def _record(reader: Reader, job: Job, gathering: Gathering) -> JobDetail | None:
+    """Everything stored about a job, by the first source that has it."""
+    first = None
     for source in reader.session.sources:
         if isinstance(source, DetailSource):
             try:
-                gathering.looked_up(source.kind, source.name, job.id, await source.detail(job.id))
+                detail = await source.detail(job.id)
             except SourceError:
                 continue
+            gathering.looked_up(source.kind, source.name, job.id, detail)
+            first = first or detail
+    return first
 
 
 async def _lines(reader: Reader, job: Job) -> None:
@@ -53,18 +73,17 @@ async def _lines(reader: Reader, job: Job) -> None:
             continue
 
 
-async def _files(reader: Reader, found: Found) -> None:
-    assert found.job is not None
-    path = found.detail.path if found.detail is not None else None
-    ops = reader.session.store.correlation.ops_of(found.job.id)
-    for directory in run_dirs_of(found.job, path, ops, found.job.host):
+async def _files(reader: Reader, job: Job, detail: JobDetail | None) -> None:
+    path = detail.path if detail is not None else None
+    ops = reader.session.store.correlation.ops_of(job.id)
+    for directory in run_dirs_of(job, path, ops, job.host):
         if await _files_of(reader.session.desk(), directory):
             return
 
 
 async def _script(reader: Reader, job: Job, gathering: Gathering) -> None:
     await reader.open_archives()
-    places = in_order_of_places(reader.session.sources)
+    places = [source for source in reader.session.sources if isinstance(source, ScriptPlace)]
     wanted = (await meant(reader, job.id))[1] if places else None
     if wanted is None:
         return

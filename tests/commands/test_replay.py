@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from jobtui.backends.recording.codec import What, unpacked
 from jobtui.demo.incidents import INCIDENTS
+from jobtui.demo.live import LiveDemo
 from jobtui.demo.settings import DriverName
 from jobtui.model.clock import to_rfc3339
 from tests.analysis.captured import expected
@@ -237,3 +239,43 @@ def test_what_a_recording_replays_is_valid_json_on_every_command(tmp_path: Path,
     for words in (["jobs"], ["agents"], ["incidents"], ["find", jid], ["compare", jid], ["status"]):
         ran = run("replay", file, *words, "--json")
         assert json.loads(ran.out)["schema"].startswith("jobtui/"), words
+
+
+def test_script_and_trace_of_a_job_on_a_cluster_are_in_its_bundle(tmp_path: Path, run: Runner) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    demo = LiveDemo(site, seed=4)
+    demo.prepare()
+    sources = demo.sources
+    flags = [
+        "--srdb",
+        str(sources.srdb),
+        "--archive",
+        str(sources.archive),
+        "--trace-file",
+        str(sources.spans),
+    ]
+    for role, path in sources.logs:
+        flags += ["--log", f"{role}={path}"]
+    flags += ["--at", to_rfc3339(demo.world.kernel.now)]
+    jobs = run("jobs", "--json", *flags).json["jobs"]
+    jid = next(job["id"] for job in jobs if job["mode"] == "sbatch" and job["status"] == "completed")
+    live = {command: run(command, jid, "--json", *flags) for command in ("script", "trace", "compare")}
+    file = tmp_path / "one.jobtui"
+    assert run("bundle", jid, "-o", file, *flags).code == 0
+    shutil.rmtree(site)
+    for command in ("script", "trace"):
+        assert run("replay", file, command, jid, "--json").out == live[command].out
+    again = run("replay", file, "compare", jid, "--json").json
+    assert again["steps"] == live["compare"].json["steps"]
+    kept = [unpacked(What.SCRIPT, body).script for body in bodies(file, What.SCRIPT)]
+    tokens = [line for one in kept if one for line in one.script.splitlines() if b"TOKEN" in line]
+    assert tokens
+    assert all(line.endswith(b"=***") or line.endswith(b"='***'") for line in tokens)
+
+
+def bodies(file: Path, what: What) -> list[bytes]:
+    """The entries of a kind in a bundle."""
+    return [
+        body for (body,) in sqlite3.connect(file).execute("SELECT body FROM entry WHERE what = ?", (what,))
+    ]
