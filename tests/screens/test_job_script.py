@@ -38,7 +38,7 @@ async def test_script_environment_and_where_they_were(tmp_path: Path, size: tupl
             shown = "\n".join(lines)
             for words in ("lattice-2.out", "lattice-2.err", "found", "SIM_OPTS=a=b c=d", "MULTI=line1␊line2"):
                 assert words in shown
-            assert f"{DAY}/job.2_script" in shown
+            assert f"{DAY}/job.2_script" in scene.app.screen.query_one("#about", SpanPane).text
 
 
 async def test_a_task_says_that_its_script_is_that_of_the_array(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 import asyncio
 import os
 import stat
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -148,6 +149,14 @@ def test_a_missing_directory_is_told_from_one_without_the_job(tmp_path: Path) ->
         look(tmp_path / "file", "1")
 
 
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A directory through which others may pass, which pytest's own are not."""
+    with tempfile.TemporaryDirectory(prefix="archive-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @contextmanager
 def somebody() -> Iterator[None]:
     """Somebody who owns nothing here: root may read everything."""
@@ -161,10 +170,8 @@ def somebody() -> Iterator[None]:
         os.seteuid(0)
 
 
-def test_files_that_may_not_be_read_are_told_from_those_that_are_not_there(tmp_path: Path) -> None:
-    place = archive_in(tmp_path / "archive", DAY)
-    for directory in (tmp_path, *tmp_path.parents[:2]):
-        directory.chmod(0o711)
+def test_files_that_may_not_be_read_are_told_from_those_that_are_not_there(open_path: Path) -> None:
+    place = archive_in(open_path / "archive", DAY)
     for file in (place / DAY).iterdir():
         file.chmod(0o000)
     for directory in (place, place / DAY):
@@ -179,10 +186,8 @@ def test_files_that_may_not_be_read_are_told_from_those_that_are_not_there(tmp_p
             directory.chmod(0o755)
 
 
-async def test_an_archive_that_may_not_be_listed_says_that_it_cannot_be_searched(tmp_path: Path) -> None:
-    place = archive_in(tmp_path / "archive", DAY)
-    for directory in (tmp_path, *tmp_path.parents[:2]):
-        directory.chmod(0o711)
+async def test_an_archive_that_may_not_be_listed_says_that_it_cannot_be_searched(open_path: Path) -> None:
+    place = archive_in(open_path / "archive", DAY)
     place.chmod(0o111)
     archive = ArchiveDirectory(str(place))
     try:
