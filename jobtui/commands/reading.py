@@ -7,8 +7,6 @@ which then prints what there is and says that it is partial.
 import asyncio
 import os
 import signal
-import sys
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -36,6 +34,7 @@ from jobtui.commands.clusters import KIND as COPIES_KIND
 from jobtui.commands.clusters import copies_below, users_asked_for
 from jobtui.commands.context import Context
 from jobtui.commands.exits import Exit
+from jobtui.commands.progress import show_progress
 from jobtui.commands.sites import KIND as SITE_LOGS_KIND
 from jobtui.commands.sites import site_logs
 from jobtui.commands.streams import complain
@@ -62,8 +61,6 @@ JOURNAL_WINDOW_S = 2 * 3600
 """How far back a journal is read when no job is asked for, seconds."""
 RUNS_WITHIN_S = 24 * 3600
 """Earlier runs of a job are read out of a journal when they were submitted so long before the last."""
-PROGRESS_AFTER_S = 1.0
-PROGRESS_PERIOD_S = 0.2
 
 
 @runtime_checkable
@@ -227,7 +224,7 @@ class Reader:
         task = asyncio.ensure_future(reading)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, task.cancel)
-        progress = asyncio.ensure_future(self._show_progress(words))
+        progress = asyncio.ensure_future(show_progress(words or self._progress))
         try:
             await task
         except asyncio.CancelledError:
@@ -238,21 +235,8 @@ class Reader:
             with suppress(asyncio.CancelledError):
                 await progress
 
-    async def _show_progress(self, words: Callable[[], str] | None) -> None:
-        if not sys.stderr.isatty():
-            return
-        start = time.monotonic()
-        await asyncio.sleep(PROGRESS_AFTER_S)
-        try:
-            while True:
-                count = sum(source.records for source in self.sources)
-                told = words() if words is not None else f"{count:,} records"
-                spent = time.monotonic() - start
-                sys.stderr.write(f"\r\x1b[Kreading: {told}, {spent:.0f} s (ctrl+c: print what there is)")
-                sys.stderr.flush()
-                await asyncio.sleep(PROGRESS_PERIOD_S)
-        finally:
-            clear_progress()
+    def _progress(self) -> str:
+        return f"{sum(source.records for source in self.sources):,} records"
 
     def settle(self, code: Exit) -> Exit:
         """Name on stderr what was not read; `code`, or NO_SOURCE when nothing could be."""
@@ -268,13 +252,6 @@ class Reader:
         if self.partial:
             complain("interrupted: what is printed is partial")
         return Exit.NO_SOURCE if self.nothing_read else code
-
-
-def clear_progress() -> None:
-    """Take the words about progress off the terminal, where there may be some."""
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
 
 
 def _skip_text(skip: Skip) -> str:

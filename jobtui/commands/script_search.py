@@ -8,7 +8,8 @@ from jobtui.backends.archive.searching import search as search_places
 from jobtui.commands.context import OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_document, print_lines
-from jobtui.commands.reading import Reader, clear_progress
+from jobtui.commands.progress import clear_progress
+from jobtui.commands.reading import Reader
 from jobtui.commands.script import no_archive
 from jobtui.commands.streams import complain
 from jobtui.model.clock import to_rfc3339
