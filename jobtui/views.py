@@ -104,6 +104,8 @@ class Views:
         return document
 
     def _write(self, document: Mapping[str, object]) -> None:
+        if os.environ.get("TEXTUAL_DRIVER"):
+            raise ViewsError("a dashboard in a browser only reads: views are kept from a terminal")
         import json
 
         try:

@@ -1,6 +1,7 @@
 """`jobtui [THING]`: the dashboard, at THING when given. Without a terminal it is printed instead."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from jobtui.commands.sites import watch_sites
 from jobtui.commands.spelled import spelled
 from jobtui.model.specs import SourceSpec
 from jobtui.session import Session
+from jobtui.web import DRIVER
 
 if TYPE_CHECKING:
     from jobtui.commands.resolve import Found
@@ -34,13 +36,19 @@ def run(context: Context) -> Exit:
     announced = sources_to_watch(context, specs, found.detail if found else None)
     session = Session(announced, context.clock, stage=context.stage)
     session.hosts, session.mounts = context.config.hosts, context.config.mounts
-    session.alarms = context.config.alarms
+    if not is_served():  # whoever opens a page must not start programs
+        session.alarms = context.config.alarms
     watch_sites(session, specs)
     watch_clusters(session, [spec.target for spec in specs if spec.setting == "srdb"])
     open_at = found.job.id if found and found.job else None
     title = " ".join(filter(None, ("jobtui", context.config.profile)))
     context.open_dashboard(session, open_at, title, spelled(context.config, specs))
     return Exit.FINE
+
+
+def is_served() -> bool:
+    """Whether this is the dashboard of somebody's browser."""
+    return os.environ.get("TEXTUAL_DRIVER") == DRIVER
 
 
 def _print(context: Context) -> Exit:
@@ -51,8 +59,8 @@ def _print(context: Context) -> Exit:
 
 
 def has_terminal() -> bool:
-    """Whether a dashboard can be shown and used."""
-    return sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty()
+    """Whether a dashboard can be shown and used, here or in a browser."""
+    return is_served() or (sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty())
 
 
 async def _resolve(context: Context, specs: Sequence[SourceSpec]) -> "tuple[Found, Exit]":

@@ -1,0 +1,61 @@
+"""The terminal of a dashboard that is shown in a browser: packets on standard input and output.
+
+Textual 8.2.8 has it; but there a dashboard whose server is gone stays for ever, as the end of the input is
+taken for silence and its size is read from variables that a shell exports too.
+"""
+
+import os
+import signal
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from textual.drivers.web_driver import WebDriver
+
+from jobtui.web import SIZE
+from jobtui.web.sizes import size_of
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+HUNG_UP = 128 + signal.SIGHUP
+"""The exit code when the server is gone, as for a terminal that is."""
+
+
+class BrowserDriver(WebDriver):
+    """Keys from a browser, output to it, and an end of the dashboard with that of its server."""
+
+    def __init__(
+        self,
+        app: "App[object]",
+        *,
+        debug: bool = False,
+        mouse: bool = True,
+        size: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size or size_of(os.environ.get(SIZE, "")))
+        send = self._write
+        self._is_lost = False
+
+        def write(data: bytes) -> int:
+            """Write what a server takes; what comes after it is gone is dropped."""
+            left = memoryview(data)
+            with suppress(OSError):
+                while left and not self._is_lost:
+                    left = left[send(left) :]
+            if left:
+                self._lose()
+            return len(data)
+
+        self._write = write  # type: ignore[assignment]  # os.write of a pipe may take a part only
+
+    def run_input_thread(self) -> None:
+        """Pass on keys until told to end, or until there is nobody who could press one."""
+        super().run_input_thread()
+        self._lose()
+
+    def _lose(self) -> None:
+        if self._is_lost or self.exit_event.is_set():
+            return
+        self._is_lost = True
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._app.exit, None, HUNG_UP)

@@ -1,0 +1,158 @@
+"""`jobtui serve`: a dashboard in a browser, and nothing for anybody else."""
+
+import json
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession, WSServerHandshakeError, web
+from aiohttp.test_utils import make_mocked_request
+
+from jobtui.web.server import MOST, DashboardServer
+from tests.commands.running import environment, jobtui
+from tests.waiting import wait_until
+from tests.web.serving import Screen, Served, browser, serving
+
+
+def dashboards_of(server: int) -> list[int]:
+    """The processes of a server, by what the system says of their parents."""
+    children = Path(f"/proc/{server}/task/{server}/children").read_text()
+    return [int(pid) for pid in children.split()]
+
+
+async def test_a_browser_has_the_dashboard_until_it_goes(tmp_path: Path) -> None:
+    views = {"XDG_CONFIG_HOME": str(tmp_path)}
+    async with serving("demo", "--seed", "3", cwd=tmp_path, **views) as served, browser(served) as session:
+        async with session.ws_connect(
+            f"{served.url}/ws?width=132&height=30", headers=served.origin()
+        ) as opened:
+            screen = Screen(opened)
+            await screen.seen("jobtui demo")
+            assert len(dashboards_of(served.process.pid)) == 1
+            await screen.press("?")
+            await screen.seen("What is read, how old it is")
+            await screen.press("\x1b:save mine\r")
+            await screen.seen("a dashboard in a browser only reads")
+            await opened.send_str(json.dumps(["resize", {"width": 10**12, "height": -3}]))
+        await wait_until(lambda: not dashboards_of(served.process.pid))
+        async with session.ws_connect(f"{served.url}/ws", headers=served.origin()) as opened:
+            screen = Screen(opened)
+            await screen.seen("jobtui demo")
+            await screen.press("q")
+            await screen.ended()
+        await wait_until(lambda: not dashboards_of(served.process.pid))
+        assert not (tmp_path / "jobtui" / "views.json").exists()
+
+
+async def test_a_dashboard_ends_with_a_server_that_is_killed(tmp_path: Path) -> None:
+    async with serving("demo", cwd=tmp_path) as served, browser(served) as session:
+        opened = await session.ws_connect(f"{served.url}/ws", headers=served.origin())
+        await Screen(opened).seen("jobtui demo")
+        (pid,) = dashboards_of(served.process.pid)
+        served.process.kill()
+        await served.process.wait()
+        await wait_until(lambda: not _runs(pid))
+
+
+def _runs(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+FOREIGN = "http://evil.example"
+
+
+async def status(session: ClientSession, url: str, **headers: str) -> int:
+    """What the server says to a request."""
+    async with session.get(url, headers=headers, allow_redirects=False) as answer:
+        assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+        return answer.status
+
+
+async def refused(session: ClientSession, served: Served, **headers: str) -> int:
+    """What the server says to a WebSocket that it does not open."""
+    with pytest.raises(WSServerHandshakeError) as caught:
+        async with session.ws_connect(f"{served.url}/ws", headers=headers):
+            pass
+    return caught.value.status
+
+
+async def test_others_see_nothing(tmp_path: Path) -> None:
+    async with serving("demo", cwd=tmp_path) as served:
+        async with browser() as stranger:
+            assert await status(stranger, f"{served.url}/") == 403
+            assert await status(stranger, f"{served.url}/?token=wrong") == 403
+            assert await status(stranger, f"{served.url}/?token=%C3%A4") == 403
+            assert await status(stranger, f"{served.url}/static/js/textual.js") == 403
+            assert await refused(stranger, served, Origin=served.url) == 403
+        async with browser(served) as session:
+            assert await status(session, f"{served.url}/") == 200
+            # A page of another site, in the browser that has the cookie
+            assert await refused(session, served, Origin=FOREIGN) == 403
+            assert await refused(session, served, Origin="null") == 403
+            # One of another server on this machine, to which the cookie is of the same site
+            assert await refused(session, served, Origin="http://127.0.0.1:1") == 403
+            assert await refused(session, served) == 403
+            # A name that was made to point here
+            rebound = f"evil.example:{served.host.rpartition(':')[2]}"
+            assert await status(session, f"{served.url}/?token={served.token}", Host=rebound) == 403
+            assert await refused(session, served, Host=rebound, Origin=f"http://{rebound}") == 403
+        assert not dashboards_of(served.process.pid)
+
+
+async def test_ctrl_c_ends_what_is_open(tmp_path: Path) -> None:
+    async with serving("demo", cwd=tmp_path) as served, browser(served) as session:
+        opened = await session.ws_connect(f"{served.url}/ws", headers=served.origin())
+        screen = Screen(opened)
+        await screen.seen("jobtui demo")
+        (pid,) = dashboards_of(served.process.pid)
+        served.process.send_signal(signal.SIGINT)
+        await screen.ended()
+        await served.process.wait()
+        await wait_until(lambda: not _runs(pid))
+
+
+async def test_no_more_than_some_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = DashboardServer(("true",), listener)
+        monkeypatch.setattr(server, "_open", set(range(MOST)))
+        request = make_mocked_request("GET", "/ws", headers={"Origin": "http://127.0.0.1"})
+        with pytest.raises(web.HTTPServiceUnavailable, match="Service Unavailable"):
+            await server.handle_websocket(request)
+
+
+async def test_a_wrong_message_ends_its_dashboard_only(tmp_path: Path) -> None:
+    async with serving("demo", cwd=tmp_path) as served, browser(served) as session:
+        for wrong in ("not json", '["resize", {"width": "x"}]'):
+            async with session.ws_connect(f"{served.url}/ws", headers=served.origin()) as opened:
+                await opened.send_str(wrong)
+                await Screen(opened).ended()
+        assert await status(session, f"{served.url}/") == 200
+        await wait_until(lambda: not dashboards_of(served.process.pid))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["jobs"], "jobs is no dashboard"),
+        (["--listen", "x", "demo"], "expected HOST:PORT"),
+        (["--listen", "127.0.0.1:99999", "demo"], "cannot listen at 127.0.0.1:99999"),
+        (["--listen", "192.0.2.1:8417", "demo"], "cannot listen at 192.0.2.1:8417"),
+    ],
+)
+def test_what_cannot_be_served_is_said(words: list[str], said: str) -> None:
+    ran = jobtui("serve", *words)
+    assert ran.code == 2
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_without_a_source_there_is_nothing_to_serve(tmp_path: Path) -> None:
+    env = {name: value for name, value in environment().items() if not name.startswith("SIREPO")}
+    ran = jobtui("serve", cwd=tmp_path, env={**env, "HOME": str(tmp_path)})
+    assert ran.code in (2, 5)
+    assert "Traceback" not in ran.err
