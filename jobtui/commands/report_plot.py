@@ -33,10 +33,10 @@ def plot_lines(series: Sequence[Series], window: Window, now: Nanos, *, colour: 
 
 
 def _picture(series: Sequence[Series], window: Window, now: Nanos, *, colour: bool) -> Iterator[str]:
+    frame = _frame(series, window, now)  # before the curves, which take the points out of the series
     outlines = [one for one in series if one.name.startswith(OUTLINE)] if len(series) > 1 else []
     curves = tuple(at_once(curve_turns(one)) for one in series if one not in outlines)
     outline = at_once(curve_turns(outlines[0])) if outlines else None
-    frame = _frame(series, window, now)
     kind = ChartKind.STATES if len(curves) > 1 else ChartKind.UTILIZATION
     chart = Chart(kind, curves, frame.since, min(now, frame.until), outline)
     names = fitting(legend(chart, None, None), frame.cells)
