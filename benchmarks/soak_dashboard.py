@@ -4,10 +4,12 @@
 
 On SIGUSR1 it writes DIRECTORY/told.json: the jobs and ops in its store and what it is made of. Whatever is
 logged as a warning or worse, raised in a thread, or shown as a toast of an error goes to DIRECTORY/noted.log.
+On SIGUSR2 its clock jumps: an hour ahead, at the next one an hour behind, at the third one back.
 """
 
 import asyncio
 import gc
+import itertools
 import json
 import logging
 import os
@@ -20,9 +22,28 @@ from typing import Any
 
 from jobtui import app as dashboard
 from jobtui import cli
+from jobtui.model.clock import SECOND, Nanos, SystemClock
 
 TOLD, NOTED = "told.json", "noted.log"
+JUMPS_S = (3_600, -3_600, 0)
+"""How far the clock is off after each jump."""
 log = logging.getLogger(__name__)
+
+
+class JumpingClock:
+    """The clock of this machine, or one that is off."""
+
+    def __init__(self) -> None:
+        self._off = 0
+        self._jumps = itertools.cycle(JUMPS_S)
+
+    def now(self) -> Nanos:
+        """The time it shows."""
+        return Nanos(time.time_ns() + self._off)
+
+    def jump(self) -> None:
+        """Show another time from now on."""
+        self._off = next(self._jumps) * SECOND
 
 
 class TellingApp(dashboard.JobtuiApp):
@@ -32,7 +53,10 @@ class TellingApp(dashboard.JobtuiApp):
 
     def on_ready(self) -> None:
         """Listen for the signal."""
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self.tell)
+        loop, clock = asyncio.get_running_loop(), JumpingClock()
+        loop.add_signal_handler(signal.SIGUSR1, self.tell)
+        loop.add_signal_handler(signal.SIGUSR2, clock.jump)
+        SystemClock.now = lambda self: clock.now()  # type: ignore[method-assign]
 
     def tell(self) -> None:
         """Write what is known, in one go."""
@@ -44,6 +68,7 @@ class TellingApp(dashboard.JobtuiApp):
                 [op.op, op.name, op.jid, op.agent, op.sends, op.replies, op.updates]
                 for op in store.correlation.ops()
             ],
+            "dropped": store.correlation.dropped_ops,
             "sources": [
                 [source.name, source.state, source.skipped, source.error] for source in store.sources()
             ],

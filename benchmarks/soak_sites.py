@@ -120,8 +120,15 @@ class Records:
 
     def read(self) -> None:
         """Look at what has changed."""
-        for path in (self.srdb / "supervisor-job").glob("*.json"):
-            stat = path.stat()
+        paths = list((self.srdb / "supervisor-job").glob("*.json"))
+        for gone in self._seen.keys() - {path.stem for path in paths}:
+            del self._seen[gone]
+            self._stamps.pop(gone, None)
+        for path in paths:
+            try:
+                stat = path.stat()
+            except FileNotFoundError:
+                continue  # removed since
             stamp = (stat.st_mtime_ns, stat.st_ino)
             if self._stamps.get(path.stem) == stamp:
                 continue

@@ -179,6 +179,11 @@ class World:
         self._saved[path] = data
         self.disk.write(path, data)
 
+    def forget(self, jid: str) -> None:
+        """A job that was removed, its record too, is not asked about any more."""
+        self._record_paths.pop(f"{self.settings.root}/supervisor-job/{jid}.json", None)
+        self._plans.pop(jid, None)
+
     def take_saved(self) -> list[Record]:
         """The job records that were saved since this was asked last, as they are now."""
         saved, self._saved = self._saved, {}

@@ -1,0 +1,205 @@
+"""The dashboard left on a site under a rush while everything faults in turn: what was lost, doubled, or grew.
+
+    python -m benchmarks.endurance [--minutes N] [--rate N] [--seed N] [--json]
+
+As `benchmarks.soak`, which goes through all screens and compares the records; here 200 jobs begin each
+second, ops are let go of all the time, and every half minute something else goes wrong (`benchmarks.faults`).
+After each the site is let come to rest, and what is known is compared with what the site noted: as many ops
+as there were, none twice, each as it was; and every source is well again. 1 when anything differs.
+"""
+
+import argparse
+import itertools
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from benchmarks.balsam_stand_in import BalsamStandIn
+from benchmarks.faults import FAULTS, Place
+from benchmarks.painted import Painted
+from benchmarks.rows import Row, at_least, report
+from benchmarks.rush import RushSite
+from benchmarks.soak import (
+    COLUMNS,
+    END_WITHIN_S,
+    ROWS,
+    SEEN_WITHIN_S,
+    VIEW,
+    Soak,
+    Stopped,
+    flags_of,
+    leave,
+    printed_jobs,
+    rows_of,
+    tell_more,
+)
+from benchmarks.soak_dashboard import NOTED
+from benchmarks.startup import TABLE_HEAD, isolated
+from benchmarks.terminal import Program, Terminal
+
+FAULT_EVERY_S = 30.0
+WELL_AGAIN_S = 90.0
+"""How long a source may take to be well again: it is asked less often while it fails."""
+SHARE = 0.9
+"""How much of the rate must be reached: users who are all busy begin nothing."""
+LEFT = 400
+"""Jobs that are left for the table to be read row by row."""
+NOT_WELL = ("down",)
+TOAST = ":toast: "
+
+
+class Endurance(Soak):
+    """A dashboard on a site under a rush."""
+
+    def __init__(self, place: Place, home: Path) -> None:
+        super().__init__(place.terminal, home, place.site.directory / "db")
+        self.place = place
+        self.befell: Counter[str] = Counter()
+        self.ops_compared = 0
+        self._faults: Iterator[str] = itertools.cycle(FAULTS)
+
+    def endure(self, minutes: float) -> None:
+        """Go on with the tour for so long, with faults in between. Raises Stopped."""
+        until = time.monotonic() + minutes * 60
+        while time.monotonic() < until:
+            self.run(min(until, time.monotonic() + FAULT_EVERY_S))
+            self.befall(next(self._faults))
+
+    def befall(self, name: str) -> None:
+        """Let something go wrong, and compare when it is over. Raises Stopped."""
+        self.home()
+        FAULTS[name](self.place)
+        self.befell[name] += 1
+        self.place.terminal.set_size(COLUMNS, ROWS)
+        self.read(SEEN_WITHIN_S)
+        self._paint_anew()
+        with self.place.site.at_rest():
+            self.compare_ops(f"after {name}")
+
+    def compare_ops(self, when: str) -> None:
+        """Compare the ops, and the health of the sources, while nothing happens. Raises Stopped."""
+        site, until = self.place.site, time.monotonic() + WELL_AGAIN_S
+        wrong = ["nothing was told"]
+        while wrong and time.monotonic() < until:
+            self.read(1.0)
+            told = self.tell()
+            wrong = [*ops_wrong(told, site), *sources_wrong(told)]
+        self.ops_compared += len(told["ops"])
+        self.found.wrong += [f"{when}: {one}" for one in wrong]
+
+    def _paint_anew(self) -> None:
+        """Forget what was painted in other sizes, and have all of it sent again."""
+        strays = self.painted.strays
+        self.place.terminal.set_size(COLUMNS - 1, ROWS)
+        self.read(1.0)
+        self.painted = Painted(COLUMNS, ROWS)
+        self.painted.strays = strays
+        self.place.terminal.set_size(COLUMNS, ROWS)
+        self.settle()
+
+
+def ops_wrong(told: dict[str, Any], site: RushSite) -> list[str]:
+    """In what the ops that are known differ from those there were."""
+    known = Counter(tuple(op) for op in told["ops"])
+    missed = site.count() - told["dropped"] - sum(known.values())
+    wrong = [f"{abs(missed)} ops {'lost' if missed > 0 else 'too many'}"] if missed else []
+    return wrong + [f"op not as it was, or twice: {op}" for op in (known - Counter(site.ops()))][:10]
+
+
+def sources_wrong(told: dict[str, Any]) -> list[str]:
+    """Sources that are not well."""
+    return [f"{name} is {state}: {error}" for name, state, _, error in told["sources"] if state in NOT_WELL]
+
+
+def endure_on(
+    site: RushSite, server: BalsamStandIn, home: Path, minutes: float
+) -> tuple[Endurance, list[Row]]:
+    """Leave a dashboard there for so long. What it finds, also when it ended before its time."""
+    (config := home / ".config" / "jobtui").mkdir(parents=True)
+    (config / "views.json").write_text(json.dumps(VIEW))
+    server.write_login(home)
+    flags = [*flags_of(site.specs), "--balsam", server.url]
+    argv = [sys.executable, "-m", "benchmarks.soak_dashboard", str(home), *flags]
+    environ = {**isolated(home), "TMPDIR": str(home)}
+    program = Program(argv=argv, ready=TABLE_HEAD, environ=environ, columns=COLUMNS, rows=ROWS)
+    with Terminal(program) as terminal:
+        soak = Endurance(Place(site, server, terminal, lambda seconds: None), home)
+        soak.place = soak.place._replace(wait=lambda seconds: drain(terminal, seconds))
+        try:
+            soak.read(SEEN_WITHIN_S)
+            site.start()
+            soak.endure(minutes)
+            finish(soak, site, flags, home)
+        except Stopped as error:
+            soak.found.wrong.append(str(error))
+        left, code = leave(soak, terminal)
+    noted = without_toasts((home / NOTED).read_text())
+    return soak, [*more_rows(soak, site), *rows_of(site.name, soak, noted, code, left)]
+
+
+def without_toasts(noted: str) -> str:
+    """What went wrong within the program: of sources that fault it has to tell."""
+    return "\n".join(line for line in noted.splitlines() if TOAST not in line)
+
+
+def drain(terminal: Terminal, seconds: float) -> None:
+    """Take what the program sends for so long, whatever it is. Raises Stopped."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        if terminal.read(left) == b"":
+            raise Stopped("the dashboard ended")
+
+
+def finish(soak: Endurance, site: RushSite, flags: Sequence[str], home: Path) -> None:
+    """Compare everything when all is over, the table with the records that are left. Raises Stopped."""
+    site.stop()
+    soak.sample()
+    soak.compare_ops("in the end")
+    site.thin_out(LEFT)
+    soak.read(END_WITHIN_S / 2)
+    soak.compare_jobs(printed_jobs(flags, home))
+
+
+def more_rows(soak: Endurance, site: RushSite) -> Iterator[Row]:
+    """What there was of it."""
+    name = site.name
+    yield at_least(f"{name}: jobs begun", site.begun / max(1.0, site.lived_s), "jobs/s", SHARE * site.rate)
+    yield Row(what=f"{name}: lived, beside the times at rest", measured=site.lived_s / 60, unit="min")
+    yield Row(what=f"{name}: jobs begun in all", measured=site.begun, unit="jobs")
+    yield Row(what=f"{name}: ops in all", measured=site.count(), unit="ops")
+    yield Row(what=f"{name}: ops compared, each as it was", measured=soak.ops_compared, unit="ops")
+    yield Row(what=f"{name}: faults", measured=soak.befell.total(), unit="faults")
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--rate", type=float, default=200.0, help="jobs that begin each second")
+    parser.add_argument("--seed", type=int, default=1, help="which of the simulated sites")
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="jobtui-endurance-") as place, closing(BalsamStandIn()) as server:
+        for directory in (root := Path(place, "site"), home := Path(place, "home")):
+            directory.mkdir()
+        site = RushSite(root, options.rate, options.seed)
+        try:
+            soak, rows = endure_on(site, server, home, options.minutes)
+        finally:
+            site.stop()
+        noted = (home / NOTED).read_text()
+    tell_more(soak, noted)
+    print("faults:", dict(soak.befell), file=sys.stderr)
+    return report(rows, options.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
