@@ -4,6 +4,7 @@ Leans on insides of the version of textual-serve that pyproject.toml pins: its p
 """
 
 import json
+import re
 import socket
 from collections.abc import Sequence
 
@@ -19,6 +20,8 @@ MOST = 8
 LARGEST_MESSAGE = 1 << 20
 """Bytes of what a browser sends at once; the largest is a text that is pasted."""
 SHUTDOWN_S = 10.0
+ELSEWHERE = re.compile(r"<link[^>]*https://[^>]*>")
+"""What the page would load from others: a font, which is not to tell them who looks when."""
 ANY_HOST = ("0.0.0.0", "[::]")
 
 
@@ -74,7 +77,9 @@ class DashboardServer(Server):
             "config": {"static": {"url": f"http:{own}/static/"}},
             "application": {"name": self.title},
         }
-        return aiohttp_jinja2.render_template("app_index.html", request, told)
+        page = aiohttp_jinja2.render_template("app_index.html", request, told)
+        page.text = ELSEWHERE.sub("", page.text or "")
+        return page
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """One dashboard, from when the page asks for it until either is gone."""
