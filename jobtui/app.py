@@ -2,7 +2,8 @@
 
 import gc
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from traceback import format_exc
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,14 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 
-from jobtui.actions import ACTIONS
+from jobtui.actions import ACTIONS, Action, Keymap, actions_at
 from jobtui.allocator import give_back, share_heaps
-from jobtui.driver import TerminalDriver
+from jobtui.driver import TerminalDriver, window_title
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
+from jobtui.model.trace_ids import TraceRef
+from jobtui.model.looks import AUTO, USUAL_LOOKS, Looks
+from jobtui.render.glyphs import glyphs_for, lowering
 from jobtui.render.text import Zone, show
 from jobtui.screens.base import Board, LiveScreen
 from jobtui.screens.jobs import JobsScreen
@@ -27,7 +31,7 @@ from jobtui.screens.places import Places
 from jobtui.screens.timed import PLAY_TICK_S, TimedApp
 from jobtui.session import Session
 from jobtui.store.store import Changes
-from jobtui.theme import THEMES, default_theme
+from jobtui.theme import THEMES, theme_for, with_colors
 from jobtui.views import START, Views
 
 if TYPE_CHECKING:
@@ -41,7 +45,6 @@ READ_AFTER_S = 0.5
 """Reading begins by then, painted or not."""
 GIVE_BACK_S = 30.0
 """How often memory that lies free is given back to the system."""
-OVER_SSH = ("SSH_TTY", "SSH_CONNECTION")
 OF_ANOTHER_SIZE = ("COLUMNS", "LINES")
 """Variables that Textual believes more than the terminal; a shell exports what was so when it started."""
 
@@ -89,24 +92,30 @@ class JobtuiApp(TimedApp):
     def __init__(
         self,
         session: Session,
-        open_at: JobId | None = None,
+        open_at: JobId | TraceRef | None = None,
         *,
         theme: str | None = None,
+        looks: Looks | None = None,
         title: str = "jobtui",
         views: Views | None = None,
         words: Sequence[str] = (),
     ) -> None:
-        super().__init__()
+        looks = looks or USUAL_LOOKS
+        wanted = glyphs_for(looks.glyphs, os.environ, getattr(sys.__stderr__, "encoding", None) or "ascii")
+        super().__init__(lowering(wanted))
+        Keymap.actions = keymap_of(looks)
+        self.window_title = window_title(title, os.environ) if looks.title else ""
         self._session = session
         self._open_at = open_at
         self._known_offsets: Callable[[], Offsets] | None = None
         logs = session.logs(self._offsets)
         self._board = Board(
-            session.store, session.clock, session.desk(), title, logs=logs, words=tuple(words)
+            session.store, session.clock, session.desk(), title, logs=logs, words=tuple(words), looks=looks
         )
         self._board.hosts, self._board.mounts = session.hosts, session.mounts
         self._board.player = session.player()
         self._board.trace_desk = lambda: session.traces
+        self._board.names_of_jobs = session.job_attributes
         if views is not None:
             self._board.views = views
         self._places = Places(self, self._board)
@@ -116,8 +125,8 @@ class JobtuiApp(TimedApp):
         self.animation_level = "none"
         Zone.is_local = False
         for known in THEMES:
-            self.register_theme(known)
-        self.theme = theme or default_theme(os.environ)
+            self.register_theme(with_colors(known, looks.colors))
+        self.theme = theme or theme_for(looks.theme, os.environ)
 
     def _offsets(self) -> "Offsets":
         if self._known_offsets is None:
@@ -137,7 +146,9 @@ class JobtuiApp(TimedApp):
 
     def on_mount(self) -> None:
         """Paint first, then read."""
-        if self._open_at is not None:
+        if isinstance(self._open_at, TraceRef):
+            self.commander().open_trace(self._open_at)
+        elif self._open_at is not None:
             self.open_job(self._open_at)
         self._session.store.subscribe(self._watch_sources)
         self.set_timer(READ_AFTER_S, self._read)  # should nothing be painted for so long
@@ -207,9 +218,8 @@ class JobtuiApp(TimedApp):
         """The actions that can be taken here, for the palette."""
         if not isinstance(screen, LiveScreen):
             return
-        for action in ACTIONS:
-            if screen.PLACE in action.places:
-                yield SystemCommand(action.help, action.shown_keys, screen.caller(action.call))
+        for action in actions_at(screen.PLACE):
+            yield SystemCommand(action.help, action.shown_keys, screen.caller(action.call))
 
     def commander(self) -> "Commander":
         """What follows commands."""
@@ -265,22 +275,30 @@ class JobtuiApp(TimedApp):
                 self.notify(show(source.name), title="source is back", markup=False)
 
 
-def mouse_wanted(environment: Mapping[str, str]) -> bool:
-    """Whether to take the mouse: not over ssh, where selecting is the terminal's and every move costs."""
-    return not any(environment.get(name) for name in OVER_SSH)
+def keymap_of(looks: Looks) -> tuple[Action, ...]:
+    """The actions with the keys that the user wants."""
+    if not looks.keys:
+        return ACTIONS
+    from jobtui.keymap import with_wishes  # most have the usual keys
+
+    return with_wishes(looks.keys)
 
 
 def run_app(
     session: Session,
-    open_at: JobId | None = None,
+    open_at: JobId | TraceRef | None = None,
     *,
     title: str = "jobtui",
     profile: str | None = None,
     words: Sequence[str] = (),
+    looks: Looks | None = None,
 ) -> int:
     """Run the dashboard until the user quits; the exit code."""
+    looks = looks or USUAL_LOOKS
     for name in OF_ANOTHER_SIZE:
         os.environ.pop(name, None)
-    app = JobtuiApp(session, open_at, title=title, views=Views(profile=profile), words=words)
-    app.run(mouse=mouse_wanted(os.environ))
+    if looks.theme != AUTO:
+        os.environ.pop("NO_COLOR", None)  # what is asked for in particular counts for more
+    app = JobtuiApp(session, open_at, title=title, views=Views(profile=profile), words=words, looks=looks)
+    app.run(mouse=looks.takes_mouse(os.environ))
     return app.return_code or 0

@@ -225,13 +225,19 @@ def _run(invocation: Invocation) -> int:
 def _run_command(invocation: Invocation) -> int:
     from jobtui.commands.context import make_context
     from jobtui.model.ids import JobId
+    from jobtui.model.trace_ids import TraceRef
     from jobtui.session import Session
 
-    def open_dashboard(session: Session, open_at: JobId | None, title: str, words: Sequence[str]) -> None:
+    def open_dashboard(
+        session: Session, open_at: JobId | TraceRef | None, title: str, words: Sequence[str]
+    ) -> None:
         gc.disable()  # until the app has painted
+        looks = config.looks
+        if (fps := looks.most_fps(os.environ)) and (looks.fps or "TEXTUAL_FPS" not in os.environ):
+            os.environ["TEXTUAL_FPS"] = str(fps)  # which Textual reads when it is imported
         from jobtui.app import run_app
 
-        if code := run_app(session, open_at, title=title, profile=config.profile, words=words):
+        if code := run_app(session, open_at, title=title, profile=config.profile, words=words, looks=looks):
             raise SystemExit(code)
 
     module = import_module(f"jobtui.commands.{invocation.command.name}")

@@ -11,10 +11,11 @@ import _thread
 import os
 import select
 import signal
+import socket
 import termios
 import time
 from codecs import getincrementaldecoder
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from threading import Event
 from typing import IO, TYPE_CHECKING
@@ -22,6 +23,8 @@ from typing import IO, TYPE_CHECKING
 from textual._time import get_time
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
+
+from jobtui.render.text import fit
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -37,6 +40,21 @@ READ_BYTES = 4_096
 _OFF = ("2004", "2048", "1000", "1003", "1015", "1006", "1004")  # paste, sizes, mouse, focus
 LEAVE = "".join((*(f"\x1b[?{mode}l" for mode in _OFF), "\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h")).encode()
 """What takes back all that the dashboard asks of a terminal."""
+
+
+KEEP_TITLE = "\x1b[22;2t"
+GIVE_TITLE_BACK = "\x1b]2;\x07\x1b[23;2t"
+"""Empties the title, and takes the one that was kept: where a terminal keeps none, a shell sets it again."""
+WITHOUT_TITLE = frozenset({"linux", "dumb", "ansi", "vt100", "vt220"})
+"""Terminals without a title, some of which would show it."""
+TITLE_CELLS = 60
+
+
+def window_title(title: str, environment: Mapping[str, str]) -> str:
+    """What to call the window: the program, the profile and the host; "" where there is no title to set."""
+    if environment.get("TERM", "dumb") in WITHOUT_TITLE:
+        return ""
+    return fit(f"{title} {socket.gethostname()}", TITLE_CELLS).rstrip()
 
 
 class Outlet:
@@ -116,6 +134,7 @@ class TerminalDriver(LinuxDriver):
         self.exit_event = self._bell = Bell()
         self._is_lost = False
         self._ends = False
+        self._has_title = False
 
     def start_application_mode(self) -> None:
         """Take the terminal, and end with it."""
@@ -123,8 +142,18 @@ class TerminalDriver(LinuxDriver):
             if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
                 signal.signal(number, self._end_by)
         super().start_application_mode()  # type: ignore[no-untyped-call]
+        if title := getattr(self._app, "window_title", ""):
+            self._has_title = True
+            self.write(f"{KEEP_TITLE}\x1b]2;{title}\x07")
         if self._writer_thread is None or not self._writer_thread.is_alive():
             self._lose()
+
+    def stop_application_mode(self) -> None:
+        """Give the terminal back as it was."""
+        if self._has_title:
+            self._has_title = False
+            self.write(GIVE_TITLE_BACK)
+        super().stop_application_mode()
 
     def write(self, data: str) -> None:
         """Write to the terminal while there is one."""
@@ -209,7 +238,7 @@ class TerminalDriver(LinuxDriver):
             if self.attrs_before is not None:
                 termios.tcsetattr(self.fileno, termios.TCSANOW, self.attrs_before)
             if select.select((), (self._outlet,), (), 0)[1]:
-                os.write(self._outlet.fileno(), LEAVE)
+                os.write(self._outlet.fileno(), LEAVE + GIVE_TITLE_BACK.encode() * self._has_title)
         except (OSError, termios.error):
             return
 

@@ -1,13 +1,16 @@
 """What the names of styles look like: the only place with colours.
 
-Four themes: our own dark and light one, one in the colours of the user's terminal, and one without colours,
-in which weight and reverse carry what colour carries elsewhere. Widgets find a style under the theme variable
-`jobtui-<name>`, with a dash for each dot of the name.
+Our own dark and light theme, two in the colours of the user's terminal, dark and light, and one without
+colours, in which weight and reverse carry what colour carries elsewhere. Widgets find a style under the theme
+variable `jobtui-<name>`, with a dash for each dot of the name.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from textual.theme import Theme
+
+from jobtui.model.looks import AUTO
 
 VARIABLE = "jobtui-"
 
@@ -193,6 +196,25 @@ ANSI = _native(
         services=("cyan", "green", "magenta", "blue", "bright_cyan", "bright_magenta"),
     ).styles,
 )
+ANSI_LIGHT = _native(
+    "jobtui-ansi-light",
+    Colors(
+        text="default",
+        settled="bright_black",
+        faint="bright_black",
+        accent="blue",
+        good="green",
+        bad="red",
+        care="magenta",
+        cursor="reverse",
+        weak_cursor="bold",
+        changed="underline",
+        hit="black on yellow",
+        selected="underline",
+        services=("blue", "green", "magenta", "cyan", "red", "black"),
+    ).styles,
+    dark=False,
+)
 PLAIN = _native(
     "jobtui-plain",
     {
@@ -223,15 +245,44 @@ PLAIN = _native(
         "status.needs_person": "bold",
     },
 )
-THEMES = (DARK, LIGHT, ANSI, PLAIN)
+THEMES = (DARK, LIGHT, ANSI, ANSI_LIGHT, PLAIN)
+SMALL_TERMINALS = frozenset({"linux", "ansi", "vt100", "vt220", "dumb", ""})
+"""Terminals whose own few colours fit better than ours."""
+TRUE_COLORS = ("truecolor", "24bit")
+MANY_COLORS = ("256color", "kitty", "direct", "truecolor")
+"""Ends of the names of terminals that have more than 16 colours."""
+LIGHT_BACKGROUNDS = frozenset({"7", "11", "14", "15"})
+"""Backgrounds on which dark letters are read, as `COLORFGBG` numbers them."""
 
 
-def default_theme(environment: Mapping[str, str]) -> str:
-    """The name of the theme to begin with: without colours where `NO_COLOR` is set, ours otherwise."""
+def theme_for(wish: str, environment: Mapping[str, str]) -> str:
+    """The name of the theme that the user wants, else of that which fits the terminal.
+
+    `NO_COLOR` and `COLORFGBG` are believed, and who has 16 colours gets those of the terminal.
+    """
+    is_light = environment.get("COLORFGBG", "").rpartition(";")[2] in LIGHT_BACKGROUNDS
+    own = (ANSI_LIGHT if is_light else ANSI).name
+    if wish != AUTO:
+        return {"dark": DARK.name, "light": LIGHT.name, "ansi": own, "none": PLAIN.name}[wish]
     if environment.get("NO_COLOR"):
         return PLAIN.name
-    return ANSI.name if environment.get("TERM", "") in SMALL_TERMINALS else DARK.name
+    if not has_many_colors(environment):
+        return own
+    return (LIGHT if is_light else DARK).name
 
 
-SMALL_TERMINALS = frozenset({"linux", "ansi", "vt100", "vt220"})
-"""Terminals whose own few colours fit better than ours."""
+def has_many_colors(environment: Mapping[str, str]) -> bool:
+    """Whether the terminal is known to have more than 16 colours; known as Textual knows it."""
+    term = environment.get("TERM", "").strip().lower()
+    if term in SMALL_TERMINALS:
+        return False
+    is_true = environment.get("COLORTERM", "").strip().lower() in TRUE_COLORS
+    return is_true or term.rpartition("-")[2] in MANY_COLORS
+
+
+def with_colors(theme: Theme, colors: Mapping[str, str]) -> Theme:
+    """The same theme with some styles as a user wants them, by their names."""
+    if not colors:
+        return theme
+    own = {VARIABLE + name.replace(".", "-"): style for name, style in colors.items()}
+    return replace(theme, variables=theme.variables | own)

@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "actions": frozenset({"action_types"}),
     "keymap": frozenset({"actions", "action_types", "model"}),
     "theme": frozenset({"model", "render"}),
-    "driver": frozenset(),
+    "driver": frozenset({"render"}),
     "allocator": frozenset(),
     "session": frozenset({"model", "backends", "analysis", "store", "config"}),
     "demo": frozenset({"model", "formats"}),

@@ -32,6 +32,15 @@ class Config(NamedTuple):
     alarms: Alarms = Alarms()
     looks: Looks = Looks()
 
+    def values_of(self, setting: str) -> tuple[str, ...]:
+        """The values that hold for a setting."""
+        return self.settings[setting].values
+
+    @property
+    def job_attributes(self) -> tuple[str, ...]:
+        """The attributes in which spans name their job, as configured; none where the usual ones do."""
+        return self.settings.get("job_attribute", Effective()).values
+
 
 def load(flags: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> Config:
     """The settings that hold. Raises ConfigError, with all that is wrong."""

@@ -9,6 +9,11 @@ ANYWHERE = ""
 """Stands for every screen where keys are given to an action."""
 
 
+OVER_SSH = ("SSH_TTY", "SSH_CONNECTION")
+"""Variables that sshd sets; they are there in mosh, too."""
+FPS_OVER_SSH = 20
+
+
 class KeyWish(NamedTuple):
     """Keys for an action, on one screen or `ANYWHERE`, and where the user wrote that down."""
 
@@ -37,3 +42,19 @@ class Looks(NamedTuple):
     sort: str | None = None
     reverse: bool = False
     colors: Mapping[str, str] = {}
+
+    def takes_mouse(self, environment: Mapping[str, str]) -> bool:
+        """Whether to take the mouse: not over ssh, where selecting is the terminal's and every move costs."""
+        return self.mouse == "on" or (self.mouse == AUTO and not is_over_ssh(environment))
+
+    def most_fps(self, environment: Mapping[str, str]) -> int | None:
+        """How often a second to paint at most; None for as often as is usual."""
+        return self.fps or (FPS_OVER_SSH if is_over_ssh(environment) else None)
+
+
+def is_over_ssh(environment: Mapping[str, str]) -> bool:
+    """Whether the terminal is far away."""
+    return any(environment.get(name) for name in OVER_SSH)
+
+
+USUAL_LOOKS = Looks()

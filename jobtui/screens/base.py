@@ -1,19 +1,16 @@
 """What all screens share: live data a few times a second, keys out of the table of actions, room by size."""
 
-import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import ClassVar
 
 from textual import events, on
-from textual.binding import Binding, BindingType
+from textual.binding import Binding, BindingsMap, BindingType
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
-from jobtui.actions import Place, actions_at
-from jobtui.render.clipboard import TooLong, clipboard_sequence
-from jobtui.render.text import fit, safe
+from jobtui.actions import ACTIONS, Action, Keymap, Place, actions_at
 from jobtui.screens.board import Board as Board
 from jobtui.screens.board import Taken as Taken
 from jobtui.store.store import NO_CHANGES, Changes
@@ -27,8 +24,6 @@ from jobtui.widgets.row_view import Move
 
 FLUSH_S = 0.25
 """Changes are shown at most this often."""
-COPIED_CELLS = 40
-"""How much of a copied text is named."""
 TINY_ROWS = 3
 """Up to this height there is no room for more than the worst."""
 TICK_S = 1.0
@@ -36,10 +31,14 @@ TICK_S = 1.0
 
 
 def bindings_at(place: Place) -> list[BindingType]:
-    """The keys of a screen."""
-    return [
-        Binding(",".join(action.keys), action.call, action.help, show=False) for action in actions_at(place)
-    ]
+    """The usual keys of a screen."""
+    return [*_bindings(action for action in ACTIONS if place in action.places)]
+
+
+def _bindings(actions: Iterable[Action]) -> Iterator[Binding]:
+    for action in actions:
+        if action.keys:
+            yield Binding(",".join(action.keys), action.call, action.help, show=False)
 
 
 class LiveScreen(Screen[None], inherit_bindings=False):
@@ -68,6 +67,8 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     def __init__(self, board: Board, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.board = board
+        if Keymap.actions is not ACTIONS:
+            self._bindings = BindingsMap(_bindings(actions_at(self.PLACE)))
         self._pending = NO_CHANGES
         self._due = NO_CHANGES
         """What changed before a pause and is to be shown in it, when one comes back here."""
@@ -176,27 +177,11 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         return None
 
     def copy(self, text: str) -> None:
-        """Put text on the clipboard of the user's terminal, and say so."""
-        try:
-            sequence = clipboard_sequence(text, in_tmux=bool(os.environ.get("TMUX")))
-        except TooLong as error:
-            self._copy_to_file(text, str(error))
-            return
-        if self.app._driver is not None:
-            self.app._driver.write(sequence)
-        self.notify(f"copied {fit(safe(text), COPIED_CELLS).rstrip()}", timeout=2, markup=False)
+        """Put text where the user can paste it from, and say where that is."""
+        # Imported here, as the first paint does not need it
+        from jobtui.screens.copying import copy
 
-    def _copy_to_file(self, text: str, why: str) -> None:
-        """Write what no clipboard takes to a file that only its owner may read, and name it."""
-        from tempfile import NamedTemporaryFile
-
-        try:
-            with NamedTemporaryFile("w", prefix="jobtui-", suffix=".txt", delete=False) as file:
-                file.write(text)
-        except OSError as error:
-            self.notify(f"not copied: {why}; {error.strerror}", severity="error", markup=False)
-            return
-        self.notify(f"written to {safe(file.name)}, as {why}", timeout=10, markup=False)
+        copy(self, text)
 
     def on_mount(self) -> None:
         """Follow the store."""

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from jobtui.actions import key_of
 from jobtui.model.clock import Clock, Nanos
+from jobtui.model.looks import USUAL_LOOKS, Looks
 from jobtui.render.text import Zone, clock_time
 from jobtui.store.store import NO_CHANGES, Changes, Store
 from jobtui.views import Views
@@ -84,6 +86,8 @@ class Board:
     paused_at: Nanos | None = field(default=None, init=False)
     waiting: Changes = field(default=NO_CHANGES, init=False)
     """What changed since the pause."""
+    looks: Looks = USUAL_LOOKS
+    """How the user wants it to look and be handled."""
     player: "Player | None" = None
     """What goes through recorded time, where there is a recording."""
 
@@ -149,4 +153,4 @@ class Board:
             return None
         count = len(self.waiting.jobs) + len(self.waiting.gone)
         waits = f"{count:,} change{'s' * (count != 1)} waiting"
-        return f"paused {clock_time(self.paused_at)}{Zone.mark()}, {waits} · p goes on"
+        return f"paused {clock_time(self.paused_at)}{Zone.mark()}, {waits} · {key_of('app.pause')} goes on"

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from jobtui.actions import Place
-from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS
+from jobtui.render.columns import JOB_COLUMNS
 from jobtui.screens.base import Board, Taken, bindings_at
+from jobtui.screens.jobs import usual_columns
 from jobtui.screens.sheet import SheetScreen
 from jobtui.views import View
 from jobtui.widgets.column_list import ColumnList
@@ -34,7 +35,7 @@ class ColumnsScreen(SheetScreen):
 
     def action_usual(self) -> None:
         """The usual columns."""
-        self._list.set_shown([column.key for column in DEFAULT_COLUMNS])
+        self._list.set_shown([column.key for column in usual_columns(self.board)])
 
     def action_open(self) -> None:
         """Show the jobs so."""

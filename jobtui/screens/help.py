@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from jobtui.actions import ACTIONS, Topic
+from jobtui.actions import Keymap, Topic
 from jobtui.screens.base import Board, Taken
 from jobtui.screens.command_table import COMMANDS
 from jobtui.screens.reading import ReadingScreen
@@ -27,7 +27,7 @@ def help_text() -> Iterator[Paragraph]:
     """Every action under its topic."""
     for topic in Topic:
         yield Paragraph(str(topic), "title")
-        for action in ACTIONS:
+        for action in Keymap.actions:
             if action.topic is topic:
                 yield Paragraph(f"{action.shown_keys:<{KEY_CELLS}}{action.help}", hang=KEY_CELLS)
         yield Paragraph("")

@@ -48,7 +48,7 @@ class JobsScreen(LiveScreen):
         self._preview_text = ""
         self._preview_timer: Timer | None = None
         self.filters = History()
-        self.columns = DEFAULT_COLUMNS
+        self.columns = usual_columns(board)
         self._header = Header(board.now, board.title)
         self._strip = SourceStrip(board.now)
         self._one_line = OneLine(board.now)
@@ -67,6 +67,11 @@ class JobsScreen(LiveScreen):
 
     def on_mount(self) -> None:
         """Show what is known already."""
+        looks = self.board.looks
+        if looks.columns:
+            self._table.set_columns(self.columns)
+        if looks.sort or looks.reverse:
+            self.sort_by(looks.sort, reverse=looks.reverse)
         self._apply_filter()
         self._table.apply(self.board.store.jobs.values())
         self._show_surroundings()
@@ -254,7 +259,7 @@ class JobsScreen(LiveScreen):
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Show these columns, without any those that are usual."""
-        self.columns = tuple(columns) or DEFAULT_COLUMNS
+        self.columns = tuple(columns) or usual_columns(self.board)
         self._table.set_columns(self.columns)
 
     def view(self) -> View:
@@ -275,6 +280,12 @@ class JobsScreen(LiveScreen):
             is_disputed=self._whereabouts.is_disputed,
             late_of=self._whereabouts.late_of,
         )
+
+
+def usual_columns(board: Board) -> tuple[Column, ...]:
+    """The columns that the user wants, else those of everybody."""
+    by_key = {column.key: column for column in JOB_COLUMNS}
+    return tuple(by_key[key] for key in board.looks.columns) or DEFAULT_COLUMNS
 
 
 def table_words(table: JobTable, filter_text: str) -> str:

@@ -11,6 +11,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from jobtui.actions import key_of
+
 PAGERS: Mapping[str, tuple[str, ...]] = {"less": ("-+r", "-+R"), "most": ()}
 """Safe pagers, with what makes them so."""
 EDITORS: Mapping[str, tuple[str, ...]] = {
@@ -51,7 +53,9 @@ def editor_call(environ: Mapping[str, str], path: str, line: int = 0) -> Call:
     chosen = _words(environ.get("VISUAL") or environ.get("EDITOR") or "vi")
     name = os.path.basename(chosen[0]) if chosen else ""
     if name not in EDITORS:
-        raise NotStarted(f"{name} is not known to open a file without writing to it; P opens the pager")
+        raise NotStarted(
+            f"{name} is not known to open a file without writing to it; {key_of('app.page')} opens the pager"
+        )
     return _call(chosen, EDITORS[name], path, line)
 
 

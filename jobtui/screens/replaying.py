@@ -1,5 +1,6 @@
 """Going through recorded time by key, on every screen at once."""
 
+from jobtui.actions import key_of
 from jobtui.analysis.moments import parse_moment
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.playing import Player
@@ -7,6 +8,8 @@ from jobtui.render.text import Zone, clock_time
 
 PLAYS = "▶"
 STANDS = "■"
+CALLS = ("app.pause", "app.step(-60)", "app.step(60)", "app.change(False)", "app.change(True)")
+"""The actions that its line names."""
 
 
 def replay_words(player: Player) -> str:
@@ -14,7 +17,8 @@ def replay_words(player: Player) -> str:
     at, begin, end = (clock_time(at) for at in (player.at, player.begins_at, player.ends_at))
     place = f"{at}{Zone.mark()} of {begin} to {end}"
     state = f"{PLAYS} {player.speed}x" if player.speed else STANDS
-    return f"replay {state} {place} · p play  , . a minute  < > what happened"
+    play, back, on, before, after = map(key_of, CALLS)
+    return f"replay {state} {place} · {play} play  {back} {on} a minute  {before} {after} what happened"
 
 
 async def step(player: Player, seconds: float) -> None:

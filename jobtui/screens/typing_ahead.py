@@ -6,7 +6,7 @@ Here a key waits until all that the key before it set going has been done. A pas
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from textual import events
 from textual.message_pump import MessagePump
@@ -30,8 +30,8 @@ MOST_LOOKS = 200
 class TypedApp(LeanApp[None]):
     """An app that takes keys and pastes one after the other."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, lowering: Mapping[int, str] | None = None) -> None:
+        super().__init__(lowering)
         self._typed: deque[events.Key | events.Paste] = deque()
         self._is_busy = False
         self._looks = 0

@@ -5,7 +5,7 @@ that, and are sent all of it.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -44,11 +44,13 @@ class Row(NamedTuple):
 class Canvas:
     """The cells of the terminal, as far as they are known.
 
-    `erases_in_color` says that what a terminal erases takes the background that is set.
+    `erases_in_color` says that what a terminal erases takes the background that is set. Text goes through the
+    table `lowering` where the terminal cannot show all signs.
     """
 
-    def __init__(self, *, erases_in_color: bool = False) -> None:
+    def __init__(self, *, erases_in_color: bool = False, lowering: Mapping[int, str] | None = None) -> None:
         self._erases_in_color = erases_in_color
+        self._lowering = lowering
         self._width = 0
         self._rows: list[Row | None] = []
 
@@ -62,14 +64,21 @@ class Canvas:
         if isinstance(update, LayoutUpdate):
             self._fit(update.region.width, update.region.height)
             for y, strips in enumerate(update.strips, update.region.y):
-                line = [segment for strip in strips for segment in strip]
+                line = self._lowered([segment for strip in strips for segment in strip])
                 if not self._put(pen, update.region.x, y, line):
                     self._put_odd(pen, update.region.x, y, line)
         else:
             for x, y, strip, (start, stop) in _parts(update):
-                if not self._put(pen, x, y, list(strip)):
-                    self._put_odd(pen, x + start, y, strip.crop(start, stop))
+                if not self._put(pen, x, y, self._lowered(list(strip))):
+                    self._put_odd(pen, x + start, y, self._lowered(list(strip.crop(start, stop))))
         return pen.text()
+
+    def _lowered(self, segments: list[Segment]) -> list[Segment]:
+        """What stands for these on a terminal that cannot show all signs."""
+        table = self._lowering
+        if table is None:
+            return segments
+        return [Segment(text.translate(table), style) for text, style, _ in segments]
 
     def _fit(self, width: int, height: int) -> None:
         if (self._width, len(self._rows)) != (width, height):

@@ -59,9 +59,9 @@ class LeanUpdate(CompositorUpdate):
 class LeanApp(App[Result]):
     """An app that sends few bytes, and never more than the terminal takes."""
 
-    def __init__(self) -> None:
+    def __init__(self, lowering: Mapping[int, str] | None = None) -> None:
         super().__init__()
-        self._canvas = Canvas(erases_in_color=erases_in_color(os.environ))
+        self._canvas = Canvas(erases_in_color=erases_in_color(os.environ), lowering=lowering)
         self._has_painted = False
         self._wants_all = False
         self._is_put_off = False
