@@ -1,7 +1,4 @@
-"""Reading files below a directory that others write into: whole, bounded, not through links, never waiting.
-
-A directory may be passed through without being readable (mode 0711), so that each is opened as a place only.
-"""
+"""Reading files below a directory that others write into: whole, bounded, from nowhere else, never waiting."""
 
 import errno
 import os
@@ -10,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from jobtui.backends.archive.beneath import THROUGH, Place, beneath
 from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.clock import Nanos
 from jobtui.model.scripts import Outcome
@@ -17,16 +15,19 @@ from jobtui.model.scripts import Outcome
 MOST_BYTES = 64 << 20
 """A larger file is refused. Slurm takes scripts of 4 MB unless told otherwise."""
 PIECE_BYTES = 1 << 20
-_THROUGH = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a pipe must not wait for a writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_LISTING = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _KINDS = {
     stat.S_IFDIR: "is a directory",
-    stat.S_IFLNK: "is a link, which is not followed: it may lead out of the archive",
     stat.S_IFIFO: "is a pipe, which is not opened",
     stat.S_IFSOCK: "is a socket, which is not opened",
     stat.S_IFCHR: "is a device, which is not opened",
     stat.S_IFBLK: "is a device, which is not opened",
+}
+_LINKS = {
+    errno.EXDEV: "leads by a link out of the archive, which is not followed",
+    errno.ELOOP: "leads by links into a ring, or was exchanged for a link meanwhile",
 }
 
 
@@ -50,7 +51,7 @@ class Kept(NamedTuple):
 def opened_root(path: str) -> Iterator[int]:
     """The directory itself, which may be a link; for passing through. Raises SourceError."""
     try:
-        root = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        root = os.open(path, THROUGH)
     except (OSError, ValueError) as error:
         raise _root_error(path, error) from error
     try:
@@ -71,13 +72,9 @@ def _root_error(path: str, error: OSError | ValueError) -> SourceError:
 
 def read_kept(root: int, path: str, most: int = MOST_BYTES) -> Kept:
     """The file at a path below the root. Raises NotRead."""
-    *directories, name = path.split("/")
-    with _passed(root, directories) as directory:
-        try:
-            _check_kind(os.stat(name, dir_fd=directory, follow_symlinks=False), path, most)
-            file = os.open(name, _FILE, dir_fd=directory)
-        except (OSError, ValueError) as error:
-            raise _not_read(error, path) from error
+    with _found(root, path) as (directory, name):
+        _check_kind(os.stat(name, dir_fd=directory, follow_symlinks=False), path, most)
+        file = os.open(name, _FILE, dir_fd=directory)
     try:
         status = os.fstat(file)
         _check_kind(status, path, most)
@@ -90,57 +87,32 @@ def read_kept(root: int, path: str, most: int = MOST_BYTES) -> Kept:
 
 def written_at(root: int, path: str) -> Nanos:
     """When something at a path below the root was last written, whatever it is. Raises NotRead."""
-    *directories, name = path.split("/")
-    with _passed(root, directories) as directory:
-        try:
-            return Nanos(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mtime_ns)
-        except (OSError, ValueError) as error:
-            raise _not_read(error, path) from error
+    with _found(root, path) as (directory, name):
+        return Nanos(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mtime_ns)
 
 
 @contextmanager
 def listed(root: int, path: str) -> "Iterator[Iterator[os.DirEntry[str]]]":
     """The entries of a directory below the root, "" for itself, in no order. Raises NotRead."""
-    with _passed(root, path.split("/") if path else []) as directory:
-        try:
-            readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
-        except OSError as error:
-            raise _not_read(error, path or ".") from error
+    with _found(root, path) as (directory, name):
+        readable = os.open(
+            name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory
+        )
         try:
             with os.scandir(readable) as entries:
                 yield entries
-        except OSError as error:
-            raise _not_read(error, path or ".") from error
         finally:
             os.close(readable)
 
 
 @contextmanager
-def _passed(root: int, directories: list[str]) -> Iterator[int]:
-    """The directory to which these lead from the root. Raises NotRead."""
-    here = os.dup(root)
+def _found(root: int, path: str) -> Iterator[Place]:
+    """Where a path below the root ends. Raises NotRead, also for what goes wrong there."""
     try:
-        for name in directories:
-            try:
-                there = os.open(name, _THROUGH, dir_fd=here)
-            except (OSError, ValueError) as error:
-                raise _not_read(_linked(error, name, here), name) from error
-            os.close(here)
-            here = there
-        yield here
-    finally:
-        os.close(here)
-
-
-def _linked(error: OSError | ValueError, name: str, directory: int) -> OSError | ValueError:
-    """The error of passing through a link, which the system calls no directory."""
-    if not isinstance(error, NotADirectoryError):
-        return error
-    try:
-        is_link = stat.S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode)
-    except OSError:
-        is_link = False  # it is gone by now
-    return OSError(errno.ELOOP, "") if is_link else FileNotFoundError(errno.ENOENT, "")
+        with beneath(root, path) as place:
+            yield place
+    except (OSError, ValueError) as error:
+        raise _not_read(error, path or ".") from error
 
 
 def _check_kind(status: os.stat_result, path: str, most: int) -> None:
@@ -163,10 +135,10 @@ def _all(file: int, path: str, most: int) -> bytes:
 
 
 def _not_read(error: OSError | ValueError, path: str) -> NotRead:
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
         return NotRead(Outcome.NOT_THERE)
     if isinstance(error, PermissionError):
         return NotRead(Outcome.DENIED, path)
-    if isinstance(error, OSError) and error.errno == errno.ELOOP:
-        return NotRead(Outcome.REFUSED, f"{path} {_KINDS[stat.S_IFLNK]}")
+    if isinstance(error, OSError) and error.errno in _LINKS:
+        return NotRead(Outcome.REFUSED, f"{path} {_LINKS[error.errno]}")
     return NotRead(Outcome.NO_ANSWER, f"{path}: {getattr(error, 'strerror', None) or error}")

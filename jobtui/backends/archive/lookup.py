@@ -40,7 +40,7 @@ class Search:
         self._cluster = cluster
         self._wanted = wanted
         self._now = now
-        self._denied: list[str] = []
+        self._barred: list[NotRead] = []
         self._servers: dict[str, None] = {}
         self._sampled: set[str] = set()
 
@@ -69,8 +69,8 @@ class Search:
             try:
                 yield Found(spot, written_at(self._root, spot.script))
             except NotRead as error:
-                if error.outcome is Outcome.DENIED:
-                    self._denied.append(error.note)
+                if error.outcome is not Outcome.NOT_THERE:
+                    self._barred.append(error)
 
     def _periods(self) -> list[Period] | None:
         """The directories of dates, the newest first; None where they may not be listed."""
@@ -107,12 +107,16 @@ class Search:
             times = ", ".join(sorted({spot.period.name or "the archive" for spot, _ in found}))
             note = f"{times} has another job of this number, archived at another time; --at TIME shows it"
             return Tried(self._place, Outcome.NOT_THERE, note)
-        if self._denied:
-            return Tried(self._place, Outcome.DENIED, f"{self._denied[0]}; run as a user who may read it")
+        if self._barred:
+            return self._of_barred(self._barred[0])
         dated = [period for period in periods or () if period.begin is not None]
         if dated and self._submitted_before(dated[-1]):
             return Tried(self._place, Outcome.BEGAN_LATER, f"its first directory is {dated[-1].name}")
         return Tried(self._place, Outcome.NOT_THERE, self._near())
+
+    def _of_barred(self, error: NotRead) -> Tried:
+        hint = "; run as a user who may read it" if error.outcome is Outcome.DENIED else ""
+        return Tried(self._place, error.outcome, f"{error.note}{hint}")
 
     def _submitted_before(self, first: Period) -> bool:
         at = self._wanted.submitted_at
