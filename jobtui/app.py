@@ -21,8 +21,8 @@ from jobtui.allocator import give_back, share_heaps
 from jobtui.driver import TerminalDriver, window_title
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.trace_ids import TraceRef
 from jobtui.model.looks import AUTO, USUAL_LOOKS, Looks
+from jobtui.model.trace_ids import TraceRef
 from jobtui.render.glyphs import glyphs_for, lowering
 from jobtui.render.text import Zone, show
 from jobtui.screens.base import Board, LiveScreen
