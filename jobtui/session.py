@@ -63,6 +63,8 @@ class Session:
         """The journals of docker hosts and clusters, as configured, by the name of the host."""
         self.mounts: Mapping[str, str] = {}
         """Directories of this machine by those on clusters that are mounted there, as configured."""
+        self.job_attributes: tuple[str, ...] = ()
+        """The attributes in which spans name a job, as configured; none: the usual ones."""
         self.alarms = Alarms()
         """What is to happen when a job newly needs a person, as configured."""
         self.store = Store(LateCorrelator(), self.clock)

@@ -10,6 +10,7 @@ from jobtui.config import Config, ConfigError
 from jobtui.grammar import Invocation
 from jobtui.model.clock import SECOND, Clock, FixedClock, Nanos, SystemClock
 from jobtui.model.ids import JobId
+from jobtui.model.trace_ids import TraceRef
 from jobtui.session import Session
 
 if TYPE_CHECKING:
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 class OpenDashboard(Protocol):
     """Runs the dashboard until it is left."""
 
-    def __call__(self, session: Session, open_at: JobId | None, title: str, words: Sequence[str]) -> None:
-        """Open it at a job, or at the table of all.
+    def __call__(
+        self, session: Session, open_at: JobId | TraceRef | None, title: str, words: Sequence[str]
+    ) -> None:
+        """Open it at a job or a trace, or at the table of all.
 
         `title` names what is watched, `words` are the flags with which another jobtui watches the same.
         """

@@ -39,8 +39,7 @@ class Found(NamedTuple):
 
 def job_attributes(reader: Reader) -> tuple[str, ...]:
     """The attributes in which spans may name a job: those that are configured, else the usual ones."""
-    configured = reader.context.config.settings.get("job_attribute")
-    return (configured.values if configured is not None else ()) or JOB_ATTRIBUTES
+    return reader.context.config.job_attributes or JOB_ATTRIBUTES
 
 
 async def look_for(reader: Reader, thing: str) -> Found:

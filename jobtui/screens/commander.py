@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from textual.app import App
 
 from jobtui.analysis.near import nearest
+from jobtui.model.trace_ids import TraceRef
 from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.text import show
 from jobtui.screens.base import Board
@@ -103,13 +104,16 @@ class Commander:
         if goal.job is not None:
             self._app.push_screen(JobScreen(self._board, goal.job))
         elif goal.trace is not None:
-            # Imported here, as the first paint does not need it
-            from jobtui.screens.trace import TraceScreen
-
-            ref = goal.trace
-            self._app.push_screen(TraceScreen(self._board, ref.trace_id, note="; ".join(ref.notes)))
+            self.open_trace(goal.trace)
         elif goal.filter is not None:
             self._jobs().set_filter(goal.filter)
+
+    def open_trace(self, ref: TraceRef) -> None:
+        """Show a trace."""
+        # Imported here, as the first paint does not need it
+        from jobtui.screens.trace import TraceScreen
+
+        self._app.push_screen(TraceScreen(self._board, ref.trace_id, note="; ".join(ref.notes)))
 
     async def _at(self, rest: str, start: int) -> None:
         from jobtui.screens.replaying import go_to

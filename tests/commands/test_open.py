@@ -12,8 +12,10 @@ from jobtui.commands.context import Context, make_context
 from jobtui.commands.exits import Exit
 from jobtui.config import load
 from jobtui.model.ids import JobId
+from jobtui.model.trace_ids import TraceRef
 from jobtui.session import Session
 from tests.commands.running import CAPTURES, sources_of
+from tests.tracing import capture_file
 from tests.waiting import wait_until
 
 JID = "DJouDZ9T-3mJbMh8p-activityAnimation"
@@ -23,14 +25,17 @@ class Dashboard:
     """Notes what it is opened with, and reads what it is given once."""
 
     def __init__(self) -> None:
-        self.opened: list[tuple[JobId | None, str]] = []
+        self.opened: list[tuple[JobId | TraceRef | None, str]] = []
         self.words: list[str] = []
+        self.job_attributes: tuple[str, ...] = ()
         self.jobs = 0
         self.ops = 0
         self.notes: list[str | None] = []
 
-    def __call__(self, session: Session, open_at: JobId | None, title: str, words: Sequence[str]) -> None:
-        self.words = list(words)
+    def __call__(
+        self, session: Session, open_at: JobId | TraceRef | None, title: str, words: Sequence[str]
+    ) -> None:
+        self.words, self.job_attributes = list(words), session.job_attributes
         asyncio.run(self._read(session))
         self.opened.append((open_at, title))
 
@@ -166,3 +171,40 @@ def test_sources_that_were_found_are_named(
     monkeypatch.setenv("SIREPO_SRDB_ROOT", str(tmp_path))
     assert open.run(context(dashboard)) == Exit.FINE
     assert dashboard.words == ["--srdb", str(tmp_path)]
+
+
+TRACE = "212c891717bfbac28a34dec05b616f14"
+PARENT = f"00-{TRACE}-ff9c35a8f8c0b21f-01"
+FROM_FILE = ("--trace-file", str(capture_file("job-fail", "otlp.pb")))
+
+
+@pytest.mark.parametrize("thing", [TRACE, PARENT, f"https://jaeger.example.org/trace/{TRACE}"])
+def test_it_is_opened_at_the_trace_that_was_meant(dashboard: Dashboard, thing: str) -> None:
+    assert open.run(context(dashboard, thing, *FROM_FILE)) == Exit.FINE
+    ((opened, _),) = dashboard.opened
+    assert isinstance(opened, TraceRef)
+    assert opened.trace_id == TRACE
+
+
+def test_a_bare_id_is_one_of_a_trace_only_where_traces_are_read(dashboard: Dashboard) -> None:
+    assert open.run(context(dashboard, TRACE, *sources_of("local"))) == Exit.NOT_FOUND
+    assert dashboard.opened == []
+
+
+def test_a_line_that_names_a_job_and_a_trace_means_the_job(dashboard: Dashboard) -> None:
+    line = f"{JID} {PARENT}"
+    assert open.run(context(dashboard, line, *sources_of("local"), *FROM_FILE)) == Exit.FINE
+    assert dashboard.opened == [(JID, "jobtui")]
+
+
+def test_without_a_terminal_a_trace_is_printed(
+    dashboard: Dashboard, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(open, "has_terminal", lambda: False)
+    assert open.run(context(dashboard, PARENT, *FROM_FILE)) == Exit.FAILED
+    assert "step 7 of 10" in capsys.readouterr().out
+
+
+def test_the_dashboard_knows_the_attributes_in_which_spans_name_jobs(dashboard: Dashboard) -> None:
+    open.run(context(dashboard, "--job-attribute", "my.job", *sources_of("local")))
+    assert dashboard.job_attributes == ("my.job",)

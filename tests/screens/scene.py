@@ -121,6 +121,7 @@ class Scene:
     open_at: JobId | None = None
     theme: str = DARK.name
     agents: Sequence[Agent] = ()
+    job_attributes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.clock = FixedClock(NOW)
@@ -135,6 +136,7 @@ class Scene:
         )
         self.correlation = FakeCorrelation(ops(), self.agents)
         self.session = Session([], self.clock, strict=True)
+        self.session.job_attributes = self.job_attributes
         self.session.store = Store(self.correlation, self.clock)
         for source in (self.db, self.log, self.dead):
             self.session.add(source)

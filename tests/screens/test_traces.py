@@ -327,3 +327,13 @@ async def test_a_job_finds_its_trace_when_it_comes_later() -> None:
         await wait_until(lambda: "No trace of this job was found" in text(scene.app), pilot)
         scene.store.apply("/srv/db", Batch(cursor="", spans=spans_of_job()))
         await wait_until(lambda: "no crystal3" in text(scene.app), pilot)
+
+
+async def test_a_job_is_found_by_the_attribute_that_is_configured() -> None:
+    scene = Scene(job_attributes=("my.own",), open_at=FAILED_JOB)
+    sender = Resource("worker", {"service.name": "worker", "my.own": FAILED_JOB})
+    span = a_span(1, None, ago(58), ago(57), name="program", service=sender)
+    scene.store.apply("/srv/db", Batch(cursor="", spans=(span,)))
+    async with scene.app.run_test(size=SIZE) as pilot:
+        await pilot.press("T")
+        await wait_until(lambda: "sure: its spans name the job" in text(scene.app), pilot)
