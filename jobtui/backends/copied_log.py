@@ -7,7 +7,8 @@ Places are those of the copies, so that they mean the same to whoever reads the 
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from jobtui.model.pages import Level, LogLine
 
 COPIES_READ = 100
 """Of more copies in a directory the newest so many are read."""
+COPIES_SAMPLED = 20
 COPY_BYTES = 4 << 20
 """A larger file is no copy: the supervisor writes 200 lines."""
 TEXT_SHOWN = 8_192
@@ -180,6 +182,14 @@ class CopiedLines:
     def close(self) -> None:
         """Let the thread end."""
         self._worker.close()
+
+
+def sample_lines(directories: Iterable[Path]) -> Iterator[bytes]:
+    """The lines of the newest copies in each of these, for judging how much of them is understood."""
+    for directory in directories:
+        with suppress(SourceError):  # it is told of where it is read
+            added = CopiedLog(directory, gives_records=False, most=COPIES_SAMPLED).look()
+            yield from (line.text.encode("utf-8", "replace") for line in added.lines if line.size)
 
 
 def _about(copy: Copy, *, is_gap: bool) -> Iterator[LogLine]:

@@ -66,7 +66,9 @@ async def _doctor(reader: Reader) -> Exit:
     newest_record = _newest_record(reader)
     by_name = {source.name: source for source in reader.sources}
     findings = [await _examine(spec, by_name[name_of(spec)], newest_record, reader) for spec in reader.specs]
-    findings += [_of_found_logs(source, reader) for source in reader.sources if source.kind in FOUND_LOGS]
+    findings += [
+        await _of_found_logs(source, reader) for source in reader.sources if source.kind in FOUND_LOGS
+    ]
     match reader.context.format:
         case OutputFormat.JSON:
             print_document("doctor", {"checks": [_record(finding) for finding in findings]}, reader)
@@ -80,13 +82,20 @@ async def _doctor(reader: Reader) -> Exit:
     return reader.settle(Exit.FAILED if faulty else Exit.FINE)
 
 
-def _of_found_logs(source: SourceHealth, reader: Reader) -> Finding:
+async def _of_found_logs(source: SourceHealth, reader: Reader) -> Finding:
     """Logs that no setting names, as they are found where jobs are."""
     what, none = FOUND_LOGS[source.kind]
     found = next(one for one in reader.session.sources if one.name == source.name)
     count = len(found.directories) if isinstance(found, NamesLogs) else 0
     known = f"{count} {what}{'s' * (count != 1)}, {source.records:,} lines" if count else none
-    return Finding(source, tuple(_skip_faults(source)), (known, *_skip_remarks(source)))
+    finding = Finding(source, tuple(_skip_faults(source)), (known, *_skip_remarks(source)))
+    if source.kind != COPIES_KIND or not count or not isinstance(found, NamesLogs):
+        return finding
+    from jobtui.backends.copied_log import sample_lines
+
+    directories = [Path(directory) for directory in found.directories]
+    with a_worker(f"doctor on {source.name}") as worker:
+        return _understood(finding, await worker.run(lambda: survey(sample_lines(directories))))
 
 
 def name_of(spec: SourceSpec) -> str:
@@ -114,11 +123,7 @@ async def _examine(
     if keeps_scripts(spec):
         return Finding(source, faults, remarks)
     if spec.setting == JOURNAL:
-        from jobtui.commands.doctor_journal import examine_journal
-
-        found = next(s for s in reader.session.sources if s.name == source.name)
-        more, newest_at = examine_journal(found, reader.now)
-        return Finding(source, (*faults, *more.faults), (*more.remarks, *remarks), newest_at)
+        return await _examine_journal(Finding(source, faults, remarks), reader)
     return await _examine_log(spec, Finding(source, faults, remarks), newest_record)
 
 
@@ -143,11 +148,42 @@ async def _examine_log(spec: SourceSpec, finding: Finding, newest_record: Nanos 
             newest_at = await worker.run(lambda: newest_time(path, spec.role.value))
     except SourceError as error:
         return finding._replace(faults=(*finding.faults, str(error)))
+    finding = _understood(finding, seen)
     return finding._replace(
         faults=(*finding.faults, *_log_faults(spec, seen, newest_at, newest_record)),
         remarks=(*finding.remarks, *([] if seen.lines else ["empty"])),
         newest_at=newest_at,
-        unknown_share=seen.unknown_share,
+    )
+
+
+async def _examine_journal(finding: Finding, reader: Reader) -> Finding:
+    from jobtui.backends.journal.sample import sample_lines
+    from jobtui.commands.doctor_journal import examine_journal, journal_of
+
+    found = next(s for s in reader.session.sources if s.name == finding.source.name)
+    more, newest_at = examine_journal(found, reader.now)
+    finding = finding._replace(
+        faults=(*finding.faults, *more.faults),
+        remarks=(*more.remarks, *finding.remarks),
+        newest_at=newest_at,
+    )
+    if (journal := journal_of(found)) is None:
+        return finding
+    try:
+        lines = await sample_lines(journal, None if found is journal else reader.now)
+    except SourceError as error:
+        return finding._replace(faults=(*finding.faults, str(error)))
+    with a_worker(f"doctor on {journal.name}") as worker:
+        return _understood(finding, await worker.run(lambda: survey(lines)))
+
+
+def _understood(finding: Finding, seen: Survey) -> Finding:
+    """What was found out about a log, and how much of it is understood."""
+    share = seen.unknown_share
+    fault = [f"{share:.1%} of its records have no known shape"] if share > UNKNOWN_SHARE_LIMIT else []
+    return finding._replace(
+        faults=(*finding.faults, *fault),
+        unknown_share=share,
         lines=seen.lines,
         continuations=seen.continuations,
         examples=seen.examples,
@@ -157,8 +193,6 @@ async def _examine_log(spec: SourceSpec, finding: Finding, newest_record: Nanos 
 def _log_faults(
     spec: SourceSpec, seen: Survey, newest_at: Nanos | None, newest_record: Nanos | None
 ) -> Iterator[str]:
-    if seen.unknown_share > UNKNOWN_SHARE_LIMIT:
-        yield f"{seen.unknown_share:.1%} of its records have no known shape"
     if seen.lines and not seen.records:
         yield "not a single line looks like one of Sirepo's"
     if spec.role is LogRole.SUPERVISOR and newest_at is not None and newest_record is not None:

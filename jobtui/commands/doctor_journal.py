@@ -6,7 +6,7 @@ from typing import NamedTuple
 from jobtui.backends.base import Source
 from jobtui.backends.journal.gaps import gap_words
 from jobtui.backends.journal.source import Journal
-from jobtui.backends.window import Until
+from jobtui.backends.window import unwrapped
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.render.text import duration
 
@@ -20,10 +20,15 @@ class Verdict(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
+def journal_of(source: Source) -> Journal | None:
+    """The journal that a source reads, if it is one."""
+    journal = unwrapped(source)
+    return journal if isinstance(journal, Journal) else None
+
+
 def examine_journal(source: Source, now: Nanos) -> tuple[Verdict, Nanos | None]:
     """What was found out by reading it, and when its newest entry came in."""
-    journal = source.source if isinstance(source, Until) else source
-    if not isinstance(journal, Journal):
+    if (journal := journal_of(source)) is None:
         return Verdict(), None
     return Verdict(tuple(_faults(journal)), tuple(_remarks(journal, now))), journal.newest_at
 

@@ -1,5 +1,7 @@
 """`doctor`: what each source is worth."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ def test_every_capture_is_fine(capture: str, run: Runner) -> None:
     assert ran.code == 0, ran.out
     for check in ran.json["checks"]:
         assert check["fine"]
-        if check["kind"] == "logfile":
+        if check["kind"] == "logfile" or (check["kind"] == "agent_copies" and check["records"]):
             assert check["unknown_share"] < 0.01
             assert check["lines"] > 0
 
@@ -30,6 +32,19 @@ def test_copies_of_cluster_agents_logs_are_told_of(run: Runner) -> None:
     assert copies["fine"]
     assert copies["says"] == [f"1 cluster agent, {copies['records']:,} lines"]
     assert copies["records"] > 20
+
+
+def test_copies_that_are_not_understood_are_a_fault(tmp_path: Path, run: Runner) -> None:
+    shutil.copytree(CAPTURES / "sbatch", tmp_path / "sbatch")
+    (copy,) = (tmp_path / "sbatch").glob("user/*/agent-sbatch/*/20261120204857-*.log")
+    novel = UNKNOWN.replace("20:34:31", "20:49:00") * 9
+    copy.write_text(json.dumps({"filename": "x", "stderr": "", "stdout": novel}))
+    ran = run("doctor", "--json", "--at", AT, "--srdb", tmp_path / "sbatch")
+    assert ran.code == 1
+    (check,) = (check for check in ran.json["checks"] if check["kind"] == "agent_copies")
+    assert not check["fine"]
+    assert check["unknown_share"] > 0.01
+    assert check["examples"] == ["a message of a release to come"]
 
 
 def test_a_log_that_is_not_understood_is_a_fault(tmp_path: Path, run: Runner) -> None:

@@ -93,6 +93,21 @@ def test_doctor_says_what_is_read(run: Runner, journals: Path) -> None:
     assert "newest entry" in ran.out
 
 
+def test_doctor_says_how_much_of_a_journal_is_understood(run: Runner, journals: Path, tmp_path: Path) -> None:
+    since = ("--since", "2026-11-20T20:00:00Z")
+    (check,) = run("doctor", "--json", "--at", AT, "--journal", journals, *since).json["checks"]
+    whole = len(supervisor_rows("docker")) + len(container_rows("docker"))
+    assert check["lines"] >= whole
+    assert check["unknown_share"] < 0.01
+    novel = "Nov 20 20:45:31 30699     0 sirepo/job_supervisor.py:99:novel a message of a release to come"
+    rows = [(entry, {**fields, "MESSAGE": (novel.encode(),)}) for entry, fields in supervisor_rows("docker")]
+    make_journal(tmp_path, [exported(rows)])
+    ran = run("doctor", "--json", "--at", AT, "--journal", tmp_path, *since)
+    assert ran.code == 1
+    (check,) = ran.json["checks"]
+    assert "of its records have no known shape" in check["says"][0]
+
+
 def test_doctor_fails_on_a_journal_that_is_not_there(run: Runner, tmp_path: Path) -> None:
     ran = run("doctor", "--journal", tmp_path / "no")
     assert ran.code == 5
