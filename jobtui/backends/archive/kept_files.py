@@ -1,4 +1,4 @@
-"""Reading files below a directory that others write into: whole, bounded, from nowhere else, never waiting."""
+"""Files below a directory that others write into: read whole, bounded, none from elsewhere, never waiting."""
 
 import errno
 import os

@@ -7,7 +7,10 @@ import tarfile
 from functools import cache
 from pathlib import Path
 
+from jobtui.backends.archive.lookup import search
+from jobtui.formats.scheduler_ids import parse_wanted
 from jobtui.model.clock import Nanos, from_seconds
+from jobtui.model.scripts import Answer
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "sarchive"
 JOBS = tuple(str(number) for number in range(1, 13))
@@ -57,3 +60,10 @@ def spool_in(place: Path) -> Path:
     with tarfile.open(FIXTURES / "spool.tar.gz") as packed:
         packed.extractall(place, filter="data")
     return place
+
+
+def look(place: Path, text: str, cluster: str = "", **more: object) -> Answer:
+    """Look for a job in an archive that is there."""
+    wanted = parse_wanted(text)
+    assert wanted is not None
+    return search(str(place), cluster, wanted._replace(**more), SUBMITTED)  # type: ignore[arg-type]
