@@ -134,6 +134,13 @@ SHOWN_KEYS = {
 }
 
 
+class Signs:
+    """Whether this process may name keys by signs such as arrows; a terminal may not have them."""
+
+    in_words = False
+
+
 def shown_key(key: str) -> str:
     """A key as a person would write it."""
-    return SHOWN_KEYS.get(key, key)
+    shown = SHOWN_KEYS.get(key, key)
+    return key if Signs.in_words and not shown.isascii() else shown

@@ -16,6 +16,7 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 
+from jobtui.action_types import Signs
 from jobtui.actions import ACTIONS, Action, Keymap, actions_at
 from jobtui.allocator import give_back, share_heaps
 from jobtui.driver import TerminalDriver, window_title
@@ -23,7 +24,7 @@ from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.looks import AUTO, USUAL_LOOKS, Looks
 from jobtui.model.trace_ids import TraceRef
-from jobtui.render.glyphs import glyphs_for, lowering
+from jobtui.render.glyphs import Glyphs, glyphs_for, lowering
 from jobtui.render.text import Zone, show
 from jobtui.screens.base import Board, LiveScreen
 from jobtui.screens.jobs import JobsScreen
@@ -103,6 +104,7 @@ class JobtuiApp(TimedApp):
         looks = looks or USUAL_LOOKS
         wanted = glyphs_for(looks.glyphs, os.environ, getattr(sys.__stderr__, "encoding", None) or "ascii")
         super().__init__(lowering(wanted))
+        Signs.in_words = wanted is not Glyphs.UNICODE
         Keymap.actions = keymap_of(looks)
         self.window_title = window_title(title, os.environ) if looks.title else ""
         self._session = session

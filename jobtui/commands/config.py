@@ -7,7 +7,7 @@ from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_lines
 from jobtui.commands.reading import surroundings, warn
-from jobtui.config import user_file
+from jobtui.config import user_file, written_tables
 from jobtui.grammar import SETTINGS
 from jobtui.model.secrets import mask_text
 from jobtui.render.json_output import document, document_lines
@@ -37,12 +37,14 @@ def run(context: Context) -> Exit:
                 "file": context.config.file,
                 "profile": context.config.profile,
                 "profiles": list(context.config.profiles),
+                "tables": [row._asdict() for row in _tables(context)],
             }
             print_lines(document_lines(document("config", body, (), context.clock.now(), partial=False)))
         case OutputFormat.CSV:
-            print_csv(CSV_COLUMNS, (row._asdict() for row in rows))
+            print_csv(CSV_COLUMNS, (row._asdict() for row in (*rows, *_tables(context))))
         case _:
-            print_lines(table_lines(HEADS, list(map(_cells, rows)), context.width, context.colour))
+            shown = [*rows, *_tables(context)]
+            print_lines(table_lines(HEADS, list(map(_cells, shown)), context.width, context.colour))
             print_lines(_file_lines(context))
     return Exit.FINE
 
@@ -65,6 +67,17 @@ def _rows(context: Context) -> list[Row]:
             for row in rows
         ]
     return rows
+
+
+def _tables(context: Context) -> list[Row]:
+    """What stands in the tables of the file: hosts, keys, colours and the like."""
+    config = context.config
+    if config.file is None:
+        return []
+    return [
+        Row(mask_text(name), mask_text(value), mask_text(origin))
+        for name, value, origin in written_tables(config.file, config.profile)
+    ]
 
 
 def _cells(row: Row) -> list[Cell]:

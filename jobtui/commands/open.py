@@ -27,6 +27,10 @@ WEIGHT_OF_BARE = 0.5
 
 def run(context: Context) -> Exit:
     """Open the dashboard until it is left, or print."""
+    if context.format is OutputFormat.PLAIN and has_terminal() and not context.words:
+        from jobtui.commands import watch
+
+        return watch.run(context)
     if context.format is not OutputFormat.TABLE or not has_terminal():
         return _print(context)
     warn(context)

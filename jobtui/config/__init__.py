@@ -15,3 +15,5 @@ from jobtui.config.mistakes import ConfigError as ConfigError
 from jobtui.config.values import LABELLED as LABELLED
 from jobtui.config.values import Effective as Effective
 from jobtui.config.values import split_head as split_head
+from jobtui.config.written import check_text as check_text
+from jobtui.config.written import written_tables as written_tables

@@ -196,6 +196,13 @@ COMMANDS: tuple[Command, ...] = (
         Argument("SYSTEM", "balsam", choices=("balsam",)),
         prints=False,
     ),
+    Command(
+        "init",
+        "find out what there is to read, and write the configuration file when told to",
+        None,
+        (Flag("yes", "write it without asking, but never over one that is there"),),
+        prints=False,
+    ),
     Command("config", "the effective settings and where each came from"),
     Command(
         "completion",

@@ -17,9 +17,9 @@ def test_every_setting_has_its_value_and_where_it_came_from(
     ran = run("config", "--json", "--profile", "prod")
     assert ran.code == 0
     settings = {row["name"]: (row["value"], row["origin"]) for row in ran.json["settings"]}
-    assert settings["srdb"] == (["/srv/db"], f"{path} [profiles.prod]")
+    assert settings["srdb"] == (["/srv/db"], f"{path}:3")
     assert settings["log"] == (["server=/a.log", "/b.log"], "JOBTUI_LOG")
-    assert settings["since"] == ("2h", str(path))
+    assert settings["since"] == ("2h", f"{path}:1")
     assert settings["until"] == (None, "default")
     assert settings["profile"] == ("prod", "--profile")
     assert (ran.json["file"], ran.json["profiles"]) == (str(path), ["prod", "dev"])
@@ -48,7 +48,7 @@ def test_a_wrong_file_is_one_line_and_exit_2(plain_environment: Path, run: Runne
     for command in ("config", "jobs"):
         ran = run(command)
         assert (ran.code, ran.out) == (2, "")
-        assert ran.err == f'jobtui: {path}: unknown key "srbd"; did you mean "srdb"?\n'
+        assert ran.err == f'jobtui: {path}:1:1: unknown key "srbd"; did you mean "srdb"?\n'
 
 
 @pytest.mark.parametrize("flag", ["--since", "--until", "--at"])
