@@ -34,7 +34,7 @@ RUNS = 4
 NOTES_KEPT = 60_000
 """Ops remembered, three times as many as jobtui keeps."""
 TICK_S = 0.1
-LONGEST_STEP_S = 0.5
+LONGEST_STEP_S = 5.0
 """A site that is held up goes on from where it was, and does not hurry after."""
 SETTLE_S = 20.0
 """Simulated seconds without new jobs, after which all is over that was under way."""
