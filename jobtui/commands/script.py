@@ -22,6 +22,7 @@ from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.scripts import Answer, ArchivedScript, Wanted
 from jobtui.model.slurm import SYSTEM
 from jobtui.render.script import (
+    colour_facts,
     head_facts,
     output_records,
     script_lines,
@@ -198,7 +199,8 @@ def _lines(reader: Reader, side: Side, other: Side | None, diff: ScriptDiff | No
 def _head_lines(side: Side, width: int | None, colour: bool) -> Iterator[str]:
     script = side.answer.script
     if script is not None:
-        yield from fact_lines(_cells(head_facts(script, side.outputs)), width, colour)
+        facts = (*head_facts(script, side.outputs), *(colour_facts(script) if colour else ()))
+        yield from fact_lines(_cells(facts), width, colour)
     if script is None or len(side.answer.tried) > 1:
         yield paint("tried", "heading", colour)
         yield from fact_lines(_cells(tried_lines(side.answer.tried)), width, colour)

@@ -8,6 +8,7 @@ from msgspec import structs
 
 from jobtui.analysis.job_outputs import Output
 from jobtui.analysis.script_text import (
+    MOST_COLOURED,
     Piece,
     ScriptPiece,
     lines_of,
@@ -35,9 +36,11 @@ NO_VALUE = "(no value)"
 def script_lines(
     script: ArchivedScript, most: int | None = None, longest: int | None = None, *, colour: bool = True
 ) -> Iterator[Line]:
-    """The lines of a script, in colour if wanted; at most so many, and so many characters of each."""
+    """The lines of a script, the first of them in colour if wanted; at most so many, so much of each."""
+    left = MOST_COLOURED if colour else 0
     for line in masked_lines(cut(line, longest) for line in islice(lines_of(script.script), most)):
-        parts = pieces(line) if colour else (ScriptPiece(line),)
+        left -= len(line)
+        parts = pieces(line) if left >= 0 else (ScriptPiece(line),)
         yield tuple(Span(safe(part.text), STYLES[part.piece]) for part in parts)
 
 
@@ -57,6 +60,12 @@ def head_facts(script: ArchivedScript, outputs: Sequence[Output]) -> Iterator[tu
         yield f"job.{'err' if output.stream == 'error' else 'out'}", f"{show(output.path)} ({output.said_by})"
     for note in (*script.notes, *_doubts(script)):
         yield "note", show(note)
+
+
+def colour_facts(script: ArchivedScript) -> Iterator[tuple[str, str]]:
+    """That not all of a script is in colour."""
+    if len(script.script) > MOST_COLOURED:
+        yield "colours", f"of the first {MOST_COLOURED:,} characters only"
 
 
 def _doubts(script: ArchivedScript) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""Lines in several colours to be read: folded at the width, scrolled. They must be safe to show."""
+"""Lines in several colours to be read: folded at the width, scrolled. They must be safe to show.
+
+Folding takes up to 4 µs for a character: many lines are folded in parts, between which keys are heard.
+"""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -7,6 +10,9 @@ from rich.cells import chop_cells
 
 from jobtui.render.spans import Line, Span
 from jobtui.widgets.row_view import RowView
+
+AT_ONCE = 6_000
+"""Characters that are folded before others have their turn."""
 
 
 class SpanPane(RowView):
@@ -18,6 +24,9 @@ class SpanPane(RowView):
         super().__init__(id=id)
         self._lines: tuple[Line, ...] = ()
         self._rows: list[Line] = []
+        self._next = 0
+        self._folding = 0
+        self._wanted = 0
         self.shows_cursor = False
 
     @property
@@ -27,14 +36,13 @@ class SpanPane(RowView):
 
     @property
     def count(self) -> int:
-        """How many rows its lines take at this width."""
+        """How many rows its lines take at this width, as far as they are folded."""
         return len(self._rows)
 
     def set_lines(self, lines: Iterable[Line]) -> None:
         """Show other lines, from where it was scrolled to."""
         self._lines = tuple(lines)
         self.keep_in_view()
-        self.repaint()
 
     def row(self, index: int) -> Line:
         """A row of a line."""
@@ -42,16 +50,39 @@ class SpanPane(RowView):
 
     def go(self, index: int) -> None:
         """Scroll, as there is no cursor to be seen: a move by one line moves the text by one."""
-        step = index - self.cursor
-        self.top = max(0, min(self.top + step, self.count - self.page))
-        self.cursor = self.top
-        self.repaint()
+        self._wanted = max(0, index)
+        self._settle()
+
+    def scroll_rows(self, rows: int) -> None:
+        """Move the rows."""
+        self.go(self.top + rows)
 
     def keep_in_view(self) -> None:
         """Fold anew, and show no emptiness below the last line."""
-        cells = max(2, self.cells - 2)
-        self._rows = [row for line in self._lines for row in folded(line, cells)]
-        self.top = self.cursor = max(0, min(self.top, self.count - self.page))
+        self._rows, self._next = [], 0
+        self._folding += 1
+        self._fold(self._folding)
+
+    def _fold(self, folding: int) -> None:
+        """Fold some more lines, unless it has begun anew meanwhile."""
+        if folding != self._folding:
+            return
+        cells, left = max(2, self.cells - 2), AT_ONCE
+        while left > 0 and self._next < len(self._lines):
+            line = self._lines[self._next]
+            self._rows += folded(line, cells)
+            self._next += 1
+            left -= sum(len(span.text) for span in line)
+        if self._next < len(self._lines):
+            self.call_later(self._fold, folding)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Be where it is wanted, as far as there are rows."""
+        self.top = self.cursor = max(0, min(self._wanted, self.count - self.page))
+        if self._next == len(self._lines):
+            self._wanted = self.top
+        self.repaint()
 
 
 def folded(line: Line, cells: int) -> list[Line]:
