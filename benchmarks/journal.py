@@ -19,12 +19,13 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.journal_files import CONTAINER, UNIT, export_entries, kept_journal, remote_writer
+from benchmarks.journal_pages import looked_through
 from benchmarks.rows import Row, at_least, at_most, at_most_times, report
 from jobtui.backends.journal import libsystemd
 from jobtui.backends.journal.local import LocalJournalctl, local_journal
 from jobtui.formats.journal_export import ExportParser
 from jobtui.formats.journal_fields import entry_of_export
-from jobtui.model.journal import Beside, Head, Matches, Tail
+from jobtui.model.journal import Beside, Cursor, Head, Matches, Tail
 
 ENTRIES, QUICK_ENTRIES = 2_000_000, 100_000
 SCREEN = 1_000
@@ -49,8 +50,9 @@ def measure(entries: int, quick: bool) -> Iterator[Row]:
     if libsystemd.is_installed():
         yield from _screens(directory, entries, rounds)
         yield _unique(directory, rounds)
-        yield _paged(directory, rounds)
+        yield from _paged(directory, rounds)
         yield _forward(directory)
+    yield from asyncio.run(looked_through(directory, rounds))
     yield _through_journalctl(directory, rounds)
     yield from _parsed()
     yield _followed(QUICK_APPENDS if quick else APPENDS)
@@ -86,8 +88,8 @@ async def _screen(directory: Path, matches: Matches) -> None:
     await reader.aclose()
 
 
-def _journalctl(directory: Path, match: str) -> None:
-    command = ["journalctl", f"--directory={directory}", f"--lines={SCREEN}", "--output=export", match]
+def _journalctl(directory: Path, *words: str) -> None:
+    command = ["journalctl", f"--directory={directory}", f"--lines={SCREEN}", "--output=export", *words]
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
 
 
@@ -105,26 +107,28 @@ def _unique(directory: Path, rounds: int) -> Row:
     return at_most("journal: all container names", took, "ms", PAGE_LIMIT_MS)
 
 
-def _paged(directory: Path, rounds: int) -> Row:
-    async def pages() -> list[float]:
+def _paged(directory: Path, rounds: int) -> Iterator[Row]:
+    async def pages() -> list[tuple[float, float, Cursor]]:
         reader = local_journal(str(directory))
         found = await reader.backward(Tail(), (), SCREEN)
         times = []
         for _ in range(rounds):
             assert found.cursor is not None
-            began = time.perf_counter()
-            found = await reader.backward(Beside(found.cursor), (), SCREEN)
-            times.append(1_000 * (time.perf_counter() - began))
+            place, began, began_cpu = found.cursor, time.perf_counter(), time.process_time()
+            found = await reader.backward(Beside(place), (), SCREEN)
+            took = 1_000 * (time.perf_counter() - began), 1_000 * (time.process_time() - began_cpu)
+            times.append((*took, place))
             assert len(found.entries) == SCREEN
         await reader.aclose()
         return times
 
-    return at_most(
-        f"journal: {SCREEN:,} entries further back",
-        statistics.median(asyncio.run(pages())),
-        "ms",
-        PAGE_LIMIT_MS,
+    ours, cpu, places = zip(*asyncio.run(pages()), strict=True)
+    theirs = [_timed_ms(partial(_journalctl, directory, "--reverse", f"--cursor={at}")) for at in places]
+    what = f"journal: {SCREEN:,} entries further back"
+    yield at_most_times(
+        what, statistics.median(ours), "ms", reference=statistics.median(theirs), limit=FIRST_SCREEN_TIMES
     )
+    yield at_most(f"{what}, of CPU time", statistics.median(cpu), "ms", PAGE_LIMIT_MS)
 
 
 def _forward(directory: Path) -> Row:
