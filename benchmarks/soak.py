@@ -57,7 +57,8 @@ EMPTY_COMMAND = "jobs, sources"
 """What stands in an empty line for a command."""
 GOTO = "goto "
 HEADING = "  ID"
-TRIES = 3
+HOME_WITHIN_S = 60.0
+"""How long the way back to the jobs may take, on a machine that has much else to do."""
 STATUS_WORDS: Mapping[str, str] = {
     "error": WORDS[JobStatus.FAILED],
     "job_run_purged": WORDS[JobStatus.PURGED],
@@ -164,7 +165,8 @@ class Soak:
 
     def home(self) -> None:
         """Back to the jobs from wherever it is, with the view that shows ids. Raises Stopped."""
-        for _ in range(TRIES):
+        until = time.monotonic() + HOME_WITHIN_S
+        while time.monotonic() < until:
             self.type(ESCAPE, ESCAPE, ESCAPE, "1", ESCAPE)
             if "paused" in self.painted.text():
                 self.type("p")
@@ -173,6 +175,7 @@ class Soak:
                 self.type("view start" + ENTER, "g")
                 if self.wait(HEADING) and self.shown():
                     return
+            self.read(1.0)
         raise Stopped(f"there is no way back to the jobs:\n{self.painted.text()}")
 
     def run(self, until: float) -> None:
