@@ -38,7 +38,7 @@ class Clash(NamedTuple):
 
 def key_named(text: str) -> str:
     """The key that is meant by `ctrl+x`, `F5`, `/`, `g`, as the table of actions has it. Raises NoSuchKey."""
-    *modifiers, name = text.split("+") if len(text) > 1 and not text.endswith("+") else [text]
+    *modifiers, name = [*text[:-2].split("+"), "+"] if text.endswith("++") else _parts(text)
     lowered = name.lower()
     if len(name) == 1:
         key = name if name.isalnum() else _BY_SHOWN.get(name) or _sign(name)
@@ -51,6 +51,10 @@ def key_named(text: str) -> str:
     if modifiers and len(name) == 1 and modifiers[-1] == "ctrl":
         key = key.lower()
     return "+".join((*modifiers, key))
+
+
+def _parts(text: str) -> list[str]:
+    return [text] if text == "+" else text.split("+")
 
 
 def _sign(char: str) -> str:
@@ -74,7 +78,7 @@ def _wished(action: Action, wishes: Sequence[KeyWish]) -> Iterator[Action]:
         elif Place(wish.place) in action.places:
             elsewhere[Place(wish.place)] = wish.keys
     if places := action.places - elsewhere.keys():
-        yield action._replace(keys=keys, places=places)
+        yield action._replace(keys=keys, places=frozenset(places))
     for place, own in elsewhere.items():
         yield action._replace(keys=own, places=frozenset({place}))
 
