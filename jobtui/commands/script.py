@@ -87,8 +87,15 @@ async def _script(reader: Reader) -> Exit:
     _print(reader, side, other, diff)
     missing = [one for one in (side, other) if one is not None and one.answer.script is None]
     for one in missing:
-        complain(f"{one.wanted.shown}: no script was found; `jobtui doctor` tells of the archives")
+        complain(f"{one.wanted.shown}: no script was found; {_hint(reader, one)}")
     return reader.settle(Exit.NOT_FOUND if missing else Exit.FINE)
+
+
+def _hint(reader: Reader, side: Side) -> str:
+    """What to do where there is none: a task's own number is told from an array's by Slurm alone."""
+    if side.found.job is None and not side.wanted.server and SYSTEM not in (s.setting for s in reader.specs):
+        return "a task of an array is kept under the array's number, which only Slurm tells: --slurm local"
+    return "`jobtui doctor` tells of the archives"
 
 
 def no_archive(reader: Reader) -> bool:

@@ -6,12 +6,12 @@ under `jobinfo`. One id is one document there, so that a number that came back h
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from typing import NamedTuple
 
 from jobtui.backends.archive.elastic_http import Document, ElasticClient
+from jobtui.backends.archive.keeper import Keeper
 from jobtui.backends.archive.matching import best, fits, missed
-from jobtui.backends.base import Batch, SourceError
+from jobtui.backends.base import Batch
 from jobtui.formats.sarchive_document import parse_script
 from jobtui.model.clock import to_rfc3339
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, Span, Tried, Walked, Wanted
@@ -32,42 +32,23 @@ class Form(NamedTuple):
 FORMS = (Form("", "timestamp"), Form("jobinfo.", "@timestamp"))
 
 
-class ElasticArchive:
+class ElasticArchive(Keeper):
     """One index, as both a source and a place of scripts."""
 
+    kind = "elastic"
+    EVERY_S = PERIOD_S
+
     def __init__(self, client: ElasticClient) -> None:
+        super().__init__(client.name)
         self._client = client
-        self._closing = asyncio.Event()
         self._asking = asyncio.Lock()
-
-    @property
-    def name(self) -> str:
-        """The address of the index."""
-        return self._client.name
-
-    @property
-    def kind(self) -> str:
-        """`elastic`."""
-        return "elastic"
-
-    @property
-    def cluster(self) -> str:
-        """ "": each document names its own."""
-        return ""
 
     async def poll(self, cursor: str | None) -> Batch:
         """Nothing: it is only asked whether the index answers. Raises SourceError."""
-        if self._closing.is_set():
-            raise SourceError(f"{self.name}: is closed")
+        self._check_open()
         async with self._asking:
             await self._client.search({"size": 0})
         return Batch(cursor="there")
-
-    async def changed(self, timeout_s: float) -> None:
-        """Return when it may be asked again, or it is closed."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(timeout_s, PERIOD_S)):
-                await self._closing.wait()
 
     async def find(self, wanted: Wanted) -> Answer:
         """The script of a job. Raises SourceError."""
@@ -121,9 +102,14 @@ class ElasticArchive:
 
 
 def query_for(wanted: Wanted, form: Form) -> Document:
-    """The search for a job in documents of this form."""
-    terms = {"id": wanted.number + wanted.server} | ({"cluster": wanted.cluster} if wanted.cluster else {})
-    filters = [{"term": {f"{form.prefix}{name}.keyword": value}} for name, value in terms.items()]
+    """The search for a job in documents of this form; without its server also for one of Torque."""
+    number, server = f"{form.prefix}id.keyword", wanted.server
+    filters: list[Document] = [{"term": {number: wanted.number + server}}]
+    if not server:
+        either = [*filters, {"prefix": {number: f"{wanted.number}."}}]
+        filters = [{"bool": {"should": either, "minimum_should_match": 1}}]
+    if wanted.cluster:
+        filters.append({"term": {f"{form.prefix}cluster.keyword": wanted.cluster}})
     return {"query": {"bool": {"filter": filters}}, "sort": _newest_first(form), "size": MOST_HITS}
 
 

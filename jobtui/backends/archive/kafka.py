@@ -5,7 +5,6 @@ sought from the time of its submission on, in a window; without such a time the 
 through. What the topic no longer keeps is told apart from what was never there.
 """
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from contextlib import suppress
@@ -16,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.backends.archive.kafka_topic import Bounds, Message, Topic
+from jobtui.backends.archive.keeper import Keeper
 from jobtui.backends.archive.matching import best, missed
 from jobtui.backends.base import Batch, SourceError
 from jobtui.backends.worker import Worker
@@ -58,42 +58,22 @@ class _Head(msgspec.Struct):
     id: str | int
 
 
-class KafkaArchive:
+class KafkaArchive(Keeper):
     """One topic, as both a source and a place of scripts. Reads in one thread of its own."""
 
+    kind = "kafka"
+
     def __init__(self, topic: Topic) -> None:
+        super().__init__(topic.name)
         self._topic = topic
         self._worker = Worker(f"topic {topic.name}")
-        self._closing = asyncio.Event()
         self._index: OrderedDict[str, tuple[Place, ...]] = OrderedDict()
         self._next: dict[int, int] = {}
 
-    @property
-    def name(self) -> str:
-        """Brokers and topic."""
-        return self._topic.name
-
-    @property
-    def kind(self) -> str:
-        """`kafka`."""
-        return "kafka"
-
-    @property
-    def cluster(self) -> str:
-        """ "": each message names its own."""
-        return ""
-
     async def poll(self, cursor: str | None) -> Batch:
         """Index what came since. Raises SourceError."""
-        if self._closing.is_set():
-            raise SourceError(f"{self.name}: is closed")
+        self._check_open()
         return await self._worker.run(self._follow)
-
-    async def changed(self, timeout_s: float) -> None:
-        """Return after `timeout_s`, or when it is closed."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await self._closing.wait()
 
     async def find(self, wanted: Wanted) -> Answer:
         """The script of a job. Raises SourceError."""
@@ -133,7 +113,7 @@ class KafkaArchive:
     def _note(self, message: Message) -> bool:
         """Remember where a job is; whether it was one."""
         try:
-            number = str(msgspec.json.decode(message.value or b"", type=_Head).id)
+            number = str(msgspec.json.decode(message.value or b"", type=_Head).id).partition(".")[0]
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return False
         known = self._index.pop(number, ())
@@ -143,8 +123,7 @@ class KafkaArchive:
         return True
 
     def _find(self, wanted: Wanted) -> Answer:
-        number = wanted.number + wanted.server
-        found = [script for place in self._index.get(number, ()) for script in self._at(place)]
+        found = [script for place in self._index.get(wanted.number, ()) for script in self._at(place)]
         script = best(found, wanted)
         if script is not None:
             return Answer(script, (Tried(self.name, Outcome.FOUND),))

@@ -1,6 +1,7 @@
 """A strict stand-in for Elasticsearch over HTTP: what it does not know it refuses, as the real one does.
 
-It knows `_doc`, and `_search` with the clauses `bool.filter`, `term` on `.keyword`, `exists` and `range`, and
+It knows `_doc`, and `_search` with the clauses `bool.filter`, `bool.should`, `term` and `prefix` on
+`.keyword`, `exists` and `range`, and
 `sort`, `size` and `search_after`. Sorting by a field without a mapping fails unless `unmapped_type` is given.
 """
 
@@ -86,9 +87,10 @@ class StrictElastic:
             raise Refusal(400, "search_phase_execution_exception")
         return name
 
-    @staticmethod
-    def _fits(document: Mapping[str, Any], clause: Mapping[str, Any]) -> bool:
+    def _fits(self, document: Mapping[str, Any], clause: Mapping[str, Any]) -> bool:
         ((kind, body),) = clause.items()
+        if kind == "bool" and body.keys() == {"should", "minimum_should_match"}:
+            return sum(self._fits(document, one) for one in body["should"]) >= body["minimum_should_match"]
         if kind == "exists":
             return _field(document, body["field"]) is not None
         ((name, value),) = body.items()
@@ -96,6 +98,8 @@ class StrictElastic:
         if kind == "term":
             # a text without .keyword is kept as words, which no id equals as a whole
             return bool(name.endswith(".keyword") and field == value)
+        if kind == "prefix":
+            return bool(name.endswith(".keyword") and str(field or "").startswith(value))
         if kind == "range":
             text = str(field or "")
             return bool(text) and value.get("gte", "") <= text <= value.get("lte", "~")

@@ -53,6 +53,21 @@ async def test_the_document_of_the_id_is_enough() -> None:
     assert elastic.sent == [f"GET /{INDEX}/_doc/7"]
 
 
+@pytest.mark.parametrize("is_inner", [False, True], ids=["at the top", "under jobinfo"])
+async def test_a_job_of_torque_is_found_with_and_without_its_server(is_inner: bool) -> None:
+    kept: dict[str, Mapping[str, Any]] = {
+        f"{number}.master": {"id": f"{number}.master", "script": number, "cluster": "snel", "environment": {}}
+        for number in ("27", "270", "2")
+    }
+    inner = {key: {"jobinfo": one} for key, one in kept.items()}
+    with served(StrictElastic(inner if is_inner else kept)) as url:
+        for wanted in (Wanted("27"), Wanted("27", server=".master"), Wanted("27", cluster="snel")):
+            script = (await found(url, wanted)).script
+            assert script is not None
+            assert (script.number, script.script) == ("27.master", b"27")
+        assert (await found(url, Wanted("7"))).script is None
+
+
 async def test_absence_is_told_apart() -> None:
     with served(StrictElastic(BY_ID)) as url:
         nothing = (await found(url, Wanted("70"))).tried[0]

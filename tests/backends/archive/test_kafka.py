@@ -151,6 +151,17 @@ def _text(at: Nanos) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at // SECOND))
 
 
+async def test_a_followed_job_of_torque_is_found_with_and_without_its_server() -> None:
+    topic = ByTime(["27.master", "270.master"])
+    archive = KafkaArchive(topic)
+    await archive.poll(None)
+    answers = [await archive.find(wanted) for wanted in (Wanted("27"), Wanted("27", server=".master"))]
+    other = await archive.find(Wanted("27", server=".slave"))
+    await archive.aclose()
+    assert [one.script.number for one in answers if one.script] == ["27.master"] * 2
+    assert other.script is None
+
+
 async def test_only_the_window_after_the_submission_is_read() -> None:
     topic = ByTime([str(number) for number in range(20_000)])
     archive = KafkaArchive(topic)
