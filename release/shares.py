@@ -1,0 +1,37 @@
+"""What an installed jobtui has below `share`: the man page, and completions where shells look for them.
+
+python -m release.shares        # renews share/ of the repository; a test says when that is due
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from jobtui.commands.completion import SCRIPTS
+from release.manual import manual
+
+SHARE = Path(__file__).parents[1] / "share"
+
+
+def _completion(shell: str) -> Callable[[], str]:
+    return lambda: "\n".join(SCRIPTS[shell]()) + "\n"
+
+
+SHARES: Mapping[str, Callable[[], str]] = {
+    "man/man1/jobtui.1": manual,
+    "bash-completion/completions/jobtui": _completion("bash"),
+    "zsh/site-functions/_jobtui": _completion("zsh"),
+    "fish/vendor_completions.d/jobtui.fish": _completion("fish"),
+}
+"""Paths below `share`, as Debian has them, and what is there."""
+
+
+def renew(place: Path) -> None:
+    """Write all of them below a directory."""
+    for name, make in SHARES.items():
+        path = place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(make())
+
+
+if __name__ == "__main__":
+    renew(SHARE)

@@ -1,0 +1,65 @@
+"""The locks agree with pyproject.toml and with each other, and the bill of materials with the locks."""
+
+import json
+import re
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from release.locks import BASE, OURSELVES, REQUIREMENTS, by_name, parse_lock, read_lock
+from release.sbom import SBOM, bill, extras, project
+
+LOCKS = (BASE, *extras())
+
+
+def wanted(name: str) -> dict[str, Requirement]:
+    """What pyproject.toml asks for, with an extra when it is one."""
+    lines = [*project()["dependencies"], *(() if name == BASE else project()["optional-dependencies"][name])]
+    return {canonicalize_name(one.name): one for one in map(Requirement, lines)}
+
+
+def test_each_extra_has_its_lock() -> None:
+    assert {path.stem for path in REQUIREMENTS.glob("*.txt")} == set(LOCKS)
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_has_what_is_asked_for_and_nothing_else(name: str) -> None:
+    locked = by_name(read_lock(name))
+    asked = {one.name for one in locked.values() if OURSELVES in one.wanted_by}
+    assert asked == set(wanted(name)), "renew the locks: scripts/lock"
+    for requirement in wanted(name).values():
+        pin = locked[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(pin.version), "renew the locks: scripts/lock"
+    for one in locked.values():
+        assert one.wanted_by, one.name
+        assert {who for who in one.wanted_by if who != OURSELVES} <= set(locked), one.name
+        assert one.hashes, one.name
+
+
+@pytest.mark.parametrize("name", extras())
+def test_extras_have_what_is_shared_in_the_same_version(name: str) -> None:
+    own = by_name(read_lock(name))
+    assert {one.name: one.version for one in read_lock(BASE)}.items() <= {
+        one.name: one.version for one in own.values()
+    }.items()
+
+
+@pytest.mark.parametrize("text", ["requests\n", "a==1\nhttp://x", "--hash=x", "a==1 \\\n --hash=md5:0"])
+def test_what_is_no_lock_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match="no line of a lock"):
+        list(parse_lock(text))
+
+
+def test_the_bill_of_materials_is_that_of_the_locks() -> None:
+    assert SBOM.read_text() == bill(), "renew it: scripts/lock"
+    document = json.loads(SBOM.read_text())
+    named = {(one["name"], one["version"]) for one in document["components"]}
+    assert named == {(one.name, one.version) for lock in LOCKS for one in read_lock(lock)}
+    refs = {one["bom-ref"] for one in document["components"]} | {document["metadata"]["component"]["bom-ref"]}
+    graph = {one["ref"]: one["dependsOn"] for one in document["dependencies"]}
+    assert set(graph) == refs
+    assert {ref for needed in graph.values() for ref in needed} <= refs
+    required = {one["name"] for one in document["components"] if one["scope"] == "required"}
+    assert required == {one.name for one in read_lock(BASE)}
+    assert re.fullmatch(r"urn:uuid:[0-9a-f-]{36}", document["serialNumber"])
