@@ -1,4 +1,6 @@
-"""Photographs the screens of the demo, cell by cell as a terminal shows them, into `screenshots/`.
+"""Photographs the screens, cell by cell as a terminal shows them, into `screenshots/`.
+
+Most show the demo. What it has not comes out of captures: a Balsam server, a trace of a batch job, a bundle.
 
     python -m tests.screenshots [NAME ...]
 
@@ -7,8 +9,10 @@ Needs tmux and the DejaVu fonts (scripts/screenshots sees to both). Without name
 
 import argparse
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +24,10 @@ from rich.console import Console
 from rich.style import Style
 from rich.terminal_theme import MONOKAI, TerminalTheme
 
+from jobtui.cli import main as run_jobtui
+from tests.balsam_http import served, write_login
+from tests.balsam_server import TOKEN, RecordedBalsam
+from tests.commands.running import AT, sources_of
 from tests.tmux import Tmux
 
 PLACE = Path(__file__).parents[1] / "screenshots"
@@ -28,6 +36,9 @@ THEME = MONOKAI
 CELL_WIDTH, CELL_HEIGHT, FONT_SIZE = 9, 19, 15
 COLOURS = 128
 """In a picture: edges of letters need some, and a third of the bytes is enough."""
+BRAILLE = "".join(map(chr, range(0x2800, 0x2900)))
+DOTS = ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3))
+"""Column and row of each bit of a braille character."""
 READY = "q quit"
 LIVELY_S = 8.0
 """How long the demo runs before its picture is taken, so that something has happened in it."""
@@ -36,7 +47,8 @@ LIVELY_S = 8.0
 class Shot(NamedTuple):
     """One picture: its size in cells, the keys that lead there, and a text that shows it is there.
 
-    A key that begins with `=` stands for typing what follows it.
+    A key that begins with `=` stands for typing what follows it. `{BALSAM}` and `{BUNDLE}` in the words of
+    the program are what `Stage` has.
     """
 
     name: str
@@ -44,7 +56,7 @@ class Shot(NamedTuple):
     rows: int
     shows: str
     keys: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = ("demo", "--seed", "7")
 
 
 FAILED = ("/", "=status:failed", "Enter")
@@ -52,33 +64,84 @@ FAILED = ("/", "=status:failed", "Enter")
 RAN_OFTEN = ("/", "=M1rmjvRL-d7ysz2FV", "Enter", "Enter")
 """To a job of the demo with good and bad runs."""
 
+SPANS = str(Path(__file__).parent / "fixtures" / "tracing" / "job-fail.otlp.json")
+CAPTURED = (*sources_of("local"), "--at", AT)
+SERVER = ("--balsam", "{BALSAM}", "--at", "2026-11-20T19:30:00Z")
+
 SHOTS: tuple[Shot, ...] = (
     Shot("jobs", 120, 40, "STATE"),
     Shot("job", 120, 40, "OPS", (*FAILED, "Enter")),
+    Shot("why", 120, 40, "evidence", (*FAILED, "Enter", "w")),
+    Shot(
+        "waiting",
+        120,
+        40,
+        "await=",
+        ("Enter", "w"),
+        ("demo", "--seed", "7", "--incident", "waiting-for-slot"),
+    ),
+    Shot("never-starts", 120, 40, "evidence", ("Enter", "w"), ("demo", "--incident", "agent-never-starts")),
     Shot("job-logs", 120, 40, "lines of", (*RAN_OFTEN, "l")),
     Shot("history", 120, 40, "here they part", (*RAN_OFTEN, "h")),
     Shot("files", 120, 40, "in.json", (*RAN_OFTEN, "f", "j")),
     Shot("script", 120, 40, "#SBATCH", ("/", "=mode:sbatch", "Enter", "Enter", "s")),
+    Shot("job-trace", 120, 40, "trace", (*RAN_OFTEN, "T")),
     Shot("raw", 80, 24, "computeJid", (*RAN_OFTEN, "r")),
     Shot("error", 80, 24, "esc back", (*FAILED, "Enter", "e")),
     Shot("logs", 120, 40, "of ", ("2", "/", "=_ComputeJob(", "Enter")),
     Shot("agents", 120, 40, "AGENT", ("3", "j", "j")),
+    Shot("charts", 120, 40, "running", ("4",)),
+    Shot("charts-states", 120, 40, "jobs in each state", ("4", "Tab", "Tab", "Tab")),
+    Shot("traces", 120, 40, "traces", ("5",)),
+    Shot("trace", 120, 40, "fail flag", ("5", "Enter"), ("--trace-file", SPANS)),
+    Shot("incidents", 120, 40, "program_failed", ("7",), CAPTURED),
+    Shot("allocations", 120, 40, "allocations", ("8",), SERVER),
+    Shot("replay", 120, 40, "replay", ("<", "<", "<"), ("replay", "{BUNDLE}")),
     Shot("filter", 80, 24, "status:failed", FAILED),
     Shot("columns", 80, 24, "state", ("c",)),
     Shot("palette", 80, 24, "All jobs", ("C-p",)),
     Shot("sources", 120, 40, "sirepo_db", ("6",)),
     Shot("help", 120, 40, "All jobs", ("?",)),
+    Shot("jobs-80x24", 80, 24, "q quit"),
+    Shot("trace-80x24", 80, 24, "fail flag", ("5", "Enter"), ("--trace-file", SPANS)),
+    Shot("incidents-80x24", 80, 24, "program_failed", ("7",), CAPTURED),
     Shot("jobs-40x10", 40, 10, "q quit"),
     Shot("job-40x10", 40, 10, "esc", (*FAILED, "Enter")),
     Shot("logs-40x10", 40, 10, "following", ("2",)),
+    Shot("charts-40x10", 40, 10, "q quit", ("4",)),
     Shot("jobs-60x1", 60, 1, "●"),
 )
 
+CAPTURE = "docker"
+BUNDLED = "eGO70vz3-COebzySB-heightWeightReport"
 
-def take(shot: Shot) -> Path:
+
+class Stage(NamedTuple):
+    """What is there for programs to show: words for the places in theirs, and their environment."""
+
+    words: Mapping[str, str]
+    environ: Mapping[str, str]
+
+    def command(self, shot: Shot) -> list[str]:
+        """What is run for a picture."""
+        return [sys.executable, "-m", "jobtui", *(word.format_map(self.words) for word in shot.words)]
+
+
+@contextmanager
+def stage() -> Iterator[Stage]:
+    """A recorded Balsam server with a login for it, and a bundle of a captured job."""
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        url = stack.enter_context(served(RecordedBalsam()))
+        login = write_login(place / "client.yml", url, TOKEN)
+        bundle = place / "job.jobtui"
+        run_jobtui([*sources_of(CAPTURE), "--at", AT, "bundle", BUNDLED, "--output", str(bundle)])
+        yield Stage({"BALSAM": url, "BUNDLE": str(bundle)}, {"BALSAM_CLIENT_PATH": str(login)})
+
+
+def take(shot: Shot, stage: Stage) -> Path:
     """Take one picture; gives its file."""
-    command = [sys.executable, "-m", "jobtui", "demo", "--seed", "7", *shot.words]
-    with Tmux(command, shot.columns, shot.rows) as window:
+    with Tmux(stage.command(shot), shot.columns, shot.rows, stage.environ) as window:
         window.wait_text(READY if shot.rows > 1 else shot.shows, timeout_s=30.0)
         time.sleep(LIVELY_S)
         for key in shot.keys:
@@ -112,11 +175,22 @@ def draw(lines: Sequence[str], columns: int, rows: int, theme: TerminalTheme = T
                 left, top = column * CELL_WIDTH, row * CELL_HEIGHT
                 right = left + max(cells, 1) * CELL_WIDTH - 1
                 canvas.rectangle((left, top, right, top + CELL_HEIGHT - 1), fill=back)
-                canvas.text((left, top), character, font=fonts[bool(style.bold)], fill=front)
+                if character in BRAILLE:
+                    dots(canvas, left, top, ord(character) - ord(BRAILLE[0]), front)
+                else:
+                    canvas.text((left, top), character, font=fonts[bool(style.bold)], fill=front)
                 if style.underline:
                     canvas.line((left, top + CELL_HEIGHT - 2, right, top + CELL_HEIGHT - 2), fill=front)
                 column += cells
     return image
+
+
+def dots(canvas: ImageDraw.ImageDraw, left: int, top: int, bits: int, colour: tuple[int, ...]) -> None:
+    """The dots of a braille character, which the font lacks: two columns of four."""
+    for bit, (column, row) in enumerate(DOTS):
+        if bits >> bit & 1:
+            x, y = left + CELL_WIDTH * (2 * column + 1) // 4, top + CELL_HEIGHT * (2 * row + 1) // 8
+            canvas.rectangle((x - 1, y - 1, x + 1, y + 1), fill=colour)
 
 
 def colours(style: Style, theme: TerminalTheme) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -142,9 +216,10 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[*(shot.name for shot in SHOTS), []])
     names = parser.parse_args().names
     PLACE.mkdir(exist_ok=True)
-    for shot in SHOTS:
-        if not names or shot.name in names:
-            sys.stderr.write(f"{take(shot)}\n")
+    with stage() as there:
+        for shot in SHOTS:
+            if not names or shot.name in names:
+                sys.stderr.write(f"{take(shot, there)}\n")
     return 0
 
 

@@ -289,8 +289,8 @@ async def test_columns_are_chosen_moved_and_sorted_by() -> None:
         await wait_until(lambda: "AGE" in text_of(table)[0], pilot)
 
 
-def test_the_readme_names_every_command() -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
+def test_the_reference_names_every_command() -> None:
+    reference = (Path(__file__).parents[2] / "docs" / "reference.md").read_text()
     for command in COMMANDS:
         said = f"{command.name} {command.argument}".strip()
-        assert f"| `{said}` | {command.help} |" in readme
+        assert f"| `{said}` | {command.help} |" in reference

@@ -1,6 +1,6 @@
-"""The tables of the README that are made from the program's own: keys and fields of the filter language.
+"""The tables of docs/reference.md that are made from the program's own: keys, fields of the filter language.
 
-python -m tests.readme      # renews them; a test says when that is due
+python -m tests.reference      # renews them; a test says when that is due
 """
 
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 from jobtui.actions import ACTIONS, Action, Topic
 from jobtui.analysis.filter_fields import FIELDS
 
-README = Path(__file__).parents[1] / "README.md"
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference.md"
 
 
 def keys_tables() -> Iterator[str]:
@@ -50,4 +50,4 @@ def renewed(text: str) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(renewed(README.read_text()))
+    REFERENCE.write_text(renewed(REFERENCE.read_text()))

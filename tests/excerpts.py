@@ -1,0 +1,181 @@
+"""What the pages in docs/ show of the program: command lines, what they print, and the data they were run on.
+
+    <!-- on docker -->
+    ```console
+    $ jobtui explain VUlhaMOD-tD9ZqDpL-heightWeightReport
+    program_failed  confidence 0.95
+    ...
+    ```
+
+A line `...` stands for lines left out, `...` at the end of a line for the rest of it. To see what is printed:
+
+    python -m tests.excerpts docker explain VUlhaMOD-tD9ZqDpL-heightWeightReport
+"""
+
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from jobtui.demo.live import LiveDemo
+from jobtui.model.clock import SECOND, FixedClock, Nanos
+from tests.commands.running import AT, CAPTURES, Ran, environment, jobtui
+
+ROOT = Path(__file__).parents[1]
+FIXTURES = CAPTURES.parent
+SHOWN = re.compile(r"^<!-- on ([\w-]+) -->\n```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+HERE = "/srv/sirepo"
+"""Where pages pretend to be."""
+
+LEFT_OUT = "..."
+DEMO_AT = 1_795_208_400
+"""When demos are looked at, seconds since the epoch."""
+
+
+class Excerpt(NamedTuple):
+    """A command line and what is shown of its output."""
+
+    page: Path
+    place: str
+    command: str
+    lines: tuple[str, ...]
+
+
+def excerpts(page: Path) -> Iterator[Excerpt]:
+    """All of a page."""
+    for place, block in SHOWN.findall(page.read_text()):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, *lines = part.rstrip("\n").split("\n")
+            yield Excerpt(page, place, command, tuple(lines))
+
+
+def first_missing(shown: Sequence[str], printed: Sequence[str]) -> str | None:
+    """The first line that is shown and not printed there, or the first that is left out unsaid."""
+    at, free = 0, False
+    for line in shown:
+        if line.strip() == LEFT_OUT:
+            free = True
+            continue
+        here = range(at, len(printed) if free else min(at + 1, len(printed)))
+        found = next((number for number in here if _is(line, printed[number])), None)
+        if found is None:
+            return line
+        at, free = found + 1, False
+    return None if free else next((line for line in printed[at:] if line), None)
+
+
+def _is(shown: str, printed: str) -> bool:
+    printed = printed.rstrip()
+    if shown.endswith(LEFT_OUT):
+        return printed.startswith(shown.removesuffix(LEFT_OUT).rstrip())
+    return shown == printed
+
+
+def capture(name: str, at: str = AT) -> Callable[[Path], Mapping[str, str]]:
+    """Records and logs of a captured Sirepo, under the names that the README uses."""
+
+    def build(place: Path) -> Mapping[str, str]:
+        for entry in (CAPTURES / name).iterdir():
+            place.joinpath(entry.name).symlink_to(entry)
+        return {
+            "JOBTUI_SRDB": ".",
+            "JOBTUI_LOG": "supervisor=supervisor.log;server=server.log",
+            "JOBTUI_AT": at,
+        }
+
+    return build
+
+
+def public_incident(name: str) -> Callable[[Path], Mapping[str, str]]:
+    """An incident that was reported in public."""
+
+    def build(place: Path) -> Mapping[str, str]:
+        case = json.loads((FIXTURES / "incidents" / name / "case.json").read_text())
+        (place / "supervisor-job").mkdir()
+        record = place / "supervisor-job" / f"{case['job']}.json"
+        record.symlink_to(FIXTURES / "incidents" / name / "record.json")
+        (place / "supervisor.log").symlink_to(FIXTURES / "incidents" / name / "supervisor.log")
+        at = Nanos(case["now"] * SECOND)
+        return {"JOBTUI_SRDB": ".", "JOBTUI_LOG": "supervisor=supervisor.log", "JOBTUI_AT": _iso(at)}
+
+    return build
+
+
+def demo(incident: str, seed: int = 7) -> Callable[[Path], Mapping[str, str]]:
+    """The demo, as it stands at a time."""
+
+    def build(place: Path) -> Mapping[str, str]:
+        LiveDemo(place, seed=seed, incident=incident, clock=FixedClock(Nanos(DEMO_AT * SECOND))).prepare()
+        return {
+            "JOBTUI_SRDB": "db",
+            "JOBTUI_LOG": "supervisor=supervisor.log;server=server.log",
+            "JOBTUI_TRACE_FILE": "spans.jsonl",
+            "JOBTUI_ARCHIVE": "archive",
+            "JOBTUI_AT": _iso(Nanos(DEMO_AT * SECOND)),
+        }
+
+    return build
+
+
+def spans(*names: str) -> Callable[[Path], Mapping[str, str]]:
+    """Traces of batch jobs, with their log records."""
+
+    def build(place: Path) -> Mapping[str, str]:
+        for name in names:
+            (place / name).symlink_to(FIXTURES / "tracing" / name)
+        return {"JOBTUI_TRACE_FILE": ";".join(names), "JOBTUI_AT": AT}
+
+    return build
+
+
+def scripts(place: Path) -> Mapping[str, str]:
+    """What SArchive kept of the scripts of a Slurm."""
+    (place / "archive").symlink_to(FIXTURES / "sarchive" / "slurm-daily")
+    return {"JOBTUI_ARCHIVE": "archive", "JOBTUI_AT": AT}
+
+
+def gone(place: Path) -> Mapping[str, str]:
+    """Nothing is there that could be read."""
+    return {"HOME": str(place)}
+
+
+def _iso(at: Nanos) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(at / SECOND, UTC).isoformat().replace("+00:00", "Z")
+
+
+PLACES: Mapping[str, Callable[[Path], Mapping[str, str]]] = {
+    "local": capture("local"),
+    "docker": capture("docker"),
+    "never": capture("docker-agents-never-start"),
+    "slot": public_incident("slot-held-by-another-op"),
+    "demo": demo("waiting-for-slot"),
+    "spans": spans("job-fail.otlp.json", "job-fail.logs.json"),
+    "scripts": scripts,
+    "gone": gone,
+}
+"""What commands of pages are run on."""
+
+
+def run(place: Path, settings: Mapping[str, str], words: Sequence[str]) -> Ran:
+    """Run jobtui where these settings hold."""
+    ran = jobtui(*words, cwd=place, env=environment(**settings))
+    return ran._replace(out=ran.out.replace(str(place), HERE))
+
+
+def main() -> int:
+    """Print what a command prints in a place."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        ran = run(place, PLACES[sys.argv[1]](place), sys.argv[2:])
+    sys.stdout.write(ran.out)
+    sys.stderr.write(ran.err)
+    return ran.code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

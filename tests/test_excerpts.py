@@ -1,0 +1,69 @@
+"""What the pages show of the program is what it prints."""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.commands.running import Runner
+from tests.excerpts import HERE, PLACES, Excerpt, excerpts, first_missing
+
+DOCS = Path(__file__).parents[1] / "docs"
+SHOWN = [one for page in sorted(DOCS.rglob("*.md")) for one in excerpts(page)]
+QUESTIONS = [page for page in sorted(DOCS.glob("*.md")) if page.read_text().split("\n", 1)[0].endswith("?")]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Runner:
+    return Runner(capsys)
+
+
+@pytest.fixture(scope="module")
+def places() -> dict[str, tuple[Path, Mapping[str, str]]]:
+    """Places that were built already, with their settings."""
+    return {}
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=lambda one: f"{one.page.stem}: {one.command}")
+def test_it_is_still_what_the_program_prints(
+    shown: Excerpt,
+    places: dict[str, tuple[Path, Mapping[str, str]]],
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    run: Runner,
+) -> None:
+    if shown.place not in places:
+        place = tmp_path_factory.mktemp(shown.place)
+        places[shown.place] = (place, PLACES[shown.place](place))
+    place, settings = places[shown.place]
+    monkeypatch.chdir(place)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    ran = run(*shlex.split(shown.command)[1:])
+    printed = ran.out.replace(str(place), HERE).splitlines()
+    assert shown.lines
+    assert first_missing(shown.lines, printed) is None, ran.out or ran.err
+
+
+@pytest.mark.parametrize("page", QUESTIONS, ids=lambda page: page.stem)
+def test_every_page_of_a_question_shows_what_to_type_and_a_picture(page: Path) -> None:
+    assert "](../screenshots/" in page.read_text()
+    assert [*excerpts(page)]
+
+
+@pytest.mark.parametrize(
+    ("shown", "missing"),
+    [
+        (["a", "b", "c is long"], None),
+        (["a", "b"], "c is long"),
+        (["a", "..."], None),
+        (["...", "c is ..."], None),
+        (["a", "c is long"], "c is long"),
+        (["b"], "b"),
+        (["...", "b", "a"], "a"),
+        (["...", "d"], "d"),
+    ],
+)
+def test_a_line_is_missed(shown: list[str], missing: str | None) -> None:
+    assert first_missing(shown, ["a", "b ", "c is long"]) == missing

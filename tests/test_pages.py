@@ -1,0 +1,186 @@
+"""The pages in docs/: every source has one, links and pictures are there, command lines can be typed."""
+
+import csv
+import io
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from jobtui.backends.agent_copies import KIND
+from jobtui.backends.registry import FACTORIES
+from jobtui.cli import parse
+from jobtui.grammar import COMMANDS, SETTING_BY_NAME
+from tests.commands.running import Runner
+from tests.excerpts import PLACES
+from tests.screenshots import SHOTS
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *PAGES]
+SOURCES = sorted((DOCS / "sources").glob("*.md"))
+README = ROOT / "README.md"
+LONGEST_README = 250
+PHOTOGRAPHED_ELSEWHERE = {"browser.png"}
+"""Pictures that are no terminal's."""
+PARTS = ("What is read", "Load", "Permissions", "What is not read", "When it fails")
+"""What every page of a source tells."""
+
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def named(page: Path) -> str:
+    """How a test calls it."""
+    return str(page.relative_to(ROOT))
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link into the page may name, as GitHub makes it of headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=named)
+def test_every_link_leads_to_a_heading_or_file(page: Path) -> None:
+    for target in LINK.findall(page.read_text()):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        place = page.parent / path if path else page
+        assert place.exists(), target
+        assert not anchor or anchor in anchors(place), target
+
+
+def test_every_picture_is_shown_and_can_be_made_again() -> None:
+    shown = {
+        (page.parent / target).resolve()
+        for page in DOCUMENTS
+        for _, target in PICTURE.findall(page.read_text())
+    }
+    names = {f"{shot.name}.png" for shot in SHOTS} | PHOTOGRAPHED_ELSEWHERE
+    made = {(ROOT / "screenshots" / name).resolve() for name in names}
+    assert {path for path in shown if path.parent == ROOT / "screenshots"} <= made
+    assert {*(ROOT / "screenshots").glob("*.png")} <= made, "no shot makes them"
+    assert not {path for path in shown if not path.exists()}, "scripts/screenshots NAME makes them"
+
+
+def test_every_picture_says_what_it_shows() -> None:
+    assert not [page for page in DOCUMENTS for words, _ in PICTURE.findall(page.read_text()) if not words]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_page_is_in_the_index(page: Path) -> None:
+    index = DOCS / "README.md"
+    assert page == index or f"]({page.relative_to(DOCS)})" in index.read_text()
+
+
+def test_the_readme_is_for_five_minutes() -> None:
+    text = README.read_text()
+    assert len(text.splitlines()) <= LONGEST_README
+    assert "](docs/README.md)" in text
+    assert "](docs/reference.md)" in text
+
+
+def test_every_source_has_a_page() -> None:
+    first = {page: page.read_text().split("## ", 1)[0] for page in SOURCES}
+    for setting in FACTORIES.keys() - {KIND}:
+        flag = SETTING_BY_NAME[setting].flag
+        pages = [named(page) for page, text in first.items() if re.search(rf"`{flag}\b", text)]
+        assert pages, f"{flag} is in the introduction of no page in docs/sources"
+
+
+@pytest.mark.parametrize("page", SOURCES, ids=named)
+def test_a_page_of_a_source_tells_what_one_has_to_know(page: Path) -> None:
+    parts = re.findall(r"^## (.*)$", page.read_text(), re.MULTILINE)
+    assert {*PARTS} <= {*parts}
+
+
+def program_text() -> str:
+    """The program's texts, those put together of several lines as one."""
+    text = "\n".join(path.read_text() for path in sorted((ROOT / "jobtui").rglob("*.py")))
+    return re.sub(r'"\s+f?"', "", text)
+
+
+def test_what_a_page_says_the_program_says_is_said() -> None:
+    said = program_text()
+    for page in [*SOURCES, DOCS / "when-something-is-wrong.md"]:
+        tables = re.findall(
+            r"^\| (?:it says|you see) \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", page.read_text(), re.MULTILINE
+        )
+        for row in "".join(tables).splitlines():
+            for quoted in re.findall(r"`([^`\d]*)`", re.sub(r"`[^`]*\d[^`]*`", "", row.split("|")[1])):
+                assert quoted.partition(" (")[0].split("...")[0].strip("╌ ") in said, (page.name, quoted)
+
+
+NAMES = [[command.name] for command in COMMANDS]
+"""A command alone may be its name, in a sentence."""
+
+
+def command_lines() -> Iterator[tuple[str, str]]:
+    """Every line in which somebody is told to type jobtui: in blocks, and within sentences."""
+    for page in DOCUMENTS:
+        text = page.read_text()
+        if page.name == "CHANGELOG.md":
+            continue
+        blocks = re.findall(r"^```(?:console|sh)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        rest = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+        lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
+        for line in [*lines, *re.findall(r"`([^`\n]+)`", rest)]:
+            if line.startswith("jobtui ") and line.split()[1:] not in NAMES:
+                yield named(page), re.sub(r"\s+# .*", "", line)
+
+
+@pytest.mark.parametrize(("page", "line"), sorted(set(command_lines())))
+def test_every_command_line_that_is_shown_is_one(page: str, line: str) -> None:
+    parse(shlex.split(line)[1:])
+
+
+def recipe() -> str:
+    """The program in docs/charts.md that draws a report."""
+    found = re.search(r"^```python\n(.*?)^```", (DOCS / "charts.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert found
+    return found[1]
+
+
+class Drawing(ModuleType):
+    """Takes what matplotlib would draw."""
+
+    def __init__(self) -> None:
+        super().__init__("matplotlib")
+        self.pyplot = self
+        self.steps: list[tuple[list[Any], list[float]]] = []
+
+    def step(self, x: list[Any], y: list[float], *, where: str, label: str) -> None:
+        assert (where, bool(label)) == ("post", True)
+        self.steps.append((x, y))
+
+    def legend(self) -> None:
+        """Drawn without one."""
+
+    show = legend
+
+
+def test_the_recipe_for_charts_draws_what_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, drawing = Runner(capsys), Drawing()
+    for name, value in PLACES["docker"](tmp_path).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "matplotlib", drawing)
+    monkeypatch.setattr("subprocess.check_output", lambda words: run(*words[1:]).out)
+    exec(compile(recipe(), "docs/charts.md", "exec"), {})
+    listed = csv.DictReader(io.StringIO(run("report", "utilization", "--csv").out))
+    rows = [(row["x"], float(row["y"])) for row in listed]
+    (x, y), *others = drawing.steps
+    assert not others
+    assert len(rows) > 3
+    assert [(datetime.fromisoformat(at), value) for at, value in rows] == [*zip(x, y, strict=True)]
