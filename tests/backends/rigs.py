@@ -11,8 +11,10 @@ from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.source import Balsam
 from jobtui.backends.base import Batch, Source
 from jobtui.backends.condor_files import CondorFile
+from jobtui.backends.journal.local_shell import LocalShell
 from jobtui.backends.sirepo_db import SirepoDb
-from jobtui.backends.slurm.commands import Commands, LocalShell
+from jobtui.backends.slurm.commands import Commands
+from jobtui.backends.slurm.faults import SLURM
 from jobtui.backends.slurm.source import Slurm
 from jobtui.backends.trace_files import TraceFile
 from jobtui.model.clock import FixedClock
@@ -202,7 +204,7 @@ class SlurmRig:
         self._rows: list[dict[str, str]] = []
 
     def source(self) -> Source:
-        shell = LocalShell("local", {"PATH": self._cluster.search_path})
+        shell = LocalShell("local", SLURM, {"PATH": self._cluster.search_path})
         return Slurm(Commands("local", shell), every_s=0.0, share=1e9, batch_jobs=2)
 
     def _put(self, row: dict[str, str]) -> str:

@@ -9,9 +9,11 @@ from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Source
+from jobtui.backends.journal.local_shell import LocalShell
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo_db import SirepoDb
-from jobtui.backends.slurm.commands import Commands, LocalShell
+from jobtui.backends.slurm.commands import Commands
+from jobtui.backends.slurm.faults import SLURM
 from jobtui.backends.slurm.source import Slurm
 from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId
@@ -30,7 +32,7 @@ TWELVE = {"%i": "12", "%A": "12", "%F": "12", "%T": "FAILED", "%r": "NodeFail",
 async def on(
     cluster: StandIn, job_id: str, mounts: dict[str, str]
 ) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
-    shell = LocalShell("local", {"PATH": cluster.search_path})
+    shell = LocalShell("local", SLURM, {"PATH": cluster.search_path})
     sources: list[Source] = [
         SirepoDb(CAPTURE),
         LogFile(Path(CAPTURE / "supervisor.log")),

@@ -5,15 +5,14 @@ run. Times come in UTC, and settings of the user that would change an answer are
 """
 
 import asyncio
-import getpass
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from jobtui.backends.base import SourceError, SourceMissing, SourceUnreachable
-from jobtui.backends.journal.faults import in_words, known_fault
-from jobtui.backends.journal.process import Running
+from jobtui.backends.journal.faults import in_words
+from jobtui.backends.journal.local_shell import LocalShell
 from jobtui.backends.journal.shell import command_line
 from jobtui.backends.journal.ssh import FAILED_ITSELF, SshShell
 from jobtui.backends.journal.talk import Shell
@@ -43,34 +42,6 @@ _SCRIPT = "; ".join(
     )
 )
 """Run by sh, behind a mark; on one line, as a login shell of the C family takes no other."""
-
-
-class LocalShell:
-    """A `Shell` of this machine."""
-
-    start_s = QUEUE_S
-
-    def __init__(self, name: str, environment: Mapping[str, str] | None = None) -> None:
-        self.name = name
-        self._environment = environment or {}
-
-    async def run(self, line: str) -> Running:
-        """Run a line. Raises SourceError."""
-        try:
-            return Running(["/bin/sh", "-c", line], self._environment)
-        except (OSError, ValueError) as error:
-            raise SourceError(f"{self.name}: no program can be run: {error}") from error
-
-    def fault(self, said: str, code: int, printed: str) -> SourceError:
-        """What it means that a command ended so."""
-        values = {"name": self.name, "there": "", "user": getpass.getuser()}
-        told = in_words(said) or printed
-        how = f"the command ended with {code}{f': {told}' if told else ''}; try it by hand: squeue"
-        return known_fault(SLURM, said, values) or SourceError(f"{self.name}: {how}")
-
-    def silence(self, seconds: float) -> SourceError:
-        """Nothing came for so long."""
-        return SourceUnreachable(f"{self.name}: no answer within {seconds:g} s")
 
 
 class Answer(NamedTuple):
@@ -123,7 +94,7 @@ class Commands:
     def __init__(self, target: str, shell: Shell | None = None) -> None:
         remote = target.startswith(REMOTE)
         self._has_json = True
-        self._shell: Shell = shell or (SshShell(target, SLURM) if remote else LocalShell(target))
+        self._shell: Shell = shell or ((SshShell if remote else LocalShell)(target, SLURM))
 
     @property
     def name(self) -> str:

@@ -16,7 +16,8 @@ from jobtui.backends.base import SourceDenied, SourceError
 from jobtui.backends.journal import libsystemd
 from jobtui.backends.journal.journal_files import opened_here
 from jobtui.backends.journal.journalctl import JournalctlReader
-from jobtui.backends.journal.local import LocalJournalctl, LocalShell, local_journal
+from jobtui.backends.journal.local import LocalJournalctl, local_journal
+from jobtui.backends.journal.local_shell import LocalShell
 from jobtui.backends.journal.native import NativeJournal
 from jobtui.backends.journal.process import Running
 from jobtui.model.journal import Beside, Head, Tail

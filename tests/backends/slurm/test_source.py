@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from jobtui.backends.base import Batch, SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.backends.journal.local_shell import LocalShell
 from jobtui.backends.journal.process import Running
 from jobtui.backends.slurm import commands as slurm_commands
 from jobtui.backends.slurm import known as slurm_known
-from jobtui.backends.slurm.commands import Commands, LocalShell
+from jobtui.backends.slurm.commands import Commands
 from jobtui.backends.slurm.source import ACCOUNTS_EVERY_S, QUEUE_EVERY_S, Slurm
 from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId
