@@ -1,7 +1,5 @@
 """The pages in docs/: every source has one, links and pictures are there, command lines can be typed."""
 
-import csv
-import io
 import re
 import shlex
 import sys
@@ -143,32 +141,35 @@ def test_every_command_line_that_is_shown_is_one(page: str, line: str) -> None:
     parse(shlex.split(line)[1:])
 
 
-def recipe() -> str:
-    """The program in docs/charts.md that draws a report."""
-    found = re.search(r"^```python\n(.*?)^```", (DOCS / "charts.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert found
-    return found[1]
-
-
 class Drawing(ModuleType):
-    """Takes what matplotlib would draw."""
+    """Stands in for matplotlib, and keeps what it would draw."""
 
     def __init__(self) -> None:
         super().__init__("matplotlib")
         self.pyplot = self
-        self.steps: list[tuple[list[Any], list[float]]] = []
+        self.steps: list[tuple[list[datetime], list[float]]] = []
 
-    def step(self, x: list[Any], y: list[float], *, where: str, label: str) -> None:
-        assert (where, bool(label)) == ("post", True)
+    def step(self, x: list[datetime], y: list[float], *, where: str, label: str) -> None:
+        """One series of the report."""
+        assert (where, label) == ("post", "utilization")
+        self.steps.append((x, y))
+
+    def subplots(self) -> tuple["Drawing", "Drawing"]:
+        """Figure and axes."""
+        return self, self
+
+    def plot(self, x: list[datetime], y: list[float], *, drawstyle: str) -> None:
+        """The lists, as Balsam's documentation draws them."""
+        assert drawstyle == "steps-post"
         self.steps.append((x, y))
 
     def legend(self) -> None:
-        """Drawn without one."""
+        """Not kept."""
 
     show = legend
 
 
-def test_the_recipe_for_charts_draws_what_is_reported(
+def test_the_recipes_for_charts_draw_what_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, drawing = Runner(capsys), Drawing()
@@ -176,11 +177,16 @@ def test_the_recipe_for_charts_draws_what_is_reported(
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "matplotlib", drawing)
-    monkeypatch.setattr("subprocess.check_output", lambda words: run(*words[1:]).out)
-    exec(compile(recipe(), "docs/charts.md", "exec"), {})
-    listed = csv.DictReader(io.StringIO(run("report", "utilization", "--csv").out))
-    rows = [(row["x"], float(row["y"])) for row in listed]
-    (x, y), *others = drawing.steps
-    assert not others
-    assert len(rows) > 3
-    assert [(datetime.fromisoformat(at), value) for at, value in rows] == [*zip(x, y, strict=True)]
+    monkeypatch.setattr("subprocess.check_output", lambda words, text=False: run(*words[1:]).out)
+    page = (DOCS / "charts.md").read_text()
+    whole, of_json, of_csv, lines = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(lines.splitlines()) == 2
+    for program in (whole, of_json + lines, of_csv + lines):
+        names: dict[str, Any] = {}
+        exec(compile(whole if program is whole else whole + program, "docs/charts.md", "exec"), names)
+    points = [(at, value) for at, value in zip(*drawing.steps[0], strict=True)]
+    reported = run("report", "utilization", "--json").json["series"][0]
+    assert points == [*zip(map(datetime.fromisoformat, reported["x"]), reported["y"], strict=True)]
+    assert len(points) > 3
+    assert len(drawing.steps) == 5
+    assert all(step == drawing.steps[0] for step in drawing.steps)
