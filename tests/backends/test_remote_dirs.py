@@ -1,10 +1,8 @@
 """A directory on a cluster, read over ssh: a real sshd on loopback, and a stand-in that goes wrong."""
 
 import asyncio
-import getpass
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,37 +14,17 @@ from jobtui.backends.remote_dirs import RemoteDirs
 from jobtui.model.clock import SECOND
 from jobtui.model.job_desk import FileKind, Unreadable
 from tests.analysis.captured import ROOT
-from tests.backends.journal.ssh_rig import SshClient, Sshd, needs_sshd, ssh_client
+from tests.backends.journal.ssh_rig import SshClient, Sshd, needs_sshd
 
 HOSTILE = "a'b\"c\\d!e $(touch owned) `touch owned`; touch owned"
 SCRATCH = ROOT / "sbatch" / "scratch" / "jdoe" / "sirepo-dev" / "user" / "3pMDuIiL" / "myapp"
 RUN_DIR = SCRATCH / "3pMDuIiL-e1oQ9PPU-activityAnimation"
 
 
-@pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshClient]:
-    with ssh_client(tmp_path / "client", monkeypatch) as made:
-        yield made
-
-
-@pytest.fixture
-def server(tmp_path: Path, client: SshClient) -> Iterator[Sshd]:
-    made = Sshd(tmp_path / "server")
-    made.prepare()
-    client.settings(made.root)
-    made.start()
-    yield made
-    made.die()
-
-
-def address(server: Sshd, path: Path | str) -> str:
-    return f"ssh://{getpass.getuser()}@{server.address}:{server.port}{quote(str(path))}"
-
-
 @needs_sshd
 async def test_a_run_directory_is_listed_and_its_files_are_read(server: Sshd) -> None:
     dirs = RemoteDirs()
-    where = address(server, RUN_DIR)
+    where = server.address_of(RUN_DIR)
     listing = await dirs.list_files(where)
     assert [file.name for file in listing.files] == sorted(os.listdir(RUN_DIR))
     assert (listing.path, listing.left_out) == (where, 0)
@@ -66,10 +44,10 @@ async def test_what_is_noted_of_a_run_is_found_over_ssh(server: Sshd) -> None:
         return False
 
     desk = SessionDesk(tuple, never)
-    noted = await desk.noted_on_cluster(["/no/such/directory", address(server, RUN_DIR)])
+    noted = await desk.noted_on_cluster(["/no/such/directory", server.address_of(RUN_DIR)])
     assert noted is not None
     assert (noted.status.slurm_id, noted.status.state) == ("12", "completed")
-    assert await desk.noted_on_cluster(["/no/such/directory", address(server, "/tmp")]) is None
+    assert await desk.noted_on_cluster(["/no/such/directory", server.address_of("/tmp")]) is None
 
 
 @needs_sshd
@@ -78,7 +56,7 @@ async def test_large_files_are_read_in_part(
 ) -> None:
     monkeypatch.setattr(remote_dirs, "PART_BYTES", 100)
     (tmp_path / "run.log").write_text("".join(f"line {number:04}\n" for number in range(1_000)))
-    where, dirs = address(server, tmp_path), RemoteDirs()
+    where, dirs = server.address_of(tmp_path), RemoteDirs()
     tail = await dirs.read_file(where, "run.log", tail=True)
     assert tail.text.splitlines()[-1] == "line 0999"
     assert tail.text.startswith("line ")
@@ -96,7 +74,7 @@ async def test_hostile_names_run_nothing_and_odd_files_are_not_opened(server: Ss
     (place / "link").symlink_to("/etc/passwd")
     os.mkfifo(place / "pipe")
     (place / "data").write_bytes(b"a\0b")
-    where, dirs = address(server, place), RemoteDirs()
+    where, dirs = server.address_of(place), RemoteDirs()
     kinds = {file.name: file.kind for file in (await dirs.list_files(where)).files}
     assert kinds == {
         HOSTILE: FileKind.FILE, "-n": FileKind.FILE, "data": FileKind.FILE,
@@ -119,16 +97,16 @@ async def test_hostile_names_run_nothing_and_odd_files_are_not_opened(server: Ss
 async def test_what_is_not_there_says_so(server: Sshd, tmp_path: Path) -> None:
     dirs = RemoteDirs()
     with pytest.raises(Unreadable, match="No such file"):
-        await dirs.list_files(address(server, tmp_path / "none"))
+        await dirs.list_files(server.address_of(tmp_path / "none"))
     with pytest.raises(Unreadable, match="No such file"):
-        await dirs.read_file(address(server, tmp_path), "none", tail=True)
+        await dirs.read_file(server.address_of(tmp_path), "none", tail=True)
 
 
 @needs_sshd
 async def test_an_answer_is_good_for_a_while(
     server: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dirs, where = RemoteDirs(), address(server, tmp_path)
+    dirs, where = RemoteDirs(), server.address_of(tmp_path)
     before = [file.name for file in (await dirs.list_files(where)).files]
     (tmp_path / "new").write_text("x")
     assert [file.name for file in (await dirs.list_files(where)).files] == before

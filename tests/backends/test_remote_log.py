@@ -1,7 +1,5 @@
 """The end of a log on a cluster, read over ssh from a real sshd on loopback."""
 
-import getpass
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,34 +9,14 @@ from jobtui.backends.log_book import SessionLogs
 from jobtui.backends.remote_log import GAP
 from jobtui.model.pages import LogUnreadable
 from tests.analysis.captured import ROOT
-from tests.backends.journal.ssh_rig import SshClient, Sshd, needs_sshd, ssh_client
+from tests.backends.journal.ssh_rig import SshClient, Sshd, needs_sshd
 
 LOG = ROOT / "sbatch" / "scratch" / "jdoe" / "sirepo-dev" / "job_agent.log"
 
 
-@pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshClient]:
-    with ssh_client(tmp_path / "client", monkeypatch) as made:
-        yield made
-
-
-@pytest.fixture
-def server(tmp_path: Path, client: SshClient) -> Iterator[Sshd]:
-    made = Sshd(tmp_path / "server")
-    made.prepare()
-    client.settings(made.root)
-    made.start()
-    yield made
-    made.die()
-
-
-def address(server: Sshd, path: Path) -> str:
-    return f"ssh://{getpass.getuser()}@{server.address}:{server.port}{path}"
-
-
 @needs_sshd
 async def test_a_real_log_is_read_with_its_environment_masked(server: Sshd) -> None:
-    log = SessionLogs(tuple).open(address(server, LOG))
+    log = SessionLogs(tuple).open(server.address_of(LOG))
     extent = await log.look()
     page = await log.after(extent.begin, 10_000)
     lines = LOG.read_text().splitlines()
@@ -62,7 +40,7 @@ async def test_it_goes_on_and_says_where_lines_are_missing(
     monkeypatch.setattr(remote_log, "TAIL_LINES", 3)
     path = tmp_path / "job_agent.log"
     path.write_text("one\ntwo\n")
-    log = SessionLogs(tuple).open(address(server, path))
+    log = SessionLogs(tuple).open(server.address_of(path))
 
     async def texts() -> list[str]:
         extent = await log.look()
@@ -78,7 +56,7 @@ async def test_it_goes_on_and_says_where_lines_are_missing(
 
 @needs_sshd
 async def test_what_is_not_there_says_so(server: Sshd, tmp_path: Path) -> None:
-    log = SessionLogs(tuple).open(address(server, tmp_path / "none.log"))
+    log = SessionLogs(tuple).open(server.address_of(tmp_path / "none.log"))
     with pytest.raises(LogUnreadable, match="No such file"):
         await log.look()
     await log.aclose()

@@ -19,7 +19,7 @@ from jobtui.backends.journal.local import LocalJournalctl
 from jobtui.backends.journal.native import NativeJournal
 from jobtui.backends.journal.ssh import SshJournal
 from tests.backends.journal.gateway_rig import Gatewayd, needs_gatewayd
-from tests.backends.journal.ssh_rig import Sshd, needs_sshd, ssh_client
+from tests.backends.journal.ssh_rig import a_server, needs_sshd
 
 MakeReader = Callable[[], JournalReader]
 
@@ -58,16 +58,8 @@ def journalctl(directory: Path) -> Iterator[MakeReader]:
 @contextmanager
 def over_ssh(directory: Path) -> Iterator[MakeReader]:
     """journalctl behind a real sshd."""
-    with TemporaryDirectory() as text, pytest.MonkeyPatch.context() as patch:
-        server = Sshd(Path(text) / "server")
-        server.prepare()
-        with ssh_client(Path(text) / "client", patch) as client:
-            client.settings(server.root)
-            server.start()
-            try:
-                yield lambda: SshJournal(f"{server.spec}{directory}")
-            finally:
-                server.die()
+    with a_server() as server:
+        yield lambda: SshJournal(server.address_of(directory))
 
 
 @contextmanager

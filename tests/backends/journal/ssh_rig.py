@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import quote
 
 import pytest
 
@@ -78,7 +80,11 @@ class Sshd:
     @property
     def spec(self) -> str:
         """What names the journal of this host."""
-        return f"ssh://{getpass.getuser()}@{self.address}:{self.port}"
+        return self.address_of("")
+
+    def address_of(self, path: Path | str) -> str:
+        """What names a path on this host."""
+        return f"ssh://{getpass.getuser()}@{self.address}:{self.port}{quote(str(path))}"
 
     def prepare(self, *, passwords: str = "no", more: str = "") -> None:
         """Make keys where there are none, and settings."""
@@ -176,3 +182,18 @@ def ssh_client(root: Path, patch: pytest.MonkeyPatch) -> Iterator[SshClient]:
             command = [real, "-F", "/dev/null", "-o", f"ControlPath={control}", "-O", "exit", "any"]
             subprocess.run(command, check=False, capture_output=True, timeout=10)
         shutil.rmtree(sockets, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def a_server() -> Iterator[Sshd]:
+    """A running sshd, and an ssh before all others on the PATH that it lets in."""
+    with TemporaryDirectory() as text, pytest.MonkeyPatch.context() as patch:
+        server = Sshd(Path(text) / "server")
+        server.prepare()
+        with ssh_client(Path(text) / "client", patch) as client:
+            client.settings(server.root)
+            server.start()
+            try:
+                yield server
+            finally:
+                server.die()

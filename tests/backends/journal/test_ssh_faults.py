@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,15 +11,9 @@ from jobtui.backends.journal import ssh, talk
 from jobtui.backends.journal.runtime_dir import SSH_NAME_BYTES, private_directory
 from jobtui.backends.journal.ssh import Address, SshJournal, address_of
 from jobtui.model.journal import Cursor, Head
-from tests.backends.journal.ssh_rig import SshClient, ssh_client
+from tests.backends.journal.ssh_rig import SshClient
 
 SPEC = "ssh://ann@node1:2222"
-
-
-@pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshClient]:
-    with ssh_client(tmp_path / "client", monkeypatch) as made:
-        yield made
 
 
 async def fault_of(spec: str = SPEC) -> SourceError:

@@ -5,7 +5,6 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,28 +14,12 @@ from jobtui.backends.journal import ssh
 from jobtui.backends.journal.ssh import SshJournal
 from jobtui.model.journal import Beside, Cursor, Head, JournalCondition, Tail
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
-from tests.backends.journal.ssh_rig import SshClient, Sshd, children_of, needs_sshd, ssh_client
+from tests.backends.journal.ssh_rig import SshClient, Sshd, children_of, needs_sshd
 from tests.waiting import wait_until
 
 pytestmark = [needs_sshd, needs_journal_tools]
 
 HOSTILE = "a'b\"c\\d!e $(touch owned) `touch owned`; touch owned"
-
-
-@pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshClient]:
-    with ssh_client(tmp_path / "client", monkeypatch) as made:
-        yield made
-
-
-@pytest.fixture
-def server(tmp_path: Path, client: SshClient) -> Iterator[Sshd]:
-    made = Sshd(tmp_path / "server")
-    made.prepare()
-    client.settings(made.root)
-    made.start()
-    yield made
-    made.die()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,101 @@
+"""What commands say of a captured system that is known from its journals only, over each way to them."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from jobtui.backends.journal import libsystemd
+from tests.backends.journal.gateway_rig import Gatewayd, needs_gatewayd
+from tests.backends.journal.make import make_journal, needs_journal_tools
+from tests.backends.journal.readers import needs_systemd_python
+from tests.backends.journal.ssh_rig import a_server, needs_sshd
+from tests.commands.running import AT, CAPTURES, Runner
+from tests.journal_captures import container_rows, exported, supervisor_rows
+
+pytestmark = needs_journal_tools
+
+DOCKER = CAPTURES / "docker"
+TRUTH = json.loads((DOCKER / "expected.json").read_text())
+RUN_JID = "VUlhaMOD-fuSjgiZf-activityAnimation"
+
+
+@pytest.fixture(scope="module")
+def journals() -> Iterator[Path]:
+    with TemporaryDirectory() as text:
+        directory = Path(text) / "journals"
+        make_journal(directory, [exported(supervisor_rows("docker"))], "remote-v3.journal")
+        make_journal(directory, [exported(container_rows("docker"))], "remote-docker7.journal")
+        yield directory
+
+
+@contextmanager
+def in_process(directory: Path) -> Iterator[str]:
+    yield str(directory)
+
+
+@contextmanager
+def by_journalctl(directory: Path) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(libsystemd, "is_installed", lambda: False)
+        yield str(directory)
+
+
+@contextmanager
+def over_ssh(directory: Path) -> Iterator[str]:
+    with a_server() as server:
+        yield server.address_of(directory)
+
+
+@contextmanager
+def over_http(directory: Path) -> Iterator[str]:
+    with TemporaryDirectory() as text:
+        server = Gatewayd(directory, Path(text) / "log")
+        server.start()
+        try:
+            yield server.spec
+        finally:
+            server.die()
+
+
+Transport = Callable[[Path], AbstractContextManager[str]]
+
+
+@pytest.mark.parametrize(
+    "transport",
+    [
+        pytest.param(in_process, marks=needs_systemd_python, id="native"),
+        pytest.param(by_journalctl, id="journalctl"),
+        pytest.param(over_ssh, marks=needs_sshd, id="ssh"),
+        pytest.param(over_http, marks=needs_gatewayd, id="gatewayd"),
+    ],
+)
+def test_a_job_is_what_happened_and_so_are_all_agents(
+    transport: Transport, run: Runner, journals: Path
+) -> None:
+    with transport(journals) as spec:
+        sources = ("--at", AT, "--srdb", DOCKER, "--journal", spec)
+        agents = run("agents", "--json", *sources).json["agents"]
+        assert {agent["agent"]: agent["messages"] for agent in agents} == {
+            prefix: told["messages"] for prefix, told in TRUTH["agents"].items()
+        }
+        ops = run("timeline", RUN_JID, "--json", *sources).json["ops"]
+        assert list(map(seen, ops)) == list(map(true, TRUTH["jobs"][RUN_JID]["ops"]))
+        assert all(op["arrived_at"] for op in ops if op["sends"])
+        lines = run("logs", RUN_JID, "--json", *sources).json["lines"]
+        assert {line["host"] for line in lines} == {"v3", "docker7"}
+        written = {message for _, fields in [*supervisor_rows("docker"), *container_rows("docker")]
+                   for message in fields["MESSAGE"]}  # fmt: skip
+        assert {line["text"].encode() for line in lines if not line["continues"]} <= written
+
+
+def seen(op: dict[str, Any]) -> tuple[Any, ...]:
+    return op["op"], op["name"], op["agent"], op["sends"], op["replies"], op["updates"]
+
+
+def true(op: dict[str, Any]) -> tuple[Any, ...]:
+    return op["op"], op["opName"], op["agent"], op["sent"], op["replies"], op["updates"]
