@@ -141,6 +141,14 @@ def test_every_command_line_that_is_shown_is_one(page: str, line: str) -> None:
     parse(shlex.split(line)[1:])
 
 
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_module_that_is_named_exists(page: Path) -> None:
+    """By its whole path, by that below the package, or by its name alone."""
+    ours = [str(path.relative_to(ROOT)) for path in [*ROOT.glob("*/**/*.py"), *ROOT.glob("jobtui/**/*.toml")]]
+    modules = re.findall(r"`((?:[a-z_]+/)*[a-z_0-9]+\.(?:py|toml))`", page.read_text())
+    assert not [name for name in modules if not any(f"/{path}".endswith(f"/{name}") for path in ours)]
+
+
 class Drawing(ModuleType):
     """Stands in for matplotlib, and keeps what it would draw."""
 
