@@ -24,6 +24,8 @@ _XML_ATTRIBUTE = re.compile(
     re.ASCII,
 )
 _ENVIRONMENTS = frozenset({"environment", "env"})
+_TELLING = _ENVIRONMENTS | {"traceparent"}
+"""Attributes that can hold the trace that a job was handed, in lower case."""
 _OLD_SEPARATOR = re.compile(r"[;|]")
 
 
@@ -102,7 +104,10 @@ def _words(text: str) -> Iterator[str]:
 
 def trace_of(values: Mapping[str, str]) -> TraceRef | None:
     """The trace that a job was handed, by its ad or submit file: its attribute, else its environment."""
-    own = (value for name, value in values.items() if name.upper() == "TRACEPARENT")
-    environments = (environment(value) for name, value in values.items() if name.lower() in _ENVIRONMENTS)
+    telling = [(name, value) for name, value in values.items() if name.lower() in _TELLING]
+    if not telling:
+        return None
+    own = (value for name, value in telling if name.lower() not in _ENVIRONMENTS)
+    environments = (environment(value) for name, value in telling if name.lower() in _ENVIRONMENTS)
     handed = (held[name] for held in environments for name in held if name.upper() == "TRACEPARENT")
     return next((ref for value in (*own, *handed) if (ref := find_trace(value)) is not None), None)

@@ -9,6 +9,7 @@ attributes themselves.
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -30,7 +31,11 @@ REASON = "Reason"
 DAY_S = 86_400
 ZONES_S = 15 * 3600
 """A time without a zone may be so far ahead of one in UTC."""
-CLUSTERS_KEPT = 10_000
+CLUSTERS_KEPT = 5_000
+"""Of so many clusters that came last the schedd is known, at least."""
+LINES_KEPT = 8_192
+LONGEST_KEPT = 256
+"""What a line says is remembered, as most come again and again, unless it has more characters."""
 
 _ALIAS = re.compile(r"[?&]alias=([\w.-]+)")
 _FIRST_WORD = re.compile(r"\w*", re.ASCII)
@@ -50,18 +55,26 @@ class Read(NamedTuple):
     skips: list[Skip]
 
 
+class _Place(NamedTuple):
+    """Where a piece begins: its byte in the file, and its line, 0 where lines have no numbers."""
+
+    offset: int
+    line: int
+
+
 class EventReader:
     """Makes facts of the pieces of one file, in order. It remembers the schedd of each cluster."""
 
     def __init__(self, source: str) -> None:
         self.source = source
         self._schedds: dict[int, str] = {}
+        self._schedds_before: Mapping[int, str] = {}
         self._skips: list[Skip] = []
 
     def copy(self) -> "EventReader":
         """One that has read the same, and goes on by itself."""
         other = EventReader(self.source)
-        other._schedds = dict(self._schedds)
+        other._schedds, other._schedds_before = dict(self._schedds), self._schedds_before
         return other
 
     def read(self, form: Form, frames: Iterable[Frame], begin: int, line: int, newest: Nanos) -> Read:
@@ -79,12 +92,13 @@ class EventReader:
             if not frame.is_whole:
                 self._skip(at, "its end or its beginning was never written")
                 continue
-            found = self._event(frame.data, at) if form is Form.CLASSIC else self._ad(form, frame.data, at)
+            place = _Place(at, line and line + frame.line)
+            is_event = form is Form.CLASSIC
+            found = self._event(frame.data, place) if is_event else self._ad(form, frame.data, place)
             if found is None:
                 self._skip(at, "is neither an event nor a job ad")
                 continue
             fact, has_year = found
-            fact = msgspec.structs.replace(fact, line=line and line + frame.line)
             if not has_year:
                 yearless.append(len(facts))
             facts.append(fact)
@@ -94,28 +108,31 @@ class EventReader:
     def _skip(self, offset: int, why: str) -> None:
         self._skips.append(Skip(f"{self.source}, byte {offset}", why))
 
-    def _event(self, data: bytes, offset: int) -> tuple[CondorFact, bool] | None:
+    def _event(self, data: bytes, place: _Place) -> tuple[CondorFact, bool] | None:
         """The event of a piece in the classic form, and whether its time has a year."""
         head = HEADER.match(data)
         if head is None:
             return None
-        kind = EVENTS.get(int(head["number"]))
-        text = data.replace(b"\0", b"").decode("utf-8", "replace")[:MOST_CHARACTERS]
-        lines = text.split("\n")[:MOST_LINES]
-        values = _values_of(head["number"].decode(), [head["text"].decode("utf-8", "replace"), *lines[1:]])
-        moment, has_year = _time_of(head)
+        parts = (part.decode("utf-8", "replace") for part in head.groups())
+        event, cluster, proc, _, date, time, first = parts
+        kind = EVENTS.get(int(event))
+        text = (data.replace(b"\0", b"") if b"\0" in data else data).decode("utf-8", "replace")
+        text = text[:MOST_CHARACTERS]
+        _, *others = text.split("\n", MOST_LINES)[:MOST_LINES]
+        values = _values_of(event, [first, *others])
+        moment, has_year = _time_of(date, time)
         if moment is None:
             return None
-        number = CondorId(int(head["cluster"]), _proc(head["proc"]))
-        fact = self._fact(number, Teller.EVENT, kind.name if kind else NOTE, moment, text, offset, values)
-        return fact, has_year
+        number = CondorId(int(cluster), None if proc.startswith("-") else int(proc))
+        what = kind.name if kind else NOTE
+        return self._fact(number, Teller.EVENT, what, moment, text, place, values), has_year
 
-    def _ad(self, form: Form, data: bytes, offset: int) -> tuple[CondorFact, bool] | None:
+    def _ad(self, form: Form, data: bytes, place: _Place) -> tuple[CondorFact, bool] | None:
         """The event or job ad of a piece that holds attributes."""
         text = data.replace(b"\0", b"").decode("utf-8", "replace")
         values = _attributes(form, text)
         if form is Form.SUBMIT:
-            return self._submission(values, offset)
+            return self._submission(values, place)
         moment = read_date(values.get("EventTime", ""))
         if values.get("EventTypeNumber", "").isdigit() or values.get("MyType", "").endswith("Event"):
             kind = EVENTS.get(_int(values.get("EventTypeNumber")))
@@ -127,15 +144,18 @@ class EventReader:
             number, what, teller = _numbered(values, "ClusterId", "ProcId"), "ad", Teller.AD
         if number is None:
             return None
-        return self._fact(number, teller, what, moment, text[:MOST_CHARACTERS], offset, values), True
+        return self._fact(number, teller, what, moment, text[:MOST_CHARACTERS], place, values), True
 
-    def _submission(self, values: dict[str, str], offset: int) -> tuple[CondorFact, bool] | None:
+    def _submission(self, values: dict[str, str], place: _Place) -> tuple[CondorFact, bool] | None:
         ref = trace_of(values)
         if ref is None:
             return None
         text = f"TRACEPARENT {ref.trace_id}"
         values = values | {TRACEPARENT: ref.trace_id}
-        return CondorFact("", Teller.SUBMIT, "submit_file", None, text, self.source, 0, offset, values), True
+        fact = CondorFact(
+            "", Teller.SUBMIT, "submit_file", None, text, self.source, place.line, place.offset, values
+        )
+        return fact, True
 
     def _fact(
         self,
@@ -144,34 +164,52 @@ class EventReader:
         what: str,
         moment: Moment | None,
         text: str,
-        offset: int,
+        place: _Place,
         values: dict[str, str],
     ) -> CondorFact:
-        schedd = _schedd_in(values) or self._schedds.get(number.cluster, "")
-        if schedd:
-            self._schedds[number.cluster] = schedd
-            if len(self._schedds) > CLUSTERS_KEPT:
-                del self._schedds[next(iter(self._schedds))]
+        schedd = self._schedd(number.cluster, values)
         if (ref := trace_of(values)) is not None:
             values = values | {TRACEPARENT: ref.trace_id}
-        job = number._replace(schedd=schedd).job_id if number.proc is not None else ""
+        job = CondorId(number.cluster, number.proc, schedd).job_id if number.proc is not None else ""
         at, is_local = moment or (None, False)
-        return CondorFact(job, teller, what, at, text, self.source, 0, offset, values, is_local)
+        return CondorFact(
+            job, teller, what, at, text, self.source, place.line, place.offset, values, is_local
+        )
+
+    def _schedd(self, cluster: int, values: Mapping[str, str]) -> str:
+        """The schedd of a cluster: the one that is told here, else the one that was told last."""
+        known = self._schedds.get(cluster, "")
+        schedd = _schedd_in(values) or known or self._schedds_before.get(cluster, "")
+        if schedd and schedd != known:
+            if len(self._schedds) >= CLUSTERS_KEPT:
+                self._schedds, self._schedds_before = {}, self._schedds
+            self._schedds[cluster] = schedd
+        return schedd
 
 
 def _values_of(number: str, lines: Iterable[str]) -> dict[str, str]:
     """The attributes that the lines of an event give, the first line without a shape as its reason."""
-    shapes: LogFormat = load("condor")
     values: dict[str, str] = {}
     for place, line in enumerate(map(str.strip, lines)):
-        head = _FIRST_WORD.match(line)
-        if matched := shapes.match(line, number, head[0] if head else ""):
-            values.update((name, value) for name, value in matched[1].items() if value is not None)
-        elif _NEW.match(line) and (pair := attribute(line)):
-            values[pair[0]] = pair[1]
-        elif place and line and REASON not in values and number in _WITH_REASON:
+        said = _said_before(number, line) if len(line) <= LONGEST_KEPT else _said_by(number, line)
+        if said:
+            values.update(said)
+        elif said is None and place and line and REASON not in values and number in _WITH_REASON:
             values[REASON] = line
     return values
+
+
+def _said_by(number: str, line: str) -> tuple[tuple[str, str], ...] | None:
+    """The attributes that a line of an event gives; None where it has no shape."""
+    shapes: LogFormat = load("condor")
+    head = _FIRST_WORD.match(line)
+    if matched := shapes.match(line, number, head[0] if head else ""):
+        return tuple((name, value) for name, value in matched[1].items() if value is not None)
+    pair = attribute(line) if _NEW.match(line) else None
+    return None if pair is None else (pair,)
+
+
+_said_before = lru_cache(maxsize=LINES_KEPT)(_said_by)
 
 
 def _attributes(form: Form, text: str) -> dict[str, str]:
@@ -199,23 +237,18 @@ def _int(text: str | None) -> int:
     return int(text) if text and len(text) < 13 and text.isascii() and text.isdigit() else -1
 
 
-def _proc(text: bytes) -> int | None:
-    """The process; None for what is told of a whole cluster."""
-    return None if text.startswith(b"-") else int(text)
-
-
 def _schedd_in(values: Mapping[str, str]) -> str:
     """The schedd that attributes name: by jobsub's id, by GlobalJobId, by the address of the submit host."""
     for name in ("JobsubJobId", "GlobalJobId"):
-        if (known := condor_id(values.get(name, ""))) is not None and known.schedd:
+        if name in values and (known := condor_id(values[name])) is not None and known.schedd:
             return known.schedd
-    found = _ALIAS.search(values.get("SubmitHost", ""))
+    found = _ALIAS.search(values["SubmitHost"]) if "SubmitHost" in values else None
     return found[1] if found else ""
 
 
-def _time_of(head: re.Match[bytes]) -> tuple[Moment | None, bool]:
+@lru_cache(maxsize=4_096)
+def _time_of(date: str, time: str) -> tuple[Moment | None, bool]:
     """The time of a head, and whether it has a year; without one it is of the year 2000."""
-    date, time = head["date"].decode(), head["time"].decode()
     if "/" not in date:
         return read_date(f"{date} {time}"), True
     month, day, *year = date.split("/")

@@ -45,6 +45,10 @@ HEADER = re.compile(
 _EVENT = b"EventTypeNumber"
 """What every event in XML and JSON has, and no job ad."""
 _DOTS = re.compile(rb"^\.\.\.[ \t\r]*(?:\n|\Z)", re.MULTILINE)
+_END = b"\n...\n"
+"""How the end of an event is nearly always written."""
+_ANOTHER = re.compile(rb"\n(?:\d{3} \(|\.\.\.)")
+"""In an event: another one may begin, or end, there."""
 _QUEUE = re.compile(rb"^\s*queue\b", re.MULTILINE | re.IGNORECASE)
 _COMMAND = re.compile(
     rb"^\s*(?:universe|executable|transfer_\w+|arguments)\s*=", re.MULTILINE | re.IGNORECASE
@@ -123,16 +127,32 @@ def _with_lines(frames: Iterable[Frame], data: bytes) -> Iterator[Frame]:
     for frame in frames:
         lines += data.count(b"\n", counted, frame.offset)
         counted = frame.offset
-        yield frame._replace(line=lines)
+        yield Frame(frame.data, frame.offset, frame.is_whole, lines)
 
 
 def _classic(data: bytes) -> Framed:
+    """Events one after the other. Nearly all are as they should be, which is seen at a glance."""
+    frames: list[Frame] = []
+    begin = 0
+    while (end := data.find(_END, begin)) >= 0:
+        block, end = data[begin : end + 1], end + len(_END)
+        if HEADER.match(block) and not (_ANOTHER.search(block) or b"\0" in block):
+            frames.append(Frame(block, begin))
+        else:
+            frames += _oddly_ended(data[begin:end], begin).frames
+        begin = end
+    rest = _oddly_ended(data[begin:], begin)
+    return Framed(frames + rest.frames, begin + rest.taken)
+
+
+def _oddly_ended(data: bytes, offset: int) -> Framed:
+    """The events of a block in which ends may be missing, or be written in another way."""
     frames: list[Frame] = []
     begin = 0
     for dots in _DOTS.finditer(data):
         if dots.end() == len(data) and data[-1:] != b"\n":
             break  # it may be the beginning of a longer line
-        frames.extend(_events_in(data[begin : dots.start()], begin))
+        frames.extend(_events_in(data[begin : dots.start()], offset + begin))
         begin = dots.end()
     return Framed(frames, begin)
 

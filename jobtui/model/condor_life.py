@@ -199,7 +199,12 @@ _TAKES: Mapping[Teller, Callable[[CondorLife, CondorFact], None]] = {
 
 def is_of_jobsub(fact: CondorFact) -> bool:
     """Whether a fact shows that jobsub submitted the job."""
-    return fact.teller is Teller.OUTPUT or any(name.startswith("Jobsub") for name in fact.values)
+    if fact.teller is Teller.OUTPUT:
+        return True
+    for name in fact.values:  # noqa: SIM110 - asked of every fact, and `any` takes twice as long
+        if name.startswith("Jobsub"):
+            return True
+    return False
 
 
 def time_of(fact: CondorFact) -> Nanos | None:

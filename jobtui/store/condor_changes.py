@@ -21,16 +21,14 @@ def _change(job_id: JobId, turn: Turn, at: Nanos) -> StateChange:
     What failed has the word for that: HTCondor calls it completed as well.
     """
     fact = turn.fact
-    said = {"message": fact.values.get("HoldReason") or fact.values.get("Reason")}
-    ended = {
-        "returncode": fact.values.get("ReturnValue") or fact.values.get("status"),
-        "signal": fact.values.get("TerminatedBySignal") or fact.values.get("signal"),
-    }
-    is_end = turn.after == COMPLETED
-    detail = {"what": fact.what} | {n: text for n, text in (said | (ended if is_end else {})).items() if text}
-    how = Exit(detail.get("returncode", ""), detail.get("signal", ""))
-    after = turn.after
-    if is_end and not how.is_good:
-        after, detail["message"] = FAILED, str(how)
-    number = fact.line or fact.offset
-    return StateChange(number, job_id, at, turn.before, after, fact.source, None, dict(detail))
+    values, after = fact.values, turn.after
+    detail: dict[str, object] = {"what": fact.what}
+    if message := values.get("HoldReason") or values.get("Reason"):
+        detail["message"] = message
+    if after == COMPLETED:
+        status = values.get("ReturnValue") or values.get("status", "")
+        signal = values.get("TerminatedBySignal") or values.get("signal", "")
+        detail |= {name: text for name, text in (("returncode", status), ("signal", signal)) if text}
+        if not (how := Exit(status, signal)).is_good:
+            after, detail["message"] = FAILED, str(how)
+    return StateChange(fact.line or fact.offset, job_id, at, turn.before, after, fact.source, None, detail)

@@ -7,6 +7,7 @@ this machine's.
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from operator import attrgetter, itemgetter
 
 import msgspec
 
@@ -20,11 +21,15 @@ SLACK_S = 120
 """How far two notes of one moment may be apart."""
 
 
+_PLACE = attrgetter("source", "offset")
+_ORDER = itemgetter(0, 1, 2, 3)
+
+
 def in_order(facts: Iterable[CondorFact], shifts: Mapping[str, int]) -> list[CondorFact]:
     """Facts by time, that of each of them settled; one without a time stays behind the one before it."""
     last: dict[str, Nanos] = {}
     placed: list[tuple[Nanos, int, str, int, CondorFact]] = []
-    for fact in sorted(facts, key=lambda one: (one.source, one.offset)):
+    for fact in sorted(facts, key=_PLACE):
         at = time_of(fact)
         if at is not None and fact.is_local:
             at = _settled(at, shifts.get(fact.source))
@@ -33,7 +38,7 @@ def in_order(facts: Iterable[CondorFact], shifts: Mapping[str, int]) -> list[Con
         if at != fact.at:
             fact = msgspec.structs.replace(fact, at=at, is_local=False)
         placed.append((order, -fact.teller.rank, fact.source, fact.offset, fact))
-    return [fact for *_, fact in sorted(placed, key=lambda one: one[:4])]
+    return [fact for *_, fact in sorted(placed, key=_ORDER)]
 
 
 def _settled(at: Nanos, shift: int | None) -> Nanos:
