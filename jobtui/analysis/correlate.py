@@ -52,7 +52,8 @@ class Correlator:
         changed: set[JobId | None] = set()
         shapes: set[str] = set()
         supervisor_end: Nanos | None = None
-        for record in filter(self._once.is_new, records):
+        new = list(filter(self._once.is_new, records))
+        for record in new:
             shape = record.shape
             shapes.add(shape)
             if shape in HANDLERS:
@@ -71,7 +72,7 @@ class Correlator:
                 changed.add(self._events.called(record))
         for supervisor in self._supervisors.values():
             changed |= supervisor.take_others()
-        self._hearing.add(shapes, supervisor_end)
+        self._hearing.add(new, shapes, supervisor_end)
         return {jid for jid in changed if jid is not None}
 
     def _supervisor(self, source: str) -> SupervisorPass:
@@ -84,8 +85,8 @@ class Correlator:
 
     @property
     def heard(self) -> Heard:
-        """Whose lines were read."""
-        return self._hearing.heard
+        """Whose lines were read, and who wrote last in each log of a supervisor."""
+        return self._hearing.heard._replace(writers=self._restarts.writers())
 
     def open_ops(self) -> tuple[Op, ...]:
         """Every op that has not ended, oldest first."""

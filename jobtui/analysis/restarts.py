@@ -11,6 +11,7 @@ from posixpath import dirname
 from jobtui.analysis.op_index import OpIndex
 from jobtui.analysis.op_track import OpTrack
 from jobtui.model.clock import Nanos
+from jobtui.model.heard import Writer
 from jobtui.model.ids import JobId, database_root
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Certainty, Component, OpStatus
@@ -21,7 +22,7 @@ STEP = "supervisor restarted"
 class SupervisorLog:
     """What is known of one log as the work of one supervisor after another."""
 
-    __slots__ = ("at", "lost", "lost_at", "restart", "root", "source")
+    __slots__ = ("at", "lost", "lost_at", "newest", "pid", "pid_since", "restart", "root", "source")
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -34,6 +35,18 @@ class SupervisorLog:
         self.lost_at: Nanos | None = None
         """The restart, told by another log, that has ended `lost`: ops with the status they had."""
         self.lost: list[tuple[OpTrack, OpStatus]] = []
+        self.newest = -1
+        """The place of its last line."""
+        self.pid: int | None = None
+        self.pid_since = 0
+        """From which place on all its lines are of one process."""
+
+    def note_writer(self, record: LogRecord) -> None:
+        """Note whose the newest line is; what is read of earlier ones later tells nothing of that."""
+        if record.offset > self.newest:
+            self.newest = record.offset
+            if record.pid != self.pid:
+                self.pid, self.pid_since = record.pid, record.offset
 
 
 class Restarts:
@@ -47,6 +60,10 @@ class Restarts:
     def log(self, source: str) -> SupervisorLog:
         """What is known of a log."""
         return self._logs.setdefault(source, SupervisorLog(source))
+
+    def writers(self) -> dict[str, Writer]:
+        """Who wrote the last lines of each log."""
+        return {log.source: Writer(log.pid, log.pid_since, log.at) for log in self._logs.values()}
 
     def goes_on(self, log: SupervisorLog, at: Nanos | None) -> set[JobId]:
         """A log has a line of this time."""

@@ -42,6 +42,7 @@ class SupervisorPass:
     def read(self, record: LogRecord) -> JobId | None:
         """Take in one record of a shape in HANDLERS; the job it concerns, None when it concerns none."""
         state = self._state
+        state.log.note_writer(record)
         if changed := state.restarts.goes_on(state.log, record.at):
             state.others |= changed
         jid = HANDLERS[record.shape](state, record)

@@ -16,6 +16,8 @@ from collections import OrderedDict
 from itertools import pairwise
 from typing import NamedTuple
 
+from jobtui.formats.damage import SHAPE as DAMAGED
+from jobtui.formats.damage import WHY, damaged_places
 from jobtui.formats.schema import MATCH_LIMIT, LogFormat, Shape, load
 from jobtui.formats.sieve import sift
 from jobtui.formats.times import MONTHS, TIME_LENGTH, TimeReader
@@ -92,7 +94,21 @@ class LogParser:
         self._records = records
         for number, start, end in sift(block, self._format):
             self._read(block[start:end].decode("utf-8", "replace"), line + number, offset + start)
-        return Parsed(records, block.count(b"\n"), [], 0)
+        skips = self._tell_damage(block, offset, line)
+        return Parsed(records, block.count(b"\n"), skips, len(skips))
+
+    def _tell_damage(self, block: bytes, offset: int, line: int) -> list[Skip]:
+        """Note damaged places: a record for each tells correlation, a skip whoever looks at the source."""
+        skips = []
+        for place in damaged_places(block):
+            number = line + block.count(b"\n", 0, place)
+            self._records.append(
+                LogRecord(self._source, number, offset + place, None, None, DAMAGED, {}, WHY)
+            )
+            skips.append(Skip(f"{self._source}:{number}", WHY))
+        if skips:
+            self._records.sort(key=lambda record: record.offset)
+        return skips
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
         """The time at the head of a line; None when it has none."""

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobtui.formats.damage import SHAPE as DAMAGED
+from jobtui.formats.damage import STRIDE, damaged_places
 from jobtui.formats.parser import REPEATS_KEPT, TEXT_LIMIT, LogParser, split_line
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.logs import LogRecord
@@ -85,8 +87,32 @@ def test_a_line_may_end_as_on_other_systems(ending: str) -> None:
 def test_bytes_that_are_no_text_become_visible_ones() -> None:
     failed = b"_ComputeJob(VUlhaMOD-HrCJ26rQ-x u=VUlhaMOD running []) exception="
     data = HEAD.encode() + SUPERVISOR.encode() + failed + b"\xff\x00\xe2\x82 end\n"
-    (record,) = records_of(data)
+    record, damage = records_of(data)
     assert record.fields["error"] == "\ufffd\x00\ufffd end"
+    assert (damage.shape, damage.offset) == (DAMAGED, data.index(b"\xff"))
+
+
+@pytest.mark.parametrize(
+    ("block", "places"),
+    [
+        (b"plain text\n", []),
+        ("text of all languages: \u00e9\u4e2d\n".encode(), []),
+        (b"one \0\0\0 two\n", [4]),
+        (b"one \xff two \0\n", [4]),
+        ("\u00e9 \0\n".encode(), [3]),
+        (b"\0" + b"x" * STRIDE + b"\0", [0, STRIDE + 1]),
+        (b"\0" * 3 * STRIDE, [0, STRIDE, 2 * STRIDE]),
+    ],
+)
+def test_damaged_places_of_a_block(block: bytes, places: list[int]) -> None:
+    assert list(damaged_places(block)) == places
+
+
+def test_a_damaged_place_is_left_out_with_its_line() -> None:
+    parsed = LogParser("a.log").parse(b"one\ntwo \0 two\nthree\n", 1_000, 7, Nanos(0))
+    assert [(record.line, record.offset) for record in parsed.records] == [(8, 1_008)]
+    assert [skip.where for skip in parsed.skips] == ["a.log:8"]
+    assert parsed.skip_count == 1
 
 
 def test_a_very_long_line_is_kept_in_part_and_costs_little() -> None:
@@ -140,7 +166,7 @@ def test_no_bytes_raise(data: st.DataObject) -> None:
     torn = line[:at] + data.draw(st.binary(max_size=20)) + line[till:]
     noise = data.draw(st.binary(max_size=200))
     for record in records_of(torn + noise + line * 2):
-        assert record.fields.keys()
+        assert record.fields.keys() or record.shape == DAMAGED
         assert record.text
     for text in (torn, noise):
         split_line(text.decode("utf-8", "replace"))

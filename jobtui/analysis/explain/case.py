@@ -1,14 +1,16 @@
 """What is known about one job when it is to be explained. Plain data, gathered elsewhere."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 
-from jobtui.analysis.explain.flow import FINAL_WORDS, Mark, mark_of
+from jobtui.analysis.explain.flow import FINAL_WORDS, Mark, gaps, mark_of
 from jobtui.analysis.flapping import Flapping
 from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.heard import Writer
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, Run
 from jobtui.model.ops import Agent, Component, Op, Step
@@ -23,6 +25,10 @@ STATUS_WORDS: Mapping[str, JobStatus] = {
 }
 """What the supervisor's words for the end of a run mean."""
 
+NEAR_BYTES = 1 << 20
+"""How far from its lines a damaged place of a log may still concern a run."""
+LIVES_ON_S = 10.0
+"""How long a supervisor may take to stop; what it writes later shows that it went on."""
 NEWER_S = 2.0
 """How much later than a record's run an op must be to belong to a newer one; records have whole seconds."""
 
@@ -32,7 +38,8 @@ class Coverage(NamedTuple):
 
     `faults` say in words what could not be read or is missing. `supervisor_end` is the time of the last line
     of a supervisor, None where its lines carry no time. `begun` names logs read from a time on only,
-    `behind` those of which more is to be read now.
+    `behind` those of which more is to be read now. `writers` are the last writers of supervisors' logs,
+    `damaged` the places that cannot be read, both by source.
     """
 
     has_records: bool
@@ -43,6 +50,8 @@ class Coverage(NamedTuple):
     faults: tuple[str, ...] = ()
     begun: tuple[tuple[str, Nanos], ...] = ()
     behind: tuple[str, ...] = ()
+    writers: Mapping[str, Writer] = MappingProxyType({})
+    damaged: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -156,6 +165,30 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def last_step(self) -> Step | None:
         """The last step of the latest run."""
         return self.run.steps[-1] if self.run is not None and self.run.steps else None
+
+    @cached_property
+    def gaps(self) -> tuple[str, ...]:
+        """What the latest run's lines lack, in words: steps without the one that must come before them."""
+        return () if self.run is None else gaps(self.run)
+
+    @cached_property
+    def damaged(self) -> tuple[str, ...]:
+        """The logs with places near the latest run's lines that cannot be read."""
+        return tuple(dict.fromkeys(self._damaged()))
+
+    def _damaged(self) -> Iterator[str]:
+        steps = [step for op in (self.run, *self.later) if op is not None for step in op.steps]
+        for source, places in self.coverage.damaged.items():
+            own = [step.offset for step in steps if step.source == source]
+            if own and any(min(own) - NEAR_BYTES < place < max(own) + NEAR_BYTES for place in places):
+                yield source
+
+    def is_supervisor_heard_after(self, step: Step) -> bool:
+        """Whether the process that wrote a line is known to have gone on for a while."""
+        writer = self.coverage.writers.get(step.source)
+        if writer is None or writer.pid is None or writer.end is None or step.at is None:
+            return False
+        return writer.since <= step.offset and seconds_between(step.at, writer.end) >= LIVES_ON_S
 
     @property
     def agent_seen(self) -> bool:

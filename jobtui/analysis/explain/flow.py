@@ -118,6 +118,17 @@ RUN_FLOW: tuple[Needed, ...] = (
 )
 """What a run must pass, in order; a step counts only where the one before it was seen."""
 
+NEVER_WITHOUT: Mapping[Mark, Mark] = {
+    Mark.ASSIGNED: Mark.CREATED,
+    Mark.SENT: Mark.ASSIGNED,
+    Mark.REPLY_WAIT: Mark.SENT,
+    Mark.REPLIED: Mark.REPLY_WAIT,
+    Mark.STARTED: Mark.ARRIVED,
+    Mark.EXITED: Mark.STARTED,
+    Mark.FINAL: Mark.UPDATED,
+}
+"""Steps that the same process writes after another one: where that is missing, lines are."""
+
 AGENT_START_S: Mapping[str, float] = {"LocalDriver": 5.0, "DockerDriver": 8.0, "SbatchDriver": 15.0}
 """How long a supervisor waits for a driver's agent, as delivered."""
 DEFAULT_AGENT_START_S = 15.0
@@ -142,6 +153,16 @@ def missing_mark(op: Op) -> Mark | None:
         if needed.after in seen and needed.mark not in seen and not _is_passed(needed.mark, seen):
             return needed.mark
     return None
+
+
+def gaps(op: Op) -> tuple[str, ...]:
+    """Which steps of an op were read without the one that must come before them, in words."""
+    seen = {mark_of(step) for step in op.steps}
+    return tuple(
+        f"{mark.value} without {before.value}"
+        for mark, before in NEVER_WITHOUT.items()
+        if mark in seen and before not in seen
+    )
 
 
 def _is_passed(mark: Mark, seen: set[Mark | None]) -> bool:

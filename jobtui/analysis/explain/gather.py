@@ -91,6 +91,8 @@ def coverage_of(heard: Heard, sources: Iterable[SourceHealth]) -> Coverage:
         faults=tuple(f"{s.name} cannot be read: {s.error}" for s in sources if s.state is SourceState.DOWN),
         begun=tuple((_short(s.name), s.begins_at) for s in sources if s.begins_at is not None),
         behind=tuple(_short(s.name) for s in sources if s.is_behind),
+        writers=heard.writers,
+        damaged=heard.damaged,
     )
 
 

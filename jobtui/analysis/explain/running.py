@@ -1,5 +1,7 @@
 """Rules for jobs that are said to run."""
 
+from collections.abc import Callable
+
 from jobtui.analysis.explain.case import Case
 from jobtui.analysis.explain.finding import CERTAIN, LIKELY, PLAUSIBLE, STRONG, SURE, Finding, Rule
 from jobtui.analysis.explain.flow import Mark
@@ -27,16 +29,29 @@ def agent_gone(case: Case) -> Finding | None:
     gone = case.last(Mark.AGENT_GONE)
     if gone is None or case.is_sbatch or _is_asked_about(case):
         return None
-    was_stopped = case.last(Mark.KILLED) is not None or _TERMINATED in gone.text
+    doubts = [words for words, applies in LOSS_DOUBTS if applies(case, gone)]
     return Finding(
         Code.AGENT_LOST,
         f"Its agent went away{_ago(case, gone)} while it had the run; the record still says {case.status}, "
         "until somebody asks for the job.",
-        LIKELY if was_stopped else SURE,
+        LIKELY if doubts else SURE,
         (case.last(Mark.SENT), gone),
         Mark.FINAL,
-        doubts=("it ended its program first, as when its supervisor is stopped",) if was_stopped else (),
+        doubts=tuple(doubts),
     )
+
+
+LOSS_DOUBTS: tuple[tuple[str, Callable[[Case, Step], bool]], ...] = (
+    (
+        "it ended its program first, as when its supervisor is stopped",
+        lambda case, gone: case.last(Mark.KILLED) is not None or _TERMINATED in gone.text,
+    ),
+    (
+        "no later line of the same supervisor was read: it may have been stopped, and its agent with it",
+        lambda case, gone: not case.is_supervisor_heard_after(gone),
+    ),
+)
+"""What speaks for a supervisor that was stopped rather than an agent that was lost."""
 
 
 def cancel_unconfirmed(case: Case) -> Finding | None:

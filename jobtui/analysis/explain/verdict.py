@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from jobtui.analysis.explain.case import Case
 from jobtui.analysis.explain.ended import RULES as ENDED
-from jobtui.analysis.explain.finding import LIKELY, Finding, Rule
+from jobtui.analysis.explain.finding import CERTAIN, LIKELY, Finding, Rule
 from jobtui.analysis.explain.flow import Mark, mark_of, missing_mark
 from jobtui.analysis.explain.next_steps import next_steps
 from jobtui.analysis.explain.running import RULES as RUNNING
@@ -99,6 +99,8 @@ def _confidence(case: Case, finding: Finding) -> float:
     is_open = bool(case.begun_late or case.coverage.behind) and finding.code not in SELF_EVIDENT
     if is_open or _heard_on_s(case, finding) is not None:
         confidence = min(confidence, LIKELY)
+    if finding.confidence < CERTAIN and finding.code not in SELF_EVIDENT and (case.gaps or case.damaged):
+        confidence = min(confidence, LIKELY)
     return confidence
 
 
@@ -176,9 +178,15 @@ def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
         found.append(f"the supervisor's log ends {age(heard_s)} after that: what came then was not read")
     if run is not None and run.candidates:
         found.append(f"its op may as well belong to {', '.join(run.candidates)}")
+    found += [f"{_short(source)} is damaged near its lines: some cannot be read" for source in case.damaged]
+    found += [f"lines are missing: {gap}" for gap in case.gaps]
     if run is not None and run.dropped_steps:
         found.append(f"{run.dropped_steps} steps of its op are not kept")
     return tuple(dict.fromkeys((*finding.doubts, *found, *case.coverage.faults)))
+
+
+def _short(source: str) -> str:
+    return source.rpartition("/")[2]
 
 
 def _is_sending_missing(case: Case) -> bool:
