@@ -230,8 +230,8 @@ class Session:
             jobs = (found.job,) if found else ()
             changes = found.changes if found else ()
             sites = (found.site,) if found and found.site else ()
-            told = Batch(cursor="", jobs=jobs, changes=changes, sites=sites, count=len(jobs))
-            self.store.apply(source.name, told)
+            batch = Batch(cursor="", jobs=jobs, changes=changes, sites=sites, count=len(jobs))
+            self.store.apply(source.name, batch)
             if found:
                 return found
         return None
