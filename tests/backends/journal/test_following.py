@@ -211,6 +211,52 @@ async def test_where_a_tail_was_is_kept_over_a_break() -> None:
     await follow.aclose()
 
 
+async def broken(monkeypatch: pytest.MonkeyPatch) -> ConnectedFollowing:
+    """One whose connection broke, and that will not try again for long."""
+    monkeypatch.setattr(following, "RETRY_S", 1_000.0)
+    monkeypatch.setattr(following, "RETRY_MOST_S", 1_000.0)
+    follow = ConnectedFollowing("log", Log(0, [0]).listen, Head())
+    with pytest.raises(SourceUnreachable):
+        await all_breaks(follow)
+    return follow
+
+
+async def all_breaks(follow: ConnectedFollowing) -> None:
+    """Take until the break is told."""
+    while True:
+        await follow.take(1)
+        await follow.changed(1.0)
+
+
+async def test_closing_while_it_waits_to_try_again_wakes_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    follow = await broken(monkeypatch)
+    waiting = asyncio.create_task(follow.changed(1_000.0))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await follow.aclose()
+    await asyncio.wait_for(waiting, 10)
+    with pytest.raises(SourceError, match="closed"):
+        await follow.changed(1_000.0)
+
+
+async def test_who_waits_while_it_is_to_try_again_is_woken_when_it_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not before: whoever waits is not to ask in vain all the time."""
+    monkeypatch.setattr(following, "RETRY_S", 0.05)
+    monkeypatch.setattr(following, "RETRY_MOST_S", 0.05)
+    log = Log(1, [0])
+    follow = ConnectedFollowing("log", log.listen, Head())
+    with pytest.raises(SourceUnreachable):
+        await all_breaks(follow)
+    assert len(log.asked) == 1
+    await asyncio.wait_for(follow.changed(1_000.0), 10)
+    assert len(log.asked) == 2
+    await wait_until(lambda: follow.held == 1)
+    assert [entry.cursor for entry in (await follow.take(5)).entries] == ["0"]
+    await follow.aclose()
+
+
 async def test_closing_twice_is_fine_and_then_it_is_closed() -> None:
     follow = ConnectedFollowing("log", Log(3, []).listen, Head())
     await follow.take(1)
