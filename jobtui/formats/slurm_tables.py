@@ -5,6 +5,7 @@ nobody can know when a job is named, and a row ends where it has all its fields,
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -23,6 +24,7 @@ from jobtui.model.health import Skip
 from jobtui.model.slurm import SlurmJob, SlurmStep
 
 Row = Mapping[str, str]
+PART_BYTES = 1 << 18
 
 
 class Table(NamedTuple):
@@ -44,12 +46,22 @@ def pieces_of(printed: bytes, separator: str, count: int, where: str) -> Pieces:
 
     What is left at the end is a row that was cut off.
     """
-    pieces = printed.decode("utf-8", "replace").split(separator)
-    rest = pieces.pop()
-    whole = len(pieces) - len(pieces) % count
-    is_cut = len(pieces) != whole or bool(rest.strip())
-    rows = ((pieces[at].removeprefix("\n"), *pieces[at + 1 : at + count]) for at in range(0, whole, count))
-    return Pieces(rows, (Skip(where, "the last row is cut off"),) if is_cut else ())
+    mark = separator.encode()
+    total, end = printed.count(mark), printed.rfind(mark)
+    whole = total - total % count
+    rest = printed[end + len(mark) :] if end >= 0 else printed
+    fields = islice(_fields(printed, separator), whole)
+    rows = ((row[0].removeprefix("\n"), *row[1:]) for row in zip(*[fields] * count, strict=False))
+    return Pieces(rows, (Skip(where, "the last row is cut off"),) if total != whole or rest.strip() else ())
+
+
+def _fields(printed: bytes, separator: str) -> Iterator[str]:
+    """The fields one by one. A part is parted at a time: while millions are, no other thread runs."""
+    mark, at = separator.encode(), 0
+    while (end := printed.find(mark, min(at + PART_BYTES, len(printed)))) >= 0:
+        yield from printed[at:end].decode("utf-8", "replace").split(separator)
+        at = end + len(mark)
+    yield from printed[at:].decode("utf-8", "replace").split(separator)
 
 
 def rows_of(printed: bytes, separator: str, fields: Sequence[str], where: str) -> Table:

@@ -6,6 +6,7 @@ times, which name no zone, are UTC.
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 import msgspec
 
@@ -65,6 +66,7 @@ def duration_of(text: str) -> float | None:
     return float(total + int(days or 0) * DAY_S)
 
 
+@lru_cache(maxsize=1_000)
 def exit_of(text: str) -> Exit | None:
     """`code:signal`."""
     found = _EXIT.fullmatch(text)

@@ -69,7 +69,7 @@ class SlurmStep(msgspec.Struct, frozen=True, kw_only=True):
     nodes: str = ""
 
 
-class SlurmJob(msgspec.Struct, frozen=True, kw_only=True):
+class SlurmJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A job, a task of an array (`id` is `22_1`), or the rest of an array that has not begun (`4_[3-4%2]`).
 
     `raw` is the number that each of them has of its own, `array` that of the array, "" for none, and `task`

@@ -158,11 +158,12 @@ class Commands:
             raise self._silence(words[0], most_s, begun=mark.encode() in printed) from None
         finally:
             await running.stop()
-        noise, found, answer = bytes(printed).partition(f"{mark}\n".encode())
-        if code or not found:
-            told = in_words(noise.decode("utf-8", "replace")) if not found else ""
+        line = f"{mark}\n".encode()
+        at = printed.find(line)
+        if code or at < 0:
+            told = in_words(printed.decode("utf-8", "replace")) if at < 0 else ""
             raise self._fault(running.said, code or 0, told)
-        return Answer(answer, separator, len(printed) >= MOST_BYTES, running.said)
+        return Answer(bytes(memoryview(printed)[at + len(line) :]), separator, len(printed) >= MOST_BYTES, running.said)
 
     def _fault(self, said: str, code: int, told: str) -> SourceError:
         fault = self._shell.fault(said, code, told)
