@@ -77,13 +77,15 @@ class Slice(NamedTuple):
 
     `cursor` is where reading stands: at the last entry looked at in the direction asked for, wanted or not;
     None when the journal was empty. `at_edge`: there is no more on that side for now. `lost`: the entry to
-    begin beside is there no more, so what was between it and these is unknown.
+    begin beside is there no more, so what was between it and these is unknown. `note`: what following cannot
+    vouch for, "" for nothing.
     """
 
     entries: tuple[JournalEntry, ...]
     cursor: Cursor | None
     at_edge: bool
     lost: bool = False
+    note: str = ""
 
 
 ORDINAL_BITS = 12

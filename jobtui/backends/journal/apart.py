@@ -19,8 +19,6 @@ from jobtui.backends.journal.host_places import Places, cursor_of, places_of
 from jobtui.backends.journal.hosts import BOOT, host_of, of_hosts
 from jobtui.model.journal import At, Beside, Cursor, Head, JournalEntry, Match, Matches, Slice, Start, Tail
 
-LANES_MOST = 32
-"""Hosts that are followed apart; further ones share a lane, those first whose boot is oldest to be known."""
 LANE_ENTRIES = 50
 """Entries that are read ahead in a lane at least, where more are wanted than that."""
 
@@ -33,6 +31,11 @@ class Lanes(Protocol):
     @property
     def name(self) -> str:
         """The journal, as it was configured."""
+        ...
+
+    @property
+    def most(self) -> int:
+        """How many there may be; hosts beyond that share one, those that were known last."""
         ...
 
     @property
@@ -138,7 +141,13 @@ class ApartFollowing:
         self._lost = False
         for lane in self._lanes:
             lane.lost = False
-        return Slice(tuple(entries), self._cursor, at_edge, lost)
+        return Slice(tuple(entries), self._cursor, at_edge, lost, self._note)
+
+    @property
+    def _note(self) -> str:
+        together = sum(len(lane.hosts) for lane in self._lanes if len(lane.hosts) > 1)
+        of_all = f"{together} of {sum(len(lane.hosts) for lane in self._lanes)} hosts are followed together"
+        return f"{of_all}: what one of these sends late may be missed" if together else ""
 
     async def changed(self, timeout_s: float) -> None:
         """Return when something may have come in one of the lanes, or it is time to look for other hosts."""
@@ -158,9 +167,6 @@ class ApartFollowing:
             for each in waiting:
                 each.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
-
-    async def _until_closed(self) -> None:
-        await self._closing.wait()
 
     async def aclose(self) -> None:
         """Release all lanes."""
@@ -283,8 +289,8 @@ class ApartFollowing:
     async def _divide(self, places: dict[Match, Start]) -> None:
         """A lane for each of these hosts, from its place on, besides those there are."""
         lanes = list(self._lanes) if self._is_apart else []
-        hosts = list(places)
-        own = max(LANES_MOST - 1 - len(lanes), 0)
+        hosts, most = list(places), self._lanes_of.most
+        own = len(hosts) if len(hosts) + len(lanes) <= most else max(most - 1 - len(lanes), 0)
         groups: list[_Hosts] = [(host,) for host in hosts[:own]]
         groups += [tuple(hosts[own:])] if hosts[own:] else []
         for group in groups:

@@ -11,6 +11,9 @@ from jobtui.model.journal import Beside, Match, Matches, Slice, Start, Tail
 LOOK_EVERY_S = 10.0
 """What a host that is new sends late is found within this time."""
 
+LANES_MOST = 32
+"""Hosts that are followed apart; each costs a connection."""
+
 ListenTo = Callable[[Start, Matches, Matches], AsyncGenerator[Slice, None]]
 """One connection: from where on, what is wanted, and the hosts whose entries these are; () for all."""
 
@@ -18,6 +21,7 @@ ListenTo = Callable[[Start, Matches, Matches], AsyncGenerator[Slice, None]]
 class ConnectedLanes:
     """`Lanes` over connections that `listen` makes."""
 
+    most = LANES_MOST
     look_every_s = LOOK_EVERY_S
 
     def __init__(self, reader: JournalReader, one_of_each: OneOfEach, listen: ListenTo) -> None:

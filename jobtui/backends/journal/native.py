@@ -37,6 +37,8 @@ END_SETTLES_S = 10.0
 """So long an entry is looked at again that was the last one: all that is written of it has been by then."""
 UNRELIABLE_RECHECK_S = 0.5
 """The same where the file system tells of no changes made by other hosts."""
+LANES_MOST = 250
+"""Hosts that are followed apart; each costs a step in the journal when it is looked at."""
 
 
 class NativeJournal:
@@ -96,6 +98,7 @@ class NativeJournal:
 class NativeLanes:
     """`Lanes` through one handle and one thread."""
 
+    most = LANES_MOST
     look_every_s = 0.0
 
     def __init__(self, desk: "_Desk") -> None:

@@ -190,7 +190,7 @@ class Journal:
             skip_count=len(lost) + len(gaps),
             count=count,
             more=not found.at_edge,
-            note=self._note(),
+            note=self._note(found.note),
             begins_at=self._begin() or None,
         )
 
@@ -211,13 +211,13 @@ class Journal:
         end = found.entries[0].at if found.entries else self._clock.now()
         return Gap(start, max(start, end), "the journal has let entries go that were not read")
 
-    def _note(self) -> str | None:
+    def _note(self, told: str) -> str | None:
         begin = self._begin()
         whole = Nanos(begin // SECOND * SECOND)
         began = f"read from {to_rfc3339(whole)} on; what is before was not read" if begin else ""
         condition = self._condition
         unread = f"{condition.unreadable} of its files cannot be read" if condition.unreadable else ""
-        return "; ".join(filter(None, (began, condition.note or unread, self.gaps.words)))
+        return "; ".join(filter(None, (began, condition.note or unread, told, self.gaps.words)))
 
     # Where reading stands.
 

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from jobtui.backends.journal.connected import ConnectedLanes
 from jobtui.backends.journal.host_places import Places, cursor_of, places_of
+from jobtui.backends.journal.native import NativeLanes
+from jobtui.backends.journal.source import Journal
+from jobtui.backends.journal.streams import Wanted
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import At, Beside, Cursor, Head, Start, Tail
 from tests.backends.journal.live import Writer, writer
-from tests.backends.journal.make import START_US, entry, needs_journal_tools
+from tests.backends.journal.make import START_US, entry, make_journal, needs_journal_tools
 from tests.backends.journal.readers import READERS, MakeReader, Way, each_way, needs_systemd_python
 from tests.backends.journal.reading import Follower, all_backward, all_forward, messages, of
 
@@ -84,6 +87,25 @@ async def test_what_a_host_sends_late_is_not_lost(way: Way, tmp_path: Path, star
             assert of_host(follower, "node1") == numbers(0, *range(50, 60))
             assert of_host(follower, "node2") == numbers(1, 2, *range(5, 25))
             assert follower.losses == 0
+
+
+@each_way
+async def test_hosts_that_are_too_many_to_be_followed_apart_are_told(
+    way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for host in HOSTS:
+        make_journal(tmp_path, [from_host(host, 0)], f"remote-{host}.journal")
+    for lanes, told in ((3, ""), (2, "2 of 3 hosts are followed together")):
+        for kind in (ConnectedLanes, NativeLanes):
+            monkeypatch.setattr(kind, "most", lanes)
+        with way.open(tmp_path) as make:
+            source = Journal("it", make, wanted=Wanted(identifiers=["node"]), since=Nanos(0))
+            batch = await source.poll(None)
+            assert told in (batch.note or "")
+            assert ("followed together" in (batch.note or "")) == bool(told)
+            await source.aclose()
+            async with followed(make, Head()) as follower:
+                assert sorted(messages(follower.found)) == [f"{host} 0" for host in HOSTS]
 
 
 @quickly
