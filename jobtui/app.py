@@ -32,7 +32,7 @@ from jobtui.screens.places import Places
 from jobtui.screens.timed import PLAY_TICK_S, TimedApp
 from jobtui.session import Session
 from jobtui.store.store import Changes
-from jobtui.theme import THEMES, theme_for, with_colors
+from jobtui.theme import PLAIN, THEMES, theme_for, with_colors
 from jobtui.views import START, Views
 
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ class JobtuiApp(TimedApp):
         for known in THEMES:
             self.register_theme(with_colors(known, looks.colors))
         self.theme = theme or theme_for(looks.theme, os.environ)
+        self._canvas.has_colors = self.theme != PLAIN.name
 
     def _offsets(self) -> "Offsets":
         if self._known_offsets is None:

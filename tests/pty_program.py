@@ -8,7 +8,7 @@ import signal
 import struct
 import sys
 import termios
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -20,7 +20,12 @@ CHUNK = 65_536
 class PtyProgram:
     """Python with these words, as the leader of a session. A context manager that ends it for certain."""
 
-    def __init__(self, words: Sequence[str], ignoring: Iterable[signal.Signals] = ()) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        ignoring: Iterable[signal.Signals] = (),
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
         self.seen = b""
         self._code: int | None = None
         self._gone = False
@@ -28,7 +33,8 @@ class PtyProgram:
         if self.pid == 0:
             for number in ignoring:
                 signal.signal(number, signal.SIG_IGN)
-            os.execve(sys.executable, [sys.executable, *words], {**os.environ, "TERM": "xterm-256color"})
+            own = {**os.environ, "TERM": "xterm-256color", **(environ or {})}
+            os.execve(sys.executable, [sys.executable, *words], own)
         fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         self.settings = termios.tcgetattr(self._terminal)
 

@@ -127,7 +127,7 @@ def test_all_mistakes_are_told_with_line_and_column(tmp_path: Path) -> None:
         '6:8: keys.copy: "s" means both copy and log-set on logs',
         '6:8: keys.copy: "s" means both tab-script and copy on job',
         "7:8: keys.quit: quit needs a key",
-        '9:1: keys.logs: no action "columns" on logs',
+        '9:1: keys.logs: no action "columns" on logs; did you mean "command"?',
         '11:19: columns.jobs: no column "agee"; did you mean "age"?',
         '11:27: columns.jobs: "state" is there twice',
         '12:8: columns.sort: no column "names"; did you mean "name"?',

@@ -40,7 +40,7 @@ Chosen = Mapping[str, Sequence[tuple[str, str]]]
 
 def run(context: Context) -> Exit:
     """Ask, show, and write when told to."""
-    path = context.config.file or "".join(context.config.settings["config"].values[-1:]) or user_file()
+    path = "".join(context.words) or context.config.file or user_file()
     found = _found()
     is_asked = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     agreed = context.flag("yes") is not None

@@ -199,7 +199,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "init",
         "find out what there is to read, and write the configuration file when told to",
-        None,
+        Argument("FILE", "where to write it, else where jobtui looks for it", required=False),
         (Flag("yes", "write it without asking, but never over one that is there"),),
         prints=False,
     ),

@@ -45,10 +45,17 @@ class Canvas:
     """The cells of the terminal, as far as they are known.
 
     `erases_in_color` says that what a terminal erases takes the background that is set. Text goes through the
-    table `lowering` where the terminal cannot show all signs.
+    table `lowering` where the terminal cannot show all signs, and without `has_colors` none is sent.
     """
 
-    def __init__(self, *, erases_in_color: bool = False, lowering: Mapping[int, str] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        erases_in_color: bool = False,
+        lowering: Mapping[int, str] | None = None,
+        has_colors: bool = True,
+    ) -> None:
+        self.has_colors = has_colors
         self._erases_in_color = erases_in_color
         self._lowering = lowering
         self._width = 0
@@ -60,7 +67,7 @@ class Canvas:
 
     def draw(self, update: LayoutUpdate | ChopsUpdate, colors: ColorSystem) -> str:
         """What to write to the terminal for an update."""
-        pen = Pen(colors)
+        pen = Pen(colors if self.has_colors else None)
         if isinstance(update, LayoutUpdate):
             self._fit(update.region.width, update.region.height)
             for y, strips in enumerate(update.strips, update.region.y):
@@ -130,7 +137,7 @@ class Canvas:
         return not seen and not look.attributes and (self._erases_in_color or not look.background)
 
 
-def row_of(segments: Sequence[Segment], colors: ColorSystem) -> Row | None:
+def row_of(segments: Sequence[Segment], colors: ColorSystem | None) -> Row | None:
     """The cells of some segments, None when it is not known for sure which cell each character takes."""
     row = Row([], [])
     for text, style, _ in segments:

@@ -42,8 +42,10 @@ PLAIN = Codes(frozenset(), "", "")
 
 
 @lru_cache(4096)
-def codes_of(style: Style, colors: ColorSystem) -> Codes:
-    """What sets a style on a terminal that has none set."""
+def codes_of(style: Style, colors: ColorSystem | None) -> Codes:
+    """What sets a style on a terminal that has none set; without colours where none are wanted."""
+    if colors is None:
+        return codes_of(style.without_color, ColorSystem.STANDARD)
     plain = Style(color=style.color, bgcolor=style.bgcolor)
     attributes = Strip.render_ansi(style, colors).removesuffix(Strip.render_ansi(plain, colors))
     foreground = Strip.render_ansi(Style(color=style.color), colors)
@@ -86,7 +88,7 @@ def on_blanks(codes: Codes) -> Codes:
 class Pen:
     """Writes texts to places."""
 
-    def __init__(self, colors: ColorSystem) -> None:
+    def __init__(self, colors: ColorSystem | None) -> None:
         self.colors = colors
         self._codes = PLAIN
         self._at: tuple[int, int] | None = None
@@ -108,7 +110,8 @@ class Pen:
     def write_odd(self, text: str, style: Style) -> None:
         """Write text of which a terminal may have its own idea how wide it is, or a link."""
         if style._link:
-            self._out.append(RESET + Strip.render_style(style, text, self.colors))
+            shown = style if self.colors is not None else style.without_color
+            self._out.append(RESET + Strip.render_style(shown, text, self.colors or ColorSystem.STANDARD))
             self._codes = PLAIN
         else:
             self._set(codes_of(style, self.colors), is_blank=False)

@@ -1,0 +1,148 @@
+"""`init`: what it finds, what it asks, and that it writes only what it was told to."""
+
+import os
+import stat
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.discovery import Surroundings
+from jobtui.backends.suggestions import suggest
+from jobtui.commands.init import file_text
+from jobtui.config import ConfigError, check_text, load
+from tests.commands.running import Runner
+from tests.tmux import Tmux
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a Sirepo database."""
+    (tmp_path / "run" / "supervisor-job").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def no_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No program is found, so that Slurm's are not."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.mark.usefixtures("no_programs")
+def test_without_a_terminal_the_file_is_printed(checkout: Path, plain_environment: Path, run: Runner) -> None:
+    ran = run("init")
+    assert ran.code == 0
+    assert tomllib.loads(ran.out) == {"srdb": [str(checkout / "run")]}
+    assert f"found in {checkout}" in ran.out
+    assert not (plain_environment / ".config").exists()
+
+
+@pytest.mark.usefixtures("no_programs")
+def test_it_writes_when_told_to_for_the_user_alone_and_never_over_a_file(
+    checkout: Path, plain_environment: Path, run: Runner
+) -> None:
+    path = plain_environment / ".config" / "jobtui" / "config.toml"
+    assert run("init", "--yes").code == 0
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert load({}, {}).settings["srdb"].values == (str(checkout / "run"),)
+    path.write_text("# mine\n")
+    ran = run("init", "--yes")
+    assert (ran.code, ran.err) == (2, f"jobtui: {path}: File exists\n")
+    assert path.read_text() == "# mine\n"
+
+
+def test_a_path_that_was_named_is_written_to(checkout: Path, tmp_path: Path, run: Runner) -> None:
+    path = tmp_path / "new" / "c.toml"
+    ran = run("init", "--yes", path)
+    assert ran.code == 0, ran.err
+    assert "srdb" in path.read_text()
+
+
+def test_a_person_is_asked_and_may_say_no(checkout: Path, tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_text("# before\n")
+    with Tmux([sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": PATH}) as window:
+        window.wait_text("[Y/n]")
+        window.keys("Enter")
+        window.wait_text("> ")
+        window.type("log=supervsor=x\n")
+        window.wait_text("unknown role")
+        window.type("log=supervisor=/var/log/s.log\n")
+        window.keys("Enter")
+        window.wait_text("Replace it, and keep it as")
+        window.keys("Enter")
+        window.wait_text("Nothing was written.")
+        assert path.read_text() == "# before\n"
+    with Tmux([sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": PATH}) as window:
+        window.wait_text("[Y/n]")
+        window.type("n\n")
+        window.wait_text("> ")
+        window.type("log=supervisor=/var/log/s.log\n\n")
+        window.wait_text("Replace it, and keep it as")
+        window.type("y\n")
+        window.wait_text("[ended 0]")
+    assert tomllib.loads(path.read_text()) == {"log": ["supervisor=/var/log/s.log"]}
+    assert Path(f"{path}.old").read_text() == "# before\n"
+
+
+PATH = "/nowhere"
+"""Where no program of Slurm is."""
+
+
+def around(root: Path, **environ: str) -> Surroundings:
+    return Surroundings(environ, "/", "/nowhere", str(root))
+
+
+def found(root: Path, **environ: str) -> list[tuple[str, str]]:
+    return [(one.spec.setting, one.spec.target) for one in suggest(around(root, **environ))]
+
+
+def test_what_a_machine_seems_to_have(tmp_path: Path) -> None:
+    assert found(tmp_path) == []
+    squeue = tmp_path / "bin" / "squeue"
+    squeue.parent.mkdir()
+    squeue.touch(0o755)
+    state = tmp_path / "state"
+    state.mkdir()
+    (tmp_path / "etc" / "slurm").mkdir(parents=True)
+    (tmp_path / "etc" / "slurm" / "slurm.conf").write_text(
+        f"ClusterName=c\nstatesavelocation = {state} # x\n"
+    )
+    (tmp_path / "srv" / "sarchive").mkdir(parents=True)
+    assert found(tmp_path, PATH=str(squeue.parent)) == [
+        ("slurm", "local"),
+        ("archive", str(tmp_path / "srv" / "sarchive")),
+        ("archive", str(state)),
+    ]
+    os.chmod(squeue, 0o644)
+    assert ("slurm", "local") not in found(tmp_path, PATH=str(squeue.parent))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "what"),
+    [
+        ("JAEGER_QUERY_URL", "https://j.example.org/jaeger", [("jaeger", "https://j.example.org/jaeger")]),
+        ("TEMPO_URL", "http://t.example.org:3200", [("tempo", "http://t.example.org:3200")]),
+        ("JAEGER_AGENT_HOST", "j7", [("jaeger", "http://j7:16686")]),
+        ("OTEL_EXPORTER_JAEGER_ENDPOINT", "http://j7:14268/api", [("jaeger", "http://j7:16686")]),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318", [("otlp_listen", "127.0.0.1:4318")]),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318", []),
+        ("JAEGER_QUERY_URL", "no address", []),
+        ("JAEGER_ENDPOINT", "http://[::1", []),
+    ],
+)
+def test_what_variables_tell(tmp_path: Path, name: str, value: str, what: list[tuple[str, str]]) -> None:
+    assert found(tmp_path, **{name: value}) == what
+
+
+def test_a_file_with_any_value_is_one_that_can_be_read() -> None:
+    odd = 'a"b\\c\u00e9 \n x'
+    text = file_text({"srdb": [(odd, "found \n here")], "log": [("server=/x", "given")]})
+    assert tomllib.loads(text) == {"srdb": [odd], "log": ["server=/x"]}
+    assert tomllib.loads(file_text({})) == {}
+    check_text("c.toml", file_text({}))
+    with pytest.raises(ConfigError):
+        check_text("c.toml", "srdb = 1")
