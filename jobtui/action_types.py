@@ -41,6 +41,11 @@ class Topic(StrEnum):
     PROGRAM = "Program"
 
 
+OF_ONE_SCREEN = frozenset({Topic.JOB, Topic.LOGS, Topic.CHARTS, Topic.TRACES})
+"""Topics whose name is that of a screen."""
+FEW_PLACES = 3
+
+
 class Action(NamedTuple):
     """One thing a user can do.
 
@@ -67,6 +72,13 @@ class Action(NamedTuple):
     def shown_keys(self) -> str:
         """Its keys as help shows them."""
         return " ".join(map(shown_key, self.keys))
+
+    @property
+    def where(self) -> str:
+        """The few screens on which it can be taken; nothing where its topic says so, or it is on many."""
+        if self.topic in OF_ONE_SCREEN or len(self.places) > FEW_PLACES:
+            return ""
+        return ", ".join(sorted(self.places))
 
 
 NAMES = {

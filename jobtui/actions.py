@@ -40,8 +40,8 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "app.go('incidents')", ("7",), "What went wrong lately, grouped", Topic.GO, hint="incidents", rank=4
     ),
-    Action("open", ("enter",), "Open the trace under the cursor", Topic.GO, _TRACES, "open", 2),
     Action("app.go('allocations')", ("8",), "Sites, and the nodes schedulers give them", Topic.GO),
+    Action("open", ("enter",), "Open the trace under the cursor", Topic.GO, _TRACES, "open", 2),
     Action("open", ("enter",), "Open the first job of the group", Topic.GO, _INCIDENTS, "first job", 2),
     Action("jobs", ("o",), "List the jobs of the group", Topic.GO, _INCIDENTS, "its jobs", 3),
     Action(

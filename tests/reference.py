@@ -23,7 +23,8 @@ def keys_tables() -> Iterator[str]:
 
 def _row(action: Action) -> str:
     keys = " ".join(f"`{key}`" for key in action.shown_keys.split())
-    return f"| {keys} | {action.help} |"
+    where = f" ({action.where})" if action.where else ""
+    return f"| {keys} | {action.help}{where} |"
 
 
 def fields_tables() -> Iterator[str]:

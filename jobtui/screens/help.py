@@ -29,7 +29,8 @@ def help_text() -> Iterator[Paragraph]:
         yield Paragraph(str(topic), "title")
         for action in Keymap.actions:
             if action.topic is topic:
-                yield Paragraph(f"{action.shown_keys:<{KEY_CELLS}}{action.help}", hang=KEY_CELLS)
+                where = f" ({action.where})" if action.where else ""
+                yield Paragraph(f"{action.shown_keys:<{KEY_CELLS}}{action.help}{where}", hang=KEY_CELLS)
         yield Paragraph("")
     yield Paragraph("Commands, behind :", "title")
     for command in COMMANDS:
