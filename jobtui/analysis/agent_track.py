@@ -210,11 +210,14 @@ class Agents:
 
     def with_prefix(self, agent: AgentPrefix, uid: str = "") -> AgentTrack | None:
         """The newest agent with this prefix (of this user)."""
-        found = None
-        for (_, prefix, _, user), track in self._tracks.items():
-            if prefix == agent and (not uid or uid.startswith(user or "")):
-                found = track
-        return found
+        return next(
+            (
+                track
+                for (_, prefix, _, user), track in reversed(self._tracks.items())
+                if prefix == agent and (not uid or uid.startswith(user or ""))
+            ),
+            None,
+        )
 
     def in_container(self, container: str) -> AgentTrack | None:
         """The newest agent that runs, or ran, in a container of this name."""

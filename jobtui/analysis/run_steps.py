@@ -9,7 +9,7 @@ from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ops import Component, Op
 
 CLUTTER = frozenset({"run_status", "begin_session"})
-"""Ops that only ask how things are or wake an agent: how many there are of them tells nothing."""
+"""Ops that only ask how things are or wake an agent: hidden until asked for, and not compared."""
 SLOWER_S, SLOWER_TIMES = 1.0, 2.0
 """A step that took so many seconds more, and so many times as long, is called slower."""
 

@@ -49,9 +49,9 @@ from jobtui.session import Session
 if TYPE_CHECKING:
     from jobtui.backends.staging import Witness
 
-WHOLE_BYTES = 64 << 20
+WHOLE_BYTES = 16 << 20
 """A log up to this size is read whole for a question about one job: its agents began long before it."""
-STRETCH_BYTES = 256 << 20
+STRETCH_BYTES = 16 << 20
 """If more than this follows a job's last run, reading ends when the run has been over for SLACK_S."""
 SLACK_S = 600
 """How much is read before the submission of a run and after its end, seconds."""

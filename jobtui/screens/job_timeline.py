@@ -7,6 +7,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
 
+from jobtui.analysis.run_steps import CLUTTER
 from jobtui.model.ops import Component, Op, Step
 from jobtui.render.lanes import certainty_words
 from jobtui.render.text import Zone, date_time, show
@@ -19,9 +20,6 @@ from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.step_detail import StepDetail, where
 from jobtui.widgets.text_pane import Paragraph
 from jobtui.widgets.timeline import Timeline
-
-CLUTTER = frozenset({"run_status", "begin_session"})
-"""Ops that only ask how things are or wake an agent; hidden until asked for, unless they went wrong."""
 
 
 class TimelineTab(JobTab):

@@ -130,3 +130,58 @@ def test_a_traceback_in_the_line_of_the_exit_tells_that_nothing_was_started() ->
     play = played("prepare-fails", 5, DriverName.LOCAL, 130)
     verdict = verdict_on(play, without(r"_read_stream", r"stderr=b"))
     assert verdict.code is Code.PREPARE_FAILED
+
+
+LATER = b"Nov 20 20:36:00 %d     0 sirepo/job_supervisor.py:254:receive ServerReq(api_runSimulation, %s)\n"
+
+
+def after_the_agent_went(exit_code: bytes, later_pid: int | None) -> Verdict:
+    """A run whose agent exited; then a line of the same supervisor, of another one, or nothing."""
+    play = played("stale-record", 5, DriverName.LOCAL, 130)
+    log = without(r":kill ", "init_module", "default_command")(play.logs[SUPERVISOR_LOG])
+    log, count = re.subn(rb"returncode=-15", b"returncode=" + exit_code, log)
+    assert count == 1
+    own_pid = int(log.split()[3])
+    if later_pid is not None:
+        log += LATER % (later_pid or own_pid, b"StzHxY0f-aaaaaaaa-animation")
+    return explain(case_of(play.jid, {**play.logs, SUPERVISOR_LOG: log}, play.detail, play.now))
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "later_pid", "doubt"),
+    [
+        (b"-9", 0, None),
+        (b"-15", 0, "it ended its program first"),
+        (b"-9", None, "no later line of the same supervisor"),
+        (b"-9", 31_999, "no later line of the same supervisor"),
+    ],
+    ids=["the supervisor goes on", "told to end", "nothing comes after", "another supervisor comes after"],
+)
+def test_an_agent_is_lost_for_sure_only_where_its_supervisor_went_on(
+    exit_code: bytes, later_pid: int | None, doubt: str | None
+) -> None:
+    verdict = after_the_agent_went(exit_code, later_pid)
+    assert verdict.code is Code.AGENT_LOST
+    assert (verdict.confidence >= CONFIDENT) is (doubt is None), verdict
+    assert any((doubt or "") in spot for spot in verdict.blind_spots) or doubt is None
+
+
+@pytest.mark.parametrize(
+    ("last_line", "words"),
+    [
+        (r"_Op\(cancel, \w+\) runDir=", "never left the supervisor"),
+        (r"_Op\(cancel, \w+\) await _reply_q", "was sent to the agent and nothing confirms it"),
+    ],
+    ids=["its sending was not read", "sent"],
+)
+def test_a_cancel_that_is_not_confirmed_says_how_far_it_came(last_line: str, words: str) -> None:
+    play = played("user-cancel", 5, DriverName.LOCAL, 130)
+    assert play.detail is not None
+    job = msgspec.structs.replace(
+        play.detail.job, status=JobStatus.RUNNING, native_status="running", ended_at=None
+    )
+    logs = {**play.logs, SUPERVISOR_LOG: up_to(last_line)(play.logs[SUPERVISOR_LOG])}
+    verdict = explain(case_of(play.jid, logs, msgspec.structs.replace(play.detail, job=job), play.now))
+    assert verdict.code is Code.CANCEL_UNCONFIRMED
+    assert words in verdict.sentence
+    assert verdict.confidence < CONFIDENT, "the log ends there"
