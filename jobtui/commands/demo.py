@@ -3,12 +3,14 @@
 The simulator writes what the real systems write, and it is read from there like theirs.
 """
 
+import os
 import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from jobtui.backends.balsam.credentials import PATH_VARIABLE
 from jobtui.backends.registry import announce
 from jobtui.commands import jobs, timeline
 from jobtui.commands.clusters import watch_clusters
@@ -19,9 +21,11 @@ from jobtui.commands.printing import print_lines
 from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.spelled import of_specs
 from jobtui.commands.streams import complain
+from jobtui.demo.balsam_server import serving
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.live import TICK_S, LiveDemo
 from jobtui.grammar import nearest
+from jobtui.model.clock import SystemClock
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.specs import LogRole, SourceSpec
@@ -51,13 +55,19 @@ def run(context: Context) -> Exit:
     with tempfile.TemporaryDirectory(prefix="jobtui-demo-") as place:
         demo = LiveDemo(Path(place), seed=seed, incident=incident)
         demo.prepare()
-        specs = _specs(demo)
-        if not has_terminal():
-            return _print_views(context, specs)
-        with _living(demo):
-            session = Session([announce(spec) for spec in specs], context.clock)
-            watch_clusters(session, [spec.target for spec in specs if spec.setting == "srdb"])
-            context.open_dashboard(session, None, "jobtui demo", of_specs(specs))
+        with serving(Path(place), seed, SystemClock()) as (url, login):
+            os.environ[PATH_VARIABLE] = str(login)  # nobody's own login is for this server
+            return _show(context, demo, (*_specs(demo), SourceSpec("balsam", url)))
+
+
+def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...]) -> Exit:
+    """Open the dashboard on the demo until it is left, or print what it would show."""
+    if not has_terminal():
+        return _print_views(context, specs)
+    with _living(demo):
+        session = Session([announce(spec) for spec in specs], context.clock)
+        watch_clusters(session, [spec.target for spec in specs if spec.setting == "srdb"])
+        context.open_dashboard(session, None, "jobtui demo", of_specs(specs))
     return Exit.FINE
 
 

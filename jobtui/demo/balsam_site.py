@@ -1,0 +1,206 @@
+"""A simulated Balsam site: jobs that come in waves, the allocations they run in, and their EventLog.
+
+Rows are those of Balsam 0.7.0a24's REST API. Time goes on when it is asked for, in steps; one seed makes one
+site. What is long over is let go of.
+"""
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+from jobtui.model.clock import SECOND, Nanos
+
+Row = dict[str, Any]
+
+STEP_S = 5
+HISTORY_S = 3 * 3600
+"""How long the site has been at work when the demo begins."""
+KEPT_S = 12 * 3600
+"""Jobs and allocations that ended longer ago are let go of."""
+WAVE_EVERY_S, WAVE_JOBS = 300, (3, 7)
+ALLOCATION_EVERY_S, ALLOCATION_NODES, WALL_MIN = 1_800, (4, 8, 16), 40
+QUEUED_S = 240
+"""How long an allocation waits in the scheduler's queue."""
+NODES_OF_JOBS = (1, 1, 1, 1, 2, 4)
+DURATIONS_S = (60, 720)
+ERROR_SHARE, RESTART_SHARE = 0.07, 0.5
+ERRORS = (
+    ({"error": "Segmentation fault (core dumped)", "returncode": 139}),
+    ({"error": "OSError: [Errno 28] No space left on device: 'trajectory.h5'", "returncode": 1}),
+    ({"error": 'ValueError: lattice has no element "QD7"', "returncode": 1}),
+)
+APPS = ("lammps.Equilibrate", "elegant.Track", "warpx.Stage")
+EXPERIMENTS = ("ffn-1", "lattice-scan", "beam-loss")
+ENDED = frozenset({"JOB_FINISHED", "FAILED"})
+
+
+class BalsamSite:
+    """One site with one user's jobs. `began` is when the demo began; all times are UTC."""
+
+    def __init__(self, seed: int, began: Nanos) -> None:
+        self._rng = random.Random(f"balsam {seed}")
+        self._now_s = self._begun_s = began // SECOND - HISTORY_S
+        self._ids = count(1)
+        self._batch_ids = count(1)
+        self._event_ids = count(1)
+        self._scheduler_ids = count(70_451)
+        self._ends: dict[int, tuple[int, str]] = {}
+        """By job: when its run ends, and in which state."""
+        self.jobs: dict[int, Row] = {}
+        self.events: list[Row] = []
+        self.batch_jobs: dict[int, Row] = {}
+        self.apps = [{"id": nth, "site_id": 1, "name": name} for nth, name in enumerate(APPS, start=1)]
+
+    def advance(self, now: Nanos) -> None:
+        """Let time go on until then."""
+        while self._now_s + STEP_S <= now // SECOND:
+            self._now_s += STEP_S
+            self._step()
+
+    @property
+    def sites(self) -> list[Row]:
+        """The site itself."""
+        path = "/projects/demo/demo-site"
+        return [
+            {
+                "id": 1,
+                "name": "demo-site",
+                "path": path,
+                "last_refresh": _naive(self._now_s),
+                "queued_jobs": {},
+            }
+        ]
+
+    @property
+    def sessions(self) -> list[Row]:
+        """A launcher for each allocation that runs."""
+        running = (one["id"] for one in self.batch_jobs.values() if one["state"] == "running")
+        heard = _naive(self._now_s - self._now_s % 60)
+        return [{"id": nth, "site_id": 1, "batch_job_id": nth, "heartbeat": heard} for nth in running]
+
+    def _step(self) -> None:
+        passed = self._now_s - self._begun_s
+        if passed % WAVE_EVERY_S == 0:
+            self._wave()
+        if passed % ALLOCATION_EVERY_S == 0:
+            self._submit()
+        for allocation in self.batch_jobs.values():
+            self._go_on(allocation)
+        self._end_runs()
+        for job in self.jobs.values():
+            self._prepare(job)
+        self._start_runs()
+        if passed % WAVE_EVERY_S == 0:
+            self._forget()
+
+    def _wave(self) -> None:
+        experiment = self._rng.choice(EXPERIMENTS)
+        for nth in range(self._rng.randint(*WAVE_JOBS)):
+            number = next(self._ids)
+            self.jobs[number] = {
+                "id": number, "workdir": f"{experiment}/{number:05d}", "state": "CREATED",
+                "app_id": nth % len(APPS) + 1,
+                "tags": {"experiment": experiment, "wave": str(self._now_s // WAVE_EVERY_S % 1000)},
+                "batch_job_id": None, "parent_ids": [], "num_nodes": self._rng.choice(NODES_OF_JOBS),
+                "node_packing_count": 1, "wall_time_min": 20, "last_update": _aware(self._now_s),
+            }  # fmt: skip
+
+    def _submit(self) -> None:
+        number = next(self._batch_ids)
+        self.batch_jobs[number] = {
+            "id": number, "site_id": 1, "state": "queued", "num_nodes": self._rng.choice(ALLOCATION_NODES),
+            "wall_time_min": WALL_MIN, "scheduler_id": next(self._scheduler_ids), "project": "beams",
+            "queue": "default", "job_mode": "mpi", "filter_tags": {}, "start_time": None, "end_time": None,
+            "status_info": {"submit_time": _naive(self._now_s).replace("T", " ")}, "submitted_s": self._now_s,
+        }  # fmt: skip
+
+    def _go_on(self, allocation: Row) -> None:
+        """Let an allocation start, and end when its time is over."""
+        start_s = allocation["submitted_s"] + QUEUED_S
+        end_s = start_s + WALL_MIN * 60
+        if allocation["state"] == "queued" and self._now_s >= start_s:
+            allocation.update(state="running", start_time=_naive(start_s))
+        elif allocation["state"] == "running" and self._now_s >= end_s:
+            allocation.update(state="finished", end_time=_naive(end_s))
+            for job in self._running_in(allocation["id"]):
+                del self._ends[job["id"]]
+                self._change(job, "RUN_TIMEOUT")
+                self._change(job, "RESTART_READY")
+
+    def _end_runs(self) -> None:
+        for number, (end_s, state) in list(self._ends.items()):
+            if self._now_s < end_s:
+                continue
+            del self._ends[number]
+            job = self.jobs[number]
+            if state == "RUN_DONE":
+                self._change(job, state)
+                self._change(job, "JOB_FINISHED", {"message": "Skipped stage out"})
+            else:
+                self._change(job, state, self._rng.choice(ERRORS))
+                again = self._rng.random() < RESTART_SHARE
+                self._change(job, "RESTART_READY" if again else "FAILED")
+
+    def _prepare(self, job: Row) -> None:
+        following = {"CREATED": "STAGED_IN", "STAGED_IN": "PREPROCESSED"}.get(job["state"])
+        if following is not None:
+            self._change(job, following)
+
+    def _start_runs(self) -> None:
+        """Give free nodes to those that wait, the oldest first."""
+        waiting = [job for job in self.jobs.values() if job["state"] in ("PREPROCESSED", "RESTART_READY")]
+        for allocation in self.batch_jobs.values():
+            if allocation["state"] != "running":
+                continue
+            free = allocation["num_nodes"] - sum(
+                job["num_nodes"] for job in self._running_in(allocation["id"])
+            )
+            for job in waiting:
+                if job["state"] != "RUNNING" and job["num_nodes"] <= free:
+                    free -= job["num_nodes"]
+                    self._run(job, allocation["id"])
+
+    def _run(self, job: Row, allocation: int) -> None:
+        job["batch_job_id"] = allocation
+        self._change(job, "RUNNING", {"num_nodes": float(job["num_nodes"])})
+        fails = self._rng.random() < ERROR_SHARE
+        end_s = self._now_s + self._rng.randint(*DURATIONS_S)
+        self._ends[job["id"]] = (end_s, "RUN_ERROR" if fails else "RUN_DONE")
+
+    def _running_in(self, allocation: int) -> Iterator[Row]:
+        running = [self.jobs[number] for number in self._ends]
+        return (job for job in running if job["batch_job_id"] == allocation)
+
+    def _change(self, job: Row, state: str, data: Row | None = None) -> None:
+        self.events.append(
+            {
+                "id": next(self._event_ids), "job_id": job["id"], "timestamp": _naive(self._now_s),
+                "from_state": job["state"], "to_state": state, "data": data or {},
+            }
+        )  # fmt: skip
+        job.update(state=state, last_update=_aware(self._now_s))
+
+    def _forget(self) -> None:
+        """Let go of what was over long ago."""
+        old = _aware(self._now_s - KEPT_S)
+        gone = {n for n, job in self.jobs.items() if job["state"] in ENDED and job["last_update"] < old}
+        if gone:
+            self.jobs = {number: job for number, job in self.jobs.items() if number not in gone}
+            self.events = [event for event in self.events if event["job_id"] not in gone]
+        self.batch_jobs = {
+            number: one
+            for number, one in self.batch_jobs.items()
+            if one["end_time"] is None or one["end_time"] > _naive(self._now_s - KEPT_S)
+        }
+
+
+def _naive(seconds: int) -> str:
+    """A time as events and allocations have it: UTC without saying so."""
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat()
+
+
+def _aware(seconds: int) -> str:
+    """A time as jobs have it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
