@@ -20,8 +20,11 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 FLAGS_OF_SCRIPTS = {"--write", "--quick", "--fix", "--ready", "--keys"}
 """Flags in the documents that belong to the programs of scripts and benchmarks."""
 
-FLAGS_OF_OTHERS = {"--array", "--comment", "--job-name", "--utc"}
-"""Flags of sbatch and journalctl, in what is shown."""
+FLAGS_OF_OTHERS = {
+    "--array", "--buildsystem", "--comment", "--job-name", "--no-deps", "--prefix", "--require-hashes", "--root",
+    "--utc", "--with",
+}  # fmt: skip
+"""Flags of sbatch, journalctl, pip and debhelper, in what is shown."""
 
 
 def known_flags() -> set[str]:
