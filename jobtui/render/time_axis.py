@@ -28,10 +28,11 @@ def axis_lines(since: Nanos, until: Nanos, left: int, columns: int, cursor: int 
     ticks = _ticks(since, until, columns)
     axis = ["─"] * columns
     texts = [" "] * columns
+    apart = min(1, left)  # from the mark of the zone
     for at in ticks:
         column = (at - since) * columns // span
         text = _tick_text(at, ticks, span)
-        begin = max(0, min(column - len(text) // 2, columns - len(text)))
+        begin = max(apart, min(column - len(text) // 2, columns - len(text)))
         axis[column] = "┬"
         texts[begin : begin + len(text)] = text
     if cursor is not None and 0 <= cursor < columns:

@@ -1,0 +1,21 @@
+"""The times below a chart."""
+
+import pytest
+
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.render.time_axis import axis_lines
+from tests.conftest import NOW
+
+LEFT = 3
+MINUTE = 60 * SECOND
+
+
+@pytest.mark.parametrize("later", range(0, 30, 3))
+@pytest.mark.parametrize("columns", [20, 57, 117])
+def test_no_time_touches_the_mark_of_the_zone(later: int, columns: int) -> None:
+    since = Nanos(NOW + later * MINUTE)
+    _, (mark, times) = axis_lines(since, Nanos(since + 180 * MINUTE), LEFT, columns, None)
+    assert mark.text == "  Z"
+    assert times.text.startswith(" ")
+    assert len(times.text) == columns
+    assert times.text.strip()
