@@ -206,7 +206,7 @@ def _record(finding: Finding) -> dict[str, object]:
     from jobtui.render.json_output import time_or_null
 
     return {
-        "source": finding.source.name,
+        "source": mask_text(finding.source.name),
         "kind": finding.source.kind,
         "fine": not finding.faults,
         "state": finding.source.state.value,

@@ -56,7 +56,7 @@ def run(context: Context) -> Exit:
     except (EOFError, KeyboardInterrupt):
         complain("nothing was written")
         return Exit.INTERRUPTED
-    except (ConfigError, OSError) as error:
+    except (ConfigError, OSError, ValueError) as error:  # the last for names that no file can have
         complain(f"{path}: {error.strerror}" if isinstance(error, OSError) else str(error))
         return Exit.USAGE
 

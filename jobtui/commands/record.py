@@ -46,7 +46,7 @@ def run(context: Context) -> Exit:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         writer = TapeWriter(directory / FILE_NAME, _about(context, specs), megabytes << 20, goes_on=True)
-    except (TapeError, OSError) as error:
+    except (TapeError, OSError, ValueError) as error:  # the last for names that no file can have
         complain(str(error))
         return Exit.NO_SOURCE
     recorder = Recorder(writer, SystemClock(), _details(specs))

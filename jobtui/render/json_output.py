@@ -84,7 +84,7 @@ def text_or_null(text: str | None) -> str | None:
 def source_record(source: SourceHealth, now: Nanos) -> Document:
     """The state of a source."""
     return {
-        "name": source.name,
+        "name": mask_text(source.name),
         "kind": source.kind,
         "state": source.state.value,
         "lag_s": source.lag_s(now),

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from jobtui.cli import main
 from jobtui.model.ids import JobId
 from tests.analysis.lines import FULL, message
 from tests.hostile.texts import TEXTS
@@ -36,6 +37,10 @@ class HostileSite:
         self.spans.write_text(
             "\n".join(json.dumps(spans_of(*one)) for one in enumerate(TEXTS.values(), start=1))
         )
+        self.archive = place / f"archive {DIRECTORY}"
+        """The script of each text's job, by number from 1 on."""
+        self.bundle, self.recording = place / "job.jobtui", place / "recording"
+        self._write_archive()
         self._seconds = 0
         self._write_records()
         self._write_run_dir(self.run_dir("everything"))
@@ -65,6 +70,19 @@ class HostileSite:
         """The run directory of a text's job."""
         _, simulation, model = self.jobs[name].split("-")
         return self.root / "user" / UID / APP / simulation / model
+
+    def made_bundle(self) -> Path:
+        """A bundle of the job in which everything is hostile; made the first time."""
+        if not self.bundle.exists():
+            main([*self.flags, "bundle", self.jobs["everything"], f"--output={self.bundle}"])
+        return self.bundle
+
+    def _write_archive(self) -> None:
+        self.archive.mkdir()
+        for number, text in enumerate(TEXTS.values(), start=1):
+            (self.archive / f"job.{number}_script").write_bytes(b"#!/bin/sh\n#SBATCH -o " + encoded(text))
+            variables = b"".join(encoded(f"{name}={text}") + b"\0" for name in ("A", "PASSWORD", text))
+            (self.archive / f"job.{number}_environment").write_bytes(variables)
 
     def _write_records(self) -> None:
         (place := self.root / "supervisor-job").mkdir(parents=True)

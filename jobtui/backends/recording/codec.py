@@ -4,6 +4,8 @@ JSON and not a closer format: it has numbers of any size, as places in journals 
 be read in years to come by whatever there will be. Deflated, which also tells a damaged entry.
 """
 
+import json
+import re
 import zlib
 from collections.abc import Mapping
 from enum import StrEnum
@@ -22,6 +24,8 @@ from jobtui.model.traces import Telemetry
 LEVEL = 6
 LARGEST_BYTES = 256 << 20
 """No entry is larger, unpacked: what claims to be is damaged."""
+
+_NO_TEXT = re.compile("[\ud800-\udfff]")
 
 
 class Damaged(ValueError):
@@ -65,7 +69,20 @@ LISTS = tuple(field.name for field in msgspec.structs.fields(Batch) if field.def
 def packed(value: object) -> bytes:
     """A value with its secrets masked, as bytes."""
     document = mask_document(msgspec.to_builtins(value))
-    return zlib.compress(msgspec.json.encode(document), LEVEL)
+    return zlib.compress(encoded(document), LEVEL)
+
+
+def encoded(document: object) -> bytes:
+    """A document as JSON; see `storable` for what that cannot hold."""
+    try:
+        return msgspec.json.encode(document)
+    except UnicodeEncodeError:
+        return storable(json.dumps(document, ensure_ascii=False)).encode()
+
+
+def storable(text: str) -> str:
+    """A text that UTF-8 can hold: bytes of names of files that are no text become replacement characters."""
+    return text if text.isascii() else _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def unpacked(what: What, data: bytes) -> Any:

@@ -188,7 +188,10 @@ class Tape:
 
 
 def _file_of(path: Path) -> Path:
-    return path / FILE_NAME if path.is_dir() else path
+    try:
+        return path / FILE_NAME if path.is_dir() else path
+    except OSError as error:  # such as a name that is too long
+        raise TapeError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -200,8 +203,9 @@ def _opened(path: Path) -> sqlite3.Connection:
         raise TapeError(
             f"{path}: no such file; name a file made by bundle or the directory of record"
         ) from None
-    except OSError as error:
-        raise TapeError(f"{path}: cannot be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # the latter for names that no file can have
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise TapeError(f"{path}: cannot be read: {why}") from error
     if not head.startswith(b"SQLite format 3"):
         raise TapeError(f"{path}: is no recording of jobtui; name a file made by bundle or record")
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from jobtui.backends.base import Batch
-from jobtui.backends.recording.codec import Damaged, What, packed, unpacked
+from jobtui.backends.recording.codec import Damaged, What, encoded, packed, storable, unpacked
 from jobtui.backends.recording.tape import APPLICATION_ID, SCHEMA, VERSION, About, TapeError
 from jobtui.model.clock import Nanos
 from jobtui.model.secrets import mask_document
@@ -45,7 +45,7 @@ class TapeWriter:
         with self._guarded():
             source = self._source(kind, name)
             sql = "INSERT INTO entry (at, source, what, key, body) VALUES (?, ?, ?, ?, ?)"
-            self._db.execute(sql, (at, source, what, key, body))
+            self._db.execute(sql, (at, source, what, storable(key), body))
         self.kept_bytes += len(body)
         if self.kept_bytes > self._most_bytes:
             self._cut()
@@ -66,7 +66,7 @@ class TapeWriter:
 
     def say(self, about: About) -> None:
         """Let it say this of itself."""
-        text = msgspec.json.encode(mask_document(msgspec.to_builtins(about))).decode()
+        text = encoded(mask_document(msgspec.to_builtins(about))).decode()
         with self._guarded():
             self._db.execute("INSERT OR REPLACE INTO about VALUES ('about', ?)", (text,))
 
@@ -96,6 +96,7 @@ class TapeWriter:
         self._sources = {(kind, name): number for number, kind, name in rows}
 
     def _source(self, kind: str, name: str) -> int:
+        name = storable(name)
         known = self._sources.get((kind, name))
         if known is None:
             row = self._db.execute("INSERT INTO source (kind, name) VALUES (?, ?)", (kind, name))
