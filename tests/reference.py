@@ -42,11 +42,16 @@ TABLES: Mapping[str, Callable[[], Iterator[str]]] = {"keys": keys_tables, "field
 def renewed(text: str) -> str:
     """The text with its tables as they should be. Raises ValueError when one has no place."""
     for name, tables in TABLES.items():
-        between = re.compile(rf"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)", re.DOTALL)
-        body = "\n\n".join(tables())
-        text, count = between.subn(lambda match, body=body: f"{match[1]}\n{body}\n\n{match[2]}", text)  # type: ignore[misc]
-        if count != 1:
-            raise ValueError(f"the place of the table {name!r} is not there, or there twice")
+        text = between(text, name, "\n\n".join(tables()))
+    return text
+
+
+def between(text: str, name: str, body: str) -> str:
+    """The text with this between the marks of a name. Raises ValueError when they are not there once."""
+    marks = re.compile(rf"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)", re.DOTALL)
+    text, count = marks.subn(lambda match: f"{match[1]}\n{body}\n\n{match[2]}", text)
+    if count != 1:
+        raise ValueError(f"the place of the table {name!r} is not there, or there twice")
     return text
 
 

@@ -1,5 +1,6 @@
 """Keys, columns and colours of a user: what is understood, and what is told of mistakes."""
 
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from jobtui.keymap import NEEDED, NoSuchKey, clashes, key_named, unreachable, wi
 from jobtui.model.looks import ANYWHERE, AUTO, KeyWish, Looks
 from jobtui.render.styles import STYLES, mistake_in_style
 from jobtui.theme import THEMES, VARIABLE
+from tests.personal_tables import PAGE, renewed
 
 
 def config_of(tmp_path: Path, text: str, profile: str | None = None) -> Config:
@@ -128,8 +130,8 @@ def test_all_mistakes_are_told_with_line_and_column(tmp_path: Path) -> None:
         '6:8: keys.copy: "s" means both tab-script and copy on job',
         "7:8: keys.quit: quit needs a key",
         '9:1: keys.logs: no action "columns" on logs; did you mean "command"?',
-        '11:19: columns.jobs: no column "agee"; did you mean "age"?',
-        '11:27: columns.jobs: "state" is there twice',
+        '11:18: columns.jobs: no column "agee"; did you mean "age"?',
+        '11:26: columns.jobs: "state" is there twice',
         '12:8: columns.sort: no column "names"; did you mean "name"?',
         '13:1: columns: unknown key "revers"; did you mean "reverse"?',
         '15:1: colors: no colour is called "eror"; did you mean "error"?',
@@ -200,3 +202,16 @@ def test_words_name_the_keys_that_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Keymap, "actions", with_wishes((KeyWish(ANYWHERE, "pause", ("f8",), ""),)))
     assert key_of("app.pause") == "f8"
     assert key_of("not there") == ""
+
+
+def test_the_page_names_every_action_column_and_colour() -> None:
+    page = PAGE.read_text()
+    assert renewed(page) == page, "renew it: .venv/bin/python -m tests.personal_tables"
+
+
+def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    looks = config_of(tmp_path, example).looks
+    assert looks.columns
+    assert looks.keys
+    assert looks.colors

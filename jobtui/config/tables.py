@@ -61,9 +61,9 @@ def alarms_of(file: ConfigFile, profile: str | None) -> Alarms:
             try:
                 parse_alarms({key: value})
             except ValueError as error:
-                file.wrong(
-                    (*keys, key), str(error).removeprefix(f"{key}: "), is_key=key not in Alarms._fields
-                )
+                is_known, text = key in Alarms._fields, str(error)
+                said = text.removeprefix(f"{key}: ") if is_known else text
+                file.wrong((*keys, key), said, is_key=not is_known)
                 wrong = True
         if holds and not wrong:
             found = parse_alarms(table)

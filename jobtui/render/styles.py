@@ -16,9 +16,12 @@ STYLES: Mapping[str, str] = {
     "mistake": "what is wrong in what was typed", "path": "the critical path",
     **{f"source.{number}": "the tag of a source" for number in range(5)},
     **{f"service.{number}": "the colour of a service" for number in range(6)},
-    "status.running": "", "status.pending": "", "status.completed": "", "status.failed": "",
-    "status.canceled": "", "status.missing": "", "status.purged": "", "status.unknown": "",
-    "status.needs_person": "",
+    "status.running": "jobs that run", "status.pending": "jobs that wait",
+    "status.completed": "jobs that are done",
+    "status.failed": "jobs that failed", "status.canceled": "jobs that were canceled",
+    "status.missing": "jobs without a record", "status.purged": "jobs whose files are gone",
+    "status.unknown": "jobs in a state that we do not know",
+    "status.needs_person": "jobs that need a person",
 }  # fmt: skip
 """Every style of the dashboard by its name, and what it is for."""
 

@@ -52,7 +52,7 @@ class JobsScreen(LiveScreen):
         self._header = Header(board.now, board.title)
         self._strip = SourceStrip(board.now)
         self._one_line = OneLine(board.now)
-        self._table = JobTable(self._row_context)
+        self._table = JobTable(self._row_context, self.columns)
         self._rule = RuleLine()
 
     def compose(self) -> ComposeResult:
@@ -68,8 +68,6 @@ class JobsScreen(LiveScreen):
     def on_mount(self) -> None:
         """Show what is known already."""
         looks = self.board.looks
-        if looks.columns:
-            self._table.set_columns(self.columns)
         if looks.sort or looks.reverse:
             self.sort_by(looks.sort, reverse=looks.reverse)
         self._apply_filter()

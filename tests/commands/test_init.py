@@ -67,7 +67,7 @@ def test_a_person_is_asked_and_may_say_no(checkout: Path, tmp_path: Path) -> Non
     with Tmux([sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": PATH}) as window:
         window.wait_text("[Y/n]")
         window.keys("Enter")
-        window.wait_text("> ")
+        window.wait_text("none ends it.")
         window.type("log=supervsor=x\n")
         window.wait_text("unknown role")
         window.type("log=supervisor=/var/log/s.log\n")
@@ -79,7 +79,7 @@ def test_a_person_is_asked_and_may_say_no(checkout: Path, tmp_path: Path) -> Non
     with Tmux([sys.executable, "-m", "jobtui", "init", str(path)], 200, 40, {"PATH": PATH}) as window:
         window.wait_text("[Y/n]")
         window.type("n\n")
-        window.wait_text("> ")
+        window.wait_text("none ends it.")
         window.type("log=supervisor=/var/log/s.log\n\n")
         window.wait_text("Replace it, and keep it as")
         window.type("y\n")
