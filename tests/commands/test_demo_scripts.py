@@ -1,6 +1,7 @@
 """The demo's runs on its cluster: their archived scripts are found by the numbers that are noted."""
 
 import json
+import re
 from pathlib import Path
 
 from jobtui.demo.live import LiveDemo
@@ -34,3 +35,28 @@ def test_a_job_of_the_demo_leads_to_its_script(tmp_path: Path, run: Runner) -> N
         "--srdb", demo.sources.srdb, *logs, "--archive", demo.sources.archive,
     )  # fmt: skip
     assert ran.json["number"] == json.loads(noted.read_text())["sbatch_id"]
+
+
+def test_two_runs_on_the_cluster_are_compared_with_script_and_environment(
+    tmp_path: Path, run: Runner
+) -> None:
+    demo = LiveDemo(tmp_path, seed=1, clock=FixedClock(NOW))
+    demo.prepare()
+    jobs = sorted(
+        {path.parent for path in tmp_path.glob("scratch/*/sirepo-prod/user/*/*/*/sbatch_status.json")}
+    )
+    logs = [word for role, path in demo.sources.logs for word in ("--log", f"{role}={path}")]
+    one, other = jobs[0].name, jobs[-1].name
+    ran = run(
+        "compare", one, other, "--json", "--at", "2026-11-20T21:00:00Z",
+        "--srdb", demo.sources.srdb, *logs, "--archive", demo.sources.archive,
+    )  # fmt: skip
+    files = {file["name"]: file for file in ran.json["files"]}
+    assert set(files) == {"in.json", "parameters.py", "script", "environment"}
+    (changed,) = [line for line in files["environment"]["diff"] if line.startswith("+SLURM_SUBMIT_DIR")]
+    assert str(jobs[0]) in changed
+    assert files["script"]["diff"] or files["script"]["note"]
+    kept = b"".join(path.read_bytes() for path in Path(demo.sources.archive or "").rglob("*_environment"))
+    tokens = {token.decode() for token in re.findall(rb"TOKEN=(\w{16,})", kept)}
+    assert tokens
+    assert not any(token in ran.out for token in tokens)
