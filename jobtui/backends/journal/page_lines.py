@@ -21,6 +21,9 @@ from jobtui.model.clock import Nanos
 from jobtui.model.journal import Cursor, JournalEntry, Match, Matches
 from jobtui.model.pages import Level, LogLine, Place
 
+GOES_ON = "goes on below"
+"""Said of a piece of a line that docker has split. Each is a line of its own: a page may end at one."""
+
 Shown = tuple[JournalEntry, LogLine]
 Kept = tuple[Cursor, LogLine]
 
@@ -106,7 +109,9 @@ def _note(entry: JournalEntry, shown: str) -> str:
         return "no message"
     words = [f"{entry.size:,} bytes in this line"] if len(shown) < len(entry.message) else []
     lines = shown.rstrip("\n").count("\n") + 1
-    return ", ".join([*words, *([f"{lines} lines"] if lines > 1 else [])])
+    return ", ".join(
+        [*words, *([f"{lines} lines"] if lines > 1 else []), *([GOES_ON] if entry.is_begun else [])]
+    )
 
 
 def _at_place(line: LogLine, place: Place) -> LogLine:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from jobtui.backends.journal.page_lines import Selection, matches_of
+from jobtui.backends.journal.page_lines import GOES_ON, Selection, matches_of
 from jobtui.backends.journal.pages import JournalPages
 from jobtui.backends.journal.streams import Stream, StreamKind, StreamNames, Wanted
 from jobtui.model.clock import SECOND, Nanos
@@ -57,6 +57,19 @@ async def test_it_begins_at_the_end(pages: JournalPages) -> None:
     while await pages.work():
         pass
     assert (await pages.look()).begin == place_at(T0)
+
+
+async def test_pieces_of_a_line_that_docker_has_split_are_marked() -> None:
+    journal = MemoryJournal()
+    of: dict[str, str | int] = {"container": "srj-p-x", "host": "v3", "unit": "docker.service", "priority": 3}
+    for n, (text, is_begun) in enumerate([("one", False), ("x" * 16_384, True), ("end of it", False)]):
+        journal.write(text, n, is_begun=is_begun, **of)
+    pages = pages_of(journal, Stream(StreamKind.CONTAINER, "srj-p-x", "v3"))
+    await pages.look()
+    page = await pages.before(LAST, 50)
+    assert [GOES_ON in line.note for line in page.lines] == [False, True, False]
+    assert [line.size for line in page.lines] == [3, 16_384, 9]
+    await pages.aclose()
 
 
 async def test_backwards_to_the_beginning_and_forwards_again(pages: JournalPages) -> None:
