@@ -14,6 +14,7 @@ class AgentCopiesRig:
     """A database root below which the supervisor keeps copies of one agent's log. Each record is a line."""
 
     tells = False
+    reconnects = False
 
     def __init__(self, folder: Path) -> None:
         self._root = folder / "db"

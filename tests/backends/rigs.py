@@ -62,11 +62,17 @@ class Rig(Protocol):
         """Whether the system tells of changes by itself, so that nobody has to ask."""
         ...
 
+    @property
+    def reconnects(self) -> bool:
+        """Whether the source keeps a connection, which is made anew some time after the system is back."""
+        ...
+
 
 class SirepoDbRig:
     """A supervisor's db directory."""
 
     tells = True
+    reconnects = False
 
     def __init__(self, folder: Path) -> None:
         self._db = Db(folder / "db")
@@ -101,6 +107,7 @@ class BalsamRig:
     """A Balsam server. Records are its events; each is of a job of its own."""
 
     tells = False
+    reconnects = False
 
     def __init__(self, folder: Path) -> None:
         self._server = RecordedBalsam()
@@ -151,6 +158,7 @@ class TraceFileRig:
     """A file of spans, one document a line. Each record is one span."""
 
     tells = False
+    reconnects = False
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "spans.jsonl"
@@ -198,6 +206,7 @@ class SlurmRig:
     """The commands of a cluster. Its records are jobs in the queue."""
 
     tells = False
+    reconnects = False
 
     def __init__(self, folder: Path) -> None:
         self._cluster = StandIn(folder)
@@ -237,6 +246,7 @@ class CondorRig:
     """An event log of HTCondor. Each record is the submission of one job."""
 
     tells = False
+    reconnects = False
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "jobs.log"

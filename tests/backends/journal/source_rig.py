@@ -1,0 +1,101 @@
+"""The contract's rig for journals: one for each way to read them."""
+
+import contextlib
+import os
+import re
+import signal
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.base import Batch, Source
+from jobtui.backends.journal import following
+from jobtui.backends.journal.gatewayd import GatewayJournal
+from jobtui.backends.journal.source import Journal
+from jobtui.model.clock import Nanos
+from tests.backends.journal.gateway_rig import Gatewayd
+from tests.backends.journal.make import entry, make_journal, needs_journal_tools
+from tests.backends.journal.readers import READERS, MakeReader
+from tests.backends.journal.ssh_rig import children_of
+
+UNIT = "sirepo_job_supervisor.service"
+LINE = "Nov 14 22:13:20     7     0 sirepo/job_supervisor.py:254:receive ServerReq(api_run{}, None)"
+DROPPED = f"Suppressed 5 messages from {UNIT}"
+KEY = re.compile(r"api_run\d+")
+
+
+class JournalRig:
+    """A journal that systemd-journal-remote writes. Each record is an entry; what was dropped is skipped."""
+
+    tells = True
+
+    def __init__(self, way: str, folder: Path) -> None:
+        self._directory = folder / "journals"
+        self._directory.mkdir()
+        self._away = folder / "away"
+        self._written = 0
+        self._stack = contextlib.ExitStack()
+        self.reconnects = way not in ("native", "public")
+        patch = self._stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setattr(following, "RETRY_S", 0.05)
+        patch.setattr(following, "RETRY_MOST_S", 0.1)
+        self._server = Gatewayd(self._directory, folder / "log") if way == "gatewayd" else None
+        self._make_reader = self._maker(way)
+
+    def _maker(self, way: str) -> MakeReader:
+        if self._server is None:
+            return self._stack.enter_context(READERS[way].open(self._directory))
+        self._server.start()
+        self._stack.callback(self._server.die)
+        spec = self._server.spec
+        return lambda: GatewayJournal(spec)
+
+    def source(self) -> Source:
+        return Journal(self._make_reader().name, self._make_reader, since=Nanos(0))
+
+    def _write(self, message: str, **fields: str) -> None:
+        self._written += 1
+        make_journal(self._directory, [entry(self._written, message, **fields)])
+
+    def add(self) -> str:
+        key = f"api_run{self._written}"
+        self._write(LINE.format(self._written), _SYSTEMD_UNIT=UNIT, _PID="7")
+        return key
+
+    def tear(self) -> None:
+        self._write(DROPPED, SYSLOG_IDENTIFIER="systemd-journald")
+
+    def mend(self) -> str:
+        pytest.skip("what journald has dropped is gone")
+
+    def go_away(self) -> None:
+        """Be gone, and what serves those who follow, too."""
+        if self._server is not None:
+            self._server.die()
+            return
+        self._directory.rename(self._away)
+        for pid in children_of(os.getpid()):
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{pid}/comm").read_text().strip() == "journalctl":
+                    os.kill(pid, signal.SIGKILL)
+
+    def come_back(self) -> None:
+        if self._server is not None:
+            self._server.start()
+        else:
+            self._away.rename(self._directory)
+
+    def keys(self, batch: Batch) -> list[str]:
+        return [found[0] for record in batch.records if (found := KEY.search(record.text))]
+
+    def close(self) -> None:
+        """End what serves it."""
+        self._stack.close()
+
+
+JOURNAL_RIGS = [
+    pytest.param(partial(JournalRig, name), id=f"journal-{name}", marks=(needs_journal_tools, *way.needs))
+    for name, way in READERS.items()
+]
+"""A rig for each way: made from a folder of its own, and to be closed."""
