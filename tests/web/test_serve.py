@@ -1,8 +1,10 @@
 """`jobtui serve`: a dashboard in a browser, and nothing for anybody else."""
 
+import asyncio
 import json
 import signal
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -156,3 +158,18 @@ def test_without_a_source_there_is_nothing_to_serve(tmp_path: Path) -> None:
     ran = jobtui("serve", cwd=tmp_path, env={**env, "HOME": str(tmp_path)})
     assert ran.code in (2, 5)
     assert "Traceback" not in ran.err
+
+
+async def test_other_machines_are_warned_of(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "jobtui", "serve", "--listen", "0.0.0.0:0", "--", "demo"]
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=tmp_path, env=environment(), stdout=pipe, stderr=pipe
+    )
+    assert process.stdout is not None
+    line = await asyncio.wait_for(process.stdout.readline(), 20)
+    assert b"://0.0.0.0" not in line
+    process.terminate()
+    _, err = await process.communicate()
+    assert err.count(b"\n") == 1
+    assert b"0.0.0.0 is reached from other machines" in err
