@@ -164,7 +164,7 @@ class ChartView(LineView):
             return [(Span(fit(f" {NOTHING}", self.cells), "dim"),)]
         if self.is_small:
             problem = [(Span(fit(f" {self._problem}", self.cells), "warning"),)] if self._problem else []
-            told = self.words.partition("  ")[2]
+            told = self.words.partition("  ")[2] if self.rows_high == 1 else ""
             return [spark_line(chart, self.frame, told), (Span(fit(self.words, self.cells)),), *problem]
         return [self._head(chart), *self._picture(chart)]
 
