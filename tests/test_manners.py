@@ -78,6 +78,14 @@ def test_in_other_locales_everything_is_ascii(words: list[str], environ: dict[st
     assert b"Traceback" not in seen
 
 
+def test_commands_print_ascii_where_the_locale_has_no_more(words: list[str]) -> None:
+    for environ, is_ascii in (({"LANG": "C"}, True), ({}, False)):
+        with PtyProgram([*words, "jobs"], environ=environ) as program:
+            wait_for(lambda program=program: ended(program), timeout_s=30)  # type: ignore[misc]
+        assert program.seen.isascii() is is_ascii
+        assert (b"x failed" in program.seen) is is_ascii
+
+
 def test_the_console_is_sent_what_its_fonts_have(words: list[str]) -> None:
     with PtyProgram(words, environ={"TERM": "linux"}) as program:
         seen = until_left(program).decode()

@@ -8,26 +8,28 @@ import codecs
 import errno
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from jobtui.commands.exits import Exit
 from jobtui.model.secrets import mask_text
-
-_ASCII = {
-    "●": "*", "○": "o", "✓": "+", "✗": "x", "⊘": "-", "·": ".", "…": "~", "–": "-", "─": "-", "│": "|",
-    "›": ">", "±": "~", "→": ">",
-}  # fmt: skip
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(_ASCII.get(c, "?") for c in error.object[error.start : error.end]), error.end
+    from jobtui.render.glyphs import ASCII_FOR  # few streams lack a character
+
+    return "".join(ASCII_FOR.get(c, "?") for c in error.object[error.start : error.end]), error.end
 
 
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 
 codecs.register_error("jobtui.ascii", _replace)
+
+
+def said_ascii(environment: Mapping[str, str]) -> bool:
+    """Whether a locale was named that has ASCII only, which Python takes for UTF-8."""
+    return (environment.get("LC_ALL") or environment.get("LANG")) in ("C", "POSIX")
 
 
 def prepare_streams() -> None:
@@ -37,7 +39,8 @@ def prepare_streams() -> None:
         if stream is None:  # closed by the caller, as with >&-
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - lives as long as we do
         elif hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="jobtui.ascii")
+            is_ascii = said_ascii(os.environ) and stream.isatty()
+            stream.reconfigure(errors="jobtui.ascii", **({"encoding": "ascii"} if is_ascii else {}))
 
 
 def complain(text: str) -> None:

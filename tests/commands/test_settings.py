@@ -64,3 +64,29 @@ def test_an_unknown_variable_is_told(run: Runner, monkeypatch: pytest.MonkeyPatc
     ran = run("config")
     assert ran.code == 0
     assert '"JOBTUI_SRDB"' in ran.err
+
+
+def test_entries_of_tables_are_shown_with_their_lines_and_logins_are_not(
+    plain_environment: Path, run: Runner
+) -> None:
+    path = plain_environment / ".config" / "jobtui" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        '[keys]\ncopy = ["y", "F5"]\n[colors]\nstatus.failed = "red"\n[hosts]\n"v7.x" = "ssh://v7"\n'
+        '[servers."https://j.example.org"]\nbearer = "hunter2hunter2"\nca_file = "/ca.pem"\n'
+        '[profiles.p.columns]\njobs = ["state"]\n[profiles.q.columns]\njobs = ["age"]\n'
+    )
+    path.chmod(0o600)
+    ran = run("config", "--json", "--profile", "p")
+    rows = {row["name"]: (row["value"], row["origin"].removeprefix(f"{path}:")) for row in ran.json["tables"]}
+    assert rows == {
+        'hosts."v7.x"': ("ssh://v7", "6"),
+        'servers."https://j.example.org".bearer': ("given", "8"),
+        'servers."https://j.example.org".ca_file': ("/ca.pem", "9"),
+        "keys.copy": ("y F5", "2"),
+        "columns.jobs": ("state", "11"),
+        "colors.status.failed": ("red", "4"),
+    }
+    table = run("config", "--plain", "--profile", "p").out
+    assert "y F5" in table
+    assert "hunter2" not in table
