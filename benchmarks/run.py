@@ -32,6 +32,7 @@ PROGRAMS = (
     "strain",
     "charts",
     "balsam",
+    "slurm",
     "traces",
 )
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"

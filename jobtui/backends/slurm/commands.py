@@ -60,9 +60,9 @@ def squeue_words(separator: str, fields: Sequence[str] = tuple(SQUEUE)) -> list[
 
 
 def sacct_words(separator: str, since: Nanos) -> list[str]:
-    """All jobs, without their steps, that were there at some time since."""
-    return [*_sacct(separator, tuple(SACCT)), "--allusers", "--allocations", f"--starttime={_time(since)}",
-            "--endtime=now"]  # fmt: skip
+    """All jobs, without their steps, that were there at some time since; each time that one was requeued."""
+    return [*_sacct(separator, tuple(SACCT)), "--allusers", "--allocations", "--duplicates",
+            f"--starttime={_time(since)}", "--endtime=now"]  # fmt: skip
 
 
 def sacct_job_words(separator: str, native: str) -> list[str]:
@@ -163,7 +163,9 @@ class Commands:
         if code or at < 0:
             told = in_words(printed.decode("utf-8", "replace")) if at < 0 else ""
             raise self._fault(running.said, code or 0, told)
-        return Answer(bytes(memoryview(printed)[at + len(line) :]), separator, len(printed) >= MOST_BYTES, running.said)
+        return Answer(
+            bytes(memoryview(printed)[at + len(line) :]), separator, len(printed) >= MOST_BYTES, running.said
+        )
 
     def _fault(self, said: str, code: int, told: str) -> SourceError:
         fault = self._shell.fault(said, code, told)

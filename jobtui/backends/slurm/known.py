@@ -29,8 +29,9 @@ QUEUE, ACCOUNTS = "squeue", "sacct"
 
 Make = Callable[[Row], SlurmJob | None]
 
-_Basis = tuple[SlurmJob | None, SlurmJob | None, bool, bool]
-"""What a job was made of: from the queue, from accounting, whether it left, and whether that is long ago."""
+_Sent = tuple[SlurmJob | None, SlurmJob | None, bool, bool, int, Job]
+"""What a job was made of: from the queue, from accounting, whether it left, whether that is long ago, and how
+often it had run before; and the job. One flat tuple, in which no cycles of garbage are looked for."""
 
 
 class News(msgspec.Struct):
@@ -61,7 +62,8 @@ class Known:
         self._queue: dict[str, SlurmJob] = {}
         self._ended: dict[str, SlurmJob] = {}
         self._left: dict[str, Nanos] = {}
-        self._sent: dict[str, tuple[_Basis, Job]] = {}
+        self._sent: dict[str, _Sent] = {}
+        self._runs: dict[str, set[Nanos]] = {}
         self._seen: dict[str, dict[str, tuple[int, SlurmJob]]] = {QUEUE: {}, ACCOUNTS: {}}
         self._unseen: set[str] = set()
         self._bad: dict[str, dict[str, Skip]] = {QUEUE: {}, ACCOUNTS: {}}
@@ -88,6 +90,9 @@ class Known:
         self.is_cut = answer.is_cut
         if answer.is_cut:  # what is missing may be in the part that was not read
             fresh = {**self._queue, **fresh}
+        for key, job in fresh.items():
+            if (before := self._queue.get(key)) is not job:
+                self._note_runs(key, before, job, self._ended.get(key))
         for key, job in self._queue.items():
             if key not in fresh and (job.status.is_live or key not in self._ended):
                 self._left.setdefault(key, now)
@@ -106,12 +111,30 @@ class Known:
             if not answer.is_cut:
                 times = (job.submitted_at, job.started_at, job.ended_at, self.newest)
                 self.newest = max((at for at in times if at is not None and at <= now), default=None)
-            if job.ended_at is not None and not job.status.is_live:
-                self._ended[key_of(job)] = job
+            self._take_account(key_of(job), job)
         self._settle_left(now)
         self._let_go()
         self.wants_accounting = False
         return self._news(read)
+
+    def _take_account(self, key: str, job: SlurmJob) -> None:
+        """Learn of one run of a job; those before it are told of as well."""
+        known = self._ended.get(key)
+        self._note_runs(key, known, job, self._queue.get(key))
+        if known is not None and _is_older(job, known):
+            return
+        if job.ended_at is not None and not job.status.is_live:
+            self._ended[key] = job
+        elif known is not None and _is_older(known, job):
+            del self._ended[key]
+
+    def _note_runs(self, key: str, *told: SlurmJob | None) -> None:
+        """Remember when a job was submitted before it was requeued: number, name and user are the same."""
+        runs = [job for job in told if job is not None and job.submitted_at is not None]
+        last = max(runs, key=_submitted, default=None)
+        for job in runs:
+            if last is not None and _is_older(job, last) and (job.name, job.user) == (last.name, last.user):
+                self._runs.setdefault(key, set()).add(_submitted(job))
 
     def _read(self, answer: Answer, command: str, fields: tuple[str, ...], make: Make) -> _Read:
         """The jobs of an answer; of rows that are as they were the same objects as before."""
@@ -163,17 +186,19 @@ class Known:
         now = {**self._ended, **self._queue}
         jobs: list[Job] = []
         for key in now:
-            basis = self._queue.get(key), self._ended.get(key), key in self._left, key in self._unseen
+            queued, ended = self._queue.get(key), self._ended.get(key)
+            basis = queued, ended, key in self._left, key in self._unseen, len(self._runs.get(key, ()))
             known = self._sent.get(key)
-            if known is not None and all(map(operator.is_, known[0], basis)):
+            if known is not None and all(map(operator.is_, known, basis)):
                 continue
             job = self._job(key)
-            if known is None or known[1] != job:
+            if known is None or known[-1] != job:
                 jobs.append(job)
-            self._sent[key] = basis, job
+            self._sent[key] = (*basis, job)
         gone = [key for key in self._sent if key not in now]
         for key in gone:
             del self._sent[key]
+            self._runs.pop(key, None)
         return News(
             jobs,
             [system_job_id(self._label, key) for key in gone],
@@ -184,16 +209,21 @@ class Known:
         )
 
     def _job(self, key: str) -> Job:
+        made = self._made(key)
+        earlier = len(self._runs.get(key, ()))
+        made = msgspec.structs.replace(made, restarts=earlier) if earlier > made.restarts else made
+        is_open = key in self._unseen and made.status.is_live
+        return job_of(made, self._source, self._label, UNSEEN if is_open else "")
+
+    def _made(self, key: str) -> SlurmJob:
+        """What the queue and accounting say together."""
         queued, ended = self._queue.get(key), self._ended.get(key)
         if queued is None:
             assert ended is not None
-            return job_of(ended, self._source, self._label)
-        if key in self._left:
-            is_open = queued.status.is_live and key in self._unseen
-            return job_of(queued, self._source, self._label, UNSEEN if is_open else "")
-        if ended is None or queued.status.is_live or _is_older(ended, queued):
-            return job_of(queued, self._source, self._label)
-        return job_of(joined(queued, ended), self._source, self._label)
+            return ended
+        if key in self._left or ended is None or queued.status.is_live or _is_older(ended, queued):
+            return queued
+        return joined(queued, ended)
 
 
 def joined(queued: SlurmJob, ended: SlurmJob) -> SlurmJob:
@@ -209,3 +239,8 @@ def _is_older(ended: SlurmJob, queued: SlurmJob) -> bool:
     if ended.submitted_at is None or queued.submitted_at is None:
         return False
     return ended.submitted_at < queued.submitted_at
+
+
+def _submitted(job: SlurmJob) -> Nanos:
+    assert job.submitted_at is not None
+    return job.submitted_at

@@ -74,7 +74,7 @@ def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> J
         started_at=job.started_at,
         updated_at=_latest(job),
         ended_at=None if left else job.ended_at,
-        runs=(1 + job.restarts) if job.started_at is not None else 0,
+        runs=job.restarts + (job.started_at is not None),
         message=left or _message(job),
         error=error_of(job),
         alert=reason.words if waits and reason.is_stuck else None,

@@ -27,7 +27,7 @@ from jobtui.model.servers import named
 from jobtui.model.slurm import SYSTEM
 
 QUEUE_EVERY_S = 5.0
-ACCOUNTS_EVERY_S, ACCOUNTS_SOON_S, ACCOUNTS_AGAIN_S = 60.0, 15.0, 900.0
+ACCOUNTS_EVERY_S, ACCOUNTS_SOON_S, ACCOUNTS_AGAIN_S = 60.0, QUEUE_EVERY_S, 900.0
 """How often accounting is asked: as a rule, when an end is awaited, and where there is none."""
 SHARE = 1 / 20
 """The share of the time that each command may be at work."""

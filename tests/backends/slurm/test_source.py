@@ -2,65 +2,22 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
-from jobtui.backends.base import Batch, SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.backends.journal.local_shell import LocalShell
 from jobtui.backends.journal.process import Running
 from jobtui.backends.slurm import commands as slurm_commands
 from jobtui.backends.slurm import known as slurm_known
 from jobtui.backends.slurm.commands import Commands
-from jobtui.backends.slurm.source import ACCOUNTS_EVERY_S, QUEUE_EVERY_S, Slurm
-from jobtui.model.clock import FixedClock
+from jobtui.backends.slurm.source import QUEUE_EVERY_S
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import JobStatus
+from tests.backends.slurm.reading import Reading
 from tests.builders import HOSTILE
-from tests.conftest import NOW
 from tests.formats.slurm_captures import CAPTURES, captured_jobs
 from tests.slurm_stand_in import StandIn
-
-
-class Timer:
-    """A clock for pauses that a test moves."""
-
-    def __init__(self) -> None:
-        self.at = 0.0
-
-    def __call__(self) -> float:
-        return self.at
-
-
-@pytest.fixture
-def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
-    made = StandIn(tmp_path)
-    monkeypatch.setenv("PATH", made.search_path)
-    return made
-
-
-class Reading:
-    """A source, and what it has given so far."""
-
-    def __init__(self, target: str = "local", label: str = "") -> None:
-        self.timer, self.clock = Timer(), FixedClock(NOW)
-        self.source = Slurm(Commands(target), label=label, clock=self.clock, timer=self.timer)
-        self.jobs: dict[str, Job] = {}
-        self.batches: list[Batch] = []
-
-    async def read(self, later_s: float = ACCOUNTS_EVERY_S) -> Mapping[str, Job]:
-        """Everything there is some time later."""
-        self.timer.at += later_s
-        self.clock.advance(later_s)
-        while True:
-            batch = await self.source.poll(self.batches[-1].cursor if self.batches else None)
-            self.batches.append(batch)
-            self.jobs.update((job.id, job) for job in batch.jobs)
-            for job_id in batch.gone:
-                del self.jobs[job_id]
-            if not batch.more:
-                return self.jobs
 
 
 async def test_the_captured_cluster_becomes_jobs(cluster: StandIn) -> None:
