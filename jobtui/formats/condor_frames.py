@@ -56,7 +56,8 @@ _COMMAND = re.compile(
 _ATTRIBUTE_LINE = re.compile(rb"[A-Za-z_][\w.]*\s*=[^=]")
 _WRAPPER = re.compile(rb"BEGIN EXECUTION|COMPLETED with exit status")
 _EMPTY_LINE = re.compile(rb"(?:^[ \t\r]*\n|^\*\*\* [^\n]*\n)+", re.MULTILINE)
-_OBJECT = re.compile(rb"^[\s,\[]*(?=\{)", re.MULTILINE)
+_OBJECT = re.compile(rb"^[ \t\r\f\v,\[]*+(?=\{)", re.MULTILINE)
+"""Where an object begins. Each line is looked at once: a log may have a million empty ones."""
 ADS_WANTED = 3
 """So many attributes in the first lines make an ad."""
 

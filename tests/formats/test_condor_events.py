@@ -177,6 +177,18 @@ def test_no_bytes_make_it_raise(data: bytes) -> None:
     assert all(isinstance(fact, CondorFact) for fact in facts_of(data))
 
 
+@pytest.mark.parametrize("line", [b"\n", b"\r\n", b",\n", b" [\n"])
+@pytest.mark.parametrize("form", Form)
+def test_a_million_empty_lines_are_each_looked_at_once(form: Form, line: bytes) -> None:
+    event = b'{"EventTypeNumber": 5}'
+    framed = frames_of(form, line * 250_000 + event, to_end=True)
+    assert (
+        framed.frames[0].data.endswith(event)
+        if framed.frames
+        else form in (Form.CLASSIC, Form.XML, Form.XML_ADS)
+    )
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 400), st.sampled_from(["cluster.log", "cluster.json.log", "cluster.xml.log"]))
 def test_read_in_pieces_it_says_the_same(piece: int, name: str) -> None:
