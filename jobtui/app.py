@@ -32,7 +32,7 @@ from jobtui.screens.places import Places
 from jobtui.screens.timed import PLAY_TICK_S, TimedApp
 from jobtui.session import Session
 from jobtui.store.store import Changes
-from jobtui.theme import PLAIN, THEMES, theme_for, with_colors
+from jobtui.theme import DARK, PLAIN, THEMES, colors_for, theme_for, with_colors
 from jobtui.views import START, Views
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ class JobtuiApp(TimedApp):
         self.animation_level = "none"
         Zone.is_local = False
         for known in THEMES:
-            self.register_theme(with_colors(known, looks.colors))
+            fitting = colors_for(os.environ) if known is DARK else {}
+            self.register_theme(with_colors(known, {**fitting, **looks.colors}))
         self.theme = theme or theme_for(looks.theme, os.environ)
         self._canvas.has_colors = self.theme != PLAIN.name
 

@@ -251,6 +251,12 @@ SMALL_TERMINALS = frozenset({"linux", "ansi", "vt100", "vt220", "dumb", ""})
 TRUE_COLORS = ("truecolor", "24bit")
 MANY_COLORS = ("256color", "kitty", "direct", "truecolor")
 """Ends of the names of terminals that have more than 16 colours."""
+IN_256_COLORS = {
+    "cursor": "on #444444",
+    "cursor.weak": "on #1c1c1c",
+    "changed": "on #303030",
+    "selected": "on #262626",
+}
 LIGHT_BACKGROUNDS = frozenset({"7", "11", "14", "15"})
 """Backgrounds on which dark letters are read, as `COLORFGBG` numbers them."""
 
@@ -276,8 +282,18 @@ def has_many_colors(environment: Mapping[str, str]) -> bool:
     term = environment.get("TERM", "").strip().lower()
     if term in SMALL_TERMINALS:
         return False
-    is_true = environment.get("COLORTERM", "").strip().lower() in TRUE_COLORS
-    return is_true or term.rpartition("-")[2] in MANY_COLORS
+    return has_true_colors(environment) or term.rpartition("-")[2] in MANY_COLORS
+
+
+def colors_for(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """What of our dark theme looks otherwise where there are 256 colours: none of them is a dark blue."""
+    return {} if has_true_colors(environment) else IN_256_COLORS
+
+
+def has_true_colors(environment: Mapping[str, str]) -> bool:
+    """Whether the terminal says so, or Textual was told."""
+    said = (environment.get(name, "").strip().lower() for name in ("COLORTERM", "TEXTUAL_COLOR_SYSTEM"))
+    return any(words in TRUE_COLORS for words in said)
 
 
 def with_colors(theme: Theme, colors: Mapping[str, str]) -> Theme:

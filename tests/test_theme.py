@@ -3,8 +3,20 @@
 import pytest
 from rich.color import ColorSystem
 from rich.console import Console
+from rich.style import Style
 
-from jobtui.theme import ANSI, ANSI_LIGHT, DARK, LIGHT, PLAIN, THEMES, VARIABLE, theme_for, with_colors
+from jobtui.theme import (
+    ANSI,
+    ANSI_LIGHT,
+    DARK,
+    LIGHT,
+    PLAIN,
+    THEMES,
+    VARIABLE,
+    colors_for,
+    theme_for,
+    with_colors,
+)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +58,15 @@ def test_many_colours_are_used_only_where_they_are_sent(environ: dict[str, str])
     console = Console(_environ={"FORCE_COLOR": "1", **environ}, legacy_windows=False)
     has_many = console._color_system in (ColorSystem.EIGHT_BIT, ColorSystem.TRUECOLOR)
     assert (theme_for("auto", environ) == DARK.name) is has_many
+
+
+def test_in_256_colours_the_cursor_is_grey_and_not_teal() -> None:
+    assert colors_for({"COLORTERM": "truecolor"}) == {}
+    for style in colors_for({"TERM": "xterm-256color"}).values():
+        color = Style.parse(style).bgcolor
+        assert color is not None
+        red, green, blue = color.downgrade(ColorSystem.EIGHT_BIT).get_truecolor()
+        assert red == green == blue
 
 
 def test_a_user_may_have_other_colours() -> None:

@@ -81,6 +81,8 @@ def glyphs_for(wish: str, environment: Mapping[str, str], encoding: str) -> Glyp
     """
     if wish in set(Glyphs):
         return Glyphs(wish)
+    if environment.get("TEXTUAL_DRIVER"):
+        return Glyphs.UNICODE  # in a browser, which has all signs
     locale = environment.get("LC_ALL") or environment.get("LANG") or ""
     said_ascii = locale in ("C", "POSIX")
     if said_ascii or encoding.lower().replace("-", "").replace("_", "") != "utf8":

@@ -69,6 +69,7 @@ def test_the_console_keeps_what_its_fonts_have() -> None:
         ("auto", {"LC_ALL": "POSIX", "LANG": "en_US.UTF-8"}, UTF8, Glyphs.ASCII),
         ("auto", {"LANG": "de_DE.ISO-8859-1"}, "iso8859-1", Glyphs.ASCII),
         ("auto", {"LANG": "en_US.UTF-8", "TERM": "linux"}, "UTF_8", Glyphs.CONSOLE),
+        ("auto", {"LANG": "C", "TEXTUAL_DRIVER": "a.browser:Driver"}, "ascii", Glyphs.UNICODE),
         ("unicode", {"LANG": "C"}, "ascii", Glyphs.UNICODE),
         ("ascii", {"LANG": "C.UTF-8"}, UTF8, Glyphs.ASCII),
         ("console", {}, UTF8, Glyphs.CONSOLE),
