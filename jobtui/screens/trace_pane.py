@@ -27,6 +27,9 @@ from jobtui.widgets.text_pane import Paragraph, TextPane
 from jobtui.widgets.trace_lines import Picture
 from jobtui.widgets.waterfall import Waterfall, failed_keys
 
+FILTERING = "filter"
+"""What looks at the spans that a filter is for; a later one takes its place."""
+
 
 class TracePane(Container):
     """One trace, told by its screen when it is known better."""
@@ -66,7 +69,7 @@ class TracePane(Container):
         """Show a trace, or the same as it is now."""
         self.waterfall.set_trace(picture)
         if self._only_failures and failed_keys(picture.found) != self._failed:
-            self._let_pass(lambda span: self._is_failure(span))
+            self._show_failures()
         self._show_words()
 
     def move(self, move: Move) -> None:
@@ -109,19 +112,27 @@ class TracePane(Container):
             self.notify("nothing failed in this trace", timeout=2)
         else:
             self.filter_text, self._only_failures = "", True
-            self._let_pass(self._is_failure)
+            self._show_failures()
+
+    def _show_failures(self) -> None:
+        """Show only what leads to a failure: these are known, and few."""
+        found = self.waterfall.found
+        if found is not None:
+            self.workers.cancel_group(self, FILTERING)
+            self._failed = failed_keys(found)
+            self.waterfall.set_filter(self._is_failure, keys=self._failed)
+            self._show_words()
 
     def _is_failure(self, span: Span) -> bool:
         return span.span_id in self._failed
 
     def _let_pass(self, passes: SpanTest | None) -> None:
-        start(self, partial(self._filter, passes), group="filter", exclusive=True)
+        start(self, partial(self._filter, passes), group=FILTERING, exclusive=True)
 
     async def _filter(self, passes: SpanTest | None) -> None:
         found = self.waterfall.found
         tested: dict[SpanId, bool] | None = None
         if found is not None and passes is not None:
-            self._failed = failed_keys(found)
             tested = await asyncio.to_thread(lambda: {one.span_id: passes(one) for one in found.tree.spans})
         self.waterfall.set_filter(passes, tested)
         self._show_words()

@@ -42,11 +42,19 @@ class Waterfall(TraceLines):
         self._renew()
         self.cursor_moved()
 
-    def set_filter(self, passes: SpanTest | None, tested: dict[SpanId, bool] | None = None) -> None:
-        """Show only spans that pass and what is above them, or all; `tested` says of which it is known."""
+    def set_filter(
+        self,
+        passes: SpanTest | None,
+        tested: dict[SpanId, bool] | None = None,
+        keys: frozenset[LineKey] | None = None,
+    ) -> None:
+        """Show only spans that pass and what is above them, or all.
+
+        `tested` says of which it is known; `keys` are those that pass, where that is known of all.
+        """
         if self._shown is not None:
             key = self._key
-            self._shown.set_filter(passes, tested)
+            self._shown.set_filter(passes, tested, keys)
             self._stay_at(key)
             self._renew()
             self.cursor_moved()

@@ -137,11 +137,18 @@ def closed_at_first(layout: Layout) -> set[LineKey]:
 
 
 def shown_lines(
-    layout: Layout, is_closed: Callable[[LineKey], bool], kept: Sequence[bool] | None = None
+    layout: Layout,
+    is_closed: Callable[[LineKey], bool],
+    kept: Sequence[bool] | None = None,
+    begin: int = 0,
+    end: int | None = None,
 ) -> list[int]:
-    """The numbers of the lines that are shown: not those below what is closed, nor those not kept."""
+    """The numbers of the lines that are shown: not those below what is closed, nor those not kept.
+
+    Only of those from `begin` up to `end`, which are all below what is shown.
+    """
     shown: list[int] = []
-    at, count = 0, len(layout.lines)
+    at, count = begin, len(layout.lines) if end is None else end
     lines, ends = layout.lines, layout.ends
     while at < count:
         if kept is not None and not kept[at]:
@@ -172,6 +179,20 @@ def kept_lines(layout: Layout, passes: Callable[[Span], bool]) -> tuple[list[boo
         if layout.has_below(at):
             open_lines.append(at)
     return kept, count
+
+
+def kept_of(layout: Layout, keys: Iterable[LineKey]) -> tuple[list[bool], int]:
+    """The same where the spans that pass are known. Looks at no line below one that leads to none of them."""
+    kept = [False] * len(layout.lines)
+    passing = sorted(at for key in keys if (at := layout.at.get(key)) is not None)
+    at = 0
+    for number in passing:
+        while at < number:
+            leads_there = layout.ends[at] > number
+            kept[at] = kept[at] or leads_there
+            at = at + 1 if leads_there else layout.ends[at]
+        kept[number] = True
+    return kept, len(passing)
 
 
 def unfolded_above(layout: Layout, index: int) -> Iterator[LineKey]:

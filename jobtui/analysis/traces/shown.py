@@ -1,7 +1,7 @@
 """Which lines of a waterfall are shown: what is folded, what passes a filter. Follows a trace as it grows."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from jobtui.analysis.traces.layout import (
     Layout,
@@ -10,6 +10,7 @@ from jobtui.analysis.traces.layout import (
     TraceLine,
     closed_at_first,
     kept_lines,
+    kept_of,
     shown_lines,
     unfolded_above,
 )
@@ -23,13 +24,14 @@ class ShownLines:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        self.numbers: Sequence[int] = ()
+        self.numbers: list[int] = []
         self.passing = 0
         """How many spans pass the filter; all without one."""
         self.passes: SpanTest | None = None
         self._closed = closed_at_first(layout)
         self._met = set(self._closed)
         self._tested: dict[SpanId, bool] = {}
+        self._keys: frozenset[LineKey] | None = None
         self._kept: list[bool] | None = None
         self._show()
 
@@ -39,15 +41,30 @@ class ShownLines:
         new = closed_at_first(layout) - self._met
         self._met |= new
         self._closed |= new
-        self.set_filter(self.passes)
+        self.set_filter(self.passes, keys=self._keys)
 
-    def set_filter(self, passes: SpanTest | None, tested: dict[SpanId, bool] | None = None) -> None:
-        """Show only spans that pass, with what is above them; of which it is known already is in `tested`."""
+    def set_filter(
+        self,
+        passes: SpanTest | None,
+        tested: dict[SpanId, bool] | None = None,
+        keys: frozenset[LineKey] | None = None,
+    ) -> None:
+        """Show only spans that pass, with what is above them; of which it is known already is in `tested`.
+
+        Where all that pass are known, `keys` are theirs.
+        """
         if passes is not self.passes:
             self._tested = tested if tested is not None else {}
-        self.passes = passes
-        self._kept, self.passing = (None, 0) if passes is None else kept_lines(self.layout, self._passes)
+        self.passes, self._keys = passes, keys
+        self._kept, self.passing = self._kept_now()
         self._show()
+
+    def _kept_now(self) -> tuple[list[bool] | None, int]:
+        if self.passes is None:
+            return None, 0
+        if self._keys is not None:
+            return kept_of(self.layout, self._keys)
+        return kept_lines(self.layout, self._passes)
 
     def _passes(self, span: Span) -> bool:
         """Whether a span passes; each is looked at once, however often the trace grows."""
@@ -82,16 +99,20 @@ class ShownLines:
         if not self.layout.has_below(number) or key in self._closed:
             return False
         self._closed.add(key)
-        self._show()
+        end = bisect_left(self.numbers, self.layout.ends[number])
+        del self.numbers[index + 1 : end]
         return True
 
     def open(self, index: int) -> bool:
         """Unfold a line; whether it was folded."""
-        key = self.line(index).key
-        if key not in self._closed or not self.layout.has_below(self.numbers[index]):
+        number = self.numbers[index]
+        key = self.layout.lines[number].key
+        if key not in self._closed or not self.layout.has_below(number):
             return False
         self._closed.discard(key)
-        self._show()
+        end = self.layout.ends[number]
+        below = shown_lines(self.layout, self._closed.__contains__, self._kept, number + 1, end)
+        self.numbers[index + 1 : index + 1] = below
         return True
 
     def above(self, index: int) -> int | None:

@@ -2,7 +2,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.analysis.traces.findings import study_trace
-from jobtui.analysis.traces.layout import Layout, LineKind, kept_lines, lay_out
+from jobtui.analysis.traces.layout import Layout, LineKind, kept_lines, kept_of, lay_out, shown_lines
 from jobtui.analysis.traces.runs import RUN_LENGTH
 from jobtui.analysis.traces.shown import ShownLines
 from jobtui.analysis.traces.window import TraceWindow
@@ -151,10 +151,12 @@ def test_every_span_has_one_line_and_folding_loses_none(
     for index in toggled:
         if index < len(shown.numbers) and not shown.open(index):
             shown.close(index)
+        assert shown.numbers == shown_lines(layout, shown.is_closed)
     for line in layout.lines:
         at = shown.reveal(line.key)
         assert at is not None
         assert shown.line(at) == line
     kept, count = kept_lines(layout, lambda span: span.is_error)
     assert count == sum(span.is_error for span in spans)
+    assert (kept, count) == kept_of(layout, [span.span_id for span in spans if span.is_error])
     assert all(kept[above] for at, is_kept in enumerate(kept) if is_kept for above in layout.above(at))
