@@ -1,8 +1,9 @@
 """Jobs out of the JSON of squeue, scontrol, sacct and slurmrestd, of any release from 22.05 to 25.05. Pure.
 
 Each release has its own shapes: a number may be wrapped as `{"set", "infinite", "number"}`, a state may be a
-list of words, an exit code the status that `wait` gave, or an object. All of them are read with one tolerant
-getter: it looks at several paths and takes the first value that is one.
+list of words, an exit code the status that `wait` gave (wrapped in 23.02), or an object. All of them are read
+with one tolerant getter: it looks at several paths and takes the first value that is one. 22.05 was run; the
+shapes of 23.02 (data_parser v0.0.39), 23.11 (v0.0.40) and 24.11 were compared with what clusters had printed.
 """
 
 import json
@@ -126,7 +127,7 @@ def _steps(document: Document) -> Iterator[SlurmStep]:
     for step in steps if isinstance(steps, list) else ():
         states = _words(step, "state")
         yield SlurmStep(
-            id=_text(step, "step.id").rpartition(".")[2] or _count(step, "step.id"),
+            id=_text(step, "step.id", "step.id.step_id").rpartition(".")[2] or _count(step, "step.id"),
             name=_text(step, "step.name"),
             state=states[0] if states else "",
             exit=_exit(step),

@@ -161,6 +161,18 @@ SHAPES: list[tuple[dict[str, Any], str, Any]] = [
       "array_task_id": {"set": False, "infinite": False, "number": 0}}, "id", "7"),
     ({"job_state": "RUNNING", "stdout_expanded": "/a/7.out", "standard_output": "/a/%j.out"},
      "stdout", "/a/7.out"),
+    ({"job_state": "FAILED", "exit_code": {"set": True, "infinite": False, "number": 512}}, "exit", Exit(2)),
+    ({"job_state": "FAILED", "exit_code": {"set": True, "infinite": False, "number": 9}}, "exit", Exit(0, 9)),
+    ({"job_state": ["RUNNING"], "restart_cnt": {"set": True, "infinite": False, "number": 2}}, "restarts", 2),
+    ({"state": {"current": ["TIMEOUT"], "reason": "None"}, "nodes": "n1", "time": {
+        "submission": 1795207820, "start": 1795207823, "end": 1795207900,
+        "limit": {"set": True, "infinite": False, "number": 4}, "elapsed": 77}}, "limit_s", 240),
+    ({"state": {"current": ["COMPLETED"]}, "array": {"job_id": 4, "task": "", "limits": {"max": {}},
+      "task_id": {"set": True, "infinite": False, "number": 3}}}, "id", "4_3"),
+    ({"state": {"current": ["COMPLETED"]}, "comment": {"administrator": "", "job": "by hand", "system": ""}},
+     "comment", "by hand"),
+    ({"state": {"current": "COMPLETED"}, "association": {"account": "science", "user": "jdoe", "id": 3}},
+     "account", "science"),
 ]  # fmt: skip
 """Shapes of releases from 22.05 to 25.05."""
 
@@ -171,6 +183,36 @@ def test_the_json_of_every_release_is_read(shape: dict[str, Any], name: str, val
     job = job_of({"job_id": number, **shape})
     assert job is not None
     assert getattr(job, name) == value
+
+
+STEPS: list[tuple[dict[str, Any], tuple[str, str, Exit | None]]] = [
+    (
+        {"step": {"job_id": 7, "id": "batch", "name": "batch"}, "state": "FAILED",
+         "exit_code": {"status": "ERROR", "return_code": 3}},
+        ("batch", "FAILED", Exit(3)),
+    ),
+    (
+        {"step": {"id": {"job_id": 7, "step_id": "extern"}, "name": "extern"}, "state": "COMPLETED",
+         "exit_code": {"status": "SUCCESS", "return_code": 0}},
+        ("extern", "COMPLETED", Exit(0)),
+    ),
+    (
+        {"step": {"id": "7.0", "name": "srun"}, "state": ["CANCELLED"], "exit_code": {
+            "status": ["SIGNALED"], "return_code": {"set": False, "infinite": False, "number": 0},
+            "signal": {"id": {"set": True, "infinite": False, "number": 15}, "name": "SIGTERM"}}},
+        ("0", "CANCELLED", Exit(0, 15)),
+    ),
+]  # fmt: skip
+"""Steps in sacct's JSON as 22.05, 23.02 and 23.11 have them."""
+
+
+@pytest.mark.parametrize(("step", "expected"), STEPS)
+def test_steps_of_every_release_are_read(
+    step: dict[str, Any], expected: tuple[str, str, Exit | None]
+) -> None:
+    job = job_of({"job_id": 7, "job_state": "COMPLETED", "steps": [step]})
+    assert job is not None
+    assert [(one.id, one.state, one.exit) for one in job.steps] == [expected]
 
 
 _JSON = st.recursive(
