@@ -7,13 +7,17 @@ work without systemd: proctrack/linuxproc, no task plugin, a munge key and socke
 import contextlib
 import os
 import pwd
+import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+import pytest
 
 from tests.real.sirepo_system import free_port
 from tests.waiting import wait_for
@@ -75,6 +79,7 @@ SchedulerParameters=sched_interval=2,bf_interval=2,batch_sched_delay=0
 MpiDefault=none
 ReturnToService=2
 MinJobAge={keep_s}
+{more}
 MaxJobCount=20000
 KillWait=2
 InactiveLimit=0
@@ -87,11 +92,12 @@ PartitionName=debug Nodes={host} Default=YES MaxTime=60 State=UP OverSubscribe=F
 class SlurmSystem:
     """Starts it, submits jobs, asks it as its own users do, and stops it."""
 
-    def __init__(self, root: Path, *, keep_s: int = 3600, accounting: bool = True) -> None:
+    def __init__(self, root: Path, *, keep_s: int = 3600, accounting: bool = True, more: str = "") -> None:
         self.root = root
         self.work = root / "work"
         self._keep_s = keep_s
         self._accounting = accounting
+        self._more = more
         self._ports = {f"{name}_port": free_port() for name in ("ctld", "slurmd", "dbd", "sql")}
         self._mariadbd: subprocess.Popen[bytes] | None = None
         self._stopped: list[int] = []
@@ -126,7 +132,8 @@ class SlurmSystem:
 
     def _start_all(self) -> None:
         values = {"root": self.root, "host": socket.gethostname().partition(".")[0], "cluster": CLUSTER,
-                  "cpus": os.cpu_count() or 1, "keep_s": self._keep_s, **self._ports}  # fmt: skip
+                  "cpus": os.cpu_count() or 1, "keep_s": self._keep_s, "more": self._more,
+                  **self._ports}  # fmt: skip
         accounting = ACCOUNTING.format(**values) if self._accounting else ""
         self.conf.write_text(SLURM.format(**values, accounting=accounting))
         self._start_munged()
@@ -243,3 +250,18 @@ def _is_zombie(pid: int) -> bool:
         return ") Z " in Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return True
+
+
+def a_cluster(*, accounting: bool = True, more: str = "") -> Iterator[SlurmSystem]:
+    """A running cluster, for a fixture; `more` are lines of slurm.conf. Skips where there can be none."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: Slurm's daemons run jobs as others")
+    if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    root = Path(tempfile.mkdtemp(prefix="slurm-"))
+    root.chmod(0o755)
+    try:
+        with SlurmSystem(root, accounting=accounting, more=more) as running:
+            yield running
+    finally:
+        shutil.rmtree(root)

@@ -1,10 +1,6 @@
 """Scripts out of a real Slurm with accounting: exact from slurmctld and its spool, as text from slurmdbd."""
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +10,7 @@ from jobtui.backends.slurm.scripts import find_kept
 from jobtui.backends.slurm.source import Slurm
 from jobtui.model.scripts import Wanted
 from tests.commands.running import Runner
-from tests.real.slurm_system import PROGRAMS, SlurmSystem
+from tests.real.slurm_system import SlurmSystem, a_cluster
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.real
@@ -23,17 +19,7 @@ SCRIPT = b"#!/bin/sh\n#SBATCH -J live\n#SBATCH -o out-%j.txt\n\nprintf 'caf\xe9'
 
 @pytest.fixture(scope="module")
 def system() -> Iterator[SlurmSystem]:
-    if os.geteuid() != 0:
-        pytest.skip("needs root: Slurm's daemons run jobs as others")
-    if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
-        pytest.skip(f"not installed: {', '.join(missing)}")
-    root = Path(tempfile.mkdtemp(prefix="slurm-"))
-    root.chmod(0o755)
-    try:
-        with SlurmSystem(root) as running:
-            yield running
-    finally:
-        shutil.rmtree(root)
+    yield from a_cluster()
 
 
 @pytest.fixture

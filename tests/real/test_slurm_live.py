@@ -3,12 +3,9 @@
 import asyncio
 import os
 import re
-import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pytest
 
@@ -22,7 +19,7 @@ from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from tests.commands.running import Runner
 from tests.fakes import FakeCorrelation
-from tests.real.slurm_system import PROGRAMS, SlurmSystem
+from tests.real.slurm_system import SlurmSystem, a_cluster
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.real
@@ -39,17 +36,7 @@ FINAL = re.compile(r"COMPLETED|FAILED|CANCELLED|TIMEOUT|OUT_OF_MEMORY|NODE_FAIL|
 
 @pytest.fixture(scope="module")
 def system() -> Iterator[SlurmSystem]:
-    if os.geteuid() != 0:
-        pytest.skip("needs root: Slurm's daemons run jobs as others")
-    if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
-        pytest.skip(f"not installed: {', '.join(missing)}")
-    root = Path(tempfile.mkdtemp(prefix="slurm-"))
-    root.chmod(0o755)
-    try:
-        with SlurmSystem(root) as running:
-            yield running
-    finally:
-        shutil.rmtree(root)
+    yield from a_cluster()
 
 
 @pytest.fixture(autouse=True)
@@ -231,6 +218,27 @@ async def test_outages_are_told_and_recovered_from(system: SlurmSystem) -> None:
     assert known is not None
     assert known.status is JobStatus.COMPLETED
     await watched.source.aclose()
+
+
+async def test_a_requeued_job_tells_how_often_it_ran(system: SlurmSystem) -> None:
+    watched = Watched()
+    number = system.submit("sleep 600", "--requeue", "--time=20")
+    job = JobId(f"slurm/{number}")
+    wait_for(lambda: "RUNNING" in system.run("squeue", "-h", "-j", number, "-o", "%T"), timeout_s=60)
+    await watched.poll()
+    system.run("scontrol", "requeue", number)
+    wait_for(lambda: "PENDING" in system.run("squeue", "-h", "-j", number, "-o", "%T"), timeout_s=60)
+    system.run("scontrol", "update", f"JobId={number}", "StartTime=now")
+    wait_for(lambda: "RUNNING" in system.run("squeue", "-h", "-j", number, "-o", "%T"), timeout_s=180)
+    for told in (watched, Watched()):
+        for _ in range(3):
+            await told.source.changed(5.0)
+            await told.poll()
+        known = told.store.job(job)
+        assert known is not None
+        assert known.runs == 2
+        await told.source.aclose()
+    system.run("scancel", number)
 
 
 async def test_a_daemon_that_hangs_is_given_up(system: SlurmSystem) -> None:

@@ -1,0 +1,45 @@
+"""A cluster on which each user sees their own jobs only, as one of them sees it, live."""
+
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from jobtui.backends.journal.local_shell import LocalShell
+from jobtui.backends.journal.process import Running
+from jobtui.backends.slurm.commands import Commands
+from jobtui.backends.slurm.faults import SLURM
+from jobtui.backends.slurm.source import Slurm
+from jobtui.model.ids import JobId
+from tests.real.slurm_system import USER, SlurmSystem, a_cluster
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(scope="module")
+def system() -> Iterator[SlurmSystem]:
+    yield from a_cluster(accounting=False, more="PrivateData=jobs")
+
+
+class UsersShell(LocalShell):
+    """A shell of an ordinary user."""
+
+    async def run(self, line: str) -> Running:
+        """Run a line as that user."""
+        become = f"setpriv --reuid={USER} --regid=nogroup --init-groups"
+        return await super().run(f"exec {become} sh -c {shlex.quote(line)}")
+
+
+async def test_a_user_sees_their_own_jobs_and_is_told_nothing_of_others(
+    system: SlurmSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_CONF", str(system.conf))
+    own = system.submit("sleep 60", "--hold")
+    other = system.run("sbatch", "--parsable", "--hold", f"--chdir={system.work}", "--wrap=true").strip()
+    source = Slurm(Commands("local", UsersShell("local", SLURM)))
+    batch = await source.poll(None)
+    assert [job.id for job in batch.jobs] == [f"slurm/{own}"]
+    assert not batch.skip_count
+    assert await source.detail(JobId(f"slurm/{own}")) is not None
+    assert await source.detail(JobId(f"slurm/{other}")) is None
+    await source.aclose()
