@@ -201,9 +201,10 @@ class Reader:
         size = _size(spec.target)
         window = window_for(self.context, size, detail)
         source = build(spec, window)
-        until = self.context.until
-        if until is None and window.since is not None and self.context.since is None and not to_end:
-            until = await _early_end(source, window.since, size, detail)
+        until, now = self.context.until, self.context.clock.now()
+        is_open = until is None or until >= now
+        if is_open and window.since is not None and self.context.since is None and not to_end:
+            until = await _early_end(source, window.since, size, detail) or until
         return source if until is None else Until(source, until)
 
     def _journal(self, spec: SourceSpec, detail: JobDetail | None, *, to_end: bool) -> Source:

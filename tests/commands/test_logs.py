@@ -118,9 +118,14 @@ def test_a_large_log_is_read_from_the_last_run_on_and_says_so(
     assert "what is before was not read" in ran.err
     assert any("new status=completed" in line["text"] for line in ran.json["lines"])
     monkeypatch.setattr(reading, "STRETCH_BYTES", 1000)
-    ended = run("logs", JID, "--json", *sources_of("local"))
-    assert any("nothing after" in (source["note"] or "") for source in ended.json["sources"])
-    assert any("new status=completed" in line["text"] for line in ended.json["lines"])
+    for at in ((), ("--at", "2026-11-20T21:00:00Z")):
+        ended = run("logs", JID, "--json", *at, *sources_of("local"))
+        assert any("nothing after" in (source["note"] or "") for source in ended.json["sources"])
+        assert any("new status=completed" in line["text"] for line in ended.json["lines"])
+    asked = run("logs", JID, "--json", "--until", "2026-11-20T20:50:00Z", *sources_of("local"))
+    assert not any(
+        "nothing after 2026-11-20T20:3" in (source["note"] or "") for source in asked.json["sources"]
+    )
 
 
 class Following:
