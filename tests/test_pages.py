@@ -121,6 +121,9 @@ def test_what_a_page_says_the_program_says_is_said() -> None:
 NAMES = [[command.name] for command in COMMANDS]
 """A command alone may be its name, in a sentence."""
 
+TITLE = "jobtui PROFILE HOST"
+"""What the title of a window says."""
+
 
 def command_lines() -> Iterator[tuple[str, str]]:
     """Every line in which somebody is told to type jobtui: in blocks, and within sentences."""
@@ -132,7 +135,7 @@ def command_lines() -> Iterator[tuple[str, str]]:
         rest = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
         lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
         for line in [*lines, *re.findall(r"`([^`\n]+)`", rest)]:
-            if line.startswith("jobtui ") and line.split()[1:] not in NAMES:
+            if line.startswith("jobtui ") and line.split()[1:] not in NAMES and line != TITLE:
                 yield named(page), re.sub(r"\s+# .*", "", line)
 
 
