@@ -1,0 +1,105 @@
+"""Try all readers of outside bytes for some minutes: `python -m tests.fuzz [--minutes N] [TARGET ...]`.
+
+What makes one raise becomes a file of the corpus, as small as it could be made; `test_corpus.py` reads all of
+that in the normal suite. 1 when anything was found.
+"""
+
+import argparse
+import hashlib
+import random
+import sys
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from tests.fuzz.growth import grows_badly
+from tests.fuzz.inputs import inputs
+from tests.fuzz.targets import TARGETS, Target
+
+CORPUS = Path(__file__).with_name("corpus")
+MINUTES = 5.0
+AT_ONCE = 100
+
+
+class Found(Exception):
+    """A reader raised what it should not. `data` is what it was given."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.data = data
+
+
+def read(target: Target, data: bytes) -> None:
+    """Let a target read. Raises what it should not raise."""
+    with suppress(*target.raises):
+        target.read(data)
+
+
+def attack(target: Target, seconds: float) -> tuple[int, Found | None]:
+    """How many inputs were tried in so much time, and the smallest on which the target fails."""
+    until, count, last = time.monotonic() + seconds, 0, b""
+
+    def body(data: bytes) -> None:
+        nonlocal count, last
+        count, last = count + 1, data
+        read(target, data)
+
+    while time.monotonic() < until:
+        try:
+            _examples(target)(seed(random.getrandbits(64))(given(inputs(target))(body)))()
+        except Exception as error:  # noqa: BLE001  whatever it is, it is what is looked for
+            found = Found(last)
+            found.__cause__ = error
+            return count, found
+    return count, None
+
+
+def keep(name: str, data: bytes) -> Path:
+    """Make an input part of the corpus."""
+    path = CORPUS / name / hashlib.sha256(data).hexdigest()[:12]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def _examples(target: Target) -> settings:
+    return settings(
+        max_examples=AT_ONCE,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink),
+    )
+
+
+def fuzz(name: str, target: Target, seconds: float) -> bool:
+    """Try a target for so long, and say how it went; whether it stood."""
+    count, found = attack(target, seconds)
+    slow = [*grows_badly(target)]
+    print(f"{name}: {count:,} inputs{'' if found or slow else ', nothing found'}", flush=True)
+    if found is not None:
+        traceback.print_exception(found.__cause__, limit=-6, file=sys.stdout)
+        print(f"  {found.data!r}\n  kept as {keep(name, found.data)}", flush=True)
+    for piece, why in slow:
+        print(f"  grows badly: {piece[:80]!r} repeated: {why}", flush=True)
+    return found is None and not slow
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=MINUTES)
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
+    options = parser.parse_args()
+    names = options.targets or list(TARGETS)
+    stood = [fuzz(name, TARGETS[name], options.minutes * 60 / len(names)) for name in names]
+    return int(not all(stood))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""Bytes to try: files as they were really written, cut and changed as disks, networks and people do it."""
+
+import random
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from tests.fuzz.targets import FIXTURES, Target
+
+LARGEST_SEED = 6_000
+SEED_FILES = 12
+CHUNKS = 3
+COMMON = (
+    b"", b"\0", b"\n", b"\r\n", b"\xff", b"\xc3", b"\xef\xbb\xbf", b'"', b"'", b"\\", b"\\u0000", b"{", b"}",
+    b"[", b"]", b"(", b")", b"<", b">", b":", b"=", b",", b";", b" ", b"\t", b"%s", b"-1", b"0", b"1e999",
+    b"NaN", b"9" * 25, b"18446744073709551616", b"-9223372036854775809", b"null", b"true", b'""', b"[]",
+    b"{}", "٣".encode(), "\u2028".encode(), "\u202e".encode(), "\ufeff".encode(), b"\xed\xa0\x80",
+    b"\x1b[2J", b"\x9b31m", b"\x1f\x8b\x08", b"\x0a\xff\xff\xff\xff\x0f", b"1970-01-01T00:00:00Z",
+    b"9999-12-31T23:59:59.999999999+14:00",
+)  # fmt: skip
+"""What breaks readers of any kind."""
+
+
+@cache
+def seeds_of(patterns: tuple[str, ...]) -> tuple[bytes, ...]:
+    """Pieces of the files that fit these, whole where they are small."""
+    paths = sorted(path for pattern in patterns for path in FIXTURES.glob(pattern) if path.is_file())
+    return tuple(chunk for path in _some(paths) for chunk in _chunks(path.read_bytes()))
+
+
+def inputs(target: Target) -> st.SearchStrategy[bytes]:
+    """Bytes for a target: pieces of what it reads, changed in some places."""
+    known = [*seeds_of(target.seeds), b"".join(target.pieces), *target.pieces]
+    texts = st.sampled_from([*COMMON, *target.pieces])
+    begin = st.one_of(
+        st.sampled_from(known) if known else st.binary(max_size=64),
+        st.lists(texts, max_size=12).map(b"".join),
+        st.binary(max_size=64),
+    )
+    change = st.tuples(
+        st.integers(0, 1 << 16), st.integers(0, 40), texts | st.binary(max_size=6), st.booleans()
+    )
+    return st.builds(_changed, begin, st.lists(change, max_size=6))
+
+
+def _changed(data: bytes, changes: Sequence[tuple[int, int, bytes, bool]]) -> bytes:
+    """Bytes with something in place of so many of them, at places; or with these many repeated there."""
+    for place, length, text, is_repeat in changes:
+        at = place % (len(data) + 1)
+        new = data[at : at + length] * 3 if is_repeat else text
+        data = data[:at] + new + data[at + length :]
+    return data
+
+
+def _chunks(data: bytes) -> list[bytes]:
+    if len(data) <= LARGEST_SEED:
+        return [data]
+    rng = random.Random(len(data))
+    places = [0, *(rng.randrange(len(data)) for _ in range(CHUNKS))]
+    return [data[place : place + LARGEST_SEED // 2] for place in places]
+
+
+def _some(paths: Sequence[Path]) -> Sequence[Path]:
+    return paths[:: max(1, len(paths) // SEED_FILES)]

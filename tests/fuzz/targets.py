@@ -1,0 +1,297 @@
+"""Everything that reads bytes from outside, each as a function of bytes that raises nothing.
+
+What a reader says of bad input in its own way (`raises`) is fine; anything else that is raised is a defect,
+and so is a time that grows faster than the input. `seeds` are files as real systems wrote them.
+"""
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from jobtui.analysis.filter import complete, parse
+from jobtui.analysis.filter_syntax import FilterError
+from jobtui.analysis.references import references
+from jobtui.analysis.time_words import parse_duration
+from jobtui.backends.balsam.credentials import read_login
+from jobtui.backends.balsam.rows import (
+    AppRow,
+    BatchJobRow,
+    EventRow,
+    JobRow,
+    SessionRow,
+    SiteRow,
+    change_of,
+    decode_page,
+    time_of,
+)
+from jobtui.backends.base import SourceError
+from jobtui.backends.recording.codec import Damaged, What, unpacked
+from jobtui.backends.recording.tape import Tape
+from jobtui.backends.sirepo_json import NotARecord
+from jobtui.backends.sirepo_record import read_detail, read_job
+from jobtui.config import ConfigError
+from jobtui.config.file import parse_file
+from jobtui.config.loading import resolved
+from jobtui.formats.agent_copies import CopyName, read_copy, read_name
+from jobtui.formats.class_ads import environment, texts_of_xml
+from jobtui.formats.condor_events import EventReader
+from jobtui.formats.condor_frames import Form, form_of, frames_of
+from jobtui.formats.date_output import read_date
+from jobtui.formats.job_environment import parse_environment
+from jobtui.formats.job_output import OutputReader
+from jobtui.formats.journal_export import ExportParser
+from jobtui.formats.journal_fields import entry_of_export
+from jobtui.formats.otlp_requests import Encoding, Signal, read_export
+from jobtui.formats.parser import LogParser
+from jobtui.formats.sarchive_document import parse_script
+from jobtui.formats.scheduler_ids import parse_wanted, torque_tasks
+from jobtui.formats.site_log import SiteLogParser
+from jobtui.formats.slurm_json import jobs_of_text
+from jobtui.formats.slurm_scontrol import shown_jobs
+from jobtui.formats.slurm_tables import SACCT, SQUEUE, accounted_job, jobs_with_steps, queued_job, rows_of
+from jobtui.formats.survey import survey
+from jobtui.formats.trace_text import read_telemetry
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.cluster import sbatch_status
+from jobtui.model.ids import JobId
+from jobtui.model.secret_lines import masked_lines
+from jobtui.model.secrets import mask_text
+from jobtui.model.trace_ids import find_trace
+from jobtui.render.text import fit, safe, show, width
+from jobtui.views import Views, ViewsError
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+NOW = Nanos(1_795_206_870 * SECOND)
+JID = JobId("EPRSqtUW-IVh7w74d-heightWeightReport")
+ROWS = (AppRow, BatchJobRow, EventRow, JobRow, SessionRow, SiteRow)
+
+
+class Target(NamedTuple):
+    """One reader. `raises` is what it says of bad input; `pieces` are texts that matter to it."""
+
+    read: Callable[[bytes], object]
+    seeds: tuple[str, ...] = ()
+    raises: tuple[type[Exception], ...] = ()
+    pieces: tuple[bytes, ...] = ()
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _log(data: bytes, role: str) -> None:
+    parser = LogParser("a.log", role)
+    parser.parse(data, 0, 1, NOW)
+    parser.time_of(data[:40], NOW)
+
+
+def _journal(data: bytes) -> None:
+    """Whole, and cut where it hurts: the entries are the same."""
+    whole = ExportParser().feed(data)
+    parser, cut = ExportParser(), len(data) // 2
+    assert [*parser.feed(data[:cut]), *parser.feed(data[cut:])] == whole
+    for raw in whole:
+        entry_of_export(raw)
+
+
+def _record(data: bytes) -> None:
+    read_job(data, JID, 5, "db")
+    with suppress(NotARecord):
+        read_detail(data, JID, 5, "db", "a.json")
+
+
+def _balsam(data: bytes) -> None:
+    for kind in ROWS:
+        with suppress(ValueError):
+            for row in decode_page(kind, data, "a").rows:
+                if isinstance(row, EventRow):
+                    change_of(row, "b", "balsam")
+    time_of(_text(data[:60]))
+
+
+def _export(data: bytes, encoding: Encoding) -> None:
+    with suppress(ValueError):
+        read_export(data, Signal.LOGS, encoding, "a")
+    read_export(data, Signal.TRACES, encoding, "a")
+
+
+def _condor(data: bytes) -> None:
+    for form in {form_of(data) or Form.SUBMIT, Form.CLASSIC, Form.JSON, Form.XML, Form.ADS}:
+        for to_end in (False, True):
+            framed = frames_of(form, data, to_end=to_end)
+            assert 0 <= framed.taken <= len(data)
+            EventReader("a").read(form, framed.frames, 0, 1, NOW)
+    OutputReader("a").read(data, 0, 1)
+
+
+def _ads(data: bytes) -> None:
+    environment(_text(data))
+    texts_of_xml(_text(data))
+
+
+def _slurm_rows(data: bytes) -> None:
+    fields = data.partition(b"\n")[0].decode("utf-8", "replace").split("|")
+    for names in (tuple(fields), tuple(SQUEUE), tuple(SACCT)):
+        rows = rows_of(data, "|", names, "squeue").rows
+        jobs_with_steps(rows)
+        for row in rows:
+            queued_job(row)
+            accounted_job(row)
+
+
+def _names(data: bytes) -> None:
+    text = _text(data)
+    read_name(text)
+    parse_wanted(text)
+    list(torque_tasks(text))
+    parse_duration(text)
+    read_date(text)
+    find_trace(text)
+    list(references(text))
+
+
+def _document(data: bytes) -> None:
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    parse_script(document, "a")
+    sbatch_status(document)
+    with suppress(ValueError):
+        read_copy(CopyName(NOW, 0, "b"), document)
+
+
+def _entry(data: bytes) -> None:
+    for what in What:
+        with suppress(Damaged):
+            unpacked(what, data)
+
+
+def _in_file(read: Callable[[Path], object], data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        (path := Path(place, "f")).write_bytes(data)
+        path.chmod(0o600)
+        read(path)
+
+
+def _tape(path: Path) -> None:
+    tape = Tape(path)
+    try:
+        tape.delivered(1, 0, NOW, 10)
+    finally:
+        tape.close()
+
+
+def _filter(data: bytes) -> None:
+    text = data.decode("utf-8", "replace")
+    complete(text, len(text) // 2)
+    parsed = parse(text)
+    assert str(parse(str(parsed))) == str(parsed)
+
+
+def _views(path: Path) -> None:
+    views = Views(path, "p")
+    for name in views.names():
+        views.get(name)
+
+
+def _masking(data: bytes) -> None:
+    """What is masked stays so."""
+    text = data.decode("utf-8", "replace")
+    masked = mask_text(text)
+    assert mask_text(masked) == masked, "masked twice it is another text"
+    list(masked_lines(text.splitlines()))
+
+
+def _shown(data: bytes) -> None:
+    """Nothing that could drive a terminal gets through."""
+    for text in (_text(data), data.decode("latin-1"), data.decode("utf-16", "replace")):
+        shown = show(text)
+        assert shown.isprintable(), f"{shown!r} has what is not printable"
+        shown.encode()
+        assert safe(shown) == shown
+        assert width(fit(text, 20)) == 20
+
+
+SPANS = ("tracing/*.otlp.json", "tracing/*.jaeger.json", "tracing/*.otlp.pb")
+LOGS = ("sirepo/*/supervisor.log", "sirepo/*/server.log")
+PRIVATE_KEY = b"-----BEGIN PRIVATE KEY-----\n"
+TRACEPARENT = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+TARGETS: Mapping[str, Target] = {
+    **{f"log-{role}": Target(partial(_log, role=role), LOGS) for role in ("auto", "supervisor", "server")},
+    "survey": Target(lambda data: survey(data.splitlines()), LOGS),
+    "site-log": Target(
+        lambda data: SiteLogParser("a", "balsam").parse(data, 0, 1, NOW), ("balsam/site_logs/*",)
+    ),
+    "journal-export": Target(_journal, ("journal/*.export",)),
+    "sirepo-record": Target(_record, ("sirepo/*/supervisor-job/*.json",)),
+    "balsam-rows": Target(_balsam, ("balsam/*.json",)),
+    "balsam-login": Target(
+        partial(_in_file, lambda path: read_login(str(path))),
+        raises=(SourceError,),
+        pieces=(b"token: x\n", b"api_root: http://a\n", b"token_expiry: 2036-11-22 19:31:57\n", b"!!python/"),
+    ),
+    "traces": Target(lambda data: read_telemetry(data, "a"), SPANS),
+    **{
+        f"otlp-{encoding.name.lower()}": Target(partial(_export, encoding=encoding), SPANS, (ValueError,))
+        for encoding in Encoding
+    },
+    "condor": Target(_condor, ("tracing/condor/*", "tracing/*.out")),
+    "class-ads": Target(_ads, ("tracing/condor/*.xml.log", "tracing/condor/job.ad")),
+    "slurm-rows": Target(_slurm_rows, ("slurm/*.psv", "slurm/squeue.txt")),
+    "slurm-json": Target(jobs_of_text, ("slurm/*.json",), (ValueError,)),
+    "slurm-scontrol": Target(lambda data: list(shown_jobs(_text(data))), ("slurm/scontrol*",)),
+    "names": Target(
+        _names,
+        pieces=(
+            TRACEPARENT,
+            b"traceparent=",
+            b"22_[1-4%2]",
+            b"#PBS -t 1-4,7",
+            b"balsam/7",
+            b"17:31:39.7 UTC",
+        ),
+    ),
+    "job-environment": Target(parse_environment, ("sarchive/slurm-daily/*/*environment",)),
+    "documents": Target(_document, ("sarchive/*.jsonl", "sirepo/*/*.json")),
+    "recording-entry": Target(_entry),
+    "recording": Target(partial(_in_file, _tape), raises=(SourceError,), pieces=(b"SQLite format 3\0",)),
+    "config": Target(
+        lambda data: resolved(parse_file("c", data), {}, {}),
+        raises=(ConfigError,),
+        pieces=(b'srdb = "/a"\n', b"[profiles.p]\n", b"[keys]\n", b"since = 2h\n", b'"""', b"[[x]]\n"),
+    ),
+    "views": Target(
+        partial(_in_file, _views),
+        raises=(ViewsError,),
+        pieces=(b'{"p": {"x": {"filter": "a"}}}', b'"columns": ['),
+    ),
+    "filter": Target(
+        _filter,
+        raises=(FilterError,),
+        pieces=(b"status:running", b" or ", b"(", b")", b"not ", b"age>2h", b'"', b"-", b"user=a,b"),
+    ),
+    "masking": Target(
+        _masking,
+        LOGS,
+        pieces=(
+            b"token=",
+            b"password: ",
+            b"'apiKey': '",
+            b"Bearer ",
+            b"-----BEGIN PRIVATE KEY-----\n",
+            b'\\"',
+            b"https://u:p@h/",
+        ),
+    ),
+    "shown": Target(
+        _shown,
+        pieces=(b"\x1b[31m", b"\x9b", "\u202e".encode(), "\u0301".encode(), "表".encode(), b"\xed\xa0\x80"),
+    ),
+}
+"""By their names, which are also the directories of the corpus."""
