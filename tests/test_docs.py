@@ -7,7 +7,9 @@ import pytest
 
 from jobtui.backends.registry import FACTORIES
 from jobtui.commands.exits import Exit
+from jobtui.config.values import TABLES
 from jobtui.grammar import COMMANDS, DASHBOARD, GENERAL_FLAGS, SETTINGS, flags_of
+from jobtui.model.access_reading import KEYS
 from jobtui.model.verdicts import Code
 from tests.reference import renewed
 from tests.test_layers import MAY_IMPORT
@@ -68,6 +70,15 @@ def test_every_setting_and_source_has_its_row() -> None:
     for setting in SETTINGS:
         title = "Sources" if setting.name in FACTORIES else "Settings"
         assert re.search(rf"^\| `{setting.flag}\b", section(title), re.MULTILINE), setting.name
+
+
+def test_every_table_of_the_configuration_file_is_shown() -> None:
+    shown = REFERENCE + (ROOT / "docs" / "configuration.md").read_text()
+    missing = [
+        name for name in (*TABLES, "profiles") if not re.search(rf"^\[.*\b{name}\b", shown, re.MULTILINE)
+    ]
+    missing += [key for key in KEYS if not re.search(rf"\b{key} = ", section("Settings"))]
+    assert not missing
 
 
 def test_the_tables_of_keys_and_fields_are_those_of_the_program() -> None:
