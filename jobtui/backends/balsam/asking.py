@@ -114,10 +114,11 @@ class Questions:
         asked: Parameters = {"ordering": "-start_time", "limit": ALLOCATIONS_ASKED}
         batch_jobs = await self._client.rows("/batch-jobs/", BatchJobRow, asked)
         named = {row.id: row for row in sites.rows}
-        if named.keys() - known.sites.keys() or not known.apps:
+        are_new = bool(named.keys() - known.sites.keys())
+        known.take_sites(named)
+        if are_new or not known.apps:
             apps = await self._client.rows("/apps/", AppRow, {"limit": ALLOCATIONS_ASKED})
             known.apps.update((app.id, app) for app in apps.rows)
-        known.sites = named
         known.allocations.update((row.id, ids_of(row, self._client.label)) for row in batch_jobs.rows)
         allocations = tuple(
             allocation_of(row, self._client.name, sessions.rows, known.signs.get(row.id))

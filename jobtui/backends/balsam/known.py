@@ -4,7 +4,7 @@ Rows of jobs tell how they are, events how they came to be so; either may come f
 the ones changed longest ago go first.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 from jobtui.backends.balsam.rows import (
@@ -52,7 +52,18 @@ class Known:
         self.newest = Nanos(0)
         """The newest time of an event."""
         self.went_back = False
-        """Whether an id came again for another event: the server was restored from a backup."""
+        """Whether an id came again for another event or site: a backup, or a server that was set up anew."""
+
+    def take_sites(self, sites: Mapping[int, SiteRow]) -> None:
+        """Learn which sites there are. One of the same id that was made at another time is another one.
+
+        So a server that was set up anew shows as soon as it has a site, also where no event's id collides.
+        """
+        known = self.sites
+        if any(id in known and known[id].creation_date != site.creation_date for id, site in sites.items()):
+            self.went_back = True
+            self.apps.clear()
+        self.sites = dict(sites)
 
     def take_jobs(self, rows: Iterable[JobRow]) -> list[JobRow]:
         """Learn from rows; those that tell something new."""

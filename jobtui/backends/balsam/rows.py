@@ -106,6 +106,7 @@ class SiteRow(msgspec.Struct):
     name: str
     path: str = ""
     last_refresh: str | None = None
+    creation_date: str | None = None
     queued_jobs: dict[str, object] | None = None
 
 

@@ -117,7 +117,8 @@ class Balsam:
         note = note_of(self._questions.frame_now, self._notice(now), now, self.client.ahead_s)
         back = ""
         if self._back_at is not None:
-            back = f"event ids went back, seen at {clock(self._back_at)}: is it a backup? all was read anew"
+            seen = f"seen at {clock(self._back_at)}"
+            back = f"event ids went back, {seen}: a backup, or set up anew? all was read anew"
         return "; ".join(filter(None, (note, back, self._recall.fault)))
 
     async def changed(self, timeout_s: float) -> None:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from jobtui.analysis.rates import stays, throughput, utilization
 from jobtui.analysis.series import Window
+from jobtui.backends.balsam.source import FRAME_EVERY
 from jobtui.model.changes import StateChange, in_order
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, system_job_id
@@ -66,6 +67,23 @@ async def test_what_was_lost_is_gone_and_what_is_new_is_taken() -> None:
     assert len(now_known) == len(set(now_known))
     (health,) = watched.store.sources()
     assert "event ids went back, seen at 19:30Z" in (health.note or "")
+
+
+async def test_a_server_that_was_set_up_anew_is_noticed_by_its_sites() -> None:
+    """Its ids begin at 1 again, and those of events and jobs happen to be none that were seen."""
+    watched = Watched()
+    await watched.poller.catch_up()
+    server = watched.server
+    a_job(server, NEW_JOB, "STAGED_IN", "19:25:01")
+    server.jobs = [row for row in server.jobs if row["id"] == NEW_JOB]
+    server.events, server.sessions, server.batch_jobs = [], [], []
+    server.sites = [{**row, "creation_date": "2026-11-20T19:20:00.000000"} for row in server.sites]
+    tell(server, BACKUP_ID, NEW_JOB, "19:25:00", "READY", "STAGED_IN")
+    await watched.poll(3 + FRAME_EVERY)
+    await watched.poller.catch_up()
+    assert set(watched.store.jobs) == {f"balsam/{NEW_JOB}"}
+    (health,) = watched.store.sources()
+    assert "or set up anew? all was read anew" in (health.note or "")
 
 
 async def test_it_goes_on_from_there() -> None:
