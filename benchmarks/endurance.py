@@ -33,13 +33,13 @@ from benchmarks.soak import (
     VIEW,
     Soak,
     Stopped,
-    flags_of,
     leave,
     printed_jobs,
     rows_of,
     tell_more,
 )
 from benchmarks.soak_dashboard import NOTED
+from benchmarks.soak_sites import flags_of
 from benchmarks.startup import TABLE_HEAD, isolated
 from benchmarks.terminal import Program, Terminal
 

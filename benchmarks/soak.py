@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,12 @@ from typing import Any
 from benchmarks.painted import Painted
 from benchmarks.rows import Row, at_most, report
 from benchmarks.soak_dashboard import NOTED, TOLD
-from benchmarks.soak_sites import DemoSite, LiveSite, Records, Site, opened
+from benchmarks.soak_sites import DemoSite, LiveSite, Records, Site, flags_of, opened
 from benchmarks.startup import TABLE_HEAD, isolated
 from benchmarks.terminal import Program, Terminal
 from benchmarks.tour import ENTER, ESCAPE, Leg, tour
 from jobtui.model.jobs import JobStatus
-from jobtui.model.specs import SourceSpec, parse_log, parse_srdb
+from jobtui.model.specs import parse_log, parse_srdb
 from jobtui.render.status import WORDS
 
 COLUMNS, ROWS = 120, 40
@@ -315,15 +315,6 @@ def printed_jobs(flags: Sequence[str], home: Path) -> dict[str, str]:
     command = [sys.executable, "-m", "jobtui", *flags, "jobs", "quasi:no or quasi:yes", "--json"]
     ran = subprocess.run(command, env={**os.environ, **isolated(home)}, stdout=subprocess.PIPE, check=False)
     return {job["id"]: job["native_status"] for job in json.loads(ran.stdout)["jobs"]}
-
-
-def flags_of(specs: Iterable[SourceSpec]) -> list[str]:
-    """The command line that names these sources."""
-    flags = []
-    for spec in specs:
-        role = f"{spec.role}=" if spec.setting == "log" else ""
-        flags += [f"--{spec.setting}", f"{role}{spec.target}"]
-    return flags
 
 
 def soak_on(site: Site, minutes: float, place: Path) -> tuple[Soak, list[Row]]:

@@ -5,7 +5,7 @@ import json
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,6 +99,15 @@ class LiveSite:
                 (op.op, op.name, op.jid, op.agent, op.sends, op.replies, op.updates)
                 for op in session.store.correlation.ops()
             ]
+
+
+def flags_of(specs: Iterable[SourceSpec]) -> list[str]:
+    """The command line that names these sources."""
+    flags = []
+    for spec in specs:
+        role = f"{spec.role}=" if spec.setting == "log" else ""
+        flags += [f"--{spec.setting}", f"{role}{spec.target}"]
+    return flags
 
 
 @contextmanager
