@@ -34,9 +34,14 @@ class Kept(NamedTuple):
 async def texts_compared(desk: JobDesk, left: Kept, right: Kept) -> tuple[FileDiff, ...]:
     """How inputs differ, and scripts and environments where they are archived."""
     if left.side.job.id == right.side.job.id:
-        return tuple(FileDiff(name, note=NOT_KEPT) for name in FILES)
-    files = [await _file(desk, name, left.dirs, right.dirs) for name in FILES]
+        return tuple(FileDiff(name, note=NOT_KEPT) for name in _names(left))
+    files = [await _file(desk, name, left.dirs, right.dirs) for name in _names(left)]
     return (*files, *await _scripts(desk, left, right))
+
+
+def _names(kept: Kept) -> Sequence[str]:
+    """The files of its inputs; a job that only Slurm knows of has none by any such name."""
+    return () if kept.side.job.system == SLURM and not kept.dirs else FILES
 
 
 async def _file(desk: JobDesk, name: str, one: Sequence[str], two: Sequence[str]) -> FileDiff:

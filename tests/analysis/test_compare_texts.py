@@ -66,6 +66,12 @@ async def test_inputs_differ_by_content_and_secrets_are_masked() -> None:
     assert "script" not in found
 
 
+async def test_jobs_of_slurm_have_no_files_of_inputs_to_miss() -> None:
+    for other in (slurm(7), slurm(8)):
+        found = named(await texts_compared(desk(), slurm(7), other))
+        assert not found.keys() & {"in.json", "parameters.py"}
+
+
 async def test_scripts_and_environments_where_both_are_archived() -> None:
     one = archived("7", b"#!/bin/sh\nsrun a\n", N="1", API_TOKEN="hush", SAME="x")
     two = archived("8", b"#!/bin/sh\nsrun b\n", N="2", API_TOKEN="hush2", SAME="x")
