@@ -23,8 +23,8 @@ FLAGS_OF_SCRIPTS = {"--write", "--quick", "--fix", "--ready", "--keys"}
 """Flags in the documents that belong to the programs of scripts and benchmarks."""
 
 FLAGS_OF_OTHERS = {
-    "--array", "--buildsystem", "--comment", "--job-name", "--no-deps", "--prefix", "--require-hashes", "--root",
-    "--utc", "--with",
+    "--array", "--buildsystem", "--comment", "--job-name", "--no-deps", "--prefix", "--require-hashes",
+    "--root", "--utc", "--with",
 }  # fmt: skip
 """Flags of sbatch, journalctl, pip and debhelper, in what is shown."""
 
