@@ -1,6 +1,6 @@
 """Photographs the screens, cell by cell as a terminal shows them, into `screenshots/`.
 
-Most show the demo. What it has not comes out of captures: a Balsam server, a trace of a batch job, a bundle.
+Most show the demo. What it has not comes out of captures: a trace of a batch job, a bundle, like failures.
 
     python -m tests.screenshots [NAME ...]
 
@@ -11,8 +11,8 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,8 +25,6 @@ from rich.style import Style
 from rich.terminal_theme import MONOKAI, TerminalTheme
 
 from jobtui.cli import main as run_jobtui
-from tests.balsam_http import served, write_login
-from tests.balsam_server import TOKEN, RecordedBalsam
 from tests.commands.running import AT, sources_of
 from tests.tmux import Tmux
 
@@ -47,8 +45,8 @@ LIVELY_S = 8.0
 class Shot(NamedTuple):
     """One picture: its size in cells, the keys that lead there, and a text that shows it is there.
 
-    A key that begins with `=` stands for typing what follows it. `{BALSAM}` and `{BUNDLE}` in the words of
-    the program are what `Stage` has.
+    A key that begins with `=` stands for typing what follows it. `{BUNDLE}` in the words of the
+    program is the bundle of a captured job.
     """
 
     name: str
@@ -59,28 +57,26 @@ class Shot(NamedTuple):
     words: tuple[str, ...] = ("demo", "--seed", "7")
 
 
-FAILED = ("/", "=status:failed", "Enter")
+def incident(name: str) -> tuple[str, ...]:
+    """The demo with a known failure."""
+    return ("demo", "--seed", "7", "--incident", name)
+
+
+FAILED = ("/", "=status:failed system:sirepo", "Enter")
+PENDING = ("/", "=status:pending app:srw", "Enter")
 
 RAN_OFTEN = ("/", "=M1rmjvRL-d7ysz2FV", "Enter", "Enter")
 """To a job of the demo with good and bad runs."""
 
 SPANS = str(Path(__file__).parent / "fixtures" / "tracing" / "job-fail.otlp.json")
 CAPTURED = (*sources_of("local"), "--at", AT)
-SERVER = ("--balsam", "{BALSAM}", "--at", "2026-11-20T19:30:00Z")
 
 SHOTS: tuple[Shot, ...] = (
     Shot("jobs", 120, 40, "STATE"),
     Shot("job", 120, 40, "OPS", (*FAILED, "Enter")),
     Shot("why", 120, 40, "evidence", (*FAILED, "Enter", "w")),
-    Shot(
-        "waiting",
-        120,
-        40,
-        "await=",
-        ("Enter", "w"),
-        ("demo", "--seed", "7", "--incident", "waiting-for-slot"),
-    ),
-    Shot("never-starts", 120, 40, "evidence", ("Enter", "w"), ("demo", "--incident", "agent-never-starts")),
+    Shot("waiting", 120, 40, "await=", (*PENDING, "Enter", "w"), incident("waiting-for-slot")),
+    Shot("never-starts", 120, 40, "evidence", (*PENDING, "Enter", "w"), incident("agent-never-starts")),
     Shot("job-logs", 120, 40, "lines of", (*RAN_OFTEN, "l")),
     Shot("history", 120, 40, "here they part", (*RAN_OFTEN, "h")),
     Shot("files", 120, 40, "in.json", (*RAN_OFTEN, "f", "j")),
@@ -90,12 +86,12 @@ SHOTS: tuple[Shot, ...] = (
     Shot("error", 80, 24, "esc back", (*FAILED, "Enter", "e")),
     Shot("logs", 120, 40, "of ", ("2", "/", "=_ComputeJob(", "Enter")),
     Shot("agents", 120, 40, "AGENT", ("3", "j", "j")),
-    Shot("charts", 120, 40, "running", ("4",)),
+    Shot("charts", 120, 40, "┬", ("4",)),
     Shot("charts-states", 120, 40, "jobs in each state", ("4", "Tab", "Tab", "Tab")),
     Shot("traces", 120, 40, "traces", ("5",)),
     Shot("trace", 120, 40, "fail flag", ("5", "Enter"), ("--trace-file", SPANS)),
     Shot("incidents", 120, 40, "program_failed", ("7",), CAPTURED),
-    Shot("allocations", 120, 40, "allocations", ("8",), SERVER),
+    Shot("allocations", 120, 40, "LAUNCHER", ("8",)),
     Shot("replay", 120, 40, "replay", ("<", "<", "<"), ("replay", "{BUNDLE}")),
     Shot("filter", 80, 24, "status:failed", FAILED),
     Shot("columns", 80, 24, "state", ("c",)),
@@ -116,32 +112,19 @@ CAPTURE = "docker"
 BUNDLED = "eGO70vz3-COebzySB-heightWeightReport"
 
 
-class Stage(NamedTuple):
-    """What is there for programs to show: words for the places in theirs, and their environment."""
-
-    words: Mapping[str, str]
-    environ: Mapping[str, str]
-
-    def command(self, shot: Shot) -> list[str]:
-        """What is run for a picture."""
-        return [sys.executable, "-m", "jobtui", *(word.format_map(self.words) for word in shot.words)]
-
-
 @contextmanager
-def stage() -> Iterator[Stage]:
-    """A recorded Balsam server with a login for it, and a bundle of a captured job."""
-    with ExitStack() as stack:
-        place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        url = stack.enter_context(served(RecordedBalsam()))
-        login = write_login(place / "client.yml", url, TOKEN)
-        bundle = place / "job.jobtui"
-        run_jobtui([*sources_of(CAPTURE), "--at", AT, "bundle", BUNDLED, "--output", str(bundle)])
-        yield Stage({"BALSAM": url, "BUNDLE": str(bundle)}, {"BALSAM_CLIENT_PATH": str(login)})
+def bundled() -> Iterator[str]:
+    """A bundle of a captured job."""
+    with tempfile.TemporaryDirectory() as place:
+        bundle = f"{place}/job.jobtui"
+        run_jobtui([*sources_of(CAPTURE), "--at", AT, "bundle", BUNDLED, "--output", bundle])
+        yield bundle
 
 
-def take(shot: Shot, stage: Stage) -> Path:
+def take(shot: Shot, bundle: str) -> Path:
     """Take one picture; gives its file."""
-    with Tmux(stage.command(shot), shot.columns, shot.rows, stage.environ) as window:
+    words = (word.format(BUNDLE=bundle) for word in shot.words)
+    with Tmux([sys.executable, "-m", "jobtui", *words], shot.columns, shot.rows) as window:
         window.wait_text(READY if shot.rows > 1 else shot.shows, timeout_s=30.0)
         time.sleep(LIVELY_S)
         for key in shot.keys:
@@ -216,10 +199,10 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[*(shot.name for shot in SHOTS), []])
     names = parser.parse_args().names
     PLACE.mkdir(exist_ok=True)
-    with stage() as there:
+    with bundled() as bundle:
         for shot in SHOTS:
             if not names or shot.name in names:
-                sys.stderr.write(f"{take(shot, there)}\n")
+                sys.stderr.write(f"{take(shot, bundle)}\n")
     return 0
 
 
