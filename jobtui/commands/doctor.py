@@ -116,7 +116,8 @@ async def _examine(
     faults, remarks = tuple(_skip_faults(source)), tuple(_skip_remarks(source))
     if gives_jobs(spec):
         count = len(reader.session.store.jobs)
-        return Finding(source, faults, (f"{count} job{'s' * (count != 1)}", *remarks), newest_record)
+        counted = f"{count} job{'s' * (count != 1)}"
+        return Finding(source, faults, (counted, *remarks, *_unreached(source, reader)), newest_record)
     if gives_spans(spec):
         told = (f"{source.records} spans and log records",) if source.kind in TRACE_KINDS else ()
         return Finding(source, faults, (*told, *remarks))
@@ -125,6 +126,18 @@ async def _examine(
     if spec.setting == JOURNAL:
         return await _examine_journal(Finding(source, faults, remarks), reader)
     return await _examine_log(spec, Finding(source, faults, remarks), newest_record)
+
+
+def _unreached(source: SourceHealth, reader: Reader) -> Iterator[str]:
+    """Sites of a Balsam server whose logs are not read, and what would change that."""
+    if any(one.kind == SITE_LOGS for one in reader.sources):
+        return
+    for site in reader.session.store.sites():
+        if site.source == source.name:
+            yield (
+                f"the logs of {site.name} are not read: {site.path} cannot be reached from here; where it is "
+                "mounted elsewhere, name that under [mounts]"
+            )
 
 
 def _skip_faults(source: SourceHealth) -> Iterator[str]:

@@ -106,6 +106,14 @@ def test_doctor_says_how_it_is(site: Site, plain_environment: Path) -> None:
     assert "jobtui login balsam" in ran.out
 
 
+def test_doctor_tells_how_the_logs_of_a_site_can_be_had(site: Site) -> None:
+    (check,) = site("doctor", "--json").json["checks"]
+    path = site.balsam.sites[0]["path"]
+    (told,) = [remark for remark in check["says"] if "are not read" in remark]
+    assert path in told
+    assert "[mounts]" in told
+
+
 def test_an_unknown_number_is_no_job(site: Site) -> None:
     ran = site("show", "999999")
     assert ran.code == 4
@@ -146,3 +154,4 @@ def test_doctor_counts_the_lines_of_its_site(site: Site, mounted: Path) -> None:
     assert ran.code == 0, ran.out + ran.err
     lines = sum(len(path.read_text().splitlines()) for path in (mounted / "log").iterdir())
     assert f"3 files, {lines} lines" in ran.out
+    assert "[mounts]" not in ran.out
