@@ -192,8 +192,7 @@ class TraceScreen(LiveScreen):
 
     def action_path(self) -> None:
         """Mark the critical path."""
-        self._pane.waterfall.toggle_path()
-        self._pane.show_words()
+        self._pane.toggle_path()
 
     def action_squeeze(self) -> None:
         """Squeeze what is idle, or not."""

@@ -24,7 +24,7 @@ from jobtui.widgets.filter_bar import Mistake
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.text_pane import Paragraph, TextPane
-from jobtui.widgets.trace_lines import Picture
+from jobtui.widgets.trace_lines import Picture, path_of
 from jobtui.widgets.waterfall import Waterfall, failed_keys
 
 FILTERING = "filter"
@@ -70,6 +70,7 @@ class TracePane(Container):
         self.waterfall.set_trace(picture)
         if self._only_failures and failed_keys(picture.found) != self._failed:
             self._show_failures()
+        self._know_path()
         self._show_words()
 
     def move(self, move: Move) -> None:
@@ -122,6 +123,21 @@ class TracePane(Container):
             self._failed = failed_keys(found)
             self.waterfall.set_filter(self._is_failure, keys=self._failed)
             self._show_words()
+
+    def toggle_path(self) -> None:
+        """Mark what the trace spent its time on, or no longer."""
+        self.waterfall.toggle_path()
+        self._know_path()
+        self._show_words()
+
+    def _know_path(self) -> None:
+        if self.waterfall.lacks_path:
+            start(self, self._find_path, group="find path", exclusive=True)
+
+    async def _find_path(self) -> None:
+        found = self.waterfall.found
+        if found is not None:
+            self.waterfall.set_path(found, await asyncio.to_thread(path_of, found))
 
     def _is_failure(self, span: Span) -> bool:
         return span.span_id in self._failed

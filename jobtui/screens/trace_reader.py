@@ -7,6 +7,7 @@ from time import monotonic
 from textual.dom import DOMNode
 
 from jobtui.analysis.traces.findings import study_trace
+from jobtui.model.trace_growth import growing
 from jobtui.model.trace_ids import TraceId
 from jobtui.model.traces import Trace
 from jobtui.screens.board import Board
@@ -87,5 +88,7 @@ class TraceReader:
         began = monotonic()
         with without_collecting():
             self.picture = await asyncio.to_thread(lambda: picture_of(study_trace(self._part_of(trace))))
+            if self.growing:  # why is known better than when it was asked for
+                self.growing = await asyncio.to_thread(growing, trace, self._board.now(), self._board.now())
         self._rests_until = monotonic() + SHARE * (monotonic() - began)
         self._told()

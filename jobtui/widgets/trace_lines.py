@@ -38,15 +38,18 @@ class Picture(NamedTuple):
 
     found: Findings
     layout: Layout
-    path: Path
     counts: str
     stages: str
 
 
 def picture_of(found: Findings) -> Picture:
     """What is shown of a trace. Takes time in proportion to its spans: not for the event loop."""
-    path = path_by_span(whole_path(found.tree))
-    return Picture(found, lay_out(found), path, count_words(found), stage_words(found))
+    return Picture(found, lay_out(found), count_words(found), stage_words(found))
+
+
+def path_of(found: Findings) -> Path:
+    """What a trace spent its time on. Takes as long as all the rest: only for who wants to see it."""
+    return path_by_span(whole_path(found.tree))
 
 
 class TraceLines(RowView):
@@ -63,6 +66,7 @@ class TraceLines(RowView):
         super().__init__(id=id)
         self._marks = marks
         self._picture: Picture | None = None
+        self._path: tuple[Findings, Path] | None = None
         self._shown: ShownLines | None = None
         self._window = TraceWindow()
         self._view: View | None = None
@@ -167,7 +171,7 @@ class TraceLines(RowView):
     def _new_view(self) -> View | None:
         if self._picture is None or self._shown is None:
             return None
-        found, layout, path = self._picture[:3]
+        found, layout = self._picture[:2]
         columns = columns_in(self.cells)
         return View(
             found.tree,
@@ -176,7 +180,7 @@ class TraceLines(RowView):
             columns,
             {cause.span.span_id: cause for cause in found.causes},
             self._marks.of,
-            path if self.marks_path else None,
+            self._path[1] if self.marks_path and self._path else None,
             self._shown.passes,
         )
 

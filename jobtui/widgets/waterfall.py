@@ -13,11 +13,15 @@ from jobtui.analysis.traces.shown import ShownLines
 from jobtui.analysis.traces.span_filter import SpanTest
 from jobtui.analysis.traces.tree import end_of
 from jobtui.model.trace_ids import SpanId, TraceId
+from jobtui.render.waterfall import Path
 from jobtui.widgets.trace_lines import Picture, TraceLines
 
 
 class Waterfall(TraceLines):
     """The spans of one trace."""
+
+    _begun: tuple[LineKey | None, int] = (None, 0)
+    """Where it was opened: the line under the cursor, and how many are above the first that is seen."""
 
     @property
     def trace_id(self) -> TraceId | None:
@@ -39,6 +43,8 @@ class Waterfall(TraceLines):
         else:
             self._shown.set_layout(picture.layout)
             self._stay_at(key)
+            if self._is_untouched and first_to_read(picture.found) not in (None, self._begun[0]):
+                self._begin(picture)
         self._renew()
         self.cursor_moved()
 
@@ -139,8 +145,20 @@ class Waterfall(TraceLines):
         self._window.show_whole()
         self._renew()
 
+    @property
+    def lacks_path(self) -> bool:
+        """Whether the path is to be marked, and is not known as the trace is now."""
+        return (
+            self.marks_path and self.found is not None and (not self._path or self._path[0] is not self.found)
+        )
+
+    def set_path(self, found: Findings, path: Path) -> None:
+        """Know what the trace spent its time on."""
+        self._path = (found, path)
+        self._renew()
+
     def toggle_path(self) -> None:
-        """Mark what the trace spent its time on, or no longer."""
+        """Mark what the trace spent its time on once that is known, or no longer."""
         self.marks_path = not self.marks_path
         self._renew()
 
@@ -172,11 +190,18 @@ class Waterfall(TraceLines):
     def _begin(self, picture: Picture) -> None:
         """Put the cursor where things failed, with what came before in view; at the top when nothing did."""
         self.cursor = self.top = 0
+        self._path = None if self._path and self._path[0] is not picture.found else self._path
         first = first_to_read(picture.found)
         index = self._shown.reveal(first) if self._shown and first else None
         if index is not None:
             self.cursor = index
             self.top = max(0, index - 2 * self.page // 3)
+        self._begun = (self._key, self.top)
+
+    @property
+    def _is_untouched(self) -> bool:
+        """Whether nobody has moved since it was opened: what failed may be known only by now."""
+        return (self._key, self.top) == self._begun
 
     def _stay_at(self, key: LineKey | None) -> None:
         """Keep the cursor on a line, at the same height of the screen; on the one above when it is hidden."""

@@ -14,7 +14,7 @@ from jobtui.model.traces import Resource, Span, SpanEvent, SpanLog, Trace
 from jobtui.render.trace_columns import TraceLook
 from jobtui.render.trace_facts import sentence_of, stage_words
 from jobtui.widgets.trace_facts import TraceFacts
-from jobtui.widgets.trace_lines import picture_of
+from jobtui.widgets.trace_lines import path_of, picture_of
 from jobtui.widgets.trace_table import TraceTable
 from jobtui.widgets.waterfall import Waterfall
 from tests.conftest import NOW
@@ -45,6 +45,8 @@ def a_waterfall(text: str) -> Case:
     def tell() -> None:
         waterfall.set_trace(picture_of(study_trace(a_hostile_trace(text))))
         waterfall.toggle_path()
+        assert waterfall.found is not None
+        waterfall.set_path(waterfall.found, path_of(waterfall.found))
 
     return waterfall, tell
 

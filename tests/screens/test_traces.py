@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
 from jobtui.backends.trace_files import TraceFile
 from jobtui.model.clock import FixedClock, Nanos
-from jobtui.model.trace_ids import TraceId
+from jobtui.model.trace_ids import TraceId, TraceRef
 from jobtui.model.traces import Resource, Span
 from jobtui.screens.trace import TraceScreen
 from jobtui.screens.traces import TracesScreen
@@ -337,3 +338,25 @@ async def test_a_job_is_found_by_the_attribute_that_is_configured() -> None:
     async with scene.app.run_test(size=SIZE) as pilot:
         await pilot.press("T")
         await wait_until(lambda: "sure: its spans name the job" in text(scene.app), pilot)
+
+
+async def test_the_cursor_goes_to_what_failed_once_that_is_known_unless_somebody_moved() -> None:
+    scene = Scene(open_at=FAILED_JOB)
+    root, bad = spans_of_job()
+    async with scene.app.run_test(size=SIZE) as pilot:
+        for moves, place in ((False, "load"), (True, "first")):
+            first = a_span(
+                3, 1, root.started_at, root.started_at + SECOND, name="first", service=root.resource
+            )
+            trace_id = TraceId(f"{1 + moves:032x}")
+            known = [structs.replace(one, trace_id=trace_id) for one in (root, first)]
+            scene.store.apply("/srv/db", Batch(cursor="", spans=tuple(known)))
+            scene.app.commander().open_trace(TraceRef(trace_id))
+            await wait_until(lambda: "first" in text(scene.app), pilot)
+            if moves:
+                await pilot.press("j")
+            late = structs.replace(bad, trace_id=trace_id)
+            scene.store.apply("/srv/db", Batch(cursor="", spans=(late,)))
+            await wait_until(lambda: "no crystal3" in text(scene.app), pilot)
+            assert here(scene.app) == place
+            await pilot.press("escape")

@@ -57,8 +57,10 @@ def last_ends(tree: Tree) -> dict[SpanId, int]:
         stack.extend(tree.below(span))
     ends: dict[SpanId, int] = {}
     for span in reversed(order):
-        below = (ends[child.span_id] for child in tree.below(span))
-        ends[span.span_id] = max(end_of(span), max(below, default=0))
+        end = int(end_of(span))
+        for child in tree.below(span):
+            end = max(end, ends[child.span_id])
+        ends[span.span_id] = end
     return ends
 
 
@@ -81,14 +83,16 @@ def _parts(tree: Tree, visit: _Visit, ends: Mapping[SpanId, int]) -> list[_Visit
     """What the time of a span is made of, last first."""
     parts: list[_Visit] = []
     cursor = visit.high
-    children = sorted(tree.below(visit.span), key=lambda child: ends[child.span_id], reverse=True)
+    children = tree.below(visit.span)
+    if len(children) > 1:
+        children = tuple(sorted(children, key=lambda child: ends[child.span_id], reverse=True))
     for child in children:
         low, high = max(child.started_at, visit.low), min(ends[child.span_id], visit.high)
         if low >= high or high > cursor:
             continue
         if high < cursor:
             parts.append(_Visit(visit.span, high, cursor, is_settled=True))
-        parts.append(_Visit(child, low, high))
+        parts.append(_Visit(child, low, high, is_settled=not tree.below(child)))
         cursor = low
     if cursor > visit.low:
         parts.append(_Visit(visit.span, visit.low, cursor, is_settled=True))

@@ -77,6 +77,10 @@ def runs_among(siblings: Iterable[Span], telling: frozenset[SpanId]) -> Iterator
             return (span.span_id,)
         return (_shape(span.name), _shape(span.service), span.kind, span.scope)
 
+    siblings = tuple(siblings)
+    if len(siblings) < RUN_LENGTH:
+        yield from (Run((span,)) for span in siblings)
+        return
     for _, alike in groupby(siblings, likeness):
         run = list(alike)
         if len(run) >= RUN_LENGTH:
