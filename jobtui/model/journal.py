@@ -72,6 +72,11 @@ class Beside(NamedTuple):
 Start = Head | Tail | At | Beside
 
 
+def own_cursor(start: Start) -> Cursor | None:
+    """The entry that a place is beside; None for a place that is beside none."""
+    return start.cursor if isinstance(start, Beside) else None
+
+
 class Slice(NamedTuple):
     """Entries next to each other in the journal's order, oldest first.
 

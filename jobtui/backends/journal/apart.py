@@ -17,7 +17,19 @@ from jobtui.backends.base import SourceError
 from jobtui.backends.journal.contract import Following
 from jobtui.backends.journal.host_places import Places, cursor_of, places_of
 from jobtui.backends.journal.hosts import BOOT, host_of, of_hosts
-from jobtui.model.journal import At, Beside, Cursor, Head, JournalEntry, Match, Matches, Slice, Start, Tail
+from jobtui.model.journal import (
+    At,
+    Beside,
+    Cursor,
+    Head,
+    JournalEntry,
+    Match,
+    Matches,
+    Slice,
+    Start,
+    Tail,
+    own_cursor,
+)
 
 LANE_ENTRIES = 50
 """Entries that are read ahead in a lane at least, where more are wanted than that."""
@@ -296,8 +308,7 @@ class ApartFollowing:
         for group in groups:
             place = await self._place_of(group, places[group[0]])
             lane = self._lanes_of.lane(place, self._matches, of_hosts(group))
-            beside = self._start.cursor if isinstance(self._start, Beside) else None
-            lanes.append(_Lane(lane, place, group, beside))
+            lanes.append(_Lane(lane, place, group, own_cursor(self._start)))
         self._lanes = lanes
 
     async def _place_of(self, hosts: _Hosts, place: Start) -> Start:

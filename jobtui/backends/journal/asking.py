@@ -25,6 +25,12 @@ def without_surplus(matches: Matches) -> Matches:
     return () if any(not group for group in matches) else tuple(dict.fromkeys(matches))
 
 
+def checked(matches: Matches, name: str) -> Matches:
+    """The same question in its shortest form. Raises SourceError for what no journal can be asked."""
+    check(matches, name)
+    return without_surplus(matches)
+
+
 def check(matches: Matches, name: str) -> None:
     """Raise SourceError for a match that no journal can be asked."""
     for field, value in (match for group in matches for match in group):

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 
 from jobtui.backends.base import SourceDenied, SourceError, next_delay
-from jobtui.model.journal import Beside, Cursor, Head, JournalEntry, Slice, Start, Tail
+from jobtui.model.journal import Beside, Cursor, Head, JournalEntry, Slice, Start, Tail, own_cursor
 
 HELD_ENTRIES = 4_096
 HELD_BYTES = 16 << 20
@@ -85,7 +85,7 @@ class ConnectedFollowing:
         if self._held and entries:
             cursor: Cursor | None = entries[-1].cursor
         else:
-            cursor = self._place.cursor if isinstance(self._place, Beside) else None
+            cursor = own_cursor(self._place)
         return Slice(tuple(entries), cursor, self._is_at_edge and not self._held, lost)
 
     async def changed(self, timeout_s: float) -> None:

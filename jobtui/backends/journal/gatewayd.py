@@ -30,6 +30,7 @@ from jobtui.model.journal import (
     Slice,
     Start,
     Tail,
+    own_cursor,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class GatewayJournal:
 
     async def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries from `start` on."""
-        return await self._forward_slice(start, self._checked(matches), most)
+        return await self._forward_slice(start, asking.checked(matches, self.name), most)
 
     async def _forward_slice(
         self, start: Head | At | Beside, wanted: Matches, most: int, scope: Matches = ()
@@ -70,7 +71,7 @@ class GatewayJournal:
 
     async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries before `start`, oldest first."""
-        wanted = self._checked(matches)
+        wanted = asking.checked(matches, self.name)
         last = None if isinstance(start, Beside) else await self._last()
         lost = isinstance(start, Beside) and await self._is_gone(start.cursor)
         found: list[JournalEntry] = []
@@ -101,15 +102,11 @@ class GatewayJournal:
 
     def follow(self, start: Start, matches: Matches) -> Following:
         """What is written from `start` on."""
-        return follow_apart(self, self._one_of_each, self._listen, start, self._checked(matches))
+        return follow_apart(self, self._one_of_each, self._listen, start, asking.checked(matches, self.name))
 
     async def aclose(self) -> None:
         """Let go of all connections."""
         await self._gateway.aclose()
-
-    def _checked(self, matches: Matches) -> Matches:
-        asking.check(matches, self.name)
-        return asking.without_surplus(matches)
 
     # Slices.
 
@@ -232,7 +229,7 @@ class GatewayJournal:
     async def _written(self, place: Head | At | Beside, wanted: Matches) -> AsyncGenerator[Slice, None]:
         asked = questions(wanted)
         params = asked[0].params if len(asked) == 1 else tuple(common(wanted))
-        behind = order.Behind(place.cursor if isinstance(place, Beside) else None)
+        behind = order.Behind(own_cursor(place))
         parser = ExportParser()
         skipped = 0
         follow = (*params, ("follow", ""))

@@ -26,6 +26,7 @@ from jobtui.model.journal import (
     Slice,
     Start,
     Tail,
+    own_cursor,
 )
 
 ANSWER_BYTES = 4 << 20
@@ -56,7 +57,7 @@ class JournalctlReader:
 
     async def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries from `start` on."""
-        wanted = self._checked(matches)
+        wanted = asking.checked(matches, self.name)
         words = asking.forward_words(start, _bound(start, wanted, most))
         last, found, lost = await self._read(start, words, wanted, most + 1)
         entries = tuple(found[:most])
@@ -65,11 +66,11 @@ class JournalctlReader:
 
     async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries before `start`, oldest first."""
-        wanted = self._checked(matches)
+        wanted = asking.checked(matches, self.name)
         words = asking.backward_words(start, _bound(start, wanted, most))
         last, found, lost = await self._read(start, words, wanted, most + 1, back=True)
         entries = tuple(reversed(found[:most]))
-        stand = entries[0].cursor if entries else _cursor_at(start) or stand_of(start, last)
+        stand = entries[0].cursor if entries else own_cursor(start) or stand_of(start, last)
         return Slice(entries, stand, len(found) <= most, lost)
 
     async def fields(self, cursor: Cursor) -> Fields | None:
@@ -97,7 +98,7 @@ class JournalctlReader:
 
     def follow(self, start: Start, matches: Matches) -> Following:
         """What is written from `start` on."""
-        wanted = self._checked(matches)
+        wanted = asking.checked(matches, self.name)
         if not self._directory:  # one host's alone
             return ConnectedFollowing(self.name, lambda place: self._listen(place, wanted), start)
         return follow_apart(self, self._one_of_each, self._listen, start, wanted)
@@ -106,18 +107,14 @@ class JournalctlReader:
         """Ask no more."""
         self._is_closed = True
 
-    def _checked(self, matches: Matches) -> Matches:
-        asking.check(matches, self.name)
-        return asking.without_surplus(matches)
-
     # Slices.
 
     async def _read(
         self, start: Start, words: Words, wanted: Matches, count: int, *, back: bool = False
     ) -> tuple[JournalEntry | None, list[JournalEntry], bool]:
         """The last entry of all, as it was before; up to `count` wanted ones; whether the place is gone."""
-        behind = order.Behind(_cursor_at(start), back=back)
-        own = _cursor_at(start)
+        behind = order.Behind(own_cursor(start), back=back)
+        own = own_cursor(start)
         commands = [self._command(asking.LAST_WORDS), self._command(words, wanted)]
         async with self._talking([*self._place_commands(own), *commands]) as talk:
             lost = own is not None and _gone(await talk.entries(), own)
@@ -164,7 +161,7 @@ class JournalctlReader:
         place = Head() if isinstance(place, Tail) else place
         follow = [*self._every_boot, *asking.follow_words(place)]
         async with self._talking([self._command(follow, wanted)]) as talk:
-            behind = order.Behind(_cursor_at(place))
+            behind = order.Behind(own_cursor(place))
             async with contextlib.aclosing(self._entries(talk, wanted, None)) as entries:
                 async for some in entries:
                     if fresh := behind(some):
@@ -173,7 +170,7 @@ class JournalctlReader:
 
     async def _catch_up(self, start: Start, wanted: Matches, scope: Matches) -> AsyncGenerator[Slice, None]:
         """What is there from `start` on, up to the edge: the last entry of `scope`."""
-        own = _cursor_at(start)
+        own = own_cursor(start)
         main = (
             ["true"] if isinstance(start, Tail) else self._command(asking.forward_words(start, None), wanted)
         )
@@ -262,12 +259,8 @@ class JournalctlReader:
 def stand_of(start: Start, last: JournalEntry | None) -> Cursor | None:
     """Where reading stands that found nothing: at the end as it was, unless it begins later than that."""
     if last is None or (isinstance(start, At) and last.at < start.time):
-        return _cursor_at(start)
+        return own_cursor(start)
     return last.cursor
-
-
-def _cursor_at(start: Start) -> Cursor | None:
-    return start.cursor if isinstance(start, Beside) else None
 
 
 def _bound(start: Start, wanted: Matches, most: int) -> int | None:

@@ -27,6 +27,7 @@ from jobtui.model.journal import (
     Slice,
     Start,
     Tail,
+    own_cursor,
 )
 
 T = TypeVar("T")
@@ -57,12 +58,12 @@ class NativeJournal:
 
     async def forward(self, start: Head | At | Beside, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries from `start` on."""
-        wanted = self._checked(matches)
+        wanted = asking.checked(matches, self.name)
         return await self._desk.run(lambda reading: reading.forward(start, wanted, most))
 
     async def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
         """Up to `most` wanted entries before `start`, oldest first."""
-        wanted = self._checked(matches)
+        wanted = asking.checked(matches, self.name)
         return await self._desk.run(lambda reading: reading.backward(start, wanted, most))
 
     async def fields(self, cursor: Cursor) -> Fields | None:
@@ -81,7 +82,7 @@ class NativeJournal:
     def follow(self, start: Start, matches: Matches) -> Following:
         """What is written from `start` on, through a handle of its own."""
         lanes = NativeLanes(_Desk(self._name, self._directory, self._make_handle))
-        wanted = self._checked(matches)
+        wanted = asking.checked(matches, self.name)
         if self._directory is None:  # one host's alone
             return lanes.alone(start, wanted)
         return ApartFollowing(lanes, start, wanted)
@@ -89,10 +90,6 @@ class NativeJournal:
     async def aclose(self) -> None:
         """Let go of the files."""
         self._desk.close()
-
-    def _checked(self, matches: Matches) -> Matches:
-        asking.check(matches, self._name)
-        return asking.without_surplus(matches)
 
 
 class NativeLanes:
@@ -154,7 +151,7 @@ class NativeFollowing:
             lambda reading: _behind(reading, place, self._matches, most, self._scope)
         )
         self._place = self._next_place(place, found)
-        return found._replace(cursor=self._place.cursor if isinstance(self._place, Beside) else None)
+        return found._replace(cursor=own_cursor(self._place))
 
     def _next_place(self, place: Start, found: Slice) -> Start:
         """Where to go on: behind what was given; where nothing was, slowly at the end as it was.

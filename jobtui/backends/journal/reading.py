@@ -26,6 +26,7 @@ from jobtui.model.journal import (
     Slice,
     Start,
     Tail,
+    own_cursor,
 )
 
 DAMAGED_MOST = 1_000
@@ -63,7 +64,7 @@ class Reading:
         if entries:
             stand: Cursor | None = entries[-1].cursor
         else:
-            stand = last if at_edge and last else _own(start)
+            stand = last if at_edge and last else own_cursor(start)
         return Slice(tuple(entries), stand, at_edge, lost)
 
     def backward(self, start: Tail | At | Beside, matches: Matches, most: int) -> Slice:
@@ -73,7 +74,7 @@ class Reading:
         lost = _seek(handle, start, matches, back=True)
         found = self._take(handle, start, matches, most + 1, back=True)
         entries, at_edge = found[:most][::-1], len(found) <= most
-        stand = entries[0].cursor if entries else _own(start) or last
+        stand = entries[0].cursor if entries else own_cursor(start) or last
         return Slice(tuple(entries), stand, at_edge, lost)
 
     def one_of_each(self, groups: Sequence[Matches]) -> list[JournalEntry | None]:
@@ -180,7 +181,7 @@ class Reading:
     def _take(
         self, handle: Handle, start: Start, matches: Matches, most: int, *, back: bool
     ) -> list[JournalEntry]:
-        own, exact = _own(start), asking.is_exact(matches)
+        own, exact = own_cursor(start), asking.is_exact(matches)
         beside = None if own is None else order.position(own)
         entries: list[JournalEntry] = []
         damaged = 0
@@ -199,10 +200,6 @@ class Reading:
                 if len(self._damaged) < DAMAGED_MOST:
                     self._damaged.add(handle.cursor())
         return entries
-
-
-def _own(start: Start) -> Cursor | None:
-    return start.cursor if isinstance(start, Beside) else None
 
 
 def _last(handle: Handle, scope: Matches = ()) -> Cursor | None:
