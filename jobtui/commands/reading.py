@@ -292,7 +292,8 @@ def warn(context: Context) -> None:
 
 def no_source() -> Exit:
     """Say on stderr that there is nothing to read, and where was looked."""
-    complain(f"no source is configured, and there is no {looked_for()}; to look around try `jobtui demo`")
+    what_next = "`jobtui init` finds more, such as Slurm and archives; to look around try `jobtui demo`"
+    complain(f"no source is configured, and there is no {looked_for()}; {what_next}")
     return Exit.NO_SOURCE
 
 

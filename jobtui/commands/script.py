@@ -102,9 +102,8 @@ def no_archive(reader: Reader) -> bool:
     """Whether there is nowhere to look, which is said."""
     if any(keeps_scripts(spec) or spec.setting == SYSTEM for spec in reader.specs):
         return False
-    complain(
-        "no archive of scripts is configured: --archive DIR, --elastic URL/INDEX or --kafka BROKERS/TOPIC"
-    )
+    where = "--archive DIR, --slurm local, --elastic URL/INDEX or --kafka BROKERS/TOPIC"
+    complain(f"no archive of scripts is configured: {where}; `jobtui init` finds some")
     return True
 
 
