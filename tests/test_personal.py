@@ -1,6 +1,8 @@
 """Keys, columns and colours of a user: what is understood, and what is told of mistakes."""
 
 import re
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -215,3 +217,13 @@ def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
     assert looks.columns
     assert looks.keys
     assert looks.colors
+
+
+def test_who_wants_nothing_otherwise_pays_nothing() -> None:
+    """Neither the file's parser nor what reads keys, columns and colours is imported."""
+    code = (
+        "import sys; from jobtui.config import load; load({}, {}); "
+        "unwanted = {'jobtui.config.personal', 'jobtui.keymap', 'jobtui.actions', 'jobtui.render'}; "
+        "sys.exit(', '.join(unwanted & set(sys.modules)) or 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
