@@ -190,9 +190,11 @@ def available_nodes(allocations: Iterable[Allocation], window: Window, now: Nano
             deltas.append((max(one.start_at, one.end_at), -one.nodes))
     notes = []
     if estimated:
-        notes.append(f"{estimated} allocations have an estimated start")
+        what = "allocation has" if estimated == 1 else "allocations have"
+        notes.append(f"{estimated} {what} an estimated start")
     if unknown:
-        notes.append(f"{unknown} allocations without known times are left out")
+        what = "allocation without known times is" if unknown == 1 else "allocations without known times are"
+        notes.append(f"{unknown} {what} left out")
     x, y = accumulate(deltas, _until_now(window, now))
     return Series("available nodes", "nodes", x, y, tuple(notes))
 

@@ -52,7 +52,7 @@ def lines(
 ) -> Iterator[Span]:
     """Sites first, then allocations; what a person must look at stands out.
 
-    `labels` tell several servers apart, by the name of the source.
+    `labels` tell several servers apart, by the name of the source: in a column, or above the rows of each.
     """
     label_of = labels or {}
     yield Span(fit(" SITES", cells), "heading")
@@ -69,7 +69,12 @@ def lines(
         shown[0] = shown[0]._replace(cells=NARROW_STATE_CELLS)
     yield Span(fit(" " + " ".join(_fit(column.head, column) for column in shown), cells), "heading")
     names = {(site.source, site.id): site.name for site in sites}
-    for one in sorted(allocations, key=_order):
+    is_grouped = several and all(column.head != SERVER for column in shown)
+    last = None
+    for one in sorted(allocations, key=lambda one: (label_of.get(one.source, "") * is_grouped, _order(one))):
+        if is_grouped and one.source != last:
+            last = one.source
+            yield Span(fit(f" {label_of.get(last, '')}", cells).rstrip(), "dim")
         row_cells = _cells(one, names, now, label_of.get(one.source, ""))
         row = dict(zip((column.head for column in COLUMNS), row_cells, strict=True))
         text = " ".join(_fit(row[column.head], column) for column in shown)

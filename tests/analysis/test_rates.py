@@ -130,11 +130,11 @@ def test_available_nodes_count_the_allocation_that_runs() -> None:
     exact = rates_exact.available_nodes(allocations)
     running = next(one for one in allocations if one.state == "running")
     left_out = available_nodes(allocations, EVER, nanos("2026-11-20T19:30:00"))
-    assert left_out.notes == ("1 allocations without known times are left out",)
+    assert left_out.notes == ("1 allocation without known times is left out",)
     begun = allocation_with(running, start_at=nanos("2026-11-20T19:00:00"), start_estimated=True)
     series = available_nodes([*allocations, begun], EVER, nanos("2026-11-20T19:30:00"))
     assert series.y[-1] == exact.y[-1] + running.nodes
-    assert "1 allocations have an estimated start" in series.notes
+    assert "1 allocation has an estimated start" in series.notes
 
 
 def allocation_with(one: Allocation, **changes: object) -> Allocation:

@@ -154,7 +154,7 @@ def test_json_is_as_the_contract_has_it(site: Site) -> None:
 def test_running_allocations_are_shown_and_said_to_be_estimated(site: Site) -> None:
     (series,) = site.report("nodes").json["series"]
     (exact,) = site.report("nodes", "--exact").json["series"]
-    assert series["notes"] == ["1 allocations have an estimated start"]
+    assert series["notes"] == ["1 allocation has an estimated start"]
     assert max(series["y"]) >= max(exact["y"])
     assert series["y"][-1] > 0
     assert exact["y"][-1] == 0

@@ -88,3 +88,5 @@ def test_several_servers_are_told_apart() -> None:
     assert "SERVER" not in "".join(text for text, _ in drawn(RUNNING))
     narrow = [span.text for span in lines(sites, [RUNNING, there], NOW, 40, {"b": "here", "c": "there"})]
     assert all(width(text) <= 40 for text in narrow)
+    assert [text.strip() for text in narrow[5:] if text.split()[0] in ("here", "there")] == ["here", "there"]
+    assert narrow.index(" there") > narrow.index(" here") + 1, "the rows of each stand below its name"
