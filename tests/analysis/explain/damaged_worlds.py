@@ -207,6 +207,7 @@ def main() -> int:
             if one.is_wrong and (one.is_sure or not one.damage):
                 grave += 1
                 sys.stdout.write(f"{one}\n")
+                sys.stdout.flush()
     sys.stdout.write(f"{verdicts} verdicts, {wrong} wrong, {grave} of them sure\n")
     return int(grave > 0)
 
