@@ -72,7 +72,7 @@ SPANS = str(Path(__file__).parent / "fixtures" / "tracing" / "job-fail.otlp.json
 CAPTURED = (*sources_of("local"), "--at", AT)
 
 SHOTS: tuple[Shot, ...] = (
-    Shot("jobs", 120, 40, "STATE"),
+    Shot("jobs", 120, 40, "!", (), incident("agent-never-starts")),
     Shot("job", 120, 40, "OPS", (*FAILED, "Enter")),
     Shot("why", 120, 40, "evidence", (*FAILED, "Enter", "w")),
     Shot("waiting", 120, 40, "await=", (*PENDING, "Enter", "w"), incident("waiting-for-slot")),
@@ -87,7 +87,7 @@ SHOTS: tuple[Shot, ...] = (
     Shot("logs", 120, 40, "of ", ("2", "/", "=_ComputeJob(", "Enter")),
     Shot("agents", 120, 40, "AGENT", ("3", "j", "j")),
     Shot("charts", 120, 40, "┬", ("4",)),
-    Shot("charts-states", 120, 40, "jobs in each state", ("4", "Tab", "Tab", "Tab")),
+    Shot("charts-states", 120, 40, "┬", ("4", "Tab", "Tab", "Tab")),
     Shot("traces", 120, 40, "traces", ("5",)),
     Shot("trace", 120, 40, "fail flag", ("5", "Enter"), ("--trace-file", SPANS)),
     Shot("incidents", 120, 40, "program_failed", ("7",), CAPTURED),
