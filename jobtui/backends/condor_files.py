@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from jobtui.backends.base import Batch, SourceError
 from jobtui.backends.file_access import Look, OpenFile, open_file, source_error
+from jobtui.backends.log_watch import FileState, Watch, state_of
 from jobtui.backends.worker import Worker
 from jobtui.formats.condor_events import EventReader
 from jobtui.formats.condor_frames import HEAD_BYTES, Form, form_of, frames_of
@@ -96,6 +97,8 @@ class CondorFile:
         self._readers: OrderedDict[str, _Readers] = OrderedDict()
         self._whole: _Piece | None = None
         self._worker = Worker(f"jobs in {path}")
+        self._read_state: FileState = None
+        self._watch = Watch(self._worker, [path], self._is_changed)
         self._closing = asyncio.Event()
 
     async def poll(self, cursor: str | None) -> Batch:
@@ -105,17 +108,21 @@ class CondorFile:
         return await self._worker.run(lambda: self._read(Place.parse(cursor)))
 
     async def changed(self, timeout_s: float) -> None:
-        """Return after `timeout_s`, or when it is closed: nothing tells of changes here."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await self._closing.wait()
+        """Return when the file is another than it was read, at the latest after `timeout_s`."""
+        if not self._closing.is_set():
+            await self._watch.changed(timeout_s)
+
+    def _is_changed(self) -> bool:
+        return state_of(self._path) != self._read_state
 
     async def aclose(self) -> None:
         """Release what is held. May be called twice."""
         self._closing.set()
+        self._watch.close()
         self._worker.close()
 
     def _read(self, place: Place) -> Batch:
+        self._read_state = state_of(self._path)
         opened = open_file(self._path)
         try:
             look = opened.look()

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from jobtui.backends.base import Batch, SourceError, SourceUnreachable
 from jobtui.backends.file_access import Look, OpenFile, open_file, source_error
+from jobtui.backends.log_watch import FileState, Watch, state_of
 from jobtui.backends.worker import Worker
 from jobtui.formats.trace_text import is_line_of_json, read_telemetry
 
@@ -59,6 +60,8 @@ class TraceFile:
         self._path = path
         self._piece_bytes = piece_bytes
         self._worker = Worker(f"spans in {path}")
+        self._read_state: FileState = None
+        self._watch = Watch(self._worker, [path], self._is_changed)
         self._closing = asyncio.Event()
 
     @property
@@ -78,17 +81,21 @@ class TraceFile:
         return await self._worker.run(lambda: self._read(_Place.parse(cursor)))
 
     async def changed(self, timeout_s: float) -> None:
-        """Return after `timeout_s`, or when it is closed: nothing tells of changes here."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await self._closing.wait()
+        """Return when the file is another than it was read, at the latest after `timeout_s`."""
+        if not self._closing.is_set():
+            await self._watch.changed(timeout_s)
+
+    def _is_changed(self) -> bool:
+        return state_of(self._path) != self._read_state
 
     async def aclose(self) -> None:
         """Release what is held. May be called twice."""
         self._closing.set()
+        self._watch.close()
         self._worker.close()
 
     def _read(self, place: _Place) -> Batch:
+        self._read_state = state_of(self._path)
         opened = open_file(self._path)
         try:
             look = opened.look()
