@@ -11,8 +11,11 @@ from jobtui.analysis.traces.standing import ListedTrace, Standing
 from jobtui.model.clock import Nanos
 from jobtui.model.trace_desk import summary_of
 from jobtui.model.traces import Resource, Span, SpanEvent, SpanLog, Trace
+from jobtui.render.spans import Span as Part
+from jobtui.render.text import show
 from jobtui.render.trace_columns import TraceLook
 from jobtui.render.trace_facts import sentence_of, stage_words
+from jobtui.widgets.span_pane import SpanPane
 from jobtui.widgets.trace_facts import TraceFacts
 from jobtui.widgets.trace_lines import path_of, picture_of
 from jobtui.widgets.trace_table import TraceTable
@@ -63,7 +66,14 @@ def trace_facts(text: str) -> Case:
     return facts, lambda: facts.set_facts(sentence_of(found, text), stage_words(found))
 
 
+def span_pane(text: str) -> Case:
+    pane = SpanPane()
+    safe = Part(show(text), "warn")
+    return pane, lambda: pane.set_lines([(safe,), (safe, Part(" = ", "dim"), safe)])
+
+
 TRACE_CASES: Mapping[type[Widget], Callable[[str], Case]] = {
+    SpanPane: span_pane,
     TraceFacts: trace_facts,
     TraceTable: a_trace_table,
     Waterfall: a_waterfall,
