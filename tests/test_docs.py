@@ -19,7 +19,7 @@ README = (ROOT / "README.md").read_text()
 REFERENCE = (ROOT / "docs" / "reference.md").read_text()
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
-FLAGS_OF_SCRIPTS = {"--write", "--quick", "--fix", "--ready", "--keys"}
+FLAGS_OF_SCRIPTS = {"--write", "--quick", "--fix", "--minutes", "--ready", "--keys"}
 """Flags in the documents that belong to the programs of scripts and benchmarks."""
 
 FLAGS_OF_OTHERS = {
