@@ -53,6 +53,7 @@ class TracePane(Container):
         self._rule = RuleLine()
         self._detail = TextPane()
         self._at: object = None
+        self._finding: object = None
         self._place = ""
 
     def compose(self) -> ComposeResult:
@@ -131,7 +132,9 @@ class TracePane(Container):
         self._show_words()
 
     def _know_path(self) -> None:
-        if self.waterfall.lacks_path:
+        """Find the path once the trace is shown, each time that it is known better."""
+        if self.waterfall.lacks_path and self._finding is not self.waterfall.found:
+            self._finding = self.waterfall.found
             start(self, self._find_path, group="find path", exclusive=True)
 
     async def _find_path(self) -> None:

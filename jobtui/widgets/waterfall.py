@@ -147,10 +147,8 @@ class Waterfall(TraceLines):
 
     @property
     def lacks_path(self) -> bool:
-        """Whether the path is to be marked, and is not known as the trace is now."""
-        return (
-            self.marks_path and self.found is not None and (not self._path or self._path[0] is not self.found)
-        )
+        """Whether the path is not known of the trace as it is now."""
+        return self.found is not None and (not self._path or self._path[0] is not self.found)
 
     def set_path(self, found: Findings, path: Path) -> None:
         """Know what the trace spent its time on."""
