@@ -11,7 +11,8 @@ FILE_LINES = 400
 CLASS_LINES = 250
 FUNCTION_LINES = 60
 
-FILES = sorted(path for part in ("jobtui", "tests", "benchmarks", "release") for path in (ROOT / part).rglob("*.py"))
+PARTS = ("jobtui", "tests", "benchmarks", "release")
+FILES = sorted(path for part in PARTS for path in (ROOT / part).rglob("*.py"))
 
 
 def too_long(source: str) -> Iterator[str]:

@@ -33,7 +33,7 @@ class JobLine(NamedTuple):
 
     @property
     def level(self) -> str | None:
-        """The level of a line of Python's logging, as Sirepo or Balsam has it, None for others: they have none."""
+        """The level of a line of Python's logging, as Sirepo or Balsam has it, None for others."""
         found = _LEVEL.match(self.text)
         return found[1].lower() if found else None
 

@@ -165,7 +165,9 @@ def _queued_by_slurm(case: Case, slurm: Job) -> Finding:
     if slurm.status is not JobStatus.PENDING:
         sentence = f"Slurm runs it as {slurm.id}; its record does not know that yet."
     elif slurm.alert is not None:
-        sentence = f"It is {slurm.id} in Slurm's queue and will not begin by itself: it waits for {slurm.alert}."
+        sentence = (
+            f"It is {slurm.id} in Slurm's queue and will not begin by itself: it waits for {slurm.alert}."
+        )
     else:
         sentence = f"It is {slurm.id} in Slurm's queue and waits{_for(_pending_s(case))} for {slurm.message}."
     return Finding(Code.SBATCH_QUEUED, sentence, CERTAIN, (case.last(Mark.SENT), case.last(Mark.UPDATED)))

@@ -90,7 +90,8 @@ class StrictElastic:
     def _fits(self, document: Mapping[str, Any], clause: Mapping[str, Any]) -> bool:
         ((kind, body),) = clause.items()
         if kind == "bool" and body.keys() == {"should", "minimum_should_match"}:
-            return bool(sum(self._fits(document, one) for one in body["should"]) >= body["minimum_should_match"])
+            fitting = sum(self._fits(document, one) for one in body["should"])
+            return bool(fitting >= body["minimum_should_match"])
         if kind == "exists":
             return _field(document, body["field"]) is not None
         ((name, value),) = body.items()
