@@ -58,6 +58,7 @@ def duration_of(text: str) -> float | None:
         return None
     days, *parts = found.groups()
     numbers = [int(part) for part in parts if part is not None]
+    units: tuple[int, ...]
     if days is not None:
         units = (HOUR_S, MINUTE_S, 1)
     else:
