@@ -1,5 +1,6 @@
 """`trace THING`: a trace as a waterfall, where it failed, and what it spent its time on."""
 
+import asyncio
 import sys
 
 from jobtui.analysis.traces.findings import Findings, study_trace
@@ -8,7 +9,7 @@ from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.exits import Exit
 from jobtui.commands.named_file import file_named
 from jobtui.commands.printing import print_csv, print_document, print_lines
-from jobtui.commands.reading import OTLP_LISTEN, Reader, in_session
+from jobtui.commands.reading import OTLP_LISTEN, Reader, configured, in_session, warn, within
 from jobtui.commands.streams import complain
 from jobtui.commands.trace_ways import Found, job_attributes, look_for
 from jobtui.model.condor_ids import condor_id
@@ -23,7 +24,10 @@ SHOWN = 5
 
 def run(context: Context) -> Exit:
     """Print the trace; FAILED when something failed in it, ATTENTION when it never came to its end."""
-    return in_session(context, _trace)
+    if file_named(" ".join(context.words)) is None:
+        return in_session(context, _trace)
+    warn(context)
+    return asyncio.run(within(context, configured(context), _trace))  # a file of spans is source enough
 
 
 async def _trace(reader: Reader) -> Exit:

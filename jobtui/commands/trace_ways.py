@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jobtui.commands.named_file import LONGEST_NAME, file_named, read_too
 from jobtui.commands.reading import Reader
+from jobtui.formats.trace_text import begins_with_spans
 from jobtui.model.condor_ids import condor_id, find_condor_id
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
@@ -18,7 +19,10 @@ from jobtui.store.trace_book import TraceBook
 if TYPE_CHECKING:
     from jobtui.analysis.traces.candidates import TraceCandidate
     from jobtui.analysis.traces.ways import Way
+    from jobtui.backends.trace_files import TraceFile
 
+HEAD_BYTES = 4_096
+"""Bytes by which a file of spans is told from others."""
 FETCHED = 5
 """Traces that are fetched of those that are found for a job."""
 
@@ -91,6 +95,8 @@ async def _by_file(reader: Reader, path: Path) -> Found:
     from jobtui.backends.trace_files import TraceFile
 
     store = reader.session.store
+    if begins_with_spans(_head(path)):
+        return await _held_in(reader, TraceFile(path), path)
     await read_too(reader, CondorFile(path))
     traces = store.traces_named_in(str(path))
     if traces:
@@ -101,7 +107,22 @@ async def _by_file(reader: Reader, path: Path) -> Found:
         return Found(ids, notes, job_id=job_id, job=store.jobs.get(job_id))
     if jobs_told := store.jobs_told_in(str(path)):
         return await _by_job(reader, jobs_told[0]) if len(jobs_told) == 1 else Found()
-    await read_too(reader, TraceFile(path))
+    return await _held_in(reader, TraceFile(path), path)
+
+
+def _head(path: Path) -> bytes:
+    """The beginning of a file, nothing of one that cannot be read: reading it whole says why."""
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD_BYTES)
+    except OSError:
+        return b""
+
+
+async def _held_in(reader: Reader, file: "TraceFile", path: Path) -> Found:
+    """The traces whose spans a file holds."""
+    store = reader.session.store
+    await read_too(reader, file)
     held = tuple(one for one in store.traces.ids() if str(path) in store.traces.sources_of(one))
     return Found(held, (f"{path} holds it",) if held else ())
 

@@ -4,6 +4,7 @@ JSON is OTLP or Jaeger's, one document or one a line; what is neither text nor e
 Gzip is unpacked up to a limit. Nothing in here raises: what makes no sense is skipped and counted.
 """
 
+import re
 import zlib
 
 from jobtui.formats.jaeger_json import holds_jaeger, read_jaeger
@@ -87,6 +88,15 @@ def _read_lines(text: bytes, found: Found, of_the_whole: ValueError) -> None:
             found.skip(f"line {number}", f"is no JSON: {error}")
             continue
         _take(document, found, f"line {number}")
+
+
+_KEYS = (b'"resourceSpans"', b'"resourceLogs"', b'"traceID"', b'"batches"', b'"resource_spans"')
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+def begins_with_spans(head: bytes) -> bool:
+    """Whether a file begins as one of spans or their log records: with their keys, or as no text does."""
+    return any(key in head for key in _KEYS) or _BINARY.search(head) is not None
 
 
 def is_line_of_json(head: bytes) -> bool:

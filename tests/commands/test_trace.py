@@ -184,3 +184,14 @@ def _spent() -> float:
     assert ran.code == 1
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@pytest.mark.parametrize("form", ["otlp.json", "otlp.pb", "jaeger.json"])
+def test_a_file_of_spans_is_source_enough_and_nothing_of_it_is_skipped(
+    form: str, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobtui.commands.trace.configured", lambda context: ())
+    ran = run("trace", CAPTURES / f"job-fail.{form}")
+    assert ran.code == 1
+    assert "step 7 of 10" in ran.out
+    assert ran.err == ""
