@@ -56,7 +56,8 @@ async def test_it_says_so_meanwhile_and_can_be_left(monkeypatch: pytest.MonkeyPa
         async with app.run_test(size=(120, 40)) as pilot:
             await wait_until(begun.is_set, pilot)
             share = "reading the logs back to 20:24Z: 12 of 48 MB · esc stops"
-            await wait_until(lambda: share in screen_text(app)[4], pilot)
+            await wait_until(lambda: share in screen_text(app)[6], pilot)
+            assert share[:40] in screen_text(app)[4]  # beside the tabs as much as there is room for
             assert "No op of it yet" in "\n".join(screen_text(app))
             await pilot.press("escape")
             await wait_until(ended.is_set, pilot)
