@@ -45,8 +45,14 @@ def test_every_command_has_a_case() -> None:
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("command", sorted(COMMAND_BY_NAME))
 def test_a_command_prints_nothing_raw(
-    command: str, form: str, site: HostileSite, run: Runner, monkeypatch: pytest.MonkeyPatch
+    command: str,
+    form: str,
+    site: HostileSite,
+    run: Runner,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # where what is made without a place of its own may lie
     if form == TERMINAL:
         monkeypatch.setattr(Context, "colour", property(lambda self: True))
         monkeypatch.setattr(Context, "width", property(lambda self: WIDTH))
