@@ -23,6 +23,7 @@ from tests.backends.archive.captured import (
 from tests.backends.archive.elastic_server import StrictElastic, served
 from tests.commands.contract import each, has, mapping, or_null, text, time
 from tests.commands.running import CAPTURES, Runner, environment
+from tests.formats.slurm_captures import DIRECTORY
 
 ARCHIVE = f"huppel={FIXTURES / 'slurm-daily'}"
 SIREPO = "3pMDuIiL-0R4tZXQg-activityAnimation"
@@ -54,7 +55,7 @@ def test_a_task_is_found_under_its_array_and_its_output_named(run: Runner) -> No
     document = run("script", "10_2", "--json", "--archive", ARCHIVE).json
     assert document["script"].encode() == script_of("10")
     assert [one["result"] for one in document["tried"]] == ["array: under job 10", "found"]
-    assert [one["path"] for one in document["outputs"]] == ["/srv/slurm/work/sweep-10_2.out"]
+    assert [one["path"] for one in document["outputs"]] == [f"{DIRECTORY}/sweep-10_2.out"]
 
 
 def test_what_is_not_there_has_its_reason_and_code(run: Runner, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.running import AT, Runner
+from tests.formats.slurm_captures import DIRECTORY
 from tests.slurm_stand_in import StandIn
 
 
@@ -55,7 +56,7 @@ def test_what_never_starts_is_to_be_looked_at(run: Runner, cluster: StandIn) -> 
 def test_a_task_is_found_by_either_number(run: Runner, thing: str) -> None:
     shown = run(*LOCAL, "show", thing, "--json").json
     assert shown["job"]["id"] == "slurm/4_3"
-    assert shown["job"]["native"]["slurm"]["stdout"] == "/srv/slurm/work/sweep-4_3.out"
+    assert shown["job"]["native"]["slurm"]["stdout"] == f"{DIRECTORY}/sweep-4_3.out"
 
 
 def test_an_array_is_told_as_a_whole(run: Runner) -> None:
@@ -68,7 +69,7 @@ def test_an_array_is_told_as_a_whole(run: Runner) -> None:
 
 def test_a_record_is_shown_with_its_steps_and_paths(run: Runner) -> None:
     out = run(*LOCAL, "show", "slurm/2").out
-    for words in ("exit code 3", "/srv/slurm/work/lattice-2.err", "step batch", "science", "2 min"):
+    for words in ("exit code 3", f"{DIRECTORY}/lattice-2.err", "step batch", "science", "2 min"):
         assert words in out
 
 
@@ -78,7 +79,7 @@ def test_explain_and_timeline_know_it(run: Runner) -> None:
     assert "canceled by root" in said["sentence"]
     failed = run(*LOCAL, "explain", "slurm/2")
     assert failed.code == 1
-    assert "tail -n 50 -- /srv/slurm/work/lattice-2.err" in failed.out
+    assert f"tail -n 50 -- {DIRECTORY}/lattice-2.err" in failed.out
     assert "jobtui --slurm local" in failed.out
     steps = run(*LOCAL, "timeline", "slurm/2", "--json").json["ops"][0]["steps"]
     assert [(step["component"], step["step"]) for step in steps] == [

@@ -1,6 +1,7 @@
 """The captured answers of Slurm's commands, as jobs and as rows."""
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,8 @@ from jobtui.formats.slurm_tables import accounted_job, queued_job, rows_of
 from jobtui.model.slurm import SlurmJob
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "slurm"
+DIRECTORY = re.findall(r"WorkDir=(\S+)", (CAPTURES / "scontrol-show-job-oneline.txt").read_text())[0]
+"""Where all captured jobs ran."""
 SQUEUE_FIELDS = ("%i", "%j", "%u", "%T", "%r", "%M", "%l", "%D", "%R")
 LINES = "|\n"
 

@@ -15,7 +15,7 @@ from jobtui.formats.slurm_words import duration_of, exit_of_wait_status, state_o
 from jobtui.model.clock import SECOND
 from jobtui.model.jobs import JobStatus
 from jobtui.model.slurm import STATUSES, Exit, SlurmJob
-from tests.formats.slurm_captures import CAPTURES, captured_jobs, psv_rows
+from tests.formats.slurm_captures import CAPTURES, DIRECTORY, captured_jobs, psv_rows
 
 FORMS = sorted(captured_jobs())
 NOT_TOLD: dict[str, frozenset[str]] = {
@@ -52,8 +52,8 @@ def test_what_the_captures_are_known_to_hold() -> None:
     assert jobs["9"].ended_at is None
     assert jobs["5"].name == "überlang=x"
     shown = captured_jobs()["scontrol-show-job.txt"]
-    assert shown["8"].stderr == "/srv/slurm/work/lattice-8.err"
-    assert shown["4_2"].stdout == "/srv/slurm/work/sweep-4_2.out"
+    assert shown["8"].stderr == f"{DIRECTORY}/lattice-8.err"
+    assert shown["4_2"].stdout == f"{DIRECTORY}/sweep-4_2.out"
 
 
 def test_steps_belong_to_the_job_before_them() -> None:
@@ -125,7 +125,7 @@ def test_a_name_cannot_pass_for_other_fields_of_a_record() -> None:
     name = "x UserId=root(0) GroupId=root(0) MCS_label=N/A JobState=RUNNING StdOut=/etc/passwd"
     ((job, said),) = shown_jobs(real.replace("JobName=beam-scan", f"JobName={name}"))
     assert (job.name, job.user, job.state) == (name, "jobuser", "COMPLETED")
-    assert said["StdOut"] == "/srv/slurm/work/beam-1.out"
+    assert said["StdOut"] == f"{DIRECTORY}/beam-1.out"
 
 
 SHAPES: list[tuple[dict[str, Any], str, Any]] = [

@@ -16,7 +16,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from tests.backends.slurm.reading import Reading
 from tests.builders import HOSTILE
-from tests.formats.slurm_captures import CAPTURES, captured_jobs
+from tests.formats.slurm_captures import CAPTURES, DIRECTORY, captured_jobs
 from tests.slurm_stand_in import StandIn
 
 
@@ -215,15 +215,15 @@ async def test_a_detail_has_steps_paths_and_times(cluster: StandIn) -> None:
     detail = await source.detail(JobId("slurm/8"))
     assert detail is not None
     facts = dict(detail.facts)
-    assert facts["errors"] == "/srv/slurm/work/lattice-8.err"
-    assert facts["output"] == "/srv/slurm/work/lattice-8.out"
+    assert facts["errors"] == f"{DIRECTORY}/lattice-8.err"
+    assert facts["output"] == f"{DIRECTORY}/lattice-8.out"
     assert facts["step batch"].startswith("FAILED, exit 3:0")
-    assert detail.directory == "/srv/slurm/work"
+    assert detail.directory == DIRECTORY
     assert [change.after for change in detail.changes] == ["PENDING", "RUNNING", "FAILED"]
     assert detail.runs[0].error == "exit code 3"
     slurm = detail.native["slurm"]
     assert isinstance(slurm, dict)
-    assert slurm["stdout"] == "/srv/slurm/work/lattice-8.out"
+    assert slurm["stdout"] == f"{DIRECTORY}/lattice-8.out"
 
 
 SPOOF = "x UserId=root(0) GroupId=root(0) MCS_label=N/A JobState=RUNNING StdOut=/etc/passwd"
@@ -239,7 +239,7 @@ async def test_json_tells_exactly_what_a_user_chose(cluster: StandIn) -> None:
     assert detail is not None
     facts = dict(detail.facts)
     assert facts["comment"] == SPOOF
-    assert facts["output"] == "/srv/slurm/work/lattice-8.out"
+    assert facts["output"] == f"{DIRECTORY}/lattice-8.out"
 
 
 async def test_an_older_release_is_asked_for_json_once(cluster: StandIn) -> None:
