@@ -41,6 +41,7 @@ class ListedLog(HeldLog):
         self._source = source
         self._lines: list[LogLine] = []
         self._dropped = False
+        self._revision = 0
         self._overview: Overview | None = None
 
     @property
@@ -61,12 +62,20 @@ class ListedLog(HeldLog):
             self._overview = None
         return self.extent
 
+    def forget(self) -> None:
+        """Hold nothing: what is loaded next is something else."""
+        self._lines.clear()
+        self._dropped = False
+        self._revision += 1
+        self._overview = None
+
     @property
     def extent(self) -> Extent:
         """From the first to the last line it holds."""
         if not self._lines:
-            return Extent(0, 0)
-        return Extent(self._lines[0].place, self._lines[-1].end, "its end only" if self._dropped else "")
+            return Extent(0, 0, revision=self._revision)
+        event = "its end only" if self._dropped else ""
+        return Extent(self._lines[0].place, self._lines[-1].end, event, self._revision)
 
     async def changed(self, timeout_s: float) -> None:
         """Return when a look may find something new, at the latest after `timeout_s`."""

@@ -59,11 +59,14 @@ class Worker:
 
     def close(self, last: Callable[[], object] | None = None) -> None:
         """Let the thread end after what was asked for and `last`. Waits for nothing; may be called twice."""
-        if self._thread is not None:
+        if self._thread is None:
             if last is not None:
-                self._items.put((last, Future()))
-            self._items.put(None)
-            self._thread = None
+                last()
+            return
+        if last is not None:
+            self._items.put((last, Future()))
+        self._items.put(None)
+        self._thread = None
 
 
 @contextmanager

@@ -80,6 +80,8 @@ class Gathering:
                     for at, batch in sorted(pieces, key=lambda piece: piece[0]):
                         what = What.FAILURE if isinstance(batch, str) else What.BATCH
                         writer.put(kind, name, what, batch, min(at, about.at))
+            if missing := _missing(writer):
+                writer.say(msgspec.structs.replace(about, notes=(*about.notes, *missing)))
         finally:
             writer.close()
         return path.stat().st_size
@@ -95,6 +97,16 @@ class Gathering:
             else:
                 pieces += _pieces(_only(one.batch, wanted), states)
         return found
+
+
+def _missing(writer: TapeWriter) -> list[str]:
+    """What was left out on the way into the file."""
+    found = []
+    if writer.let_go:
+        found.append(f"the oldest {writer.let_go:,} entries, as a bundle has {MOST_BYTES >> 20} MB at most")
+    if writer.refused:
+        found.append(f"{writer.refused:,} entries that cannot be written down")
+    return found
 
 
 def _only(batch: Batch, wanted: Callable[[JobId], bool]) -> Batch:

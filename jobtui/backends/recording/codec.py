@@ -32,6 +32,10 @@ class Damaged(ValueError):
     """An entry cannot be read. The text says why."""
 
 
+class NotPacked(ValueError):
+    """A value cannot be kept. The text says why."""
+
+
 class What(StrEnum):
     """What an entry holds."""
 
@@ -67,9 +71,11 @@ LISTS = tuple(field.name for field in msgspec.structs.fields(Batch) if field.def
 
 
 def packed(value: object) -> bytes:
-    """A value with its secrets masked, as bytes."""
-    document = mask_document(msgspec.to_builtins(value))
-    return zlib.compress(encoded(document), LEVEL)
+    """A value with its secrets masked, as bytes. Raises NotPacked for what JSON cannot hold."""
+    try:
+        return zlib.compress(encoded(mask_document(msgspec.to_builtins(value))), LEVEL)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise NotPacked(f"cannot be kept: {error}") from error
 
 
 def encoded(document: object) -> bytes:

@@ -1,18 +1,20 @@
 """The log records of a recording as logs to be read line by line."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from jobtui.backends.listed_log import ListedLog
 from jobtui.backends.recording.replayed import ReplayClock
-from jobtui.backends.recording.tape import Tape
+from jobtui.backends.recording.tape import Entry, Tape
 from jobtui.backends.worker import Worker
 from jobtui.formats.levels import level_of
 from jobtui.model.clock import Nanos
 from jobtui.model.logs import LogRecord
-from jobtui.model.pages import Log, LogLine
+from jobtui.model.pages import Extent, Log, LogLine
 
-AT_ONCE = 500
-"""Entries that are read at a time."""
+ENTRIES_AT_FIRST = 5_000
+"""Of each source so many entries are read at first, the newest."""
+ENTRIES_AT_ONCE = 500
+"""Entries that are read at a time as the clock goes on."""
 
 
 class TapeLogs:
@@ -25,67 +27,97 @@ class TapeLogs:
         self._worker = worker
         self._clock = clock
         self._sources = sources
-        self._names: dict[str, None] = {}
-        self._read: list[tuple[Nanos, LogRecord]] = []
-        self._seqs: dict[int, int] = {}
 
     def names(self) -> tuple[str, ...]:
-        """The logs of which lines were kept."""
-        self.read()
-        return tuple(self._names)
+        """The logs of which records were kept."""
+        return self._tape.logs(self._sources())
 
     def open(self, name: str) -> Log:
         """A log, as far as it was kept."""
-        return ListedLog(name, TapeLines(self, self._worker, frozenset({name})))
+        return self._log(name, frozenset({name}))
 
     def merged(self, names: Sequence[str] | None = None) -> Log:
         """These logs, or all, in the order of time."""
-        return ListedLog("", TapeLines(self, self._worker, None if names is None else frozenset(names)))
+        return self._log("", frozenset(self.names() if names is None else names))
 
-    def read(self) -> list[tuple[Nanos, LogRecord]]:
-        """All records up to the present time of the clock, with when they came. Blocks."""
-        until = self._clock.now()
-        for source in self._sources():
-            while entries := self._tape.delivered(source, self._seqs.get(source, 0), until, AT_ONCE):
-                self._seqs[source] = entries[-1].seq
-                for entry in entries:
-                    records = getattr(entry.value, "records", ())
-                    self._read += [(entry.at, record) for record in records]
-                    self._names.update(dict.fromkeys(record.source for record in records))
-        return self._read
+    def _log(self, name: str, names: frozenset[str]) -> Log:
+        return TapeLog(name, TapeLines(self._tape, self._worker, self._clock, self._sources(), names))
+
+
+class TapeLog(ListedLog):
+    """Lines up to the time of the clock: where that was set back, they are read anew."""
+
+    def __init__(self, name: str, lines: "TapeLines") -> None:
+        super().__init__(name, lines)
+        self._tape_lines = lines
+
+    async def look(self) -> Extent:
+        """Take in what has come, or let go of what is not there yet. Raises LogUnreadable."""
+        if self._tape_lines.is_set_back():
+            self.forget()
+        extent = await super().look()
+        return extent._replace(event="its end only") if self._tape_lines.begins_late else extent
 
 
 class TapeLines:
-    """The lines of some logs, the earliest first, up to the time of the clock."""
+    """The lines of some logs, the earliest first. `begins_late` says that there are earlier ones."""
 
-    def __init__(self, logs: TapeLogs, worker: Worker, names: frozenset[str] | None) -> None:
-        self._logs = logs
+    def __init__(
+        self, tape: Tape, worker: Worker, clock: ReplayClock, sources: Sequence[int], names: frozenset[str]
+    ) -> None:
+        self._tape = tape
         self._worker = worker
+        self._clock = clock
+        self._sources = sources
         self._names = names
-        self._given = 0
+        self._read_to: Nanos | None = None
+        self._seqs: dict[int, int] = {}
+        self._count = 0
+        self.begins_late = False
 
     async def load(self) -> Sequence[LogLine]:
-        """The lines that have come since."""
+        """The lines that have come since. Raises SourceError."""
         return await self._worker.run(self._load)
 
     async def is_changed(self) -> bool:
-        """Whether there may be more."""
-        return len(await self._worker.run(self._logs.read)) > self._given
+        """Whether the clock has moved."""
+        return self._clock.now() != self._read_to
+
+    def is_set_back(self) -> bool:
+        """Whether the clock is at an earlier time than what was read, which is read anew then."""
+        if self._read_to is None or self._clock.now() >= self._read_to:
+            return False
+        self._read_to = None
+        self._seqs.clear()
+        self._count = 0
+        self.begins_late = False
+        return True
 
     def close(self) -> None:
-        """Hold nothing."""
+        """Hold nothing: the tape is closed by who opened it."""
 
     def _load(self) -> Sequence[LogLine]:
-        known = self._logs.read()
-        begin, self._given = self._given, len(known)
-        records = [r for _, r in known[begin:] if self._names is None or r.source in self._names]
-        records.sort(key=lambda record: record.at or 0)
-        lines = [(record, text) for record in records for text in record.text.split("\n")]
-        origin = self._names is None or len(self._names) > 1
-        return [
-            LogLine(
-                place=place, end=place + 1, text=text, size=len(text), level=level_of(text), at=record.at,
-                origin=record.source if origin else "", stamped=True,
-            )
-            for place, (record, text) in enumerate(lines, start=begin << 16)
-        ]  # fmt: skip
+        until = self._clock.now()
+        entries = [entry for source in self._sources for entry in self._entries(source, until)]
+        self._read_to = until
+        records = [record for entry in entries for record in getattr(entry.value, "records", ())]
+        chosen = sorted((r for r in records if r.source in self._names), key=lambda record: record.at or 0)
+        return [self._line(record, text) for record in chosen for text in record.text.split("\n")]
+
+    def _entries(self, source: int, until: Nanos) -> Iterator[Entry]:
+        """What a source delivered since it was read last; of much the end."""
+        if source not in self._seqs:
+            newest = self._tape.newest(source, until, ENTRIES_AT_FIRST)
+            self._seqs[source] = newest[-1].seq if newest else 0
+            self.begins_late |= len(newest) == ENTRIES_AT_FIRST
+            yield from newest
+        while entries := self._tape.delivered(source, self._seqs[source], until, ENTRIES_AT_ONCE):
+            self._seqs[source] = entries[-1].seq
+            yield from entries
+
+    def _line(self, record: LogRecord, text: str) -> LogLine:
+        place, self._count = self._count, self._count + 1
+        return LogLine(
+            place=place, end=place + 1, text=text, size=len(text), level=level_of(text), at=record.at,
+            origin=record.source if len(self._names) > 1 else "", stamped=True,
+        )  # fmt: skip

@@ -6,7 +6,8 @@ than that. Where writing cannot keep up, or fails, what comes is let go of and c
 
 import queue
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from jobtui.backends.base import Batch, Source
@@ -20,7 +21,8 @@ from jobtui.model.jobs import JobDetail
 
 WRITE_EVERY_S = 0.5
 MOST_WAITING = 100_000
-"""So many records wait to be written at most."""
+"""So many records wait to be written at most, long ones counted as several."""
+LONG_CHARACTERS = 1_000
 LOOKED_UP_KINDS = frozenset({"sirepo_db"})
 """Kinds of sources whose whole record of a job is a file here, so that it is read with every change."""
 
@@ -31,7 +33,6 @@ class _Came(NamedTuple):
     what: What
     value: object
     at: Nanos
-    key: str
     records: int
 
 
@@ -64,13 +65,12 @@ class Recorder:
     def delivered(self, source: Source, batch: Batch) -> None:
         """A source delivered something. What says nothing new is not kept."""
         if self._is_news(source, (None, batch.note)) or _says_something(batch):
-            records = len(batch.jobs) + len(batch.records) + len(batch.changes) + len(batch.spans) + 1
-            self._take(_Came(source.kind, source.name, What.BATCH, batch, self._clock.now(), "", records))
+            self._take(_Came(source.kind, source.name, What.BATCH, batch, self._clock.now(), _weight(batch)))
 
     def failed(self, source: Source, error: str) -> None:
         """A source could not be read."""
         if self._is_news(source, (error, None)):
-            self._take(_Came(source.kind, source.name, What.FAILURE, error, self._clock.now(), "", 1))
+            self._take(_Came(source.kind, source.name, What.FAILURE, error, self._clock.now(), 1))
 
     def beside(self, desk: JobDesk) -> JobDesk:
         """Nothing is asked while a recording is made."""
@@ -102,36 +102,48 @@ class Recorder:
                 with self._writer.together():
                     for one in came:
                         self._keep(one)
-                self.problem = None
-                self.kept += sum(one.records for one in came)
+                self._count(came, None)
             except TapeError as error:
-                self.problem = str(error)
-                self.lost += sum(one.records for one in came)
-            with self._lock:
-                self._waiting -= sum(one.records for one in came)
+                self._count(came, str(error))
+
+    def _count(self, came: Sequence[_Came], problem: str | None) -> None:
+        """Note what became of these."""
+        records = sum(one.records for one in came)
+        with self._lock:
+            self._waiting -= records
+            self.problem = problem
+            if problem is None:
+                self.kept += records
+            else:
+                self.lost += records
 
     def _gathered(self) -> tuple[list[_Came], bool]:
         """What came until the next writing is due, and whether more can come."""
         came: list[_Came] = []
-        first = self._came.get()
-        if first is None:
-            return came, False
-        came.append(first)
-        waited = threading.Event()
-        waited.wait(WRITE_EVERY_S)
-        while not self._came.empty():
-            one = self._came.get()
+        due: float | None = None
+        while due is None or (left := due - time.monotonic()) > 0:
+            try:
+                one = self._came.get(timeout=None if due is None else left)
+            except queue.Empty:
+                break
             if one is None:
                 return came, False
             came.append(one)
+            due = due or time.monotonic() + WRITE_EVERY_S
         return came, True
 
     def _keep(self, came: _Came) -> None:
-        self._writer.put(came.kind, came.name, came.what, came.value, came.at, came.key)
+        self._writer.put(came.kind, came.name, came.what, came.value, came.at)
         if isinstance(came.value, Batch) and came.kind in LOOKED_UP_KINDS:
             for job in came.value.jobs:
                 if (detail := self._detail_of(came.name, job.id)) is not None:
                     self._writer.put(came.kind, came.name, What.DETAIL, detail, came.at, job.id)
+
+
+def _weight(batch: Batch) -> int:
+    """How many records a batch counts for."""
+    long = sum(len(record.text) for record in batch.records) // LONG_CHARACTERS
+    return 1 + long + sum(len(getattr(batch, name)) for name in LISTS)
 
 
 def _says_something(batch: Batch) -> bool:

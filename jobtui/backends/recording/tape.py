@@ -6,7 +6,7 @@ in the order in which it came, and `job` the last record of jobs whose entries w
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ CREATE TABLE entry (
     key TEXT NOT NULL, body BLOB NOT NULL
 );
 CREATE INDEX entry_of_source ON entry (source, what, key, seq);
+CREATE TABLE log (source INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (source, name));
 CREATE TABLE job (source INTEGER NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL,
     PRIMARY KEY (source, id));
 """
@@ -80,6 +81,9 @@ class Tape:
         self._sources: dict[tuple[str, str], int] = {
             (kind, name): number for number, kind, name in self._rows("SELECT id, kind, name FROM source")
         }
+        self._logs: dict[int, list[str]] = {}
+        for source, name in self._rows("SELECT source, name FROM log ORDER BY source, name"):
+            self._logs.setdefault(source, []).append(name)
 
     @property
     def begins_at(self) -> Nanos | None:
@@ -103,6 +107,19 @@ class Tape:
         )
         rows = self._rows(sql, source, What.BATCH, What.FAILURE, after, until, most)
         return list(self._entries(rows))
+
+    def newest(self, source: int, until: Nanos, most: int) -> list[Entry]:
+        """The last so many things that a source delivered up to a time, in the order in which they came."""
+        sql = (
+            "SELECT seq, at, what, body FROM entry WHERE source = ? AND what IN (?, ?) AND at <= ?"
+            " ORDER BY seq DESC LIMIT ?"
+        )
+        rows = self._rows(sql, source, What.BATCH, What.FAILURE, until, most)
+        return list(self._entries(rows))[::-1]
+
+    def logs(self, sources: Iterable[int]) -> tuple[str, ...]:
+        """The logs that a source has records of, each source's own in the order of their names."""
+        return tuple(dict.fromkeys(name for source in sources for name in self._logs.get(source, ())))
 
     def early_jobs(self, source: int, until: Nanos) -> tuple[Job, ...]:
         """Jobs as they were when what was delivered of them was let go of."""

@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 
 from jobtui.backends.base import Batch
-from jobtui.backends.recording.codec import Damaged, What, encoded, packed, storable, unpacked
+from jobtui.backends.recording.codec import Damaged, NotPacked, What, encoded, packed, storable, unpacked
 from jobtui.backends.recording.tape import APPLICATION_ID, SCHEMA, VERSION, About, TapeError
 from jobtui.model.clock import Nanos
-from jobtui.model.secrets import mask_document
+from jobtui.model.secrets import mask_document, mask_text
 
 ROOM_SHARE = 0.9
 """Down to this share of its size a recording is cut when it is full."""
@@ -32,18 +32,26 @@ class TapeWriter:
         self.path = path
         self._most_bytes = most_bytes
         self._sources: dict[tuple[str, str], int] = {}
+        self._logs: set[tuple[int, str]] = set()
         self.kept_bytes = 0
         with self._guarded():
             is_new = _claimed(path, goes_on=goes_on)
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._prepare(is_new, about)
         self.let_go = 0
+        self.refused = 0
 
     def put(self, kind: str, name: str, what: What, value: object, at: Nanos, key: str = "") -> None:
-        """Keep one thing that a source delivered or answered."""
-        body = packed(value)
+        """Keep one thing that a source delivered or answered; what cannot be kept is counted."""
+        try:
+            body = packed(value)
+        except NotPacked:
+            self.refused += 1
+            return
         with self._guarded():
             source = self._source(kind, name)
+            if isinstance(value, Batch):
+                self._name_logs(source, value)
             sql = "INSERT INTO entry (at, source, what, key, body) VALUES (?, ?, ?, ?, ?)"
             self._db.execute(sql, (at, source, what, storable(key), body))
         self.kept_bytes += len(body)
@@ -94,6 +102,7 @@ class TapeWriter:
         ((self.kept_bytes,),) = self._db.execute("SELECT coalesce(sum(length(body)), 0) FROM entry")
         rows = self._db.execute("SELECT id, kind, name FROM source")
         self._sources = {(kind, name): number for number, kind, name in rows}
+        self._logs = set(self._db.execute("SELECT source, name FROM log"))
 
     def _source(self, kind: str, name: str) -> int:
         name = storable(name)
@@ -102,6 +111,12 @@ class TapeWriter:
             row = self._db.execute("INSERT INTO source (kind, name) VALUES (?, ?)", (kind, name))
             known = self._sources[kind, name] = int(row.lastrowid or 0)
         return known
+
+    def _name_logs(self, source: int, batch: Batch) -> None:
+        """Keep of which logs there are records, so that this is known without reading them."""
+        named = {(source, storable(mask_text(record.source))) for record in batch.records} - self._logs
+        self._db.executemany("INSERT OR IGNORE INTO log VALUES (?, ?)", named)
+        self._logs |= named
 
     def _cut(self) -> None:
         """Let go of the oldest entries until there is room; the last records of their jobs stay."""

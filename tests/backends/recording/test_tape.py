@@ -22,6 +22,8 @@ from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import Skip
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
+from jobtui.model.trace_ids import SpanId, TraceId
+from jobtui.model.traces import Resource, Span
 from tests.builders import a_job, job_id
 from tests.fakes import ScriptedSource, batch
 from tests.waiting import wait_for
@@ -231,3 +233,40 @@ def test_quiet_polls_are_not_kept(tmp_path: Path) -> None:
     kinds = [row for (row,) in sqlite3.connect(tmp_path / "r").execute("SELECT what FROM entry ORDER BY seq")]
     assert kinds[:3] == ["batch", "failure", "batch"]
     assert len(kinds) == 1 + 2 * 50  # each change of its state, and no more
+
+
+def test_what_cannot_be_written_down_costs_itself_only(tmp_path: Path) -> None:
+    writer = TapeWriter(tmp_path / "r", about(), MB)
+    recorder = Recorder(writer, FixedClock(NOW))
+    source = ScriptedSource(name="a.log", kind="logfile")
+    odd = Span(
+        TraceId("0" * 32),
+        SpanId("0" * 16),
+        None,
+        "x",
+        Resource("s", {}),
+        NOW,
+        None,
+        attributes={"x": object()},
+    )
+    recorder.delivered(source, Batch(cursor="", spans=(odd,), count=1))
+    recorder.delivered(source, Batch(cursor="", records=(record(2),), count=1))
+    recorder.close()
+    writer.close()
+    assert writer.refused == 1
+    assert recorder.problem is None
+    assert [r.line for b in replayed(tmp_path / "r", 0) for r in b.records] == [2]
+
+
+def test_what_waits_is_bounded_by_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = TapeWriter(tmp_path / "r", about(), 64 * MB)
+    recorder = Recorder(writer, FixedClock(NOW))
+    source = ScriptedSource(name="a.log", kind="logfile")
+    monkeypatch.setattr("jobtui.backends.recording.recorder.MOST_WAITING", 1_000)
+    long = Batch(cursor="", records=(record(1, "x" * 900_000),), count=1)
+    recorder.delivered(source, long)
+    recorder.delivered(source, long)
+    assert recorder.lost > 900
+    recorder.close()
+    writer.close()
+    assert sum(len(b.records) for b in replayed(tmp_path / "r", 0)) == 1
