@@ -301,8 +301,11 @@ class ApartFollowing:
     async def _divide(self, places: dict[Match, Start]) -> None:
         """A lane for each of these hosts, from its place on, besides those there are."""
         lanes = list(self._lanes) if self._is_apart else []
-        hosts, most = list(places), self._lanes_of.most
-        own = len(hosts) if len(hosts) + len(lanes) <= most else max(most - 1 - len(lanes), 0)
+        hosts, room = list(places), self._lanes_of.most - len(lanes)
+        if room < 1 and lanes:
+            await self._join(tuple(hosts))
+            return
+        own = len(hosts) if len(hosts) <= room else max(room - 1, 0)
         groups: list[_Hosts] = [(host,) for host in hosts[:own]]
         groups += [tuple(hosts[own:])] if hosts[own:] else []
         for group in groups:
@@ -310,6 +313,15 @@ class ApartFollowing:
             lane = self._lanes_of.lane(place, self._matches, of_hosts(group))
             lanes.append(_Lane(lane, place, group, own_cursor(self._start)))
         self._lanes = lanes
+
+    async def _join(self, hosts: _Hosts) -> None:
+        """Let the last lane be for these hosts too, from where it is on: there are as many as there may be."""
+        last = self._lanes[-1]
+        together = (*last.hosts, *hosts)
+        following = self._lanes_of.lane(last.place, self._matches, of_hosts(together))
+        self._lanes[-1] = _Lane(following, last.place, together, own_cursor(self._start))
+        self._lost |= last.lost
+        await last.following.aclose()
 
     async def _place_of(self, hosts: _Hosts, place: Start) -> Start:
         """Where a lane begins: behind the last entry of these hosts before a place, wherever that is.

@@ -110,6 +110,31 @@ async def test_hosts_that_are_too_many_to_be_followed_apart_are_told(
 
 @quickly
 @each_way
+async def test_hosts_that_come_later_get_no_more_lanes_than_there_may_be(
+    way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind in (ConnectedLanes, NativeLanes):
+        monkeypatch.setattr(kind, "most", 2)
+    with ExitStack() as stack:
+        writers = [stack.enter_context(writer(tmp_path, f"remote-{host}.journal")) for host in HOSTS]
+        make = stack.enter_context(way.open(tmp_path))
+        writers[0].write([from_host("node1", 0)])
+        async with followed(make, Head()) as follower:
+            for nth, (host, one) in enumerate(zip(HOSTS[1:], writers[1:], strict=True), start=1):
+                one.write([from_host(host, nth)])
+                await follower.until(nth + 1)
+            await follower.take()
+            assert "2 of 3 hosts are followed together" in (await follower.following.take(0)).note
+            writers[1].write([from_host("node2", 10)])
+            writers[2].write([from_host("node3", 11)])
+            await follower.until(5)
+            found = [of_host(follower, host) for host in HOSTS]
+            assert found == [numbers(0), numbers(1, 10), numbers(2, 11)]
+            assert follower.losses == 0
+
+
+@quickly
+@each_way
 async def test_who_names_no_machine_is_not_lost(way: Way, tmp_path: Path) -> None:
     with ExitStack() as stack:
         one, two, three = (stack.enter_context(writer(tmp_path, f"remote-{host}.journal")) for host in HOSTS)
