@@ -1,7 +1,7 @@
 """`bundle ID`: all that is known of a job in one file, to be looked at elsewhere and later with `replay`."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -11,13 +11,13 @@ from jobtui.analysis.as_of import states_of
 from jobtui.analysis.explain.study import Study
 from jobtui.backends.recording.bundling import MOST_JOBS, Gathering
 from jobtui.backends.recording.tape import About, TapeError
-from jobtui.commands.bundle_asking import ask_all
+from jobtui.commands.bundle_asking import ask_all, good_one
 from jobtui.commands.context import Context
 from jobtui.commands.exits import Exit
 from jobtui.commands.explain import explained, verdict_body
 from jobtui.commands.printing import print_lines
 from jobtui.commands.reading import Reader, configured, no_source, warn, within
-from jobtui.commands.resolve import resolve
+from jobtui.commands.resolve import Found, resolve
 from jobtui.commands.streams import complain
 from jobtui.model.clock import SystemClock
 from jobtui.model.health import SourceState
@@ -45,7 +45,6 @@ async def _bundle(reader: Reader, gathering: Gathering) -> Exit:
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
         return reader.settle(found.code)
-    await reader.read_logs(found.detail)
     studied = await explained(reader, found)
     await reader.read_jobs()
     await reader.read_traces()
@@ -53,7 +52,7 @@ async def _bundle(reader: Reader, gathering: Gathering) -> Exit:
     path = Path(reader.context.flag("output") or _NO_NAME.sub("-", found.job.id) + SUFFIX)
     about = _about(reader, found.job, studied, gathering)
     try:
-        size = gathering.write(path, about, states_of, _wanted(reader, found.job, gathering))
+        size = gathering.write(path, about, states_of, _wanted(reader, found, gathering))
     except TapeError as error:
         complain(str(error))
         return Exit.NO_SOURCE
@@ -91,18 +90,10 @@ def _left_out(reader: Reader, gathering: Gathering) -> Iterable[str]:
         yield "what was not yet read when it was interrupted"
 
 
-def _wanted(reader: Reader, job: Job, gathering: Gathering) -> "_Wanted":
-    ops = reader.session.store.correlation.ops()
-    near = {op.jid for op in ops if op.jid is not None}
-    return _Wanted(job.id, near, everything=gathering.jobs <= MOST_JOBS)
-
-
-class _Wanted:
-    """Which jobs are kept: all when they are few, else those that the logs speak of."""
-
-    def __init__(self, job_id: JobId, near: set[JobId], *, everything: bool) -> None:
-        self._kept = {job_id, *near}
-        self._everything = everything
-
-    def __call__(self, job_id: JobId) -> bool:
-        return self._everything or job_id in self._kept
+def _wanted(reader: Reader, found: Found, gathering: Gathering) -> Callable[[JobId], bool]:
+    """Which jobs are kept: all when they are few, else this one, the good one, and those in the logs."""
+    if gathering.jobs <= MOST_JOBS:
+        return lambda job_id: True
+    kept = {op.jid for op in reader.session.store.correlation.ops()}
+    kept |= {job.id for job in (found.job, good_one(reader, found)) if job is not None}
+    return kept.__contains__

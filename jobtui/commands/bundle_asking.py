@@ -32,14 +32,14 @@ async def ask_all(reader: Reader, found: Found, gathering: Gathering) -> None:
     assert found.job is not None
     await _lines(reader, found.job)
     await _traces(reader, found.job, gathering)
-    for one in (found.job, _good_one(reader, found)):
+    for one in (found.job, good_one(reader, found)):
         if one is not None:
             detail = await _record(reader, one, gathering)
             await _files(reader, one, detail)
             await _script(reader, one, gathering)
 
 
-def _good_one(reader: Reader, found: Found) -> Job | None:
+def good_one(reader: Reader, found: Found) -> Job | None:
     """The job with the last good run, where that is another one."""
     assert found.job is not None
     runs = found.detail.runs if found.detail is not None else ()

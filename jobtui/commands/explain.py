@@ -48,17 +48,17 @@ async def _explain(reader: Reader) -> Exit:
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
         return print_not_found("explain", {"job": None, "verdict": None}, found, reader)
-    if found.job.system == SYSTEM:
-        await reader.read_jobs()  # allocations and sites come with all jobs
-    await reader.read_logs(found.detail)
     studied = await explained(reader, found)
     _print(reader, found, studied)
     return reader.settle(EXITS[studied.verdict.concern])
 
 
 async def explained(reader: Reader, found: Found) -> Study:
-    """The study of a job that was found, when its logs are read."""
+    """Read what a verdict on a job takes; the study of it."""
     assert found.job is not None
+    if found.job.system == SYSTEM:
+        await reader.read_jobs()  # allocations and sites come with all jobs
+    await reader.read_logs(found.detail)
     store = reader.session.store
     noted = await noted_of(reader, found.job)
     await slurm_beside(reader, found.job, noted)

@@ -14,7 +14,6 @@ async def post_mortem(reader: Reader) -> Exit:
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
         return reader.settle(found.code)
-    await reader.read_logs(found.detail)
     studied = await explained(reader, found)
     told = PostMortem(
         job=with_agent(reader, found.job),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from jobtui.backends.recording.tape import Tape
 from tests.balsam_http import served, write_login
 from tests.balsam_server import FOLDER, TOKEN, RecordedBalsam
 from tests.commands.contract import check_document
@@ -155,3 +156,19 @@ def test_doctor_counts_the_lines_of_its_site(site: Site, mounted: Path) -> None:
     lines = sum(len(path.read_text().splitlines()) for path in (mounted / "log").iterdir())
     assert f"3 files, {lines} lines" in ran.out
     assert "[mounts]" not in ran.out
+
+
+@pytest.mark.parametrize("number", [72, 83, 8])
+def test_bundle_and_report_have_the_verdict_that_explain_has(
+    number: int, site: Site, tmp_path: Path, run: Runner
+) -> None:
+    job = f"balsam/{number}"
+    live = site("explain", job, "--json")
+    file = tmp_path / "one.jobtui"
+    assert site("bundle", job, "--output", str(file)).code == 0
+    assert run("replay", file, "explain", job, "--json").out == live.out
+    kept = Tape(file)
+    assert kept.about.verdict is not None
+    assert kept.about.verdict["sentence"] == live.json["sentence"]
+    kept.close()
+    assert f"Verdict `{live.json['verdict']}`" in site("report", job, "--markdown").out
