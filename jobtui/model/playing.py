@@ -29,7 +29,7 @@ class Player(Protocol):
         ...
 
     def play(self) -> None:
-        """Let time go on, faster each time that it does already; from the end, begin anew. Or stand."""
+        """Let time go on, faster each time that it does already, and then stand; at the end it stands."""
         ...
 
     def tick(self, passed_s: float) -> None:

@@ -71,11 +71,11 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Tape:
-    """A recording that is read. To be used by one thread at a time; `damaged` counts entries left out."""
+    """A recording that is read. To be used by one thread at a time."""
 
     def __init__(self, path: Path) -> None:
         self.path = _file_of(path)
-        self.damaged = 0
+        self._damaged: set[int] = set()
         self._db = _opened(self.path)
         self.about = self._about()
         self._sources: dict[tuple[str, str], int] = {
@@ -84,6 +84,11 @@ class Tape:
         self._logs: dict[int, list[str]] = {}
         for source, name in self._rows("SELECT source, name FROM log ORDER BY source, name"):
             self._logs.setdefault(source, []).append(name)
+
+    @property
+    def damaged(self) -> int:
+        """How many entries were left out so far."""
+        return len(self._damaged)
 
     @property
     def begins_at(self) -> Nanos | None:
@@ -195,7 +200,7 @@ class Tape:
             try:
                 yield Entry(seq, Nanos(at), What(what), unpacked(What(what), body))
             except (Damaged, ValueError):
-                self.damaged += 1
+                self._damaged.add(seq)
 
     def _rows(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
         try:
