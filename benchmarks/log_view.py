@@ -89,7 +89,7 @@ def _session(path: Path, what: str, presses: int, idle_s: float) -> Iterator[Row
         terminal.wait_for(LAST)
         early = press_often(terminal, "pageup", presses // 2)
         yield at_most(f"{what}: page up at once, p95", early.p95_ms, "ms", PAGE_LIMIT_MS)
-        terminal.settle(quiet_s=2.5, at_most_s=60.0)
+        terminal.rest()
         for key in ("pageup", "pagedown"):
             report = press_often(terminal, key, presses)
             yield at_most(f"{what}: {key}, p95", report.p95_ms, "ms", PAGE_LIMIT_MS)
@@ -97,7 +97,7 @@ def _session(path: Path, what: str, presses: int, idle_s: float) -> Iterator[Row
         down = press_often(terminal, "up", presses)
         yield at_most(f"{what}: up, p95", down.p95_ms, "ms", PAGE_LIMIT_MS)
         terminal.press("home")
-        terminal.settle(quiet_s=1.5)
+        terminal.rest()
         bytes_per_s, cpu_percent = idle(terminal, idle_s)
         yield at_most(f"{what}: idle, on the wire", bytes_per_s, "bytes/s", IDLE_BYTES_PER_S)
         yield at_most(f"{what}: idle, CPU", cpu_percent, "% of a core", IDLE_PERCENT)

@@ -42,6 +42,8 @@ ANSWERS: Mapping[bytes, bytes] = {
 CHUNK = 65_536
 LONGEST_QUERY = max(map(len, ANSWERS))
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+REST_S = 0.03
+"""Seconds of processor time in a second in which a program has nothing to do but to show the time."""
 
 
 class NotReady(Exception):
@@ -148,6 +150,16 @@ class Terminal:
         deadline = time.perf_counter() + at_most_s
         while time.perf_counter() < deadline and self.read(quiet_s):
             pass
+
+    def rest(self, at_most_s: float = 60.0) -> None:
+        """Read on until a second takes no more than `REST_S` of processor time: a clock is never quiet."""
+        deadline = time.perf_counter() + at_most_s
+        while (now := time.perf_counter()) < deadline:
+            used = self.cpu_s()
+            while (left := now + 1.0 - time.perf_counter()) > 0 and self.read(left) != b"":
+                pass
+            if self.cpu_s() - used <= REST_S:
+                return
 
     def press(self, key: str, gap_s: float = 0.03) -> KeyAnswer | None:
         """Press a key; how soon the first byte came back and how many came in all. None without an answer."""

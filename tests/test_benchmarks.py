@@ -128,6 +128,24 @@ def test_a_busy_program_is_told_from_an_idle_one() -> None:
         assert busy < 20
 
 
+WORKS_THEN_TICKS = """
+import time
+print("ready", flush=True)
+while time.process_time() < 0.5: pass
+print("x" * 1_000, flush=True)
+while True:
+    time.sleep(0.1)
+    print(".", flush=True)
+"""
+
+
+def test_a_program_is_at_rest_when_its_work_is_done_and_its_clock_goes_on() -> None:
+    with Terminal(program(WORKS_THEN_TICKS)) as terminal:
+        terminal.wait_for("ready")
+        terminal.rest(at_most_s=600.0)
+        assert terminal.received > 1_000
+
+
 def test_a_program_that_never_shows_its_text_is_an_error() -> None:
     with Terminal(program("print('other')")) as terminal, pytest.raises(NotReady, match="ended"):
         terminal.wait_for("ready")
