@@ -315,7 +315,7 @@ class ApartFollowing:
         self._lanes = lanes
 
     async def _join(self, hosts: _Hosts) -> None:
-        """Let the last lane be for these hosts too, from where it is on: there are as many as there may be."""
+        """Let the last lane be for these hosts too, from where it stands: there may be no more."""
         last = self._lanes[-1]
         together = (*last.hosts, *hosts)
         following = self._lanes_of.lane(last.place, self._matches, of_hosts(together))
