@@ -22,6 +22,8 @@ MOST_FACTS = 150_000
 """Facts kept, about 1 kB each; those of jobs that ended first are let go of."""
 MOST_OF_JOB = 300
 """Facts kept of one job."""
+MOST_SUBMISSIONS = 10_000
+"""Submit files kept that name a trace but no job, those read last."""
 PASSING = frozenset({"image_size", "file_transfer", "attribute_update", "generic"})
 """What comes again and again, and of which the last one tells enough."""
 
@@ -63,8 +65,18 @@ class CondorBook:
         if self._learn_zones(numbers):
             numbers.update((_number(job), None) for job in self._facts)
         news = self._news(numbers, fresh)
-        self._keep_within()
-        return news
+        gone = self._keep_within()
+        if not gone:
+            return news
+        return News(tuple(job for job in news.jobs if job.id not in gone), news.gone | gone, news.changes)
+
+    @property
+    def notice(self) -> str | None:
+        """What is to be said of what was let go of, None when all is here."""
+        if not self.dropped:
+            return None
+        limits = f"at most {self._most:,}, and {MOST_OF_JOB} of a job, are kept"
+        return f"{self.dropped:,} facts let go of, those of ended jobs first: {limits}"
 
     def facts_of(self, job_id: JobId) -> tuple[CondorFact, ...]:
         """What files say of a job, in order of time."""
@@ -111,7 +123,7 @@ class CondorBook:
         """Put a fact among those of its job; False for one that is known, or of none."""
         if not fact.job:
             if fact.teller is Teller.SUBMIT:
-                self._submissions[fact.values[TRACEPARENT]] = fact
+                self._keep_submission(fact)
             return False
         own = self._facts.setdefault(fact.job, {})
         key = _key(fact)
@@ -129,6 +141,14 @@ class CondorBook:
         own[key] = fact
         self._ids[_number(fact.job)].add(fact.job)
         return True
+
+    def _keep_submission(self, fact: CondorFact) -> None:
+        trace = fact.values[TRACEPARENT]
+        self._submissions.pop(trace, None)
+        self._submissions[trace] = fact
+        if len(self._submissions) > MOST_SUBMISSIONS:
+            del self._submissions[next(iter(self._submissions))]
+            self.dropped += 1
 
     def _with_cluster(self, fact: CondorFact) -> dict[str, None]:
         """The job of a fact, and all others of its cluster where it shows that jobsub submitted them."""
@@ -184,18 +204,34 @@ class CondorBook:
                 changes += changes_of(job_id, (turn for turn in turns if turn.fact.teller is Teller.EVENT))
         return News(tuple(jobs), frozenset(gone), tuple(changes))
 
-    def _keep_within(self) -> None:
-        """Let go of the facts of jobs that ended first."""
+    def _keep_within(self) -> frozenset[JobId]:
+        """Let go of the facts of jobs that ended first; the jobs."""
         if self._count <= self._most:
-            return
+            return frozenset()
+        gone: set[JobId] = set()
         over = [job for job, own in self._facts.items() if any(f.what in _ENDS for f in own.values())]
         for job in over or list(self._facts):
             if self._count <= self._most * 9 // 10:
                 break
             own = self._facts.pop(job)
-            self._ids[_number(job)].discard(job)
             self._count -= len(own)
             self.dropped += len(own)
+            self._forget(job)
+            gone.add(JobId(job))
+        return frozenset(gone)
+
+    def _forget(self, job: str) -> None:
+        """Keep no id of a job that is no more, and of a cluster without jobs nothing."""
+        number = _number(job)
+        self._ids[number].discard(job)
+        if self._ids[number]:
+            return
+        del self._ids[number]
+        cluster = number.partition(".")[0]
+        self._clusters[cluster].discard(number)
+        if not self._clusters[cluster]:
+            del self._clusters[cluster]
+            self._of_jobsub.discard(cluster)
 
 
 _ENDS = frozenset({"terminated", "aborted", "completed", "ad"})

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from jobtui.store.condor_book import CondorBook
 
 TRACE_KINDS = frozenset({"trace_file", "jaeger", "tempo", "otlp"})
+CONDOR_KIND = "condor_log"
 """Kinds of the sources that give spans."""
 SKIPS_KEPT = 20
 """How many of a source's skipped inputs are kept by name; all are counted."""
@@ -150,10 +151,9 @@ class Store:
 
     def sources(self) -> tuple[SourceHealth, ...]:
         """The health of every source, in the order they were added."""
-        notice = self.traces.notice
-        if notice is None:
-            return tuple(self._health.values())
-        return tuple(_noticed(one, notice) for one in self._health.values())
+        notices: dict[str, str | None] = dict.fromkeys(TRACE_KINDS, self.traces.notice)
+        notices[CONDOR_KIND] = self._condor.notice if self._condor is not None else None
+        return tuple(_noticed(one, notices.get(one.kind)) for one in self._health.values())
 
     def snapshot(self) -> "Store":
         """All that is known now, to be looked at while this one goes on. Changes and traces are shared."""
@@ -225,7 +225,7 @@ class Store:
         before = frozenset(self._jobs)
         self._jobs, self._health, self._correlation = other._jobs, other._health, other._correlation
         self._allocations, self._sites = other._allocations, other._sites
-        self.changes, self.traces = other.changes, other.traces
+        self.changes, self.traces, self._condor = other.changes, other.traces, other._condor
         return self._tell(Changes(frozenset(self._jobs), before - self._jobs.keys(), sources=True))
 
     def take_over(self, other: "Store") -> Changes:
@@ -278,9 +278,9 @@ class Store:
         return changes
 
 
-def _noticed(health: SourceHealth, notice: str) -> SourceHealth:
-    """The health of a source of traces with what became of what it gave."""
-    if health.kind not in TRACE_KINDS:
+def _noticed(health: SourceHealth, notice: str | None) -> SourceHealth:
+    """The health of a source with what became here of what it gave."""
+    if notice is None:
         return health
     return msgspec.structs.replace(health, note=f"{health.note}; {notice}" if health.note else notice)
 

@@ -5,14 +5,17 @@ import os
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.model.clock import to_rfc3339
-from jobtui.model.condor_facts import CondorFact
+from jobtui.model.condor import TRACEPARENT
+from jobtui.model.condor_facts import CondorFact, Teller
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
+from jobtui.store import condor_book
 from jobtui.store.condor_book import CondorBook
 from tests.condor import CONDOR, JOB, SUBMIT_HOST, book_of, event, executing, facts_in, facts_of, submitted
 from tests.tracing import CAPTURES
@@ -206,9 +209,27 @@ def test_facts_are_let_go_of_beyond_a_bound_those_of_ended_jobs_first() -> None:
     )
     book = CondorBook(most=40)
     book.add(facts_of(submitted().encode(), "live"))
-    book.add(facts_of(ended.encode(), "ended"))
+    assert book.notice is None
+    news = book.add(facts_of(ended.encode(), "ended"))
     assert book.dropped > 60
     assert book.facts_of(JobId(JOB))
+    assert f"{book.dropped} facts let go of" in (book.notice or "")
+    assert news.gone
+    assert not news.gone & {job.id for job in news.jobs}
+    assert all(book.detail(job_id) is None for job_id in news.gone)
+    assert all(book.detail(job.id) is not None for job in news.jobs)
+
+
+def test_submit_files_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(condor_book, "MOST_SUBMISSIONS", 2)
+    facts = facts_in(CAPTURES / "job-fail" / "simple.cmd")
+    (submission,) = [fact for fact in facts if fact.teller is Teller.SUBMIT]
+    of_trace = [
+        msgspec.structs.replace(submission, values={TRACEPARENT: f"{number:032x}"}) for number in (1, 2, 1, 3)
+    ]
+    book, _ = book_of(of_trace)
+    assert [int(trace, 16) for trace in book.traces_named_in(submission.source)] == [1, 3]
+    assert book.dropped == 1
 
 
 def test_a_file_tells_which_traces_and_jobs_it_names(tmp_path: Path) -> None:

@@ -6,8 +6,11 @@ from jobtui.model.clock import FixedClock, Nanos
 from jobtui.model.health import Skip, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
+from jobtui.store.condor_book import CondorBook
 from jobtui.store.store import SKIPS_KEPT, Changes, Store
 from tests.builders import a_job, an_op
+from tests.condor import JOB as CONDOR_JOB
+from tests.condor import facts_of, submitted
 from tests.fakes import FakeCorrelation
 
 JOB = a_job()
@@ -37,6 +40,34 @@ def test_a_job_is_gone_only_when_its_own_source_says_so() -> None:
     assert store.apply("other", Batch(cursor="1", gone=(JOB.id,))).gone == frozenset()
     assert store.apply(JOB.source, Batch(cursor="2", gone=(JOB.id,))).gone == {JOB.id}
     assert store.job(JOB.id) is None
+
+
+def test_what_another_store_knows_is_known_of_jobs_out_of_files_too() -> None:
+    stores = [a_store()[0] for _ in range(2)]
+    for store, file in zip(stores, ("old.log", "new.log"), strict=True):
+        store.add_source(file, "condor_log")
+        store.apply(file, Batch(cursor="1", condor=tuple(facts_of(submitted().encode(), file))))
+    stores[0].become(stores[1])
+    detail = stores[0].detail(JobId(CONDOR_JOB))
+    assert detail is not None
+    assert detail.path == "new.log"
+    stores[0].become(a_store()[0])
+    assert stores[0].detail(JobId(CONDOR_JOB)) is None
+
+
+def test_jobs_out_of_files_that_are_let_go_of_are_gone_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(CondorBook.__init__, "__defaults__", (3,))
+    store, _ = a_store()
+    store.add_source("a.log", "condor_log")
+    facts = [facts_of(submitted(job=f"{number:03}.000.000").encode(), "a.log") for number in range(1, 9)]
+    for known in facts:
+        store.apply("a.log", Batch(cursor="1", condor=tuple(known)))
+    assert 0 < len(store.jobs) <= 3
+    assert all(store.detail(job_id) is not None for job_id in store.jobs)
+    (of_files,) = [one for one in store.sources() if one.name == "a.log"]
+    assert "facts let go of" in (of_files.note or "")
 
 
 def test_a_failed_source_keeps_what_it_gave_and_says_why() -> None:
