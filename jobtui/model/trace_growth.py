@@ -23,7 +23,8 @@ def growing(trace: Trace | None, now: Nanos, grew_at: Nanos | None = None) -> st
         return "its root has not ended"
     if missing:
         return f"{len(missing)} parent{'s were' if len(missing) > 1 else ' was'} not received"
-    return "its last span is not old" if _quiet_s(trace, now, grew_at) < QUIET_S else ""
+    quiet_s = _quiet_s(trace, now, grew_at)
+    return f"its last span came {quiet_s:.0f}s ago" if quiet_s < QUIET_S else ""
 
 
 def is_waited_for(trace: Trace | None, now: Nanos, grew_at: Nanos | None = None) -> bool:

@@ -30,6 +30,8 @@ class Waterfall(TraceLines):
 
     def set_trace(self, picture: Picture) -> None:
         """Show a trace; when it is the one that is shown already, as it is now."""
+        if picture is self._picture:
+            return  # it is told of again and again, and may be large
         is_other = self.trace_id != picture.found.tree.trace_id
         key = self._key
         self._picture = picture
