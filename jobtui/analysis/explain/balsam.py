@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from jobtui.analysis.explain.finding import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE
+from jobtui.analysis.explain.finding import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Said
 from jobtui.analysis.time_words import age, duration
 from jobtui.model.changes import Allocation, Site, StateChange, in_order
 from jobtui.model.clock import Nanos, seconds_between
@@ -53,16 +53,6 @@ class Matter(NamedTuple):
     def last(self, *states: str) -> StateChange | None:
         """The last change into one of these states."""
         return next((change for change in reversed(self.changes) if change.after in states), None)
-
-
-class Said(NamedTuple):
-    """A verdict before it is put together."""
-
-    code: Code
-    sentence: str
-    confidence: float
-    next: tuple[NextStep, ...] = ()
-    doubts: tuple[str, ...] = ()
 
 
 def explain_balsam(job: Job, facts: BalsamFacts, sources: Iterable[SourceHealth], now: Nanos) -> Verdict:

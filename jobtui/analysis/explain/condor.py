@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from jobtui.analysis.contradictions import Contradiction, Fact
-from jobtui.analysis.explain.finding import CERTAIN, LIKELY, PLAUSIBLE, SURE
+from jobtui.analysis.explain.finding import CERTAIN, LIKELY, PLAUSIBLE, SURE, Said
 from jobtui.analysis.time_words import age, duration
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.condor import (
@@ -72,16 +72,6 @@ class Matter(NamedTuple):
         """How long it has been in its state, in words that follow others."""
         at = self.life.turns[-1].fact.at if self.life.turns else None
         return "" if at is None else f" for {age(max(0.0, seconds_between(at, self.now)))}"
-
-
-class Said(NamedTuple):
-    """A verdict before it is put together."""
-
-    code: Code
-    sentence: str
-    confidence: float
-    next: tuple[NextStep, ...] = ()
-    doubts: tuple[str, ...] = ()
 
 
 def explain_condor(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from jobtui.analysis.explain.case import Case
 from jobtui.analysis.explain.flow import Mark
 from jobtui.model.ops import Step
-from jobtui.model.verdicts import Code
+from jobtui.model.verdicts import Code, NextStep
 
 CERTAIN = 0.97
 """A line or record says it in so many words."""
@@ -40,6 +40,16 @@ class Finding(NamedTuple):
     limit_s: float | None = None
     doubts: tuple[str, ...] = ()
     silent_since: Step | None = None
+
+
+class Said(NamedTuple):
+    """What is said of a job whose system tells its state by itself; Sirepo's take a `Finding`."""
+
+    code: Code
+    sentence: str
+    confidence: float
+    next: tuple[NextStep, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 Rule = Callable[[Case], Finding | None]

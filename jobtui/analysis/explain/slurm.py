@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from jobtui.analysis.explain.finding import CERTAIN, LIKELY, SURE
+from jobtui.analysis.explain.finding import CERTAIN, LIKELY, SURE, Said
 from jobtui.analysis.time_words import age, duration
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
@@ -28,16 +28,6 @@ EXPLAINING = ("depends on", "time limit", "may begin", "requeued", "memory", "ou
 BY_SHELL = 128
 MEMORY_SIGNAL = 9
 """With this signal the kernel ends a program for which there is no memory."""
-
-
-class Said(NamedTuple):
-    """A verdict before it is put together."""
-
-    code: Code
-    sentence: str
-    confidence: float
-    next: tuple[NextStep, ...] = ()
-    doubts: tuple[str, ...] = ()
 
 
 class Matter(NamedTuple):
