@@ -20,7 +20,7 @@ from jobtui.model.jobs import Job
 from jobtui.model.slurm import SlurmJob
 
 MOST_ENDED = 50_000
-"""Ended jobs that are kept, the newest of them."""
+"""Ended jobs that are kept, the newest of them; and as many that left the queue, their end not told yet."""
 UNSEEN_S = 180
 """How long accounting may take to tell of the end of a job that has left the queue."""
 UNSEEN = "it left the queue, and how it ended is not known"
@@ -74,6 +74,8 @@ class Known:
         self.has_accounting = True
         self.is_cut = False
         """Whether the queue is longer than is read."""
+        self.has_let_go = False
+        """Whether jobs were let go of, as there are more than are kept."""
         self.wants_accounting = False
         """Whether a job has ended of which accounting has not told yet."""
 
@@ -164,6 +166,9 @@ class Known:
             self._queue.pop(key, None)
         for key in [key for key, job in self._queue.items() if key in self._left and job.is_rest]:
             del self._left[key], self._queue[key]
+        for key in list(self._left)[: max(0, len(self._left) - MOST_ENDED)]:  # those that left first
+            self.has_let_go = True
+            del self._left[key], self._queue[key]
         self._unseen = {
             key for key, at in self._left.items() if not self.has_accounting or now - at > UNSEEN_S * SECOND
         }
@@ -179,6 +184,7 @@ class Known:
 
     def _let_go(self) -> None:
         if len(self._ended) > MOST_ENDED:
+            self.has_let_go = True
             newest = sorted(self._ended.items(), key=lambda item: item[1].ended_at or 0)[-MOST_ENDED:]
             self._ended = dict(newest)
 

@@ -16,7 +16,7 @@ from jobtui.backends.base import Batch, SourceError, SourceMissing
 from jobtui.backends.slurm.commands import MOST_BYTES, Commands
 from jobtui.backends.slurm.detail import fetch_detail
 from jobtui.backends.slurm.faults import NoAccounting
-from jobtui.backends.slurm.known import Known, News
+from jobtui.backends.slurm.known import MOST_ENDED, Known, News
 from jobtui.backends.worker import Worker
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
 from jobtui.model.health import Skip
@@ -198,6 +198,8 @@ class Slurm:
     def _notes(self) -> Iterator[str]:
         if self._known.is_cut:
             yield f"its queue is longer than {MOST_BYTES >> 20} MB, of which the first are read"
+        if self._known.has_let_go:
+            yield f"more than {MOST_ENDED:,} jobs have ended: the newest are kept"
         if not self._known.has_accounting:
             yield "keeps no account of its jobs: ended ones are known for some minutes only"
         elif self._fault:

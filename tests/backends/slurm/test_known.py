@@ -86,3 +86,21 @@ def test_ended_jobs_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [accounted(str(number), "COMPLETED", "N/A") | {"End": end} for number, end in enumerate(ends, 1)]
     known = Known("local", "slurm")
     assert {job.id for job in take(known, *rows).jobs} == {f"slurm/{number}" for number in range(9, 29)}
+    assert known.has_let_go
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "COMPLETED"])
+def test_jobs_that_left_the_queue_have_a_bound_where_there_is_no_accounting(
+    monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    monkeypatch.setattr(slurm_known, "MOST_ENDED", 20)
+    known, told = Known("local", "slurm"), set[str]()
+    known.has_accounting = False
+    assert not known.has_let_go
+    for number in range(1, 61):
+        row = queued(str(number), state, "2026-11-20T20:00:00")
+        news = known.take_queue(answer(tuple(SQUEUE), [row]), Nanos(NOW + number * SECOND))
+        told |= {job.id for job in news.jobs}
+        told -= set(news.gone)
+    assert told == {f"slurm/{number}" for number in range(40, 61)}
+    assert known.has_let_go
