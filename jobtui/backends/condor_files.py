@@ -5,18 +5,15 @@ what is written anew as a whole, as job ads are, is read again when it changed. 
 `MOST_BYTES` the beginning and the end are read, and that is said. Reads only.
 """
 
-import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from jobtui.backends.base import Batch, SourceError
-from jobtui.backends.file_access import Look, OpenFile, open_file, source_error
-from jobtui.backends.log_watch import FileState, Watch, state_of
-from jobtui.backends.worker import Worker
+from jobtui.backends.base import Batch
+from jobtui.backends.file_access import Look, OpenFile
+from jobtui.backends.polled_file import PolledFile, cursor_of, place_in
 from jobtui.formats.condor_events import EventReader
 from jobtui.formats.condor_frames import HEAD_BYTES, Form, form_of, frames_of
 from jobtui.formats.job_output import OutputReader
@@ -59,16 +56,6 @@ class Place(NamedTuple):
     line: int = 1
     skips: int = 0
 
-    @classmethod
-    def parse(cls, cursor: str | None) -> "Place":
-        """The place that a cursor names, the beginning for any that is none of ours."""
-        with suppress(ValueError, TypeError):
-            return cls(*map(int, (cursor or "").split(":")))
-        return cls()
-
-    def __str__(self) -> str:
-        return ":".join(map(str, self))
-
 
 class _Readers(NamedTuple):
     events: EventReader
@@ -84,61 +71,29 @@ class _Piece(NamedTuple):
     lines: int
 
 
-class CondorFile:
+class CondorFile(PolledFile):
     """One file about jobs of HTCondor."""
 
     kind = "condor_log"
 
     def __init__(self, path: Path, piece_bytes: int = PIECE_BYTES, most_bytes: int = MOST_BYTES) -> None:
-        self.name = str(path)
-        self._path = path
+        super().__init__(path, "jobs")
         self._piece_bytes = piece_bytes
         self._most_bytes = most_bytes
         self._readers: OrderedDict[str, _Readers] = OrderedDict()
         self._whole: _Piece | None = None
-        self._worker = Worker(f"jobs in {path}")
-        self._read_state: FileState = None
-        self._watch = Watch(self._worker, [path], self._is_changed)
-        self._closing = asyncio.Event()
 
-    async def poll(self, cursor: str | None) -> Batch:
-        """What the file says since `cursor`. Raises SourceError and nothing else."""
-        if self._closing.is_set():
-            raise SourceError(f"{self.name}: is closed")
-        return await self._worker.run(lambda: self._read(Place.parse(cursor)))
-
-    async def changed(self, timeout_s: float) -> None:
-        """Return when the file is another than it was read, at the latest after `timeout_s`."""
-        if not self._closing.is_set():
-            await self._watch.changed(timeout_s)
-
-    def _is_changed(self) -> bool:
-        return state_of(self._path) != self._read_state
-
-    async def aclose(self) -> None:
-        """Release what is held. May be called twice."""
-        self._closing.set()
-        self._watch.close()
-        self._worker.close()
-
-    def _read(self, place: Place) -> Batch:
-        self._read_state = state_of(self._path)
-        opened = open_file(self._path)
-        try:
-            look = opened.look()
-            if place[:3] == (look.id.inode, look.size, look.mtime_ns):
-                return Batch(cursor=str(place))
-            form = form_of(opened.source.read(0, HEAD_BYTES))
-            if form is None:
-                nothing = Place(look.id.inode, look.size, look.mtime_ns)
-                return Batch(cursor=str(nothing), recovered=place.skips)
-            if opened.gzip is not None or not form.grows:
-                return self._read_whole(opened, look, form, place)
-            return self._read_on(opened, look, form, place)
-        except OSError as error:
-            raise source_error(error, self._path) from error
-        finally:
-            opened.close()
+    def _read_since(self, cursor: str | None, opened: OpenFile, look: Look) -> Batch:
+        place = place_in(cursor, Place)
+        if place[:3] == (look.id.inode, look.size, look.mtime_ns):
+            return Batch(cursor=cursor_of(place))
+        form = form_of(opened.source.read(0, HEAD_BYTES))
+        if form is None:
+            nothing = Place(look.id.inode, look.size, look.mtime_ns)
+            return Batch(cursor=cursor_of(nothing), recovered=place.skips)
+        if opened.gzip is not None or not form.grows:
+            return self._read_whole(opened, look, form, place)
+        return self._read_on(opened, look, form, place)
 
     def _read_whole(self, opened: OpenFile, look: Look, form: Form, place: Place) -> Batch:
         """A file that is no log, or packed: the next of its facts. The cursor counts those before."""
@@ -234,7 +189,7 @@ def _interpret(
 
 def _batch(piece: _Piece, end: Place, recovered: int, *, more: bool, note: str | None) -> Batch:
     return Batch(
-        cursor=str(end),
+        cursor=cursor_of(end),
         condor=tuple(piece.facts),
         skipped=tuple(piece.skips[-SKIPS_NAMED:]),
         skip_count=len(piece.skips),

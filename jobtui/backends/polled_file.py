@@ -1,0 +1,73 @@
+"""A file as a source: read in a thread, from the place where reading ended; watched for changes. Reads only."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from jobtui.backends.base import Batch, SourceError
+from jobtui.backends.file_access import Look, OpenFile, open_file, source_error
+from jobtui.backends.log_watch import FileState, Watch, state_of
+from jobtui.backends.worker import Worker
+
+Place = TypeVar("Place")
+
+
+class PolledFile(ABC):
+    """One file. `what` it holds names the thread that reads it."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        self.name = str(path)
+        self._path = path
+        self._worker = Worker(f"{what} in {path}")
+        self._read_state: FileState = None
+        self._watch = Watch(self._worker, [path], self._is_changed)
+        self._closing = asyncio.Event()
+
+    async def poll(self, cursor: str | None) -> Batch:
+        """What the file says since `cursor`. Raises SourceError and nothing else."""
+        if self._closing.is_set():
+            raise SourceError(f"{self.name}: is closed")
+        return await self._worker.run(lambda: self._read(cursor))
+
+    async def changed(self, timeout_s: float) -> None:
+        """Return when the file is another than it was read, at the latest after `timeout_s`."""
+        if not self._closing.is_set():
+            await self._watch.changed(timeout_s)
+
+    def _is_changed(self) -> bool:
+        return state_of(self._path) != self._read_state
+
+    async def aclose(self) -> None:
+        """Release what is held. May be called twice."""
+        self._closing.set()
+        self._watch.close()
+        self._worker.close()
+
+    def _read(self, cursor: str | None) -> Batch:
+        self._read_state = state_of(self._path)
+        opened = open_file(self._path)
+        try:
+            return self._read_since(cursor, opened, opened.look())
+        except OSError as error:
+            raise source_error(error, self._path) from error
+        finally:
+            opened.close()
+
+    @abstractmethod
+    def _read_since(self, cursor: str | None, opened: OpenFile, look: Look) -> Batch:
+        """What an open file says since a cursor. In the thread; may raise OSError."""
+
+
+def cursor_of(place: Iterable[int]) -> str:
+    """A place in a file as a cursor."""
+    return ":".join(map(str, place))
+
+
+def place_in(cursor: str | None, make: Callable[..., Place]) -> Place:
+    """The place that a cursor names, the beginning for any that is none of ours."""
+    with suppress(ValueError, TypeError):
+        return make(*map(int, (cursor or "").split(":")))
+    return make()
