@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from jobtui.backends.worker import Worker
@@ -146,14 +146,14 @@ class EventCache:
             )  # fmt: skip
 
     def _add(self, rows: "list[_Row]") -> None:
-        with _transaction(self._open()) as database:
+        with self._open() as database:  # a transaction
             database.executemany("INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def _cover(self, stretch: Stretch) -> None:
         before = self._covered()
         if before is not None and before.since <= stretch.until and stretch.since <= before.until:
             stretch = Stretch(min(before.since, stretch.since), max(before.until, stretch.until))
-        with _transaction(self._open()) as database:
+        with self._open() as database:  # a transaction
             oldest = self._oldest_kept(database, stretch)
             database.execute("DELETE FROM events WHERE at < ?", (oldest,))
             values = (max(oldest, stretch.since), stretch.until)
@@ -167,25 +167,22 @@ class EventCache:
         return oldest if surplus is None else max(oldest, int(surplus[0]) + 1)
 
     def _forget(self) -> None:
-        with _transaction(self._open()) as database:
+        with self._open() as database:  # a transaction
             database.execute("DELETE FROM events")
             database.execute("DELETE FROM covered")
 
     def _close(self) -> None:
         database, self._database = self._database, None
-        if database is not None:
-            with suppress(Exception):
-                database.close()
+        if database is None:
+            return
+        import sqlite3
+
+        with suppress(sqlite3.Error):  # every transaction has ended: nothing is lost
+            database.close()
 
 
 _T = TypeVar("_T")
 _Row = tuple[int, int, int, str, str, float | None, str | None]
-
-
-@contextmanager
-def _transaction(database: "sqlite3.Connection") -> "Iterator[sqlite3.Connection]":
-    with database:
-        yield database
 
 
 def _row(change: StateChange) -> _Row:
