@@ -1,4 +1,4 @@
-"""A file as a source: read in a thread, from the place where reading ended; watched for changes. Reads only."""
+"""A file as a source: read on in a thread from where reading ended, and watched for changes. Reads only."""
 
 import asyncio
 from abc import ABC, abstractmethod
