@@ -1,7 +1,7 @@
 """Lines of a waterfall: sign, service, name in its place of the tree, bar at its place in time, length."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import NamedTuple
 
 from jobtui.analysis.traces.axis import Axis
@@ -38,6 +38,9 @@ BAR_FROM = 60
 """From so many cells on there is room for bars."""
 NAME_SHARE, LEAST_NAME, MOST_NAME = 0.42, 26, 64
 TICK_CELLS = 10
+LEGEND_GAP = "  "
+LEAST_LEGEND = 2 + len(LEGEND_GAP)
+"""Cells of a service in the legend beside its name: its letter and a blank, and those to the next one."""
 
 
 class Columns(NamedTuple):
@@ -85,14 +88,29 @@ def heading_line(view: View) -> Line:
 
 
 def _legend(view: View, cells: int) -> list[Text]:
+    """As many services as there is room for; without what all names begin with where that makes room."""
+    services = view.tree.services[: cells // LEAST_LEGEND]
+    names = [show(service) or NONE for service in services]
+    if sum(map(width, names)) + LEAST_LEGEND * len(names) > cells + len(LEGEND_GAP):
+        shared = _shared_start(names)
+        names = [name[shared:] for name in names]
     parts: list[Text] = []
-    for service in view.tree.services:
-        mark = view.mark_of(service)
-        words = f" {show(service) or NONE}  "
-        if width_of(parts) + 1 + width(words) > cells:
+    for service, name in zip(services, names, strict=True):
+        gap, words = LEGEND_GAP if parts else "", f" {name}"
+        if width_of(parts) + width(gap) + 1 + width(words) > cells:
             break
-        parts += [Text(mark.letter, service_style(mark), 1), Text(words, "heading")]
+        mark = view.mark_of(service)
+        parts += [Text(gap, "heading"), Text(mark.letter, service_style(mark), 1), Text(words, "heading")]
     return parts
+
+
+def _shared_start(names: Sequence[str]) -> int:
+    """How many characters several names begin with alike, up to the end of a word; 0 if one is no longer."""
+    if len(names) < 2:
+        return 0
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(min(names), max(names), strict=False))
+    end = max((at + 1 for at, (char, _) in enumerate(alike) if not char.isalnum()), default=0)
+    return end if all(len(name) > end for name in names) else 0
 
 
 def service_style(mark: ServiceMark) -> str:
