@@ -83,7 +83,7 @@ def _end_of(path: str, most: int | None) -> str:
     """A path without so many of its first directories that it fits; the file always remains."""
     kept = path
     while most is not None and cells_of(kept) > most and "/" in (rest := kept.removeprefix("…/").strip("/")):
-        kept = f"…/{rest.partition('/')[2]}"
+        kept = f"…/{rest.partition('/')[2].lstrip('/')}"
     return kept
 
 

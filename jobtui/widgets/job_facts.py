@@ -136,5 +136,7 @@ def shortened(job_id: str, cells: int) -> str:
 
 
 def ends_of(job_id: str) -> str:
-    """User and model of a job's id."""
-    return f"{job_id.partition('-')[0]}…{job_id.rpartition('-')[2]}"
+    """User and model of an id of Sirepo; an id without a part between two others as it is."""
+    first, _, rest = job_id.partition("-")
+    middle, _, last = rest.rpartition("-")
+    return f"{first}…{last}" if middle else job_id
