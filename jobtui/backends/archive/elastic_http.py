@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from jobtui.backends.base import SourceDenied, SourceMissing, SourceUnreachable
+from jobtui.backends.http_body import body_of
 from jobtui.backends.http_reason import reason_of
 from jobtui.backends.traces.login import login_headers
 from jobtui.model.access import NO_ACCESS, Access
@@ -86,23 +87,13 @@ class ElasticClient:
         headers |= {"Content-Type": "application/json"} if content is not None else {}
         try:
             async with self._client().stream(method, path, content=content, headers=headers) as response:
-                return response, await self._body(response)
+                return response, await body_of(response, self.name, MOST_BYTES)
         except httpx.TimeoutException as error:
             raise SourceUnreachable(f"{self.name}: no answer within {TIMEOUT_S:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError) as error:
             raise SourceUnreachable(
                 f"{self.name}: {mask_text(reason_of(error) or type(error).__name__)}; is the address right?"
             ) from error
-
-    async def _body(self, response: "httpx.Response") -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        async for part in response.aiter_bytes():
-            size += len(part)
-            if size > MOST_BYTES:
-                raise SourceUnreachable(f"{self.name}: an answer of more than {MOST_BYTES >> 20} MiB")
-            parts.append(part)
-        return b"".join(parts)
 
     def _decoded(self, status: int, body: bytes) -> Document:
         try:

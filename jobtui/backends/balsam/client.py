@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from jobtui.backends.balsam.rows import SYSTEM, Decoded, decode_page
 from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.backends.http_body import body_of
 from jobtui.model.secrets import mask_text
 from jobtui.model.servers import named
 
@@ -142,7 +143,7 @@ class BalsamClient:
                 asyncio.timeout(WHOLE_ANSWERS * self._patience_s),
                 client.stream("GET", path, params=dict(parameters), headers=headers) as response,
             ):
-                body = await _body(response)
+                body = await body_of(response, self.name, MOST_BYTES)
                 self._note_clock(response.headers.get("date"))
         except (httpx.TimeoutException, TimeoutError) as error:
             raise SourceUnreachable(f"{self.name}: no answer within {self._patience_s:g} s") from error
@@ -203,22 +204,6 @@ class BalsamClient:
         if self._http is not None:
             await self._http.aclose()
             self._http = None
-
-
-async def _body(response: "httpx.Response") -> bytes:
-    """All of a body, up to MOST_BYTES. Raises httpx.DecodingError beyond."""
-    import httpx
-
-    parts: list[bytes] = []
-    size = 0
-    async for part in response.aiter_bytes():
-        size += len(part)
-        if size > MOST_BYTES:
-            raise httpx.DecodingError(
-                f"an answer of more than {MOST_BYTES >> 20} MiB", request=response.request
-            )
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _said(body: bytes) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.backends.http_body import body_of
 from jobtui.backends.http_reason import reason_of
 from jobtui.backends.traces.login import login_headers
 from jobtui.formats.telemetry import Document, decoded
@@ -117,7 +118,7 @@ class TraceServer:
         headers = login_headers(self._access, self.name)
         try:
             async with client.stream("GET", self.name + path, params=list(params), headers=headers) as got:
-                body = await self._body(got)
+                body = await body_of(got, self.name, MOST_BYTES)
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             raise self._fault(error) from error
         kind = got.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -168,18 +169,6 @@ class TraceServer:
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
-
-    async def _body(self, response: "httpx.Response") -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        async for part in response.aiter_bytes():
-            size += len(part)
-            if size > MOST_BYTES:
-                raise SourceUnreachable(
-                    f"{self.name}: an answer of more than {MOST_BYTES >> 20} MiB; ask for less"
-                )
-            parts.append(part)
-        return b"".join(parts)
 
     def _open(self) -> "httpx.AsyncClient":
         import httpx
