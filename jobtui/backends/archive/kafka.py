@@ -25,7 +25,10 @@ from jobtui.model.health import Skip
 from jobtui.model.scripts import Answer, ArchivedScript, Outcome, Span, Tried, Walked, Wanted
 
 MOST_INDEXED = 100_000
-"""Jobs whose place is remembered, the newest."""
+"""Jobs whose place is remembered, the newest; of others it is sought in the topic."""
+PLACES_OF_JOB = 4
+LONGEST_NUMBER = 100
+"""Characters of what may be the number of a job."""
 TAIL_MESSAGES = 1_000
 """How many messages of each partition are read when following begins."""
 SCANNED_MESSAGES = 20_000
@@ -114,10 +117,12 @@ class KafkaArchive(Keeper):
         """Remember where a job is; whether it was one."""
         try:
             number = str(msgspec.json.decode(message.value or b"", type=_Head).id).partition(".")[0]
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return False
-        known = self._index.pop(number, ())
-        self._index[number] = (*known[-3:], Place(message.partition, message.offset))
+        if len(number) > LONGEST_NUMBER:
+            return False
+        known = (*self._index.pop(number, ()), Place(message.partition, message.offset))
+        self._index[number] = known[-PLACES_OF_JOB:]
         while len(self._index) > MOST_INDEXED:
             self._index.popitem(last=False)
         return True

@@ -162,6 +162,19 @@ async def test_a_followed_job_of_torque_is_found_with_and_without_its_server() -
     assert other.script is None
 
 
+async def test_messages_that_are_meant_to_do_harm_cost_themselves_only() -> None:
+    topic = ByTime(["5", "6", "7"])
+    deep, long = b'{"id": 1, "x": ' + b"[" * 100_000, b'{"id": "' + b"9" * 100_000 + b'"}'
+    topic._messages[:2] = [
+        message._replace(value=value) for message, value in zip(topic._messages, (deep, long), strict=False)
+    ]
+    archive = KafkaArchive(topic)
+    batch = await archive.poll(None)
+    assert (batch.count, batch.skip_count) == (3, 2)
+    assert list(archive._index) == ["7"]
+    await archive.aclose()
+
+
 async def test_only_the_window_after_the_submission_is_read() -> None:
     topic = ByTime([str(number) for number in range(20_000)])
     archive = KafkaArchive(topic)
