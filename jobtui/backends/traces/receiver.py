@@ -28,6 +28,8 @@ from jobtui.model.traces import Span, SpanLog, Telemetry
 
 MOST_WAITING = 20_000
 """So many spans and log records may wait for the next poll before senders are asked to wait."""
+WAITING_BYTES = 128 << 20
+"""What they came in may have so many bytes together."""
 BATCH = 2_000
 """Spans and log records of one poll: the store takes them in at once."""
 RETRY_S = 2
@@ -55,6 +57,7 @@ class Receiver:
         self._worker = Worker(f"spans sent to {target}")
         self._turn = asyncio.Lock()
         self._waiting: deque[Span | SpanLog] = deque()
+        self._waiting_bytes = 0
         self._skips: deque[Skip] = deque(maxlen=SKIPS_NAMED)
         self._skip_count = 0
         self._news = asyncio.Event()
@@ -99,6 +102,7 @@ class Receiver:
         self._skips.clear()
         self._skip_count = 0
         if not self._waiting:
+            self._waiting_bytes = 0
             self._news.clear()
         return Batch(
             cursor=str(self._issued),
@@ -148,7 +152,7 @@ class Receiver:
 
     async def _take_in(self, body: bytes, signal: Signal, encoding: Encoding) -> Reply:
         async with self._turn:
-            if len(self._waiting) >= MOST_WAITING:
+            if len(self._waiting) >= MOST_WAITING or self._waiting_bytes >= WAITING_BYTES:
                 return self._error(503, "too much is sent at once", encoding)
             try:
                 found = await self._worker.run(lambda: read_export(body, signal, encoding, self.name))
@@ -156,13 +160,14 @@ class Receiver:
                 return self._error(413, str(error), encoding)
             except ValueError as error:
                 return self._error(400, str(error), encoding)
-        self._keep(found)
+        self._keep(found, len(body))
         why = found.skipped[0].why if found.skipped else ""
         return Reply(200, answer_to(signal, encoding, found.skip_count, why), encoding.value)
 
-    def _keep(self, found: Telemetry) -> None:
+    def _keep(self, found: Telemetry, size: int) -> None:
         self._waiting.extend(found.spans)
         self._waiting.extend(found.logs)
+        self._waiting_bytes += size if found.spans or found.logs else 0
         self._skips.extend(found.skipped)
         self._skip_count += found.skip_count
         if found.spans or found.logs or found.skip_count:

@@ -170,8 +170,11 @@ async def test_a_request_with_too_many_parts_is_refused(monkeypatch: pytest.Monk
             assert b"more than 1,000 parts" in sent.body
 
 
-async def test_senders_are_asked_to_come_again_when_too_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receiver_module, "MOST_WAITING", 1)
+@pytest.mark.parametrize("limit", ["MOST_WAITING", "WAITING_BYTES"])
+async def test_senders_are_asked_to_come_again_when_too_much_waits(
+    monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr(receiver_module, limit, 1)
     async with listening() as receiver:
         assert (await send(receiver, export(SPAN))).status == 200
         sent = await send(receiver, export(SPAN))
