@@ -9,17 +9,16 @@ from jobtui.actions import Place, hints_at
 from jobtui.analysis.agent_filter import FIELD_NAMES, AgentTest, parse_agent_filter, values_of
 from jobtui.analysis.agent_logs import AgentLog, log_of
 from jobtui.analysis.filter import token_span
-from jobtui.analysis.filter_syntax import FilterError
 from jobtui.model.ops import Agent
 from jobtui.render.agent_columns import AGENT_COLUMNS, AgentLook, is_trouble, sort_agents
 from jobtui.render.agent_facts import agent_facts
 from jobtui.render.text import Zone, safe, show
-from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
+from jobtui.screens.base import Board, Taken, bindings_at
+from jobtui.screens.filtering import FilteredList
 from jobtui.store.store import Changes
 from jobtui.widgets.agent_table import AgentTable
-from jobtui.widgets.filter_bar import Completion, FilterBar, Mistake
+from jobtui.widgets.filter_bar import Completion, FilterBar
 from jobtui.widgets.header import Header
-from jobtui.widgets.history import History
 from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
@@ -40,11 +39,12 @@ class AgentFilterBar(FilterBar):
     PLACEHOLDER = "words, or: state:lost host:v4 user:vn9m driver:docker op:pb5u"
 
 
-class AgentsScreen(LiveScreen):
+class AgentsScreen(FilteredList):
     """All agents, and all about the one under the cursor."""
 
     PLACE = Place.AGENTS
     BINDINGS = bindings_at(Place.AGENTS)
+    SORT_KEYS = tuple(column.key for column in AGENT_COLUMNS)
 
     DEFAULT_CSS = """
     AgentsScreen AgentTable { height: 1fr; }
@@ -58,15 +58,10 @@ class AgentsScreen(LiveScreen):
         super().__init__(board)
         self._agents: tuple[Agent, ...] = ()
         self._read_of: tuple[int, ...] = ()
-        self._filter_text = ""
         self._passes: AgentTest = parse_agent_filter("")
-        self._sorted_by: str | None = None
-        self._reverse = False
-        self._filters = History()
         self._header = Header(board.now, board.title)
         self._strip = SourceStrip(board.now)
         self._table = AgentTable(self._look)
-        self._rule = RuleLine()
         self._about = TextPane()
 
     def compose(self) -> ComposeResult:
@@ -149,10 +144,9 @@ class AgentsScreen(LiveScreen):
         trouble = sum(is_trouble(agent, self.board.now()) for agent in self._agents)
         shown, total = self._table.count, len(self._agents)
         count = f"{shown:,} of {total:,} agents" if self._filter_text else f"{total:,} agents"
-        order = f"by {self._sorted_by}{', reversed' * self._reverse}" if self._sorted_by else ""
         filtered = f"/{safe(self._filter_text)}" if self._filter_text else ""
         lost = f"{trouble:,} lost or never came in the last hour" if trouble else ""
-        return " · ".join(part for part in (filtered, count, lost, order) if part)
+        return " · ".join(part for part in (filtered, count, lost, self._order_words) if part)
 
     # Going on from an agent.
 
@@ -188,58 +182,17 @@ class AgentsScreen(LiveScreen):
         words = (self._filter_text,) if self._filter_text else ()
         return Taken(block, jobtui_command(self.board, "agents", *words))
 
-    # Which agents, in which order.
+    # Which agents.
 
-    def action_sort(self) -> None:
-        """Sort by the next column."""
-        keys = (None, *(column.key for column in AGENT_COLUMNS))
-        self._sorted_by = keys[(keys.index(self._sorted_by) + 1) % len(keys)]
-        self.show_all()
+    def filter_bar(self) -> FilterBar:
+        """The line in which the filter is typed."""
+        return AgentFilterBar(
+            self._filter_text, history=self._filters, completer=completer(lambda: self._agents)
+        )
 
-    def action_reverse(self) -> None:
-        """Sort the other way round."""
-        self._reverse = not self._reverse
-        self.show_all()
-
-    def action_back(self) -> None:
-        """End the filter, then leave the screen."""
-        if self._filter_text:
-            self.set_filter("")
-        else:
-            super().action_back()
-
-    async def action_filter(self) -> None:
-        """Let a filter be typed."""
-        if not self.query(FilterBar):
-            bar = AgentFilterBar(
-                self._filter_text, history=self._filters, completer=completer(lambda: self._agents)
-            )
-            await self.mount(bar, before=self._rule)
-
-    @on(FilterBar.Edited)
-    def _preview(self, message: FilterBar.Edited) -> None:
-        """Show what the filter does; a mistake is shown at its place, and filters nothing."""
-        message.bar.set_mistake(self.set_filter(message.text))
-
-    @on(FilterBar.Closed)
-    async def _close_filter(self, message: FilterBar.Closed) -> None:
-        """Keep the filter, or the one before; a filter with a mistake stays to be mended."""
-        mistake = self.set_filter(message.text)
-        if mistake is None:
-            await message.bar.remove()
-        else:
-            message.bar.set_mistake(mistake)
-
-    def set_filter(self, text: str) -> Mistake | None:
-        """Filter by this text, or by nothing when something is wrong with it: what it is."""
-        mistake = None
-        try:
-            self._passes, self._filter_text = parse_agent_filter(text), text.strip()
-        except FilterError as error:
-            self._passes, self._filter_text = parse_agent_filter(""), ""
-            mistake = Mistake(error.start, error.end, show(str(error)))
-        self.show_all()
-        return mistake
+    def let_pass(self, text: str) -> None:
+        """Let only agents pass of which this is true."""
+        self._passes = parse_agent_filter(text)
 
 
 def completer(agents: Callable[[], tuple[Agent, ...]]) -> Callable[[str, int], Completion]:

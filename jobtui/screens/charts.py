@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from textual import on
 from textual.app import ComposeResult
 
 from jobtui.actions import Place, hints_at
@@ -11,17 +10,16 @@ from jobtui.model.clock import SECOND
 from jobtui.render.chart_times import HEADS, time_rows
 from jobtui.render.chart_words import title_of
 from jobtui.render.text import Zone, clock_time, duration, safe, show
-from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
+from jobtui.screens.base import Board, Taken, bindings_at
 from jobtui.screens.chart_maker import ChartMaker
+from jobtui.screens.filtering import FilteringScreen
 from jobtui.screens.job_filter import JobFilter, Whereabouts, mistake_in
 from jobtui.store.store import Changes
 from jobtui.widgets.chart import ChartView
 from jobtui.widgets.filter_bar import FilterBar, Mistake
 from jobtui.widgets.header import Header
-from jobtui.widgets.history import History
 from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.row_view import Move
-from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.source_strip import SourceStrip
 from jobtui.widgets.tab_line import TabLine
 from jobtui.widgets.text_pane import Paragraph
@@ -39,7 +37,7 @@ REPORTS = {
 """The report that prints the figures of a chart."""
 
 
-class ChartsScreen(LiveScreen):
+class ChartsScreen(FilteringScreen):
     """One chart at a time, of the jobs that pass a filter."""
 
     PLACE = Place.CHARTS
@@ -53,13 +51,11 @@ class ChartsScreen(LiveScreen):
         super().__init__(board)
         self._kind = KINDS[0]
         self._filter = JobFilter(board.now, Whereabouts(board).context)
-        self._filters = History()
         self._maker = ChartMaker(board, self._filter)
         self._header = Header(board.now, board.title)
         self._strip = SourceStrip(board.now)
         self._tabs = TabLine(KINDS)
         self._view = ChartView(board.now)
-        self._rule = RuleLine()
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -198,33 +194,21 @@ class ChartsScreen(LiveScreen):
 
     # Which jobs count.
 
-    async def action_filter(self) -> None:
-        """Let a filter be typed."""
+    def filter_bar(self) -> FilterBar:
+        """The line in which the filter is typed."""
         # Imported here, as the first paint does not need it
         from jobtui.screens.command_table import complete_filter_at
 
-        if not self.query(FilterBar):
-            known = self.known_values()
-            bar = FilterBar(
-                self._filter.text,
-                history=self._filters,
-                completer=lambda text, cursor: complete_filter_at(text, cursor, known),
-            )
-            await self.mount(bar, before=self._rule)
+        known = self.known_values()
+        return FilterBar(
+            self._filter.text,
+            history=self._filters,
+            completer=lambda text, cursor: complete_filter_at(text, cursor, known),
+        )
 
-    @on(FilterBar.Edited)
-    def _preview(self, message: FilterBar.Edited) -> None:
-        """A mistake is shown at its place."""
-        message.bar.set_mistake(mistake_in(message.text))
-
-    @on(FilterBar.Closed)
-    async def _close_filter(self, message: FilterBar.Closed) -> None:
-        """Count by the filter; one with a mistake stays to be mended."""
-        mistake = self.set_filter(message.text)
-        if mistake is None:
-            await message.bar.remove()
-        else:
-            message.bar.set_mistake(mistake)
+    def preview_filter(self, text: str) -> Mistake | None:
+        """What is wrong with it; counting by it takes too long for every key."""
+        return mistake_in(text)
 
     def set_filter(self, text: str) -> Mistake | None:
         """Let only these jobs count, or all when something is wrong with it: what it is."""

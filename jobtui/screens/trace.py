@@ -1,6 +1,5 @@
 """One trace: which span failed and why, what came before it, on what the time went."""
 
-from textual import on
 from textual.app import ComposeResult
 
 from jobtui.actions import Place, hints_at
@@ -10,16 +9,15 @@ from jobtui.analysis.traces.span_filter import FIELD_NAMES, values_of
 from jobtui.model.trace_ids import SpanId, TraceId
 from jobtui.render.text import show
 from jobtui.render.trace_facts import Sentence, sentence_of, short_id
-from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
+from jobtui.screens.base import Board, Taken, bindings_at
+from jobtui.screens.filtering import FilteringScreen
 from jobtui.screens.trace_pane import TracePane
 from jobtui.screens.trace_reader import TraceReader
 from jobtui.store.store import Changes
-from jobtui.widgets.filter_bar import Completion, FilterBar
+from jobtui.widgets.filter_bar import Completion, FilterBar, Mistake
 from jobtui.widgets.header import Header
-from jobtui.widgets.history import History
 from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.row_view import Move
-from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.source_strip import SourceStrip
 from jobtui.widgets.trace_facts import TraceFacts
 
@@ -33,7 +31,7 @@ class SpanFilterBar(FilterBar):
     PLACEHOLDER = "words, or: service:worker dur>10ms error:yes name:step host.name:w03"
 
 
-class TraceScreen(LiveScreen):
+class TraceScreen(FilteringScreen):
     """A trace as a waterfall, and all about the span under the cursor."""
 
     PLACE = Place.TRACE
@@ -50,13 +48,11 @@ class TraceScreen(LiveScreen):
         self.trace_id = trace_id
         self._span_id = span_id
         self._note = note
-        self._filters = History()
         self._reader = TraceReader(self, board, trace_id, self._told)
         self._header = Header(board.now, board.title)
         self._facts = TraceFacts()
         self._strip = SourceStrip(board.now)
         self._pane = TracePane(board)
-        self._rule = RuleLine()
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -201,11 +197,13 @@ class TraceScreen(LiveScreen):
 
     # Which spans.
 
-    async def action_filter(self) -> None:
-        """Let a filter be typed."""
-        if not self.query(FilterBar):
-            bar = SpanFilterBar(self._pane.filter_text, history=self._filters, completer=self._complete)
-            await self.mount(bar, before=self._rule)
+    def filter_bar(self) -> FilterBar:
+        """The line in which the filter is typed."""
+        return SpanFilterBar(self._pane.filter_text, history=self._filters, completer=self._complete)
+
+    def set_filter(self, text: str) -> Mistake | None:
+        """Show only spans that pass, all when something is wrong with the filter: what it is."""
+        return self._pane.set_filter(text)
 
     def _complete(self, text: str, cursor: int) -> Completion:
         """Fields, and the values that the spans have."""
@@ -218,20 +216,6 @@ class TraceScreen(LiveScreen):
         plain = [value for value in values if not any(char in ' "(),' for char in value)]
         begun_so = [value for value in plain if value.lower().startswith(begun.lower())]
         return Completion(start, end, [f"{field}:{value}" for value in sorted(begun_so)[:MOST_OFFERED]])
-
-    @on(FilterBar.Edited)
-    def _preview(self, message: FilterBar.Edited) -> None:
-        """Show at once what the filter does."""
-        message.bar.set_mistake(self._pane.set_filter(message.text))
-
-    @on(FilterBar.Closed)
-    async def _close_filter(self, message: FilterBar.Closed) -> None:
-        """Keep the filter; one with a mistake stays to be mended."""
-        mistake = self._pane.set_filter(message.text)
-        if mistake is None:
-            await message.bar.remove()
-        else:
-            message.bar.set_mistake(mistake)
 
     def action_back(self) -> None:
         """End the filter, then look at everything, then leave the screen."""

@@ -5,17 +5,16 @@ from textual.app import ComposeResult
 
 from jobtui.actions import Place, hints_at
 from jobtui.analysis.filter import token_span
-from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.traces.standing import FIELD_NAMES, Standing, TraceTest, parse_trace_filter
 from jobtui.render.text import safe, show
 from jobtui.render.trace_columns import TRACE_COLUMNS, TraceLook, sort_traces
-from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
+from jobtui.screens.base import Board, Taken, bindings_at
+from jobtui.screens.filtering import FilteredList
 from jobtui.screens.taking import jobtui_command
 from jobtui.screens.trace_list import TraceLister
 from jobtui.store.store import Changes
-from jobtui.widgets.filter_bar import Completion, FilterBar, Mistake
+from jobtui.widgets.filter_bar import Completion, FilterBar
 from jobtui.widgets.header import Header
-from jobtui.widgets.history import History
 from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
@@ -37,11 +36,12 @@ class TraceFilterBar(FilterBar):
     PLACEHOLDER = "words, or: service:fife dur>10m error:yes state:growing name:submit"
 
 
-class TracesScreen(LiveScreen):
+class TracesScreen(FilteredList):
     """The newest traces."""
 
     PLACE = Place.TRACES
     BINDINGS = bindings_at(Place.TRACES)
+    SORT_KEYS = tuple(column.key for column in TRACE_COLUMNS)
 
     DEFAULT_CSS = """
     TracesScreen TraceTable { height: 1fr; }
@@ -51,16 +51,11 @@ class TracesScreen(LiveScreen):
 
     def __init__(self, board: Board) -> None:
         super().__init__(board)
-        self._filter_text = ""
         self._passes: TraceTest = parse_trace_filter("")
-        self._filters = History()
-        self._sorted_by: str | None = None
-        self._reverse = False
         self._lister = TraceLister(self, board, self.show_all)
         self._header = Header(board.now, board.title)
         self._strip = SourceStrip(board.now)
         self._table = TraceTable(self._look)
-        self._rule = RuleLine()
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -125,7 +120,7 @@ class TracesScreen(LiveScreen):
             f"{self._table.count:,} of {total}" if self._filter_text else total,
             f"{failed:,} with errors" if failed else "",
             f"{grow:,} growing" if grow else "",
-            f"by {self._sorted_by}{', reversed' * self._reverse}" if self._sorted_by else "",
+            self._order_words,
             *map(show, self._lister.notes),
         )
         return " · ".join(filter(None, parts))
@@ -157,54 +152,13 @@ class TracesScreen(LiveScreen):
         block = "\n".join((f"{'trace':<10}{listed.told.trace_id}", *facts))
         return Taken(block, jobtui_command(self.board, "trace", listed.told.trace_id))
 
-    def action_sort(self) -> None:
-        """Sort by the next column."""
-        keys = (None, *(column.key for column in TRACE_COLUMNS))
-        self._sorted_by = keys[(keys.index(self._sorted_by) + 1) % len(keys)]
-        self.show_all()
+    def filter_bar(self) -> FilterBar:
+        """The line in which the filter is typed."""
+        return TraceFilterBar(self._filter_text, history=self._filters, completer=_complete)
 
-    def action_reverse(self) -> None:
-        """Sort the other way round."""
-        self._reverse = not self._reverse
-        self.show_all()
-
-    async def action_filter(self) -> None:
-        """Let a filter be typed."""
-        if not self.query(FilterBar):
-            bar = TraceFilterBar(self._filter_text, history=self._filters, completer=_complete)
-            await self.mount(bar, before=self._rule)
-
-    @on(FilterBar.Edited)
-    def _preview(self, message: FilterBar.Edited) -> None:
-        """Show at once what the filter does."""
-        message.bar.set_mistake(self.set_filter(message.text))
-
-    @on(FilterBar.Closed)
-    async def _close_filter(self, message: FilterBar.Closed) -> None:
-        """Keep the filter; one with a mistake stays to be mended."""
-        mistake = self.set_filter(message.text)
-        if mistake is None:
-            await message.bar.remove()
-        else:
-            message.bar.set_mistake(mistake)
-
-    def set_filter(self, text: str) -> Mistake | None:
-        """Filter by this text, or by nothing when something is wrong with it: what it is."""
-        mistake = None
-        try:
-            self._passes, self._filter_text = parse_trace_filter(text), text.strip()
-        except FilterError as error:
-            self._passes, self._filter_text = parse_trace_filter(""), ""
-            mistake = Mistake(error.start, error.end, show(str(error)))
-        self.show_all()
-        return mistake
-
-    def action_back(self) -> None:
-        """End the filter, then leave the screen."""
-        if self._filter_text:
-            self.set_filter("")
-        else:
-            super().action_back()
+    def let_pass(self, text: str) -> None:
+        """Let only traces pass of which this is true."""
+        self._passes = parse_trace_filter(text)
 
 
 def _complete(text: str, cursor: int) -> Completion:
