@@ -6,7 +6,7 @@ variable `jobtui-<name>`, with a dash for each dot of the name.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from textual.theme import Theme
 
@@ -15,63 +15,70 @@ from jobtui.model.looks import AUTO
 VARIABLE = "jobtui-"
 
 
+@dataclass(frozen=True, kw_only=True)
 class Colors:
-    """The few colours a theme is made of, as Rich names them; `None` for the terminal's own."""
+    """The few colours a theme is made of, as Rich names them."""
 
-    def __init__(
-        self,
-        *,
-        text: str,
-        settled: str,
-        faint: str,
-        accent: str,
-        good: str,
-        bad: str,
-        care: str,
-        cursor: str,
-        weak_cursor: str,
-        changed: str,
-        hit: str,
-        selected: str,
-        services: Sequence[str],
-    ) -> None:
-        self.styles: Mapping[str, str] = {
-            "title": f"bold {text}",
-            "strong": f"bold {text}",
-            "dim": settled,
-            "settled": settled,
-            "rule": faint,
-            "heading": settled,
-            "accent": accent,
-            "sorted": f"bold {accent}",
-            "key": accent,
-            "good": good,
-            "error": bad,
-            "warning": care,
-            "cursor": cursor,
-            "cursor.weak": weak_cursor,
-            "changed": changed,
-            "hit": hit,
-            "selected": selected,
+    text: str
+    settled: str
+    faint: str
+    accent: str
+    good: str
+    bad: str
+    care: str
+    cursor: str
+    weak_cursor: str
+    changed: str
+    hit: str
+    selected: str
+    services: Sequence[str]
+
+    @property
+    def styles(self) -> Mapping[str, str]:
+        """What each name of a style looks like."""
+        return {
+            "title": f"bold {self.text}",
+            "strong": f"bold {self.text}",
+            "dim": self.settled,
+            "settled": self.settled,
+            "rule": self.faint,
+            "heading": self.settled,
+            "accent": self.accent,
+            "sorted": f"bold {self.accent}",
+            "key": self.accent,
+            "good": self.good,
+            "error": self.bad,
+            "warning": self.care,
+            "cursor": self.cursor,
+            "cursor.weak": self.weak_cursor,
+            "changed": self.changed,
+            "hit": self.hit,
+            "selected": self.selected,
             "selection": "reverse",
-            "marked": f"bold {accent}",
-            "mistake": f"underline {bad}",
-            "source.0": accent,
-            "source.1": good,
-            "source.2": care,
-            "source.3": text,
-            "source.4": settled,
+            "marked": f"bold {self.accent}",
+            "mistake": f"underline {self.bad}",
+            "source.0": self.accent,
+            "source.1": self.good,
+            "source.2": self.care,
+            "source.3": self.text,
+            "source.4": self.settled,
             "path": "bold",
-            **{f"service.{number}": colour for number, colour in enumerate(services)},
-            "status.running": good,
-            "status.pending": text,
-            "status.completed": settled,
-            "status.failed": bad,
-            "status.canceled": settled,
-            "status.missing": settled,
-            "status.purged": settled,
-            "status.unknown": care,
-            "status.needs_person": f"bold {care}",
+            **{f"service.{number}": colour for number, colour in enumerate(self.services)},
+            **{f"status.{status}": colour for status, colour in self._of_status.items()},
+        }
+
+    @property
+    def _of_status(self) -> Mapping[str, str]:
+        return {
+            "running": self.good,
+            "pending": self.text,
+            "completed": self.settled,
+            "failed": self.bad,
+            "canceled": self.settled,
+            "missing": self.settled,
+            "purged": self.settled,
+            "unknown": self.care,
+            "needs_person": f"bold {self.care}",
         }
 
     @property

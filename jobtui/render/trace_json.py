@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from jobtui.analysis.traces.candidates import TraceCandidate
 from jobtui.analysis.traces.critical_path import Segment, jaeger_path, whole_path
-from jobtui.analysis.traces.failures import RootCause, error_spans
+from jobtui.analysis.traces.failures import Failure, RootCause, error_spans
 from jobtui.analysis.traces.findings import Findings
+from jobtui.analysis.traces.waits import Wait
 from jobtui.model.clock import SECOND
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.model.traces import SpanLog
@@ -48,24 +49,8 @@ def trace_record(found: Findings, notes: Iterable[str]) -> dict[str, object]:
             "jaeger": [_segment(segment) for segment in jaeger_path(tree)],
             "whole": [_segment(segment) for segment in whole_path(tree)],
         },
-        "failures": [
-            {
-                "kind": failure.kind.value,
-                "span_id": failure.span.span_id,
-                "text": mask_text(failure.text),
-                "last": failure.is_last,
-            }
-            for failure in found.failures
-        ],
-        "waits": [
-            {
-                "after": wait.after.span_id,
-                "before": wait.before.span_id,
-                "started_at": time_or_null(wait.start),
-                "duration_s": wait.duration_ns / SECOND,
-            }
-            for wait in found.waits
-        ],
+        "failures": [_failure(failure) for failure in found.failures],
+        "waits": [_wait(wait) for wait in found.waits],
         "skewed": [{"span_id": span.span_id, "early_s": early / SECOND} for span, early in found.skewed],
         "came_twice": tree.doubles,
         "loops": [span.span_id for span in tree.loops],
@@ -99,6 +84,24 @@ def _cause(cause: RootCause) -> dict[str, object]:
             for event in span.events
         ],
         "logs": [_log(log) for log in cause.logs],
+    }
+
+
+def _failure(failure: Failure) -> dict[str, object]:
+    return {
+        "kind": failure.kind.value,
+        "span_id": failure.span.span_id,
+        "text": mask_text(failure.text),
+        "last": failure.is_last,
+    }
+
+
+def _wait(wait: Wait) -> dict[str, object]:
+    return {
+        "after": wait.after.span_id,
+        "before": wait.before.span_id,
+        "started_at": time_or_null(wait.start),
+        "duration_s": wait.duration_ns / SECOND,
     }
 
 
