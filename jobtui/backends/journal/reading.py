@@ -46,6 +46,7 @@ class Reading:
         self._directory = directory
         self._open_handle = open_handle
         self._handle: Handle | None = None
+        self._fd: int | None = None
         self._opened: tuple[int, int] | None = None
         self._files: frozenset[tuple[str, int]] = frozenset()
         self._settled_at = 0.0
@@ -109,12 +110,12 @@ class Reading:
 
     @property
     def fd(self) -> int | None:
-        """What becomes readable when the files change; None when they are not open."""
-        return self._handle.fileno() if self._handle is not None else None
+        """What becomes readable when the files change; None when they are not open, or not watched."""
+        return self._fd if self._handle is not None else None
 
     def is_reliable(self) -> bool:
         """Whether every change is told of."""
-        return self._handle is not None and self._handle.is_reliable()
+        return self.fd is not None and self._handle is not None and self._handle.is_reliable()
 
     def close(self) -> None:
         """Let go of the files. May be called twice."""
@@ -132,8 +133,7 @@ class Reading:
         if journal_files.is_denied(self._survey()):
             raise SourceDenied(f"{self._name}: no permission for its files; {journal_files.remedy()}")
         handle = self._open_handle(self._directory)
-        handle.fileno()  # from now on new files are noticed
-        self._handle, self._opened = handle, identity
+        self._handle, self._opened, self._fd = handle, identity, _watched(handle)
         if self._had:  # as much is there again: a file was let go of, not made shorter
             self._let_go += handle.usage() >= self._had
             self._had = 0
@@ -200,6 +200,20 @@ class Reading:
                 if len(self._damaged) < DAMAGED_MOST:
                     self._damaged.add(handle.cursor())
         return entries
+
+
+def _watched(handle: Handle) -> int | None:
+    """What becomes readable when files change from now on; None where the system watches no more of them.
+
+    A user may have but so many watches (fs.inotify.max_user_instances). Without one, what is written is found
+    by looking again, and new files as those that were not listed before.
+    """
+    try:
+        return handle.fileno()
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOSPC):
+            return None
+        raise
 
 
 def _last(handle: Handle, scope: Matches = ()) -> Cursor | None:
