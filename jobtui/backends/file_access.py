@@ -205,7 +205,7 @@ def open_renamed(path: Path, file_id: FileId) -> OpenFile | None:
 def source_error(error: OSError | ValueError, path: Path) -> SourceError:
     """The SourceError for a failure to read `path`."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return SourceMissing(f"{path}: no such file")
+        return SourceMissing(f"{path}: no such file; check the path")
     if isinstance(error, PermissionError):
         return SourceDenied(f"{path}: permission denied; run as a user who may read it")
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -112,7 +112,7 @@ async def _examine(
     spec: SourceSpec, source: SourceHealth, newest_record: Nanos | None, reader: Reader
 ) -> Finding:
     if source.state is SourceState.DOWN:
-        return Finding(source, faults=(source.error or "cannot be read",))
+        return Finding(source, faults=(source.reason or "cannot be read",))
     faults, remarks = tuple(_skip_faults(source)), tuple(_skip_remarks(source))
     if gives_jobs(spec):
         count = len(reader.session.store.jobs)

@@ -111,7 +111,7 @@ class Teller:
             before = self._states.get(source.name)
             self._states[source.name] = source.state
             if source.state is SourceState.DOWN and before is not SourceState.DOWN:
-                yield f"source {show(source.name)} is down: {show(source.error or 'no reason told')}"
+                yield f"source {show(source.name)} is down: {show(source.reason or 'no reason told')}"
             elif before is SourceState.DOWN and source.state is not SourceState.DOWN:
                 yield f"source {show(source.name)} is back"
 

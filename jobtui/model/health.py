@@ -43,6 +43,11 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     begins_at: Nanos | None = None
     is_behind: bool = False
 
+    @property
+    def reason(self) -> str:
+        """What `error` says without the name of the source before it, "" when there is none."""
+        return (self.error or "").removeprefix(f"{self.name}: ")
+
     def lag_s(self, now: Nanos) -> float | None:
         """Age of what it shows in seconds, None when it was never read."""
         return None if self.read_at is None else max(0.0, seconds_between(self.read_at, now))

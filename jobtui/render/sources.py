@@ -88,7 +88,7 @@ def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int) -> Line:
 
 def _part(label: str, source: SourceHealth, now: Nanos) -> Line:
     words, style = judge(source, now)
-    reason = f": {show(source.error)}" if source.error and source.state is SourceState.DOWN else ""
+    reason = f": {show(source.reason)}" if source.error and source.state is SourceState.DOWN else ""
     skipped = f", {source.skipped:,} skipped" if source.skipped else ""
     return (Span(f"{label} {words}{skipped}{reason}", style),)
 

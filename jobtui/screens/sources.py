@@ -98,7 +98,7 @@ def about(source: SourceHealth) -> Iterator[Paragraph]:
     """All that is known of a source in words."""
     yield Paragraph(show(source.name), "title")
     if source.error:
-        yield Paragraph(show(source.error), "error" if source.state is SourceState.DOWN else "warning")
+        yield Paragraph(show(source.reason), "error" if source.state is SourceState.DOWN else "warning")
     if source.note:
         yield Paragraph(show(source.note))
     if not source.error and not source.note and not source.skipped:

@@ -14,6 +14,9 @@ LATE = SourceHealth(name="/var/log/late.log", kind="logfile", state=SourceState.
 DOWN = SourceHealth(
     name="/srv/gone.log", kind="logfile", state=SourceState.DOWN, error="no such file", read_at=ago(130)
 )
+NAMED = SourceHealth(
+    name="gone.log", kind="logfile", state=SourceState.DOWN, error="gone.log: no such file; check the path"
+)
 NEVER = SourceHealth(name="/srv/none.log", kind="logfile", state=SourceState.DOWN, error="permission denied")
 STARTING = SourceHealth(name="/srv/new.log", kind="logfile")
 
@@ -48,6 +51,10 @@ def test_the_strip_names_all_and_colours_only_what_is_late_or_down() -> None:
     line = strip_line([DB, LOG, DOWN], NOW, 120)
     assert text_of(line) == " db <5s · supervisor.log <5s · gone.log down, last read 2m10s ago: no such file"
     assert [span.style for span in line if span.style not in ("", "rule")] == ["dim", "dim", "error"]
+
+
+def test_the_name_of_a_source_is_said_once() -> None:
+    assert text_of(strip_line([NAMED], NOW, 120)) == " gone.log down: no such file; check the path"
 
 
 def test_skipped_input_is_counted() -> None:

@@ -62,7 +62,7 @@ def explain_balsam(job: Job, facts: BalsamFacts, sources: Iterable[SourceHealth]
     said = rule(matter) if rule is not None else _unknown(matter)
     blind = [
         *said.doubts,
-        *(f"{s.name} cannot be read: {s.error}" for s in sources if s.state is SourceState.DOWN),
+        *(f"{s.name} cannot be read: {s.reason}" for s in sources if s.state is SourceState.DOWN),
     ]
     if not matter.changes:
         blind.append("no events of the job were read")

@@ -244,7 +244,7 @@ def _ago(fact: CondorFact | None, matter: Matter) -> str:
 
 def _blind_spots(matter: Matter, sources: Iterable[SourceHealth]) -> Iterator[str]:
     """What could not be read, or is not certain."""
-    yield from (f"{s.name} cannot be read: {s.error}" for s in sources if s.state is SourceState.DOWN)
+    yield from (f"{s.name} cannot be read: {s.reason}" for s in sources if s.state is SourceState.DOWN)
     for source, skipped in ((s.name, s.skipped) for s in sources if s.skipped):
         if any(fact.source == source for fact in matter.facts):
             yield f"{skipped} pieces of {source} made no sense"

@@ -62,7 +62,7 @@ def explain_slurm(job: Job, detail: JobDetail | None, sources: Iterable[SourceHe
     matter = Matter(job, now, dict(detail.facts) if detail is not None else {})
     rule = ENDED.get(job.native_status) or BY_STATUS.get(job.status, _unknown)
     said = rule(matter)
-    blind = [f"{one.name} cannot be read: {one.error}" for one in sources if one.state is SourceState.DOWN]
+    blind = [f"{one.name} cannot be read: {one.reason}" for one in sources if one.state is SourceState.DOWN]
     blind += [one.note for one in sources if one.name == job.source and one.note]
     return Verdict(
         job_id=job.id,
