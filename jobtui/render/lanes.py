@@ -108,7 +108,8 @@ def row_line(row: TimelineRow, before: TimelineRow | None, cells: int, times: Ti
     if lanes is None:
         room = max(0, cells - SHORT_CELLS - TIME_CELLS - 1)
         name = Span(" " + fit(SHORT_NAMES[row.lane], SHORT_CELLS), "dim", SHORT_CELLS + 1)
-        return (name, Span(fit(show(row.text), room), _style(row), room), Span(start, "dim", TIME_CELLS))
+        words = f"✗ {show(row.text)}" if row.is_bad else show(row.text)
+        return (name, Span(fit(words, room), _style(row), room), Span(start, "dim", TIME_CELLS))
     since = _time(row.since_prev_s, times.fine, sign="+") if row.since_prev_s else " " * TIME_CELLS
     drawn = padded(_lane_line(row, before, lanes), lanes.cells)
     since_span = Span(since, "warning" if row.is_gap else "dim", TIME_CELLS)

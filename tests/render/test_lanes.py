@@ -84,6 +84,7 @@ def test_where_it_is_narrow_there_is_a_list() -> None:
     lines = drawn(OP, 40)
     assert lines[0] == " server  api_runSimulation            0s"
     assert lines[1].startswith(" superv  request")
+    assert any(line.startswith(" superv  ✗ status error") for line in lines)
     assert all(len(line) == 40 for line in lines)
     assert text_of(lanes.heading(OP, 40)) == " step                              start"
 

@@ -26,10 +26,11 @@ SIREPO = ("sirepo-server", "sirepo-supervisor", "sirepo-agent")
 @pytest.mark.parametrize(
     ("cells", "services", "text"),
     [
-        (160, SIREPO, "S sirepo-server  I sirepo-supervisor  R sirepo-agent"),
-        (120, SIREPO, "S server  I supervisor  R agent"),
-        (80, SIREPO, "S server  I supervisor  R agent"),
-        (80, ("web", "worker", "web-cache"), "W web  O worker  E web-cache"),
+        (160, SIREPO, "S sirepo-server  U sirepo-supervisor  A sirepo-agent"),
+        (120, SIREPO, "S server  U supervisor  A agent"),
+        (80, SIREPO, "S server  U supervisor  A agent"),
+        (80, ("web", "worker", "web-cache"), "W web  O worker  C web-cache"),
+        (80, ("workflow", "worker-0", "worker-1"), "W workflow  0 worker-0"),
         (62, ("sirepo-", "sirepo-supervisor"), "S sirepo-"),
         (62, ("one", "two", "three", "four", "five"), "O one  T two  H three"),
         (80, ("a-service-of-a-very-long-name-indeed",), ""),

@@ -1,5 +1,6 @@
 """A letter and a number for each service, in order of first appearance: they stay the same for a session."""
 
+import re
 from collections.abc import Iterable, Iterator
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import NamedTuple
@@ -42,8 +43,12 @@ class ServiceMarks:
 
 
 def _letters(service: str) -> Iterator[str]:
-    """The letters that may stand for a service: of its name, then any."""
-    name = [char for char in service if char.isascii() and char.isalnum()]
-    yield from (char.upper() for char in name)
-    yield from (char.lower() for char in name)
+    """The letters that may stand for a service: its first, those its last words begin with, its others, any.
+
+    The first words are the same in many a name: sirepo-server is S, sirepo-agent A, worker-1 is 1.
+    """
+    words = re.findall("[0-9A-Za-z]+", service)
+    name = "".join([*(word[0] for word in (*words[:1], *words[:0:-1])), *(word[1:] for word in words[::-1])])
+    yield from name.upper()
+    yield from name.lower()
     yield from ascii_uppercase + ascii_lowercase + digits
