@@ -14,8 +14,10 @@ SHORT_NAMES: Mapping[Component, str] = {
     **NAMES,
     Component.SUPERVISOR: "superv",
     Component.JOB_CMD: "jobcmd",
+    Component.LAUNCHER: "launch",
 }
 SHORT_CELLS = 8
+"""Cells of a short name, with a blank behind it."""
 TIME_CELLS = 9
 """Cells of a column of times, with a blank before it."""
 LANE_CELLS = 11

@@ -141,3 +141,7 @@ def test_what_repeats_is_told_in_one_row_as_sure_as_the_least_sure_of_its_steps(
     assert row.text == "status running × 5  20s – 1m08s  waits up to 12s"
     assert row.certainty is Certainty.ADJACENT
     assert (row.from_start_s, row.since_prev_s, row.is_gap) == (20.0, 20.0, True)
+
+
+def test_every_short_name_has_a_blank_behind_it() -> None:
+    assert [name for name in lanes.SHORT_NAMES.values() if len(name) >= lanes.SHORT_CELLS] == []
