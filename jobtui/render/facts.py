@@ -96,8 +96,8 @@ def _facts(job: Job, now: Nanos, cluster: str) -> Iterator[str]:
         yield f"queued {date_time(job.queued_at)}{Zone.mark()}"
     if job.started_at is not None:
         yield f"waited {duration(job.waited_s(now))}"
-        verb = "runs" if job.status.is_live else "ran"
-        yield f"{verb} {duration(_whole(job.elapsed_s(now)))}"
+        elapsed_s = job.elapsed_s(now)
+        yield f"runs {duration(_whole(elapsed_s))}" if job.status.is_live else f"ran {duration(elapsed_s)}"
     yield from flag_words(job, now)
 
 

@@ -15,7 +15,7 @@ from jobtui.model.jobs import Job, Run
 from jobtui.model.ops import Op, Step
 from jobtui.model.verdicts import Verdict
 from jobtui.render.text import NONE, show
-from jobtui.render.verdicts import step_line
+from jobtui.render.verdicts import step_line, sureness
 
 LONGEST = 200
 """Characters of a line of a log that are quoted."""
@@ -40,8 +40,7 @@ def post_mortem_lines(told: PostMortem) -> Iterator[str]:
     yield ""
     yield f"**{_plain(told.verdict.sentence)}**"
     yield ""
-    sure = f"{told.verdict.confidence:.2f} sure"
-    yield f"Verdict {code(told.verdict.code.value)}, {sure}, {to_rfc3339(told.now)}."
+    yield f"Verdict {code(told.verdict.code.value)}, {sureness(told.verdict)}, {to_rfc3339(told.now)}."
     if step := step_line(told.verdict):
         yield f"Flow: {_plain(step)}."
     yield from _section("The job", _table(("", ""), _facts(told.job)))

@@ -23,14 +23,18 @@ def verdict_lines(verdict: Verdict, colour: bool, most: int | None) -> Iterator[
 
     Raw lines are cut to `most` cells where that is given.
     """
-    words = f"{verdict.code.value}  {verdict.confidence:.2f}"
-    yield paint(words, CONCERN_STYLES[verdict.concern], colour)
+    yield paint(f"{verdict.code.value}  {sureness(verdict)}", CONCERN_STYLES[verdict.concern], colour)
     yield show(verdict.sentence)
     if step := step_line(verdict):
         yield step
     yield from _section("evidence", _evidence_lines(verdict, most), colour)
     yield from _section("not known", map(show, verdict.blind_spots), colour)
     yield from _section("next", _next_lines(verdict), colour)
+
+
+def sureness(verdict: Verdict) -> str:
+    """How sure it is, of 1: "0.97 sure"."""
+    return f"{verdict.confidence:.2f} sure"
 
 
 def _next_lines(verdict: Verdict) -> Iterator[str]:

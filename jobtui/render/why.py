@@ -13,6 +13,7 @@ from jobtui.render.verdicts import (
     contradiction_lines,
     evidence_head,
     step_line,
+    sureness,
 )
 
 Item = Evidence | NextStep
@@ -33,7 +34,7 @@ class Part(NamedTuple):
 def why_parts(study: Study) -> Iterator[Part]:
     """All that is known of why a job stands as it does."""
     verdict = study.verdict
-    yield Part(f"{verdict.code.value}  {verdict.confidence:.2f}", CONCERN_STYLES[verdict.concern])
+    yield Part(f"{verdict.code.value}  {sureness(verdict)}", CONCERN_STYLES[verdict.concern])
     yield Part(show(verdict.sentence))
     if stands := step_line(verdict):
         yield Part(stands, "dim")

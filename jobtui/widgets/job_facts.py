@@ -11,6 +11,7 @@ from jobtui.render.sources import Judgement
 from jobtui.render.spans import Line, Span, spread, width_of
 from jobtui.render.status import CONCERN_STYLES
 from jobtui.render.text import fit, show, width
+from jobtui.render.verdicts import sureness
 from jobtui.widgets.lines import LineView
 
 ROOT = "jobs"
@@ -87,7 +88,7 @@ class JobFacts(LineView):
         age = self._age_spans()
         verdict = self._verdict
         if verdict is not None and verdict.code is not Code.UNKNOWN:
-            sure = (Span(f"  {verdict.confidence:.2f} ", "dim"),) if cells >= SURE_CELLS else ()
+            sure = (Span(f"  {sureness(verdict)} ", "dim"),) if cells >= SURE_CELLS else ()
             words, style, age = show(verdict.sentence), CONCERN_STYLES[verdict.concern], (*sure, *age)
         elif self._job is None:
             words, style = NO_RECORD, "warning"
