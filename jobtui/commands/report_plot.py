@@ -9,8 +9,8 @@ from jobtui.analysis.curves import Curve, curve_turns
 from jobtui.analysis.series import Series, Window
 from jobtui.analysis.turns import at_once
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.render.chart import Frame, chart_lines, draw_chart, legend
-from jobtui.render.spans import Line, fitting
+from jobtui.render.chart import Frame, chart_lines, draw_chart, legend_lines
+from jobtui.render.spans import Line
 from jobtui.render.table import paint
 from jobtui.render.text import Zone, date_time, show
 
@@ -39,8 +39,9 @@ def _picture(series: Sequence[Series], window: Window, now: Nanos, *, colour: bo
     outline = at_once(curve_turns(outlines[0])) if outlines else None
     kind = ChartKind.STATES if len(curves) > 1 else ChartKind.UTILIZATION
     chart = Chart(kind, curves, frame.since, min(now, frame.until), outline)
-    names = fitting(legend(chart, None, None), frame.cells)
-    yield _painted((*names,), colour) + f"({series[0].unit})"
+    *names, last = legend_lines(chart, None, frame.cells, len(series))
+    yield from (_painted(line, colour) for line in names)
+    yield f"{_painted(last, colour)}   ({series[0].unit})"
     for line in chart_lines(draw_chart(chart, frame)):
         yield _painted(line, colour).rstrip()
     times = f"{date_time(frame.since)} to {date_time(frame.until)}{Zone.mark()}"

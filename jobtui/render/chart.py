@@ -1,6 +1,6 @@
 """A chart in cells: lines of dots, the two axes around them, and what is told of one time in words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from jobtui.analysis.turns import at_once
 from jobtui.model.clock import Nanos
 from jobtui.model.jobs import JobStatus
 from jobtui.render.plot import DOTS_HIGH, DOTS_WIDE, Cell, Dots, draw
-from jobtui.render.spans import Line, Span, padded
+from jobtui.render.spans import Line, Span, padded, width_of
 from jobtui.render.status import STYLES
 from jobtui.render.text import fit, show, width
 from jobtui.render.time_axis import axis_lines
@@ -22,6 +22,8 @@ ROWS_BETWEEN = 4
 """Rows from one number at the side to the next."""
 STYLES_IN_TURN = ("source.0", "source.2", "source.1", "source.3", "source.4")
 OUTLINE = "dim"
+LEGEND_GAP = "   "
+MORE_CELLS = len(LEGEND_GAP) + len("99 more")
 _SETTLED = frozenset({JobStatus.CANCELED, JobStatus.MISSING, JobStatus.PURGED})
 """Of these that are completed could not be told apart."""
 _KNOWN_STYLES = {status.value: STYLES[status] for status in JobStatus if status not in _SETTLED} | {
@@ -180,16 +182,26 @@ def spark_line(chart: Chart, frame: Frame, words: str) -> Line:
     return (Span(f"{drawn:<{room}} ", "accent"), Span(f" {text}"))
 
 
-def legend(chart: Chart, values_at: Nanos | None, chosen: int | None) -> Line:
-    """The names of the lines, each with its value at a time, in their styles."""
-    spans: list[Span] = []
+def legend_lines(chart: Chart, chosen: int | None, cells: int, most: int) -> list[Line]:
+    """The names of the lines of dots in their styles, in so many rows at most; how many more there are."""
+    entries = list(_legend_entries(chart, chosen))
+    lines: list[Line] = [()]
+    for at, entry in enumerate(entries):
+        gap = (Span(LEGEND_GAP, "", len(LEGEND_GAP)),) if lines[-1] else ()
+        is_last_row, is_last = len(lines) >= most, at == len(entries) - 1
+        room = cells - (MORE_CELLS if is_last_row and not is_last else 0)
+        if lines[-1] and width_of((*lines[-1], *gap, *entry)) > room:
+            if is_last_row:
+                lines[-1] = (*lines[-1], *gap, Span(f"{len(entries) - at} more", "dim"))
+                break
+            lines.append(())
+            gap = ()
+        lines[-1] = (*lines[-1], *gap, *entry)
+    return lines
+
+
+def _legend_entries(chart: Chart, chosen: int | None) -> Iterator[Line]:
     named = (*((chart.outline,) if chart.outline is not None else ()), *chart.curves)
     for number, (curve, style) in enumerate(zip(named, style_names(chart), strict=True)):
-        value = f" {number_text(curve.at(values_at))}" if values_at is not None else ""
         look = f"strong {style}" if number == chosen else style if chosen is None else "rule"
-        spans += [
-            Span("━━ ", look, 3),
-            Span(f"{show(curve.series.name)}{value}", "strong" if number == chosen else ""),
-        ]
-        spans.append(Span("   ", "", 3))
-    return tuple(spans)
+        yield Span("━━ ", look, 3), Span(show(curve.series.name), "strong" if number == chosen else "")

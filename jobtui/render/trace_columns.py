@@ -114,7 +114,7 @@ TRACE_COLUMNS: tuple[TraceColumn, ...] = (
     ),
     TraceColumn(
         key="service", header="SERVICE", cell=_text(lambda listed: listed.told.service),
-        sort=lambda listed: listed.told.service.lower(), cells=Cells(6, 10, 20), priority=70,
+        sort=lambda listed: listed.told.service.lower(), cells=Cells(10, 18, 24), priority=70,
     ),
     TraceColumn(
         key="root", header="ROOT", cell=_text(lambda listed: listed.told.name),
@@ -127,7 +127,7 @@ TRACE_COLUMNS: tuple[TraceColumn, ...] = (
     ),
     TraceColumn(
         key="source", header="SOURCE", cell=_text(_source), sort=lambda listed: listed.told.source,
-        style=lambda listed, look: "dim", cells=Cells(6, 14, 30), priority=30,
+        style=lambda listed, look: "dim", cells=Cells(12, 14, 30), priority=30,
     ),
 )  # fmt: skip
 

@@ -6,16 +6,19 @@ from typing import NamedTuple
 
 from jobtui.analysis.charts import Chart, ChartKind
 from jobtui.model.clock import Nanos
-from jobtui.render.chart import Drawn, Frame, chart_lines, draw_chart, legend, spark_line
+from jobtui.render.chart import Drawn, Frame, chart_lines, draw_chart, legend_lines, spark_line
 from jobtui.render.chart_times import times_lines
 from jobtui.render.chart_words import time_of_cursor, title_of, words_at
-from jobtui.render.spans import Line, Span, fitting, spread
+from jobtui.render.spans import Line, Span, spread
 from jobtui.render.text import Zone, fit, show
 from jobtui.widgets.chart_window import ChartWindow
 from jobtui.widgets.lines import LineView
+from jobtui.widgets.text_pane import wrapped
 
 FEWEST_CELLS, FEWEST_ROWS = 60, 8
 """Below either there is one line of bars and a number."""
+LEGEND_SHARE = 6
+"""One row of so many may be taken by the names of lines."""
 NOTHING = "nothing is known of when jobs began or ended"
 
 
@@ -61,8 +64,7 @@ class ChartView(LineView):
     @property
     def frame(self) -> Frame:
         """What is looked at."""
-        heads = 2 if self._chart is not None and self._chart.kind is ChartKind.STATES else 1
-        return self.window.frame(self.cells, max(3, self.rows_high - heads))
+        return self.window.frame(self.cells, max(3, self.rows_high - 1 - len(self._legend())))
 
     @property
     def words(self) -> str:
@@ -165,7 +167,8 @@ class ChartView(LineView):
         if self.is_small:
             problem = [(Span(fit(f" {self._problem}", self.cells), "warning"),)] if self._problem else []
             told = self.words.partition("  ")[2] if self.rows_high == 1 else ""
-            return [spark_line(chart, self.frame, told), (Span(fit(self.words, self.cells)),), *problem]
+            words = [(Span(line),) for line in wrapped(self.words, max(2, self.cells))]
+            return [spark_line(chart, self.frame, told), *words, *problem]
         return [self._head(chart), *self._picture(chart)]
 
     def _head(self, chart: Chart) -> Line:
@@ -179,10 +182,16 @@ class ChartView(LineView):
         if self._shown != (shown := (self._drawn.frame, cursor, Zone.is_local)):
             self._picture_lines = chart_lines(self._drawn, cursor)
             self._shown = shown
-        lines = self._picture_lines
-        if chart.kind is not ChartKind.STATES:
-            return lines
-        return [fitting(legend(chart, self.cursor_time, self.chosen), self.cells), *lines]
+        return [*self._legend(), *self._picture_lines]
+
+    def _legend(self) -> list[Line]:
+        """Which line is which. No values beside the names: they are told above, and would move the names."""
+        chart = self._chart
+        if chart is None or chart.kind is not ChartKind.STATES:
+            return []
+        most = max(1, self.rows_high // LEGEND_SHARE)
+        lines = legend_lines(chart, self.chosen, max(1, self.cells - 2), most)
+        return [(Span(" ", "", 1), *line) for line in lines]
 
     def _column(self, drawn: Drawn) -> int:
         """The column under the cursor."""

@@ -9,6 +9,7 @@ from jobtui.analysis.rates import StateTime
 from jobtui.analysis.series import Series
 from jobtui.analysis.turns import at_once
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.render.chart import legend_lines
 from jobtui.theme import THEMES
 from jobtui.widgets.chart import ChartView
 from tests.conftest import NOW
@@ -113,8 +114,8 @@ async def test_one_state_can_stand_alone() -> None:
     view = ChartView(lambda: NOW)
     async with Stage(view).run_test(size=(100, 20)) as pilot:
         lines = await shown(pilot, view, a_chart(ChartKind.STATES))
-        assert "READY 5" in lines[1]
-        assert "RUNNING 99" in lines[1]
+        assert "5 READY, 99 RUNNING" in lines[0]
+        assert lines[1].rstrip() == " ━━ READY   ━━ RUNNING"
         assert lines[2].lstrip().startswith("100┤")
         view.choose(1)
         await drawn(view, pilot)
@@ -122,6 +123,25 @@ async def test_one_state_can_stand_alone() -> None:
         view.choose(-1)
         await drawn(view, pilot)
         assert text_of(view)[2].lstrip().startswith("100┤")
+
+
+@pytest.mark.parametrize(
+    ("states", "rows", "more"), [(2, 1, ""), (8, 1, "   4 more"), (8, 2, ""), (40, 3, "   26 more")]
+)
+def test_the_legend_takes_as_many_rows_as_it_may(states: int, rows: int, more: str) -> None:
+    curve = at_once(curve_turns(series("STATE", 1)))
+    chart = Chart(ChartKind.STATES, (curve,) * states, BEGIN, NOW)
+    lines = ["".join(span.text for span in line) for line in legend_lines(chart, None, 60, rows)]
+    assert len(lines) <= rows
+    assert max(map(len, lines)) <= 60
+    assert lines[-1].endswith(more or "STATE")
+
+
+async def test_many_words_go_on_below_the_bars() -> None:
+    view = ChartView(lambda: NOW)
+    async with Stage(view).run_test(size=(22, 7)) as pilot:
+        lines = await shown(pilot, view, a_chart())
+        assert " ".join(" ".join(lines[1:]).split()).endswith("2 idle, 11 jobs waiting")
 
 
 @pytest.mark.parametrize("size", [(59, 20), (100, 7), (30, 3), (12, 1)])
