@@ -8,7 +8,7 @@ from jobtui.model.heard import Heard
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Agent, Op, Unlinked
+from jobtui.model.ops import Agent, Op, Step, Unlinked
 
 
 class ScriptedSource:
@@ -125,8 +125,8 @@ class FakeCorrelation:
     def runs_like(self, model: str, driver: str | None) -> tuple[Op, ...]:
         return ()
 
-    def restarted_ops(self, job_id: JobId) -> frozenset[int]:
-        return frozenset()
+    def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
+        return {}
 
     def agent_of(self, job_id: JobId) -> Agent | None:
         return None

@@ -5,7 +5,7 @@ calls are tied to them afterwards, in whatever order the files are read. `refere
 message tables in `formats/sirepo.toml`, and the docstrings of the passes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 import msgspec
@@ -15,11 +15,11 @@ from jobtui.analysis.agent_pass import AgentPass
 from jobtui.analysis.agent_track import Agents
 from jobtui.analysis.agents_known import held_by, known_agents
 from jobtui.analysis.hearing import Hearing
-from jobtui.analysis.job_events import JobEvents, place_calls
+from jobtui.analysis.job_events import JobEvents, place_calls, step_of
 from jobtui.analysis.once import Once
 from jobtui.analysis.op_index import BYTES_KEPT, OPS_KEPT, OpIndex
 from jobtui.analysis.op_track import in_order
-from jobtui.analysis.restarts import Restarts
+from jobtui.analysis.restarts import STEP, Restarts
 from jobtui.analysis.sbatch_notes import is_note, job_of, place_notes
 from jobtui.analysis.site_lines import SiteLines, site_shapes
 from jobtui.analysis.supervisor_pass import HANDLERS, SupervisorPass
@@ -106,9 +106,11 @@ class Correlator:
         )
         return tuple(track.freeze() for track in islice(alike, most))
 
-    def restarted_ops(self, job_id: JobId) -> frozenset[int]:
-        """The keys of those ops of a job that are older than the last restart of their supervisor."""
-        return frozenset(track.key for track in self._ops.of_job(job_id) if self._restarts.came_after(track))
+    def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
+        """Those ops of a job that are older than a restart of their supervisor, by key: the restart."""
+        tracks = self._ops.of_job(job_id)
+        found = ((track.key, self._restarts.first_after(track)) for track in tracks)
+        return {key: _restart(record) for key, record in found if record is not None}
 
     def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
         """The ops of a job, oldest first, each with the API server's call that caused it."""
@@ -162,15 +164,9 @@ def _with_steps(op: Op, call: Step | None, notes: Sequence[Step]) -> Op:
     return msgspec.structs.replace(op, steps=in_order([*((call,) if call else ()), *op.steps, *notes]))
 
 
+def _restart(record: LogRecord) -> Step:
+    return step_of(record, Component.SUPERVISOR, STEP, Certainty.ADJACENT)
+
+
 def _loose(record: LogRecord, component: Component) -> Step:
-    return Step(
-        record.shape.replace("_", " "),
-        record.at,
-        component,
-        record.text,
-        record.source,
-        record.line,
-        record.offset,
-        Certainty.JID,
-        record.cursor,
-    )
+    return step_of(record, component, record.shape.replace("_", " "), Certainty.JID)

@@ -10,7 +10,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Op
-from jobtui.model.verdicts import Concern, Verdict
+from jobtui.model.verdicts import Code, Concern, Verdict
 
 SHARED_BY = 0.8
 """What so large a part of a group has in common, is said of it."""
@@ -30,23 +30,29 @@ _ERROR_CHARACTERS = 200
 
 
 class Sample(NamedTuple):
-    """One job to be grouped: its verdict, its latest run, where it ran, which agents flapped meanwhile."""
+    """One job to be grouped: its verdict, its latest run, where it ran, which agents flapped meanwhile.
+
+    `restart` is that of its supervisor, where that has ended the run.
+    """
 
     job: Job
     verdict: Verdict
-    run: Op | None
+    run: Op | None = None
     driver: str | None = None
     host: str | None = None
     flapping: str | None = None
+    restart: str | None = None
 
 
 class Incident(NamedTuple):
     """Jobs that went wrong alike. `shared` are the facts they have in common, and how many of them.
 
+    `codes` are all verdicts among them with their numbers, the most frequent first, which is `code` too.
     `shape` are the steps of their latest runs. `first` is the job to look at first: the earliest.
     """
 
     code: str
+    codes: tuple[tuple[str, int], ...]
     sentence: str
     error: str
     shape: tuple[Mark, ...]
@@ -70,6 +76,7 @@ class Incidents(NamedTuple):
 
 
 FACTS: Mapping[str, Callable[[Sample], str | None]] = {
+    "restart": lambda sample: sample.restart,
     "host": lambda sample: sample.host or sample.job.host,
     "driver": lambda sample: sample.driver,
     "flapping": lambda sample: sample.flapping,
@@ -79,6 +86,19 @@ FACTS: Mapping[str, Callable[[Sample], str | None]] = {
     "mode": lambda sample: sample.job.mode or None,
 }
 """What jobs may share."""
+CAUSES = frozenset({"restart", "flapping"})
+"""Facts that are what went wrong: they are told however many jobs have them."""
+SHAPELESS = frozenset({Code.SUPERVISOR_RESTARTED, Code.AGENT_LOST})
+"""Verdicts that say that a run was lost, at whichever step it was."""
+
+
+class Kind(NamedTuple):
+    """What is alike in the jobs of a group: either what has ended them all, or how they went."""
+
+    cause: str
+    code: str = ""
+    error: str = ""
+    shape: tuple[Mark, ...] = ()
 
 
 class Grouping:
@@ -86,7 +106,7 @@ class Grouping:
 
     def __init__(self) -> None:
         self._usual: dict[str, Counter[str | None]] = {name: Counter() for name in FACTS}
-        self._groups: defaultdict[tuple[str, str, tuple[Mark, ...]], list[Sample]] = defaultdict(list)
+        self._groups: defaultdict[Kind, list[Sample]] = defaultdict(list)
         self._looked_at = 0
 
     def add(self, sample: Sample) -> None:
@@ -95,12 +115,12 @@ class Grouping:
         for name, fact in FACTS.items():
             self._usual[name][fact(sample)] += 1
         if sample.verdict.concern in (Concern.FAILED, Concern.STUCK):
-            self._groups[_key(sample)].append(sample)
+            self._groups[_kind(sample)].append(sample)
 
     def found(self) -> Incidents:
         """The groups of what was taken in so far."""
         total = self._looked_at
-        found = [_incident(group, key, self._usual, total) for key, group in self._groups.items()]
+        found = [_incident(group, kind, self._usual, total) for kind, group in self._groups.items()]
         found.sort(key=lambda one: (-len(one.jobs), one.first_at or 0))
         return Incidents(
             groups=tuple(one for one in found if len(one.jobs) >= LEAST),
@@ -117,24 +137,33 @@ def incidents(samples: Iterable[Sample]) -> Incidents:
     return grouping.found()
 
 
-def _key(sample: Sample) -> tuple[str, str, tuple[Mark, ...]]:
-    """What is alike in jobs of a group. An agent that flaps loses its runs at any step."""
-    shape = () if sample.flapping is not None else shape_of(sample.run)
-    return sample.verdict.code, fold(sample.job.error or ""), shape
+def _kind(sample: Sample) -> Kind:
+    """One restart loses all runs of a supervisor, whatever is said of each; agents those of their host."""
+    code, error = sample.verdict.code, fold(sample.job.error or "")
+    if sample.restart is not None:
+        return Kind(sample.restart)
+    if sample.flapping is not None:
+        return Kind(sample.flapping, code, error)
+    if code in SHAPELESS:
+        return Kind(sample.host or "", code, error)
+    return Kind("", code, error, shape_of(sample.run))
 
 
 def shape_of(run: Op | None) -> tuple[Mark, ...]:
     """The steps of a run in the order in which they came first; what an agent alone tells is left out.
 
-    Whether its lines were read says nothing of what went wrong.
+    Whether its lines were read says nothing of what went wrong, nor does what it had to wait for before it
+    was sent.
     """
     if run is None:
         return ()
-    marks = (mark_of(step) for step in run.steps)
-    return tuple(dict.fromkeys(mark for mark in marks if mark is not None and mark not in _BESIDE))
+    marks = dict.fromkeys(mark_of(step) for step in run.steps)
+    beside = _BESIDE | _BEFORE if Mark.SENT in marks else _BESIDE
+    return tuple(mark for mark in marks if mark is not None and mark not in beside)
 
 
 _BESIDE = frozenset({Mark.ARRIVED, Mark.STARTED, Mark.EXITED, Mark.KILLED, Mark.STDERR, Mark.REQUESTED})
+_BEFORE = frozenset({Mark.AGENT_START, Mark.AGENT_WAIT, Mark.AGENT_ALIVE, Mark.SLOT_WAIT, Mark.SLOT_GOT})
 
 
 def fold(error: str) -> str:
@@ -154,17 +183,19 @@ def happened_at(job: Job) -> Nanos | None:
 
 def _incident(
     group: Sequence[Sample],
-    key: tuple[str, str, tuple[Mark, ...]],
+    kind: Kind,
     usual: Mapping[str, Counter[str | None]],
     total: int,
 ) -> Incident:
     ordered = sorted(group, key=lambda sample: happened_at(sample.job) or 0)
     times = [at for sample in ordered if (at := happened_at(sample.job)) is not None]
+    codes = Counter(sample.verdict.code for sample in ordered).most_common()
     return Incident(
-        code=key[0],
-        sentence=ordered[0].verdict.sentence,
-        error=key[1],
-        shape=key[2],
+        code=codes[0][0],
+        codes=tuple(codes),
+        sentence=next(one.verdict.sentence for one in ordered if one.verdict.code == codes[0][0]),
+        error=kind.error,
+        shape=kind.shape,
         jobs=tuple(sample.job.id for sample in ordered),
         first_at=times[0] if times else None,
         last_at=times[-1] if times else None,
@@ -179,5 +210,6 @@ def _shared(
         value, count = Counter(map(fact, group)).most_common(1)[0]
         if value is None or count < SHARED_BY * len(group):
             continue
-        if count / len(group) >= TELLING * usual[name][value] / total or len(group) == total:
+        is_telling = count / len(group) >= TELLING * usual[name][value] / total or len(group) == total
+        if is_telling or name in CAUSES:
             yield name, value, count

@@ -107,7 +107,7 @@ class JobEvents:
         self, jid: JobId, record: LogRecord, component: Component, step: str, certainty: Certainty, why: str
     ) -> None:
         """Keep a line that names a job and could not be placed."""
-        self._of(jid).unlinked.append(Unlinked(jid, _step(record, component, step, certainty), why))
+        self._of(jid).unlinked.append(Unlinked(jid, step_of(record, component, step, certainty), why))
 
     def unlinked_of(self, jid: JobId) -> tuple[Unlinked, ...]:
         """The lines that name a job and belong to no op, unanswered requests among them."""
@@ -115,7 +115,7 @@ class JobEvents:
         if events is None:
             return ()
         waiting = (
-            Unlinked(jid, _step(r, Component.SUPERVISOR, "request", Certainty.JID), "no op followed")
+            Unlinked(jid, step_of(r, Component.SUPERVISOR, "request", Certainty.JID), "no op followed")
             for request in events.requests
             for r in request
         )
@@ -136,7 +136,8 @@ def _same_api(request: LogRecord, record: LogRecord) -> bool:
     return request.shape == "request" and request.fields["api"] == record.fields["api"]
 
 
-def _step(record: LogRecord, component: Component, step: str, certainty: Certainty) -> Step:
+def step_of(record: LogRecord, component: Component, step: str, certainty: Certainty) -> Step:
+    """A step that no op has, out of a line."""
     place = (record.source, record.line, record.offset)
     return Step(step, record.at, component, record.text, *place, certainty, record.cursor)
 
@@ -160,7 +161,7 @@ def place_calls(
         else:
             exact = call.at is not None and op.requested_at is not None
             certainty = Certainty.JID if exact else Certainty.ADJACENT
-            placed[op.key] = _step(call, Component.SERVER, api or "", certainty)
+            placed[op.key] = step_of(call, Component.SERVER, api or "", certainty)
     return placed, tuple(reversed(left))
 
 

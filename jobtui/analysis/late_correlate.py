@@ -1,12 +1,12 @@
 """A Correlator that is made when there is something for it: importing it takes a tenth of a first paint."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from jobtui.model.heard import Heard
 from jobtui.model.ids import JobId
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Agent, Op, Unlinked
+from jobtui.model.ops import Agent, Op, Step, Unlinked
 
 if TYPE_CHECKING:
     from jobtui.analysis.correlate import Correlator
@@ -43,9 +43,9 @@ class LateCorrelator:
         """The latest runs of a model on a driver that have ended, newest first."""
         return self._made.runs_like(model, driver) if self._made else ()
 
-    def restarted_ops(self, job_id: JobId) -> frozenset[int]:
-        """The keys of those ops of a job that are older than the last restart of their supervisor."""
-        return self._made.restarted_ops(job_id) if self._made else frozenset()
+    def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
+        """Those ops of a job that are older than a restart of their supervisor, by key: the restart."""
+        return self._made.restarted_ops(job_id) if self._made else {}
 
     def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
         """The ops of a job, oldest first."""

@@ -6,6 +6,7 @@ may lie side by side, and two hosts may have their databases at the same path: n
 Where a log goes on nevertheless, what was taken for lost in it is open again.
 """
 
+from collections import deque
 from posixpath import dirname
 
 from jobtui.analysis.op_index import OpIndex
@@ -17,6 +18,8 @@ from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Certainty, Component, OpStatus
 
 STEP = "supervisor restarted"
+KEPT = 100
+"""So many restarts are remembered of a log."""
 
 
 class SupervisorLog:
@@ -55,7 +58,7 @@ class Restarts:
     def __init__(self, ops: OpIndex) -> None:
         self._ops = ops
         self._logs: dict[str, SupervisorLog] = {}
-        self._older: dict[str, int] = {}
+        self._told: dict[str, deque[tuple[int, LogRecord]]] = {}
 
     def log(self, source: str) -> SupervisorLog:
         """What is known of a log."""
@@ -88,7 +91,7 @@ class Restarts:
 
     def restarted(self, log: SupervisorLog, record: LogRecord) -> set[JobId]:
         """A log tells of a restart."""
-        self._older[log.source] = self._ops.next_key
+        self._told.setdefault(log.source, deque(maxlen=KEPT)).append((self._ops.next_key, record))
         own = [op for op in self._ops.open_ops() if op.source == log.source]
         changed = _end(own, record)
         if log.root is None:
@@ -96,9 +99,10 @@ class Restarts:
             return changed
         return changed | self._end_before(log, record)
 
-    def came_after(self, op: OpTrack) -> bool:
-        """Whether the log that told of an op's creation told of a restart later."""
-        return op.key < self._older.get(op.source, 0)
+    def first_after(self, op: OpTrack) -> LogRecord | None:
+        """The first restart that the log that told of an op's creation told of later."""
+        told = self._told.get(op.source, ())
+        return next((record for next_key, record in told if op.key < next_key), None)
 
     def _end_before(self, log: SupervisorLog, restart: LogRecord) -> set[JobId]:
         """End what stands open in the logs of forerunners."""

@@ -45,7 +45,7 @@ def _found(reader: Reader) -> Incidents:
     since = reader.context.since
     begin = since if since is not None else Nanos(now - WINDOW_S * SECOND)
     end = reader.context.until or now
-    return at_once(survey_turns(store.correlation, store.jobs, store.sources(), begin, end, now))
+    return at_once(survey_turns(store, begin, end, now))
 
 
 def _lines(reader: Reader, found: Incidents) -> Iterator[str]:

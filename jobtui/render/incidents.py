@@ -25,6 +25,8 @@ def incident_lines(one: Incident, now: Nanos, colour: bool) -> Iterator[str]:
     count = len(one.jobs)
     yield paint(f"{count} × {one.code}{_span(one, now)}", "error" if count > 1 else "warning", colour)
     yield f"{INDENT}{show(one.sentence)}"
+    if len(one.codes) > 1:
+        yield f"{INDENT}verdicts: {_codes(one)}"
     if one.error and count > 1:
         yield f"{INDENT}error: {show(one.error)}"
     if count > 1 and one.shared:
@@ -33,6 +35,10 @@ def incident_lines(one: Incident, now: Nanos, colour: bool) -> Iterator[str]:
         )
         yield f"{INDENT}shared: {shared}"
     yield f"{INDENT}first: {show(one.first)}"
+
+
+def _codes(one: Incident) -> str:
+    return ", ".join(f"{number:,} {show(code)}" for code, number in one.codes)
 
 
 def _span(one: Incident, now: Nanos) -> str:
@@ -46,6 +52,7 @@ def incident_record(one: Incident) -> dict[str, object]:
     """A group as a JSON document, texts masked."""
     return {
         "verdict": one.code,
+        "verdicts": dict(one.codes),
         "count": len(one.jobs),
         "sentence": mask_text(one.sentence),
         "error": mask_text(one.error),
@@ -101,6 +108,8 @@ def incident_facts(one: Incident) -> Iterator[tuple[str, str]]:
     """All about a group, each fact with its style; safe to show."""
     count = len(one.jobs)
     yield show(one.sentence), "error" if count > 1 else "warning"
+    if len(one.codes) > 1:
+        yield f"verdicts {_codes(one)}", ""
     if one.error:
         yield f"error   {show(one.error)}", ""
     for name, value, number in one.shared:

@@ -123,7 +123,7 @@ class IncidentsScreen(LiveScreen):
         self._is_due, began = False, monotonic()
         store, now = self.board.store, self.board.now()
         self._is_early = any(one.is_behind or one.state is SourceState.STARTING for one in store.sources())
-        turns = survey_turns(store.correlation, store.jobs, store.sources(), self._begin(now), now, now)
+        turns = survey_turns(store, self._begin(now), now, now)
         try:
             self._found = await _in_slices(turns)
             self._list.set_incidents((*self._found.groups, *self._found.alone))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jobtui.model.ids import JobId
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Agent, Op, Unlinked
+from jobtui.model.ops import Agent, Op, Step, Unlinked
 
 if TYPE_CHECKING:
     from jobtui.store.store import Correlation
@@ -49,9 +49,9 @@ class StillCorrelation:
         alike = (op for op in reversed(self._all) if _is_run_of(op, model, driver))
         return tuple(islice(alike, most))
 
-    def restarted_ops(self, job_id: JobId) -> frozenset[int]:
-        """The keys of those ops of a job that are older than the last restart of their supervisor."""
-        return self._restarted.get(job_id, frozenset())
+    def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
+        """Those ops of a job that are older than a restart of their supervisor, by key: the restart."""
+        return self._restarted.get(job_id, {})
 
     def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
         """Lines that name a job and could not be placed."""

@@ -18,7 +18,7 @@ from jobtui.model.heard import Heard
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Agent, Op, Unlinked
+from jobtui.model.ops import Agent, Op, Step, Unlinked
 from jobtui.model.trace_ids import TraceId
 from jobtui.store.change_log import ChangeLog
 from jobtui.store.still import StillCorrelation
@@ -75,8 +75,8 @@ class Correlation(Protocol):
         """The latest runs of a model on a driver that have ended, newest first."""
         ...
 
-    def restarted_ops(self, job_id: JobId) -> frozenset[int]:
-        """The keys of those ops of a job that are older than the last restart of their supervisor."""
+    def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
+        """Those ops of a job that are older than a restart of their supervisor, by key: the restart."""
         ...
 
     @property

@@ -56,15 +56,49 @@ def test_what_one_user_did_is_said_of_that_user() -> None:
     assert ("user", "vn9m3eZW", 5) in group.shared
 
 
+SENT = ("op created", "sent")
+ANSWERED = (*SENT, "reply ok")
+
+
+def sizes(*samples: Sample) -> list[int]:
+    """How many jobs each group has, and each that stands alone."""
+    found = incidents(samples)
+    return [len(one.jobs) for one in (*found.groups, *found.alone)]
+
+
 def test_other_ways_to_the_same_verdict_are_other_groups() -> None:
-    some = [
-        sample(number, Code.AGENT_LOST, steps=("op created", "sent", "agent lost")) for number in range(3)
+    some = [sample(number, Code.REPLY_LOST, steps=SENT) for number in range(3)]
+    more = [sample(number, Code.REPLY_LOST, steps=ANSWERED) for number in range(10, 12)]
+    assert sizes(*some, *more) == [3, 2]
+
+
+def test_what_a_run_had_to_wait_for_before_it_was_sent_does_not_tell_failures_apart() -> None:
+    waits = ("waits for the agent", "agent alive", "waits for a slot", "got the slot")
+    slow = sample(1, Code.PROGRAM_FAILED, steps=("op created", *waits, "sent"))
+    never = sample(2, Code.REPLY_LOST, steps=("op created", *waits[:1]))
+    assert sizes(slow, sample(3, Code.PROGRAM_FAILED, steps=SENT)) == [2]
+    assert sizes(never, sample(4, Code.REPLY_LOST, steps=("op created", *waits))) == [1, 1]
+
+
+def test_agents_lost_on_one_host_are_one_incident_at_whichever_step_their_runs_were() -> None:
+    here = [
+        sample(number, Code.AGENT_LOST, steps=steps)._replace(host="v1")
+        for number, steps in enumerate((SENT, ANSWERED, ANSWERED))
     ]
-    more = [
-        sample(number, Code.AGENT_LOST, steps=("op created", "sent", "reply ok", "agent lost"))
-        for number in range(10, 12)
+    there = sample(9, Code.AGENT_LOST, steps=SENT)._replace(host="v2")
+    assert sizes(*here, there) == [3, 1]
+
+
+def test_a_restart_is_one_incident_whatever_is_said_of_its_jobs() -> None:
+    codes = (Code.SUPERVISOR_RESTARTED, Code.STALE_RECORD, Code.SUPERVISOR_RESTARTED)
+    ended = [
+        sample(number, code, error=f"error {'x' * number}")._replace(restart="at noon")
+        for number, code in enumerate(codes)
     ]
-    assert [len(group.jobs) for group in incidents([*some, *more]).groups] == [3, 2]
+    (group,) = incidents([*ended, *(sample(number, Code.COMPLETED) for number in range(9, 90))]).groups
+    assert group.codes == ((Code.SUPERVISOR_RESTARTED, 2), (Code.STALE_RECORD, 1))
+    assert group.shared[0] == ("restart", "at noon", 3)
+    assert sizes(ended[0], ended[1]._replace(restart="at one")) == [1, 1]
 
 
 def test_a_shape_leaves_out_repeats_and_what_only_agents_tell() -> None:

@@ -1,13 +1,22 @@
 """`incidents` on the captures of a real system."""
 
+from pathlib import Path
+
 from tests.analysis.captured import expected
 from tests.analysis.explain.test_explain import ASKED
 from tests.commands.contract import each, has, one_of, or_null, text, texts, time, whole
 from tests.commands.running import AT, Runner, sources_of
+from tests.condor import event, executing, submitted
+
+
+def counts(value: object) -> bool:
+    """A number for each verdict."""
+    return isinstance(value, dict) and all(text(key) and whole(one) for key, one in value.items())
+
 
 GROUP = {
-    "verdict": text, "count": whole, "sentence": text, "first_at": or_null(time), "last_at": or_null(time),
-    "shape": texts, "first": text, "jobs": texts,
+    "verdict": text, "verdicts": counts, "count": whole, "sentence": text, "first_at": or_null(time),
+    "last_at": or_null(time), "shape": texts, "first": text, "jobs": texts,
 }  # fmt: skip
 CONTRACT = {
     "schema": one_of("jobtui/incidents/1"),
@@ -35,3 +44,18 @@ def test_a_window_in_which_nothing_went_wrong(run: Runner) -> None:
     ran = run("incidents", "--at", "2026-11-25T00:00:00Z", "--since", "1h", *sources_of("local"))
     assert ran.code == 0
     assert ran.out.startswith("nothing went wrong with 0 jobs")
+
+
+def test_jobs_of_htcondor_get_their_own_verdicts(run: Runner, tmp_path: Path) -> None:
+    log = tmp_path / "event.log"
+    held = "".join(
+        submitted(job=job)
+        + executing(job=job)
+        + event(12, "2026-11-20 10:02:00Z", "Job was held.", "too much memory", "Code 34 Subcode 0", job=job)
+        for job in ("007.000.000", "007.001.000")
+    )
+    log.write_text(held)
+    ran = run("incidents", "--json", "--at", "2026-11-20T11:00:00Z", "--condor-log", str(log))
+    (group,) = ran.json["incidents"]
+    assert (group["verdict"], group["count"]) == ("held", 2)
+    assert "too much memory" in group["sentence"]

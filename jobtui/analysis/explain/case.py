@@ -57,10 +57,9 @@ class Coverage(NamedTuple):
 class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One job. `runs` and `ops` are oldest first. `behind` holds the whole text of records by (source, line).
 
-    `restarts` are the times at which a supervisor of the ops' log came up, None where lines have no time;
-    `restarted_ops` the keys of ops that were created before the last of them. `usual` tells how long steps
-    take here, by the mark at their end, `length` how long whole runs do. `agents` are those of the job's ops,
-    `flapping` tells that the latest run's agent died again and again.
+    `restarted_ops` are the ops that are older than a restart of their supervisor, by key: the restart.
+    `usual` tells how long steps take here, by the mark at their end, `length` how long whole runs do.
+    `agents` are those of the job's ops, `flapping` tells that the latest run's agent died again and again.
     `slurm` is the job of Slurm that it runs as.
     """
 
@@ -72,7 +71,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     ops: tuple[Op, ...] = ()
     agents: tuple[Agent, ...] = ()
     behind: Mapping[tuple[str, int], str] = msgspec.field(default_factory=dict)
-    restarted_ops: frozenset[int] = frozenset()
+    restarted_ops: Mapping[int, Step] = msgspec.field(default_factory=dict)
     usual: Mapping[Mark, Usual] = msgspec.field(default_factory=dict)
     slurm: Job | None = None
     length: Usual | None = None
@@ -151,6 +150,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """The last step of the latest run that is one of these."""
         steps = self.run.steps if self.run is not None else ()
         return next((step for step in reversed(steps) if mark_of(step) in marks), None)
+
+    @property
+    def restart(self) -> Step | None:
+        """The first restart of the supervisor after the latest run was asked for."""
+        told = self.restarted_ops.get(self.run.key) if self.run is not None else None
+        return told or self.last(Mark.RESTARTED)
 
     def later_step(self, *marks: Mark) -> Step | None:
         """The last such step of the ops that came after the latest run."""

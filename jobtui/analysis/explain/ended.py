@@ -205,7 +205,7 @@ def restarted(case: Case) -> Finding | None:
         Code.SUPERVISOR_RESTARTED,
         "The supervisor was restarted while the run was live; the next request for it found it gone.",
         CERTAIN,
-        (case.last(Mark.AGENT_GONE, Mark.KILLED), step),
+        (case.last(Mark.AGENT_GONE, Mark.KILLED), case.restart, step),
     )
 
 

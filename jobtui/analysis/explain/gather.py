@@ -1,6 +1,7 @@
 """The case of a job out of what a store knows. Does no input or output; names what should be read for it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from jobtui.analysis.explain.case import Case, Coverage
@@ -36,8 +37,8 @@ class Knows(Protocol):
         """Every agent that is known."""
         ...
 
-    def restarted_ops(self, job_id: JobId) -> frozenset[int]:
-        """The keys of those ops of a job that are older than the last restart of their supervisor."""
+    def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
+        """Those ops of a job that are older than a restart of their supervisor, by key: the restart."""
         ...
 
     def runs_like(self, model: str, driver: str | None) -> tuple[Op, ...]:
@@ -88,7 +89,7 @@ def coverage_of(heard: Heard, sources: Iterable[SourceHealth]) -> Coverage:
         has_server=Component.SERVER in heard.components,
         has_agent=not heard.components.isdisjoint({Component.AGENT, Component.JOB_CMD}),
         supervisor_end=heard.supervisor_end,
-        faults=tuple(f"{s.name} cannot be read: {s.error}" for s in sources if s.state is SourceState.DOWN),
+        faults=tuple(f"{s.name} cannot be read: {s.reason}" for s in sources if s.state is SourceState.DOWN),
         begun=tuple((_short(s.name), s.begins_at) for s in sources if s.begins_at is not None),
         behind=tuple(_short(s.name) for s in sources if s.is_behind),
         writers=heard.writers,
@@ -111,7 +112,7 @@ def gather(
     ops: Sequence[Op],
     agents: Iterable[Agent],
     behind: Mapping[tuple[str, int], str] | None = None,
-    restarted_ops: frozenset[int] = frozenset(),
+    restarted_ops: Mapping[int, Step] = MappingProxyType({}),
     usual: Mapping[Mark, Usual] | None = None,
     length: Usual | None = None,
     flaps: Flaps | None = None,

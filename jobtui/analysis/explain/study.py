@@ -6,11 +6,11 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from jobtui.analysis.contradictions import Contradiction, contradictions
-from jobtui.analysis.explain.balsam import SYSTEM, BalsamFacts, explain_balsam
+from jobtui.analysis.explain.balsam import BalsamFacts
 from jobtui.analysis.explain.condor import SYSTEMS as CONDOR
-from jobtui.analysis.explain.condor import exit_contradictions, explain_condor
+from jobtui.analysis.explain.condor import exit_contradictions
 from jobtui.analysis.explain.gather import Knows, case_from
-from jobtui.analysis.explain.slurm import explain_slurm
+from jobtui.analysis.explain.native import EXPLAINERS, Beside
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import LIMITS_S, limit_s
 from jobtui.analysis.run_lengths import usual_length
@@ -23,7 +23,6 @@ from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId, split_jid
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.ops import Op
-from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Usual, Verdict
 
 ANALYSIS_LIMIT_S = 144.0
@@ -66,13 +65,10 @@ def study(
     a job of HTCondor.
     """
     job = jobs.get(job_id)
-    if job is not None and job.system == SYSTEM:
-        return Study(explain_balsam(job, balsam or BalsamFacts(), sources, now), Chain(()))
-    if job is not None and job.system == SLURM:
-        return Study(explain_slurm(job, detail, sources, now), Chain(()))
-    if job is not None and job.system in CONDOR:
-        life = CondorLife(told)
-        return Study(explain_condor(job, told, sources, now), Chain(()), exit_contradictions(life, told))
+    if job is not None and (explainer := EXPLAINERS.get(job.system)) is not None:
+        beside = Beside(balsam or BalsamFacts(), detail, told)
+        disagree = exit_contradictions(CondorLife(told), told) if job.system in CONDOR else ()
+        return Study(explainer(job, beside, tuple(sources), now), Chain(()), disagree)
     case = case_from(knows, sources, job_id, now, job, runs, behind)
     if (slurm := slurm_of(job, jobs.values(), slurm_id)) is not None:
         case = msgspec.structs.replace(case, slurm=slurm)

@@ -1,28 +1,68 @@
 """Explain many jobs, a turn at a time: what went wrong in a window, for a view of incidents."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
+from jobtui.analysis.explain.balsam import BalsamFacts
+from jobtui.analysis.explain.case import Case
 from jobtui.analysis.explain.gather import Knows, coverage_of, gather
-from jobtui.analysis.explain.slurm import explain_slurm
+from jobtui.analysis.explain.native import EXPLAINERS, Beside
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import needs_person
 from jobtui.analysis.flapping import Flaps
 from jobtui.analysis.incidents import Grouping, Incidents, Sample, happened_at
 from jobtui.analysis.turns import Turns
-from jobtui.model.clock import Nanos
+from jobtui.model.changes import Allocation, Site, StateChange
+from jobtui.model.clock import Nanos, to_rfc3339
+from jobtui.model.condor_facts import CondorFact
 from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.slurm import SYSTEM as SLURM
+from jobtui.model.ops import Agent, Op
 from jobtui.model.verdicts import Code, Verdict
 
 GONE_WRONG = frozenset({JobStatus.FAILED, JobStatus.CANCELED})
-
+OF_RESTARTS = frozenset({Code.SUPERVISOR_RESTARTED, Code.STALE_RECORD})
+"""What becomes of a run that a restart of its supervisor has ended: asked for again, or not."""
 
 CHOSEN_AT_ONCE = 4_096
 """Jobs of which it is decided in one turn whether they are looked at."""
 TAKEN_AT_ONCE = 16
 """Jobs that are explained and grouped in one turn: some milliseconds."""
+
+
+class Known(Protocol):
+    """All that is known now. `store.Store` is it."""
+
+    @property
+    def correlation(self) -> Knows:
+        """What log lines tell."""
+        ...
+
+    @property
+    def jobs(self) -> Mapping[JobId, Job]:
+        """Every job."""
+        ...
+
+    def sources(self) -> tuple[SourceHealth, ...]:
+        """How the sources do."""
+        ...
+
+    def changes_of(self, job_id: JobId) -> tuple[StateChange, ...]:
+        """How the state of a job changed."""
+        ...
+
+    def allocations(self) -> tuple[Allocation, ...]:
+        """Every allocation of Balsam."""
+        ...
+
+    def sites(self) -> tuple[Site, ...]:
+        """Every site of Balsam."""
+        ...
+
+    def facts_of(self, job_id: JobId) -> tuple[CondorFact, ...]:
+        """What files say of a job of HTCondor."""
+        ...
 
 
 def is_within(job: Job, since: Nanos, until: Nanos) -> bool:
@@ -32,26 +72,25 @@ def is_within(job: Job, since: Nanos, until: Nanos) -> bool:
     return job.status.is_live or ((at := happened_at(job)) is not None and since <= at <= until)
 
 
-def survey_turns(
-    knows: Knows,
-    jobs: Mapping[JobId, Job],
-    sources: Iterable[SourceHealth],
-    since: Nanos,
-    until: Nanos,
-    now: Nanos,
-) -> Turns[Incidents]:
+def survey_turns(known: Known, since: Nanos, until: Nanos, now: Nanos) -> Turns[Incidents]:
     """What went wrong between two times, in turns of some milliseconds."""
-    everything = tuple(jobs.values())
+    everything = tuple(known.jobs.values())
     chosen: list[Job] = []
     for begin in range(0, len(everything), CHOSEN_AT_ONCE):
         chosen += [job for job in everything[begin : begin + CHOSEN_AT_ONCE] if is_within(job, since, until)]
         yield
     grouping = Grouping()
-    for number, sample in enumerate(samples(knows, chosen, sources, now)):
+    surveyed = samples(known.correlation, chosen, known.sources(), now, lambda job: _beside(known, job))
+    for number, sample in enumerate(surveyed):
         grouping.add(sample)
         if number % TAKEN_AT_ONCE == 0:
             yield
     return grouping.found()
+
+
+def _beside(known: Known, job: Job) -> Beside:
+    balsam = BalsamFacts(known.changes_of(job.id), known.allocations(), known.sites())
+    return Beside(balsam, None, known.facts_of(job.id))
 
 
 def samples(
@@ -59,34 +98,75 @@ def samples(
     chosen: Sequence[Job],
     sources: Iterable[SourceHealth],
     now: Nanos,
+    beside: Callable[[Job], Beside] = lambda job: Beside(),
 ) -> Iterator[Sample]:
-    """Each of the chosen jobs explained. What is well by its record costs next to nothing.
+    """Each of the chosen jobs explained. What is well by its record and logs costs next to nothing.
 
     Whoever must not block for long takes a few at a time.
     """
-    coverage = coverage_of(knows.heard, sources)
-    everyone = knows.agents()
-    agents = {agent.agent: agent for agent in everyone}
-    flaps = Flaps(everyone)
-    for job in chosen:
-        if job.status not in GONE_WRONG and not needs_person(job, now):
-            yield Sample(job, _fine(job), None)
-            continue
-        if job.system == SLURM:
-            yield Sample(job, explain_slurm(job, None, (), now), None, job.app, job.host)
-            continue
-        ops = knows.ops_of(job.id)
+    survey = _Survey(knows, tuple(sources), now, beside)
+    return map(survey.sample, chosen)
+
+
+class _Survey:
+    """Explains one job after another out of what is known at one moment."""
+
+    def __init__(
+        self, knows: Knows, sources: tuple[SourceHealth, ...], now: Nanos, beside: Callable[[Job], Beside]
+    ) -> None:
+        self._knows = knows
+        self._sources = sources
+        self._now = now
+        self._beside = beside
+        self._coverage = coverage_of(knows.heard, sources)
+        everyone = knows.agents()
+        self._agents: Mapping[str, Agent] = {agent.agent: agent for agent in everyone}
+        self._flaps = Flaps(everyone)
+
+    def sample(self, job: Job) -> Sample:
+        """A job explained."""
+        is_suspect = job.status in GONE_WRONG or needs_person(job, self._now)
+        if (explainer := EXPLAINERS.get(job.system)) is not None:
+            if not is_suspect:
+                return Sample(job, _fine(job))
+            verdict = explainer(job, self._beside(job), self._sources, self._now)
+            return Sample(job, verdict, driver=job.app or None, host=job.host)
+        # A live record is no heartbeat: its logs may know better
+        ops = self._knows.ops_of(job.id) if is_suspect or job.status.is_live else ()
+        if not is_suspect and not ops:
+            return Sample(job, _fine(job))
+        return self._explained(job, ops)
+
+    def _explained(self, job: Job, ops: tuple[Op, ...]) -> Sample:
+        """A job of Sirepo."""
         last = next((op for op in reversed(ops) if op.name == "run"), None)
         prefix = (last.agent or last.assigned_agent) if last is not None else None
-        agent = agents.get(prefix) if prefix is not None else None
+        agent = self._agents.get(prefix) if prefix is not None else None
         case = gather(
-            job.id, now, coverage, job=job, runs=None, ops=ops, agents=() if agent is None else (agent,),
-            restarted_ops=knows.restarted_ops(job.id), flaps=flaps,
+            job.id, self._now, self._coverage, job=job, runs=None, ops=ops,
+            agents=() if agent is None else (agent,),
+            restarted_ops=self._knows.restarted_ops(job.id), flaps=self._flaps,
         )  # fmt: skip
-        run = case.run
-        host = agent.host if agent is not None else None
-        flapping = case.flapping.what if case.flapping is not None else None
-        yield Sample(job, explain(case), run, run.driver if run is not None else None, host, flapping)
+        verdict = explain(case)
+        return Sample(
+            job,
+            verdict,
+            case.run,
+            driver=case.run.driver if case.run is not None else None,
+            host=agent.host if agent is not None else None,
+            flapping=case.flapping.what if case.flapping is not None else None,
+            restart=_restart(case) if verdict.code in OF_RESTARTS else None,
+        )
+
+
+def _restart(case: Case) -> str | None:
+    """Which restart has ended the latest run, in words that no other one has."""
+    step = case.restart
+    if step is None:
+        return None
+    name = step.source.rpartition("/")[2]
+    where = f"{name}:{step.line}" if step.line else name
+    return f"{to_rfc3339(step.at)} ({where})" if step.at is not None else where
 
 
 def _fine(job: Job) -> Verdict:

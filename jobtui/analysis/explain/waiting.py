@@ -36,7 +36,8 @@ def restarted(case: Case) -> Finding | None:
     run = case.run
     if run is None or case.is_record_old:
         return None
-    if run.key not in case.restarted_ops and case.last(Mark.RESTARTED) is None:
+    restart = case.restart
+    if restart is None:
         return None
     if any(op.name == "run_status" and op.sends for op in case.later):
         return None
@@ -50,7 +51,7 @@ def restarted(case: Case) -> Finding | None:
         f"The supervisor was restarted after this run was asked for, and its record still says "
         f"{case.status}: {where}.",
         SURE,
-        (case.last(Mark.SENT, Mark.CREATED), case.last(Mark.RESTARTED) or case.last_step),
+        (case.last(Mark.SENT, Mark.CREATED), restart),
     )
 
 
