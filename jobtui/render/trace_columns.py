@@ -118,7 +118,7 @@ TRACE_COLUMNS: tuple[TraceColumn, ...] = (
     ),
     TraceColumn(
         key="root", header="ROOT", cell=_text(lambda listed: listed.told.name),
-        sort=lambda listed: listed.told.name.lower(), cells=Cells(8, 24, 10_000), priority=98,
+        sort=lambda listed: listed.told.name.lower(), cells=Cells(14, 24, 10_000), priority=98,
     ),
     TraceColumn(
         key="id", header="TRACE", cell=lambda listed, look: short_id(listed.told.trace_id),
