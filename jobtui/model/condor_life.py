@@ -93,7 +93,7 @@ class CondorLife:
         self.is_disconnected = False
         self._is_told = False
         for fact in facts:
-            self._take(fact)
+            self.take(fact)
 
     @property
     def starts(self) -> int:
@@ -113,7 +113,8 @@ class CondorLife:
             return JobStatus.FAILED
         return status
 
-    def _take(self, fact: CondorFact) -> None:
+    def take(self, fact: CondorFact) -> None:
+        """Let one more fact hold, which is behind all that were taken."""
         self.counts[fact.what] = self.counts.get(fact.what, 0) + 1
         if fact.at is not None:
             self.updated_at = max(fact.at, self.updated_at or fact.at)
@@ -130,7 +131,7 @@ class CondorLife:
             self.is_disconnected = fact.what == "disconnected"
         if fact.what == "submit" and self.queued_at is None:
             self.queued_at = fact.at
-        if (host := _host_of(fact.values)) is not None:
+        if (host := host_of(fact.values)) is not None:
             self.host = host
         if fact.what == "terminated":
             self.exit = self.said_exits[fact.teller] = _exit_of(fact.values)
@@ -142,7 +143,7 @@ class CondorLife:
         self._is_told = True
         values = fact.values
         self.queued_at = self.queued_at or _time(values, "QDate")
-        self.host = _host_of(values) or self.host
+        self.host = host_of(values) or self.host
         state = AD_STATES.get(values.get("JobStatus", ""))
         if state == COMPLETED and (ended := _exit_of(values)) != Exit():
             self.said_exits[fact.teller] = ended
@@ -228,7 +229,7 @@ def _exit_of(values: Mapping[str, str]) -> Exit:
     return Exit("" if signal else values.get("ReturnValue", values.get("ExitCode", "")), signal)
 
 
-def _host_of(values: Mapping[str, str]) -> str | None:
+def host_of(values: Mapping[str, str]) -> str | None:
     """The execute host: behind the slot's name, else the alias or address in what the event says."""
     for name in ("SlotName", "StartdName", "RemoteHost"):
         if (text := values.get(name)) and "@" in text:
@@ -248,7 +249,7 @@ def _run(number: int, fact: CondorFact, life: CondorLife) -> Run:
         queued_at=life.queued_at if number == 1 else life.runs[-1].ended_at,
         started_at=fact.at,
         updated_at=fact.at,
-        host=_host_of(fact.values),
+        host=host_of(fact.values),
     )
 
 

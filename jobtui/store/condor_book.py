@@ -5,21 +5,26 @@ taken to speak of the one job that has their number.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from jobtui.model.changes import StateChange
-from jobtui.model.condor import LOST, TRACEPARENT
+from jobtui.model.condor import TRACEPARENT
 from jobtui.model.condor_facts import CondorFact, Teller
 from jobtui.model.condor_jobs import job_of
-from jobtui.model.condor_life import CondorLife, is_of_jobsub
+from jobtui.model.condor_life import CondorLife, Turn, is_of_jobsub
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.store.condor_changes import changes_of
-from jobtui.store.condor_times import in_order, zones_in
+from jobtui.store.condor_detail import detail_of
+from jobtui.store.condor_standing import Standing, Standings
+from jobtui.store.condor_times import Zones, in_order, may_tell_zone
 
 MOST_FACTS = 150_000
 """Facts kept, about 1 kB each; those of jobs that ended first are let go of."""
+KEPT_PERCENT = 99
+"""So much of that is left when facts are let go of: few at a time hold up nobody."""
 MOST_OF_JOB = 300
 """Facts kept of one job."""
 MOST_SUBMISSIONS = 10_000
@@ -47,7 +52,9 @@ class CondorBook:
         self._facts: dict[str, dict[_Key, CondorFact]] = {}
         self._ids: dict[str, set[str]] = defaultdict(set)
         self._submissions: dict[str, CondorFact] = {}
-        self._shifts: dict[str, int] = {}
+        self._zones = Zones()
+        self._standings = Standings()
+        self._over: dict[str, None] = {}
         self._of_jobsub: set[str] = set()
         self._clusters: dict[str, set[str]] = defaultdict(set)
         self._count = 0
@@ -56,15 +63,18 @@ class CondorBook:
 
     def add(self, facts: Iterable[CondorFact]) -> News:
         """Take in facts of any jobs, in the order in which each file has them."""
-        fresh: set[_Key] = set()
-        numbers: dict[str, None] = {}
+        fresh: list[CondorFact] = []
+        numbers: dict[str, list[CondorFact]] = {}
         for fact in facts:
             if self._take(fact):
-                fresh.add(_key(fact))
-                numbers.update(self._with_cluster(fact))
-        if self._learn_zones(numbers):
-            numbers.update((_number(job), None) for job in self._facts)
-        news = self._news(numbers, fresh)
+                fresh.append(fact)
+                for number in self._with_cluster(fact):
+                    numbers.setdefault(number, [])
+                numbers[_number(fact.job)].append(fact)
+        if self._learn_zones(fresh):
+            self._standings.forget_all()
+            numbers |= {number: [] for job in self._facts if (number := _number(job)) not in numbers}
+        news = self._news(numbers)
         gone = self._keep_within()
         if not gone:
             return news
@@ -80,25 +90,12 @@ class CondorBook:
 
     def facts_of(self, job_id: JobId) -> tuple[CondorFact, ...]:
         """What files say of a job, in order of time."""
-        return tuple(in_order(self._all_of(job_id), self._shifts))
+        return tuple(in_order(self._all_of(job_id), self._zones.shifts))
 
     def detail(self, job_id: JobId) -> JobDetail | None:
         """All that is known of a job, None for one that no file tells of."""
         facts = self.facts_of(job_id)
-        if not facts:
-            return None
-        life = self._life(job_id, facts)
-        runs = tuple(life.runs)
-        ads = [fact.values for fact in facts if fact.teller is Teller.AD]
-        return JobDetail(
-            job=job_of(job_id, life, _source(facts)),
-            runs=runs,
-            history=runs,
-            native={"ad": dict(ads[-1]) if ads else None, "told": [_native(fact) for fact in facts]},
-            path=_source(facts),
-            changes=changes_of(job_id, life.turns),
-            facts=tuple(_sayings(life, facts)),
-        )
+        return detail_of(job_id, self._life(job_id, facts), facts) if facts else None
 
     def traces_named_in(self, source: str) -> dict[str, tuple[str, ...]]:
         """The traces that a file names, each with the jobs it is named for."""
@@ -129,18 +126,39 @@ class CondorBook:
         key = _key(fact)
         if own.get(key) == fact:
             return False
-        if fact.what in PASSING:
-            for other in [one for one in own if one[2] == fact.what and one[0] == fact.source]:
-                del own[other]
-                self._count -= 1
-        elif len(own) >= MOST_OF_JOB and key not in own:
-            del own[next(iter(list(own)[MOST_OF_JOB // 4 :]))]
-            self._count -= 1
-            self.dropped += 1
+        self._make_room(own, fact)
         self._count += key not in own
         own[key] = fact
-        self._ids[_number(fact.job)].add(fact.job)
+        if fact.what in _ENDS:
+            self._over.setdefault(fact.job)
+        if fact.job not in (ids := self._ids[_number(fact.job)]):
+            ids.add(fact.job)
+            self._standings.forget(ids)
         return True
+
+    def _make_room(self, own: dict[_Key, CondorFact], fact: CondorFact) -> None:
+        """Let go of what need not be kept of a job beside one more fact."""
+        if _key(fact) in own:
+            self._standings.forget(self._ids[_number(fact.job)])
+        elif fact.what in PASSING:
+            before = [one for key, one in own.items() if key[2] == fact.what and key[0] == fact.source]
+            self._let_go(own, before, fact)
+        elif len(own) >= MOST_OF_JOB:
+            middle = list(own.values())[MOST_OF_JOB // 4 : MOST_OF_JOB // 2]
+            self._let_go(own, middle, None)
+            self.dropped += len(middle)
+
+    def _let_go(
+        self, own: dict[_Key, CondorFact], facts: Iterable[CondorFact], later: CondorFact | None
+    ) -> None:
+        """Keep these facts of a job no more, `later` tells enough of what they did."""
+        for fact in facts:
+            del own[_key(fact)]
+            self._count -= 1
+            for job_id in tuple(self._ids[_number(fact.job)]):
+                standing = self._standings.get(job_id)
+                if standing and not (later and standing.spare(fact, later)):
+                    self._standings.forget((job_id,))
 
     def _keep_submission(self, fact: CondorFact) -> None:
         trace = fact.values[TRACEPARENT]
@@ -167,51 +185,64 @@ class CondorBook:
 
     def _all_of(self, job_id: str) -> list[CondorFact]:
         """The facts of a job, also those that name it by its number only."""
+        return [fact for one in self._ids_of(job_id) for fact in self._facts.get(one, {}).values()]
+
+    def _ids_of(self, job_id: str) -> tuple[str, ...]:
+        """The ids that mean a job: its own, and its number where no other job has that."""
         number = _number(job_id)
-        found = list(self._facts.get(job_id, {}).values())
-        if job_id != number and len(self._full(number)) == 1:
-            found += self._facts.get(number, {}).values()
-        return found
+        is_only = job_id != number and len(self._full(number)) == 1
+        return (job_id, number) if is_only else (job_id,)
 
     def _full(self, number: str) -> list[str]:
         """The ids with a schedd of jobs that have a number."""
         return [one for one in self._ids.get(number, ()) if one != number]
 
-    def _learn_zones(self, numbers: Iterable[str]) -> bool:
+    def _learn_zones(self, facts: Iterable[CondorFact]) -> bool:
         """Find out which zone files mean; whether one is another than it was taken for."""
-        changed = False
-        for number in numbers:
-            for job_id in self._ids[number]:
-                for source, shift in zones_in(self._all_of(job_id)):
-                    changed |= self._shifts.get(source) != shift
-                    self._shifts[source] = shift
-        return changed
+        numbers = dict.fromkeys(_number(fact.job) for fact in facts if may_tell_zone(fact))
+        told = [self._zones.learn(self._all_of(job_id)) for number in numbers for job_id in self._ids[number]]
+        return any(told)
 
-    def _news(self, numbers: Iterable[str], fresh: set[_Key]) -> News:
+    def _news(self, numbers: Mapping[str, Sequence[CondorFact]]) -> News:
+        """The jobs that have these numbers, and what facts of them that are new changed."""
         jobs: list[Job] = []
         gone: set[JobId] = set()
         changes: list[StateChange] = []
-        for number in numbers:
+        for number, fresh in numbers.items():
             full = self._full(number)
             if len(full) == 1 and number in self._ids[number]:
                 gone.add(JobId(number))
-            ids = full if len(full) == 1 else self._ids[number]
-            for job_id in map(JobId, sorted(ids)):
-                facts = self.facts_of(job_id)
-                life = self._life(job_id, facts)
-                jobs.append(job_of(job_id, life, _source(facts)))
-                turns = (turn for turn in life.turns if _key(turn.fact) in fresh)
-                changes += changes_of(job_id, (turn for turn in turns if turn.fact.teller is Teller.EVENT))
+            for job_id in map(JobId, full if len(full) == 1 else sorted(self._ids[number])):
+                standing, turns = self._standing_of(job_id, [fact for fact in fresh if self._is_known(fact)])
+                jobs.append(job_of(job_id, standing.life, standing.source))
+                changes += changes_of(job_id, turns)
         return News(tuple(jobs), frozenset(gone), tuple(changes))
+
+    def _is_known(self, fact: CondorFact) -> bool:
+        return self._facts[fact.job].get(_key(fact)) is fact
+
+    def _standing_of(self, job_id: JobId, fresh: Sequence[CondorFact]) -> tuple[Standing, list[Turn]]:
+        """A job as it stands, and the turns that new facts made, those of its number that are about it."""
+        ids = self._ids_of(job_id)
+        own = [fact for fact in fresh if fact.job in ids]
+        standing = self._standings.get(job_id)
+        turns = standing.extend(own) if standing else None
+        if standing is None or turns is None:
+            standing = Standing(self._all_of(job_id), self._zones.shifts)
+            turns = standing.life.turns
+        standing.life.is_jobsub = job_id.partition(".")[0] in self._of_jobsub
+        self._standings.keep(job_id, standing)
+        keys = {_key(fact) for fact in own if fact.teller is Teller.EVENT}
+        return standing, [turn for turn in turns if _key(turn.fact) in keys]
 
     def _keep_within(self) -> frozenset[JobId]:
         """Let go of the facts of jobs that ended first; the jobs."""
         if self._count <= self._most:
             return frozenset()
+        goal = self._most * KEPT_PERCENT // 100
         gone: set[JobId] = set()
-        over = [job for job, own in self._facts.items() if any(f.what in _ENDS for f in own.values())]
-        for job in over or list(self._facts):
-            if self._count <= self._most * 9 // 10:
+        for job in list(islice(self._over or self._facts, self._count - goal)):
+            if self._count <= goal:
                 break
             own = self._facts.pop(job)
             self._count -= len(own)
@@ -223,6 +254,8 @@ class CondorBook:
     def _forget(self, job: str) -> None:
         """Keep no id of a job that is no more, and of a cluster without jobs nothing."""
         number = _number(job)
+        self._over.pop(job, None)
+        self._standings.forget(self._ids[number])
         self._ids[number].discard(job)
         if self._ids[number]:
             return
@@ -243,35 +276,3 @@ def _key(fact: CondorFact) -> _Key:
 
 def _number(job: str) -> str:
     return job.partition("@")[0]
-
-
-def _source(facts: Sequence[CondorFact]) -> str:
-    """The file that knows best."""
-    return min(facts, key=lambda fact: fact.teller.rank).source
-
-
-def _native(fact: CondorFact) -> dict[str, object]:
-    return {
-        "what": fact.what, "by": fact.teller.value, "source": fact.source, "offset": fact.offset,
-        "text": fact.text,
-    }  # fmt: skip
-
-
-def _sayings(life: CondorLife, facts: Sequence[CondorFact]) -> Iterator[tuple[str, str]]:
-    """What a person asks of a job beside how it stands."""
-    for trace, fact in life.traces.items():
-        yield "trace", f"{trace}, named in {fact.source}"
-    if life.exit is not None:
-        yield "ended with", str(life.exit)
-    if life.lost:
-        counts = ((what.replace("_", " "), life.counts[what]) for what in sorted(_LOST & life.counts.keys()))
-        yield "lost runs", ", ".join(f"{count} {what}" for what, count in counts)
-    if life.hold_code:
-        yield "hold code", life.hold_code
-    for name in ("args", "RequestMemory", "SlotName"):
-        if text := life.values.get(name):
-            yield name, text
-    yield "told by", ", ".join(dict.fromkeys(fact.source for fact in facts))
-
-
-_LOST = LOST | {"held"}

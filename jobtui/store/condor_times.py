@@ -8,6 +8,7 @@ this machine's.
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from operator import attrgetter, itemgetter
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,24 +22,84 @@ SLACK_S = 120
 """How far two notes of one moment may be apart."""
 
 
-_PLACE = attrgetter("source", "offset")
-_ORDER = itemgetter(0, 1, 2, 3)
+class Place(NamedTuple):
+    """Where a fact stands among all of its job."""
+
+    order: Nanos
+    rank: int
+    source: str
+    offset: int
+
+
+class Placed(NamedTuple):
+    """A fact with its time settled, and its place."""
+
+    place: Place
+    fact: CondorFact
+
+
+_IN_FILE = attrgetter("source", "offset")
+_ORDER = itemgetter(0)
+
+
+class Ordering:
+    """Gives the facts of one job their places; those of each file in the order of the file."""
+
+    def __init__(self, shifts: Mapping[str, int]) -> None:
+        self._shifts = shifts
+        self._last: dict[str, Nanos] = {}
+        self._offsets: dict[str, int] = {}
+        self.is_bent = False
+        """Whether one has the place of the one before it, for want of a time or because clocks went back."""
+
+    def goes_on(self, fact: CondorFact) -> bool:
+        """Whether a fact stands behind all of its file that have a place."""
+        return fact.offset > self._offsets.get(fact.source, -1)
+
+    def place(self, fact: CondorFact) -> Placed:
+        """The place of a fact; one without a time stays behind the one before it in its file."""
+        at, source = time_of(fact), fact.source
+        if at is not None and fact.is_local:
+            at = _settled(at, self._shifts.get(source))
+        last = self._last.get(source)
+        order = (last or Nanos(0)) if at is None else at if last is None or at > last else last
+        self.is_bent = self.is_bent or order != at
+        self._last[source], self._offsets[source] = order, fact.offset
+        if at != fact.at:
+            fact = msgspec.structs.replace(fact, at=at, is_local=False)
+        return Placed(Place(order, -fact.teller.rank, source, fact.offset), fact)
+
+    def placed(self, facts: Iterable[CondorFact]) -> list[Placed]:
+        """Facts in the order of their places."""
+        return sorted(map(self.place, sorted(facts, key=_IN_FILE)), key=_ORDER)
 
 
 def in_order(facts: Iterable[CondorFact], shifts: Mapping[str, int]) -> list[CondorFact]:
     """Facts by time, that of each of them settled; one without a time stays behind the one before it."""
-    last: dict[str, Nanos] = {}
-    placed: list[tuple[Nanos, int, str, int, CondorFact]] = []
-    for fact in sorted(facts, key=_PLACE):
-        at = time_of(fact)
-        if at is not None and fact.is_local:
-            at = _settled(at, shifts.get(fact.source))
-        order = max(at, last.get(fact.source, at)) if at is not None else last.get(fact.source, Nanos(0))
-        last[fact.source] = order
-        if at != fact.at:
-            fact = msgspec.structs.replace(fact, at=at, is_local=False)
-        placed.append((order, -fact.teller.rank, fact.source, fact.offset, fact))
-    return [fact for *_, fact in sorted(placed, key=_ORDER)]
+    return [placed.fact for placed in Ordering(shifts).placed(facts)]
+
+
+class Zones:
+    """The zones that files without any mean, as shifts from UTC: of each what its latest moment tells."""
+
+    def __init__(self) -> None:
+        self.shifts: dict[str, int] = {}
+        self._told: dict[str, tuple[Nanos, int]] = {}
+
+    def learn(self, facts: Iterable[CondorFact]) -> bool:
+        """Take in what the facts of a job tell; whether a file's zone is another than it was taken for."""
+        changed = False
+        for source, at, shift in zones_in(facts):
+            if (at, shift) > self._told.get(source, (at, shift - 1)):
+                self._told[source] = at, shift
+                changed |= self.shifts.get(source) != shift
+                self.shifts[source] = shift
+        return changed
+
+
+def may_tell_zone(fact: CondorFact) -> bool:
+    """Whether a fact may tell which zone a file means."""
+    return fact.teller is Teller.AD or (fact.is_local and fact.what in ("submit", "terminated"))
 
 
 def _settled(at: Nanos, shift: int | None) -> Nanos:
@@ -53,8 +114,11 @@ def _settled(at: Nanos, shift: int | None) -> Nanos:
     return Nanos(int(here) * SECOND + part)
 
 
-def zones_in(facts: Iterable[CondorFact]) -> Iterator[tuple[str, int]]:
-    """How far files' times without a zone are from UTC, by moments that are also written with one."""
+def zones_in(facts: Iterable[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
+    """How far files' times without a zone are from UTC, by moments that are also written with one.
+
+    Gives the file, the moment without its zone, and the shift.
+    """
     known = [fact for fact in facts if fact.at is not None or fact.teller is Teller.AD]
     ads = (fact.values for fact in known if fact.teller is Teller.AD)
     queued = next((at for ad in ads if (at := _seconds(ad.get("QDate")))), None)
@@ -67,7 +131,7 @@ def zones_in(facts: Iterable[CondorFact]) -> Iterator[tuple[str, int]]:
         elif fact.what == "terminated" and (when := fact.values.get("When", "")).endswith("Z"):
             true = _instant(when)
         if true is not None and (shift := _rounded(true - fact.at)) is not None:
-            yield fact.source, shift
+            yield fact.source, fact.at, shift
 
 
 def _seconds(text: str | None) -> int | None:
