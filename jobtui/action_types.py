@@ -73,6 +73,10 @@ class Action(NamedTuple):
         """Its keys as help shows them."""
         return " ".join(map(shown_key, self.keys))
 
+    def is_of(self, place: Place) -> bool:
+        """Whether it is an action of this screen and of few others."""
+        return place in self.places and len(self.places) <= FEW_PLACES
+
     @property
     def where(self) -> str:
         """The few screens on which it can be taken; nothing where its topic says so, or it is on many."""

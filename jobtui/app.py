@@ -84,7 +84,8 @@ class JobtuiApp(TimedApp):
     CommandPalette #--input.--list-visible { border: none; }
     CommandPalette CommandList {
         border: none; background: $surface; max-height: 80vh; text-wrap: nowrap; text-overflow: ellipsis;
-        text-style: none;
+        text-style: none; scrollbar-size-vertical: 1; scrollbar-color: $foreground 20%;
+        scrollbar-background: $surface;
     }
     """
     TITLE = "jobtui"
@@ -215,8 +216,8 @@ class JobtuiApp(TimedApp):
         """Show the keys."""
         from jobtui.screens.help import HelpScreen
 
-        if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(self._board))
+        if isinstance(self.screen, LiveScreen) and not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen(self._board, self.screen.PLACE))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The actions that can be taken here, for the palette."""

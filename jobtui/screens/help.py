@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from jobtui.actions import Keymap, Topic
+from jobtui.actions import Action, Keymap, Place, Topic
 from jobtui.screens.base import Board, Taken
 from jobtui.screens.command_table import COMMANDS
 from jobtui.screens.reading import ReadingScreen
@@ -19,19 +19,23 @@ FILTERS = (
 class HelpScreen(ReadingScreen):
     """The keys and the filter language."""
 
-    def __init__(self, board: Board) -> None:
-        super().__init__(board, "keys", help_text(), Taken("", "jobtui --help"))
+    def __init__(self, board: Board, place: Place) -> None:
+        super().__init__(board, "keys", help_text(place), Taken("", "jobtui --help"))
 
 
-def help_text() -> Iterator[Paragraph]:
-    """Every action under its topic."""
-    for topic in Topic:
-        yield Paragraph(str(topic), "title")
-        for action in Keymap.actions:
-            if action.topic is topic:
-                where = f" ({action.where})" if action.where else ""
-                yield Paragraph(f"{action.shown_keys:<{KEY_CELLS}}{action.help}{where}", hang=KEY_CELLS)
+def help_text(place: Place) -> Iterator[Paragraph]:
+    """Every action: first those of the screen one comes from, then the others under their topics."""
+    here = [action for action in Keymap.actions if action.is_of(place)]
+    if here:
+        yield Paragraph(f"On this screen ({place})", "title")
+        yield from (_paragraph(action, "") for action in here)
         yield Paragraph("")
+    for topic in Topic:
+        others = [action for action in Keymap.actions if action.topic is topic and action not in here]
+        if others:
+            yield Paragraph(str(topic), "title")
+            yield from (_paragraph(action, f" ({action.where})" if action.where else "") for action in others)
+            yield Paragraph("")
     yield Paragraph("Commands, behind :", "title")
     for command in COMMANDS:
         words = f"{command.name} {command.argument}"
@@ -39,3 +43,7 @@ def help_text() -> Iterator[Paragraph]:
     yield Paragraph("")
     yield Paragraph("Filter", "title")
     yield from map(Paragraph, FILTERS)
+
+
+def _paragraph(action: Action, where: str) -> Paragraph:
+    return Paragraph(f"{action.shown_keys:<{KEY_CELLS}}{action.help}{where}", hang=KEY_CELLS)

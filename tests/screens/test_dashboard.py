@@ -106,6 +106,17 @@ async def test_help_names_every_key() -> None:
             assert action.shown_keys in text
 
 
+async def test_help_begins_with_the_keys_of_the_screen() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("2", "question_mark")
+        await reached(pilot, HelpScreen)
+        lines = [line.strip() for line in screen_text(scene.app)]
+        assert "On this screen (logs)" in lines[3:5]
+        assert any(line.endswith("Search a text; ~ before it: a regular expression") for line in lines[4:10])
+        assert "Go to" in lines
+
+
 async def test_the_palette_offers_the_actions_of_the_screen_and_takes_them() -> None:
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
