@@ -19,6 +19,7 @@ from textual.app import App
 from textual.screen import Screen
 
 from jobtui.widgets.canvas import Canvas
+from jobtui.widgets.timers import mend_timers
 
 RESIZED_S = 0.03
 """How long painting is put off after a resize."""
@@ -61,6 +62,7 @@ class LeanApp(App[Result]):
 
     def __init__(self, lowering: Mapping[int, str] | None = None) -> None:
         super().__init__()
+        mend_timers()
         self._canvas = Canvas(erases_in_color=erases_in_color(os.environ), lowering=lowering)
         self._has_painted = False
         self._wants_all = False
