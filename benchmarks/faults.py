@@ -19,7 +19,7 @@ from benchmarks.terminal import Terminal
 RECORDS = 40
 """So many records at once are torn, replaced, or cannot be read."""
 LASTS_S = 4.0
-RESIZES = 2_500
+RESIZES = 10_000
 RESIZE_S = 0.002
 NULS = 1 << 16
 SIZES = ((80, 24), (40, 10), (132, 43), (20, 5), (200, 60), (1, 1))
@@ -137,7 +137,7 @@ FAULTS: Mapping[str, Callable[[Place], None]] = {
     "server breaks off": server_gone,
     "clock jumps": clock_jumps,
     "suspended, resumed": suspended,
-    "resized 2,500 times": resized,
+    "resized 10,000 times": resized,
 }
 """In the order in which they come, over and over."""
 

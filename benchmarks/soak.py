@@ -14,20 +14,19 @@ import json
 import os
 import re
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from benchmarks.painted import Painted
 from benchmarks.rows import Row, at_most, report
 from benchmarks.soak_dashboard import NOTED, TOLD
+from benchmarks.soak_figures import Found, growth
 from benchmarks.soak_sites import DemoSite, LiveSite, Records, Site, flags_of, opened
 from benchmarks.startup import TABLE_HEAD, isolated
 from benchmarks.terminal import Program, Terminal
@@ -48,11 +47,9 @@ SEEN_WITHIN_S = 3.0
 END_WITHIN_S = 30.0
 """How long the last of it may take."""
 SAMPLE_EVERY_S = 30.0
-WARM_UP_SHARE = 0.4
-GROWTH_MB = 8.0
-"""How much memory may grow after the warm-up, for what was learnt meanwhile."""
 COUNTED = ("tasks", "listeners", "objects")
 VIEW = {"": {"start": {"filter": "", "sort": None, "reverse": False, "columns": ["state", "id"]}}}
+PAGE_DOWN = "\x1b[6~"
 EMPTY_COMMAND = "jobs, sources"
 """What stands in an empty line for a command."""
 GOTO = "goto "
@@ -71,31 +68,6 @@ MARK_OF_QUASI = "-_1_st"
 
 class Stopped(Exception):
     """The dashboard ended by itself or no longer answers."""
-
-
-@dataclass(slots=True)
-class Found:
-    """What a soak has seen."""
-
-    samples: int = 0
-    compared: int = 0
-    rows_compared: int = 0
-    wrong: list[str] = field(default_factory=list)
-    rss_mb: list[tuple[float, float]] = field(default_factory=list)
-    counts: list[dict[str, int]] = field(default_factory=list)
-    """Of each sample: how many there were of what must not become more."""
-    threads: list[str] = field(default_factory=list)
-    """Names of those there were at the last sample."""
-    keys: int = 0
-    screens: Counter[str] = field(default_factory=Counter)
-
-    def differ(self, where: str, expected: Mapping[str, str], seen: Mapping[str, str]) -> None:
-        """Note every job of which something else is seen than expected."""
-        self.wrong += [
-            f"{where}: {job} is {status}, seen as {seen.get(job)}"
-            for job, status in expected.items()
-            if seen.get(job) != status
-        ]
 
 
 class Soak:
@@ -222,12 +194,14 @@ class Soak:
         """The same of the whole table, page by page."""
         self.home()
         self.read(1.0)
-        shown, before = self.shown(), -1
-        while len(shown) > before:
-            before = len(shown)
-            self.type("\x1b[6~")
+        shown, asked_at = self.shown(), time.monotonic()
+        while time.monotonic() < asked_at + SEEN_WITHIN_S:
+            known = len(shown)
+            self.type(PAGE_DOWN)
             self.read(0.2)
             shown |= self.shown()
+            if len(shown) > known:
+                asked_at = time.monotonic()
         return shown
 
     def compare_all(self, site: Site, printed: Mapping[str, str]) -> None:
@@ -263,13 +237,6 @@ class Soak:
         return users.most_common(1)[0][0] if users else "nobody"
 
 
-def slope(points: Sequence[tuple[float, float]]) -> float:
-    """How much a value grows in a minute, by least squares."""
-    if len(points) < 2:
-        return 0.0
-    return statistics.linear_regression(*zip(*points, strict=True)).slope * 60
-
-
 def rows_of(name: str, soak: Soak, noted: str, exit_code: int, left: str) -> Iterator[Row]:
     """What came out, each figure with what it may be."""
     found = soak.found
@@ -281,33 +248,6 @@ def rows_of(name: str, soak: Soak, noted: str, exit_code: int, left: str) -> Ite
     yield at_most(f"{name}: stray sequences on the wire", len(soak.painted.strays), "", 0)
     yield at_most(f"{name}: exit code after q, and words left behind", exit_code + len(left.split()), "", 0)
     yield from growth(name, found)
-
-
-def growth(name: str, found: Found) -> Iterator[Row]:
-    """What became more after the warm-up, in which every screen was seen once."""
-    begin = int(len(found.rss_mb) * WARM_UP_SHARE)
-    memory, counts = found.rss_mb[begin:], found.counts[begin:]
-    if len(memory) < 2:
-        return
-    kept = memory[0][1], memory[-1][1]
-    yield Row(what=f"{name}: memory, highest", measured=max(mb for _, mb in found.rss_mb), unit="MB")
-    yield at_most(f"{name}: memory, growth after the warm-up", kept[1] - kept[0], "MB", GROWTH_MB)
-    yield Row(what=f"{name}: memory, slope after the warm-up", measured=slope(memory), unit="MB/min")
-    for what in ("jobs", "ops"):
-        first, last = counts[0][what], counts[-1][what]
-        yield Row(
-            what=f"{name}: {what} known, at the end and after the warm-up",
-            measured=last,
-            unit=what,
-            reference=first,
-        )
-    for what in ("tasks", "threads", "listeners"):
-        yield at_most(
-            f"{name}: {what}, at the end",
-            counts[-1][what],
-            "",
-            max(c[what] for c in counts[: len(counts) // 2]),
-        )
 
 
 def printed_jobs(flags: Sequence[str], home: Path) -> dict[str, str]:

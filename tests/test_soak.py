@@ -9,7 +9,8 @@ import pytest
 
 from benchmarks.painted import CLIPBOARD, Painted
 from benchmarks.rows import Row
-from benchmarks.soak import ROW, STATUS_WORDS, Found, growth, slope
+from benchmarks.soak import ROW, STATUS_WORDS
+from benchmarks.soak_figures import Found, growth, slope
 from benchmarks.soak_sites import Records
 from benchmarks.tour import ENTER, LEAVING, is_known, sent_for, tour, way_to
 from jobtui.actions import ACTIONS, Place, actions_at
