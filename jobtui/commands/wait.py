@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
+from jobtui.analysis.explain.survey import samples
 from jobtui.analysis.flags import needs_person, waits_for
 from jobtui.analysis.time_words import duration, parse_duration
 from jobtui.commands.context import Context
@@ -13,20 +14,36 @@ from jobtui.commands.printing import print_lines, print_not_found
 from jobtui.commands.reading import Reader, in_session
 from jobtui.commands.resolve import resolve
 from jobtui.commands.streams import complain
-from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.verdicts import RELIABLE, Concern
 from jobtui.render.text import show
 
 LOOK_S = 1.0
 """How often a job is looked at that nothing tells of: it may be late by now."""
 
-Reached = Callable[[Job, Nanos], bool]
+Reached = Callable[[Job, Reader], bool]
+
+
+def _is_stuck(job: Job, reader: Reader) -> bool:
+    """Whether a live job needs a person, by its record or by what logs tell."""
+    return needs_person(job, reader.now) or _lost(job, reader) is not None
+
+
+def _lost(job: Job, reader: Reader) -> str | None:
+    """What has become of a job whose record still says that it is live, where logs tell that for sure."""
+    store = reader.session.store
+    if not job.status.is_live:
+        return None
+    (found,) = samples(store.correlation, (job,), store.sources(), reader.now)
+    is_bad = found.verdict.concern in (Concern.FAILED, Concern.STUCK)
+    return found.verdict.sentence if is_bad and found.verdict.confidence >= RELIABLE else None
+
 
 UNTIL: Mapping[str, Reached] = {
-    "done": lambda job, now: not job.status.is_live,
-    "failed": lambda job, now: job.status is JobStatus.FAILED,
-    "stuck": needs_person,
+    "done": lambda job, reader: not job.status.is_live,
+    "failed": lambda job, reader: job.status is JobStatus.FAILED,
+    "stuck": _is_stuck,
 }
 """What may be waited for."""
 DEFAULT_UNTIL = "done"
@@ -72,12 +89,14 @@ async def _wait(reader: Reader, wanted: tuple[str, ...], timeout_s: float | None
     if found.job is None:
         return print_not_found("wait", {"job": None}, found, reader)
     end = None if timeout_s is None else time.monotonic() + timeout_s
+    if "stuck" in wanted and found.job.status.is_live:
+        await reader.read_logs(found.detail, to_end=True)
     job = await _watch(reader, found.job.id, wanted, end)
     if job is None:
         complain(f"{found.job.id} is still {_state(reader, found.job.id)} after {duration(timeout_s)}")
         return reader.settle(Exit.ATTENTION)
-    print_lines([f"{show(job.id)} {job.status.value}{_reason(job, reader.now)}"])
-    return reader.settle(_code(job, reader.now))
+    print_lines([f"{show(job.id)} {job.status.value}{_reason(job, reader)}"])
+    return reader.settle(_code(job, reader))
 
 
 async def _watch(reader: Reader, job_id: JobId, wanted: tuple[str, ...], end: float | None) -> Job | None:
@@ -88,7 +107,7 @@ async def _watch(reader: Reader, job_id: JobId, wanted: tuple[str, ...], end: fl
     try:
         while True:
             job = store.job(job_id)
-            if job is not None and any(UNTIL[word](job, reader.now) for word in wanted):
+            if job is not None and any(UNTIL[word](job, reader) for word in wanted):
                 return job
             left_s = LOOK_S if end is None else min(LOOK_S, end - time.monotonic())
             if left_s <= 0 or reading.done():
@@ -108,12 +127,12 @@ def _state(reader: Reader, job_id: JobId) -> str:
     return "not known" if job is None else job.status.value
 
 
-def _reason(job: Job, now: Nanos) -> str:
-    words = job.error or (waits_for(job, now) if job.status.is_live else None)
+def _reason(job: Job, reader: Reader) -> str:
+    words = job.error or (waits_for(job, reader.now) if job.status.is_live else None) or _lost(job, reader)
     return f": {show(words)}" if words else ""
 
 
-def _code(job: Job, now: Nanos) -> Exit:
+def _code(job: Job, reader: Reader) -> Exit:
     if job.status.is_live:
-        return Exit.ATTENTION if needs_person(job, now) else Exit.FINE
+        return Exit.ATTENTION if _is_stuck(job, reader) else Exit.FINE
     return Exit.FINE if job.status is JobStatus.COMPLETED else Exit.FAILED

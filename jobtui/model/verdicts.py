@@ -110,6 +110,10 @@ CONCERNS: dict[Code, Concern] = {
 """What each verdict asks of whoever reads it."""
 
 
+RELIABLE = 0.8
+"""From so much confidence on a verdict may be relied on."""
+
+
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """One raw line a verdict rests on. `line` is 0 for what is no line of a log but a fact of a record.
 

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from jobtui.demo.settings import DriverName
+from jobtui.model.clock import to_rfc3339
+from tests.analysis.explain.cases import played
 from tests.commands.running import AT, CAPTURES, Runner, environment, sources_of
 
 DONE = "hZk95g40-4u2Pj0fB-heightWeightReport"
@@ -73,3 +76,16 @@ def test_status_is_one_line(run: Runner) -> None:
     assert ran.code == 0
     counts = run("status", "--json", "--at", AT, *sources_of("local")).json
     assert (counts["running"], counts["pending"], counts["stuck"], counts["failed_1h"]) == (0, 0, 0, 4)
+
+
+def test_a_run_that_logs_tell_to_be_lost_is_stuck_whatever_its_record_says(
+    run: Runner, tmp_path: Path
+) -> None:
+    play = played("stale-record", 3, DriverName.LOCAL, 130)
+    flags = play.write(tmp_path)
+    words = ("wait", play.jid, "--until", "stuck", "--at", to_rfc3339(play.now))
+    told = run(*words, "--timeout", "60s", *flags)
+    untold = run(*words, "--timeout", "0s", "--srdb", tmp_path)
+    assert told.code == untold.code == 3
+    assert "The supervisor was restarted after this run was asked for" in told.out
+    assert f"{play.jid} is still running" in untold.err

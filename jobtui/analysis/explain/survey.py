@@ -19,7 +19,7 @@ from jobtui.model.health import SourceHealth
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import Agent, Op
-from jobtui.model.verdicts import Code, Verdict
+from jobtui.model.verdicts import RELIABLE, Code, Verdict
 
 GONE_WRONG = frozenset({JobStatus.FAILED, JobStatus.CANCELED})
 OF_RESTARTS = frozenset({Code.SUPERVISOR_RESTARTED, Code.STALE_RECORD})
@@ -135,7 +135,9 @@ class _Survey:
         ops = self._knows.ops_of(job.id) if is_suspect or job.status.is_live else ()
         if not is_suspect and not ops:
             return Sample(job, _fine(job))
-        return self._explained(job, ops)
+        found = self._explained(job, ops)
+        is_told = is_suspect or found.verdict.confidence >= RELIABLE
+        return found if is_told else found._replace(verdict=_fine(job))
 
     def _explained(self, job: Job, ops: tuple[Op, ...]) -> Sample:
         """A job of Sirepo."""
