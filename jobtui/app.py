@@ -87,6 +87,8 @@ class JobtuiApp(TimedApp):
         text-style: none; scrollbar-size-vertical: 1; scrollbar-color: $foreground 20%;
         scrollbar-background: $surface;
     }
+    CommandPalette CommandList > .option-list--option { text-style: none; }
+    CommandPalette CommandList:ansi > .option-list--option-highlighted { text-style: bold underline; }
     """
     TITLE = "jobtui"
     COMMANDS = {action_provider, job_provider, id_provider}
