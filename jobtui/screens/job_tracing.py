@@ -5,6 +5,7 @@ from itertools import islice
 
 from textual.dom import DOMNode
 
+from jobtui.analysis.traces.candidates import candidates
 from jobtui.analysis.traces.join import TraceLink, link_in_lines, trace_op
 from jobtui.analysis.traces.processes import Alone, alone
 from jobtui.analysis.traces.ways import Ways, ways_from_job
@@ -72,6 +73,15 @@ class JobTracing:
             if self.reader.trace_id in traces:
                 self.reader.changed()
             self.reader.look()
+
+    def may_be_among(self, traces: Collection[TraceId]) -> bool:
+        """Whether one of these was submitted near the job, and is not known as one that could be its own."""
+        if self.reader is not None or self._job is None or not self.is_looked_for:
+            return False
+        book, names = self._board.live.traces, self._board.job_attributes()
+        told = [trace for one in islice(traces, MOST_LOOKED_AT) if (trace := book.trace(one)) is not None]
+        known = {one.trace_id for one in self.ways.candidates}
+        return not {one.trace_id for one in candidates(told, self._job, names)} <= known
 
     def _names_job(self, trace_id: TraceId) -> bool:
         """Whether one that sent spans of a trace says that it is the job."""
