@@ -3,7 +3,8 @@
 Each release has its own shapes: a number may be wrapped as `{"set", "infinite", "number"}`, a state may be a
 list of words, an exit code the status that `wait` gave (wrapped in 23.02), or an object. All of them are read
 with one tolerant getter: it looks at several paths and takes the first value that is one. 22.05 was run; the
-shapes of 23.02 (data_parser v0.0.39), 23.11 (v0.0.40) and 24.11 were compared with what clusters had printed.
+shapes of 23.02 (data_parser v0.0.39), 23.11 and 24.05 (v0.0.40, v0.0.41) and 24.11 were compared with what
+clusters had printed.
 """
 
 import json

@@ -1,6 +1,7 @@
 """What Slurm's commands print: every form of it gives the same jobs, and nothing makes a parser raise."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -183,6 +184,28 @@ def test_the_json_of_every_release_is_read(shape: dict[str, Any], name: str, val
     job = job_of({"job_id": number, **shape})
     assert job is not None
     assert getattr(job, name) == value
+
+
+RELEASES = sorted((CAPTURES / "shapes").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", RELEASES, ids=lambda path: path.stem)
+def test_whole_answers_of_later_releases_tell_of_the_same_job(path: Path) -> None:
+    (job,) = jobs_of_text(path.read_bytes())
+    assert (job.id, job.raw, job.name, job.user, job.state, job.exit) == (
+        "40_2", "42", "fel scan", "jdoe", "FAILED", Exit(3),
+    )  # fmt: skip
+    assert (job.account, job.partition, job.qos, job.cluster) == ("science", "debug", "normal", "huppel")
+    assert (job.nodes, job.node_count, job.cpus, job.limit_s) == ("node1", "1", "1", 3600)
+    assert (job.comment, job.directory) == ("by hand", "/home/jdoe")
+    times = (job.submitted_at, job.eligible_at, job.started_at, job.ended_at)
+    assert times == tuple(at * SECOND for at in (1795206870, 1795206870, 1795206875, 1795206935))
+    if path.stem != "24.05-accounting":  # which tells neither
+        assert (job.restarts, job.stdout, job.stderr) == (1, "/home/jdoe/fel-42.out", "/home/jdoe/fel-42.err")
+    if "accounting" in path.stem:
+        assert [(one.id, one.state, one.exit, one.nodes) for one in job.steps] == [
+            ("batch", "FAILED", Exit(3), "node1")
+        ]
 
 
 STEPS: list[tuple[dict[str, Any], tuple[str, str, Exit | None]]] = [
