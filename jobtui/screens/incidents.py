@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from textual import on
 from textual.app import ComposeResult
 
-from jobtui.actions import Place, hints_at
+from jobtui.actions import Place, hints_at, key_of
 from jobtui.analysis.explain.survey import survey_turns
 from jobtui.analysis.incidents import Incidents
 from jobtui.analysis.moments import parse_moment
@@ -127,6 +127,7 @@ class IncidentsScreen(LiveScreen):
         try:
             self._found = await _in_slices(turns)
             self._list.set_incidents((*self._found.groups, *self._found.alone))
+            self._list.set_empty(self._nothing())
             self.show_all()
         finally:
             self._works, self._ended_at = False, monotonic()
@@ -137,10 +138,17 @@ class IncidentsScreen(LiveScreen):
             return moment.span(now).start
         return Nanos(now - round(self._window_s) * SECOND)
 
-    def _words(self) -> str:
+    def _span(self) -> str:
+        """How far back is looked."""
         now = self.board.now()
-        span = duration(float(round(seconds_between(self._begin(now), now))))
-        found = self._found
+        return duration(float(round(seconds_between(self._begin(now), now))))
+
+    def _nothing(self) -> tuple[str, ...]:
+        """What is said when nothing went wrong."""
+        return f"Nothing went wrong in the last {self._span()}.", f"{key_of('window')} looks at other times."
+
+    def _words(self) -> str:
+        span, found = self._span(), self._found
         if found is None:
             return f"looking at the last {span}"
         groups = f"{len(found.groups)} group{'s' * (len(found.groups) != 1)}, {len(found.alone)} alone"

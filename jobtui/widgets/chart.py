@@ -11,9 +11,9 @@ from jobtui.render.chart_times import times_lines
 from jobtui.render.chart_words import time_of_cursor, title_of, words_at
 from jobtui.render.spans import Line, Span, spread
 from jobtui.render.text import Zone, fit, show
+from jobtui.render.wrapping import wrapped
 from jobtui.widgets.chart_window import ChartWindow
 from jobtui.widgets.lines import LineView
-from jobtui.widgets.text_pane import wrapped
 
 FEWEST_CELLS, FEWEST_ROWS = 60, 8
 """Below either there is one line of bars and a number."""

@@ -9,9 +9,9 @@ from textual.message import Message
 
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import fit, safe
+from jobtui.render.wrapping import wrapped
 from jobtui.widgets.history import History
 from jobtui.widgets.lines import LineView
-from jobtui.widgets.text_pane import wrapped
 
 
 class Mistake(NamedTuple):

@@ -9,7 +9,6 @@ from jobtui.render.job_log import job_line, tag_cells
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import fit
 from jobtui.widgets.row_view import RowView
-from jobtui.widgets.text_pane import wrapped
 
 
 class JobLog(RowView):
@@ -27,7 +26,6 @@ class JobLog(RowView):
         self._lines: tuple[JobLine, ...] = ()
         self._tags: Mapping[str, str] = {}
         self._tag_cells = 1
-        self._empty: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
@@ -50,19 +48,6 @@ class JobLog(RowView):
         self.repaint()
         if self.current != before:
             self.post_message(self.Highlighted(self.current))
-
-    def set_empty(self, words: Sequence[str]) -> None:
-        """What is said in place of lines when there are none; each a paragraph that is safe to show."""
-        self._empty = tuple(words)
-        self.repaint()
-
-    def line(self, y: int) -> Line:
-        """A line, or what is said when there are none."""
-        if self._lines or y < self.headings:
-            return super().line(y)
-        words = [part for text in self._empty for part in wrapped(text, max(2, self.cells - 2))]
-        at = y - self.headings
-        return (Span(f" {words[at]}", "dim"),) if at < len(words) else ()
 
     def cursor_moved(self) -> None:
         """Tell which line it is."""

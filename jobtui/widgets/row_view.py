@@ -1,11 +1,13 @@
 """A list of rows with a cursor, of which only the visible ones are ever asked for."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 from textual import events
 
 from jobtui.render.spans import Line, Span, padded, styled
 from jobtui.render.text import fit, width
+from jobtui.render.wrapping import wrapped
 from jobtui.widgets.lines import LineView
 
 WHEEL_ROWS = 3
@@ -36,6 +38,7 @@ class RowView(LineView):
         self.cursor = 0
         self.shows_cursor = True
         self.is_active = True
+        self._empty: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:
@@ -65,6 +68,11 @@ class RowView(LineView):
         self.is_active = is_active
         self.repaint()
 
+    def set_empty(self, words: Sequence[str]) -> None:
+        """What is said in place of rows while there are none; each a paragraph that is safe to show."""
+        self._empty = tuple(words)
+        self.repaint()
+
     def cursor_moved(self) -> None:
         """Called after the cursor went to another row."""
 
@@ -73,12 +81,18 @@ class RowView(LineView):
         if y < self.headings:
             return self.heading(y)
         index = self.top + y - self.headings
+        if not self.count:
+            return self._empty_line(index)
         if index >= self.count:
             return ()
         if index == self.cursor and self.shows_cursor:
             style = "cursor" if self.is_active else "cursor.weak"
             return styled(padded(self.row(index), self.cells), style)
         return self.row(index)
+
+    def _empty_line(self, at: int) -> Line:
+        lines = [line for words in self._empty for line in wrapped(words, max(2, self.cells - 2))]
+        return (Span(f" {lines[at]}", "dim"),) if at < len(lines) else ()
 
     def move(self, move: Move) -> None:
         """Move the cursor, and the rows with it when it would leave the view."""

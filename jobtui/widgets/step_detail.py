@@ -6,8 +6,8 @@ from jobtui.model.ops import Component, Step
 from jobtui.render.lanes import certainty_words
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import fit, show
+from jobtui.render.wrapping import wrapped
 from jobtui.widgets.lines import LineView
-from jobtui.widgets.text_pane import wrapped
 
 MOST_SHOWN = 4_000
 """Characters of a line that may be shown here; what is longer is read on its own screen."""

@@ -1,6 +1,6 @@
 """The steps of one op as lanes, and the log line behind the step under the cursor."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from textual.message import Message
@@ -9,9 +9,8 @@ from jobtui.analysis.timeline import GAP_S, Fold, TimelineRow, folds_in, timelin
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ops import Op, Step
 from jobtui.render import lanes
-from jobtui.render.spans import Line, Span
+from jobtui.render.spans import Line
 from jobtui.widgets.row_view import RowView
-from jobtui.widgets.text_pane import wrapped
 
 
 class Place(NamedTuple):
@@ -45,7 +44,6 @@ class Timeline(RowView):
         """The first steps of what was unfolded."""
         self._fine = False
         self._absolute = False
-        self._empty: tuple[str, ...] = ()
         self.is_active = False
 
     @property
@@ -92,19 +90,6 @@ class Timeline(RowView):
         self.repaint()
         if is_other or step != self.step:
             self.post_message(self.Highlighted(self.step))
-
-    def set_empty(self, words: Sequence[str]) -> None:
-        """What is said in place of steps when there are none; each a paragraph that is safe to show."""
-        self._empty = tuple(words)
-        self.repaint()
-
-    def line(self, y: int) -> Line:
-        """A step, or what is said when there are none."""
-        if self._rows or y < self.headings:
-            return super().line(y)
-        lines = [line for words in self._empty for line in wrapped(words, max(2, self.cells - 2))]
-        at = y - self.headings
-        return (Span(f" {lines[at]}", "dim"),) if at < len(lines) else ()
 
     def tick(self) -> None:
         """Let the time since the last step go on."""

@@ -1,6 +1,5 @@
 """The lines of a trace as a widget draws them: only those that are visible, each once until it changes."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from textual.message import Message
@@ -12,7 +11,7 @@ from jobtui.analysis.traces.layout import Layout, TraceLine, lay_out
 from jobtui.analysis.traces.services import ServiceMarks
 from jobtui.analysis.traces.shown import ShownLines
 from jobtui.analysis.traces.window import TraceWindow
-from jobtui.render.spans import Line, Span
+from jobtui.render.spans import Line
 from jobtui.render.trace_facts import count_words, stage_words
 from jobtui.render.waterfall import (
     WAIT_CELLS,
@@ -24,7 +23,6 @@ from jobtui.render.waterfall import (
     trace_line,
 )
 from jobtui.widgets.row_view import RowView
-from jobtui.widgets.text_pane import wrapped
 
 MOST_DRAWN = 1_000
 """Lines that are kept drawn."""
@@ -71,7 +69,6 @@ class TraceLines(RowView):
         self._window = TraceWindow()
         self._view: View | None = None
         self._drawn: dict[tuple[int, bool], Line] = {}
-        self._empty: tuple[str, ...] = ()
         self.marks_path = False
         """Whether the critical path is marked."""
         self.squeezes = True
@@ -116,11 +113,6 @@ class TraceLines(RowView):
         above = (layout.lines[at].span for at in layout.above(self._shown.numbers[self.cursor]))
         return tuple(span.name for span in above if span is not None)[::-1]
 
-    def set_empty(self, words: Sequence[str]) -> None:
-        """What is said while there is no trace; each a paragraph that is safe to show."""
-        self._empty = tuple(words)
-        self.repaint()
-
     def heading(self, y: int) -> Line:
         """Services and ruler."""
         return heading_line(self._view) if self._view else ()
@@ -137,14 +129,6 @@ class TraceLines(RowView):
                 self._drawn.clear()
             drawn = self._drawn[number, is_closed] = trace_line(self._view, number, is_closed=is_closed)
         return drawn
-
-    def line(self, y: int) -> Line:
-        """A line, or what is said when there are none."""
-        if self.count or y < self.headings:
-            return super().line(y)
-        lines = [line for words in self._empty for line in wrapped(words, max(2, self.cells - 2))]
-        at = y - self.headings
-        return (Span(f" {lines[at]}", "dim"),) if at < len(lines) else ()
 
     def cursor_moved(self) -> None:
         """Tell which line it is."""

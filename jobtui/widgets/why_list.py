@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import fit, width
 from jobtui.render.why import Item, Part
+from jobtui.render.wrapping import wrapped
 from jobtui.widgets.row_view import RowView
-from jobtui.widgets.text_pane import wrapped
 
 
 class WhyList(RowView):

@@ -15,6 +15,7 @@ from jobtui.widgets.timeline import Timeline
 from tests.builders import HOSTILE, a_job, a_step, an_op
 from tests.fakes import batch
 from tests.screens.scene import FAILED, Scene, ops
+from tests.screens.tour import settled
 from tests.waiting import wait_until
 from tests.widgets.stage import screen_text, text_of, watch
 
@@ -25,7 +26,7 @@ async def ready(scene: Scene, pilot: Pilot[None]) -> JobScreen:
     assert isinstance(screen, JobScreen)
     sign = "failed" if screen.job_id == FAILED else "no source"
     await wait_until(lambda: sign in "".join(screen_text(scene.app)[:3]), pilot)
-    await pilot.pause()
+    await settled(scene.app, pilot)
     return screen
 
 
@@ -38,7 +39,7 @@ async def test_it_opens_at_the_job_it_was_given_with_its_ops_and_steps() -> None
         assert "run 3 of 3" in lines[0]
         assert "✗ failed 2m ago" in lines[0]
         assert lines[1].startswith(" Its program failed 3s after it started: no such element: crystal3.")
-        assert lines[1].endswith("0.75")  # the scene leaves out steps that a real op has
+        assert lines[1].endswith("0.75 sure")  # the scene leaves out steps that a real op has
         assert "OPS 3  1 hidden" in "\n".join(lines)
         assert "╰" in "\n".join(lines)
         assert "supervisor.log:88214" in text_of(screen.query_one(StepDetail))[0]

@@ -9,6 +9,7 @@ from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus
 from jobtui.render.spans import width_of
 from jobtui.render.text import safe, width
+from jobtui.render.wrapping import wrapped
 from jobtui.widgets.header import Header
 from jobtui.widgets.job_facts import JobFacts
 from jobtui.widgets.key_line import KeyLine
@@ -16,7 +17,7 @@ from jobtui.widgets.row_view import Move
 from jobtui.widgets.rule_line import RuleLine
 from jobtui.widgets.source_list import SourceList
 from jobtui.widgets.source_strip import SourceStrip
-from jobtui.widgets.text_pane import Paragraph, TextPane, wrapped
+from jobtui.widgets.text_pane import Paragraph, TextPane
 from tests.builders import HOSTILE, a_job, ago, job_id
 from tests.widgets.stage import Stage, text_of, watch
 
