@@ -33,7 +33,7 @@ class Waterfall(TraceLines):
         if picture is self._picture:
             return  # it is told of again and again, and may be large
         is_other = self.trace_id != picture.found.tree.trace_id
-        key = self._key
+        key, is_untouched = self._key, self._is_untouched
         self._picture = picture
         tree = picture.found.tree
         self._marks.meet(tree.services)
@@ -45,7 +45,7 @@ class Waterfall(TraceLines):
         else:
             self._shown.set_layout(picture.layout)
             self._stay_at(key)
-            if self._is_untouched and first_to_read(picture.found) not in (None, self._begun[0]):
+            if is_untouched and first_to_read(picture.found) not in (None, self._begun[0]):
                 self._begin(picture)
         self._renew()
         self.cursor_moved()

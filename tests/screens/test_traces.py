@@ -23,7 +23,7 @@ from tests.builders import ago
 from tests.conftest import NOW
 from tests.screens.scene import FAILED as FAILED_JOB
 from tests.screens.scene import Scene
-from tests.tracing import CAPTURES, EXPECTED, TRACE_ID, a_span, capture_file
+from tests.tracing import CAPTURES, EXPECTED, TRACE_ID, a_span, capture_file, captured
 from tests.waiting import wait_until
 from tests.widgets.stage import screen_text
 
@@ -360,3 +360,16 @@ async def test_the_cursor_goes_to_what_failed_once_that_is_known_unless_somebody
             await wait_until(lambda: "no crystal3" in text(scene.app), pilot)
             assert here(scene.app) == place
             await pilot.press("escape")
+
+
+async def test_it_opens_where_it_failed_also_when_log_records_come_before_any_span() -> None:
+    logs = CAPTURES / "job-fail.logs.json"
+    app = an_app(logs)
+    async with app.run_test(size=SIZE) as pilot:
+        await wait_until(lambda: app._session.store.traces.size(FAILED), pilot)
+        app.action_jump(FAILED)
+        await wait_until(lambda: isinstance(app.screen, TraceScreen), pilot)
+        await wait_until(lambda: app.screen.query(Waterfall) and waterfall(app).trace_id == FAILED, pilot)
+        app._session.store.apply(str(logs), Batch(cursor="", spans=captured("job-fail").spans))
+        await wait_until(lambda: "fail flag triggered" in text(app), pilot)
+        assert here(app) == "hardWork.step"

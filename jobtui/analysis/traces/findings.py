@@ -37,13 +37,15 @@ class Findings(NamedTuple):
 
     @property
     def sentence_word(self) -> str:
-        """How it stands, in a word or two."""
+        """How it stands, in a few words."""
         if self.has_failed:
             return "failed"
         if not self.tree.spans:
             return "no spans"
         if self.is_unfinished:
             return "unfinished"
+        if self.causes:
+            return f"went on well after {len(self.causes):,} error{'s' * (len(self.causes) != 1)}"
         return "no failure"
 
 
