@@ -59,7 +59,8 @@ def lines(
     for site in sorted(sites, key=lambda site: (label_of.get(site.source, ""), site.name)):
         yield _site_line(site, now, cells, label_of.get(site.source, ""))
     if not sites:
-        yield Span(" no source of sites: give --balsam URL", "dim")
+        none = "none is known yet" if label_of else "no source of sites: give --balsam URL"
+        yield Span(f" {none}", "dim")
     yield Span("")
     several = any(label_of.values())
     shown = [column for column in COLUMNS if cells >= column.least and (several or column.head != SERVER)]

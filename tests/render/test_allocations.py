@@ -90,3 +90,10 @@ def test_several_servers_are_told_apart() -> None:
     assert all(width(text) <= 40 for text in narrow)
     assert [text.strip() for text in narrow[5:] if text.split()[0] in ("here", "there")] == ["here", "there"]
     assert narrow.index(" there") > narrow.index(" here") + 1, "the rows of each stand below its name"
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"), [({}, "give --balsam URL"), ({"https://b": ""}, "none is known yet")]
+)
+def test_without_a_site_it_is_said_whether_a_server_is_asked(labels: dict[str, str], words: str) -> None:
+    assert words in next(span.text for span in list(lines([], [], NOW, 60, labels))[1:])
