@@ -13,6 +13,7 @@ from jobtui.render.text import clock_time, fit, show
 CSV_COLUMNS = ("verdict", "count", "first_at", "last_at", "error", "first", "jobs")
 INDENT = "  "
 COUNT_CELLS, CODE_CELLS, TIME_CELLS, SMALLEST_CODE = 7, 22, 10, 14
+LABEL_CELLS = len("verdicts ")
 JOBS_NAMED = 200
 """Jobs of a group that are named."""
 WHAT_FROM = 70
@@ -109,15 +110,19 @@ def incident_facts(one: Incident) -> Iterator[tuple[str, str]]:
     count = len(one.jobs)
     yield show(one.sentence), "error" if count > 1 else "warning"
     if len(one.codes) > 1:
-        yield f"verdicts {_codes(one)}", ""
+        yield _labelled("verdicts", _codes(one)), ""
     if one.error:
-        yield f"error   {show(one.error)}", ""
+        yield _labelled("error", show(one.error)), ""
     for name, value, number in one.shared:
-        yield f"{name:<7} {show(value)}" + (f" ({number:,} of {count:,})" if count > 1 else ""), ""
+        yield _labelled(name, show(value) + (f" ({number:,} of {count:,})" if count > 1 else "")), ""
     if one.shape:
-        yield "steps   " + " · ".join(mark.value for mark in one.shape), "dim"
-    yield f"first   {show(one.first)}", "accent"
+        yield _labelled("steps", " · ".join(mark.value for mark in one.shape)), "dim"
+    yield _labelled("first", show(one.first)), "accent"
     for job_id in one.jobs[1:JOBS_NAMED]:
-        yield f"        {show(job_id)}", ""
+        yield _labelled("", show(job_id)), ""
     if count > JOBS_NAMED:
-        yield f"        and {count - JOBS_NAMED:,} more", "dim"
+        yield _labelled("", f"and {count - JOBS_NAMED:,} more"), "dim"
+
+
+def _labelled(label: str, words: str) -> str:
+    return label.ljust(LABEL_CELLS) + words

@@ -15,7 +15,7 @@ from jobtui.analysis.time_words import duration
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
-from jobtui.render.incidents import incident_facts
+from jobtui.render.incidents import LABEL_CELLS, incident_facts
 from jobtui.render.text import show
 from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
 from jobtui.screens.choosing import ChoosingScreen
@@ -164,7 +164,7 @@ class IncidentsScreen(LiveScreen):
     def _show_about(self) -> None:
         one = self._list.incident
         facts = incident_facts(one) if one is not None else ()
-        self._about.set_text(Paragraph(text, style, 8) for text, style in facts)
+        self._about.set_text(Paragraph(text, style, LABEL_CELLS) for text, style in facts)
 
     def action_open(self) -> None:
         """Open the first job of the group."""

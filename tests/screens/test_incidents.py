@@ -43,7 +43,7 @@ async def test_groups_with_what_they_share_and_the_rest_apart() -> None:
         assert "program_failed" in group
         assert "host v2" in group
         assert "long ago" not in text
-        assert f"first   {job_id(1)}" in text
+        assert f"first    {job_id(1)}" in text
 
 
 async def test_a_group_opens_at_its_first_job_or_lists_them() -> None:
