@@ -2,12 +2,16 @@
 
     python -m benchmarks.traces [--quick] [--json]
 
-The trace is read from a file of OTLP's JSON, one document a line. One span among 50,000 failed; it is open
-when that one's message is on the screen.
+The line names the trace of a captured job, whose spans and log records are read from files. The large trace
+is read from a file of OTLP's JSON, one document a line. One span among 50,000 failed; it is open when that
+one's message is on the screen.
 """
 
 import json
+import os
 import random
+import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -28,12 +32,19 @@ FAILURE = "checksum-mismatch-in-block-3391"
 FIRST_NS = 1_795_200_000 * 10**9
 A_POST = 512
 """Spans that one post holds, as the SDK for Python sends them."""
+CAPTURES = ROOT / "tests" / "fixtures" / "tracing"
+LINE = "Error running tracingJob.py. See TRACEPARENT 00-212c891717bfbac28a34dec05b616f14-ff9c35a8f8c0b21f-01"
+SAID = ("at step 7 of 10", "Fail flag triggered. Failing executable now.")
+"""What must be told of the captured job: its failure, and a log record of that step."""
+RUNS, QUICK_RUNS = 15, 5
+LINE_LIMIT_MS = 300.0
 KEYS = ("down", "pagedown", "pageup", "up", "c", "w", "space", "x")
 """Moving, then marking the path, squeezing, folding half of the trace, filtering all of it, many times."""
 
 
 def measure(quick: bool) -> Iterator[Row]:
-    """Every figure, on a file in a temporary directory."""
+    """Every figure, on captured files and on one in a temporary directory."""
+    yield _from_line(QUICK_RUNS if quick else RUNS)
     spans = QUICK_SPANS if quick else SPANS
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "spans.jsonl"
@@ -43,6 +54,21 @@ def measure(quick: bool) -> Iterator[Row]:
         with Terminal(program) as terminal:
             terminal.wait_for("jobtui")
             yield from _session(terminal, spans, QUICK_PRESSES if quick else PRESSES)
+
+
+def _from_line(runs: int) -> Row:
+    """From a line of a job's output to what failed, the command as a user starts it."""
+    files = [CAPTURES / "job-fail.otlp.pb", CAPTURES / "job-fail.logs.json"]
+    named = [word for file in files for word in ("--trace-file", str(file))]
+    command = [str(Path(sys.executable).parent / "jobtui"), *named, "trace", LINE]
+    took: list[float] = []
+    for _ in range(runs):
+        began = time.perf_counter()
+        ran = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=False)
+        took.append(1e3 * (time.perf_counter() - began))
+        if any(words not in ran.stdout for words in SAID):
+            raise SystemExit(f"{command}: does not tell what failed: {ran.stdout}{ran.stderr}")
+    return at_most("jobtui trace LINE: what failed in its job", statistics.median(took), "ms", LINE_LIMIT_MS)
 
 
 def _session(terminal: Terminal, spans: int, presses: int) -> Iterator[Row]:
