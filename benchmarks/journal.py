@@ -1,4 +1,4 @@
-"""Measures reading a big journal: the first screen beside journalctl, paging, following, reading it all.
+"""Measures reading a big journal: the first screen beside journalctl, paging, following; ten hosts at once.
 
     python -m benchmarks.journal [--quick] [--json] [--entries N]
 
@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.journal_files import CONTAINER, UNIT, export_entries, kept_journal, remote_writer
+from benchmarks.journal_hosts import ten_hosts
 from benchmarks.journal_pages import looked_through
 from benchmarks.rows import Row, at_least, at_most, at_most_times, report
 from jobtui.backends.journal import libsystemd
@@ -56,6 +57,7 @@ def measure(entries: int, quick: bool) -> Iterator[Row]:
     yield _through_journalctl(directory, rounds)
     yield from _parsed()
     yield _followed(QUICK_APPENDS if quick else APPENDS)
+    yield from ten_hosts(directory, entries, quick)
 
 
 def _screens(directory: Path, entries: int, rounds: int) -> Iterator[Row]:

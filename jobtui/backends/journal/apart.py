@@ -34,6 +34,9 @@ from jobtui.model.journal import (
 LANE_ENTRIES = 50
 """Entries that are read ahead in a lane at least, where more are wanted than that."""
 
+TOGETHER_S = 0.05
+"""So long what hosts write is let come together before it is looked for: a look costs a step in each lane."""
+
 _Hosts = tuple[Match, ...]
 
 
@@ -165,6 +168,8 @@ class ApartFollowing:
         """Return when something may have come in one of the lanes, or it is time to look for other hosts."""
         if self._is_closed or any(lane.held for lane in self._lanes):
             return
+        if len(self._lanes) > 1:
+            await asyncio.sleep(min(timeout_s, TOGETHER_S))
         if self._lanes and self._lanes_of.look_every_s:
             timeout_s = min(timeout_s, self._lanes_of.look_every_s)
         waiting: list[asyncio.Future[object]] = [
