@@ -5,7 +5,9 @@
 As `benchmarks.soak`, which goes through all screens and compares the records; here 200 jobs begin each
 second, ops are let go of all the time, and every half minute something else goes wrong (`benchmarks.faults`).
 After each the site is let come to rest, and what is known is compared with what the site noted: as many ops
-as there were, none twice, each as it was; and every source is well again. 1 when anything differs.
+as there were, none twice, each as it was; and every source is well again. Beside the site are sources of all
+other kinds that this machine has the programs for (`benchmarks.side_sources`), in which little happens and
+which fault in their turn; what they wrote is compared as well. 1 when anything differs.
 """
 
 import argparse
@@ -15,8 +17,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,8 @@ from benchmarks.faults import FAULTS, Place
 from benchmarks.painted import Painted
 from benchmarks.rows import Row, at_least, report
 from benchmarks.rush import RushSite
+from benchmarks.side_sources import left_out, made_sides
+from benchmarks.sides import Sides
 from benchmarks.soak import (
     COLUMNS,
     END_WITHIN_S,
@@ -52,34 +57,38 @@ LEFT = 400
 """Jobs that are left for the table to be read row by row."""
 NOT_WELL = ("down",)
 TOAST = ":toast: "
+ALL_TIME = ("--since", "2000-01-01T00:00:00Z")
+"""Otherwise a look at an old job would have all logs read again, also those that are rotated away by then."""
 
 
 class Endurance(Soak):
     """A dashboard on a site under a rush."""
 
-    def __init__(self, place: Place, home: Path) -> None:
+    def __init__(self, place: Place, sides: Sides, home: Path) -> None:
         super().__init__(place.terminal, home, place.site.directory / "db")
         self.place = place
+        self.sides = sides
         self.befell: Counter[str] = Counter()
         self.ops_compared = 0
-        self._faults: Iterator[str] = itertools.cycle(FAULTS)
+        self.faults = all_faults(place, sides)
+        self._turns: Iterator[str] = itertools.cycle(self.faults)
 
     def endure(self, minutes: float) -> None:
         """Go on with the tour for so long, with faults in between. Raises Stopped."""
         until = time.monotonic() + minutes * 60
         while time.monotonic() < until:
             self.run(min(until, time.monotonic() + FAULT_EVERY_S))
-            self.befall(next(self._faults))
+            self.befall(next(self._turns))
 
     def befall(self, name: str) -> None:
         """Let something go wrong, and compare when it is over. Raises Stopped."""
         self.home()
-        FAULTS[name](self.place)
+        self.faults[name]()
         self.befell[name] += 1
         self.place.terminal.set_size(COLUMNS, ROWS)
         self.read(SEEN_WITHIN_S)
         self._paint_anew()
-        with self.place.site.at_rest():
+        with self.place.site.at_rest(), self.sides.at_rest():
             self.compare_ops(f"after {name}")
 
     def compare_ops(self, when: str) -> None:
@@ -89,7 +98,7 @@ class Endurance(Soak):
         while wrong and time.monotonic() < until:
             self.read(1.0)
             told = self.tell()
-            wrong = [*ops_wrong(told, site), *sources_wrong(told)]
+            wrong = [*ops_wrong(told, site), *self.sides.wrong(told), *sources_wrong(told)]
         self.ops_compared += len(told["ops"])
         self.found.wrong += [f"{when}: {one}" for one in wrong]
 
@@ -102,6 +111,13 @@ class Endurance(Soak):
         self.painted.strays = strays
         self.place.terminal.set_size(COLUMNS, ROWS)
         self.settle()
+
+
+def all_faults(place: Place, sides: Sides) -> Mapping[str, Callable[[], None]]:
+    """Everything that can go wrong, by name: with the site and with what is beside it in turn."""
+    of_site = [(name, partial(fault, place)) for name, fault in FAULTS.items()]
+    beside = [(name, partial(fault, place.wait)) for name, fault in sides.faults.items()]
+    return dict(turn for pair in itertools.zip_longest(of_site, beside) for turn in pair if turn)
 
 
 def ops_wrong(told: dict[str, Any], site: RushSite) -> list[str]:
@@ -118,22 +134,22 @@ def sources_wrong(told: dict[str, Any]) -> list[str]:
 
 
 def endure_on(
-    site: RushSite, server: BalsamStandIn, home: Path, minutes: float
+    site: RushSite, server: BalsamStandIn, sides: Sides, home: Path, minutes: float
 ) -> tuple[Endurance, list[Row]]:
     """Leave a dashboard there for so long. What it finds, also when it ended before its time."""
     (config := home / ".config" / "jobtui").mkdir(parents=True)
     (config / "views.json").write_text(json.dumps(VIEW))
     server.write_login(home)
     flags = [*flags_of(site.specs), "--balsam", server.url]
-    argv = [sys.executable, "-m", "benchmarks.soak_dashboard", str(home), *flags]
-    environ = {**isolated(home), "TMPDIR": str(home)}
+    argv = [sys.executable, "-m", "benchmarks.soak_dashboard", str(home), *flags, *sides.flags, *ALL_TIME]
+    environ = {**isolated(home), "TMPDIR": str(home), **sides.environ}
     program = Program(argv=argv, ready=TABLE_HEAD, environ=environ, columns=COLUMNS, rows=ROWS)
     with Terminal(program) as terminal:
-        soak = Endurance(Place(site, server, terminal, lambda seconds: None), home)
-        soak.place = soak.place._replace(wait=lambda seconds: drain(terminal, seconds))
+        soak = Endurance(Place(site, server, terminal, partial(drain, terminal)), sides, home)
         try:
             soak.read(SEEN_WITHIN_S)
             site.start()
+            sides.start()
             soak.endure(minutes)
             finish(soak, site, flags, home)
         except Stopped as error:
@@ -159,6 +175,7 @@ def drain(terminal: Terminal, seconds: float) -> None:
 def finish(soak: Endurance, site: RushSite, flags: Sequence[str], home: Path) -> None:
     """Compare everything when all is over, the table with the records that are left. Raises Stopped."""
     site.stop()
+    soak.sides.stop()
     soak.sample()
     soak.compare_ops("in the end")
     site.thin_out(LEFT)
@@ -174,7 +191,11 @@ def more_rows(soak: Endurance, site: RushSite) -> Iterator[Row]:
     yield Row(what=f"{name}: jobs begun in all", measured=site.begun, unit="jobs")
     yield Row(what=f"{name}: ops in all", measured=site.count(), unit="ops")
     yield Row(what=f"{name}: ops compared, each as it was", measured=soak.ops_compared, unit="ops")
+    yield Row(what=f"{name}: written by the sources beside it", measured=soak.sides.written, unit="records")
     yield Row(what=f"{name}: faults", measured=soak.befell.total(), unit="faults")
+    yield Row(
+        what=f"{name}: kinds of faults", measured=len(soak.befell), unit="kinds", reference=len(soak.faults)
+    )
 
 
 def main() -> int:
@@ -191,13 +212,18 @@ def main() -> int:
         for directory in (root := Path(place, "site"), home := Path(place, "home")):
             directory.mkdir()
         site = RushSite(root, options.rate, options.seed)
+        (beside := Path(place, "beside")).mkdir()
+        sides = Sides(made_sides(beside, site.directory / "db"))
         try:
-            soak, rows = endure_on(site, server, home, options.minutes)
+            soak, rows = endure_on(site, server, sides, home, options.minutes)
         finally:
             site.stop()
+            sides.close()
         noted = (home / NOTED).read_text()
     tell_more(soak, noted)
     print("faults:", dict(soak.befell), file=sys.stderr)
+    for name, missing in left_out().items():
+        print(f"left out: {name}, which needs {missing}", file=sys.stderr)
     return report(rows, options.json)
 
 

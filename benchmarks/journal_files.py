@@ -56,9 +56,14 @@ def _make(directory: Path, entries: int) -> None:
             raise OSError(f"systemd-journal-remote ended with {process.returncode}")
 
 
+def journal_remote() -> str | None:
+    """The path of systemd-journal-remote, None where it is not installed."""
+    return next((place for place in _PLACES if os.path.exists(place)), None)
+
+
 def remote_writer(file: Path) -> "subprocess.Popen[bytes]":
     """What writes the export format it is given to a journal file."""
-    program = next((place for place in _PLACES if os.path.exists(place)), None)
+    program = journal_remote()
     if program is None:
         raise OSError("there is no systemd-journal-remote: apt-get install systemd-journal-remote")
     return subprocess.Popen(

@@ -72,6 +72,7 @@ class TellingApp(dashboard.JobtuiApp):
             "sources": [
                 [source.name, source.state, source.skipped, source.error] for source in store.sources()
             ],
+            "records": {source.name: source.records for source in store.sources()},
             "screens": [type(screen).__name__ for screen in self.screen_stack],
             "listeners": len(store._listeners),
             "tasks": len(asyncio.all_tasks()),
