@@ -27,7 +27,7 @@ from benchmarks.balsam_stand_in import BalsamStandIn
 from benchmarks.faults import FAULTS, Place
 from benchmarks.painted import Painted
 from benchmarks.rows import Row, at_least, report
-from benchmarks.rush import RushSite
+from benchmarks.rush_apart import AnyRush, RushApart
 from benchmarks.side_sources import left_out, made_sides
 from benchmarks.sides import Sides
 from benchmarks.soak import (
@@ -120,7 +120,7 @@ def all_faults(place: Place, sides: Sides) -> Mapping[str, Callable[[], None]]:
     return dict(turn for pair in itertools.zip_longest(of_site, beside) for turn in pair if turn)
 
 
-def ops_wrong(told: dict[str, Any], site: RushSite) -> list[str]:
+def ops_wrong(told: dict[str, Any], site: AnyRush) -> list[str]:
     """In what the ops that are known differ from those there were."""
     known = Counter(tuple(op) for op in told["ops"])
     missed = site.count() - told["dropped"] - sum(known.values())
@@ -134,7 +134,7 @@ def sources_wrong(told: dict[str, Any]) -> list[str]:
 
 
 def endure_on(
-    site: RushSite, server: BalsamStandIn, sides: Sides, home: Path, minutes: float
+    site: AnyRush, server: BalsamStandIn, sides: Sides, home: Path, minutes: float
 ) -> tuple[Endurance, list[Row]]:
     """Leave a dashboard there for so long. What it finds, also when it ended before its time."""
     (config := home / ".config" / "jobtui").mkdir(parents=True)
@@ -172,7 +172,7 @@ def drain(terminal: Terminal, seconds: float) -> None:
             raise Stopped("the dashboard ended")
 
 
-def finish(soak: Endurance, site: RushSite, flags: Sequence[str], home: Path) -> None:
+def finish(soak: Endurance, site: AnyRush, flags: Sequence[str], home: Path) -> None:
     """Compare everything when all is over, the table with the records that are left. Raises Stopped."""
     site.stop()
     soak.sides.stop()
@@ -183,7 +183,7 @@ def finish(soak: Endurance, site: RushSite, flags: Sequence[str], home: Path) ->
     soak.compare_jobs(printed_jobs(flags, home))
 
 
-def more_rows(soak: Endurance, site: RushSite) -> Iterator[Row]:
+def more_rows(soak: Endurance, site: AnyRush) -> Iterator[Row]:
     """What there was of it."""
     name = site.name
     yield at_least(f"{name}: jobs begun", site.begun / max(1.0, site.lived_s), "jobs/s", SHARE * site.rate)
@@ -211,14 +211,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="jobtui-endurance-") as place, closing(BalsamStandIn()) as server:
         for directory in (root := Path(place, "site"), home := Path(place, "home")):
             directory.mkdir()
-        site = RushSite(root, options.rate, options.seed)
+        site = RushApart(root, options.rate, options.seed)
         (beside := Path(place, "beside")).mkdir()
         sides = Sides(made_sides(beside, site.directory / "db"))
         try:
             soak, rows = endure_on(site, server, sides, home, options.minutes)
         finally:
-            site.stop()
             sides.close()
+            site.close()
         noted = (home / NOTED).read_text()
     tell_more(soak, noted)
     print("faults:", dict(soak.befell), file=sys.stderr)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.balsam_stand_in import BalsamStandIn, Mood
-from benchmarks.rush import RushSite
+from benchmarks.rush_apart import AnyRush
 from benchmarks.terminal import Terminal
 
 RECORDS = 40
@@ -28,7 +28,7 @@ SIZES = ((80, 24), (40, 10), (132, 43), (20, 5), (200, 60), (1, 1))
 class Place(NamedTuple):
     """What faults can befall. `wait` goes on reading the terminal for so many seconds."""
 
-    site: RushSite
+    site: AnyRush
     server: BalsamStandIn
     terminal: Terminal
     wait: Callable[[float], None]

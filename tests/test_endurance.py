@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from benchmarks.balsam_stand_in import BalsamStandIn, Mood
 from benchmarks.endurance import ops_wrong, sources_wrong, without_toasts
 from benchmarks.faults import FAULTS, Place
 from benchmarks.rush import ForgetfulWitness, RushSite
+from benchmarks.rush_apart import RushApart
 from benchmarks.soak_sites import Records
 from jobtui.backends import registry
 from jobtui.demo.truth import OpNote
@@ -79,6 +81,36 @@ def test_an_op_that_is_lost_doubled_or_another_is_seen(tmp_path: Path) -> None:
     assert "1 ops lost" in ops_wrong({"ops": ops[1:], "dropped": 0}, site)
     assert len(ops_wrong({"ops": [*ops[1:], ops[-1]], "dropped": 0}, site)) == 1
     assert len(ops_wrong({"ops": [*ops[1:], (*ops[0][:-1], 99)], "dropped": 0}, site)) == 1
+
+
+def test_a_site_in_a_process_of_its_own_is_asked_as_one_that_is_here(tmp_path: Path) -> None:
+    with closing(RushApart(tmp_path, RATE)) as site:
+        site.step(4.0)
+        with site.at_rest():
+            ops = site.ops()
+            assert len(ops) == site.count() > 20
+            assert len(site.idle_records(2)) == 2
+        with site.lock:
+            begun = site.begun
+            assert set(site.logs.values()) < set(tmp_path.iterdir())
+        site.stop()
+        site.thin_out(1)
+        assert len(list(site.records.iterdir())) == 1
+        assert (site.begun, site.lived_s) == (begun, 0.0)
+        assert ops_wrong({"ops": site.ops(), "dropped": 0}, site) == []
+    here = RushSite(tmp_path / "here", RATE)
+    assert [(spec.setting, spec.role) for spec in site.specs] == [
+        (spec.setting, spec.role) for spec in here.specs
+    ]
+
+
+def test_a_site_in_a_process_of_its_own_ends_also_while_it_is_held(tmp_path: Path) -> None:
+    site = RushApart(tmp_path, RATE)
+    site.start()
+    with suppress(OSError), site.at_rest():
+        site.close()
+    with pytest.raises(OSError, match="closed"):
+        site.count()
 
 
 def test_a_site_forgets_what_happened_long_ago_and_counts_it(monkeypatch: pytest.MonkeyPatch) -> None:
