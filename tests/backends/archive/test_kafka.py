@@ -1,4 +1,4 @@
-"""Against librdkafka's own mock cluster, over TCP. It knows no offsets by time: those are a stand-in's."""
+"""Against librdkafka's own mock cluster, over TCP. For offsets by time see `test_kafka_times`."""
 
 import json
 import time
