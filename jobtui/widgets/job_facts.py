@@ -18,7 +18,7 @@ ROOT = "jobs"
 NO_RECORD = "no source has a record of this job; its ops are those that logs name"
 LEAST_ID_CELLS = 9
 """So much of the id is shown before anything about it."""
-SURE_CELLS = 70
+SURE_CELLS = 100
 """From so many cells on it is said how sure a verdict is."""
 FULL_ROWS = 3
 """With so many lines there is one for the sources elsewhere."""
