@@ -159,8 +159,7 @@ class JobScreen(BesideScreen):
         elif changes.sources:
             self._explaining.renew(self._known.detail)
         self._tracing.changed(changes.traces)
-        is_told_of = self._tracing.lacks_job and self.job_id in changes.jobs
-        if is_told_of or self._tracing.may_be_among(changes.traces):
+        if self._tracing.is_to_be_found_again(self.job_id in changes.jobs, changes.traces):
             start(self, self._trace, group="trace", exclusive=True)
         self._strip.set_sources(self.board.store.sources())
 

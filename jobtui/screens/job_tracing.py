@@ -36,11 +36,6 @@ class JobTracing:
         self.others = 0
         """How many other processes are in the trace, which are not shown."""
 
-    @property
-    def lacks_job(self) -> bool:
-        """Whether it was looked for before anything was known of the job."""
-        return self.is_looked_for and self._job is None
-
     async def find(self, job: Job | None, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> None:
         """Find the trace by the lines of the job, its record, what spans say, and when it was submitted."""
         if self._board.trace_desk is None:
@@ -74,9 +69,14 @@ class JobTracing:
                 self.reader.changed()
             self.reader.look()
 
-    def may_be_among(self, traces: Collection[TraceId]) -> bool:
-        """Whether one of these was submitted near the job, and is not known as one that could be its own."""
-        if self.reader is not None or self._job is None or not self.is_looked_for:
+    def is_to_be_found_again(self, is_job_told: bool, traces: Collection[TraceId]) -> bool:
+        """Whether looking for it would give more than before: by the job, or by traces that came.
+
+        Perhaps the job is known by now, or one of the traces was submitted near it, and was not before.
+        """
+        if self._job is None:
+            return self.is_looked_for and is_job_told
+        if self.reader is not None or not self.is_looked_for:
             return False
         book, names = self._board.live.traces, self._board.job_attributes()
         told = [trace for one in islice(traces, MOST_LOOKED_AT) if (trace := book.trace(one)) is not None]
