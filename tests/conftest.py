@@ -1,11 +1,14 @@
 """What every test runs under: its own home, one locale, size and time, and no configuration found."""
 
+import asyncio
 import os
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
+import textual.app
 from hypothesis import settings
 
 from jobtui.model.clock import SECOND, FixedClock, Nanos
@@ -30,12 +33,35 @@ FIXED = {
 }
 
 
+REST_S = 0.005
+"""After a key the program under test rests when it computed for less than a tenth of this time in it."""
+
+
+async def _rest(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
+    """What Textual waits for twice after each key that is pressed, in finer steps than its own of 20 ms."""
+    until = time.monotonic() + max_sleep
+    while time.monotonic() < until:
+        begun = time.process_time()
+        await asyncio.sleep(REST_S)
+        if time.process_time() - begun < REST_S / 10:
+            return
+
+
+textual.app.wait_for_idle = _rest  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Ever new directories: one for each test, made without looking through those there are."""
+    place = tmp_path_factory.mktemp("homes")
+    return (place / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def plain_environment(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Path]:
+def plain_environment(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> Iterator[Path]:
     """A home without any settings, and none of the machine's own; gives that home."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     for name in [*os.environ]:
         if name.startswith(FOREIGN) or name == "NO_COLOR":
             monkeypatch.delenv(name)

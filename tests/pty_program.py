@@ -51,7 +51,7 @@ class PtyProgram:
 
     def wait_seen(self, text: bytes, count: int = 0) -> None:
         """Read until this was written, and so many bytes."""
-        wait_for(lambda: self._read() and text in self.seen and len(self.seen) >= count, timeout_s=30)
+        wait_for(lambda: self._read() and text in self.seen and len(self.seen) >= count)
 
     def _read(self) -> bool:
         if select.select([self._terminal], [], [], 0)[0]:

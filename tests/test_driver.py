@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.pty_program import PtyProgram
-from tests.waiting import wait_for
+from tests.waiting import LONG_S, wait_for
 
 CAPTURE = Path(__file__).parent / "fixtures" / "sirepo" / "local"
 READY = b"quit"
-SOON_S = 8.0
-"""Much longer than any of these ends takes, on a busy machine."""
 HANGING = """
 import pathlib, sys, threading
 from jobtui.backends import {module}
@@ -43,7 +41,7 @@ def test_it_ends_when_its_terminal_goes_while_it_starts(
     with PtyProgram(words, ignoring) as program:
         program.wait_seen(b"", count)
         program.hang_up()
-        program.wait_end(SOON_S)
+        program.wait_end(LONG_S / 2)
 
 
 @pytest.mark.parametrize("keys", [b"", b"p", b"?", b":", b"\r"], ids=["jobs", "paused", "help", "bar", "job"])
@@ -58,7 +56,7 @@ def test_it_ends_when_its_terminal_goes(
             program.press(keys)
             program.wait_seen(b"", count + 1)
         program.hang_up()
-        assert program.wait_end(SOON_S) == 128 + signal.SIGHUP
+        assert program.wait_end(LONG_S / 2) == 128 + signal.SIGHUP
 
 
 def test_a_signal_to_go_on_starts_nothing_twice(words: list[str]) -> None:
@@ -73,7 +71,7 @@ def test_a_signal_to_go_on_starts_nothing_twice(words: list[str]) -> None:
             wait_for(settled(program.threads))
         assert program.threads() == before
         program.press(b"q")
-        assert program.wait_end(SOON_S) == 0
+        assert program.wait_end(LONG_S / 2) == 0
 
 
 def settled(look: Callable[[], int]) -> Callable[[], bool]:
@@ -93,7 +91,7 @@ def test_a_signal_ends_it_although_the_terminal_takes_nothing(words: list[str]) 
         assert program.now_settings() != program.settings
         program.hold()
         os.kill(program.pid, signal.SIGTERM)
-        assert program.wait_end(SOON_S) == 128 + signal.SIGTERM
+        assert program.wait_end(LONG_S / 2) == 128 + signal.SIGTERM
         assert program.now_settings() == program.settings
 
 
@@ -121,4 +119,4 @@ def test_it_ends_although_a_file_system_hangs(
             program.hang_up()
         else:
             os.kill(program.pid, signal.SIGTERM)
-        assert program.wait_end(SOON_S) == {"q": 0, "SIGTERM": 143, "gone": 129}[end]
+        assert program.wait_end(LONG_S / 2) == {"q": 0, "SIGTERM": 143, "gone": 129}[end]

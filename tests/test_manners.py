@@ -32,7 +32,7 @@ def until_left(program: PtyProgram) -> bytes:
     program.wait_seen(b"srunit_")
     program.wait_seen(READY)
     program.press(b"q")
-    wait_for(lambda: ended(program), timeout_s=30)
+    wait_for(lambda: ended(program))
     return program.seen
 
 
@@ -81,7 +81,7 @@ def test_in_other_locales_everything_is_ascii(words: list[str], environ: dict[st
 def test_commands_print_ascii_where_the_locale_has_no_more(words: list[str]) -> None:
     for environ, is_ascii in (({"LANG": "C"}, True), ({}, False)):
         with PtyProgram([*words, "jobs"], environ=environ) as program:
-            wait_for(lambda program=program: ended(program), timeout_s=30)  # type: ignore[misc]
+            wait_for(lambda program=program: ended(program))  # type: ignore[misc]
         assert program.seen.isascii() is is_ascii
         assert (b"x failed" in program.seen) is is_ascii
 
@@ -110,7 +110,7 @@ def test_a_title_is_given_back_when_a_signal_ends_it(words: list[str]) -> None:
     with PtyProgram([*words, "--title", "on"]) as program:
         program.wait_seen(READY)
         os.kill(program.pid, signal.SIGTERM)
-        wait_for(lambda: ended(program), timeout_s=30)
+        wait_for(lambda: ended(program))
         assert program.seen.rindex(b"\x1b[23;2t") > program.seen.index(b"\x1b]2;jobtui ")
 
 

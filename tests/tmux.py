@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
-from tests.waiting import wait_for
+from tests.waiting import LONG_S, wait_for
 
 
 class Tmux:
@@ -67,7 +67,7 @@ class Tmux:
         """Give the window another size."""
         self.run("resize-window", "-x", str(columns), "-y", str(rows))
 
-    def wait_text(self, shows: Callable[[str], object] | str, timeout_s: float = 15.0) -> str:
+    def wait_text(self, shows: Callable[[str], object] | str, timeout_s: float = LONG_S) -> str:
         """The text of the window once it holds or satisfies this; an AssertionError shows it otherwise."""
         seen = ""
 
@@ -77,7 +77,7 @@ class Tmux:
             return shows in seen if isinstance(shows, str) else bool(shows(seen))
 
         try:
-            wait_for(there, timeout_s=timeout_s, step_s=0.05)
+            wait_for(there, timeout_s=timeout_s, step_s=0.02)
         except AssertionError as error:
             raise AssertionError(f"{error}\nthe window shows:\n{seen}") from error
         return seen

@@ -15,8 +15,8 @@ from jobtui.formats.parser import Parsed
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
+from tests.waiting import LONG_S
 
-DEADLINE_S = 20.0
 QUICK = Limits(hold_s=0.05, retire_s=0.2, gone_s=0.05)
 
 
@@ -105,7 +105,7 @@ class Reading:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Poll, waiting for changes between, until the condition holds."""
-        end = time.monotonic() + DEADLINE_S
+        end = time.monotonic() + LONG_S
         while not condition():
             assert time.monotonic() < end, f"still not so: {self.texts[-5:]} {self.skips[-5:]} {self.note}"
             if not await self.poll():

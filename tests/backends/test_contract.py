@@ -11,8 +11,8 @@ import pytest
 from jobtui.backends.base import Batch, Source, SourceError
 from tests.backends.journal.source_rig import JOURNAL_RIGS, JournalRig
 from tests.backends.rigs import RIGS, Rig
+from tests.waiting import LONG_S
 
-LONG_S = 20.0
 """No test waits so long: it is what a source is allowed where it should be woken."""
 
 

@@ -16,6 +16,7 @@ from jobtui.backends.page_reader import PageReader, line_start
 from jobtui.formats.levels import error_lines, level_of
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import Level, LogLine, LogUnreadable
+from tests.waiting import LONG_S
 
 END = 1 << 60
 
@@ -324,9 +325,9 @@ def test_error_lines_are_those_with_that_level(data: bytes) -> None:
 async def test_a_change_ends_the_wait_for_it(pages: LogPages) -> None:
     write(pages, numbered(3))
     await pages.look()
-    waiting = asyncio.create_task(pages.changed(60.0))
+    waiting = asyncio.create_task(pages.changed(LONG_S))
     write(pages, "more\n", "a")
-    await asyncio.wait_for(waiting, 10.0)
+    await asyncio.wait_for(waiting, LONG_S / 2)
     await pages.look()
     assert not pages.is_changed()
     await pages.changed(0.01)

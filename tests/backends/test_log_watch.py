@@ -11,9 +11,7 @@ import pytest
 from jobtui.backends import inotify, log_watch
 from jobtui.backends.log_watch import Watch
 from jobtui.backends.worker import Worker
-from tests.waiting import wait_until
-
-LONG_S = 60.0
+from tests.waiting import LONG_S, wait_until
 
 
 class Watched:
@@ -45,7 +43,7 @@ class Watched:
         waiting = asyncio.create_task(self.watch.changed(LONG_S))
         await wait_until(lambda: self.looks > looks)
         change()
-        await asyncio.wait_for(waiting, 10.0)
+        await asyncio.wait_for(waiting, LONG_S / 2)
         assert self.now() != self.known
         self.known = self.now()
 
@@ -137,7 +135,7 @@ async def test_a_directory_that_is_not_there_yet(tmp_path: Path, telling: str) -
 async def test_what_happened_between_two_waits_is_told_at_once(watched: Watched) -> None:
     await watched.sees(lambda: append(watched.path))
     append(watched.path)
-    await asyncio.wait_for(watched.watch.changed(LONG_S), 10.0)
+    await asyncio.wait_for(watched.watch.changed(LONG_S), LONG_S / 2)
     assert watched.now() != watched.known
 
 
@@ -176,7 +174,7 @@ async def test_closing_ends_a_wait(watched: Watched) -> None:
     await wait_until(lambda: watched.looks)
     watched.close()
     watched.close()
-    await asyncio.wait_for(waiting, 10.0)
+    await asyncio.wait_for(waiting, LONG_S / 2)
     await watched.watch.changed(LONG_S)
 
 

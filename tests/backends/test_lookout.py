@@ -11,6 +11,7 @@ from jobtui.backends.file_watch import REMOVED, DirectoryId
 from jobtui.backends.lookout import MANY_NAMES, UNWATCHED_SHARE, WATCHED_SHARE, Lookout
 from jobtui.model.ids import JobId
 from tests.backends.db_files import jid
+from tests.waiting import LONG_S
 
 SWEEP_S = 30.0
 
@@ -240,11 +241,11 @@ def test_closing_closes_the_watch(world: World) -> None:
 
 async def test_news_end_the_waiting(world: World) -> None:
     world.begin()
-    waiting = asyncio.create_task(world.lookout.wait(60.0))
+    waiting = asyncio.create_task(world.lookout.wait(LONG_S))
     await asyncio.sleep(0)
     assert not waiting.done()
     world.lookout.news.set()
-    await asyncio.wait_for(waiting, 10.0)
+    await asyncio.wait_for(waiting, LONG_S / 2)
 
 
 async def test_dear_looks_without_notification_are_kept_apart(

@@ -18,6 +18,7 @@ from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.clocks import Offset
 from jobtui.model.pages import Extent, LogLine, LogUnreadable
 from tests.journal_memory import T0, MemoryJournal
+from tests.waiting import LONG_S
 
 UNIT = "sirepo_job_supervisor.service"
 LAST = 1 << 300
@@ -86,7 +87,7 @@ async def test_files_and_journals_in_the_order_of_time(merged_of: Make, tmp_path
     ]  # fmt: skip
     places = {line.text: line.place for line in merged.lines}
     write(other, 3.5, "k35 late", host="v7")
-    await asyncio.wait_for(merged.changed(10), 5)
+    await asyncio.wait_for(merged.changed(LONG_S), LONG_S / 2)
     after = await merged.look()
     assert words(merged) == ["f1", "j2", "k3", "late", "f4"]
     assert after.revision != before.revision
@@ -160,10 +161,10 @@ async def test_a_log_that_hangs_does_not_hold_up_the_others(
 
     monkeypatch.setattr(hanging, "look", wait_and_look)
     merged = merged_of({"a": journal_pages(one), "b": hanging})
-    await asyncio.wait_for(merged.look(), 5)
+    await asyncio.wait_for(merged.look(), LONG_S)
     assert words(merged) == ["j1"]
     go_on.set()
-    await asyncio.wait_for(merged.changed(10), 5)
+    await asyncio.wait_for(merged.changed(LONG_S), LONG_S / 2)
     await merged.look()
     assert words(merged) == ["j1", "k2"]
 

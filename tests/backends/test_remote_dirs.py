@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,6 +14,7 @@ from jobtui.model.clock import SECOND
 from jobtui.model.job_desk import FileKind, Unreadable
 from tests.analysis.captured import ROOT
 from tests.backends.journal.ssh_rig import SshClient, Sshd, needs_sshd
+from tests.waiting import LONG_S
 
 HOSTILE = "a'b\"c\\d!e $(touch owned) `touch owned`; touch owned"
 SCRATCH = ROOT / "sbatch" / "scratch" / "jdoe" / "sirepo-dev" / "user" / "3pMDuIiL" / "myapp"
@@ -141,10 +141,8 @@ async def test_a_banner_before_the_answer_is_not_taken_for_it(client: SshClient)
 async def test_who_does_not_answer_is_given_up(client: SshClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_dirs, "ANSWER_S", 0.3)
     client.replace("exec sleep 60")
-    begun = time.monotonic()
     with pytest.raises(Unreadable, match="no answer"):
-        await asyncio.wait_for(RemoteDirs().list_files("ssh://cori/scratch"), 20)
-    assert time.monotonic() - begun < 10
+        await asyncio.wait_for(RemoteDirs().list_files("ssh://cori/scratch"), LONG_S)
 
 
 @pytest.mark.parametrize(

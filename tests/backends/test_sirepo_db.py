@@ -14,9 +14,9 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from tests.backends.db_files import FIXTURES, Db, a_record, jid, to_bytes
 from tests.backends.db_reading import Reader
+from tests.waiting import LONG_S
 
 CAPTURES = sorted(path.name for path in FIXTURES.iterdir() if (path / "supervisor-job").is_dir())
-LONG_S = 20.0
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from jobtui.backends.worker import Worker
 from jobtui.model.jobs import JobStatus
 from tests.backends.db_files import Db, a_record, jid, to_bytes
 from tests.backends.db_reading import Reader, unprivileged
+from tests.waiting import LONG_S
 
 GOOD, BAD = jid(1), jid(2)
 
@@ -160,7 +161,7 @@ async def test_a_pipe_in_place_of_a_file_that_was_listed_does_not_block(db: Db) 
         files.sweep(directory)
         db.remove(BAD)
         os.mkfifo(db.path(BAD))
-        reading = await asyncio.wait_for(Worker("reader").run(lambda: files.read(directory, 10)), 10.0)
+        reading = await asyncio.wait_for(Worker("reader").run(lambda: files.read(directory, 10)), LONG_S)
         assert (reading.jobs, [skip.why for skip in reading.skipped]) == ((), ["empty"])
     finally:
         os.close(directory)

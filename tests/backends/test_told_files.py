@@ -8,8 +8,7 @@ import pytest
 
 from jobtui.backends.condor_files import CondorFile
 from jobtui.backends.trace_files import TraceFile
-
-LONG_S = 60.0
+from tests.waiting import LONG_S
 
 
 @pytest.mark.parametrize("kind", [CondorFile, TraceFile])

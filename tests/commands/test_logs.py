@@ -161,7 +161,7 @@ class Following:
 def test_new_lines_are_printed_as_they_come(tmp_path: Path) -> None:
     following = Following(tmp_path, "--json", "-n", "2")
     try:
-        wait_for(lambda: following.out.read_text().count("\n") == 2, timeout_s=20)
+        wait_for(lambda: following.out.read_text().count("\n") == 2)
         with following.log.open("a") as log:
             log.write(NEW_LINE)
         wait_for(lambda: following.out.read_text().count("\n") == 3)
@@ -193,7 +193,7 @@ def test_following_ends_when_its_reader_goes_away(tmp_path: Path) -> None:
             return running.poll() is not None
 
         try:
-            wait_for(is_over, timeout_s=20, step_s=0.2)
+            wait_for(is_over, step_s=0.2)
         finally:
             running.kill()
         assert running.stderr is not None

@@ -142,7 +142,7 @@ def interrupted(arguments: Sequence[str], after: str) -> tuple[int, bytes, bytes
         return after.encode() in seen or process.poll() is not None
 
     try:
-        wait_for(told, timeout_s=30)
+        wait_for(told)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=30)
         seen += os.read(main, 65536)

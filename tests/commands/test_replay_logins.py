@@ -59,7 +59,7 @@ def test_a_recording_holds_none(tmp_path: Path) -> None:
         program = subprocess.Popen(
             [sys.executable, "-m", "jobtui", *words], env=environ, stderr=subprocess.PIPE
         )
-        wait_for(lambda: site.requests, timeout_s=30)
+        wait_for(lambda: site.requests)
         program.send_signal(signal.SIGINT)
         assert program.stderr is not None
         told = program.stderr.read()

@@ -62,7 +62,7 @@ def test_changes_are_told_line_by_line_and_nothing_is_painted(tmp_path: Path) ->
         (records / f"{name}.json").write_text(text.replace(old, name))
         program.wait_seen(f"Id {name}".encode())
         program.press(b"\x03")
-        wait_for(lambda: program.code() is not None, timeout_s=20)
+        wait_for(lambda: program.code() is not None)
         assert b"\x1b" not in program.seen
         assert program.seen.count(b"Id " + name.encode()) == 1
 
@@ -75,4 +75,4 @@ def test_a_signal_ends_it(tmp_path: Path, number: signal.Signals) -> None:
         import os
 
         os.kill(program.pid, number)
-        wait_for(lambda: program.code() == 0, timeout_s=20)
+        wait_for(lambda: program.code() == 0)

@@ -14,7 +14,7 @@ from jobtui.demo.live import HISTORY_S, LiveDemo
 from jobtui.demo.records import Record
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_seconds
 from jobtui.model.ids import split_jid
-from tests.waiting import wait_until
+from tests.waiting import LONG_S, wait_until
 
 NOW = Nanos(1_795_206_870 * SECOND)
 
@@ -56,7 +56,7 @@ def test_history_is_there_at_once(tmp_path: Path) -> None:
     now = to_seconds(NOW)
     assert all(now - HISTORY_S <= r["computeJobQueued"] <= now for r in ended)
     assert any(r["status"] == "running" for r in records)
-    assert took_s < 5
+    assert took_s < LONG_S
 
 
 def test_files_are_where_a_site_has_them(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from benchmarks.tour import ENTER, ESCAPE, sent_for, way_to
 from jobtui.actions import ACTIONS, Place, actions_at
 from tests.hostile.site import HostileSite
 from tests.hostile.texts import SECRET, TEXTS, faults_in
+from tests.waiting import LONG_S
 
 LARGE, SMALL = (110, 32), (40, 10)
 QUIET_S, ESCAPE_S = 0.04, 0.15
-WAIT_S = 20.0
 TABS = "owlhfrT"
 PLACEHOLDERS = {":": "jobs, sources", "/": "words, or"}
 """What stands in an empty line that is to be typed in, on the jobs."""
@@ -53,7 +53,7 @@ class Screen:
 
     def wait(self, shows: Callable[[str], object]) -> None:
         """Until the screen shows this."""
-        deadline = time.monotonic() + WAIT_S
+        deadline = time.monotonic() + LONG_S
         while not shows(self.painted.text()):
             assert time.monotonic() < deadline, self.painted.text()
             self.read(0.1)
@@ -66,7 +66,7 @@ class Screen:
 
     def leave(self) -> None:
         """Quit. On a busy machine a key may come so soon after escape that both are taken for one."""
-        deadline = time.monotonic() + WAIT_S
+        deadline = time.monotonic() + LONG_S
         while self.painted.text().strip():
             assert time.monotonic() < deadline, self.painted.text()
             self.press(ESCAPE, "q")

@@ -52,6 +52,7 @@ def check(app: JobtuiApp, what: str) -> None:
 
 async def say(pilot: Pilot[None], app: JobtuiApp, words: str) -> None:
     """Say a command, as if it had been typed or completed."""
+    await wait_until(lambda: not app.screen.query(CommandBar), pilot)
     await app.screen.run_action("command")
     await wait_until(lambda: app.screen.query(FilterInput), pilot)
     app.screen.query_one(FilterInput).value = words

@@ -17,7 +17,7 @@ from jobtui.screens.turns import in_turns
 from tests.builders import a_job, ago
 from tests.fakes import batch
 from tests.screens.scene import Scene
-from tests.waiting import wait_until
+from tests.waiting import LONG_S, wait_until
 from tests.widgets.stage import screen_text
 
 SIZE = (120, 30)
@@ -150,8 +150,8 @@ async def test_keys_change_what_is_looked_at() -> None:
 
 async def test_a_long_computation_lets_others_have_their_turn() -> None:
     def long() -> Turns[int]:
-        until = monotonic() + 0.2
-        while monotonic() < until:
+        until = monotonic() + LONG_S
+        while others <= 10 and monotonic() < until:
             yield
         return 7
 

@@ -253,11 +253,12 @@ async def test_the_whole_error_over_the_screen() -> None:
     scene = Scene(open_at=FAILED, script=[batch(a_job(id=FAILED, status=JobStatus.FAILED, error=text))])
     copied: list[str] = []
     async with scene.app.run_test(size=(80, 24)) as pilot:
+        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
         await see(scene.app, pilot, "✗ failed")
         await pilot.press("e")
         await wait_until(lambda: isinstance(scene.app.screen, ErrorScreen), pilot)
-        lines = await see(scene.app, pilot, "line 5")
-        assert lines[0].startswith(" jobs ›")
+        await see(scene.app, pilot, "line 5")
+        await wait_until(lambda: screen_text(scene.app)[0].startswith(" jobs ›"), pilot)
         assert not scene.app._is_opening(), "nothing in the sheet takes keys: none of them has to wait"
         await pilot.press("G")
         lines = await see(scene.app, pilot, "[bold]the end␛[2J")

@@ -21,6 +21,11 @@ def drawn(screen: Screen[object]) -> int:
     return sum(len(widget._styles_cache._cache) for widget in screen.walk_children(Widget))
 
 
+def is_drawn(widget: Widget) -> bool:
+    """Whether something is kept of it as it was drawn."""
+    return bool(widget._styles_cache._cache)
+
+
 async def test_a_screen_behind_another_keeps_nothing_drawn_and_is_drawn_anew() -> None:
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
@@ -31,7 +36,7 @@ async def test_a_screen_behind_another_keeps_nothing_drawn_and_is_drawn_anew() -
         await pilot.press("6")
         await on(scene.app, pilot, SourcesScreen)
         await wait_until(lambda: drawn(jobs) == 0, pilot)
-        assert drawn(scene.app.screen) > 30
+        await wait_until(lambda: drawn(scene.app.screen) > 30, pilot)
         await pilot.press("1")
         await on(scene.app, pilot, JobsScreen)
         await wait_until(lambda: drawn(jobs) > 30, pilot)
@@ -46,7 +51,7 @@ async def test_what_was_closed_is_let_go_of() -> None:
         kept: weakref.WeakSet[object] = weakref.WeakSet()
         for _ in range(3):
             await pilot.press("colon")
-            await wait_until(lambda: bool(scene.app.screen.query(CommandBar)), pilot)
+            await wait_until(lambda: any(map(is_drawn, scene.app.screen.query(CommandBar))), pilot)
             kept.update(bar._styles_cache for bar in scene.app.screen.query(CommandBar))
             await pilot.press("escape")
             await wait_until(lambda: not scene.app.screen.query(CommandBar), pilot)

@@ -33,7 +33,7 @@ async def test_every_screen_fits_and_can_be_left(stop: Stop, size: tuple[int, in
         ("error", "crystal3"),
         ("logs", "20:36:01"),
         ("sources", "agent.log down"),
-        ("help", "Go to"),
+        ("help", "On this screen"),
         ("columns", "state"),
     ],
 )

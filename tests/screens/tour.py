@@ -15,7 +15,7 @@ from tests.screens.test_agents import agents
 from tests.screens.test_job_tabs import THREE, with_runs
 from tests.screens.test_logs import CAPTURED, app_on
 from tests.screens.test_traces import app_on_traces
-from tests.waiting import wait_until
+from tests.waiting import LONG_S, wait_until
 from tests.widgets.stage import screen_text
 
 ROOMY = (120, 40)
@@ -91,12 +91,11 @@ async def at_stop(
 async def settled(app: JobtuiApp, pilot: Pilot[Any]) -> None:
     """Return when nothing more is painted: the same screen twice in a row."""
     seen: list[str] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(LONG_S):
         while (shown := screen_text(app)) != seen or is_drawing(app):
             # What was drawn a moment ago is painted only after the next pause
             seen = [] if is_drawing(app) else shown
             await pilot.pause()
-            await asyncio.sleep(0.02)
 
 
 def is_drawing(app: JobtuiApp) -> bool:

@@ -13,7 +13,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from jobtui.web.server import MOST, DashboardServer
 from tests.commands.running import environment, jobtui
-from tests.waiting import wait_until
+from tests.waiting import LONG_S, wait_until
 from tests.web.serving import Screen, Served, browser, serving
 
 
@@ -167,7 +167,7 @@ async def test_other_machines_are_warned_of(tmp_path: Path) -> None:
         *command, cwd=tmp_path, env=environment(), stdout=pipe, stderr=pipe
     )
     assert process.stdout is not None
-    line = await asyncio.wait_for(process.stdout.readline(), 20)
+    line = await asyncio.wait_for(process.stdout.readline(), LONG_S)
     assert b"://0.0.0.0" not in line
     process.terminate()
     _, err = await process.communicate()

@@ -1,5 +1,6 @@
 """An app with one widget on it, in our theme, whose painting is watched."""
 
+from textual._context import visible_screen_stack
 from textual.app import App, ComposeResult
 from textual.strip import Strip
 from textual.widget import Widget
@@ -29,6 +30,8 @@ def text_of(widget: LineView) -> list[str]:
 
 def screen_text(app: App[None]) -> list[str]:
     """What the whole screen says, as it was composed."""
+    # As Textual does before it paints: what is behind a sheet would else be that of the paint before
+    visible_screen_stack.set(app._background_screens)
     strips: list[Strip] = app.screen._compositor.render_strips()
     return [strip.text.rstrip() for strip in strips]
 

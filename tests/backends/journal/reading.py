@@ -4,6 +4,7 @@ import time
 
 from jobtui.backends.journal.contract import Following, JournalReader
 from jobtui.model.journal import At, Beside, Head, JournalEntry, Matches, Tail
+from tests.waiting import LONG_S
 
 
 async def all_forward(
@@ -46,6 +47,10 @@ def messages(entries: list[JournalEntry]) -> list[str]:
     return [entry.message for entry in entries]
 
 
+AFTERWARDS_S = 0.3
+"""So long it is looked whether something comes that should not."""
+
+
 class Follower:
     """Takes what a following gives, until enough has come."""
 
@@ -63,30 +68,30 @@ class Follower:
             if part.at_edge:
                 return
 
-    async def until(self, count: int, timeout_s: float = 15.0) -> list[JournalEntry]:
+    async def until(self, count: int) -> list[JournalEntry]:
         """All that came, once it is `count` entries and nothing more waits."""
-
-        async def more() -> None:
+        deadline = Deadline()
+        while len(self.found) < count:
+            deadline.check(f"{len(self.found)} of {count} entries came")
             await self.following.changed(0.3)
             await self.take()
-
-        async def looked() -> bool:
-            if len(self.found) < count:
-                await more()
-            return len(self.found) >= count
-
-        deadline = Deadline(timeout_s)
-        while not await looked():
-            deadline.check(f"{len(self.found)} of {count} entries came")
-        await more()
+        await self.take()
         return self.found
+
+    async def end(self) -> None:
+        """Close it. What nobody waited for may not come after all, as what came before would come twice."""
+        count = len(self.found)
+        await self.following.changed(AFTERWARDS_S)
+        await self.take()
+        assert len(self.found) == count, messages(self.found[count:])
+        await self.following.aclose()
 
 
 class Deadline:
     """Fails a test that waits for too long."""
 
-    def __init__(self, timeout_s: float) -> None:
-        self._until = time.monotonic() + timeout_s
+    def __init__(self) -> None:
+        self._until = time.monotonic() + LONG_S
 
     def check(self, what: str) -> None:
         """AssertionError, saying `what`, when the time is over."""

@@ -57,7 +57,7 @@ async def followed(make: MakeReader, start: Start) -> AsyncIterator[Follower]:
     follower = Follower(reader.follow(start, WANTED))
     await follower.take()
     yield follower
-    await follower.following.aclose()
+    await follower.end()
     await reader.aclose()
 
 
@@ -222,7 +222,7 @@ async def test_everything_comes_once_whatever_the_order_of_arrival(tmp_path: Pat
             while any(waiting.values()):
                 send_some(writers, waiting, draw)
                 await follower.take(draw.choice((1, 2, 7, 200)))
-            await follower.until(sum(map(len, everything.values())), timeout_s=60.0)
+            await follower.until(sum(map(len, everything.values())))
             assert {host: of_host(follower, host) for host in HOSTS} == everything
             assert follower.losses == 0
 

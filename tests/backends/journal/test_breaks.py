@@ -90,21 +90,22 @@ class Numbered:
 
 async def until(follower: Follower, wanted: list[str]) -> int:
     """Follow until all that is wanted has come; how often a break was told on the way."""
-    deadline, breaks = Deadline(30.0), 0
+    deadline, breaks = Deadline(), 0
     while len(follower.found) < len(wanted):
         deadline.check(f"{len(follower.found)} of {len(wanted)} came")
         try:
             await follower.take()
         except SourceUnreachable:
             breaks += 1
-        await follower.following.changed(0.2)
+        if len(follower.found) < len(wanted):
+            await follower.following.changed(0.2)
     assert messages(follower.found) == wanted
     return breaks
 
 
 async def take_on(follower: Follower) -> None:
     """Take what comes until a break is told."""
-    deadline = Deadline(30.0)
+    deadline = Deadline()
     while True:
         deadline.check("no break was told")
         await follower.following.changed(5.0)

@@ -13,7 +13,7 @@ from jobtui.backends.journal import following
 from jobtui.backends.journal.following import HELD_ENTRIES, ConnectedFollowing, retry_delay
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import Beside, Cursor, Head, JournalEntry, Slice, Start, Tail
-from tests.waiting import wait_until
+from tests.waiting import LONG_S, wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +72,7 @@ def test_nothing_is_lost_and_nothing_comes_twice(entries: int, breaks: list[int]
     async def run() -> None:
         log = Log(entries, [*breaks])
         follow = ConnectedFollowing("log", log.listen, Head())
-        found, _ = await asyncio.wait_for(all_of(follow, most), 10)
+        found, _ = await asyncio.wait_for(all_of(follow, most), LONG_S)
         await follow.aclose()
         assert found == [str(number) for number in range(entries)]
 
@@ -98,15 +98,15 @@ async def test_a_break_is_told_and_its_end_too() -> None:
     follow = ConnectedFollowing("log", listen, Head())
     assert (await follow.take(5)).entries == (an_entry(1),)
     fail.set()
-    await asyncio.wait_for(follow.changed(10), 5)
+    await asyncio.wait_for(follow.changed(LONG_S), LONG_S / 2)
     for _ in range(3):
         with pytest.raises(SourceUnreachable, match="gone"):
             await follow.take(5)
-    waiting = asyncio.ensure_future(follow.changed(10))
+    waiting = asyncio.ensure_future(follow.changed(LONG_S))
     await asyncio.sleep(0)
     assert not waiting.done()
     back.set()
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, LONG_S / 2)
     assert await follow.take(5) == Slice((an_entry(2),), Cursor("2"), True)
     await follow.aclose()
 
@@ -234,7 +234,7 @@ async def test_closing_while_it_waits_to_try_again_wakes_who_waits(monkeypatch: 
     await asyncio.sleep(0)
     assert not waiting.done()
     await follow.aclose()
-    await asyncio.wait_for(waiting, 10)
+    await asyncio.wait_for(waiting, LONG_S)
     with pytest.raises(SourceError, match="closed"):
         await follow.changed(1_000.0)
 
@@ -250,7 +250,7 @@ async def test_who_waits_while_it_is_to_try_again_is_woken_when_it_stands(
     with pytest.raises(SourceUnreachable):
         await all_breaks(follow)
     assert len(log.asked) == 1
-    await asyncio.wait_for(follow.changed(1_000.0), 10)
+    await asyncio.wait_for(follow.changed(LONG_S), LONG_S / 2)
     assert len(log.asked) == 2
     await wait_until(lambda: follow.held == 1)
     assert [entry.cursor for entry in (await follow.take(5)).entries] == ["0"]
@@ -280,7 +280,7 @@ async def test_a_fault_of_ours_is_not_hidden() -> None:
             await follow.take(1)
 
     with pytest.raises(ZeroDivisionError):
-        await asyncio.wait_for(take_on(), 5)
+        await asyncio.wait_for(take_on(), LONG_S)
 
 
 @pytest.mark.parametrize(

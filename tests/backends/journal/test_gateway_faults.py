@@ -5,7 +5,6 @@ import contextlib
 import shutil
 import ssl
 import subprocess
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from jobtui.model.journal import Cursor, Head, Matches, Tail
 from tests.backends.journal.answering import Answer, answering, raw, reply, then_hang
 from tests.backends.journal.make import entry
 from tests.backends.journal.ssh_rig import free_port
+from tests.waiting import LONG_S
 
 EXPORT = "application/vnd.fdo.journal"
 HEAD = f"HTTP/1.1 200 OK\r\nContent-Type: {EXPORT}\r\n".encode()
@@ -31,7 +31,7 @@ async def fault_of(spec: str) -> SourceError:
     journal = GatewayJournal(spec)
     try:
         with pytest.raises(SourceError) as raised:
-            await asyncio.wait_for(journal.forward(Head(), (), 10), 20)
+            await asyncio.wait_for(journal.forward(Head(), (), 10), LONG_S)
     finally:
         await journal.aclose()
     text = str(raised.value)
@@ -103,12 +103,10 @@ async def test_an_odd_answer_becomes_one_line(name: str) -> None:
 @pytest.mark.parametrize("data", [b"", HEAD + b"Transfer-Encoding: chunked\r\n\r\n"], ids=["head", "body"])
 async def test_one_that_hangs_is_given_up(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gateway_http.Gateway.entries, "__kwdefaults__", {"silence_s": 0.3})
-    began = time.monotonic()
-    async with answering(then_hang(data)) as spec:
+    async with answering(then_hang(data)) as spec, asyncio.timeout(LONG_S):
         fault = await fault_of(spec)
     assert isinstance(fault, SourceUnreachable)
     assert "stopped answering" in str(fault)
-    assert time.monotonic() - began < 5
 
 
 async def test_nobody_there() -> None:

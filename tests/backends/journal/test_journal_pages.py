@@ -12,6 +12,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.journal import place_at
 from jobtui.model.pages import LogLine, LogUnreadable, SearchState, query_of
 from tests.journal_memory import T0, MemoryJournal
+from tests.waiting import LONG_S
 
 UNIT = "sirepo_job_supervisor.service"
 STREAM = Stream(StreamKind.UNIT, UNIT, "v3")
@@ -109,7 +110,7 @@ async def test_from_any_place(pages: JournalPages, number: int) -> None:
 async def test_it_grows(journal: MemoryJournal, pages: JournalPages) -> None:
     before = await pages.look()
     journal.write("line 3000", unit=UNIT, host="v3", pid=7)
-    await asyncio.wait_for(pages.changed(10), 5)
+    await asyncio.wait_for(pages.changed(LONG_S), LONG_S / 2)
     after = await pages.look()
     assert after.end > before.end
     assert numbers((await pages.after(before.end - 1, 9)).lines) == [2_999, 3_000]

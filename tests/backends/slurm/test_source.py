@@ -18,6 +18,7 @@ from tests.backends.slurm.reading import Reading
 from tests.builders import HOSTILE
 from tests.formats.slurm_captures import CAPTURES, DIRECTORY, captured_jobs
 from tests.slurm_stand_in import StandIn
+from tests.waiting import LONG_S
 
 
 async def test_the_captured_cluster_becomes_jobs(cluster: StandIn) -> None:
@@ -166,7 +167,7 @@ async def test_one_squeue_for_a_poll_and_not_too_often(cluster: StandIn) -> None
     await reading.read(QUEUE_EVERY_S)
     assert (len(cluster.calls("squeue")), len(cluster.calls("sacct"))) == (2, 1)
     reading.timer.at += QUEUE_EVERY_S
-    await asyncio.wait_for(reading.source.changed(0.0), 20)
+    await asyncio.wait_for(reading.source.changed(0.0), LONG_S)
 
 
 async def test_what_costs_much_is_asked_seldom(cluster: StandIn) -> None:

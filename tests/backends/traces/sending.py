@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from jobtui.backends.base import Batch
 from jobtui.backends.traces.receiver import Receiver
+from tests.waiting import LONG_S
 
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
@@ -81,7 +82,7 @@ async def raw(receiver: Receiver, *pieces: bytes) -> bytes:
         await asyncio.sleep(0)
     try:
         writer.write_eof()
-        return await asyncio.wait_for(reader.read(), 10)
+        return await asyncio.wait_for(reader.read(), LONG_S)
     except OSError:
         return b""
     finally:
