@@ -117,14 +117,18 @@ class CopiedLog:
         return fresh
 
     def _is_touched(self) -> bool:
-        """Whether a file has come or gone since the last look; one of the last seconds may yet have."""
+        """Whether there may be something new since the last look.
+
+        A directory tells what has come or gone, not exactly in the last seconds, and not of a copy that could
+        not be read and is mended in its place.
+        """
         try:
             changed_ns = os.stat(self.directory).st_mtime_ns
         except OSError as error:
             raise source_error(error, self.directory) from error
         is_same = changed_ns == self._changed_ns
         self._changed_ns = changed_ns if time.time_ns() - changed_ns > SETTLED_NS else None
-        return not is_same
+        return not is_same or bool(self._bad)
 
     def _entries(self) -> list[str]:
         try:
