@@ -90,7 +90,9 @@ def _complain_of(thing: str, found: Found, book: TraceBook) -> None:
     elif found.ids:
         complain(f"{what!r} leads to trace {found.ids[0]}, and nothing of it was received{said}")
     else:
-        complain(f"no trace for {what!r} among {len(book.ids())} that were read{said}")
+        read = len(book.ids())
+        among = f", among {read:,} that were read" if read else ""
+        complain(f"no trace was found for {what!r}{among}{said}")
     for one in found.candidates[:SHOWN]:
         complain(f"perhaps {one.trace_id} ({one.score:.2f}: {'; '.join(one.why)})")
 

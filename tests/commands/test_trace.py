@@ -134,7 +134,7 @@ def test_an_id_that_is_too_long_is_found_and_that_is_said(run: Runner) -> None:
 def test_what_is_not_known_is_not_found(thing: str, run: Runner) -> None:
     ran = run(*FILES, "trace", "--json", "--", thing)
     assert ran.code == 4
-    assert "no trace for" in ran.err
+    assert "no trace was found for" in ran.err
     assert ran.json["trace_id"] is None
 
 

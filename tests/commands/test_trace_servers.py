@@ -42,7 +42,7 @@ def test_what_it_does_not_have_is_not_found(flags: list[str], run: Runner) -> No
     for thing in ("f" * 32, "1.0@nowhere"):
         ran = run(*flags, "trace", thing)
         assert ran.code == 4
-        assert "no trace for" in ran.err
+        assert "no trace was found for" in ran.err
 
 
 def test_a_server_that_says_something_else_is_named_in_one_line(

@@ -218,7 +218,7 @@ class TraceServer:
     @property
     def _how_to_log_in(self) -> str:
         kind = self.product.upper()
-        return f"put one into [servers] of the configuration file, or into JOBTUI_{kind}_BEARER"
+        return f"put a login into [servers] of the configuration file, or into JOBTUI_{kind}_BEARER"
 
     def _sent_elsewhere(self, status: int, location: str) -> SourceError:
         parts = urlsplit(location)
