@@ -44,20 +44,21 @@ _Numbered = tuple[str, int]
 
 
 class _Arrivals:
-    """A `Witness` that notes when the record of each entry was delivered."""
+    """A `Witness` that counts records, and notes when those from the entry `first` of a host on came."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: int) -> None:
+        self._first = first
         self.at: dict[_Numbered, float] = {}
         self.count = 0
 
     def delivered(self, source: Source, batch: Batch) -> None:
         """Note the records among what a source delivered."""
         now = time.perf_counter()
+        self.count += len(batch.records)
         for record in batch.records:
-            if record.at is not None:
-                host = record.source.rpartition("@")[2]
-                number = round((record.at // 1_000 - START_US) / STEP_US)
-                self.count += self.at.setdefault((host, number), now) == now
+            number = round(((record.at or 0) // 1_000 - START_US) / STEP_US)
+            if number >= self._first:
+                self.at[record.source.rpartition("@")[2], number] = now
 
     def failed(self, source: Source, error: str) -> None:
         """A source that fails spoils the measurement."""
@@ -71,9 +72,9 @@ class _Arrivals:
 class _Host:
     """A host whose entries go into a file of their own. `before` of them are written at once."""
 
-    def __init__(self, name: str, file: Path, before: int, live: int, stack: ExitStack) -> None:
+    def __init__(self, name: str, file: Path, before: int, stack: ExitStack) -> None:
         self.name = name
-        self._entries = list(islice(_entries(name), before + live))
+        self._entries = _entries(name)
         self._before = before
         self._writer = stack.enter_context(remote_writer(file))
         self.written: dict[_Numbered, float] = {}
@@ -85,14 +86,14 @@ class _Host:
 
     def begin(self) -> None:
         """Write what was there before."""
-        self._pipe.writelines(self._entries[: self._before])
+        self._pipe.writelines(islice(self._entries, self._before))
         self._pipe.flush()
 
     def go_on(self, nth: int) -> None:
         """Write one more entry."""
         number = self._before + nth
         self.written[self.name, number] = time.perf_counter()
-        self._pipe.write(self._entries[number])
+        self._pipe.write(next(self._entries))
         self._pipe.flush()
 
     def end(self) -> None:
@@ -139,13 +140,14 @@ def _entries(host: str) -> Iterator[bytes]:
 
 def ten_hosts(big: Path, entries: int, quick: bool) -> Iterator[Row]:
     """Ten hosts in one journal, and in ten beside a big one of so many entries."""
+    began_mb = _own_mb()
     big_source = str(big), Nanos((START_US + entries * STEP_US) * 1_000 - WINDOW_S * 1_000_000_000)
     for what, is_one, beside in (
         ("ten hosts in one journal", True, ()),
         (f"ten journals and one of {entries:,}", False, (big_source,)),
     ):
         with tempfile.TemporaryDirectory() as text, ExitStack() as stack:
-            yield from asyncio.run(_measured(what, Path(text), is_one, beside, quick, stack))
+            yield from asyncio.run(_measured(what, Path(text), is_one, beside, quick, stack, began_mb))
 
 
 async def _measured(
@@ -155,6 +157,7 @@ async def _measured(
     beside: Sequence[tuple[str, Nanos]],
     quick: bool,
     stack: ExitStack,
+    began_mb: float,
 ) -> list[Row]:
     before, live = (QUICK_BEFORE, QUICK_LIVE) if quick else (BEFORE, LIVE)
     hosts, directories = [], []
@@ -162,16 +165,15 @@ async def _measured(
         directory = root if is_one else root / f"{nth}"
         directory.mkdir(exist_ok=True)
         directories += [directory] if directory not in directories else []
-        hosts.append(_Host(f"host{nth}", directory / f"remote-host{nth}.journal", before, live, stack))
+        hosts.append(_Host(f"host{nth}", directory / f"remote-host{nth}.journal", before, stack))
     await asyncio.to_thread(_all, [host.begin for host in hosts])
-    arrivals = _Arrivals()
+    arrivals = _Arrivals(before)
     places = [*((str(directory), Nanos(0)) for directory in directories), *beside]
     sources = [Journal(place, maker_of(place), since=since) for place, since in places]
-    memory_mb = _own_mb()
     async with Session(sources, strict=True, witness=arrivals) as session:
         running = asyncio.create_task(session.run())
         await _settled(arrivals, running, HOSTS * before)
-        memory_mb = _own_mb() - memory_mb
+        memory_mb = _own_mb() - began_mb
         percent = await _gone_on(hosts, live)
         await _settled(arrivals, running, HOSTS * (before + live))
         running.cancel()
