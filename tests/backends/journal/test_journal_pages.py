@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from jobtui.backends.file_search import RAW_LINE_BYTES
 from jobtui.backends.journal.page_lines import GOES_ON, Selection, matches_of
 from jobtui.backends.journal.pages import JournalPages
 from jobtui.backends.journal.streams import Stream, StreamKind, StreamNames, Wanted
@@ -70,6 +71,29 @@ async def test_pieces_of_a_line_that_docker_has_split_are_marked() -> None:
     page = await pages.before(LAST, 50)
     assert [GOES_ON in line.note for line in page.lines] == [False, True, False]
     assert [line.size for line in page.lines] == [3, 16_384, 9]
+    await pages.aclose()
+
+
+async def test_all_of_a_line_that_docker_has_split_can_be_read_from_both_sides() -> None:
+    """Joined it would be longer than what is shown of a line."""
+    journal = MemoryJournal()
+    of: dict[str, str | int] = {"container": "srj-p-x", "host": "v3", "unit": "docker.service", "priority": 3}
+    whole = "".join(f"{n:>9}," for n in range(5_000))
+    for n, at in enumerate(range(0, len(whole), RAW_LINE_BYTES)):
+        piece = whole[at : at + RAW_LINE_BYTES]
+        journal.write(piece, n, is_begun=at + len(piece) < len(whole), **of)
+    pages = pages_of(journal, Stream(StreamKind.CONTAINER, "srj-p-x", "v3"))
+    await pages.look()
+    backward: list[LogLine] = []
+    place = LAST
+    while not backward or not page.at_edge:
+        page = await pages.before(place, 1)
+        backward[:0] = page.lines
+        place = backward[0].place
+    forward = (await pages.after(0, 50)).lines
+    for lines in (backward, list(forward)):
+        assert "".join(line.text for line in lines) == whole
+        assert [GOES_ON in line.note for line in lines] == [True] * (len(lines) - 1) + [False]
     await pages.aclose()
 
 
