@@ -22,8 +22,8 @@ from jobtui.model.journal import Cursor, JournalEntry, Match, Matches
 from jobtui.model.pages import Level, LogLine, Place
 
 GOES_ON = "goes on below"
-"""Said of a piece of a line that docker has split, at 16 KiB. Each is a line of its own: joined, all but the first
-piece would be beyond what is shown of a line (`RAW_LINE_BYTES`), and could not be read."""
+"""Said of a piece of a line that docker has split, at 16 KiB. Each is a line of its own: joined, all but the
+first piece would be beyond what is shown of a line (`RAW_LINE_BYTES`), and could not be read."""
 
 Shown = tuple[JournalEntry, LogLine]
 Kept = tuple[Cursor, LogLine]

@@ -85,11 +85,8 @@ async def test_all_of_a_line_that_docker_has_split_can_be_read_from_both_sides()
     pages = pages_of(journal, Stream(StreamKind.CONTAINER, "srj-p-x", "v3"))
     await pages.look()
     backward: list[LogLine] = []
-    place = LAST
-    while not backward or not page.at_edge:
-        page = await pages.before(place, 1)
+    while (page := await pages.before(backward[0].place if backward else LAST, 1)).lines:
         backward[:0] = page.lines
-        place = backward[0].place
     forward = (await pages.after(0, 50)).lines
     for lines in (backward, list(forward)):
         assert "".join(line.text for line in lines) == whole
