@@ -82,3 +82,22 @@ def test_a_job_of_srun_has_none(
     assert [one["result"] for one in ran.json["tried"]] == [
         "interactive job has none: srun and salloc submit none"
     ]
+
+
+def test_tasks_of_an_array_have_its_script_by_either_number(
+    system: SlurmSystem, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_CONF", str(system.conf))
+    (system.work / "array.sh").write_bytes(SCRIPT)
+    array = system.submit_words(["--array=1-3", str(system.work / "array.sh")])
+    wait_for(
+        lambda: system.run("sacct", "-nXj", array, "-o", "State").split() == ["COMPLETED"] * 3, timeout_s=60
+    )
+    raw = dict(
+        line.split("|") for line in system.run("sacct", "-nXPj", array, "-o", "JobID,JobIDRaw").splitlines()
+    )
+    run = Runner(capsys)
+    expected = SCRIPT.decode("utf-8", "backslashreplace")
+    for named in (array, f"{array}_2", raw[f"{array}_1"]):
+        document = run("script", named, "--slurm", "local", "--json").json
+        assert (document["script"], document["number"]) == (expected, array), named
