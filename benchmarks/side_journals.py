@@ -15,8 +15,6 @@ from benchmarks.sides import LASTS_S, Fault, Side, Wait
 
 ACTIVATE = "systemd-socket-activate"
 GATEWAYD = ("/lib/systemd/systemd-journal-gatewayd", "/usr/lib/systemd/systemd-journal-gatewayd")
-ARCHIVED = 2
-"""Files kept beside the one that is written, when a journal is vacuumed."""
 BOOT, MACHINE = "b" * 32, "c" * 32
 
 
@@ -78,10 +76,10 @@ class JournalSide(Side):
         self.tick()
 
     def _vacuumed(self, wait: Wait) -> None:
-        """The oldest files are removed, all of which has been read."""
+        """All files but the one that is written are removed, when all of them has been read."""
         self._rotated(wait)
         wait(LASTS_S)
-        for number in range(1, self._rotations - ARCHIVED + 1):
+        for number in range(1, self._rotations + 1):
             self._archived(number).unlink(missing_ok=True)
         self.tick()
 
