@@ -33,7 +33,7 @@ def subject_of(store: Store, job_id: JobId, known: Known, run: Run | None, reach
         unlinked=unlinked_in(window, store.correlation.unlinked_of(job_id)),
         detail=known.detail,
         run=run,
-        silence=() if ops else reaching.silence(run.number if run else None),
+        silence=() if ops else reaching.silence(job_id, run.number if run else None),
         problem=known.problem,
         good=good,
         good_ops=ops_in(window_of(runs, good.number), all_ops) if good else (),

@@ -6,6 +6,7 @@ from time import monotonic
 
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceState
+from jobtui.model.ids import JobId, numbered
 from jobtui.model.job_desk import Reached, Unreadable
 from jobtui.render.sources import labels
 from jobtui.render.text import Zone, clock_time, date_time, show
@@ -13,7 +14,7 @@ from jobtui.screens.base import Board
 
 SLACK_S = 600
 """How much is read before the submission of a run, seconds: its agent was started before it."""
-LOG_KINDS = frozenset({"logfile"})
+LOG_KINDS = frozenset({"logfile", "journald"})
 PATIENCE_S = 10.0
 """How long is waited for logs that were not read at all yet."""
 DAY = 86_400 * SECOND
@@ -101,8 +102,13 @@ class Reaching:
         words = clock_time(at)[:-3] if now - at < DAY else date_time(at)[:-3]
         return f"{words}{Zone.mark()}"
 
-    def silence(self, number: int | None) -> tuple[str, ...]:
-        """What is said where no op is known: what was read, and what was not; safe to show."""
+    def silence(self, job_id: JobId, number: int | None) -> tuple[str, ...]:
+        """What is said where no op is known: what was read, and what was not; safe to show.
+
+        `number` is the run that was chosen. Other systems than Sirepo tell of states, without a log.
+        """
+        if (other := numbered(job_id)) is not None:
+            return (f"{show(other.system)} has told of no change of its state.",)
         if self.words:
             return (f"No op of it yet: {self.words}",)
         sources = self._board.store.sources()

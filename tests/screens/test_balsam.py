@@ -50,6 +50,14 @@ async def test_its_jobs_are_in_the_table(size: tuple[int, int]) -> None:
             await wait_until(lambda: shows(pilot, "running", "parent job", "demo-"), pilot)
 
 
+async def test_of_a_job_without_events_no_log_is_said_to_be_missing() -> None:
+    balsam = RecordedBalsam()
+    balsam.events.clear()
+    async with dashboard(balsam, open_at=JobId("balsam/99")) as pilot:
+        await wait_until(lambda: shows(pilot, "balsam has told of no change of its state"), pilot)
+        assert not shows(pilot, "No log is read")
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_job_is_told_by_its_events(size: tuple[int, int]) -> None:
     balsam = RecordedBalsam()

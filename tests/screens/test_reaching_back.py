@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from jobtui.app import JobtuiApp
+from jobtui.backends.journal.source import Journal
 from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo_db import SirepoDb
@@ -18,6 +19,7 @@ from jobtui.session import Session
 from jobtui.store import rereading
 from jobtui.widgets.op_list import OpList
 from tests.conftest import NOW
+from tests.journal_memory import MemoryJournal
 from tests.screens.test_job_tabs import JOB, LOCAL
 from tests.waiting import wait_until
 from tests.widgets.stage import screen_text
@@ -115,3 +117,16 @@ async def test_without_a_log_that_is_said() -> None:
         app = JobtuiApp(session, JOB)
         async with app.run_test(size=(40, 10)) as pilot:
             await wait_until(lambda: "No log is read" in "\n".join(screen_text(app)), pilot)
+
+
+async def test_a_journal_is_a_log_that_was_read() -> None:
+    memory = MemoryJournal()
+    memory.write("x.py:1:f nothing of matter", unit="sirepo_job_supervisor.service", host="v3", pid=7)
+    journal = Journal("ssh://v3", lambda: memory.reader("ssh://v3"), since=Nanos(1))
+    async with Session([SirepoDb(LOCAL), journal], FixedClock(NOW)) as session:
+        app = JobtuiApp(session, JOB)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await wait_until(
+                lambda: "v3: read from 1970-01-01T00:00:00" in "\n".join(screen_text(app)), pilot
+            )
+            await wait_until(lambda: "No op of run 1 in what was read" in "\n".join(screen_text(app)), pilot)
