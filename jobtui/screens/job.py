@@ -161,7 +161,7 @@ class JobScreen(BesideScreen):
         self._tracing.changed(changes.traces)
         if self._tracing.is_to_be_found_again(self.job_id in changes.jobs, changes.traces):
             start(self, self._trace, group="trace", exclusive=True)
-        self._strip.set_sources(self.board.store.sources())
+        self._show_sources()
 
     def show_all(self) -> None:
         """Show everything anew; what is the same is not painted again."""

@@ -77,6 +77,7 @@ async def at_stop(
         if stop.open_at is not None:
             await wait_until(lambda: "run 3 of 3" in screen_text(app)[0], pilot)
             await wait_until(lambda: "Its program failed" in screen_text(app)[1], pilot)
+            await wait_until(lambda: "starting" not in screen_text(app)[3], pilot)
         await pilot.press(*stop.keys[:1])
         if stop.name.startswith("trace"):
             await wait_until(lambda: "3 traces" in "\n".join(screen_text(app)), pilot)
