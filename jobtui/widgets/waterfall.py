@@ -20,8 +20,9 @@ from jobtui.widgets.trace_lines import Picture, TraceLines
 class Waterfall(TraceLines):
     """The spans of one trace."""
 
-    _begun: tuple[LineKey | None, int] = (None, 0)
-    """Where it was opened: the line under the cursor, and how many are above the first that is seen."""
+    _begun: LineKey | None = None
+    """Where it was opened: the line under the cursor."""
+    _is_scrolled = False
 
     @property
     def trace_id(self) -> TraceId | None:
@@ -45,8 +46,8 @@ class Waterfall(TraceLines):
         else:
             self._shown.set_layout(picture.layout)
             self._stay_at(key)
-            if is_untouched and first_to_read(picture.found) not in (None, self._begun[0]):
-                self._begin(picture)
+            if is_untouched:
+                self._follow(picture)
         self._renew()
         self.cursor_moved()
 
@@ -167,6 +168,11 @@ class Waterfall(TraceLines):
         self.squeezes = not self.squeezes
         self._renew()
 
+    def scroll_rows(self, rows: int) -> None:
+        """Move the rows; what comes moves them no more."""
+        self._is_scrolled = True
+        super().scroll_rows(rows)
+
     def on_click(self, event: events.Click) -> None:
         """A second click on a line folds or unfolds it."""
         if event.chain == 2:
@@ -196,12 +202,20 @@ class Waterfall(TraceLines):
         if index is not None:
             self.cursor = index
             self.top = max(0, index - 2 * self.page // 3)
-        self._begun = (self._key, self.top)
+        self._begun, self._is_scrolled = self._key, False
+
+    def _follow(self, picture: Picture) -> None:
+        """Go to where things failed once that is known; until then stay, as nobody has moved."""
+        first = first_to_read(picture.found)
+        if first is None or first == self._begun:
+            return
+        if self._begun is None or first in failed_keys(picture.found, at_end=False):
+            self._begin(picture)
 
     @property
     def _is_untouched(self) -> bool:
         """Whether nobody has moved since it was opened: what failed may be known only by now."""
-        return (self._key, self.top) == self._begun
+        return self._key == self._begun and not self._is_scrolled
 
     def _stay_at(self, key: LineKey | None) -> None:
         """Keep the cursor on a line, at the same height of the screen; on the one above when it is hidden."""
@@ -220,7 +234,8 @@ def first_to_read(found: Findings) -> LineKey | None:
     return next(iter((*fatal, *said, *last, *handled)), None)
 
 
-def failed_keys(found: Findings) -> frozenset[LineKey]:
-    """The lines of all spans at which something failed."""
+def failed_keys(found: Findings, *, at_end: bool = True) -> frozenset[LineKey]:
+    """The lines of all spans at which something failed; of those that are merely the last only `at_end`."""
     causes = (cause.span.span_id for cause in found.causes)
-    return frozenset((*causes, *(failure.span.span_id for failure in found.failures)))
+    said = (one for one in found.failures if at_end or one.kind is not FailureKind.UNFINISHED)
+    return frozenset((*causes, *(failure.span.span_id for failure in said)))

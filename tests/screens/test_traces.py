@@ -1,5 +1,6 @@
 """Recent traces and one of them: opened where it failed, gone through by keys, kept still while it grows."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -373,3 +374,25 @@ async def test_it_opens_where_it_failed_also_when_log_records_come_before_any_sp
         app._session.store.apply(str(logs), Batch(cursor="", spans=captured("job-fail").spans))
         await wait_until(lambda: "fail flag triggered" in text(app), pilot)
         assert here(app) == "hardWork.step"
+
+
+async def test_it_goes_to_what_failed_in_a_trace_that_grew_before() -> None:
+    source = capture_file("queue-3h", "otlp.pb")
+    app = an_app(source)
+    spans = sorted(captured("job-fail").spans, key=lambda span: span.ended_at or 0)
+    book = app._session.store.traces
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_until(lambda: book.ids(), pilot)
+        for count in (14, 20, 24, len(spans)):
+            app._session.store.apply(str(source), Batch(cursor="", spans=tuple(spans[:count])))
+            if not isinstance(app.screen, TraceScreen):
+                app.action_jump(FAILED)
+                await wait_until(lambda: app.screen.query(Waterfall), pilot)
+            await wait_until(partial(shows, app, count), pilot)
+        assert here(app) == "hardWork.step"
+
+
+def shows(app: JobtuiApp, count: int) -> bool:
+    """Whether the waterfall knows of so many spans."""
+    found = waterfall(app).found
+    return found is not None and len(found.tree.spans) == count
