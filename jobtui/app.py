@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from time import thread_time
 from traceback import format_exc
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,8 @@ READ_AFTER_S = 0.5
 """Reading begins by then, painted or not."""
 GIVE_BACK_S = 30.0
 """How often memory that lies free is given back to the system."""
+COLLECT_S = 0.04
+"""Looking for it among so many objects that it takes longer is left to Python, which does it seldom."""
 OF_ANOTHER_SIZE = ("COLUMNS", "LINES")
 """Variables that Textual believes more than the terminal; a shell exports what was so when it started."""
 
@@ -127,6 +130,7 @@ class JobtuiApp(TimedApp):
         self._starts_with_view = views is not None
         self._states: dict[str, SourceState] = {}
         self._reads = False
+        self._collected_in_s = 0.0
         self.animation_level = "none"
         Zone.is_local = False
         for known in THEMES:
@@ -192,8 +196,15 @@ class JobtuiApp(TimedApp):
         Alarm(self, self._board, wishes, command.run if command is not None else None)
 
     def _give_back(self) -> None:
-        """Let go of closed widgets: a cache of textual 8.2.8 keeps a thousand with all they drew."""
+        """Let go of closed widgets: a cache of textual 8.2.8 keeps a thousand with all they drew.
+
+        They refer to each other, and Python alone looks for such only when there are very many.
+        """
         StylesCache.get_inner_outer.cache_clear()
+        if self._collected_in_s < COLLECT_S:
+            began = thread_time()
+            gc.collect()
+            self._collected_in_s = thread_time() - began
         give_back()
 
     def open_job(self, job_id: JobId) -> None:
@@ -209,10 +220,10 @@ class JobtuiApp(TimedApp):
 
     def action_command_palette(self) -> None:
         """Offer every action that can be taken here, and every job."""
-        from textual.command import CommandPalette
+        from jobtui.screens.palette import Palette
 
         if isinstance(self.screen, LiveScreen):
-            self.push_screen(CommandPalette(placeholder="an action, a job, a filter"))
+            self.push_screen(Palette(placeholder="an action, a job, a filter"))
 
     def action_keys(self) -> None:
         """Show the keys."""

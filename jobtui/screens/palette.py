@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 from functools import partial
 from itertools import islice
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
+from textual.widgets import Input
 
 from jobtui.analysis.filter import FilterError, parse
 from jobtui.model.jobs import Job
@@ -29,6 +30,14 @@ LEAST_ID = 4
 MOST_IDS = 20
 """Ops and agents offered at most."""
 KEY_CELLS = 12
+
+
+class Palette(CommandPalette):
+    """Textual's, with a cursor that does not blink: each blink would be sent over the line."""
+
+    def on_mount(self) -> None:
+        """Keep the cursor still."""
+        self.query_one(Input).cursor_blink = False
 
 
 class ActionProvider(Provider):
