@@ -47,6 +47,8 @@ SEEN_WITHIN_S = 3.0
 END_WITHIN_S = 30.0
 """How long the last of it may take."""
 SAMPLE_EVERY_S = 30.0
+POOLED = "asyncio_"
+"""Threads of the event loop's own pool: one more whenever more is asked at once, up to a few."""
 COUNTED = ("tasks", "listeners", "objects")
 VIEW = {"": {"start": {"filter": "", "sort": None, "reverse": False, "columns": ["state", "id"]}}}
 PAGE_DOWN = "\x1b[6~"
@@ -181,7 +183,7 @@ class Soak:
         found.differ("on the screen", visible, shown)
         found.rss_mb.append((time.monotonic(), self._terminal.rss_mb()))
         counts = {name: told[name] for name in COUNTED}
-        counts["threads"] = len(told["threads"])
+        counts["threads"] = sum(not name.startswith(POOLED) for name in told["threads"])
         found.threads = told["threads"]
         found.counts.append({**counts, "jobs": len(told["jobs"]), "ops": len(told["ops"])})
 
