@@ -128,6 +128,7 @@ def _answer(site: RushSite, held: list[ExitStack], what: str, values: Sequence[A
         found = getattr(site, values[0])
         return held[-1].enter_context(found() if callable(found) else found)
     if what == RELEASE:
-        return held.pop().close()
+        held.pop().close()
+        return None
     found = getattr(site, what)
     return found(*values) if callable(found) else found
