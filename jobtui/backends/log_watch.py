@@ -107,9 +107,13 @@ class FileNews:
                 await waiter
         except TimeoutError:
             return False
+        except asyncio.CancelledError:
+            self._take(None)  # who was waiting may never come back, and a user may have but so many queues
+            raise
         finally:
             if queue.fileno() >= 0:
                 loop.remove_reader(queue.fileno())
+            self._drop_spent()
         return True
 
     def _matters(self, queue: inotify.Inotify) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobtui.backends import inotify, log_watch
-from jobtui.backends.log_watch import Watch
+from jobtui.backends.log_watch import FileNews, Watch
 from jobtui.backends.worker import Worker
 from tests.waiting import LONG_S, wait_until
 
@@ -215,3 +215,28 @@ async def test_without_any_more_watches_it_looks(tmp_path: Path, monkeypatch: py
     watched = Watched(path)
     await watched.sees(lambda: append(path))
     watched.close()
+
+
+def queues() -> int:
+    """How many queues of the kernel this process has."""
+    names = [f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")]
+    return sum("inotify" in os.readlink(name) for name in names if os.path.lexists(name))
+
+
+async def test_who_stops_waiting_holds_nothing_and_may_come_again(tmp_path: Path) -> None:
+    """A user may have but so many queues: fs.inotify.max_user_instances."""
+    path = tmp_path / "a.log"
+    path.write_text("first\n")
+    before, news = queues(), FileNews([path])
+    assert news.arm()
+    waiting = asyncio.create_task(news.wait(LONG_S))
+    await asyncio.sleep(0)
+    assert queues() == before + 1
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert queues() == before
+    assert news.arm()
+    append(path)
+    assert await news.wait(LONG_S)
+    news.close()
+    assert queues() == before
