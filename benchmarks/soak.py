@@ -285,7 +285,9 @@ def soak_on(site: Site, minutes: float, place: Path) -> tuple[Soak, list[Row]]:
 def leave(soak: Soak, terminal: Terminal) -> tuple[str, int]:
     """Quit; what is on the terminal then, and the exit code."""
     try:
-        soak.type(ESCAPE, "q")
+        soak.type(ESCAPE)
+        soak.read(SEEN_WITHIN_S)  # a q that is read together with the escape is another key
+        soak.type("q")
         soak.read(END_WITHIN_S)
     except Stopped:
         return soak.painted.text().strip(), terminal.exit_code()

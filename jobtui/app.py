@@ -284,7 +284,7 @@ class JobtuiApp(TimedApp):
             was_up = before in (SourceState.OK, SourceState.PARTIAL)
             if source.state is SourceState.DOWN and was_up:
                 self.notify(
-                    show(f"{source.name}: {source.error}"),
+                    show(f"{source.name}: {source.reason}"),
                     title="source down",
                     severity="error",
                     markup=False,

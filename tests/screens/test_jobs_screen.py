@@ -223,10 +223,10 @@ async def test_one_toast_when_a_source_goes_down_and_one_when_it_is_back() -> No
     scene = Scene()
     async with scene.app.run_test(size=(120, 40), notifications=True) as pilot:
         await ready(scene, pilot)
-        scene.db.add(SourceUnreachable("[red]no answer[/]"), batch(*jobs()))
+        scene.db.add(SourceUnreachable(f"{scene.db.name}: [red]no answer[/]"), batch(*jobs()))
         await wait_until(lambda: len(scene.app._notifications) == 1, pilot)
-        toasts = [toast.title for toast in scene.app._notifications]
-        assert toasts == ["source down"]
+        toasts = [(toast.title, toast.message) for toast in scene.app._notifications]
+        assert toasts == [("source down", f"{scene.db.name}: [red]no answer[/]")]
 
 
 async def test_a_job_only_named_in_logs_does_no_harm() -> None:
