@@ -81,8 +81,8 @@ def test_the_screens_with_numbers_and_back(walk: Tmux) -> None:
 
 def test_help_columns_palette_filter_and_pause(walk: Tmux) -> None:
     walk.keys("?")
-    walk.wait_text("All jobs")
-    back(walk, "Go to")
+    walk.wait_text("On this screen (jobs)")
+    back(walk, "On this screen")
     walk.keys("c")
     walk.wait_text("✓ state")
     back(walk, "✓ state")
