@@ -32,6 +32,7 @@ from jobtui.store.rereading import read_again
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
+    from jobtui.backends.job_desk import SessionDesk
     from jobtui.backends.staging import Stage, Witness
     from jobtui.model.clocks import Offsets
     from jobtui.model.job_desk import JobDesk
@@ -77,6 +78,7 @@ class Session:
         self._group: asyncio.TaskGroup | None = None
         self._announced: deque[Announced] = deque()
         self._traces: TraceDesk | None = None
+        self._desk: SessionDesk | None = None
         for source in sources:
             self.add(source)
 
@@ -170,10 +172,11 @@ class Session:
         """What answers questions about one job."""
         if self._stage is not None:
             return self._stage.desk(lambda: self.sources)
-        from jobtui.backends.job_desk import SessionDesk
+        if self._desk is None:
+            from jobtui.backends.job_desk import SessionDesk
 
-        desk = SessionDesk(lambda: self.sources, self.reach_back)
-        return desk if self._witness is None else self._witness.beside(desk)
+            self._desk = SessionDesk(lambda: self.sources, self.reach_back)
+        return self._desk if self._witness is None else self._witness.beside(self._desk)
 
     def player(self) -> "Player | None":
         """What goes through recorded time; None where the systems themselves are read."""
@@ -246,7 +249,9 @@ class Session:
         return None
 
     async def aclose(self) -> None:
-        """Release what the sources hold."""
+        """Release what the sources hold, and what answers questions about jobs."""
+        if self._desk is not None:
+            self._desk.close()
         await asyncio.gather(*(source.aclose() for source in self.sources))
 
     async def __aenter__(self) -> Self:

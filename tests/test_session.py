@@ -1,5 +1,8 @@
 """What a session does for one question: it reads what is asked for and notes how that went."""
 
+import threading
+from pathlib import Path
+
 from jobtui.backends.base import SourceError, SourceMissing
 from jobtui.model.clock import FixedClock
 from jobtui.model.health import SourceState
@@ -8,6 +11,7 @@ from jobtui.model.jobs import JobDetail
 from jobtui.session import Session
 from tests.builders import a_job, job_id
 from tests.fakes import ScriptedSource, batch
+from tests.waiting import wait_until
 
 
 class Failing(ScriptedSource):
@@ -67,3 +71,12 @@ async def test_a_source_can_be_added_later_and_kinds_be_chosen(clock: FixedClock
         await session.catch_up()
         assert set(session.store.jobs) == {job_id(1), job_id(2)}
     assert (db.closed, log.closed) == (1, 1)
+
+
+async def test_a_session_leaves_no_thread_that_read_run_directories(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    async with Session([]) as session:
+        assert session.desk() is session.desk()
+        await session.desk().list_files(str(tmp_path))
+        assert set(threading.enumerate()) > before
+    await wait_until(lambda: set(threading.enumerate()) <= before)

@@ -52,6 +52,11 @@ class SessionDesk:
         self._dirs: RunDirs | None = None
         self._remote: RemoteDirs | None = None
 
+    def close(self) -> None:
+        """Release the thread that reads run directories. It can be asked again; may be called twice."""
+        if self._dirs is not None:
+            self._dirs.close()
+
     def begins_after(self, at: Nanos) -> bool:
         """Whether a log was read from later than `at` only, and could be read from there."""
         return any(
