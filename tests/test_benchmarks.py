@@ -118,7 +118,7 @@ def test_a_slow_reader_gets_no_more_than_it_asks_for() -> None:
 
 
 A_LITTLE = 3
-"""Of a core: more than one tick of the clock that processors are counted in, less than the share of a crowd."""
+"""Percent of a core: more than one tick of the clock of processes, less than the share of one in a crowd."""
 
 
 def test_a_busy_program_is_told_from_an_idle_one() -> None:
