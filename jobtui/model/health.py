@@ -26,7 +26,7 @@ class Skip(msgspec.Struct, frozen=True):
 class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one source.
 
-    `read_at` is when it was last read with success, `records` and `skipped` count since the start,
+    `asked_at` is when it was first asked, `read_at` when it was last read with success, `records` and `skipped` count since the start,
     `last_skips` are the newest few of the skipped, `note` says what was deliberately not read, `begins_at`
     from when on it was read where its beginning was not, and `is_behind` that there is more to be read now.
     """
@@ -34,6 +34,7 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     kind: str
     state: SourceState = SourceState.STARTING
+    asked_at: Nanos | None = None
     read_at: Nanos | None = None
     records: int = 0
     skipped: int = 0
@@ -47,6 +48,12 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     def reason(self) -> str:
         """What `error` says without the name of the source before it, "" when there is none."""
         return (self.error or "").removeprefix(f"{self.name}: ")
+
+    def silent_s(self, now: Nanos) -> float:
+        """For how long it has neither been read nor failed since it was first asked, in seconds."""
+        if self.state is not SourceState.STARTING or self.asked_at is None:
+            return 0.0
+        return max(0.0, seconds_between(self.asked_at, now))
 
     def lag_s(self, now: Nanos) -> float | None:
         """Age of what it shows in seconds, None when it was never read."""

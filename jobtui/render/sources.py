@@ -11,7 +11,7 @@ from jobtui.render.text import age, fit, show
 FRESH_S = 5.0
 """Up to this age a source that is polled every two seconds is up to date; its age is not counted up."""
 LATE_S = 15.0
-"""From this age on it is late."""
+"""From this age on it is late; so it is when it gives nothing for so long from the start."""
 
 KIND_LABELS: Mapping[str, str] = {"sirepo_db": "db"}
 """Labels for kinds of which there is one as a rule; others are called by the end of their name."""
@@ -48,6 +48,8 @@ def judge(source: SourceHealth, now: Nanos) -> Judgement:
     lag_s = source.lag_s(now)
     if source.state is SourceState.DOWN:
         return Judgement("down" if lag_s is None else f"down, last read {age(lag_s)} ago", "error")
+    if (silent_s := source.silent_s(now)) >= LATE_S:
+        return Judgement(f"no answer for {age(silent_s)}", "warning")
     return judge_age(lag_s)
 
 
@@ -68,7 +70,7 @@ def judge_all(sources: Sequence[SourceHealth], now: Nanos) -> Judgement:
     down = [label for label, source in named if source.state is SourceState.DOWN]
     if down:
         return Judgement(f"{down[0]} down" if len(down) == 1 else f"{len(down)} sources down", "error")
-    label, oldest = max(named, key=lambda part: part[1].lag_s(now) or 0.0)
+    label, oldest = max(named, key=lambda part: part[1].lag_s(now) or part[1].silent_s(now))
     found = judge(oldest, now)
     if found.style == "dim":
         skipped = ", some skipped" if any(source.skipped for source in sources) else ""

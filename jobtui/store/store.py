@@ -190,7 +190,7 @@ class Store:
 
     def add_source(self, name: str, kind: str) -> None:
         """Announce a source, so that it is shown before its first poll ends."""
-        self._health.setdefault(name, SourceHealth(name=name, kind=kind))
+        self._health.setdefault(name, SourceHealth(name=name, kind=kind, asked_at=self._clock.now()))
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` after every change; returns what ends it."""

@@ -33,6 +33,9 @@ def text_of(line: Line) -> str:
         (DOWN, "down, last read 2m10s ago", "error"),
         (NEVER, "down", "error"),
         (STARTING, "starting", "dim"),
+        (msgspec.structs.replace(STARTING, asked_at=ago(3)), "starting", "dim"),
+        (msgspec.structs.replace(STARTING, asked_at=ago(70)), "no answer for 1m10s", "warning"),
+        (msgspec.structs.replace(DB, asked_at=ago(70)), "<5s", "dim"),
     ],
 )
 def test_each_state_has_its_words(source: SourceHealth, words: str, style: str) -> None:
@@ -55,6 +58,12 @@ def test_the_strip_names_all_and_colours_only_what_is_late_or_down() -> None:
 
 def test_the_name_of_a_source_is_said_once() -> None:
     assert text_of(strip_line([NAMED], NOW, 120)) == " gone.log down: no such file; check the path"
+
+
+def test_where_there_is_little_room_one_that_never_answered_is_named() -> None:
+    silent = msgspec.structs.replace(STARTING, asked_at=ago(70))
+    assert judge_all([DB, silent, LOG], NOW) == ("new.log no answer for 1m10s", "warning")
+    assert judge_all([DB, silent, DOWN], NOW).style == "error"
 
 
 def test_skipped_input_is_counted() -> None:
