@@ -26,10 +26,10 @@ class Skip(msgspec.Struct, frozen=True):
 class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one source.
 
-    `asked_at` is when it was first asked, `read_at` when it was last read with success, `records` and `skipped`
-    count since the start, `last_skips` are the newest few of the skipped, `note` says what was deliberately not
-    read, `begins_at` from when on it was read where its beginning was not, and `is_behind` that there is more
-    to be read now.
+    `asked_at` is when it was first asked, `read_at` when it was last read with success, `records` and
+    `skipped` count since the start, `last_skips` are the newest few of the skipped, `note` says what was
+    deliberately not read, `begins_at` from when on it was read where its beginning was not, and `is_behind`
+    that there is more to be read now.
     """
 
     name: str
