@@ -154,38 +154,38 @@ class BalsamRig:
         return [str(change.id) for change in batch.changes]
 
 
-class TraceFileRig:
-    """A file of spans, one document a line. Each record is one span."""
+class GrowingFileRig:
+    """A file to which records are appended, each of which may be torn."""
 
     tells = False
     reconnects = False
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "spans.jsonl"
+        self._path = folder / "growing"
         self._path.write_text("")
         self._away = folder / "away"
         self._written = 0
+        self._torn = ("", "")
 
-    def source(self) -> Source:
-        return TraceFile(self._path, piece_bytes=300)
+    def _record(self, number: int) -> tuple[str, str]:
+        """The key and the text of a record."""
+        raise NotImplementedError
+
+    def _next(self) -> tuple[str, str]:
+        self._written += 1
+        return self._record(self._written)
 
     def _append(self, text: str) -> None:
         with self._path.open("a") as file:
             file.write(text)
 
-    def _line(self) -> tuple[str, str]:
-        self._written += 1
-        key = f"{self._written:016x}"
-        span = {"traceId": "a" * 32, "spanId": key, "name": "x" * self._written}
-        return key, json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}) + "\n"
-
     def add(self) -> str:
-        key, line = self._line()
-        self._append(line)
+        key, text = self._next()
+        self._append(text)
         return key
 
     def tear(self) -> None:
-        self._torn = self._line()
+        self._torn = self._next()
         self._append(self._torn[1][:20])
 
     def mend(self) -> str:
@@ -197,6 +197,18 @@ class TraceFileRig:
 
     def come_back(self) -> None:
         self._away.rename(self._path)
+
+
+class TraceFileRig(GrowingFileRig):
+    """A file of traces that grows. Its records are spans, each larger than the one before."""
+
+    def source(self) -> Source:
+        return TraceFile(self._path, piece_bytes=300)
+
+    def _record(self, number: int) -> tuple[str, str]:
+        key = f"{number:016x}"
+        span = {"traceId": "a" * 32, "spanId": key, "name": "x" * number}
+        return key, json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}) + "\n"
 
     def keys(self, batch: Batch) -> list[str]:
         return [span.span_id for span in batch.spans]
@@ -242,49 +254,14 @@ class SlurmRig:
         return [job.id for job in batch.jobs]
 
 
-class CondorRig:
+class CondorRig(GrowingFileRig):
     """An event log of HTCondor. Each record is the submission of one job."""
-
-    tells = False
-    reconnects = False
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / "jobs.log"
-        self._path.write_text("")
-        self._away = folder / "away"
-        self._written = 0
-        self._torn = ("", "")
 
     def source(self) -> Source:
         return CondorFile(self._path, piece_bytes=400)
 
-    def _append(self, text: str) -> None:
-        with self._path.open("a") as file:
-            file.write(text)
-
-    def _event(self) -> tuple[str, str]:
-        self._written += 1
-        job = f"{self._written:03}.000.000"
-        return f"{self._written}.0@{SCHEDD}", submitted(job=job)
-
-    def add(self) -> str:
-        key, text = self._event()
-        self._append(text)
-        return key
-
-    def tear(self) -> None:
-        self._torn = self._event()
-        self._append(self._torn[1][:20])
-
-    def mend(self) -> str:
-        self._append(self._torn[1][20:])
-        return self._torn[0]
-
-    def go_away(self) -> None:
-        self._path.rename(self._away)
-
-    def come_back(self) -> None:
-        self._away.rename(self._path)
+    def _record(self, number: int) -> tuple[str, str]:
+        return f"{number}.0@{SCHEDD}", submitted(job=f"{number:03}.000.000")
 
     def keys(self, batch: Batch) -> list[str]:
         return [fact.job for fact in batch.condor]
