@@ -1,0 +1,33 @@
+"""What a dashboard leaves running ends with its process: with the test here."""
+
+from collections.abc import Iterator
+from functools import wraps
+from typing import Any
+
+import pytest
+
+from jobtui.backends.file_watch import KernelWatch
+from jobtui.backends.log_watch import FileNews
+from jobtui.backends.worker import Worker
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Close all watches of files and directories, of which a user may have but 128, and let all threads go."""
+    made: list[KernelWatch | FileNews | Worker] = []
+    for kind in (KernelWatch, FileNews, Worker):
+        _note(monkeypatch, kind, made)
+    yield
+    for each in made:
+        each.close()
+
+
+def _note(monkeypatch: pytest.MonkeyPatch, kind: Any, made: list[Any]) -> None:
+    begin = kind.__init__
+
+    @wraps(begin)
+    def noting(self: Any, *arguments: Any, **named: Any) -> None:
+        begin(self, *arguments, **named)
+        made.append(self)
+
+    monkeypatch.setattr(kind, "__init__", noting)
