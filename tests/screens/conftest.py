@@ -13,7 +13,7 @@ from jobtui.backends.worker import Worker
 
 @pytest.fixture(autouse=True)
 def nothing_goes_on(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Close all watches of files and directories, of which a user may have but 128, and let all threads go."""
+    """Close all watches of files and directories, of which a user has but 128, and let all threads go."""
     made: list[KernelWatch | FileNews | Worker] = []
     for kind in (KernelWatch, FileNews, Worker):
         _note(monkeypatch, kind, made)
