@@ -124,27 +124,33 @@ class Records:
     """The status of every job as its record says it, with what it was before, read without jobtui."""
 
     srdb: Path
-    _stamps: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _stamps: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     _seen: dict[str, list[tuple[float, str]]] = field(default_factory=lambda: defaultdict(list))
 
     def read(self) -> None:
         """Look at what has changed."""
         paths = list((self.srdb / "supervisor-job").glob("*.json"))
         for gone in self._seen.keys() - {path.stem for path in paths}:
-            del self._seen[gone]
-            self._stamps.pop(gone, None)
+            self._forget(gone)
         for path in paths:
             try:
-                stat = path.stat()
+                self._look(path)
             except FileNotFoundError:
-                continue  # removed since
-            stamp = (stat.st_mtime_ns, stat.st_ino)
-            if self._stamps.get(path.stem) == stamp:
-                continue
-            status = read_record(path)
-            if status is not None:
-                self._stamps[path.stem] = stamp
-                self._note(path.stem, status)
+                self._forget(path.stem)  # removed since: what it said last was never read
+
+    def _look(self, path: Path) -> None:
+        stat = path.stat()
+        stamp = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
+        if self._stamps.get(path.stem) == stamp:
+            return
+        status = read_record(path)
+        if status is not None:
+            self._stamps[path.stem] = stamp
+            self._note(path.stem, status)
+
+    def _forget(self, job: str) -> None:
+        self._seen.pop(job, None)
+        self._stamps.pop(job, None)
 
     def _note(self, job: str, status: str) -> None:
         now = time.time()
@@ -163,8 +169,10 @@ class Records:
 
 
 def read_record(path: Path) -> str | None:
-    """The status in a record; None when it is just being replaced."""
+    """The status in a record; None where it cannot be read. Raises FileNotFoundError."""
     try:
         return str(json.loads(path.read_bytes())["status"])
+    except FileNotFoundError:
+        raise
     except (OSError, ValueError, KeyError):
         return None

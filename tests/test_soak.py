@@ -108,6 +108,21 @@ def test_records_are_known_with_what_they_were(tmp_path: Path) -> None:
     assert records.now() == {JID: "completed"}
 
 
+def test_a_record_that_is_removed_while_records_are_read_is_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place := tmp_path / "supervisor-job").mkdir()
+    records = Records(tmp_path)
+    write(place, "running")
+    records.read()
+    listed = list(place.glob("*.json"))
+    write(place, "completed")
+    (place / f"{JID}.json").unlink()
+    monkeypatch.setattr(Path, "glob", lambda self, pattern: listed)
+    records.read()
+    assert records.now() == {}
+
+
 def test_a_job_that_is_seen_otherwise_or_not_at_all_is_noted() -> None:
     found = Found()
     found.differ("there", {"a": "done", "b": "failed"}, {"a": "done", "b": "failed", "c": "running"})
