@@ -1,6 +1,7 @@
 """Lines that name a job and are, or may yet become, part of an op: requests, the server's calls, the rest."""
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
+from typing import TypeVar
 
 from jobtui.analysis.op_track import OpTrack
 from jobtui.model.clock import SECOND, Nanos
@@ -18,14 +19,24 @@ NEAR = 3 * SECOND
 """How far a server's line and the supervisor's may be apart: their clocks, a second's rounding, the way."""
 
 
+T = TypeVar("T")
+
+
 class _Events:
+    """Lists and not queues: most of them are empty, and an empty queue takes ten times as much."""
+
     __slots__ = ("calls", "notes", "requests", "unlinked")
 
     def __init__(self) -> None:
-        self.requests: deque[tuple[LogRecord, ...]] = deque(maxlen=EVENTS_KEPT)
-        self.calls: deque[LogRecord] = deque(maxlen=EVENTS_KEPT)
-        self.notes: deque[LogRecord] = deque(maxlen=EVENTS_KEPT)
-        self.unlinked: deque[Unlinked] = deque(maxlen=EVENTS_KEPT)
+        self.requests: list[tuple[LogRecord, ...]] = []
+        self.calls: list[LogRecord] = []
+        self.notes: list[LogRecord] = []
+        self.unlinked: list[Unlinked] = []
+
+
+def _keep(events: list[T], event: T) -> None:
+    events.append(event)
+    del events[:-EVENTS_KEPT]
 
 
 class JobEvents:
@@ -51,7 +62,7 @@ class JobEvents:
             return None
         requests = self._of(JobId(jid)).requests
         told_more = record.shape == "analysis_wanted" and requests and _same_api(requests[-1][-1], record)
-        requests.append((*requests.pop(), record) if told_more else (record,))
+        _keep(requests, (*requests.pop(), record) if told_more else (record,))
         return JobId(jid)
 
     def claim_request(self, op: OpTrack, before: LogRecord | None) -> None:
@@ -83,7 +94,7 @@ class JobEvents:
         """Keep a call of the API server that names a run directory."""
         jid = jid_of_run_dir(record.fields["run_dir"] or "")
         if jid is not None:
-            self._of(jid).calls.append(record)
+            _keep(self._of(jid).calls, record)
         return jid
 
     def calls_of(self, jid: JobId) -> tuple[LogRecord, ...]:
@@ -95,7 +106,7 @@ class JobEvents:
         """Keep a line about the polling of a run that sbatch has; its echo by the supervisor is the same."""
         notes = self._of(jid).notes
         if not any(note.text == record.text and note.at == record.at for note in notes):
-            notes.append(record)
+            _keep(notes, record)
         return jid
 
     def notes_of(self, jid: JobId) -> tuple[LogRecord, ...]:
@@ -107,7 +118,7 @@ class JobEvents:
         self, jid: JobId, record: LogRecord, component: Component, step: str, certainty: Certainty, why: str
     ) -> None:
         """Keep a line that names a job and could not be placed."""
-        self._of(jid).unlinked.append(Unlinked(jid, step_of(record, component, step, certainty), why))
+        _keep(self._of(jid).unlinked, Unlinked(jid, step_of(record, component, step, certainty), why))
 
     def unlinked_of(self, jid: JobId) -> tuple[Unlinked, ...]:
         """The lines that name a job and belong to no op, unanswered requests among them."""
