@@ -17,7 +17,7 @@ from tests.hostile.texts import SECRET, TEXTS, faults_in
 from tests.waiting import LONG_S
 
 LARGE, SMALL = (110, 32), (40, 10)
-QUIET_S, ESCAPE_S = 0.04, 0.15
+QUIET_S, ESCAPE_S, ENDING_S = 0.04, 0.15, 1.0
 TABS = "owlhfrT"
 PLACEHOLDERS = {":": "jobs, sources", "/": "words, or"}
 """What stands in an empty line that is to be typed in, on the jobs."""
@@ -36,10 +36,12 @@ class Screen:
     def __init__(self, terminal: Terminal, columns: int, rows: int) -> None:
         self.painted = Painted(columns, rows)
         self.terminal = terminal
+        self.has_ended = False
 
     def read(self, seconds: float) -> bool:
         """Take in what comes; False when nothing does for so long, or no more ever."""
         data = self.terminal.read(seconds)
+        self.has_ended |= data == b""
         if data:
             self.painted.feed(data)
         return bool(data)
@@ -65,11 +67,17 @@ class Screen:
         self.press(words)
 
     def leave(self) -> None:
-        """Quit. On a busy machine a key may come so soon after escape that both are taken for one."""
+        """Quit. On a busy machine a key may come so soon after escape that both are taken for one.
+
+        Keys that come when it has just ended are echoed by the terminal; nothing else is left there.
+        """
         deadline = time.monotonic() + LONG_S
-        while self.painted.text().strip():
+        while not self.has_ended:
             assert time.monotonic() < deadline, self.painted.text()
             self.press(ESCAPE, "q")
+            while self.read(ENDING_S):
+                pass
+        assert not self.painted.text().replace("^[", "").replace("q", "").strip()
 
     def check(self) -> None:
         """Nothing raw has come through so far, and nothing is on the screen that should not be."""

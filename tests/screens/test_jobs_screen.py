@@ -1,6 +1,7 @@
 import pytest
 from textual.pilot import Pilot
 
+from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch, SourceUnreachable
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
@@ -117,6 +118,12 @@ async def test_a_filter_is_previewed_while_it_is_typed_and_kept() -> None:
         await wait_until(lambda: table.count == 9, pilot)
 
 
+def underlined(app: JobtuiApp) -> str:
+    """All underlined text on the screen."""
+    segments = (segment for strip in app.screen._compositor.render_strips() for segment in strip)
+    return "".join(segment.text for segment in segments if segment.style and segment.style.underline)
+
+
 async def test_a_mistake_is_shown_at_its_place_and_filters_nothing() -> None:
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
@@ -128,13 +135,7 @@ async def test_a_mistake_is_shown_at_its_place_and_filters_nothing() -> None:
         assert bar.mistake is not None
         assert "status:faild"[bar.mistake.start : bar.mistake.end] == "faild"
         assert "did you mean failed?" in text_of(scene.app.screen.query_one(MistakeLine))[0]
-        underlined = [
-            segment.text
-            for strip in scene.app.screen._compositor.render_strips()
-            for segment in strip
-            if segment.style and segment.style.underline
-        ]
-        assert "".join(underlined).startswith("faild")
+        await wait_until(lambda: underlined(scene.app).startswith("faild"), pilot)
         await pilot.press("enter")
         await pilot.pause()
         assert scene.app.screen.query(FilterBar)
