@@ -4,7 +4,6 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from time import thread_time
 from traceback import format_exc
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +46,6 @@ READ_AFTER_S = 0.5
 """Reading begins by then, painted or not."""
 GIVE_BACK_S = 30.0
 """How often memory that lies free is given back to the system."""
-COLLECT_S = 0.04
-"""Looking for it among so many objects that it takes longer is left to Python, which does it seldom."""
 OF_ANOTHER_SIZE = ("COLUMNS", "LINES")
 """Variables that Textual believes more than the terminal; a shell exports what was so when it started."""
 
@@ -130,7 +127,6 @@ class JobtuiApp(TimedApp):
         self._starts_with_view = views is not None
         self._states: dict[str, SourceState] = {}
         self._reads = False
-        self._collected_in_s = 0.0
         self.animation_level = "none"
         Zone.is_local = False
         for known in THEMES:
@@ -196,15 +192,8 @@ class JobtuiApp(TimedApp):
         Alarm(self, self._board, wishes, command.run if command is not None else None)
 
     def _give_back(self) -> None:
-        """Let go of closed widgets: a cache of textual 8.2.8 keeps a thousand with all they drew.
-
-        They refer to each other, and Python alone looks for such only when there are very many.
-        """
+        """Let go of closed widgets: a cache of textual 8.2.8 keeps a thousand with all they drew."""
         StylesCache.get_inner_outer.cache_clear()
-        if self._collected_in_s < COLLECT_S:
-            began = thread_time()
-            gc.collect()
-            self._collected_in_s = thread_time() - began
         give_back()
 
     def open_job(self, job_id: JobId) -> None:
