@@ -4,8 +4,9 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 
-from jobtui.analysis.explain.survey import samples
+from jobtui.analysis.explain.survey import beside_of, samples
 from jobtui.analysis.flags import needs_person, waits_for
 from jobtui.analysis.time_words import duration, parse_duration
 from jobtui.commands.context import Context
@@ -35,7 +36,8 @@ def _lost(job: Job, reader: Reader) -> str | None:
     store = reader.session.store
     if not job.status.is_live:
         return None
-    (found,) = samples(store.correlation, (job,), store.sources(), reader.now)
+    beside = partial(beside_of, store)
+    (found,) = samples(store.correlation, (job,), store.sources(), reader.now, beside)
     is_bad = found.verdict.concern in (Concern.FAILED, Concern.STUCK)
     return found.verdict.sentence if is_bad and found.verdict.confidence >= RELIABLE else None
 

@@ -1,5 +1,6 @@
 """What jobtui knows of its own sources: state, age, and what was left out."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
@@ -59,3 +60,8 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     def lag_s(self, now: Nanos) -> float | None:
         """Age of what it shows in seconds, None when it was never read."""
         return None if self.read_at is None else max(0.0, seconds_between(self.read_at, now))
+
+
+def unread(sources: Iterable[SourceHealth]) -> list[str]:
+    """What is to be said of the sources that cannot be read: which, and why."""
+    return [f"{one.name} cannot be read: {one.reason}" for one in sources if one.state is SourceState.DOWN]

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from jobtui.analysis.explain.native import Beside
 from jobtui.analysis.explain.survey import samples
 from jobtui.analysis.flapping import FALLS, WITHIN_S, Flaps
 from jobtui.analysis.incidents import incidents
@@ -78,7 +79,7 @@ def test_the_jobs_of_an_agent_that_flaps_are_one_incident(driver: DriverName, ti
         for jid, record in world.records().items()
     ]
     knows = correlate({SUPERVISOR_LOG: world.log(SUPERVISOR_LOG)})
-    explained = list(samples(knows, jobs, [], now))
+    explained = list(samples(knows, jobs, [], now, lambda job: Beside()))
     assert {sample.verdict.code for sample in explained} == {Code.AGENT_LOST}
     flaps = [sample for sample in explained if "It flaps" in sample.verdict.sentence]
     assert len(flaps) == max(0, times - FALLS + 1)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 
 import pytest
 
+from jobtui.analysis.explain.native import Beside
 from jobtui.analysis.explain.survey import samples
 from jobtui.analysis.incidents import Incidents, incidents
 from jobtui.backends.sirepo_record import read_detail
@@ -72,7 +73,7 @@ class Site:
         records = {JobId(jid): json.dumps(one).encode() for jid, one in self.world.records().items()}
         jobs = [read_detail(text, jid, 0, "db", "record").job for jid, text in records.items()]
         knows = correlate({name: self.world.log(name) for name in self.world.logs()})
-        return incidents(samples(knows, jobs, [], self.world.kernel.now))
+        return incidents(samples(knows, jobs, [], self.world.kernel.now, lambda job: Beside()))
 
 
 @pytest.mark.parametrize("crash", [False, True])
@@ -106,5 +107,5 @@ def test_two_restarts_are_two_incidents() -> None:
 
 def test_jobs_of_other_systems_get_verdicts_of_their_own() -> None:
     job = a_job(system="slurm", status=JobStatus.FAILED, native_status="OUT_OF_MEMORY")
-    (one,) = samples(correlate({}), [job], [], NOW)
+    (one,) = samples(correlate({}), [job], [], NOW, lambda job: Beside())
     assert (one.verdict.code, one.run) == (Code.OUT_OF_MEMORY, None)

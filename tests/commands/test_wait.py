@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from jobtui.commands.exits import Exit
 from jobtui.demo.settings import DriverName
 from jobtui.model.clock import to_rfc3339
 from tests.analysis.explain.cases import played
 from tests.commands.running import AT, CAPTURES, Runner, environment, sources_of
+from tests.condor import event, executing, submitted
 
 DONE = "hZk95g40-4u2Pj0fB-heightWeightReport"
 FAILED = "hZk95g40-tAdRyEYP-heightWeightReport"
@@ -89,3 +91,13 @@ def test_a_run_that_logs_tell_to_be_lost_is_stuck_whatever_its_record_says(
     assert told.code == untold.code == 3
     assert "The supervisor was restarted after this run was asked for" in told.out
     assert f"{play.jid} is still running" in untold.err
+
+
+def test_a_held_job_of_htcondor_says_why_it_is_held(run: Runner, tmp_path: Path) -> None:
+    log = tmp_path / "event.log"
+    held = event(12, "2026-11-20 10:02:00Z", "Job was held.", "too much memory", "Code 34 Subcode 0")
+    log.write_text(submitted() + executing() + held)
+    flags = ("--at", "2026-11-20T11:00:00Z", "--condor-log", str(log))
+    ran = run("wait", "7.0", "--until", "stuck", "--timeout", "5s", *flags)
+    assert ran.code == Exit.ATTENTION
+    assert "too much memory" in ran.out

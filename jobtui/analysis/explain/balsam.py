@@ -13,7 +13,7 @@ from jobtui.analysis.explain.finding import CERTAIN, GUESS, LIKELY, PLAUSIBLE, S
 from jobtui.analysis.time_words import age, duration
 from jobtui.model.changes import Allocation, Site, StateChange, in_order
 from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import SourceHealth, unread
 from jobtui.model.jobs import Job
 from jobtui.model.verdicts import Code, Evidence, NextStep, Verdict
 
@@ -62,7 +62,7 @@ def explain_balsam(job: Job, facts: BalsamFacts, sources: Iterable[SourceHealth]
     said = rule(matter) if rule is not None else _unknown(matter)
     blind = [
         *said.doubts,
-        *(f"{s.name} cannot be read: {s.reason}" for s in sources if s.state is SourceState.DOWN),
+        *unread(sources),
     ]
     if not matter.changes:
         blind.append("no events of the job were read")

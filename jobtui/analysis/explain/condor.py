@@ -30,7 +30,7 @@ from jobtui.model.condor_facts import CondorFact, Teller
 from jobtui.model.condor_ids import condor_id
 from jobtui.model.condor_jobs import CONDOR, JOBSUB, NO_REASON
 from jobtui.model.condor_life import CondorLife, Exit
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import SourceHealth, unread
 from jobtui.model.jobs import Job
 from jobtui.model.verdicts import Code, Evidence, NextStep, Verdict
 
@@ -244,7 +244,7 @@ def _ago(fact: CondorFact | None, matter: Matter) -> str:
 
 def _blind_spots(matter: Matter, sources: Iterable[SourceHealth]) -> Iterator[str]:
     """What could not be read, or is not certain."""
-    yield from (f"{s.name} cannot be read: {s.reason}" for s in sources if s.state is SourceState.DOWN)
+    yield from unread(sources)
     for source, skipped in ((s.name, s.skipped) for s in sources if s.skipped):
         if any(fact.source == source for fact in matter.facts):
             yield f"{skipped} pieces of {source} made no sense"

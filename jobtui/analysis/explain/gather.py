@@ -10,7 +10,7 @@ from jobtui.analysis.flapping import Flapping, Flaps
 from jobtui.analysis.run_lengths import usual_length, usual_steps
 from jobtui.model.alarms import KIND as ALARM
 from jobtui.model.clock import Nanos
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import SourceHealth, SourceState, unread
 from jobtui.model.heard import Heard
 from jobtui.model.ids import JobId, split_jid
 from jobtui.model.jobs import Job, Run
@@ -89,7 +89,7 @@ def coverage_of(heard: Heard, sources: Iterable[SourceHealth]) -> Coverage:
         has_server=Component.SERVER in heard.components,
         has_agent=not heard.components.isdisjoint({Component.AGENT, Component.JOB_CMD}),
         supervisor_end=heard.supervisor_end,
-        faults=tuple(f"{s.name} cannot be read: {s.reason}" for s in sources if s.state is SourceState.DOWN),
+        faults=tuple(unread(sources)),
         begun=tuple((_short(s.name), s.begins_at) for s in sources if s.begins_at is not None),
         behind=tuple(_short(s.name) for s in sources if s.is_behind),
         writers=heard.writers,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from jobtui.analysis.explain.finding import CERTAIN, LIKELY, SURE, Said
 from jobtui.analysis.time_words import age, duration
 from jobtui.model.clock import Nanos
-from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.health import SourceHealth, unread
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.slurm_reasons import reason_of
 from jobtui.model.verdicts import Code, Evidence, NextStep, Verdict
@@ -62,7 +62,7 @@ def explain_slurm(job: Job, detail: JobDetail | None, sources: Iterable[SourceHe
     matter = Matter(job, now, dict(detail.facts) if detail is not None else {})
     rule = ENDED.get(job.native_status) or BY_STATUS.get(job.status, _unknown)
     said = rule(matter)
-    blind = [f"{one.name} cannot be read: {one.reason}" for one in sources if one.state is SourceState.DOWN]
+    blind = unread(sources)
     blind += [one.note for one in sources if one.name == job.source and one.note]
     return Verdict(
         job_id=job.id,

@@ -1,6 +1,7 @@
 """Explain many jobs, a turn at a time: what went wrong in a window, for a view of incidents."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from jobtui.analysis.explain.balsam import BalsamFacts
@@ -80,7 +81,7 @@ def survey_turns(known: Known, since: Nanos, until: Nanos, now: Nanos) -> Turns[
         chosen += [job for job in everything[begin : begin + CHOSEN_AT_ONCE] if is_within(job, since, until)]
         yield
     grouping = Grouping()
-    surveyed = samples(known.correlation, chosen, known.sources(), now, lambda job: _beside(known, job))
+    surveyed = samples(known.correlation, chosen, known.sources(), now, partial(beside_of, known))
     for number, sample in enumerate(surveyed):
         grouping.add(sample)
         if number % TAKEN_AT_ONCE == 0:
@@ -88,7 +89,8 @@ def survey_turns(known: Known, since: Nanos, until: Nanos, now: Nanos) -> Turns[
     return grouping.found()
 
 
-def _beside(known: Known, job: Job) -> Beside:
+def beside_of(known: Known, job: Job) -> Beside:
+    """What is known beside a job, without its whole record."""
     balsam = BalsamFacts(known.changes_of(job.id), known.allocations(), known.sites())
     return Beside(balsam, None, known.facts_of(job.id))
 
@@ -98,11 +100,12 @@ def samples(
     chosen: Sequence[Job],
     sources: Iterable[SourceHealth],
     now: Nanos,
-    beside: Callable[[Job], Beside] = lambda job: Beside(),
+    beside: Callable[[Job], Beside],
 ) -> Iterator[Sample]:
-    """Each of the chosen jobs explained. What is well by its record and logs costs next to nothing.
+    """Each of the chosen jobs explained, by its logs or by what is known beside it.
 
-    Whoever must not block for long takes a few at a time.
+    What is well by its record and logs costs next to nothing. Whoever must not block for long takes a few
+    at a time.
     """
     survey = _Survey(knows, tuple(sources), now, beside)
     return map(survey.sample, chosen)
