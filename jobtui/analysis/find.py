@@ -13,6 +13,7 @@ from jobtui.model.jobs import Job
 from jobtui.model.ops import Agent, Op
 from jobtui.model.servers import answers_to
 from jobtui.model.slurm import SYSTEM as SLURM
+from jobtui.model.words import counted
 
 MAX_CANDIDATES = 50
 """Of more than these only the likeliest are given."""
@@ -201,7 +202,7 @@ class _Search:
     def _add_user(self, reference: Reference) -> None:
         job_ids = self._by_user.get(reference.text, [])
         if job_ids:
-            why = f"{reference.why}; has {len(job_ids)} job{'s' * (len(job_ids) > 1)}"
+            why = f"{reference.why}; has {counted(len(job_ids), 'job')}"
             self._add("user", reference.text, reference.weight, why)
         if len(job_ids) == 1:
             self._add("job", job_ids[0], reference.weight * 0.9, "the only job of this user", job_ids[0])

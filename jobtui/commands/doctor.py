@@ -19,6 +19,7 @@ from jobtui.formats.survey import Survey, survey
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.specs import LogRole, SourceSpec
+from jobtui.model.words import counted
 
 UNKNOWN_SHARE_LIMIT = 0.01
 """Which part of a log's records may be of no known shape."""
@@ -87,7 +88,7 @@ async def _of_found_logs(source: SourceHealth, reader: Reader) -> Finding:
     what, none = FOUND_LOGS[source.kind]
     found = next(one for one in reader.session.sources if one.name == source.name)
     count = len(found.directories) if isinstance(found, NamesLogs) else 0
-    known = f"{count} {what}{'s' * (count != 1)}, {source.records:,} lines" if count else none
+    known = f"{counted(count, what)}, {source.records:,} lines" if count else none
     finding = Finding(source, tuple(_skip_faults(source)), (known, *_skip_remarks(source)))
     if source.kind != COPIES_KIND or not count or not isinstance(found, NamesLogs):
         return finding
@@ -116,8 +117,9 @@ async def _examine(
     faults, remarks = tuple(_skip_faults(source)), tuple(_skip_remarks(source))
     if gives_jobs(spec):
         count = len(reader.session.store.jobs)
-        counted = f"{count} job{'s' * (count != 1)}"
-        return Finding(source, faults, (counted, *remarks, *_unreached(source, reader)), newest_record)
+        return Finding(
+            source, faults, (counted(count, "job"), *remarks, *_unreached(source, reader)), newest_record
+        )
     if gives_spans(spec):
         told = (f"{source.records} spans and log records",) if source.kind in TRACE_KINDS else ()
         return Finding(source, faults, (*told, *remarks))

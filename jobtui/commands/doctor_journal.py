@@ -8,6 +8,7 @@ from jobtui.backends.journal.gaps import gap_words
 from jobtui.backends.journal.source import Journal
 from jobtui.backends.window import unwrapped
 from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.words import counted
 from jobtui.render.text import duration
 
 STREAMS_NAMED = 8
@@ -48,7 +49,7 @@ def _faults(journal: Journal) -> Iterator[str]:
 def _remarks(journal: Journal, now: Nanos) -> Iterator[str]:
     condition = journal.condition
     if condition.files is not None:
-        yield f"{condition.files} file{'s' * (condition.files != 1)} opened"
+        yield f"{counted(condition.files, 'file')} opened"
     names = list(journal.streams)
     if names:
         more = f" and {len(names) - STREAMS_NAMED} more" if len(names) > STREAMS_NAMED else ""

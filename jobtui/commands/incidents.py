@@ -10,6 +10,7 @@ from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_csv, print_document, print_lines
 from jobtui.commands.reading import Reader, in_session
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.words import counted
 from jobtui.render.incidents import CSV_COLUMNS, incident_lines, incident_record
 
 WINDOW_S = 24 * 3600
@@ -51,6 +52,6 @@ def _found(reader: Reader) -> Incidents:
 def _lines(reader: Reader, found: Incidents) -> Iterator[str]:
     shown: tuple[Incident, ...] = (*found.groups, *found.alone)
     if not shown:
-        yield f"nothing went wrong with {found.looked_at} jobs"
+        yield f"nothing went wrong with {counted(found.looked_at, 'job')}"
     for one in shown:
         yield from incident_lines(one, reader.now, reader.context.colour)

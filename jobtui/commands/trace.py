@@ -15,6 +15,7 @@ from jobtui.commands.trace_ways import Found, job_attributes, look_for
 from jobtui.model.condor_ids import condor_id
 from jobtui.model.trace_ids import SEARCHED
 from jobtui.model.traces import Trace
+from jobtui.model.words import counted
 from jobtui.store.trace_book import TraceBook
 
 CSV_COLUMNS = ("trace_id", "span_id", "name", "service", "message", "handled", "started_at")
@@ -68,7 +69,7 @@ def _of_process(reader: Reader, trace: Trace, found: Found) -> tuple[Trace, tupl
     if not mine.others:
         return trace, ()
     spans, count = sum(mine.others.values()), len(mine.others)
-    note = f"process {known.number} alone, told by {mine.why}: {count} other{'s' * (count != 1)}"
+    note = f"process {known.number} alone, told by {mine.why}: {counted(count, 'other')}"
     return mine.trace, (f"{note} with {spans} spans are left out; jobtui trace {trace.trace_id} has all",)
 
 

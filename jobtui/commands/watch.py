@@ -19,6 +19,7 @@ from jobtui.commands.reading import configured, no_source, sources_to_watch, war
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceState
 from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.words import counted
 from jobtui.render.status import WORDS
 from jobtui.render.text import clock_time, show
 from jobtui.session import Session
@@ -82,7 +83,7 @@ class Teller:
         jobs = self._news.of(self._store.jobs.values(), now)
         counts = Counter(job.status for job in jobs)
         told = ", ".join(f"{counts[status]:,} {WORDS[status]}" for status in JobStatus if counts[status])
-        yield f"{len(jobs):,} jobs: {told}." if jobs else "No jobs."
+        yield f"{counted(len(jobs), 'job')}: {told}." if jobs else "No jobs."
         yield from self._sources()
         wanted = [job for job in jobs if job.status in LIVE]
         wanted.sort(key=lambda job: (not needs_person(job, now), -(job.updated_at or 0)))

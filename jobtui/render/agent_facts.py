@@ -6,6 +6,7 @@ from typing import NamedTuple
 from jobtui.analysis.agent_logs import AgentLog, LogPlace
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ops import Agent
+from jobtui.model.words import counted
 from jobtui.render.agent_columns import AgentLook, state_style, state_words
 from jobtui.render.text import Zone, age, date_time, show
 
@@ -51,7 +52,7 @@ def log_facts(log: AgentLog) -> Iterator[Fact]:
 
 def _heard(agent: Agent, look: AgentLook) -> str:
     """How often and when it spoke."""
-    parts = [f"{agent.messages:,} message{'s' * (agent.messages != 1)}"]
+    parts = [counted(agent.messages, "message")]
     for words, at in (
         ("last", agent.last_message_at),
         ("connected", agent.connected_at),

@@ -10,6 +10,7 @@ from jobtui.analysis.traces.runs import Run
 from jobtui.analysis.traces.tree import Tree, flags_of_span
 from jobtui.model.clock import Nanos
 from jobtui.model.traces import Attributes, Span, SpanEvent, SpanLog
+from jobtui.model.words import counted
 from jobtui.render.text import NONE, Zone, clock_time, date_time, show
 from jobtui.render.trace_view import FLAG_WORDS, STACK_LINES, span_time
 
@@ -172,7 +173,7 @@ def _pairs(attributes: Attributes) -> str:
 def _missing_parts(tree: Tree, line: TraceLine) -> Iterator[Part]:
     count = len(tree.missing.get(line.missing, ())) if line.missing else 0
     yield Part(f"span {line.missing} was not received", "warning")
-    yield Part(f"{count:,} span{'s' * (count != 1)} that came name it as their parent", "dim")
+    yield Part(f"{counted(count, 'span')} that came name it as their parent", "dim")
     yield Part("what ran it was killed before it could send it, or still runs, or it was let go of", "dim")
 
 

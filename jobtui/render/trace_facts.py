@@ -8,6 +8,7 @@ from jobtui.analysis.traces.findings import Findings
 from jobtui.analysis.traces.tree import end_of
 from jobtui.model.trace_ids import TraceId
 from jobtui.model.traces import Span
+from jobtui.model.words import counted
 from jobtui.render.text import NONE, show
 from jobtui.render.trace_view import span_time
 
@@ -85,9 +86,9 @@ def count_words(found: Findings) -> str:
     """How many spans, errors and services there are."""
     spans, services = len(found.tree.spans), len(found.tree.services)
     errors = sum(span.is_error for span in found.tree.spans)
-    parts = [f"{spans:,} span{'s' * (spans != 1)}", f"{services:,} service{'s' * (services != 1)}"]
+    parts = [counted(spans, "span"), counted(services, "service")]
     if errors:
-        parts.insert(1, f"{errors:,} error{'s' * (errors != 1)}")
+        parts.insert(1, counted(errors, "error"))
     if found.tree.missing:
         parts.append(f"{len(found.tree.missing):,} not received")
     if found.tree.doubles:

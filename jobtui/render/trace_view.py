@@ -13,6 +13,7 @@ from jobtui.analysis.traces.waits import Wait
 from jobtui.model.clock import Nanos
 from jobtui.model.trace_ids import SpanId
 from jobtui.model.traces import Span, SpanLog
+from jobtui.model.words import counted
 from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
 from jobtui.render.text import NONE, Zone, clock_time, date_time, show
 
@@ -109,7 +110,7 @@ def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Cell]]:
     yield "spans", Cell(_counts(tree))
     yield "services", Cell(", ".join(show(service) or NONE for service in tree.services))
     for missing, spans in tree.missing.items():
-        children = f"{len(spans)} span{'s' * (len(spans) != 1)} below it"
+        children = f"{counted(len(spans), 'span')} below it"
         yield "missing", Cell(f"parent {missing} was not received: {children}", "warning")
     for failure in found.failures:
         yield "failure", Cell(show(failure.text), "error" if failure.is_last else "warning")
@@ -123,7 +124,7 @@ def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Cell]]:
 def _counts(tree: Tree) -> str:
     parts = [str(len(tree.spans))]
     if errors := len(error_spans(tree)):
-        parts.append(f"{errors} error{'s' * (errors != 1)}")
+        parts.append(counted(errors, "error"))
     if open_spans := sum(1 for span in tree.spans if span.ended_at is None):
         parts.append(f"{open_spans} open")
     if tree.doubles:
@@ -165,7 +166,7 @@ def _unplaced_lines(logs: Sequence[SpanLog], colour: bool) -> Iterator[str]:
     """The last log records of spans that were not received."""
     if not logs:
         return
-    count = f"{len(logs)} log record{'s' * (len(logs) != 1)}"
+    count = counted(len(logs), "log record")
     yield ""
     yield paint(f"{count} of no span that was received", "warning", colour)
     for log in logs[-HAPPENINGS:]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jobtui.actions import key_of
 from jobtui.model.clock import Clock, Nanos
 from jobtui.model.looks import USUAL_LOOKS, Looks
+from jobtui.model.words import counted
 from jobtui.render.text import Zone, clock_time
 from jobtui.store.store import NO_CHANGES, Changes, Store
 from jobtui.views import Views
@@ -152,5 +153,5 @@ class Board:
         if self.paused_at is None:
             return None
         count = len(self.waiting.jobs) + len(self.waiting.gone)
-        waits = f"{count:,} change{'s' * (count != 1)} waiting"
+        waits = f"{counted(count, 'change')} waiting"
         return f"paused {clock_time(self.paused_at)}{Zone.mark()}, {waits} · {key_of('app.pause')} goes on"

@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 from jobtui.actions import Place, hints_at
 from jobtui.analysis.charts import ChartKind
 from jobtui.model.clock import SECOND
+from jobtui.model.words import counted
 from jobtui.render.chart_times import HEADS, time_rows
 from jobtui.render.chart_words import title_of
 from jobtui.render.text import Zone, clock_time, duration, safe, show
@@ -127,7 +128,7 @@ class ChartsScreen(FilteringScreen):
         if self._filter.text:
             yield f"/{safe(self._filter.text)}"
         if chart is not None:
-            yield f"{chart.jobs:,} job{'s' * (chart.jobs != 1)}"
+            yield counted(chart.jobs, "job")
         if self._kind is not ChartKind.TIMES:
             yield f"{'all ' * window.is_whole}{duration(window.span // SECOND)}" + (
                 "" if window.follows else " then"

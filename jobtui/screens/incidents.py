@@ -15,6 +15,7 @@ from jobtui.analysis.time_words import duration
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
+from jobtui.model.words import counted
 from jobtui.render.incidents import LABEL_CELLS, incident_facts
 from jobtui.render.text import show
 from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
@@ -151,10 +152,10 @@ class IncidentsScreen(LiveScreen):
         span, found = self._span(), self._found
         if found is None:
             return f"looking at the last {span}"
-        groups = f"{len(found.groups)} group{'s' * (len(found.groups) != 1)}, {len(found.alone)} alone"
+        groups = f"{counted(len(found.groups), 'group')}, {len(found.alone)} alone"
         what = groups if self._list.count else "nothing went wrong"
         early = " · not all is read yet" if self._is_early else ""
-        return f"{what} · {found.looked_at:,} jobs of the last {span}{early}"
+        return f"{what} · {counted(found.looked_at, 'job')} of the last {span}{early}"
 
     def move_list(self, move: Move) -> None:
         """Move the cursor."""

@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 from textual.timer import Timer
 
 from jobtui.actions import Place, hints_at
+from jobtui.model.words import counted
 from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, RowContext
 from jobtui.render.text import Zone, duration, safe
 from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
@@ -292,9 +293,9 @@ def table_words(table: JobTable, filter_text: str) -> str:
     order = "urgent first" if key is None else f"by {key}"
     hidden = table.total - table.count
     if filter_text:
-        count = f"{table.count:,} of {table.total:,} jobs"
+        count = f"{table.count:,} of {counted(table.total, 'job')}"
     else:
-        count = f"{table.count:,} jobs" + (f", {hidden:,} hidden" if hidden else "")
+        count = counted(table.count, "job") + (f", {hidden:,} hidden" if hidden else "")
     parts = [
         f"{len(table.selected):,} marked" if table.selected else "",
         f"/{safe(filter_text)}" if filter_text else "",

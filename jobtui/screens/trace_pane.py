@@ -13,6 +13,7 @@ from jobtui.analysis.traces.layout import LineKey
 from jobtui.analysis.traces.span_filter import SpanTest, parse_span_filter
 from jobtui.model.trace_ids import SpanId, TraceId
 from jobtui.model.traces import Span
+from jobtui.model.words import counted
 from jobtui.render.span_detail import Part, detail_parts
 from jobtui.render.text import safe, show
 from jobtui.render.trace_view import span_time
@@ -200,7 +201,7 @@ class TracePane(Container):
         view = self.waterfall
         if (passing := view.passing) is not None:
             wanted = f"/{safe(self.filter_text)}" if self.filter_text else "what leads to failures"
-            yield f"{wanted}: {passing:,} span{'s' * (passing != 1)}"
+            yield f"{wanted}: {counted(passing, 'span')}"
         if self._place:
             yield self._place
         if not view.is_whole and (seen := view.seen) is not None:

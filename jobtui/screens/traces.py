@@ -6,6 +6,7 @@ from textual.app import ComposeResult
 from jobtui.actions import Place, hints_at
 from jobtui.analysis.filter import token_span
 from jobtui.analysis.traces.standing import FIELD_NAMES, Standing, TraceTest, parse_trace_filter
+from jobtui.model.words import counted
 from jobtui.render.text import safe, show
 from jobtui.render.trace_columns import TRACE_COLUMNS, TraceLook, sort_traces
 from jobtui.screens.base import Board, Taken, bindings_at
@@ -114,7 +115,7 @@ class TracesScreen(FilteredList):
         traces = self._lister.traces
         failed = sum(bool(listed.told.errors) for listed in traces)
         grow = sum(listed.standing is Standing.GROWING for listed in traces)
-        total = f"{len(traces):,} trace{'s' * (len(traces) != 1)}"
+        total = counted(len(traces), "trace")
         parts = (
             f"/{safe(self._filter_text)}" if self._filter_text else "",
             f"{self._table.count:,} of {total}" if self._filter_text else total,

@@ -6,6 +6,7 @@ from textual.message import Message
 
 from jobtui.model.clock import Nanos
 from jobtui.model.job_desk import RunFile
+from jobtui.model.words import counted
 from jobtui.render.run_files import file_line
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import fit
@@ -62,7 +63,7 @@ class FileList(RowView):
     def heading(self, y: int) -> Line:
         """How many files there are."""
         more = f", {self._left_out:,} more not listed" if self._left_out else ""
-        words = f" {self.count:,} file{'s' * (self.count != 1)}{more}" if self._files else ""
+        words = f" {counted(self.count, 'file')}{more}" if self._files else ""
         return (Span(fit(words, self.cells), "heading", self.cells),)
 
     def row(self, index: int) -> Line:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from textual.message import Message
 
 from jobtui.analysis.job_lines import JobLine
+from jobtui.model.words import counted
 from jobtui.render.job_log import job_line, tag_cells
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import fit
@@ -56,7 +57,7 @@ class JobLog(RowView):
     def heading(self, y: int) -> Line:
         """How many lines of how many logs."""
         count, logs = self.count, len(self._tags)
-        words = f" {count:,} line{'s' * (count != 1)} of {logs} log{'s' * (logs != 1)}"
+        words = f" {counted(count, 'line')} of {counted(logs, 'log')}"
         return (Span(fit(words, self.cells), "heading", self.cells),)
 
     def row(self, index: int) -> Line:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from jobtui.model.ops import Component, Step
+from jobtui.model.words import counted
 from jobtui.render.lanes import certainty_words
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import fit, show
@@ -74,7 +75,7 @@ class StepDetail(LineView):
         text = lines[y]
         if y == shown - 1 and len(lines) > shown:
             count = len(lines) - shown
-            left = f" … {count:,} more line{'s' * (count != 1)}"
+            left = f" … {counted(count, 'more line')}"
             text = fit(text, max(0, cells - 2 - len(left))) + left
         if y == 0 and text.startswith(place):
             return (Span(f" {place}", "accent"), Span(text[len(place) :]))

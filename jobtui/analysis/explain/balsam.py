@@ -16,6 +16,7 @@ from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.health import SourceHealth, unread
 from jobtui.model.jobs import Job
 from jobtui.model.verdicts import Code, Evidence, NextStep, Verdict
+from jobtui.model.words import counted
 
 SYSTEM = "balsam"
 TO_COME = frozenset({"pending_submission", "queued"})
@@ -165,7 +166,7 @@ def _runnable(matter: Matter) -> Said:
     if down := _site_down(matter):
         return down
     if coming:
-        count = f"{len(coming)} allocation{'s' * (len(coming) != 1)}"
+        count = counted(len(coming), "allocation")
         sentence = (
             f"{before}It waits{_for(matter)} for nodes: {count} of its site in the queue, none running."
         )

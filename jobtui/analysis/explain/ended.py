@@ -12,6 +12,7 @@ from jobtui.model.clock import seconds_between
 from jobtui.model.jobs import JobStatus, Run
 from jobtui.model.ops import Op, OpStatus, Step
 from jobtui.model.verdicts import Code
+from jobtui.model.words import counted
 
 _SIGNAL = re.compile(r"exit\(-(?P<signal>\d+)\)|returncode=-(?P<code>\d+)|killed by signal (?P<number>\d+)")
 _OUT_OF_MEMORY = re.compile(r"Terminated Process|ran out of memory|Out of memory|oom.?kill", re.IGNORECASE)
@@ -350,7 +351,7 @@ def _as_before(case: Case, error: str) -> str:
     good = next((run for run in reversed(done) if run.status is JobStatus.COMPLETED), None)
     words = []
     if same:
-        words.append(f"{same} earlier run{'s' if same > 1 else ''} failed alike")
+        words.append(f"{counted(same, 'earlier run')} failed alike")
     if good is not None:
         words.append(f"run {good.number} was good{_when(good, case)}")
     return f" {'; '.join(words).capitalize()}." if words else ""

@@ -6,6 +6,7 @@ from jobtui.analysis.traces.failures import Failure, FailureKind, RootCause, fai
 from jobtui.analysis.traces.tree import Tree, build_tree, skew_ns
 from jobtui.analysis.traces.waits import Wait, waits_of
 from jobtui.model.traces import Span, SpanLog, Trace
+from jobtui.model.words import counted
 
 
 class Findings(NamedTuple):
@@ -45,7 +46,7 @@ class Findings(NamedTuple):
         if self.is_unfinished:
             return "unfinished"
         if self.causes:
-            return f"went on well after {len(self.causes):,} error{'s' * (len(self.causes) != 1)}"
+            return f"went on well after {counted(len(self.causes), 'error')}"
         return "no failure"
 
 

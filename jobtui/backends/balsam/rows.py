@@ -20,6 +20,7 @@ from jobtui.model.ids import numbered, system_job_id
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.servers import named
 from jobtui.model.state_runs import MESSAGE_CHARACTERS, RUNNING, error_of
+from jobtui.model.words import counted
 
 SYSTEM = "balsam"
 
@@ -324,7 +325,7 @@ def job_of(row: JobRow, life: Lifetime, placed: Placed, source: str, system: str
 def _message(row: JobRow, life: Lifetime) -> str | None:
     """What a live job waits for, in the words of its state."""
     if row.state == "AWAITING_PARENTS":
-        return f"{len(row.parent_ids)} parent job{'s' * (len(row.parent_ids) != 1)}"
+        return counted(len(row.parent_ids), "parent job")
     if row.state == "RESTART_READY" and life.error is not None:
         return "a launcher, to run again after an error"
     return WAITS.get(row.state)

@@ -18,6 +18,7 @@ from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.model.slurm import SYSTEM, SlurmJob
+from jobtui.model.words import counted
 
 MOST_STEPS = 20
 """Steps that are told one by one."""
@@ -192,7 +193,7 @@ def _facts(job: SlurmJob) -> Iterator[tuple[str, str]]:
         "may begin": to_rfc3339(job.expected_at) if job.expected_at is not None else "",
         "reason": job.reason,
         "exit": _exit_words(job),
-        "requeued": f"{job.restarts} time{'s' * (job.restarts > 1)}" if job.restarts else "",
+        "requeued": counted(job.restarts, "time") if job.restarts else "",
         "depends on": job.dependency,
         "comment": job.comment,
         "command": job.command,
