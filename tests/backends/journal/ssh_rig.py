@@ -127,21 +127,36 @@ class Sshd:
         """End it with every connection it has, at once: it, and what serves its connections."""
         if self._process is None:
             return
-        for pid in [*self.children(), self._process.pid]:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        end_tree(self._process.pid)
         self._process.wait()
         self._process = None
 
 
 def children_of(pid: int) -> list[int]:
     """Every process that a process has started, and those by them, the deepest first."""
-    found: list[int] = []
-    with contextlib.suppress(OSError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in map(int, (task / "children").read_text().split()):
-                found += [*children_of(child), child]
-    return found
+    return [found for child in _started_by(pid) for found in [*children_of(child), child]]
+
+
+def end_tree(pid: int) -> None:
+    """End a process and all below it at once.
+
+    Each is stopped before its children are looked up: one that runs starts others meanwhile, and the kernel's
+    list leaves some out while a child is taken away.
+    """
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGSTOP)
+        for child in _started_by(pid):
+            end_tree(child)
+        os.kill(pid, signal.SIGKILL)
+
+
+def _started_by(pid: int) -> list[int]:
+    """The processes that a process has started and not yet been told the end of."""
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except OSError:
+        return []
 
 
 @dataclass(slots=True)
