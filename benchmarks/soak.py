@@ -49,7 +49,7 @@ END_WITHIN_S = 30.0
 SAMPLE_EVERY_S = 30.0
 POOLED = "asyncio_"
 """Threads of the event loop's own pool: one more whenever more is asked at once, up to a few."""
-COUNTED = ("tasks", "listeners", "objects")
+COUNTED = ("tasks", "listeners", "objects", "blocks", "heap_mb")
 VIEW = {"": {"start": {"filter": "", "sort": None, "reverse": False, "columns": ["state", "id"]}}}
 PAGE_DOWN = "\x1b[6~"
 EMPTY_COMMAND = "jobs, sources"
@@ -327,7 +327,7 @@ def tell_more(soak: Soak, noted: str) -> None:
         print(repr(line), file=sys.stderr)
     print("screens:", dict(found.screens), file=sys.stderr)
     print("memory, MB:", *(f"{mb:.0f}" for _, mb in found.rss_mb), file=sys.stderr)
-    for what in ("objects", "jobs", "ops"):
+    for what in ("objects", "blocks", "heap_mb", "jobs", "ops"):
         print(f"{what}:", *(counts[what] for counts in found.counts), file=sys.stderr)
     print("threads:", *found.threads, file=sys.stderr)
 

@@ -8,6 +8,7 @@ On SIGUSR2 its clock jumps: an hour ahead, at the next one an hour behind, at th
 """
 
 import asyncio
+import ctypes
 import gc
 import itertools
 import json
@@ -78,6 +79,8 @@ class TellingApp(dashboard.JobtuiApp):
             "tasks": len(asyncio.all_tasks()),
             "threads": sorted(thread.name for thread in threading.enumerate()),
             "objects": len(gc.get_objects()),
+            "blocks": sys.getallocatedblocks(),
+            "heap_mb": heap_mb(),
         }
         draft = self.place / f"{TOLD}.new"
         draft.write_text(json.dumps(told))
@@ -92,6 +95,23 @@ class TellingApp(dashboard.JobtuiApp):
     def _fatal_error(self) -> None:
         log.critical("the dashboard ended by an error", exc_info=True)
         super()._fatal_error()
+
+
+class Heap(ctypes.Structure):
+    """What the C library says of its memory (mallinfo2(3), of glibc)."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+    ]
+
+
+def heap_mb() -> int:
+    """Megabytes that the C library has given out. What is smaller than 512 bytes Python keeps apart."""
+    mallinfo2 = ctypes.CDLL(None).mallinfo2
+    mallinfo2.restype = Heap
+    heap = mallinfo2()
+    return int(heap.uordblks + heap.hblkhd) >> 20
 
 
 def main() -> int:
