@@ -1,6 +1,6 @@
 """The dashboard left on a site under a rush while everything faults in turn: what was lost, doubled, or grew.
 
-    python -m benchmarks.endurance [--minutes N] [--rate N] [--seed N] [--json]
+    python -m benchmarks.endurance [--minutes N] [--rate N] [--seed N] [--only WORDS] [--json]
 
 As `benchmarks.soak`, which goes through all screens and compares the records; here 200 jobs begin each
 second, ops are let go of all the time, and every half minute something else goes wrong (`benchmarks.faults`).
@@ -29,7 +29,7 @@ from benchmarks.painted import Painted
 from benchmarks.rows import Row, at_least, report
 from benchmarks.rush_apart import AnyRush, RushApart
 from benchmarks.side_sources import left_out, made_sides
-from benchmarks.sides import Sides
+from benchmarks.sides import Side, Sides, Wait
 from benchmarks.soak import (
     COLUMNS,
     END_WITHIN_S,
@@ -64,32 +64,61 @@ ALL_TIME = ("--since", "2000-01-01T00:00:00Z")
 class Endurance(Soak):
     """A dashboard on a site under a rush."""
 
-    def __init__(self, place: Place, sides: Sides, home: Path) -> None:
+    def __init__(self, place: Place, sides: Sides, home: Path, only: str = "") -> None:
         super().__init__(place.terminal, home, place.site.directory / "db")
         self.place = place
         self.sides = sides
         self.befell: Counter[str] = Counter()
         self.ops_compared = 0
-        self.faults = all_faults(place, sides)
+        every = all_faults(place, sides, self._waits)
+        self.faults = {name: fault for name, fault in every.items() if only in name}
         self._turns: Iterator[str] = itertools.cycle(self.faults)
+        self._to_look_at = itertools.cycle(side for side in sides.sides if side.keys)
+        self._looked_at: Side | None = None
 
     def endure(self, minutes: float) -> None:
         """Go on with the tour for so long, with faults in between. Raises Stopped."""
         until = time.monotonic() + minutes * 60
         while time.monotonic() < until:
+            if (side := next(self._to_look_at, None)) is not None:
+                self._looked_at = None
+                self.look(side, SEEN_WITHIN_S)
             self.run(min(until, time.monotonic() + FAULT_EVERY_S))
             self.befall(next(self._turns))
 
     def befall(self, name: str) -> None:
         """Let something go wrong, and compare when it is over. Raises Stopped."""
         self.home()
+        self._looked_at = None
         self.faults[name]()
         self.befell[name] += 1
         self.place.terminal.set_size(COLUMNS, ROWS)
         self.read(SEEN_WITHIN_S)
         self._paint_anew()
+        if (side := self.sides.asked(name)) is not None and not self.shows(side):
+            self.found.wrong.append(f"after {name}: {side.shown!r} is not shown:\n{self.painted.text()}")
         with self.place.site.at_rest(), self.sides.at_rest():
             self.compare_ops(f"after {name}")
+
+    def look(self, side: Side, seconds: float) -> None:
+        """Look at what a source is asked for only then, for so long, and let it know what the screen says."""
+        until = time.monotonic() + seconds
+        if self._looked_at is not side:
+            self.home()
+            self.type(*side.keys)
+            self._looked_at = side
+        self.read(max(0.0, until - time.monotonic()))
+        side.saw(self.painted.text())
+
+    def shows(self, side: Side) -> bool:
+        """Whether the screen says what it should of a source, looked at until it does. Raises Stopped."""
+        until = time.monotonic() + WELL_AGAIN_S
+        while time.monotonic() < until:
+            self._looked_at = None
+            self.look(side, 0.0)
+            if self.wait(side.shown):
+                return True
+        return False
 
     def compare_ops(self, when: str) -> None:
         """Compare the ops, and the health of the sources, while nothing happens. Raises Stopped."""
@@ -102,6 +131,11 @@ class Endurance(Soak):
         self.ops_compared += len(told["ops"])
         self.found.wrong += [f"{when}: {one}" for one in wrong]
 
+    def _waits(self, name: str) -> Wait:
+        """What waits while a fault lasts: for what is asked only then, by looking at it."""
+        side = self.sides.asked(name)
+        return self.place.wait if side is None else partial(self.look, side)
+
     def _paint_anew(self) -> None:
         """Forget what was painted in other sizes, and have all of it sent again."""
         strays = self.painted.strays
@@ -113,10 +147,10 @@ class Endurance(Soak):
         self.settle()
 
 
-def all_faults(place: Place, sides: Sides) -> Mapping[str, Callable[[], None]]:
+def all_faults(place: Place, sides: Sides, waits: Callable[[str], Wait]) -> Mapping[str, Callable[[], None]]:
     """Everything that can go wrong, by name: with the site and with what is beside it in turn."""
     of_site = [(name, partial(fault, place)) for name, fault in FAULTS.items()]
-    beside = [(name, partial(fault, place.wait)) for name, fault in sides.faults.items()]
+    beside = [(name, partial(fault, waits(name))) for name, fault in sides.faults.items()]
     return dict(turn for pair in itertools.zip_longest(of_site, beside) for turn in pair if turn)
 
 
@@ -134,7 +168,7 @@ def sources_wrong(told: dict[str, Any]) -> list[str]:
 
 
 def endure_on(
-    site: AnyRush, server: BalsamStandIn, sides: Sides, home: Path, minutes: float
+    site: AnyRush, server: BalsamStandIn, sides: Sides, home: Path, minutes: float, only: str = ""
 ) -> tuple[Endurance, list[Row]]:
     """Leave a dashboard there for so long. What it finds, also when it ended before its time."""
     (config := home / ".config" / "jobtui").mkdir(parents=True)
@@ -145,7 +179,7 @@ def endure_on(
     environ = {**isolated(home), "TMPDIR": str(home), **sides.environ}
     program = Program(argv=argv, ready=TABLE_HEAD, environ=environ, columns=COLUMNS, rows=ROWS)
     with Terminal(program) as terminal:
-        soak = Endurance(Place(site, server, terminal, partial(drain, terminal)), sides, home)
+        soak = Endurance(Place(site, server, terminal, partial(drain, terminal)), sides, home, only)
         try:
             soak.read(SEEN_WITHIN_S)
             site.start()
@@ -206,6 +240,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--rate", type=float, default=200.0, help="jobs that begin each second")
     parser.add_argument("--seed", type=int, default=1, help="which of the simulated sites")
+    parser.add_argument("--only", metavar="WORDS", default="", help="faults with these words in their name")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="jobtui-endurance-") as place, closing(BalsamStandIn()) as server:
@@ -215,7 +250,7 @@ def main() -> int:
         (beside := Path(place, "beside")).mkdir()
         sides = Sides(made_sides(beside, site.directory / "db"))
         try:
-            soak, rows = endure_on(site, server, sides, home, options.minutes)
+            soak, rows = endure_on(site, server, sides, home, options.minutes, options.only)
         finally:
             sides.close()
             site.close()

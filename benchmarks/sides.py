@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 TICK_S = 1.0
@@ -28,6 +29,10 @@ class Side(ABC):
     flags: Sequence[str] = ()
     environ: Mapping[str, str] = {}
     """What the dashboard needs in its environment to find it."""
+    keys: Sequence[str] = ()
+    """What is typed, from the jobs on, so that it is asked, where only a person has it asked."""
+    shown = ""
+    """What the screen says then, when it is well."""
 
     def __init__(self) -> None:
         self.written = 0
@@ -48,6 +53,9 @@ class Side(ABC):
             return [f"{self.name}: there is no source {self.source}"]
         missed = self.written - known
         return [f"{self.name}: {abs(missed)} {'lost' if missed > 0 else 'too many'}"] if missed else []
+
+    def saw(self, screen: str) -> None:  # noqa: B027 - few are only asked
+        """Take note of what the screen says of it while it is looked at and a fault lasts."""
 
     def close(self) -> None:  # noqa: B027 - few run anything
         """End what it runs. May be called twice."""
@@ -79,12 +87,14 @@ class Sides:
 
     @property
     def faults(self) -> dict[str, Fault]:
-        """What can befall them."""
-        return {
-            f"{side.name}: {name}": partial(self._befall, fault)
-            for side in self.sides
-            for name, fault in side.faults.items()
-        }
+        """What can befall them, by name: something that befalls each, then something else."""
+        turns = zip_longest(*([(side, *fault) for fault in side.faults.items()] for side in self.sides))
+        each = (one for turn in turns for one in turn if one)
+        return {f"{side.name}: {name}": partial(self._befall, fault) for side, name, fault in each}
+
+    def asked(self, fault: str) -> Side | None:
+        """What a fault befalls, by its name, where that is asked only when a person wants to know."""
+        return next((side for side in self.sides if side.keys and fault.startswith(f"{side.name}: ")), None)
 
     def wrong(self, told: Mapping[str, Any]) -> list[str]:
         """In what the dashboard's knowledge differs, while they are at rest."""

@@ -163,10 +163,40 @@ def test_they_live_by_themselves_but_not_while_at_rest(monkeypatch: pytest.Monke
     beside.close()
 
 
+class Asked(Side):
+    """One that is only asked when a person wants to know."""
+
+    name, keys, shown = "asked", ("k",), "well"
+
+    @property
+    def faults(self) -> Mapping[str, Fault]:
+        return {"one": lambda wait: wait(1.0), "two": lambda wait: wait(2.0)}
+
+    def tick(self) -> None:
+        """Nothing happens."""
+
+
+def test_each_source_faults_before_one_faults_in_another_way() -> None:
+    beside = Sides([asked := Asked(), Counted()])
+    assert list(beside.faults) == ["asked: one", "counted: one more", "asked: two"]
+    assert [beside.asked(name) for name in beside.faults] == [asked, None, asked]
+
+
+def test_what_is_only_asked_is_looked_at_while_it_faults() -> None:
+    waited: list[tuple[str, float]] = []
+    faults = all_faults(
+        Place(None, None, None, lambda seconds: None),  # type: ignore[arg-type]
+        Sides([Asked()]),
+        lambda name: lambda seconds: waited.append((name, seconds)),
+    )
+    faults["asked: one"]()
+    assert waited == [("asked: one", 1.0)]
+
+
 def test_everything_faults_in_turn_what_is_beside_the_site_as_well() -> None:
     place: Any = Place(None, None, None, lambda seconds: None)  # type: ignore[arg-type]
     side = Counted()
-    faults = all_faults(place, Sides([side]))
+    faults = all_faults(place, Sides([side]), lambda name: place.wait)
     first, *others = FAULTS
     assert list(faults) == [first, "counted: one more", *others]
     faults["counted: one more"]()
