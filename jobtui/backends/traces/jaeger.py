@@ -84,8 +84,9 @@ class Jaeger:
             except Refused:
                 if search.service:
                     raise
-                self._needs_service = True  # some of its storages want one
-        return await self._search(api, search, await api.services())
+        found = await self._search(api, search, await api.services())
+        self._needs_service = True  # some of its storages want one; the next time it is named at once
+        return found
 
     async def _search(self, api: JaegerApi, search: TraceSearch, services: Sequence[str]) -> TraceList:
         window = window_of(search, self._usual, self._clock)

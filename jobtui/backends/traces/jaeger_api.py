@@ -93,6 +93,8 @@ class V3:
                 return list(filter(None, map(_summary, as_list(answer.document["summaries"]))))
             if _is_none_v3(answer):
                 return []
+            if answer.status not in (200, 404, 501):
+                raise self._server.no_document(answer)
             self._has_summaries = answer.status == 200
         answer = await self._ask_for("/api/v3/traces", question, window, min(most, MOST_WHOLE))
         if _is_none_v3(answer):

@@ -240,6 +240,29 @@ async def test_a_search_without_a_service_is_so_many_questions_at_most(
     assert "2 of 6 questions were asked; name a service" in listed.notes[0]
 
 
+@pytest.mark.parametrize("wants_service", [False, True])
+async def test_a_jaeger_that_failed_for_a_while_is_asked_afterwards_as_before(wants_service: bool) -> None:
+    server = JaegerServer(Spans())
+    server.wants_service = wants_service
+    site = Site(server)
+    with served(site) as address:
+        source = jaeger(address)
+        await source.search(TraceSearch())
+        server.asked.clear()
+        await source.search(TraceSearch())
+        before = server.asked.copy()
+        for status in (500, 503):
+            site.instead = Answer(status, b"storage is gone", TEXT)
+            with pytest.raises(SourceError):
+                await source.search(TraceSearch())
+        site.instead = None
+        server.asked.clear()
+        await source.search(TraceSearch())
+        await source.aclose()
+    assert server.asked == before
+    assert {path.rpartition("/")[2] for path in before} <= {"trace-summaries", "services"}
+
+
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 async def test_a_certificate_is_verified_by_the_authority_that_is_named(tmp_path: Path) -> None:
     with _tls(tmp_path) as (address, authority):
