@@ -17,6 +17,8 @@ MOST = 200
 """Traces that are listed."""
 PERIOD_S, SHARE = 10.0, 10
 """Servers are asked so often, and all for no more than one part in so many of the time."""
+LONGEST_S = 30.0
+"""The longest rest when a source gave no answer: what was waited for costs nobody anything."""
 NEWS_S = 1.0
 """What came by itself is listed so soon."""
 
@@ -46,20 +48,20 @@ class TraceLister:
             start(self._node, self._ask, group="list traces")
 
     async def _ask(self) -> None:
-        began = monotonic()
+        began, is_whole = monotonic(), True
         try:
             if self._board.trace_desk is not None:
                 found = await self._board.trace_desk().search(TraceSearch(most=MOST))
                 now = self._board.now()
                 standings = [await self._standing(one.trace_id, now) for one in found.traces]
                 self.traces = tuple(map(ListedTrace, found.traces, standings))
-                self.notes = found.notes
+                self.notes, is_whole = found.notes, not found.notes
             self.is_read = True
             self._told()
         finally:
             self._works = False
-            rest_s = NEWS_S if self._has_news else PERIOD_S
-            self._due_at = monotonic() + max(rest_s, SHARE * (monotonic() - began))
+            took_s = monotonic() - began
+            self._due_at = monotonic() + rest_s(took_s, has_news=self._has_news, is_whole=is_whole)
 
     async def _standing(self, trace_id: TraceId, now: Nanos) -> Standing:
         """How a trace stands; one that is complete is not looked at again until it has grown."""
@@ -72,3 +74,9 @@ class TraceLister:
             self._known.clear()
         self._known[trace_id] = (size, standing)
         return standing
+
+
+def rest_s(took_s: float, *, has_news: bool, is_whole: bool) -> float:
+    """How long not to ask again; `is_whole` says that every source answered."""
+    share_s = SHARE * took_s
+    return max(NEWS_S if has_news else PERIOD_S, share_s if is_whole else min(share_s, LONGEST_S))

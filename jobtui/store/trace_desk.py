@@ -33,7 +33,10 @@ PERIOD_S = 2.0
 SLOWEST_S = 30.0
 """The same where it does not."""
 SHARE = 10
-"""How many times as long as the last answer took is waited: a large trace costs its server a tenth of it."""
+"""How many times as long as the last answer took is waited: a large trace costs its server a tenth of it.
+
+Where a source gave none that is `SLOWEST_S` at most: what was waited for costs nobody anything.
+"""
 SKIPS_KEPT = 1_000
 
 Answer = TypeVar("Answer")
@@ -84,7 +87,8 @@ class SessionTraces:
         while (expected := expects_more()) or await self._is_waited_for(last.trace, grew_at):
             if expected:
                 grew_at = self._clock.now()  # when nothing more is expected, the last of it still comes
-            await asyncio.sleep(max(wait_s, SHARE * (time.monotonic() - begun)))
+            share_s = SHARE * (time.monotonic() - begun)
+            await asyncio.sleep(max(wait_s, min(share_s, SLOWEST_S) if last.notes else share_s))
             begun = time.monotonic()
             answer = await self._fetch(trace_id, grew_at)
             if _size(answer) != _size(last):

@@ -1,5 +1,6 @@
 """What every way to traces answers, whatever is behind it: files, the receiver, Jaeger, Tempo."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,9 +13,11 @@ from jobtui.model.trace_desk import TraceSearch
 from jobtui.model.trace_growth import AGED_S, QUIET_S
 from jobtui.model.trace_ids import TraceId
 from jobtui.model.traces import Trace
+from jobtui.store import trace_desk
 from tests.backends.traces.rigs import RIGS, Rig, a_rig
 from tests.trace_servers import ID, NAMES, Spans
 from tests.tracing import EXPECTED, captured
+from tests.waiting import LONG_S
 
 JOB = "81419552.0@jobsub02.fnal.gov"
 FAILED = TraceId(ID["job-fail"])
@@ -184,3 +187,18 @@ async def test_a_server_that_is_down_is_named_and_others_answer(
         assert (len(listed.traces), listed.notes) == (len(NAMES), (note,))
         up, down = rig.session.store.sources()
         assert (up.error, down.error) == (None, note)
+
+
+async def test_a_server_that_does_not_answer_holds_up_what_others_tell_for_a_while_only(
+    spans: Spans, tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace_desk, "SHARE", 1e9)
+    monkeypatch.setattr(trace_desk, "SLOWEST_S", 0.01)
+    spans.hidden = {span.span_id for span in captured("job-good").spans if span.parent_id is None}
+    async with a_rig("tempo", spans, tmp_path, clock) as rig, asyncio.timeout(LONG_S):
+        rig.session.add(build(SourceSpec("jaeger", "http://127.0.0.1:1")))
+        async for answer in rig.desk.follow(TraceId(ID["job-good"])):
+            assert answer.notes
+            spans.hidden = set()
+            clock.advance(QUIET_S)
+    assert answer.growing == ""
