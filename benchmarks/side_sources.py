@@ -1,9 +1,11 @@
 """The sources beside a simulated site, as far as this machine has the programs for them."""
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.journal_files import journal_remote
+from benchmarks.side_archives import ElasticSide, KafkaSide
 from benchmarks.side_files import AgentCopiesSide, ArchiveSide, TraceFileSide
 from benchmarks.side_journals import GatewaySide, JournalSide, gatewayd
 from benchmarks.side_slurm import SlurmSide
@@ -22,6 +24,8 @@ def left_out() -> dict[str, str]:
         missing[JournalSide.name] = "systemd-journal-remote"
     if gatewayd() is None:
         missing[GatewaySide.name] = "systemd-journal-gatewayd, -remote, systemd-socket-activate"
+    if find_spec("confluent_kafka") is None:
+        missing[KafkaSide.name] = "confluent-kafka"
     return missing
 
 
@@ -31,6 +35,9 @@ def _made(directory: Path, root: Path) -> Iterator[Side]:
     yield ArchiveSide(directory / "archive")
     yield AgentCopiesSide(root)
     yield SlurmSide(directory / "slurm")
+    yield ElasticSide()
+    if KafkaSide.name not in missing:
+        yield KafkaSide()
     if JournalSide.name not in missing:
         yield JournalSide(directory / "v1")
     if GatewaySide.name not in missing:

@@ -12,13 +12,20 @@ import pytest
 from benchmarks import side_sources, sides
 from benchmarks.endurance import all_faults, sources_wrong
 from benchmarks.faults import FAULTS, Place
+from benchmarks.side_archives import ElasticSide, KafkaSide, ServerArchiveSide
 from benchmarks.side_files import AgentCopiesSide, ArchiveSide, TraceFileSide
 from benchmarks.side_journals import GatewaySide, JournalSide
 from benchmarks.side_slurm import SlurmSide
 from benchmarks.side_sources import left_out, made_sides
 from benchmarks.sides import Fault, Side, Sides
 from jobtui.backends.agent_copies import AgentCopies
+from jobtui.backends.archive import elastic_http, kafka_topic
 from jobtui.backends.archive.directory import ArchiveDirectory
+from jobtui.backends.archive.elastic import ElasticArchive
+from jobtui.backends.archive.elastic_http import ElasticClient
+from jobtui.backends.archive.finding import find_script
+from jobtui.backends.archive.kafka import KafkaArchive
+from jobtui.backends.archive.kafka_topic import Topic
 from jobtui.backends.base import Source
 from jobtui.backends.journal.opening import open_journal
 from jobtui.backends.slurm import commands
@@ -26,17 +33,20 @@ from jobtui.backends.slurm import source as slurm
 from jobtui.backends.slurm.commands import Commands
 from jobtui.backends.trace_files import TraceFile
 from jobtui.model.clock import Nanos
+from jobtui.model.scripts import Wanted
 from jobtui.model.specs import SourceSpec
 from jobtui.session import Session
 from tests.waiting import LONG_S, wait_for
 
-AT_ONCE = ("trace file", "archive", "agent copies", "slurm")
+AT_ONCE = ("trace file", "archive", "agent copies", "slurm", "elastic", "kafka")
 """Of these a fault shows at the very next reading."""
 MAKES: Mapping[str, Callable[[Path], Side]] = {
     "trace file": lambda place: TraceFileSide(place / "traces"),
     "archive": lambda place: ArchiveSide(place / "archive"),
     "agent copies": lambda place: AgentCopiesSide(place),
     "slurm": lambda place: SlurmSide(place / "slurm"),
+    "elastic": lambda place: ElasticSide(),
+    "kafka": lambda place: KafkaSide(),
     "journal": lambda place: JournalSide(place / "v1"),
     "gatewayd": lambda place: GatewaySide(place / "v2"),
 }
@@ -50,6 +60,10 @@ def source_of(side: Side, place: Path) -> Source:
         return slurm.Slurm(Commands("local"), every_s=0, share=1e9)
     if isinstance(side, ArchiveSide):
         return ArchiveDirectory(side.source)
+    if isinstance(side, ElasticSide):
+        return ElasticArchive(ElasticClient(side.source))
+    if isinstance(side, KafkaSide):
+        return KafkaArchive(Topic(*side.source.split("/")))
     if isinstance(side, TraceFileSide):
         return TraceFile(Path(side.source))
     return open_journal(SourceSpec("journal", side.source), Nanos(0))
@@ -74,10 +88,19 @@ class Read:
         self.was_not_well = False
 
     def wait(self, seconds: float) -> None:
-        """Read what there is."""
+        """Read what there is, and look at what is only asked."""
         self._runner.run(self.session.catch_up())
         source = self.session.store.sources()[0]
         self.was_not_well |= source.state != "ok"
+        self._side.saw(self._shown())
+
+    def _shown(self) -> str:
+        """What a screen would say of it."""
+        if not isinstance(self._side, ServerArchiveSide):
+            return ""
+        answer = self._runner.run(find_script(self.session.sources, Wanted(self._side.job)))
+        script = answer.script.script.decode() if answer.script else ""
+        return "\n".join([script, *(f"{tried.where} {tried.result}" for tried in answer.tried)])
 
     def problems(self) -> list[str]:
         """In what it differs from what was written, when it was given time to be well again."""
@@ -88,13 +111,16 @@ class Read:
 
     def _wrong(self) -> list[str]:
         known = told(self.session)
-        return [*self._side.wrong(known), *sources_wrong(known)]
+        unseen = [] if self._side.shown in self._shown() else [f"{self._side.shown} is not shown"]
+        return [*self._side.wrong(known), *sources_wrong(known), *unseen]
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slurm, "ACCOUNTS_SOON_S", 0.0)
     monkeypatch.setattr(commands, "QUEUE_S", 1.0)
+    monkeypatch.setattr(elastic_http, "TIMEOUT_S", 1.0)
+    monkeypatch.setattr(kafka_topic, "ANSWER_S", 1.0)
 
 
 @pytest.mark.parametrize("name", MAKES)
@@ -208,7 +234,10 @@ def test_what_cannot_be_had_on_a_machine_is_left_out_and_said(
 ) -> None:
     monkeypatch.setattr(side_sources, "journal_remote", lambda: None)
     monkeypatch.setattr(side_sources, "gatewayd", lambda: None)
+    monkeypatch.setattr(side_sources, "find_spec", lambda name: None)
     (tmp_path / "supervisor-job").mkdir()
-    names = [side.name for side in made_sides(tmp_path, tmp_path)]
-    assert names == ["trace file", "archive", "agent copies", "slurm"]
-    assert left_out().keys() == {"journal", "gatewayd"}
+    made = made_sides(tmp_path, tmp_path)
+    for side in made:
+        side.close()
+    assert not {side.name for side in made} & left_out().keys()
+    assert left_out().keys() == {"journal", "gatewayd", "kafka"}
