@@ -7,7 +7,7 @@ skipped up to the next entry that begins with its cursor, as all that journalctl
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from jobtui.formats.journal_fields import CutBytes, FieldValue
 
@@ -28,6 +28,8 @@ Raw = dict[bytes, FieldValue]
 
 _CURSOR, _REALTIME = b"__CURSOR", b"__REALTIME_TIMESTAMP"
 _NAME = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}")
+_NAMES_KNOWN = 4096
+"""Names of fields remembered as sound ones: looking them up is quicker than matching each."""
 _BINARY_NAME = re.compile(rb"^[A-Z_][A-Z0-9_]{0,63}$", re.MULTILINE)
 _NAME_LIMIT = 64
 _NEXT_ENTRY = b"\n\n__CURSOR="
@@ -58,6 +60,7 @@ class ExportParser:
         self._beyond = 0
         self._left = 0
         self._began = False
+        self._known_names: set[bytes] = set()
 
     @property
     def pending(self) -> bool:
@@ -105,6 +108,8 @@ class ExportParser:
                 if len(entry) != len(lines):
                     break
                 end += 2
+            if end - at > ENTRY_LIMIT or not self._are_sound(entry):
+                break
             at = end
             self._accept(entry, found)
         self._at = at
@@ -112,6 +117,17 @@ class ExportParser:
             return False
         self._step, self._fields, self._size = self._inside, [], 0
         return True
+
+    def _are_sound(self, names: Collection[bytes]) -> bool:
+        """Whether these are names of fields, and not too many."""
+        known = self._known_names
+        if not known.issuperset(names):
+            if not all(map(_NAME.fullmatch, names)):
+                return False
+            if len(known) > _NAMES_KNOWN:
+                known.clear()
+            known.update(names)
+        return len(names) <= FIELDS_LIMIT
 
     def _accept(self, entry: Raw, found: list[Raw]) -> None:
         time = entry.get(_REALTIME)

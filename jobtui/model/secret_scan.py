@@ -172,12 +172,13 @@ def _is_file_name(text: str, start: int, word_end: int) -> bool:
 def _value(text: str, at: int, key: str) -> _Span:
     if quote := _QUOTE.match(text, at):
         return _quoted(text, quote)
+    is_header = key.lower() == "authorization" and not text.startswith(MASK, at)
     if text[at : at + 1] in _OPENERS:
-        end = _end_of_group(text, at)
-        return _Span(at, end, end)
-    if key.lower() == "authorization" or _SCHEME.match(text, at):
+        end = _end_of_bare(text, _end_of_group(text, at))
+    elif is_header or _SCHEME.match(text, at):
         return _header(text, at)
-    end = _end_of_bare(text, at)
+    else:
+        end = _end_of_bare(text, at)
     return _Span(at, end, end)
 
 

@@ -77,6 +77,34 @@ def test_noise_inside_an_entry_costs_no_entry_far_behind_it(noise: bytes, where:
     assert messages[-2:] == ["message 4", "message 5"]
 
 
+DAMAGE = st.tuples(
+    st.integers(0, 700),
+    st.integers(0, 3),
+    st.sampled_from([b"\0", b"a", b"=", b"\n", b"\n\n", b"X" * 70, b"B\n"]),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(DAMAGE, max_size=6), st.integers(1, 300))
+def test_damage_costs_the_same_however_it_is_cut_up(damage: list[tuple[int, int, bytes]], size: int) -> None:
+    text = b"".join(entry(nth, f"message\n{nth}" if nth % 2 else f"message {nth}") for nth in range(4))
+    for at, length, noise in damage:
+        text = text[:at] + noise + text[at + length :]
+    whole, parts = ExportParser(), ExportParser()
+    assert in_chunks(text, size, parts) == whole.feed(text)
+    assert parts.skipped == whole.skipped
+
+
+def test_an_entry_of_too_many_fields_is_skipped_however_it_is_cut_up() -> None:
+    head = b"".join(in_text(name, value) for name, value in HEAD.items())
+    fields = "".join(f"F{number}=x\n" for number in range(FIELDS_LIMIT)).encode()
+    text = head + fields + b"\n" + entry(1, "after")
+    for size in (1, 1000, len(text)):
+        parser = ExportParser()
+        assert [found[b"MESSAGE"] for found in in_chunks(text, size, parser)] == [b"after"]
+        assert parser.skipped == 1
+
+
 @pytest.mark.parametrize("size", [1, 7, 4096, 1 << 20])
 def test_the_capture_is_read_whole(size: int) -> None:
     parser = ExportParser()

@@ -26,6 +26,7 @@ MASKED = [
     (r"{'password': 'it\'s \\', 'n': 1}", "{'password': '***', 'n': 1}"),
     ("{'credentials': {'user': 'a)', 'key': ['b', 2]}, 'n': 1}", "{'credentials': ***, 'n': 1}"),
     ("{'credentials': {'user': 'a', 'key': ['b'", "{'credentials': ***"),
+    ("token=[1]ab, n=1", "token=***, n=1"),
     # JSON, also inside JSON inside JSON
     (f'{{"token": "{TOKEN}", "n": 1}}', '{"token": "***", "n": 1}'),
     (r"{\"token\": \"a\\\"b\", \"n\": 1}", r"{\"token\": \"***\", \"n\": 1}"),
@@ -52,6 +53,7 @@ MASKED = [
     ("curl -H 'Authorization: Bearer a.b' url", "curl -H 'Authorization: ***' url"),
     ("('Authorization', 'Basic YWJj')", "('Authorization', '***')"),
     ('Authorization: Digest username="u", response="r"', "Authorization: ***"),
+    ('{"Authorization": ["Bearer a.b"], "n": 1}', '{"Authorization": ***, "n": 1}'),
     ("X-Api-Key: abc", "X-Api-Key: ***"),
     ("zation: Bearer abcdefghijklmnop", "zation: Bearer ***"),
     # addresses
@@ -255,6 +257,7 @@ _PIECES = st.sampled_from(
             "Nov 20 20:34:30 ",
             "…",
             "***",
+            "\0",
         ),
         *(r"\n", "b'", "agent-local/", AGENT_ID, "%3D", "%26", "-----BEGIN PRIVATE KEY-----", "password"),
     ]
