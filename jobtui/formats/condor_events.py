@@ -226,6 +226,8 @@ def _attributes(form: Form, text: str) -> dict[str, str]:
 
 
 def _numbered(values: Mapping[str, str], cluster: str, proc: str) -> CondorId | None:
+    if values.get(cluster) == "-1":  # the head of a schedd's own log
+        return CondorId(-1, None)
     if (first := _int(values.get(cluster))) < 0:
         return condor_id(values.get("GlobalJobId", "")) or condor_id(values.get("JobsubJobId", ""))
     second = _int(values.get(proc))

@@ -36,12 +36,13 @@ class Form(StrEnum):
 _GROWING = frozenset({Form.CLASSIC, Form.XML, Form.JSON, Form.OUTPUT})
 
 HEADER = re.compile(
-    rb"(?:^|(?<=\0))(?P<number>\d{3}) \((?P<cluster>\d{1,12})\.(?P<proc>-?\d{1,9})\.(?P<subproc>-?\d{1,9})\) "
+    rb"(?:^|(?<=\0))(?P<number>\d{3}) "
+    rb"\((?P<cluster>-?\d{1,12})\.(?P<proc>-?\d{1,9})\.(?P<subproc>-?\d{1,9})\) "
     rb"(?P<date>\d{4}-\d\d-\d\d|\d\d/\d\d(?:/\d{2,4})?)[ T](?P<time>\d\d:\d\d:\d\d(?:\.\d{1,9})?"
     rb"(?:Z|[+-]\d\d:?\d\d)?) ?(?P<text>[^\n]*)",
     re.MULTILINE,
 )
-"""The first line of an event in the classic form."""
+"""The first line of an event in the classic form. In the head of a schedd's own log, of no job, all are -1."""
 _EVENT = b"EventTypeNumber"
 """What every event in XML and JSON has, and no job ad."""
 _DOTS = re.compile(rb"^\.\.\.[ \t\r]*(?:\n|\Z)", re.MULTILINE)

@@ -13,7 +13,8 @@ from jobtui.formats.date_output import read_date
 from jobtui.model.clock import SECOND, to_rfc3339
 from jobtui.model.condor import EVENTS
 from jobtui.model.condor_facts import CondorFact, Teller
-from tests.condor import CONDOR, JOB, NEWEST, event, executing, facts_in, facts_of, submitted
+from jobtui.model.ids import JobId
+from tests.condor import CONDOR, JOB, NEWEST, book_of, event, executing, facts_in, facts_of, submitted
 
 TRUTH: dict[str, list[dict[str, Any]]] = json.loads((CONDOR / "truth.json").read_text())
 """What JobEventLog of htcondor 25.14 reads, in the zone in which the logs were written."""
@@ -95,6 +96,35 @@ def test_a_torn_event_costs_only_itself() -> None:
 def test_what_makes_no_sense_costs_only_itself(junk: bytes) -> None:
     data = submitted().encode() + junk + executing().encode()
     assert [fact.what for fact in facts_of(data)] == ["submit", "execute"]
+
+
+def test_the_head_of_a_log_of_a_whole_schedd_is_of_no_job_and_costs_nothing() -> None:
+    head = event(
+        8,
+        "2026-11-20 09:59:59Z",
+        "Global JobLog: ctime=1795168799 id=0.3192890.1795168790.17.12.1795168799.512105 sequence=12 size=0 "
+        "events=0 offset=23622537909 event_off=0 max_rotation=1 creator_name=<>",
+        job="-01.-01.-01",
+    )
+    data = (head + submitted()).encode()
+    assert [(fact.what, fact.job) for fact in facts_of(data)] == [("generic", ""), ("submit", JOB)]
+    assert skips_of(data) == []
+    assert form_of(head.encode()) is Form.CLASSIC
+    assert book_of(facts_of(data))[0].detail(JobId("-1")) is None
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        '{"MyType": "GenericEvent", "EventTypeNumber": 8, "EventTime": "2026-11-20T09:59:59Z", '
+        '"Cluster": -1, "Proc": -1, "Subproc": -1, "Info": "Global JobLog: ctime=1795168799"}\n',
+        '<c><a n="MyType"><s>GenericEvent</s></a><a n="EventTypeNumber"><i>8</i></a>'
+        '<a n="Cluster"><i>-1</i></a><a n="Proc"><i>-1</i></a><a n="Info"><s>Global JobLog</s></a></c>\n',
+    ],
+    ids=["json", "xml"],
+)
+def test_such_a_head_is_of_no_job_in_other_forms_as_well(head: str) -> None:
+    assert [(fact.what, fact.job) for fact in facts_of(head.encode())] == [("generic", "")]
 
 
 def test_an_event_of_a_kind_nobody_knows_is_a_note() -> None:
