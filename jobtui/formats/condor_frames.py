@@ -42,7 +42,7 @@ HEADER = re.compile(
     rb"(?:Z|[+-]\d\d:?\d\d)?) ?(?P<text>[^\n]*)",
     re.MULTILINE,
 )
-"""The first line of an event in the classic form. In the head of a schedd's own log, of no job, all are -1."""
+"""The first line of an event in the classic form. In the head of a schedd's own log all are -1."""
 _EVENT = b"EventTypeNumber"
 """What every event in XML and JSON has, and no job ad."""
 _DOTS = re.compile(rb"^\.\.\.[ \t\r]*(?:\n|\Z)", re.MULTILINE)
