@@ -129,7 +129,7 @@ class Endurance(Soak):
             told = self.tell()
             wrong = [*ops_wrong(told, site), *self.sides.wrong(told), *sources_wrong(told)]
         self.ops_compared += len(told["ops"])
-        self.found.wrong += [f"{when}: {one}" for one in wrong]
+        self.found.wrong += [f"{when}: {one}" for one in (*wrong, *self.sides.missed())]
 
     def _waits(self, name: str) -> Wait:
         """What waits while a fault lasts: for what is asked only then, by looking at it."""

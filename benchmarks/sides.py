@@ -36,6 +36,8 @@ class Side(ABC):
 
     def __init__(self) -> None:
         self.written = 0
+        self.missed: list[str] = []
+        """What a fault did otherwise than it should; it is told once."""
 
     @abstractmethod
     def tick(self) -> None:
@@ -99,6 +101,12 @@ class Sides:
     def wrong(self, told: Mapping[str, Any]) -> list[str]:
         """In what the dashboard's knowledge differs, while they are at rest."""
         return [words for side in self.sides for words in side.wrong(told)]
+
+    def missed(self) -> Iterator[str]:
+        """What faults did otherwise than they should, since this was asked last."""
+        for side in self.sides:
+            yield from (f"{side.name}: {words}" for words in side.missed)
+            side.missed.clear()
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:

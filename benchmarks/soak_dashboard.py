@@ -21,9 +21,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from textual.screen import Screen
+
 from jobtui import app as dashboard
 from jobtui import cli
 from jobtui.model.clock import SECOND, Nanos, SystemClock
+from jobtui.screens.trace import TraceScreen
+from jobtui.screens.traces import TracesScreen
 
 TOLD, NOTED = "told.json", "noted.log"
 JUMPS_S = (3_600, -3_600, 0)
@@ -74,6 +78,8 @@ class TellingApp(dashboard.JobtuiApp):
                 [source.name, source.state, source.skipped, source.error] for source in store.sources()
             ],
             "records": {source.name: source.records for source in store.sources()},
+            "traces": {one: store.traces.size(one) for one in store.traces.ids()},
+            **traces_on(self.screen),
             "screens": [type(screen).__name__ for screen in self.screen_stack],
             "listeners": len(store._listeners),
             "tasks": len(asyncio.all_tasks()),
@@ -95,6 +101,15 @@ class TellingApp(dashboard.JobtuiApp):
     def _fatal_error(self) -> None:
         log.critical("the dashboard ended by an error", exc_info=True)
         super()._fatal_error()
+
+
+def traces_on(screen: Screen[Any]) -> dict[str, Any]:
+    """The trace that is open, and the traces that are listed with how many spans are known of each."""
+    listed = screen._lister.traces if isinstance(screen, TracesScreen) else ()
+    return {
+        "trace": screen.trace_id if isinstance(screen, TraceScreen) else None,
+        "listed": {one.told.trace_id: one.told.spans for one in listed},
+    }
 
 
 class Heap(ctypes.Structure):
