@@ -6,10 +6,13 @@ what is written anew as a whole, as job ads are, is read again when it changed. 
 """
 
 import re
+import zlib
 from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from jobtui.backends.base import Batch
 from jobtui.backends.file_access import Look, OpenFile
@@ -32,6 +35,8 @@ MOST_BYTES = 64 << 20
 """Of a larger file its first piece and as many bytes of its end are read."""
 SKIPS_NAMED = 20
 STATES_KEPT = 4
+HEAD_KNOWN_BYTES = 256
+"""By so much of its beginning a log is known again: a copy begins alike, one that was rotated does not."""
 _ENDS: Mapping[Form, bytes] = {
     Form.CLASSIC: b"\n...\n",
     Form.XML: b"</c>",
@@ -46,7 +51,8 @@ _CLOSING = re.compile(rb"[\s\0,\]]|</classads>")
 class Place(NamedTuple):
     """Where reading ended: which file as it then was, how far, and how many lines that are.
 
-    `skips` is how much of what will be read again made no sense.
+    `skips` is how much of what will be read again made no sense. `rotation` counts the logs that were here
+    before, `head` is the check sum of the first `head_size` bytes of this one.
     """
 
     inode: int = 0
@@ -55,6 +61,9 @@ class Place(NamedTuple):
     offset: int = 0
     line: int = 1
     skips: int = 0
+    rotation: int = 0
+    head_size: int = 0
+    head: int = 0
 
 
 class _Readers(NamedTuple):
@@ -89,7 +98,9 @@ class CondorFile(PolledFile):
             return Batch(cursor=cursor_of(place))
         form = form_of(opened.source.read(0, HEAD_BYTES))
         if form is None:
-            nothing = Place(look.id.inode, look.size, look.mtime_ns)
+            nothing = place._replace(
+                inode=look.id.inode, size=look.size, mtime_ns=look.mtime_ns, offset=0, line=1, skips=0
+            )
             return Batch(cursor=cursor_of(nothing), recovered=place.skips)
         if opened.gzip is not None or not form.grows:
             return self._read_whole(opened, look, form, place)
@@ -121,8 +132,7 @@ class CondorFile(PolledFile):
 
     def _read_on(self, opened: OpenFile, look: Look, form: Form, place: Place) -> Batch:
         """The next piece of a file that grows. The cursor stays before what is not whole yet."""
-        goes_on = place.inode == look.id.inode and place.offset <= look.size
-        begin = place if goes_on else Place()
+        begin, goes_on = _begin(opened, look, place)
         readers = self._readers_for(begin)
         size = self._piece_bytes if form is not Form.OUTPUT else max(self._piece_bytes, LARGE_PIECE_BYTES)
         data = opened.source.read(begin.offset, size)
@@ -140,6 +150,7 @@ class CondorFile(PolledFile):
             inode=look.id.inode, offset=begin.offset + piece.taken, line=begin.line + piece.lines,
             size=look.size if at_end else 0, mtime_ns=look.mtime_ns if at_end else 0, skips=int(unfinished),
         )  # fmt: skip
+        end = _with_head(opened, end)
         note = None
         if begin.offset == 0 and look.size > self._most_bytes + len(data):
             note = f"is large: of {look.size >> 20} MiB only the beginning and the end are read"
@@ -171,6 +182,24 @@ class CondorFile(PolledFile):
             self._readers.popitem(last=False)
 
 
+def _begin(opened: OpenFile, look: Look, place: Place) -> tuple[Place, bool]:
+    """Where to begin in a log, and whether that goes on where reading ended."""
+    is_known = _sum_of(opened, place.head_size) == place.head
+    if is_known and place.inode == look.id.inode and place.offset <= look.size:
+        return place, True
+    return Place(rotation=place.rotation + (not is_known)), False
+
+
+def _with_head(opened: OpenFile, place: Place) -> Place:
+    """A place in a log, with what the log is known by again."""
+    size = min(HEAD_KNOWN_BYTES, place.offset)
+    return place if size == place.head_size else place._replace(head_size=size, head=_sum_of(opened, size))
+
+
+def _sum_of(opened: OpenFile, size: int) -> int:
+    return zlib.crc32(opened.source.read(0, size)) if size else 0
+
+
 def _interpret(
     readers: _Readers, form: Form, data: bytes, begin: Place, look: Look, *, is_all: bool = False
 ) -> _Piece:
@@ -179,12 +208,18 @@ def _interpret(
     lines = data.count(b"\n", 0, framed.taken) if begin.line else 0
     if form is Form.OUTPUT:
         facts = readers.output.read(data[: framed.taken], begin.offset, begin.line)
-        return _Piece(facts, [], framed.taken, lines)
+        return _Piece(_rotated(facts, begin), [], framed.taken, lines)
     found = readers.events.read(form, framed.frames, begin.offset, begin.line, Nanos(look.mtime_ns))
     skips = found.skips
     if is_all and _CLOSING.sub(b"", data[framed.taken :]):
         skips = [*skips, Skip(f"{readers.events.source}, byte {framed.taken}", "its end was never written")]
-    return _Piece(found.facts, skips, framed.taken, lines)
+    return _Piece(_rotated(found.facts, begin), skips, framed.taken, lines)
+
+
+def _rotated(facts: list[CondorFact], begin: Place) -> list[CondorFact]:
+    """Facts with the count of the logs before theirs."""
+    rotation = begin.rotation
+    return [msgspec.structs.replace(fact, rotation=rotation) for fact in facts] if rotation else facts
 
 
 def _batch(piece: _Piece, end: Place, recovered: int, *, more: bool, note: str | None) -> Batch:

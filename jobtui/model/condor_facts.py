@@ -36,7 +36,7 @@ class CondorFact(msgspec.Struct, frozen=True, gc=False):
     `job` is `<cluster>.<proc>@<schedd>`, without the schedd where the file does not tell, "" where it names
     no job. `what` is the name of an event, or the shape of a line. With `is_local` the time was written
     without a zone, and `at` is what it would be in UTC. `values` are attributes as texts. `text` is as
-    written: not masked, not safe for a terminal.
+    written: not masked, not safe for a terminal. `rotation` counts the logs that had this name before.
     """
 
     job: str
@@ -49,3 +49,4 @@ class CondorFact(msgspec.Struct, frozen=True, gc=False):
     offset: int
     values: Mapping[str, str] = {}
     is_local: bool = False
+    rotation: int = 0

@@ -41,7 +41,7 @@ class News(NamedTuple):
     changes: tuple[StateChange, ...] = ()
 
 
-_Key = tuple[str, int, str]
+_Key = tuple[str, int, str, int]
 
 
 class CondorBook:
@@ -271,7 +271,7 @@ _ENDS = frozenset({"terminated", "aborted", "completed", "ad"})
 
 
 def _key(fact: CondorFact) -> _Key:
-    return fact.source, fact.offset, fact.what
+    return fact.source, fact.offset, fact.what, fact.rotation
 
 
 def _number(job: str) -> str:

@@ -22,6 +22,8 @@ class Standing:
         self._ordering = Ordering(shifts)
         self._last: Place | None = None
         self._is_thinned = False
+        self.looked = 0
+        """Facts that were looked at for what was told last."""
         self._take(self._ordering.placed(facts))
 
     @property
@@ -55,14 +57,15 @@ class Standing:
         best = self._best
         return (
             not self._ordering.is_bent
-            and (best is None or (best.source, best.offset) != (fact.source, fact.offset))
+            and (best is None or _place(best) != _place(fact))
             and fact.values.keys() <= later.values.keys()
             and TRACEPARENT not in fact.values
             and host_of(fact.values) is None
             and (fact.at is None or (later.at is not None and fact.at <= later.at))
         )
 
-    def _take(self, placed: Iterable[Placed]) -> None:
+    def _take(self, placed: Sequence[Placed]) -> None:
+        self.looked = len(placed)
         for one in placed:
             self.life.take(one.fact)
             self._last = one.place
@@ -97,3 +100,7 @@ class Standings:
     def forget_all(self) -> None:
         """Put all jobs together anew."""
         self._known.clear()
+
+
+def _place(fact: CondorFact) -> tuple[str, int, int]:
+    return fact.source, fact.rotation, fact.offset

@@ -28,6 +28,7 @@ class Place(NamedTuple):
     order: Nanos
     rank: int
     source: str
+    rotation: int
     offset: int
 
 
@@ -38,7 +39,7 @@ class Placed(NamedTuple):
     fact: CondorFact
 
 
-_IN_FILE = attrgetter("source", "offset")
+_IN_FILE = attrgetter("source", "rotation", "offset")
 _ORDER = itemgetter(0)
 
 
@@ -48,13 +49,13 @@ class Ordering:
     def __init__(self, shifts: Mapping[str, int]) -> None:
         self._shifts = shifts
         self._last: dict[str, Nanos] = {}
-        self._offsets: dict[str, int] = {}
+        self._offsets: dict[str, tuple[int, int]] = {}
         self.is_bent = False
         """Whether one has the place of the one before it, for want of a time or because clocks went back."""
 
     def goes_on(self, fact: CondorFact) -> bool:
         """Whether a fact stands behind all of its file that have a place."""
-        return fact.offset > self._offsets.get(fact.source, -1)
+        return (fact.rotation, fact.offset) > self._offsets.get(fact.source, (0, -1))
 
     def place(self, fact: CondorFact) -> Placed:
         """The place of a fact; one without a time stays behind the one before it in its file."""
@@ -64,10 +65,10 @@ class Ordering:
         last = self._last.get(source)
         order = (last or Nanos(0)) if at is None else at if last is None or at > last else last
         self.is_bent = self.is_bent or order != at
-        self._last[source], self._offsets[source] = order, fact.offset
+        self._last[source], self._offsets[source] = order, (fact.rotation, fact.offset)
         if at != fact.at:
             fact = msgspec.structs.replace(fact, at=at, is_local=False)
-        return Placed(Place(order, -fact.teller.rank, source, fact.offset), fact)
+        return Placed(Place(order, -fact.teller.rank, source, fact.rotation, fact.offset), fact)
 
     def placed(self, facts: Iterable[CondorFact]) -> list[Placed]:
         """Facts in the order of their places."""
@@ -86,13 +87,14 @@ class Zones:
         self.shifts: dict[str, int] = {}
         self._told: dict[str, tuple[Nanos, int]] = {}
 
-    def learn(self, facts: Iterable[CondorFact]) -> bool:
-        """Take in what the facts of a job tell; whether a file's zone is another than it was taken for."""
-        changed = False
+    def learn(self, facts: Iterable[CondorFact]) -> set[str]:
+        """Take in what the facts of a job tell; the files whose zone is another than it was taken for."""
+        changed: set[str] = set()
         for source, at, shift in zones_in(facts):
             if (at, shift) > self._told.get(source, (at, shift - 1)):
                 self._told[source] = at, shift
-                changed |= self.shifts.get(source) != shift
+                if self.shifts.get(source) != shift:
+                    changed.add(source)
                 self.shifts[source] = shift
         return changed
 

@@ -8,7 +8,8 @@ import pytest
 
 from jobtui.backends.base import Batch, SourceError
 from jobtui.backends.condor_files import CondorFile
-from tests.condor import CONDOR, executing, facts_in, submitted
+from jobtui.model.ids import JobId
+from tests.condor import CONDOR, book_of, event, executing, facts_in, submitted
 from tests.tracing import CAPTURES
 
 END = "Fri Nov 20 20:40:14 UTC 2026 a.sh COMPLETED with exit status 3\n"
@@ -65,6 +66,56 @@ async def test_a_file_that_was_cut_short_is_read_anew(tmp_path: Path) -> None:
     second = await source.poll(first.cursor)
     await source.aclose()
     assert said([second]) == [("submit", "8.0@jobsub02.fnal.gov")]
+
+
+def replaced(path: Path, text: str) -> None:
+    """Put another file in the place of a log."""
+    draft = path.with_suffix(".new")
+    draft.write_text(text)
+    draft.replace(path)
+
+
+HELD_LATER = event(12, "2026-11-20 10:05:00Z", "Job was held.", "no room", "Code 34 Subcode 0")
+
+
+@pytest.mark.parametrize("is_emptied", [False, True], ids=["at once", "empty for a while"])
+@pytest.mark.parametrize("is_new", [True, False], ids=["moved", "cut"])
+async def test_what_a_rotated_log_says_is_behind_what_the_one_before_it_said(
+    tmp_path: Path, *, is_new: bool, is_emptied: bool
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(submitted() + executing())
+    source = CondorFile(path)
+    batches = [await source.poll(None)]
+    if is_new:
+        path.rename(tmp_path / "a.log.old")
+    if is_emptied:
+        path.write_text("")
+        batches.append(await source.poll(batches[-1].cursor))
+    path.write_text(HELD_LATER)
+    batches.append(await source.poll(batches[-1].cursor))
+    with path.open("a") as file:
+        file.write(event(13, "2026-11-20 10:06:00Z", "Job was released.", "by me"))
+    batches.append(await source.poll(batches[-1].cursor))
+    await source.aclose()
+    book, _ = book_of(*(batch.condor for batch in batches))
+    facts = book.facts_of(JobId("7.0@jobsub02.fnal.gov"))
+    assert [fact.what for fact in facts] == ["submit", "execute", "held", "released"]
+    detail = book.detail(JobId("7.0@jobsub02.fnal.gov"))
+    assert detail is not None
+    assert detail.job.native_status == "IDLE"
+
+
+async def test_a_log_that_was_copied_anew_as_it_grew_says_nothing_twice(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(submitted())
+    source = CondorFile(path)
+    first = await source.poll(None)
+    replaced(path, submitted() + executing())
+    second = await source.poll(first.cursor)
+    await source.aclose()
+    book, _ = book_of(first.condor, second.condor)
+    assert [fact.what for fact in book.facts_of(JobId("7.0@jobsub02.fnal.gov"))] == ["submit", "execute"]
 
 
 async def test_ads_that_are_written_anew_are_read_again(tmp_path: Path) -> None:
