@@ -6,6 +6,7 @@ from pathlib import Path
 
 from benchmarks.journal_files import journal_remote
 from benchmarks.side_archives import ElasticSide, KafkaSide
+from benchmarks.side_condor import CondorSide
 from benchmarks.side_files import AgentCopiesSide, ArchiveSide, TraceFileSide
 from benchmarks.side_journals import GatewaySide, JournalSide, gatewayd
 from benchmarks.side_slurm import SlurmSide
@@ -35,6 +36,7 @@ def _made(directory: Path, root: Path) -> Iterator[Side]:
     yield ArchiveSide(directory / "archive")
     yield AgentCopiesSide(root)
     yield SlurmSide(directory / "slurm")
+    yield CondorSide(directory / "condor")
     yield ElasticSide()
     if KafkaSide.name not in missing:
         yield KafkaSide()

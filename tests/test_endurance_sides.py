@@ -13,6 +13,7 @@ from benchmarks import side_sources, sides
 from benchmarks.endurance import all_faults, sources_wrong
 from benchmarks.faults import FAULTS, Place
 from benchmarks.side_archives import ElasticSide, KafkaSide, ServerArchiveSide
+from benchmarks.side_condor import CondorSide
 from benchmarks.side_files import AgentCopiesSide, ArchiveSide, TraceFileSide
 from benchmarks.side_journals import GatewaySide, JournalSide
 from benchmarks.side_slurm import SlurmSide
@@ -27,6 +28,7 @@ from jobtui.backends.archive.finding import find_script
 from jobtui.backends.archive.kafka import KafkaArchive
 from jobtui.backends.archive.kafka_topic import Topic
 from jobtui.backends.base import Source
+from jobtui.backends.condor_files import CondorFile
 from jobtui.backends.journal.opening import open_journal
 from jobtui.backends.slurm import commands
 from jobtui.backends.slurm import source as slurm
@@ -38,13 +40,14 @@ from jobtui.model.specs import SourceSpec
 from jobtui.session import Session
 from tests.waiting import LONG_S, wait_for
 
-AT_ONCE = ("trace file", "archive", "agent copies", "slurm", "elastic", "kafka")
+AT_ONCE = ("trace file", "archive", "agent copies", "slurm", "condor", "elastic", "kafka")
 """Of these a fault shows at the very next reading."""
 MAKES: Mapping[str, Callable[[Path], Side]] = {
     "trace file": lambda place: TraceFileSide(place / "traces"),
     "archive": lambda place: ArchiveSide(place / "archive"),
     "agent copies": lambda place: AgentCopiesSide(place),
     "slurm": lambda place: SlurmSide(place / "slurm"),
+    "condor": lambda place: CondorSide(place / "condor"),
     "elastic": lambda place: ElasticSide(),
     "kafka": lambda place: KafkaSide(),
     "journal": lambda place: JournalSide(place / "v1"),
@@ -52,8 +55,15 @@ MAKES: Mapping[str, Callable[[Path], Side]] = {
 }
 
 
+def sources_of(side: Side, place: Path) -> list[Source]:
+    """The sources that read what is beside the site; as soon as they are asked."""
+    if isinstance(side, CondorSide):
+        return [CondorFile(Path(file)) for file in side.flags[1::2]]
+    return [source_of(side, place)]
+
+
 def source_of(side: Side, place: Path) -> Source:
-    """The source that reads what is beside the site; as soon as it is asked."""
+    """The source that reads what is beside the site."""
     if isinstance(side, AgentCopiesSide):
         return AgentCopies(place, lambda: ["sbatchOF"], every_s=0)
     if isinstance(side, SlurmSide):
@@ -84,14 +94,13 @@ class Read:
 
     def __init__(self, side: Side, place: Path, runner: asyncio.Runner) -> None:
         self._side, self._runner = side, runner
-        self.session = Session([source_of(side, place)])
+        self.session = Session(sources_of(side, place))
         self.was_not_well = False
 
     def wait(self, seconds: float) -> None:
         """Read what there is, and look at what is only asked."""
         self._runner.run(self.session.catch_up())
-        source = self.session.store.sources()[0]
-        self.was_not_well |= source.state != "ok"
+        self.was_not_well |= any(source.state != "ok" for source in self.session.store.sources())
         self._side.saw(self._shown())
 
     def _shown(self) -> str:
