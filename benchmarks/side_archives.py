@@ -55,7 +55,6 @@ class ServerArchiveSide(Side):
         self.keys = keys_to_script(self.job)
         self.shown = f"echo {self.name} has kept job {self.job}"
         self._is_met = False
-        self._unmet: list[str] = []
         self._kept = 0
 
     def saw(self, screen: str) -> None:
@@ -63,13 +62,6 @@ class ServerArchiveSide(Side):
         self._is_met |= any(
             f"{self.source} {outcome}" in screen for outcome in (Outcome.NO_ANSWER, Outcome.DENIED)
         )
-
-    def wrong(self, told: Mapping[str, Any]) -> list[str]:
-        """Also faults that no question met."""
-        unmet = [
-            f"{self.name}: the screen did not say that it does not answer: {fault}" for fault in self._unmet
-        ]
-        return [*super().wrong(told), *unmet]
 
     @abstractmethod
     def _be(self, mood: Any) -> None:
@@ -83,7 +75,8 @@ class ServerArchiveSide(Side):
             wait(LASTS_S)
             waits += 1
         self._be(well)
-        self._unmet += [] if self._is_met else [mood.name]
+        if not self._is_met:
+            self.missed.append(f"{mood.name}: the screen does not say that it does not answer")
 
     def _next(self) -> dict[str, Any]:
         """The script of one more job."""

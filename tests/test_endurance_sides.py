@@ -121,7 +121,7 @@ class Read:
     def _wrong(self) -> list[str]:
         known = told(self.session)
         unseen = [] if self._side.shown in self._shown() else [f"{self._side.shown} is not shown"]
-        return [*self._side.wrong(known), *sources_wrong(known), *unseen]
+        return [*self._side.wrong(known), *self._side.missed, *sources_wrong(known), *unseen]
 
 
 @pytest.fixture(autouse=True)
@@ -151,6 +151,16 @@ def test_what_befalls_a_source_costs_no_record_and_doubles_none(
             assert read.problems() == []
         assert read.was_not_well or name not in AT_ONCE
         runner.run(read.session.aclose())
+
+
+def test_a_fault_that_nobody_was_told_of_is_said() -> None:
+    with closing(ElasticSide()) as side:
+        fault = side.faults["answers 500"]
+        fault(lambda seconds: side.saw(f"{side.source} not there"))
+        assert side.missed == ["FAILS: the screen does not say that it does not answer"]
+        side.missed.clear()
+        fault(lambda seconds: side.saw(f"{side.source} no answer: answered 500"))
+        assert side.missed == []
 
 
 class Counted(Side):
