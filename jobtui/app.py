@@ -139,7 +139,7 @@ class JobtuiApp(TimedApp):
         if self._known_offsets is None:
             from jobtui.analysis.clock_offset import KnownOffsets
 
-            self._known_offsets = KnownOffsets(lambda: self._session.store.correlation.ops())
+            self._known_offsets = KnownOffsets(lambda after: self._session.store.correlation.ops(after))
         return self._known_offsets()
 
     def get_driver_class(self) -> type[Driver]:

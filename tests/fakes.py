@@ -105,8 +105,8 @@ class FakeCorrelation:
     def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
         return ()
 
-    def ops(self) -> Iterable[Op]:
-        return [op for ops in self._ops.values() for op in ops]
+    def ops(self, after: int = 0) -> Iterable[Op]:
+        return [op for ops in self._ops.values() for op in ops if op.key > after]
 
     def agents(self) -> tuple[Agent, ...]:
         return self._agents

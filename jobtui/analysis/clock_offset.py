@@ -9,7 +9,7 @@ was set. A time in whole seconds may be up to a second more.
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import islice
 
 from jobtui.model.clock import SECOND, Nanos
@@ -62,32 +62,38 @@ class _Bounds:
 class KnownOffsets:
     """The offsets that matter, worked out anew now and then, a few ops at each call.
 
-    `ops` gives all ops, oldest first; `timer` seconds.
+    `ops` gives the ops that have a larger key than this one, oldest first; `timer` seconds. Nobody may call
+    for hours: in between no op is held that is no longer kept.
     """
 
-    def __init__(self, ops: Callable[[], Iterable[Op]], timer: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, ops: Callable[[int], Iterable[Op]], timer: Callable[[], float] = time.monotonic
+    ) -> None:
         self._ops = ops
         self._timer = timer
         self._known: Offsets = {}
         self._due_at = -math.inf
-        self._left: Iterator[Op] | None = None
+        self._after: int | None = None
         self._bounds = _Bounds()
 
     def __call__(self) -> Offsets:
         """The offsets as they were worked out last."""
-        if self._left is None and self._timer() >= self._due_at:
-            self._left, self._bounds = iter(self._ops()), _Bounds()
-        if self._left is not None:
-            self._go_on(self._left)
+        if self._after is None and self._timer() >= self._due_at:
+            self._after, self._bounds = 0, _Bounds()
+        if self._after is not None:
+            self._after = self._go_on(self._after)
         return self._known
 
-    def _go_on(self, left: Iterator[Op]) -> None:
-        some = list(islice(left, OPS_AT_ONCE))
+    def _go_on(self, after: int) -> int | None:
+        """The key of the last op that was taken, None when these were the last."""
+        some = list(islice(self._ops(after), OPS_AT_ONCE))
         for op in some:
             self._bounds.take(op)
-        if len(some) < OPS_AT_ONCE:
-            self._known, self._left = telling(self._bounds.offsets()), None
-            self._due_at = self._timer() + RENEW_S
+        if len(some) == OPS_AT_ONCE:
+            return some[-1].key
+        self._known = telling(self._bounds.offsets())
+        self._due_at = self._timer() + RENEW_S
+        return None
 
 
 def telling(offsets: Offsets) -> dict[tuple[str, str], Offset]:

@@ -136,9 +136,10 @@ class Correlator:
             ),
         )
 
-    def ops(self) -> Iterable[Op]:
-        """Every op that is kept, also those without a job, oldest first."""
-        return (track.freeze() for track in sorted(self._ops, key=lambda track: track.key))
+    def ops(self, after: int = 0) -> Iterable[Op]:
+        """Every op that is kept and has a larger key, also those without a job, oldest first."""
+        tracks = (track for track in self._ops if track.key > after)
+        return (track.freeze() for track in sorted(tracks, key=lambda track: track.key))
 
     def agents(self) -> tuple[Agent, ...]:
         """Every agent that is known."""

@@ -55,9 +55,9 @@ class LateCorrelator:
         """Lines that name a job and could not be placed."""
         return self._made.unlinked_of(job_id) if self._made else ()
 
-    def ops(self) -> Iterable[Op]:
-        """Every op that is kept, also those without a job."""
-        return self._made.ops() if self._made else ()
+    def ops(self, after: int = 0) -> Iterable[Op]:
+        """Every op that is kept and has a larger key, also those without a job."""
+        return self._made.ops(after) if self._made else ()
 
     def agents(self) -> tuple[Agent, ...]:
         """Every agent that is known."""

@@ -57,9 +57,9 @@ class StillCorrelation:
         """Lines that name a job and could not be placed."""
         return self._unlinked.get(job_id, ())
 
-    def ops(self) -> Iterable[Op]:
-        """Every op, oldest first."""
-        return self._all
+    def ops(self, after: int = 0) -> Iterable[Op]:
+        """Every op that has a larger key, oldest first."""
+        return self._all if not after else (op for op in self._all if op.key > after)
 
     def agents(self) -> tuple[Agent, ...]:
         """Every agent."""

@@ -50,8 +50,8 @@ class Correlation(Protocol):
         """Lines that name a job and could not be placed."""
         ...
 
-    def ops(self) -> Iterable[Op]:
-        """Every op that is kept, also those without a job."""
+    def ops(self, after: int = 0) -> Iterable[Op]:
+        """Every op that is kept and has a larger key, also those without a job, oldest first."""
         ...
 
     def agents(self) -> tuple[Agent, ...]:

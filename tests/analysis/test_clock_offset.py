@@ -1,6 +1,8 @@
 """How far apart two clocks are, by the messages that went between them."""
 
 import random
+import weakref
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +23,9 @@ def at(seconds: float, whole: bool = False) -> Nanos:
     return Nanos(micros // 1_000_000 * SECOND if whole else (micros | 1) * 1_000)
 
 
-def an_op(sent: Nanos, arrived: Nanos, replied: Nanos | None, agent: str = AGENT, sends: int = 1) -> Op:
+def an_op(
+    sent: Nanos, arrived: Nanos, replied: Nanos | None, agent: str = AGENT, sends: int = 1, key: int = 1
+) -> Op:
     def step(word: str, when: Nanos, component: Component, source: str) -> Step:
         return Step(word, when, component, "", source, 0, 0, Certainty.PREFIX)
 
@@ -30,7 +34,7 @@ def an_op(sent: Nanos, arrived: Nanos, replied: Nanos | None, agent: str = AGENT
         step("arrived", arrived, Component.AGENT, agent),
     )
     return Op(
-        key=1, op=OpPrefix("abcd"), name="run", status=OpStatus.ENDED, sent_at=sent, arrived_at=arrived,
+        key=key, op=OpPrefix("abcd"), name="run", status=OpStatus.ENDED, sent_at=sent, arrived_at=arrived,
         replied_at=replied, sends=sends, steps=steps,
     )  # fmt: skip
 
@@ -97,18 +101,31 @@ def test_whose_clock_it_is(source: str, clock: str) -> None:
 
 def test_they_are_worked_out_a_few_ops_at_a_time_and_anew_now_and_then() -> None:
     now = 0.0
-    ops = [an_op(at(n), at(n + 0.4), at(n + 0.5)) for n in range(2_500)]
-    asked = 0
+    ops = [an_op(at(n), at(n + 0.4), at(n + 0.5), key=n + 1) for n in range(2_500)]
+    asked: list[int] = []
 
-    def all_ops() -> list[Op]:
-        nonlocal asked
-        asked += 1
-        return ops
+    def ops_after(key: int) -> list[Op]:
+        asked.append(key)
+        return [op for op in ops if op.key > key]
 
-    known = KnownOffsets(all_ops, lambda: now)
+    known = KnownOffsets(ops_after, lambda: now)
     assert [len(known()) for _ in range(4)] == [0, 0, 1, 1]
-    assert asked == 1
+    assert asked == [0, 1_000, 2_000]
     now = 100.0
     ops.clear()
     assert known() == {}
-    assert asked == 2
+    assert asked == [0, 1_000, 2_000, 0]
+
+
+def test_between_two_calls_no_op_is_held() -> None:
+    ops = (an_op(at(n), at(n + 0.4), at(n + 0.5), key=n + 1) for n in range(2_500))
+    given: list[weakref.ref[Iterator[Op]]] = []
+
+    def ops_after(key: int) -> Iterator[Op]:
+        some = (op for op in ops if op.key > key)
+        given.append(weakref.ref(some))
+        return some
+
+    known = KnownOffsets(ops_after)
+    assert known() == {}
+    assert [ref() for ref in given] == [None]
