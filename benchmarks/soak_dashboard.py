@@ -18,6 +18,8 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -126,10 +128,15 @@ class Heap(ctypes.Structure):
 
 def heap_mb() -> int:
     """Megabytes that the C library has given out. What is smaller than 512 bytes Python keeps apart."""
-    mallinfo2 = ctypes.CDLL(None).mallinfo2
-    mallinfo2.restype = Heap
-    heap = mallinfo2()
+    heap = _mallinfo2()()
     return int(heap.uordblks + heap.hblkhd) >> 20
+
+
+@cache
+def _mallinfo2() -> Callable[[], Heap]:
+    found = ctypes.CDLL(None).mallinfo2
+    found.restype = Heap
+    return found
 
 
 def main() -> int:
