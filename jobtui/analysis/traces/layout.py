@@ -43,11 +43,13 @@ class TraceLine(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """All lines of a trace. `ends` says for each the line behind all that is below it, `spans` how many spans
-    that is with its own, `errors` how many of those below are errors, `lasts` when the last of all was over.
+    """All lines of a trace. `parents` says for each the line it stands below, -1 at the top, `ends` the line
+    behind all that is below it, `spans` how many spans that is with its own, `errors` how many of those below
+    are errors, `lasts` when the last of all was over.
     """
 
     lines: Sequence[TraceLine]
+    parents: Sequence[int]
     ends: Sequence[int]
     spans: Sequence[int]
     errors: Sequence[int]
@@ -56,13 +58,8 @@ class Layout(NamedTuple):
 
     def above(self, index: int) -> Iterator[int]:
         """The lines above one, the nearest first."""
-        depth, at = self.lines[index].depth, index
-        while depth > 0 and at > 0:
-            at -= 1
-            line = self.lines[at]
-            if line.depth < depth and line.kind is not LineKind.WAIT:
-                depth = line.depth
-                yield at
+        while (index := self.parents[index]) >= 0:
+            yield index
 
     def has_below(self, index: int) -> bool:
         """Whether anything stands below a line."""
@@ -108,9 +105,9 @@ def _of_run(run: Run, depth: int) -> TraceLine:
     return TraceLine(LineKind.RUN, depth, f"run {run.spans[0].span_id}", run.spans[0], run)
 
 
-def _measure(lines: Sequence[TraceLine]) -> tuple[list[int], list[int], list[int], list[int]]:
-    """What `Layout` tells of the lines below each line: their end, their spans, errors, and last end."""
-    ends, spans, errors, lasts = ([0] * len(lines) for _ in range(4))
+def _measure(lines: Sequence[TraceLine]) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
+    """What `Layout` tells of each line: its parent; of those below it the end, spans, errors, last end."""
+    parents, ends, spans, errors, lasts = ([-1] * len(lines), *([0] * len(lines) for _ in range(4)))
     open_lines: list[int] = []
     for index in range(len(lines) + 1):
         depth = lines[index].depth if index < len(lines) else -1
@@ -127,8 +124,9 @@ def _measure(lines: Sequence[TraceLine]) -> tuple[list[int], list[int], list[int
                 errors[above] += errors[at] + (span is not None and span.is_error)
                 lasts[above] = max(lasts[above], lasts[at])
         if index < len(lines):
+            parents[index] = open_lines[-1] if open_lines else -1
             open_lines.append(index)
-    return ends, spans, errors, lasts
+    return parents, ends, spans, errors, lasts
 
 
 def closed_at_first(layout: Layout) -> set[LineKey]:
