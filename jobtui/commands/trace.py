@@ -1,7 +1,9 @@
 """`trace THING`: a trace as a waterfall, where it failed, and what it spent its time on."""
 
 import asyncio
+import os
 import sys
+from collections.abc import Iterable
 
 from jobtui.analysis.traces.findings import Findings, study_trace
 from jobtui.backends.registry import gives_spans
@@ -110,10 +112,20 @@ def _print(reader: Reader, found: Findings, notes: tuple[str, ...]) -> Exit:
 
             print_csv(CSV_COLUMNS, cause_records(found))
         case _:
-            from jobtui.render.trace_view import MOST_ROWS, trace_lines
+            from jobtui.render.trace_view import trace_lines
+            from jobtui.render.waterfall_text import MOST_ROWS
 
             most = None if context.format is OutputFormat.PLAIN else MOST_ROWS
-            print_lines(trace_lines(found, notes, context.width, context.colour, most))
+            lines = trace_lines(found, notes, context.width, context.colour, most)
+            print_lines(lines if context.width is None else _lowered(lines, context))
     if found.has_failed:
         return reader.settle(Exit.FAILED)
     return reader.settle(Exit.ATTENTION if found.is_unfinished else Exit.FINE)
+
+
+def _lowered(lines: Iterable[str], context: Context) -> Iterable[str]:
+    """Lines in signs that the terminal shows: not every one has those that bars are drawn with."""
+    from jobtui.render.glyphs import glyphs_for, lowering
+
+    table = lowering(glyphs_for(context.config.looks.glyphs, os.environ, sys.stdout.encoding))
+    return lines if table is None else (line.translate(table) for line in lines)

@@ -11,8 +11,9 @@ from jobtui.analysis.traces.tree import Tree, flags_of_span
 from jobtui.model.clock import Nanos
 from jobtui.model.traces import Attributes, Span, SpanEvent, SpanLog
 from jobtui.model.words import counted
+from jobtui.render.span_words import FLAG_WORDS, span_time
 from jobtui.render.text import NONE, Zone, clock_time, date_time, show
-from jobtui.render.trace_view import FLAG_WORDS, STACK_LINES, span_time
+from jobtui.render.trace_view import STACK_LINES
 
 MOST_HAPPENINGS = 500
 """Events and log records shown of one span, the last ones."""

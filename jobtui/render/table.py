@@ -30,6 +30,7 @@ _SGR: Mapping[str, str] = {
     "status.purged": "2",
     "warning": "33",
     "error": "31",
+    "good": "32",
     "accent": "36",
     "dim": "2",
     "rule": "2",

@@ -8,9 +8,9 @@ import msgspec
 from jobtui.analysis.traces.standing import ListedTrace, Standing
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.render.columns import Cells
+from jobtui.render.span_words import span_time
 from jobtui.render.text import NONE, Align, age, short_time, show
 from jobtui.render.trace_facts import short_id
-from jobtui.render.trace_view import span_time
 
 GLYPHS: Mapping[Standing, tuple[str, str]] = {
     Standing.GROWING: ("●", "status.running"),

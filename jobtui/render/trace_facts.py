@@ -9,8 +9,8 @@ from jobtui.analysis.traces.tree import end_of
 from jobtui.model.trace_ids import TraceId
 from jobtui.model.traces import Span
 from jobtui.model.words import counted
+from jobtui.render.span_words import span_time
 from jobtui.render.text import NONE, show
-from jobtui.render.trace_view import span_time
 
 GIVEN_CELLS = 24
 """An attribute that is longer is not told in a line."""

@@ -15,8 +15,8 @@ from jobtui.model.trace_ids import SpanId, TraceId
 from jobtui.model.traces import Span
 from jobtui.model.words import counted
 from jobtui.render.span_detail import Part, detail_parts
+from jobtui.render.span_words import span_time
 from jobtui.render.text import safe, show
-from jobtui.render.trace_view import span_time
 from jobtui.screens.board import Board, Taken
 from jobtui.screens.job_tab import start
 from jobtui.screens.reading import ReadingScreen

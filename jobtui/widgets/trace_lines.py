@@ -13,15 +13,8 @@ from jobtui.analysis.traces.shown import ShownLines
 from jobtui.analysis.traces.window import TraceWindow
 from jobtui.render.spans import Line
 from jobtui.render.trace_facts import count_words, stage_words
-from jobtui.render.waterfall import (
-    WAIT_CELLS,
-    Path,
-    View,
-    columns_in,
-    heading_line,
-    path_by_span,
-    trace_line,
-)
+from jobtui.render.trace_line import Path, View, path_by_span
+from jobtui.render.waterfall import WAIT_CELLS, columns_in, heading_line, trace_line
 from jobtui.widgets.row_view import RowView
 
 MOST_DRAWN = 1_000
@@ -68,6 +61,7 @@ class TraceLines(RowView):
         self._shown: ShownLines | None = None
         self._window = TraceWindow()
         self._view: View | None = None
+        self._columns = columns_in(0)
         self._drawn: dict[tuple[int, bool], Line] = {}
         self.marks_path = False
         """Whether the critical path is marked."""
@@ -115,7 +109,7 @@ class TraceLines(RowView):
 
     def heading(self, y: int) -> Line:
         """Services and ruler."""
-        return heading_line(self._view) if self._view else ()
+        return heading_line(self._view, self._columns) if self._view else ()
 
     def row(self, index: int) -> Line:
         """A line; drawn once, until something changes."""
@@ -127,7 +121,8 @@ class TraceLines(RowView):
         if drawn is None:
             if len(self._drawn) >= MOST_DRAWN:
                 self._drawn.clear()
-            drawn = self._drawn[number, is_closed] = trace_line(self._view, number, is_closed=is_closed)
+            drawn = trace_line(self._view, self._columns, number, is_closed=is_closed)
+            self._drawn[number, is_closed] = drawn
         return drawn
 
     def cursor_moved(self) -> None:
@@ -156,12 +151,11 @@ class TraceLines(RowView):
         if self._picture is None or self._shown is None:
             return None
         found, layout = self._picture[:2]
-        columns = columns_in(self.cells)
+        self._columns = columns_in(self.cells)
         return View(
             found.tree,
             layout,
-            self._axis(max(1, columns.bar)),
-            columns,
+            self._axis(max(1, self._columns.bar)),
             {cause.span.span_id: cause for cause in found.causes},
             self._marks.of,
             self._path[1] if self.marks_path and self._path else None,

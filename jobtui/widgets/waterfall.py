@@ -13,7 +13,7 @@ from jobtui.analysis.traces.shown import ShownLines
 from jobtui.analysis.traces.span_filter import SpanTest
 from jobtui.analysis.traces.tree import end_of
 from jobtui.model.trace_ids import SpanId, TraceId
-from jobtui.render.waterfall import Path
+from jobtui.render.trace_line import Path
 from jobtui.widgets.trace_lines import Picture, TraceLines
 
 

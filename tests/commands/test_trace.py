@@ -8,11 +8,13 @@ import pytest
 
 from tests.commands.contract import check_document
 from tests.commands.running import Runner, environment, jobtui
+from tests.commands.test_process import on_terminal
 from tests.tracing import CAPTURES, EXPECTED, FORMATS, TRACE_ID, capture_file
 
 LINE = next(
     line for line in (CAPTURES / "job-fail" / "job.out").read_text().splitlines() if "TRACEPARENT" in line
 )
+CLUSTER = ("--trace-file", str(capture_file("cluster-4", "otlp.pb")), "trace", "6b0404f2")
 FILES = ["--trace-file", CAPTURES / "job-fail.otlp.pb", "--trace-file", CAPTURES / "job-fail.logs.json"]
 
 
@@ -120,8 +122,28 @@ def test_what_is_odd_in_a_trace_is_said(run: Runner) -> None:
 def test_a_queue_is_a_wait_and_takes_no_room(run: Runner) -> None:
     ran = run("--trace-file", capture_file("queue-3h", "otlp.pb"), "trace", EXPECTED["queue-3h"]["traceID"])
     assert "waited    1h34m between jobsub_submit and stage-in" in ran.out
-    submit = next(line for line in ran.out.splitlines() if line.endswith("  jobsub_submit"))
-    assert "·" in submit
+    queue = next(line for line in ran.out.splitlines() if "1h34m" in line and "nothing ran" in line)
+    assert queue.split()[:3] == ["1.5s", "1h34m", "┄┄┄"]
+
+
+@pytest.mark.parametrize(
+    ("env", "bar"),
+    [
+        ({"LC_ALL": "C.UTF-8", "TERM": "xterm"}, "┊ ━✗"),
+        ({"LC_ALL": "C.UTF-8", "TERM": "linux"}, "│ ─x"),
+        ({"LC_ALL": "C", "TERM": "xterm"}, ": =x"),
+    ],
+)
+def test_bars_are_drawn_in_signs_that_the_terminal_has(env: dict[str, str], bar: str) -> None:
+    code, out = on_terminal(*CLUSTER, NO_COLOR="1", **env)
+    row = next(line for line in out.decode().splitlines() if "root cause" in line)
+    assert (code, row.split()) == (1, ["1m31s", "2s", *bar.split(), "read", "root", "cause"])
+
+
+def test_what_an_encoding_lacks_of_a_bar_is_drawn_in_ascii() -> None:
+    ran = jobtui(*CLUSTER, env=environment(PYTHONIOENCODING="latin-1"))
+    row = next(line for line in ran.out.splitlines() if "root cause" in line)
+    assert row.split()[2:4] == [":", "=x"]
 
 
 def test_an_id_that_is_too_long_is_found_and_that_is_said(run: Runner) -> None:

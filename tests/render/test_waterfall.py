@@ -6,7 +6,8 @@ from jobtui.analysis.traces.services import ServiceMarks
 from jobtui.analysis.traces.window import TraceWindow
 from jobtui.model.traces import Resource
 from jobtui.render.spans import width_of
-from jobtui.render.waterfall import WAIT_CELLS, View, columns_in, heading_line
+from jobtui.render.trace_line import View
+from jobtui.render.waterfall import WAIT_CELLS, columns_in, heading_line
 from tests.tracing import a_span, a_trace
 
 
@@ -15,7 +16,7 @@ def legend(cells: int, *services: str) -> str:
     found = study_trace(a_trace(*spans))
     columns = columns_in(cells)
     axis = TraceWindow().axis(max(1, columns.bar), (), WAIT_CELLS)
-    heading = heading_line(View(found.tree, lay_out(found), axis, columns, {}, ServiceMarks().of))
+    heading = heading_line(View(found.tree, lay_out(found), axis, {}, ServiceMarks().of), columns)
     assert width_of(heading) <= cells
     return "".join(span.text for span in heading)[: columns.name].strip()
 

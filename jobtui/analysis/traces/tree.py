@@ -30,14 +30,6 @@ class SpanFlag(StrEnum):
     SKEWED = "skewed"
 
 
-class Row(NamedTuple):
-    """One line of the tree: a span, or the place of a parent that was not received."""
-
-    depth: int
-    span: Span | None
-    missing: SpanId | None = None
-
-
 class Tree(NamedTuple):
     """The spans of a trace by start, each once, and how they hang together.
 
@@ -161,19 +153,6 @@ def _cuts(spans: Iterable[Span], by_id: Mapping[SpanId, Span]) -> Iterator[Span]
             circle = list(path)[list(path).index(at.span_id) :]
             yield min((by_id[span_id] for span_id in circle), key=lambda one: one.started_at)
         clear.update(path)
-
-
-def rows_of(tree: Tree) -> Iterator[Row]:
-    """The lines of the tree: children below their parents by start, what lacks a parent below its place."""
-    for missing, tops_here in tops_of(tree):
-        if missing is not None:
-            yield Row(0, None, missing)
-        depth = 0 if missing is None else 1
-        stack = [(depth, span) for span in reversed(tops_here)]
-        while stack:
-            depth, span = stack.pop()
-            yield Row(depth, span)
-            stack.extend((depth + 1, child) for child in reversed(tree.below(span)))
 
 
 def tops_of(tree: Tree) -> Iterator[tuple[SpanId | None, tuple[Span, ...]]]:

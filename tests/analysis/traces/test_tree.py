@@ -1,36 +1,45 @@
+from collections.abc import Sequence
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.analysis.traces.critical_path import jaeger_path, last_ends, whole_path
 from jobtui.analysis.traces.failures import deepest_errors, failures, root_causes
-from jobtui.analysis.traces.tree import SpanFlag, build_tree, end_of, flags_of_span, rows_of, skew_ns
+from jobtui.analysis.traces.findings import study_trace
+from jobtui.analysis.traces.layout import LineKind, TraceLine, lay_out
+from jobtui.analysis.traces.tree import SpanFlag, build_tree, end_of, flags_of_span, skew_ns
 from jobtui.analysis.traces.waits import waits_of
 from jobtui.model.traces import Span
 from tests.tracing import a_span, a_trace, captured, span_id
 
 
+def lines_of(*spans: Span) -> Sequence[TraceLine]:
+    return lay_out(study_trace(a_trace(*spans))).lines
+
+
 def test_a_child_whose_parent_was_not_received_stands_below_its_place() -> None:
-    tree = build_tree(a_trace(a_span(1), a_span(3, 9, 1_500), a_span(2, 9, 1_400), a_span(4, 2, 1_450)))
-    rows = [(row.depth, row.missing or (row.span and row.span.name)) for row in rows_of(tree)]
-    assert rows == [(0, "s1"), (0, span_id(9)), (1, "s2"), (2, "s4"), (1, "s3")]
+    spans = [a_span(1), a_span(3, 9, 1_500), a_span(2, 9, 1_400), a_span(4, 2, 1_450)]
+    tree = build_tree(a_trace(*spans))
+    lines = [(line.depth, line.missing or (line.span and line.span.name)) for line in lines_of(*spans)]
+    assert lines == [(0, "s1"), (0, span_id(9)), (1, "s2"), (2, "s4"), (1, "s3")]
     assert [span.name for span in tree.roots] == ["s1", "s2", "s3"]
     assert SpanFlag.ORPHAN in flags_of_span(tree, tree.by_id[span_id(2)])
 
 
 def test_a_circle_is_cut_at_the_span_that_begins_first() -> None:
-    tree = build_tree(
-        a_trace(a_span(1), a_span(2, 4, 30), a_span(3, 2, 20), a_span(4, 3, 40), a_span(5, 4, 50))
-    )
+    spans = [a_span(1), a_span(2, 4, 30), a_span(3, 2, 20), a_span(4, 3, 40), a_span(5, 4, 50)]
+    tree = build_tree(a_trace(*spans))
     assert [span.name for span in tree.loops] == ["s3"]
-    assert [row.span and row.span.name for row in rows_of(tree)] == ["s3", "s4", "s2", "s5", "s1"]
+    assert [line.span and line.span.name for line in lines_of(*spans)] == ["s3", "s4", "s2", "s5", "s1"]
     assert [span.name for span in tree.roots] == ["s1"]
 
 
 def test_a_span_that_is_its_own_parent_is_shown_and_no_root() -> None:
-    tree = build_tree(a_trace(a_span(1), a_span(2, 2)))
+    spans = [a_span(1), a_span(2, 2)]
+    tree = build_tree(a_trace(*spans))
     assert [span.name for span in tree.roots] == ["s1"]
     assert SpanFlag.LOOP in flags_of_span(tree, tree.by_id[span_id(2)])
-    assert len(list(rows_of(tree))) == 2
+    assert len(lines_of(*spans)) == 2
 
 
 def test_of_a_span_that_came_twice_the_one_that_has_ended_is_kept() -> None:
@@ -150,9 +159,10 @@ SPANS = st.lists(
 
 @given(SPANS)
 @settings(max_examples=300, deadline=None)
-def test_every_span_has_one_row_and_every_error_a_cause(spans: list[Span]) -> None:
+def test_every_span_has_one_line_and_every_error_a_cause(spans: list[Span]) -> None:
     tree = build_tree(a_trace(*spans))
-    shown = [row.span.span_id for row in rows_of(tree) if row.span is not None]
+    own = [line.span for line in lines_of(*spans) if line.kind is LineKind.SPAN]
+    shown = [span.span_id for span in own if span is not None]
     assert sorted(shown) == sorted(tree.by_id)
     assert len(tree.spans) + tree.doubles == len(spans)
     assert bool(deepest_errors(tree)) == any(span.is_error for span in tree.spans)
@@ -181,13 +191,14 @@ def test_a_trace_as_deep_as_it_has_spans_is_no_trouble() -> None:
     spans = [a_span(n, n - 1 or None, n, 3 * count - n, error=True) for n in range(1, count + 1)]
     tree = build_tree(a_trace(*spans))
     assert len(whole_path(tree)) == 2 * count - 1
-    assert [row.depth for row in rows_of(tree)] == list(range(count))
+    assert [line.depth for line in lines_of(*spans)] == list(range(count))
     assert root_causes(tree)[0].top.name == "s1"
 
 
 def test_many_circles_are_no_trouble() -> None:
-    tree = build_tree(a_trace(*(a_span(n, n, n) for n in range(1, 20_001))))
+    spans = [a_span(n, n, n) for n in range(1, 20_001)]
+    tree = build_tree(a_trace(*spans))
     assert len(tree.loops) == 20_000
     assert root_causes(tree) == ()
     assert failures(tree) == ()
-    assert sum(1 for row in rows_of(tree) if row.span) == 20_000
+    assert len(lines_of(*spans)) == 20_000
