@@ -161,9 +161,10 @@ class CondorSide(Side):
             wait(LASTS_S)
 
     def _damaged(self, wait: Wait) -> None:
-        """One event loses its head, as on a disk that was full; nothing that it said is known."""
-        self._write("\x02\x01 garbage\n...\n" + self._next_event())
-        self._skipped += 1
+        """One event loses its head, another its end, as on a disk that was full; the others do not."""
+        torn = _written(6, "001.000.000", "Image size of job updated: 17\n\t17  -  Memory")[:-8]
+        self._write("\x02\x01 garbage\n...\n" + self._next_event() + torn + "\n" + self._next_event())
+        self._skipped += 2
         wait(LASTS_S)
 
     def _rotated(self, wait: Wait) -> None:
