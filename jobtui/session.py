@@ -32,6 +32,7 @@ from jobtui.store.rereading import read_again
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
+    from jobtui.backends.ad_library import AdLibrary
     from jobtui.backends.job_desk import SessionDesk
     from jobtui.backends.staging import Stage, Witness
     from jobtui.model.clocks import Offsets
@@ -79,6 +80,7 @@ class Session:
         self._announced: deque[Announced] = deque()
         self._traces: TraceDesk | None = None
         self._desk: SessionDesk | None = None
+        self._ads: AdLibrary | None = None
         for source in sources:
             self.add(source)
 
@@ -171,11 +173,11 @@ class Session:
     def desk(self) -> "JobDesk":
         """What answers questions about one job."""
         if self._stage is not None:
-            return self._stage.desk(lambda: self.sources)
+            return self._stage.desk(lambda: self.sources, self.told)
         if self._desk is None:
             from jobtui.backends.job_desk import SessionDesk
 
-            self._desk = SessionDesk(lambda: self.sources, self.reach_back)
+            self._desk = SessionDesk(lambda: self.sources, self.reach_back, self.told)
         return self._desk if self._witness is None else self._witness.beside(self._desk)
 
     def player(self) -> "Player | None":
@@ -211,12 +213,31 @@ class Session:
         wanted = frozenset(kinds)
         return [poller for poller in self._pollers if wanted is None or poller.source.kind in wanted]
 
+    @property
+    def ads(self) -> "AdLibrary":
+        """What evaluates expressions in job ads, where it is installed."""
+        if self._ads is None:
+            from jobtui.backends.ad_library import AdLibrary, directory_of_library  # few ads have any
+
+            self._ads = AdLibrary(directory_of_library())
+        return self._ads
+
+    async def told(self, job_id: JobId) -> JobDetail | None:
+        """All about a job that the store put together, expressions with their values; None for any other."""
+        if (told := self.store.detail(job_id)) is None:
+            return None
+        from jobtui.analysis.ad_inquiry import inquiry_of, questions_in, with_values
+
+        inquiry = inquiry_of(self.store.facts_of(job_id), self.clock.now())
+        answers = await self.ads.answers(questions_in(inquiry)) if inquiry else None
+        return told if answers is None else with_values(told, inquiry, answers)
+
     async def look_up(self, job_id: JobId) -> JobDetail | None:
         """Everything stored about one job, without reading any other; the store learns it as if by a poll.
 
         A source that cannot be read, or the record alone, is noted in its health, and the next one is asked.
         """
-        if (told := self.store.detail(job_id)) is not None:
+        if (told := await self.told(job_id)) is not None:
             return told
         for source in self.sources:
             if not isinstance(source, DetailSource):
@@ -241,7 +262,7 @@ class Session:
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """Everything stored about a job, from the first source that has it. Raises SourceError."""
-        if (told := self.store.detail(job_id)) is not None:
+        if (told := await self.told(job_id)) is not None:
             return told
         for source in self.sources:
             if isinstance(source, DetailSource) and (found := await source.detail(job_id)):
@@ -252,6 +273,8 @@ class Session:
         """Release what the sources hold, and what answers questions about jobs."""
         if self._desk is not None:
             self._desk.close()
+        if self._ads is not None:
+            await self._ads.aclose()
         await asyncio.gather(*(source.aclose() for source in self.sources))
 
     async def __aenter__(self) -> Self:

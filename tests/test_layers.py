@@ -60,6 +60,8 @@ LIBRARIES: dict[str, frozenset[str]] = {
     "google": frozenset({"formats"}),
     "plotext": frozenset({"render"}),
     "confluent_kafka": frozenset({"backends"}),
+    "classad2": frozenset({"backends"}),
+    "htcondor2": frozenset(),
     "textual_serve": frozenset({"web"}),
     "aiohttp": frozenset({"web"}),
     "aiohttp_jinja2": frozenset({"web"}),

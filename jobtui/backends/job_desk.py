@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 OVER_SSH = "ssh://"
 EXPECTED_CHARACTERS = 200
 """How much of a line's text must still stand where it was."""
+Told = Callable[[JobId], Awaitable[JobDetail | None]]
+
+
+async def nothing_told(job_id: JobId) -> JobDetail | None:
+    """No job is put together."""
+    return None
 
 
 @runtime_checkable
@@ -39,14 +45,17 @@ class HasEntries(Protocol):
 class SessionDesk:
     """A `JobDesk` on the sources of a session, which may change while it runs.
 
-    `reach_back` is what the session does to read its logs from an earlier time on.
+    `reach_back` is what the session does to read its logs from an earlier time on, `told` what it knows of
+    jobs that are put together out of several sources.
     """
 
     def __init__(
         self,
         sources: Callable[[], Sequence[Source]],
         reach_back: Callable[[Nanos, Callable[[Reached], None]], Awaitable[bool]],
+        told: Told = nothing_told,
     ) -> None:
+        self._told = told
         self._sources = sources
         self._reach_back = reach_back
         self._dirs: RunDirs | None = None
@@ -72,6 +81,8 @@ class SessionDesk:
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """Everything stored about a job, from the first source that has it. Raises Unreadable."""
+        if (told := await self._told(job_id)) is not None:
+            return told
         problem: SourceError | None = None
         for source in self._sources():
             if not isinstance(source, DetailSource):

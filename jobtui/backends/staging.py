@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 from jobtui.backends.base import Batch, Source
 
 if TYPE_CHECKING:
+    from jobtui.backends.job_desk import Told
     from jobtui.model.job_desk import JobDesk
     from jobtui.model.pages import LogBook
     from jobtui.model.playing import Player
@@ -34,8 +35,8 @@ class Stage(Protocol):
         """What is polled in place of a source."""
         ...
 
-    def desk(self, sources: Callable[[], Sequence[Source]]) -> "JobDesk":
-        """What answers questions about one job."""
+    def desk(self, sources: Callable[[], Sequence[Source]], told: "Told") -> "JobDesk":
+        """What answers questions about one job; `told` knows of jobs that are put together."""
         ...
 
     def logs(self, sources: Callable[[], Sequence[Source]]) -> "LogBook":

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from jobtui.backends.base import SourceError
 from jobtui.backends.log_book import NamesLogs
 from jobtui.backends.log_sample import newest_time, tail_lines
-from jobtui.backends.registry import TRACE_KINDS, gives_jobs, gives_spans, keeps_scripts
+from jobtui.backends.registry import TOLD_KINDS, TRACE_KINDS, gives_jobs, gives_spans, keeps_scripts
 from jobtui.backends.worker import a_worker
 from jobtui.commands.clusters import KIND as COPIES_KIND
 from jobtui.commands.context import Context, OutputFormat
@@ -116,10 +116,8 @@ async def _examine(
         return Finding(source, faults=(source.reason or "cannot be read",))
     faults, remarks = tuple(_skip_faults(source)), tuple(_skip_remarks(source))
     if gives_jobs(spec):
-        count = len(reader.session.store.jobs)
-        return Finding(
-            source, faults, (counted(count, "job"), *remarks, *_unreached(source, reader)), newest_record
-        )
+        told = (counted(len(reader.session.store.jobs), "job"), *remarks, *await _of_ads(source, reader))
+        return Finding(source, faults, (*told, *_unreached(source, reader)), newest_record)
     if gives_spans(spec):
         told = (f"{source.records} spans and log records",) if source.kind in TRACE_KINDS else ()
         return Finding(source, faults, (*told, *remarks))
@@ -128,6 +126,14 @@ async def _examine(
     if spec.setting == JOURNAL:
         return await _examine_journal(Finding(source, faults, remarks), reader)
     return await _examine_log(spec, Finding(source, faults, remarks), newest_record)
+
+
+async def _of_ads(source: SourceHealth, reader: Reader) -> tuple[str, ...]:
+    if source.kind not in TOLD_KINDS:
+        return ()
+    from jobtui.commands.doctor_ads import ad_remarks
+
+    return await ad_remarks(source.name, reader)
 
 
 def _unreached(source: SourceHealth, reader: Reader) -> Iterator[str]:

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from jobtui.analysis.ad_inquiry import inquiry_of, questions_in
 from jobtui.analysis.filter import complete, parse
 from jobtui.analysis.filter_syntax import FilterError
 from jobtui.analysis.references import references
@@ -57,6 +58,7 @@ from jobtui.formats.survey import survey
 from jobtui.formats.trace_text import read_telemetry
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.cluster import sbatch_status
+from jobtui.model.condor_facts import CondorFact, Teller
 from jobtui.model.ids import JobId
 from jobtui.model.secret_lines import masked_lines
 from jobtui.model.secrets import mask_text
@@ -129,8 +131,11 @@ def _condor(data: bytes) -> None:
 
 
 def _ads(data: bytes) -> None:
-    environment(_text(data))
-    texts_of_xml(_text(data))
+    text = _text(data)
+    environment(text)
+    texts_of_xml(text)
+    fact = CondorFact("7.0", Teller.AD, "ad", None, text, "a", 1, 0)
+    questions_in(inquiry_of([fact], NOW))
 
 
 def _slurm_rows(data: bytes) -> None:
@@ -242,7 +247,23 @@ TARGETS: Mapping[str, Target] = {
         for encoding in Encoding
     },
     "condor": Target(_condor, ("tracing/condor/*", "tracing/*.out")),
-    "class-ads": Target(_ads, ("tracing/condor/*.xml.log", "tracing/condor/job.ad")),
+    "class-ads": Target(
+        _ads,
+        ("tracing/condor/*.xml.log", "tracing/condor/job.ad"),
+        pieces=(
+            b"Requirements = ",
+            b"PeriodicHold = ",
+            b"RequestDisk = RequestDisk + ",
+            b" && ",
+            b" || ",
+            b"time()",
+            b"((",
+            b"{{",
+            b"strcat(",
+            b'{"Requirements": "/Expr(',
+            b'<a n="Requirements"><e>',
+        ),
+    ),
     "slurm-rows": Target(_slurm_rows, ("slurm/*.psv", "slurm/squeue.txt")),
     "slurm-json": Target(jobs_of_text, ("slurm/*.json",), (ValueError,)),
     "slurm-scontrol": Target(lambda data: list(shown_jobs(_text(data))), ("slurm/scontrol*",)),

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from jobtui.backends.base import Source
-from jobtui.backends.job_desk import SessionDesk
+from jobtui.backends.job_desk import SessionDesk, Told, nothing_told
 from jobtui.backends.recording.codec import What
 from jobtui.backends.recording.replayed import ReplayClock
 from jobtui.backends.recording.tape import Tape
@@ -93,9 +93,14 @@ class TapeDesk(SessionDesk):
     """Answers as they were given when the recording was made."""
 
     def __init__(
-        self, sources: Callable[[], Sequence[Source]], tape: Tape, worker: Worker, clock: ReplayClock
+        self,
+        sources: Callable[[], Sequence[Source]],
+        tape: Tape,
+        worker: Worker,
+        clock: ReplayClock,
+        told: Told = nothing_told,
     ) -> None:
-        super().__init__(sources, _stays)
+        super().__init__(sources, _stays, told)
         self._tape = tape
         self._worker = worker
         self._clock = clock

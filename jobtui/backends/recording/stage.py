@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from jobtui.backends.base import DetailSource, Source, TraceSource
+from jobtui.backends.job_desk import Told
 from jobtui.backends.recording.asked import ReplayedScripts, ReplayedTraces
 from jobtui.backends.recording.desk import TapeDesk
 from jobtui.backends.recording.logs import TapeLogs
@@ -57,9 +58,9 @@ class TapeStage:
         number = self.tape.source(source.kind, source.name)
         return make(self.tape, self._worker, self.clock, source.kind, source.name, number)
 
-    def desk(self, sources: Callable[[], Sequence[Source]]) -> JobDesk:
+    def desk(self, sources: Callable[[], Sequence[Source]], told: Told) -> JobDesk:
         """What answers questions about one job."""
-        return TapeDesk(sources, self.tape, self._worker, self.clock)
+        return TapeDesk(sources, self.tape, self._worker, self.clock, told)
 
     def logs(self, sources: Callable[[], Sequence[Source]]) -> LogBook:
         """The logs that can be read line by line."""
