@@ -6,14 +6,15 @@ and knows of spans that came late less than the trace call does.
 """
 
 import asyncio
+import re
 from collections.abc import Iterator
 
 from jobtui.backends.base import Batch
-from jobtui.backends.traces.asking import Answer, Params, TraceServer
-from jobtui.backends.traces.span_window import Usual, window_of
-from jobtui.formats.telemetry import as_dict, as_int, as_list, as_nanos, as_text
+from jobtui.backends.traces.asking import Params, TraceServer, said
+from jobtui.backends.traces.span_window import SearchWindow, Usual, window_of
+from jobtui.formats.telemetry import Document, as_dict, as_int, as_list, as_nanos, as_text
 from jobtui.formats.trace_text import telemetry_of
-from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
+from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
 from jobtui.model.health import Skip
 from jobtui.model.trace_desk import TraceList, TraceSearch, TraceSummary, newest
 from jobtui.model.trace_ids import TraceId, trace_id_of_hex
@@ -25,6 +26,9 @@ MILLISECOND = 1_000_000
 PARTIAL = "PARTIAL"
 DIGITS = 18
 """Numbers of so many digits fit into 64 bits."""
+TOO_LONG = re.compile(r"\bexceeds (\d{1,6})h")
+"""What is said of a search over more hours than a server is configured to search."""
+HOUR_S = 3600
 
 
 class Tempo:
@@ -37,6 +41,8 @@ class Tempo:
         self._server = server
         self._usual = usual or Usual()
         self._clock = clock or SystemClock()
+        self._most_hours: int | None = None
+        """So many hours it searches at once, None as long as it has not refused more."""
 
     async def poll(self, cursor: str | None) -> Batch:
         """Whether it is there, and answers. Raises SourceError."""
@@ -76,33 +82,56 @@ class Tempo:
 
     async def search(self, search: TraceSearch) -> TraceList:
         """The traces that are wanted, the newest first. Raises SourceError."""
-        params = [("q", traceql(search)), ("limit", str(search.most)), *self._window(search)]
-        document = self._server.document(await self._server.ask("/api/search", params))
+        params = [("q", traceql(search)), ("limit", str(search.most))]
+        document = await self._ask_within(search, "/api/search", params)
         told = (_summary(as_dict(one), self.name) for one in as_list(document.get("traces")))
-        return TraceList(newest(filter(None, told), search.most))
+        return TraceList(newest(filter(None, told), search.most), self._notes(search))
 
     async def services(self) -> tuple[str, ...]:
         """The services of which it has spans. Raises SourceError."""
         path = "/api/v2/search/tag/resource.service.name/values"
-        return self._values(await self._server.ask(path, self._window(TraceSearch())))
+        return _values(await self._ask_within(TraceSearch(), path))
 
     async def operations(self, service: str) -> tuple[str, ...]:
         """The names of spans of a service. Raises SourceError."""
-        params = [("q", traceql(TraceSearch(service=service))), *self._window(TraceSearch())]
-        return self._values(await self._server.ask("/api/v2/search/tag/name/values", params))
+        params = [("q", traceql(TraceSearch(service=service)))]
+        return _values(await self._ask_within(TraceSearch(), "/api/v2/search/tag/name/values", params))
 
-    def _values(self, answer: Answer) -> tuple[str, ...]:
-        listed = as_list(self._server.document(answer).get("tagValues"))
-        texts = (as_text(as_dict(one).get("value")) for one in listed)
-        return tuple(dict.fromkeys(filter(None, texts)))
+    async def _ask_within(self, search: TraceSearch, path: str, params: Params = ()) -> Document:
+        """The answer for the times of a search, or as many of the newest hours as the server searches."""
+        answer = await self._server.ask(path, [*params, *_times(self._window(search))])
+        if self._most_hours is None and (longer := TOO_LONG.search(said(answer))) and answer.status == 400:
+            self._most_hours = int(longer[1])
+            answer = await self._server.ask(path, [*params, *_times(self._window(search))])
+        return self._server.document(answer)
 
-    def _window(self, search: TraceSearch) -> Params:
+    def _window(self, search: TraceSearch) -> SearchWindow:
         since, until = window_of(search, self._usual, self._clock)
-        return [("start", str(since // SECOND)), ("end", str(-(-until // SECOND)))]
+        if self._most_hours is None:
+            return SearchWindow(since, until)
+        most = self._most_hours * HOUR_S * SECOND - 2 * SECOND  # both ends are rounded to seconds
+        return SearchWindow(Nanos(max(since, until - most)), until)
+
+    def _notes(self, search: TraceSearch) -> tuple[str, ...]:
+        """What is to be said of the times that were searched."""
+        since = self._window(search).since
+        if since == window_of(search, self._usual, self._clock).since:
+            return ()
+        whole = to_rfc3339(Nanos(since - since % SECOND))
+        return (f"{self.name}: it searches {self._most_hours} h at most: from {whole} on",)
 
     async def aclose(self) -> None:
         """Let go of all connections. May be called twice."""
         await self._server.aclose()
+
+
+def _times(window: SearchWindow) -> Params:
+    return [("start", str(window.since // SECOND)), ("end", str(-(-window.until // SECOND)))]
+
+
+def _values(document: Document) -> tuple[str, ...]:
+    texts = (as_text(as_dict(one).get("value")) for one in as_list(document.get("tagValues")))
+    return tuple(dict.fromkeys(filter(None, texts)))
 
 
 def traceql(search: TraceSearch) -> str:

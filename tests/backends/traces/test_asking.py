@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import shutil
 import ssl
 import subprocess
@@ -17,15 +18,18 @@ from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, Sourc
 from jobtui.backends.traces import asking
 from jobtui.backends.traces.asking import TraceServer
 from jobtui.backends.traces.jaeger import Jaeger
+from jobtui.backends.traces.span_window import Usual
 from jobtui.backends.traces.tempo import Tempo
 from jobtui.model.access import NO_ACCESS, Access
-from jobtui.model.trace_desk import TraceSearch
+from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.trace_desk import TraceList, TraceSearch
 from jobtui.model.trace_ids import TraceId
 from tests.jaeger_server import Jaeger as JaegerServer
 from tests.tempo_server import Tempo as TempoServer
 from tests.trace_servers import ID, JSON, TEXT, Answer, Site, Spans, served
 
 FAILED = TraceId(ID["job-fail"])
+HOUR = 3_600 * SECOND
 SECRET = "s3cr3t-t0k3n-of-an-operator"
 LOGIN_PAGE = b"<!doctype html><html><head><title>Sign in</title></head><form>password</form></html>"
 OTHER_PAGE = b"<!doctype html><html><head><title>Welcome to nginx</title></head></html>"
@@ -153,6 +157,23 @@ async def test_a_tempo_says_what_is_wrong_with_a_question(site: Site, url: str) 
     ):
         await source.search(TraceSearch())
     await source.aclose()
+
+
+async def test_a_tempo_is_asked_for_the_newest_of_what_is_wanted_as_far_as_it_searches(
+    clock: FixedClock,
+) -> None:
+    with served(Site(TempoServer(Spans()))) as address:
+        source = Tempo(TraceServer(address, "Tempo"), Usual(since=Nanos(0)), clock)
+        for _ in range(2):
+            listed = await source.search(TraceSearch())
+            assert {one.trace_id for one in listed.traces} == set(ID.values())
+            assert re.fullmatch(
+                rf"{address}: it searches 168 h at most: from 20\d\d-\S+Z on", "".join(listed.notes)
+            )
+        before = clock.now() - 100 * HOUR
+        listed = await source.search(TraceSearch(since=Nanos(before - HOUR), until=Nanos(before)))
+        assert listed == TraceList()
+        await source.aclose()
 
 
 BASIC = b64encode(f"ann:{SECRET}".encode()).decode()
