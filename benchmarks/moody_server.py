@@ -97,6 +97,7 @@ class MoodyServer:
     def _opened(self, port: int) -> ThreadingHTTPServer:
         server = ThreadingHTTPServer((HOST, port), _handler_of(self))
         server.daemon_threads = True
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]  # who asked has given up
         threading.Thread(target=server.serve_forever, name="moody server", daemon=True).start()
         return server
 

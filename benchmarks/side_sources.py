@@ -9,7 +9,9 @@ from benchmarks.side_archives import ElasticSide, KafkaSide
 from benchmarks.side_condor import CondorSide
 from benchmarks.side_files import AgentCopiesSide, ArchiveSide, TraceFileSide
 from benchmarks.side_journals import GatewaySide, JournalSide, gatewayd
+from benchmarks.side_receiver import ReceiverSide
 from benchmarks.side_slurm import SlurmSide
+from benchmarks.side_traces import JaegerSide, TempoSide
 from benchmarks.sides import Side
 
 
@@ -37,6 +39,9 @@ def _made(directory: Path, root: Path) -> Iterator[Side]:
     yield AgentCopiesSide(root)
     yield SlurmSide(directory / "slurm")
     yield CondorSide(directory / "condor")
+    yield ReceiverSide()
+    yield JaegerSide()
+    yield TempoSide()
     yield ElasticSide()
     if KafkaSide.name not in missing:
         yield KafkaSide()
