@@ -31,6 +31,22 @@ HERE = "/srv/sirepo"
 """Where pages pretend to be."""
 
 LEFT_OUT = "..."
+QUEUE = """ClusterId = 81422934
+ProcId = 0
+GlobalJobId = "jobsub02.fnal.gov#81422934.0#1795207000"
+JobStatus = 1
+Owner = "mira"
+QDate = 1795207000
+NumJobStarts = 2
+ImageSize = 5000000
+ResidentSetSize = 4190000
+MemoryUsage = ((ResidentSetSize + 1023) / 1024)
+DiskUsage = 1840000
+RequestMemory = ifthenelse(MemoryUsage =!= undefined,MemoryUsage,(ImageSize + 1023) / 1024)
+RequestDisk = DiskUsage
+PeriodicRemove = (JobStatus == 5 && time() - EnteredCurrentStatus > 86400) || (NumJobStarts > 10)
+Requirements = (TARGET.Arch == "X86_64") && (TARGET.Disk >= RequestDisk) && (TARGET.Memory >= RequestMemory)
+"""
 DEMO_AT = 1_795_208_400
 """When demos are looked at, seconds since the epoch."""
 
@@ -137,6 +153,12 @@ def scripts(place: Path) -> Mapping[str, str]:
     return {"JOBTUI_ARCHIVE": "archive", "JOBTUI_AT": AT}
 
 
+def ads(place: Path) -> Mapping[str, str]:
+    """A job of HTCondor that waits, as `condor_q -long` prints it."""
+    (place / "queue.ad").write_text(QUEUE)
+    return {"JOBTUI_CONDOR_LOG": "queue.ad", "JOBTUI_AT": AT}
+
+
 def gone(place: Path) -> Mapping[str, str]:
     """Nothing is there that could be read."""
     return {"HOME": str(place)}
@@ -156,6 +178,7 @@ PLACES: Mapping[str, Callable[[Path], Mapping[str, str]]] = {
     "demo": demo("waiting-for-slot"),
     "spans": spans("job-fail.otlp.json", "job-fail.logs.json"),
     "scripts": scripts,
+    "ads": ads,
     "gone": gone,
 }
 """What commands of pages are run on."""

@@ -135,9 +135,16 @@ def _requirements(asked: Asked, answers: Answers) -> str:
     parts = asked.clauses or (asked.whole,)
     said = [(part, part.answer(answers)) for part in parts]
     if never := [part.written for part, answer in said if answer.holds is False]:
-        return f"false on any machine = {' && '.join(never)}"
+        return f"false on any machine = {_all_of(never)}"
     left = [answer.rest or part.written for part, answer in said if not answer.holds]
-    return f"of a machine: {' && '.join(left)}" if left else f"true = {asked.whole.written}"
+    return f"of a machine: {_all_of(left)}" if left else f"true = {asked.whole.written}"
+
+
+def _all_of(clauses: Sequence[str]) -> str:
+    """Clauses as one, parentheses around those whose signs bind weaker."""
+    if len(clauses) == 1:
+        return clauses[0]
+    return " && ".join(f"({one})" if "||" in one or "?" in one.replace("=?=", "") else one for one in clauses)
 
 
 _HOW: Mapping[str, Callable[[Asked, Answers], str]] = {
