@@ -1,4 +1,4 @@
-"""The waterfall on the screen: sign, service, name in its place of the tree, bar at its place in time, length."""
+"""The waterfall on the screen: sign, service, name in its place of the tree, bar on an axis, length."""
 
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
