@@ -11,7 +11,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from jobtui.backends.ad_library import AdLibrary, directory_of_library
+from jobtui.backends.ad_library import NO_ANSWER, AdLibrary, directory_of_library
 from jobtui.formats.ad_expressions import FUNCTIONS, MOST_CHARACTERS, Ad, Unfit, words_of
 from jobtui.formats.class_ads import expressions_of
 from jobtui.model.ad_values import AdAnswer, AdQuestion
@@ -185,6 +185,14 @@ async def test_nothing_that_is_handed_over_ends_the_library(library: AdLibrary) 
         assert len(expression) <= MOST_CHARACTERS
         said = await answer(library, ask(expression, A='"' + "x" * 50 + '"'))
         assert said.failed in ("", NOT_UNDERSTOOD, NOT_EVALUATED), expression[:40]
+
+
+async def test_what_does_end_the_library_costs_its_own_value(library: AdLibrary) -> None:
+    refused = AdQuestion("1" + " + 1" * 100_000)  # it would never be handed over
+    answers = await library.answers([refused, ask("1 + 1")])
+    assert answers is not None
+    assert answers[refused].failed in (NO_ANSWER, NOT_EVALUATED)
+    assert answers[ask("1 + 1")].text == "2"
 
 
 @settings(max_examples=20, deadline=None)
