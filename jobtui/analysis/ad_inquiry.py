@@ -28,6 +28,8 @@ AMOUNTS: Mapping[str, str] = {
 CONDITIONS = ("PeriodicHold", "PeriodicRelease", "PeriodicRemove")
 """What the schedd looks at again and again while the job is there."""
 REQUIREMENTS = "Requirements"
+NEVER = "false on any machine = "
+"""Before the parts of `Requirements` for which no machine can take a job."""
 MOST_CLAUSES = 32
 """Of one condition."""
 
@@ -135,7 +137,7 @@ def _requirements(asked: Asked, answers: Answers) -> str:
     parts = asked.clauses or (asked.whole,)
     said = [(part, part.answer(answers)) for part in parts]
     if never := [part.written for part, answer in said if answer.holds is False]:
-        return f"false on any machine = {_all_of(never)}"
+        return f"{NEVER}{_all_of(never)}"
     left = [answer.rest or part.written for part, answer in said if not answer.holds]
     return f"of a machine: {_all_of(left)}" if left else f"true = {asked.whole.written}"
 

@@ -57,6 +57,19 @@ def test_without_the_library_it_is_shown_as_it_is_written(
     assert "values" not in run("--condor-log", path, "show", "7.0", "--json").json["job"]["native"]
 
 
+def test_a_job_that_no_machine_can_take_is_explained(
+    run: Runner, path: Path, tmp_path: Path, install: Install
+) -> None:
+    install(installed(tmp_path))
+    ran = run("--condor-log", path, "explain", "7.0", "--json")
+    assert (ran.code, ran.json["verdict"]) == (0, "idle")
+    why = "it requires imagesize > 5000, which its own ad makes false"
+    assert ran.json["sentence"].endswith(f"and no machine can take it: {why}.")
+    path.write_text(AD.replace("5000", "4000"))
+    ran = run("--condor-log", path, "explain", "7.0", "--json")
+    assert ran.json["sentence"].endswith("for a machine; none has taken it yet.")
+
+
 def test_doctor_tells_what_evaluates_them_or_why_nothing_does(
     run: Runner, path: Path, tmp_path: Path, install: Install
 ) -> None:

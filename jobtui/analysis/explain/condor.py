@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from jobtui.analysis.ad_inquiry import NEVER, REQUIREMENTS
 from jobtui.analysis.contradictions import Contradiction, Fact
 from jobtui.analysis.explain.finding import CERTAIN, LIKELY, PLAUSIBLE, SURE, Said
 from jobtui.analysis.time_words import age, duration
@@ -31,7 +32,7 @@ from jobtui.model.condor_ids import condor_id
 from jobtui.model.condor_jobs import CONDOR, JOBSUB, NO_REASON
 from jobtui.model.condor_life import CondorLife, Exit
 from jobtui.model.health import SourceHealth, unread
-from jobtui.model.jobs import Job
+from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.verdicts import Code, Evidence, NextStep, Verdict
 
 SYSTEMS = frozenset({CONDOR, JOBSUB})
@@ -52,12 +53,13 @@ PASSING = frozenset({"image_size", "job_id", "names_trace", "ad_information", "f
 
 
 class Matter(NamedTuple):
-    """One job and all that files say of it."""
+    """One job and all that files say of it. `never` are the parts of its ad that no machine can fulfil."""
 
     job: Job
     life: CondorLife
     facts: Sequence[CondorFact]
     now: Nanos
+    never: str = ""
 
     def last(self, *whats: str) -> CondorFact | None:
         """The last fact of some kinds."""
@@ -75,10 +77,16 @@ class Matter(NamedTuple):
 
 
 def explain_condor(
-    job: Job, facts: Sequence[CondorFact], sources: Iterable[SourceHealth], now: Nanos
+    job: Job,
+    facts: Sequence[CondorFact],
+    sources: Iterable[SourceHealth],
+    now: Nanos,
+    detail: JobDetail | None = None,
 ) -> Verdict:
     """What is the matter with a job of HTCondor. `facts` is what files say of it, in order of time."""
-    matter = Matter(job, CondorLife(facts), facts, now)
+    requires = dict(detail.facts).get(REQUIREMENTS, "") if detail is not None else ""
+    never = requires.removeprefix(NEVER) if requires.startswith(NEVER) else ""
+    matter = Matter(job, CondorLife(facts), facts, now, never)
     said = RULES.get(matter.life.state, _unknown)(matter)
     disagree = exit_contradictions(matter.life, facts)
     confidence = min(said.confidence, LIKELY) if disagree else said.confidence
@@ -138,6 +146,10 @@ def _idle(matter: Matter) -> Said:
         why = turn.fact.values.get("Reason") or WORDS[turn.fact.what]
         sentence = f"Its run was lost ({why}); it waits{matter.since} to run again."
         return Said(Code.REQUEUED, sentence, CERTAIN, (analyze,))
+    if matter.never:
+        why = f"it requires {matter.never}, which its own ad makes false"
+        sentence = f"It waits{matter.since}, and no machine can take it: {why}."
+        return Said(Code.IDLE, sentence, SURE, (analyze,))
     if turn.fact.what == "released":
         sentence = f"It was released, and waits{matter.since} for a machine."
     else:

@@ -30,7 +30,8 @@ EXPLAINERS: Mapping[str, Explainer] = {
     BALSAM: lambda job, beside, sources, now: explain_balsam(job, beside.balsam, sources, now),
     SLURM: lambda job, beside, sources, now: explain_slurm(job, beside.detail, sources, now),
     **dict.fromkeys(
-        CONDOR, lambda job, beside, sources, now: explain_condor(job, beside.condor, sources, now)
+        CONDOR,
+        lambda job, beside, sources, now: explain_condor(job, beside.condor, sources, now, beside.detail),
     ),
 }
 """By the system of a job; of any other system logs tell what is the matter."""
