@@ -38,9 +38,7 @@ class ChangeLog:
         if not fresh:
             return set()
         self.version += 1
-        # Senders are late by minutes at most: what has to be sorted again is near the end
-        begin = bisect_left(self._changes, fresh[0].at, key=_at)
-        self._changes[begin:] = sorted([*self._changes[begin:], *fresh], key=_order)
+        self._merge(fresh)
         self._drop_old()
         return {change.job_id for change in fresh}
 
@@ -78,6 +76,17 @@ class ChangeLog:
         # Tuples, as the garbage collector soon looks at them no more: there are hundreds of thousands
         self._by_job[change.job_id] = (*own[:place], change, *own[place:])
         return True
+
+    def _merge(self, fresh: Sequence[StateChange]) -> None:
+        """Put changes, which are in order, each in its place: those between are moved and not looked at."""
+        first = last = bisect_left(self._changes, _order(fresh[0]), key=_order)
+        merged: list[StateChange] = []
+        for change in fresh:
+            place = bisect_left(self._changes, _order(change), last, key=_order)
+            merged += self._changes[last:place]
+            merged.append(change)
+            last = place
+        self._changes[first:last] = merged
 
     def _drop_old(self) -> None:
         surplus = len(self._changes) - self._most

@@ -1,11 +1,13 @@
 """State changes in the order of time, each once, within a bound."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
+from jobtui.store import change_log
 from jobtui.store.change_log import ChangeLog
 
 
@@ -40,6 +42,21 @@ def test_whatever_the_batches_it_is_in_order_and_complete(batches: list[list[Sta
     assert kept == sorted(first.values(), key=lambda one: (one.at, one.id, one.source))
     for job in {one.job_id for one in kept}:
         assert sorted(map(key, log.of_job(job))) == sorted(key(one) for one in kept if one.job_id == job)
+
+
+def test_what_is_far_older_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = ChangeLog()
+    log.add([change(number, number) for number in range(100, 4_000)])
+    looked_at: list[StateChange] = []
+    order = change_log._order
+
+    def counted(one: StateChange) -> object:
+        looked_at.append(one)
+        return order(one)
+
+    monkeypatch.setattr(change_log, "_order", counted)
+    log.add([change(number, number, job=2) for number in (5, 3_000)])
+    assert 0 < len(looked_at) < 100
 
 
 def test_a_stretch_of_time_has_both_its_ends() -> None:
