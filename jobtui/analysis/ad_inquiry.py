@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.formats.ad_expressions import Ad, Unfit, Word, clauses_of, is_plain
-from jobtui.formats.class_ads import expressions_of
+from jobtui.formats.class_ads import MOST_CHARACTERS, expressions_of, is_cut
 from jobtui.model.ad_values import AdAnswer, AdQuestion
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.condor import AD_STATES, COMPLETED, REMOVED
@@ -30,6 +30,7 @@ CONDITIONS = ("PeriodicHold", "PeriodicRelease", "PeriodicRemove")
 REQUIREMENTS = "Requirements"
 NEVER = "false on any machine = "
 """Before the parts of `Requirements` for which no machine can take a job."""
+CUT = f"stands in an ad of more than {MOST_CHARACTERS >> 10} KiB"
 MOST_CLAUSES = 32
 """Of one condition."""
 
@@ -63,14 +64,24 @@ class Asked(NamedTuple):
 
 def inquiry_of(facts: Sequence[CondorFact], now: Nanos) -> tuple[Asked, ...]:
     """What is to be asked about the last job ad among what files say of a job."""
-    text = next((fact.text for fact in reversed(facts) if fact.teller is Teller.AD), "")
-    expressions = expressions_of(text)
-    if not expressions:
+    last = next((fact for fact in reversed(facts) if fact.teller is Teller.AD), None)
+    if last is None:
         return ()
+    if is_cut(last.text):
+        return tuple(_unasked(last.values))
+    expressions = expressions_of(last.text)
     of_ad = expressions.get("ServerTime", "")
     is_time = of_ad.isascii() and of_ad.isdigit() and len(of_ad) < 12
     ad = Ad(expressions, int(of_ad) if is_time else now // SECOND)
     return tuple(_inquiry(ad))
+
+
+def _unasked(values: Mapping[str, str]) -> Iterator[Asked]:
+    """What an ad of which a part is missing asks for by expressions."""
+    for name in AMOUNTS:
+        written = values.get(name)
+        if written is not None and not is_plain(written):
+            yield Asked(name, Part(written, None, CUT))
 
 
 def _inquiry(ad: Ad) -> Iterator[Asked]:

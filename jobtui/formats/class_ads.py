@@ -76,13 +76,18 @@ def texts_of_xml(text: str) -> dict[str, str]:
     }
 
 
+def is_cut(text: str) -> bool:
+    """Whether this is all that was kept of a longer ad."""
+    return len(text) >= MOST_CHARACTERS
+
+
 def expressions_of(text: str) -> dict[str, str]:
     """The attributes of an ad, in any of its forms, as expressions of the language of ads.
 
     Strings are in quotation marks there, escaped as in ads of today. Nothing for a text that was cut, as an
     attribute that is missing means something else.
     """
-    if len(text) >= MOST_CHARACTERS:
+    if is_cut(text):
         return {}
     match text.lstrip()[:1]:
         case "{":

@@ -2,7 +2,16 @@
 
 import pytest
 
-from jobtui.analysis.ad_inquiry import MOST_CLAUSES, Asked, failure_of, inquiry_of, questions_in, with_values
+from jobtui.analysis.ad_inquiry import (
+    CUT,
+    MOST_CLAUSES,
+    Asked,
+    failure_of,
+    inquiry_of,
+    questions_in,
+    with_values,
+)
+from jobtui.formats.class_ads import MOST_CHARACTERS
 from jobtui.model.ad_values import AdAnswer, AdQuestion
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
@@ -125,3 +134,9 @@ def test_requirements_are_evaluated_where_one_of_their_clauses_is() -> None:
 
 def test_an_expression_that_is_asked_about_twice_is_one_question() -> None:
     assert len(questions_in(inquiry("PeriodicHold = A", "PeriodicRelease = A"))) == 1
+
+
+def test_of_an_ad_that_was_cut_nothing_is_asked_and_that_is_said() -> None:
+    (asked,) = inquiry("RequestMemory = ImageSize / 1024", f'Arguments = "{"x" * MOST_CHARACTERS}"')
+    assert said_of((asked,), {}) == {"RequestMemory": f"ImageSize / 1024 (not evaluated: {CUT})"}
+    assert inquiry("RequestMemory = 2048", f'Arguments = "{"x" * MOST_CHARACTERS}"') == ()

@@ -103,7 +103,8 @@ SAME = {"S": r'"a\"b\\.c"', "N": "-5", "T": "true", "E": 'regexp("a\\\\.b",S) &&
     "text",
     [
         'S = "a\\"b\\.c"\nN = -5\nT = true\n+E = regexp("a\\.b",S) && N < 3 \r\nU = undefined\nno\n',
-        r"""{"S": "a\"b\\.c", "N": -5, "T": true, "E": "\/Expr(regexp(\"a\\\\.b\",S) && N < 3)\/"}""",
+        r"""{"S": "a\"b\\.c", "N": -5, "T": true, "E": "\/Expr(regexp(\"a\\\\.b\",S) && N < 3)\/",
+            "U": null}""",
         r"""<c> <a n="S"><s>a"b\.c</s></a> <a n="N"><i>-5</i></a> <a n="T"><b v="t"/></a>
         <a n="E"><e>regexp("a\\.b",S) &amp;&amp; N &lt; 3</e></a> <a n="U"><e>undefined</e></a></c>""",
     ],
