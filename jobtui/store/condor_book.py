@@ -5,7 +5,8 @@ taken to speak of the one job that has their number.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import reduce
 from itertools import islice
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.store.condor_changes import changes_of
 from jobtui.store.condor_detail import detail_of
+from jobtui.store.condor_due import Due
 from jobtui.store.condor_standing import Standing, Standings
 from jobtui.store.condor_times import Zones, in_order, may_tell_zone
 
@@ -29,6 +31,14 @@ MOST_OF_JOB = 300
 """Facts kept of one job."""
 MOST_SUBMISSIONS = 10_000
 """Submit files kept that name a trace but no job, those read last."""
+TAKEN_AT_ONCE = 250
+"""Facts taken in before it is told what became of their jobs."""
+LOOKED_AT_ONCE = 600
+"""Facts looked at to tell of some jobs, some ms; not many more, as one job has few."""
+A_TELLING = 5
+"""To tell of a job takes as long as to look at so many facts."""
+SEARCHED_AT_ONCE = 5_000
+"""Jobs looked through for some that are to be told anew."""
 PASSING = frozenset({"image_size", "file_transfer", "attribute_update", "generic"})
 """What comes again and again, and of which the last one tells enough."""
 
@@ -39,6 +49,14 @@ class News(NamedTuple):
     jobs: tuple[Job, ...] = ()
     gone: frozenset[JobId] = frozenset()
     changes: tuple[StateChange, ...] = ()
+
+    def then(self, later: "News") -> "News":
+        """Both, this one first."""
+        jobs = {job.id: job for job in self.jobs if job.id not in later.gone}
+        jobs |= {job.id: job for job in later.jobs}
+        return News(
+            tuple(jobs.values()), (self.gone | later.gone) - jobs.keys(), self.changes + later.changes
+        )
 
 
 _Key = tuple[str, int, str, int]
@@ -54,6 +72,7 @@ class CondorBook:
         self._submissions: dict[str, CondorFact] = {}
         self._zones = Zones()
         self._standings = Standings()
+        self._due = Due()
         self._over: dict[str, None] = {}
         self._of_jobsub: set[str] = set()
         self._clusters: dict[str, set[str]] = defaultdict(set)
@@ -63,22 +82,18 @@ class CondorBook:
 
     def add(self, facts: Iterable[CondorFact]) -> News:
         """Take in facts of any jobs, in the order in which each file has them."""
-        fresh: list[CondorFact] = []
-        numbers: dict[str, list[CondorFact]] = {}
-        for fact in facts:
-            if self._take(fact):
-                fresh.append(fact)
-                for number in self._with_cluster(fact):
-                    numbers.setdefault(number, [])
-                numbers[_number(fact.job)].append(fact)
-        if self._learn_zones(fresh):
-            self._standings.forget_all()
-            numbers |= {number: [] for job in self._facts if (number := _number(job)) not in numbers}
-        news = self._news(numbers)
-        gone = self._keep_within()
-        if not gone:
-            return news
-        return News(tuple(job for job in news.jobs if job.id not in gone), news.gone | gone, news.changes)
+        return reduce(News.then, self.steps(facts), News())
+
+    def steps(self, facts: Iterable[CondorFact]) -> Iterator[News]:
+        """The same in steps that hold up nobody.
+
+        Others may add facts in between. Steps that nobody takes are left to whoever adds next.
+        """
+        coming = iter(facts)
+        while part := list(islice(coming, TAKEN_AT_ONCE)):
+            self._take_in(part)
+            while self._due:
+                yield self._tell()
 
     @property
     def notice(self) -> str | None:
@@ -109,56 +124,86 @@ class CondorBook:
     def jobs_told_in(self, source: str) -> tuple[str, ...]:
         """The jobs of which a file tells, each by the longest of its ids."""
         told = {job for job, own in self._facts.items() if any(key[0] == source for key in own)}
-        return tuple(sorted(job for job in told if job != _number(job) or not told & set(self._full(job))))
+        return tuple(sorted(job for job in told if "@" in job or not (told & self._ids[job]) - {job}))
 
     def changes_of(self, job_id: JobId) -> tuple[StateChange, ...] | None:
         """How the state of a job changed, None for one that no file tells of."""
         facts = self.facts_of(job_id)
         return changes_of(job_id, CondorLife(facts).turns) if facts else None
 
-    def _take(self, fact: CondorFact) -> bool:
-        """Put a fact among those of its job; False for one that is known, or of none."""
-        if not fact.job:
-            if fact.teller is Teller.SUBMIT:
+    def _take_in(self, facts: Iterable[CondorFact]) -> None:
+        shifted: set[str] = set()
+        for fact in facts:
+            if fact.job:
+                shifted |= self._take(fact)
+            elif fact.teller is Teller.SUBMIT:
                 self._keep_submission(fact)
-            return False
-        own = self._facts.setdefault(fact.job, {})
-        key = _key(fact)
+        if shifted:
+            self._due.search(self._with_times_in(shifted))
+
+    def _take(self, fact: CondorFact) -> set[str]:
+        """Put a fact among those of its job; the files whose zone is another than it was taken for."""
+        own, key = self._own_of(fact.job), _key(fact)
         if own.get(key) == fact:
-            return False
-        self._make_room(own, fact)
+            return set()
+        job_id = self._bearer(fact.job)
+        self._make_room(own, fact, job_id)
         self._count += key not in own
         own[key] = fact
+        self._due.add(job_id, (fact,))
         if fact.what in _ENDS:
             self._over.setdefault(fact.job)
-        if fact.job not in (ids := self._ids[_number(fact.job)]):
-            ids.add(fact.job)
-            self._standings.forget(ids)
-        return True
+        if is_of_jobsub(fact):
+            self._learn_jobsub(_cluster(fact.job))
+        shifted = self._zones.learn(self._all_of(job_id)) if may_tell_zone(fact) else set()
+        if self._count > self._most:
+            self._keep_within()
+        return shifted
 
-    def _make_room(self, own: dict[_Key, CondorFact], fact: CondorFact) -> None:
+    def _own_of(self, job: str) -> dict[_Key, CondorFact]:
+        """Where the facts are put that name a job so."""
+        own = self._facts.get(job)
+        if own is None:
+            number = _number(job)
+            before = self._bearer(number)
+            own = self._facts[job] = {}
+            self._ids[number].add(job)
+            self._clusters[_cluster(job)].add(number)
+            if number in self._facts and before != self._bearer(number):
+                self._settle(number, before)
+        return own
+
+    def _settle(self, number: str, before: str) -> None:
+        """Tell anew what facts make that name a number only: they were of one job, and may be of another."""
+        jobs = dict.fromkeys((before, self._bearer(number)))
+        fresh = [fact for job_id in jobs for fact in self._due.take_back(job_id)]
+        self._standings.forget(jobs)
+        for job_id in jobs:
+            if job_id in self._facts and self._bearer(job_id) == job_id:
+                self._due.add(job_id, fresh)
+            else:
+                self._due.drop(job_id)
+
+    def _make_room(self, own: dict[_Key, CondorFact], fact: CondorFact, job_id: str) -> None:
         """Let go of what need not be kept of a job beside one more fact."""
         if _key(fact) in own:
-            self._standings.forget(self._ids[_number(fact.job)])
+            self._standings.forget((job_id,))
         elif fact.what in PASSING:
             before = [one for key, one in own.items() if key[2] == fact.what and key[0] == fact.source]
-            self._let_go(own, before, fact)
+            standing = self._standings.get(job_id)
+            if standing and not all(standing.spare(one, fact) for one in before):
+                self._standings.forget((job_id,))
+            self._let_go(own, before)
         elif len(own) >= MOST_OF_JOB:
             middle = list(own.values())[MOST_OF_JOB // 4 : MOST_OF_JOB // 2]
-            self._let_go(own, middle, None)
+            self._standings.forget((job_id,))
+            self._let_go(own, middle)
             self.dropped += len(middle)
 
-    def _let_go(
-        self, own: dict[_Key, CondorFact], facts: Iterable[CondorFact], later: CondorFact | None
-    ) -> None:
-        """Keep these facts of a job no more, `later` tells enough of what they did."""
+    def _let_go(self, own: dict[_Key, CondorFact], facts: Sequence[CondorFact]) -> None:
         for fact in facts:
             del own[_key(fact)]
-            self._count -= 1
-            for job_id in tuple(self._ids[_number(fact.job)]):
-                standing = self._standings.get(job_id)
-                if standing and not (later and standing.spare(fact, later)):
-                    self._standings.forget((job_id,))
+        self._count -= len(facts)
 
     def _keep_submission(self, fact: CondorFact) -> None:
         trace = fact.values[TRACEPARENT]
@@ -168,19 +213,27 @@ class CondorBook:
             del self._submissions[next(iter(self._submissions))]
             self.dropped += 1
 
-    def _with_cluster(self, fact: CondorFact) -> dict[str, None]:
-        """The job of a fact, and all others of its cluster where it shows that jobsub submitted them."""
-        number = _number(fact.job)
-        cluster = number.partition(".")[0]
-        self._clusters[cluster].add(number)
-        if cluster in self._of_jobsub or not is_of_jobsub(fact):
-            return {number: None}
-        self._of_jobsub.add(cluster)
-        return dict.fromkeys(self._clusters[cluster])
+    def _learn_jobsub(self, cluster: str) -> None:
+        """All jobs of a cluster are of jobsub where one shows that it submitted them."""
+        if cluster not in self._of_jobsub:
+            self._of_jobsub.add(cluster)
+            self._due.search(self._of_cluster(list(self._clusters[cluster])))
+
+    def _of_cluster(self, numbers: Sequence[str]) -> Iterator[list[str]]:
+        for some in _parts(numbers):
+            yield [self._bearer(job) for number in some for job in self._ids.get(number, ())]
+
+    def _with_times_in(self, sources: Set[str]) -> Iterator[list[str]]:
+        """The jobs of which these files tell; they are put together anew."""
+        for some in _parts(list(self._facts)):
+            told = [job for job in some if any(key[0] in sources for key in self._facts.get(job, ()))]
+            found = list(map(self._bearer, told))
+            self._standings.forget(found)
+            yield found
 
     def _life(self, job_id: str, facts: Iterable[CondorFact]) -> CondorLife:
         life = CondorLife(facts)
-        life.is_jobsub = job_id.partition(".")[0] in self._of_jobsub
+        life.is_jobsub = _cluster(job_id) in self._of_jobsub
         return life
 
     def _all_of(self, job_id: str) -> list[CondorFact]:
@@ -190,36 +243,32 @@ class CondorBook:
     def _ids_of(self, job_id: str) -> tuple[str, ...]:
         """The ids that mean a job: its own, and its number where no other job has that."""
         number = _number(job_id)
-        is_only = job_id != number and len(self._full(number)) == 1
-        return (job_id, number) if is_only else (job_id,)
+        return (job_id, number) if job_id != number and self._bearer(number) == job_id else (job_id,)
 
-    def _full(self, number: str) -> list[str]:
-        """The ids with a schedd of jobs that have a number."""
-        return [one for one in self._ids.get(number, ()) if one != number]
+    def _bearer(self, job: str) -> str:
+        """The job that an id means: a number that one job has alone, with its schedd, is that one."""
+        if "@" in job:
+            return job
+        ids = self._ids.get(job, ())
+        is_one = len(ids) - (job in ids) == 1
+        return next(one for one in ids if one != job) if is_one else job
 
-    def _learn_zones(self, facts: Iterable[CondorFact]) -> bool:
-        """Find out which zone files mean; whether one is another than it was taken for."""
-        numbers = dict.fromkeys(_number(fact.job) for fact in facts if may_tell_zone(fact))
-        told = [self._zones.learn(self._all_of(job_id)) for number in numbers for job_id in self._ids[number]]
-        return any(told)
-
-    def _news(self, numbers: Mapping[str, Sequence[CondorFact]]) -> News:
-        """The jobs that have these numbers, and what facts of them that are new changed."""
-        jobs: list[Job] = []
-        gone: set[JobId] = set()
+    def _tell(self) -> News:
+        """Some of the jobs that are due, and all that are no more."""
+        jobs: dict[JobId, Job] = {}
         changes: list[StateChange] = []
-        for number, fresh in numbers.items():
-            full = self._full(number)
-            if len(full) == 1 and number in self._ids[number]:
-                gone.add(JobId(number))
-            for job_id in map(JobId, full if len(full) == 1 else sorted(self._ids[number])):
-                standing, turns = self._standing_of(job_id, [fact for fact in fresh if self._is_known(fact)])
-                jobs.append(job_of(job_id, standing.life, standing.source))
-                changes += changes_of(job_id, turns)
-        return News(tuple(jobs), frozenset(gone), tuple(changes))
+        looked = 0
+        for job_id, fresh in self._due.turns():
+            standing, turns = self._standing_of(job_id, list(filter(self._is_known, fresh)))
+            jobs[job_id] = job_of(job_id, standing.life, standing.source)
+            changes += changes_of(job_id, turns)
+            looked += A_TELLING + standing.looked
+            if looked >= LOOKED_AT_ONCE:
+                break
+        return News(tuple(jobs.values()), self._due.gone() - jobs.keys(), tuple(changes))
 
     def _is_known(self, fact: CondorFact) -> bool:
-        return self._facts[fact.job].get(_key(fact)) is fact
+        return self._facts.get(fact.job, {}).get(_key(fact)) is fact
 
     def _standing_of(self, job_id: JobId, fresh: Sequence[CondorFact]) -> tuple[Standing, list[Turn]]:
         """A job as it stands, and the turns that new facts made, those of its number that are about it."""
@@ -230,37 +279,35 @@ class CondorBook:
         if standing is None or turns is None:
             standing = Standing(self._all_of(job_id), self._zones.shifts)
             turns = standing.life.turns
-        standing.life.is_jobsub = job_id.partition(".")[0] in self._of_jobsub
+        standing.life.is_jobsub = _cluster(job_id) in self._of_jobsub
         self._standings.keep(job_id, standing)
         keys = {_key(fact) for fact in own if fact.teller is Teller.EVENT}
         return standing, [turn for turn in turns if _key(turn.fact) in keys]
 
-    def _keep_within(self) -> frozenset[JobId]:
-        """Let go of the facts of jobs that ended first; the jobs."""
-        if self._count <= self._most:
-            return frozenset()
+    def _keep_within(self) -> None:
+        """Let go of the facts of jobs that ended first."""
         goal = self._most * KEPT_PERCENT // 100
-        gone: set[JobId] = set()
         for job in list(islice(self._over or self._facts, self._count - goal)):
             if self._count <= goal:
                 break
-            own = self._facts.pop(job)
-            self._count -= len(own)
-            self.dropped += len(own)
-            self._forget(job)
-            gone.add(JobId(job))
-        return frozenset(gone)
+            if job in self._facts:
+                self._forget(self._bearer(job))
 
-    def _forget(self, job: str) -> None:
-        """Keep no id of a job that is no more, and of a cluster without jobs nothing."""
-        number = _number(job)
-        self._over.pop(job, None)
-        self._standings.forget(self._ids[number])
-        self._ids[number].discard(job)
+    def _forget(self, job_id: str) -> None:
+        """Keep nothing of a job, and of a cluster without jobs nothing."""
+        number, cluster = _number(job_id), _cluster(job_id)
+        for one in self._ids_of(job_id):
+            gone = len(self._facts.pop(one, ()))
+            self._count -= gone
+            self.dropped += gone
+            self._over.pop(one, None)
+            self._ids[number].discard(one)
+        self._standings.forget((job_id,))
+        self._due.drop(job_id)
         if self._ids[number]:
+            self._settle(number, number)
             return
         del self._ids[number]
-        cluster = number.partition(".")[0]
         self._clusters[cluster].discard(number)
         if not self._clusters[cluster]:
             del self._clusters[cluster]
@@ -276,3 +323,12 @@ def _key(fact: CondorFact) -> _Key:
 
 def _number(job: str) -> str:
     return job.partition("@")[0]
+
+
+def _cluster(job: str) -> str:
+    return job.partition(".")[0]
+
+
+def _parts(jobs: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Jobs in parts that are looked through at a time."""
+    return (jobs[at : at + SEARCHED_AT_ONCE] for at in range(0, len(jobs), SEARCHED_AT_ONCE))

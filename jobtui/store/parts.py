@@ -1,4 +1,4 @@
-"""Taking in a batch of many spans a part at a time, so that others have their turn in between."""
+"""Taking in a batch of many spans or facts a part at a time, so that others have their turn in between."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -20,6 +20,10 @@ async def apply_in_parts(store: Store, source: str, batch: Batch) -> None:
             store.apply(source, Batch(cursor="", spans=part))
             await asyncio.sleep(0)
         batch = structs.replace(batch, spans=())
+    if batch.condor:
+        for _ in store.take_in(batch.condor):
+            await asyncio.sleep(0)
+        batch = structs.replace(batch, condor=())
     store.apply(source, batch)
 
 

@@ -5,7 +5,7 @@ selection belong to screens). Correlation is handed in, so that the store knows 
 is done.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
@@ -26,7 +26,7 @@ from jobtui.store.trace_book import TraceBook
 
 if TYPE_CHECKING:
     from jobtui.model.condor_facts import CondorFact
-    from jobtui.store.condor_book import CondorBook
+    from jobtui.store.condor_book import CondorBook, News
 
 TRACE_KINDS = frozenset({"trace_file", "jaeger", "tempo", "otlp"})
 CONDOR_KIND = "condor_log"
@@ -205,7 +205,7 @@ class Store:
         changed |= self._correlation.feed(batch.records)
         changed |= self.changes.add(batch.changes)
         if batch.condor:
-            put_together, replaced = self._put_together(batch.condor)
+            put_together, replaced = self._renew(self._condor_book().add(batch.condor))
             changed, gone = changed | put_together, gone | replaced
         self._allocations.update(((one.source, one.id), one) for one in batch.allocations)
         self._sites.update(((one.source, one.id), one) for one in batch.sites)
@@ -213,6 +213,11 @@ class Store:
         traces = self.traces.add(batch.spans, batch.span_logs, source, now)
         is_other = self._succeeded(source, batch)
         return self._tell(Changes(frozenset(changed - gone), gone, is_other, traces))
+
+    def take_in(self, facts: "Iterable[CondorFact]") -> Iterator[Changes]:
+        """Take in what files say of jobs of HTCondor, in steps that hold up nobody."""
+        for news in self._condor_book().steps(facts):
+            yield self._tell(Changes(*self._renew(news)))
 
     def fail(self, source: str, error: str) -> Changes:
         """Note that a source could not be read. What it gave before is kept."""
@@ -235,17 +240,19 @@ class Store:
         self._health.update((source.name, source) for source in other.sources())
         return self._tell(Changes(frozenset(known), sources=True))
 
-    def _put_together(self, facts: "tuple[CondorFact, ...]") -> tuple[set[JobId], frozenset[JobId]]:
-        """Take in what files say of jobs; the jobs that are others now, and those that are no more."""
+    def _condor_book(self) -> "CondorBook":
         if self._condor is None:
             from jobtui.store.condor_book import CondorBook  # most have no such jobs
 
             self._condor = CondorBook()
-        news = self._condor.add(facts)
+        return self._condor
+
+    def _renew(self, news: "News") -> tuple[frozenset[JobId], frozenset[JobId]]:
+        """Let news of jobs of HTCondor hold; the jobs that are others now, and those that are no more."""
         changed = {job.id for job in news.jobs if self._jobs.get(job.id) != job}
         self._jobs.update((job.id, job) for job in news.jobs)
         gone = frozenset(job_id for job_id in news.gone if self._jobs.pop(job_id, None) is not None)
-        return changed | self.changes.add(news.changes), gone
+        return frozenset(changed | self.changes.add(news.changes)) - gone, gone
 
     def _drop(self, job_id: JobId, source: str) -> bool:
         job = self._jobs.get(job_id)

@@ -4,11 +4,10 @@ import itertools
 import os
 import time
 from pathlib import Path
-from unittest.mock import patch
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.model.clock import to_rfc3339
@@ -16,9 +15,8 @@ from jobtui.model.condor import TRACEPARENT
 from jobtui.model.condor_facts import CondorFact, Teller
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.store import condor_book, condor_standing
+from jobtui.store import condor_book
 from jobtui.store.condor_book import CondorBook
-from jobtui.store.condor_times import Ordering, Placed
 from tests.condor import CONDOR, JOB, SUBMIT_HOST, book_of, event, executing, facts_in, facts_of, submitted
 from tests.tracing import CAPTURES
 
@@ -260,72 +258,3 @@ def test_no_facts_in_any_order_break_it(files: list[list[str]]) -> None:
             detail = book.detail(job.id)
             assert detail is not None
             assert detail.job == job
-
-
-_TIMES = st.sampled_from([f"2026-11-20 10:0{minute}:00{zone}" for minute in range(6) for zone in ("", "Z")])
-_BODIES = st.sampled_from([
-    (0, f"Job submitted from host: {SUBMIT_HOST}"), (1, "Job executing on host: <10.0.0.2:9618?alias=w1>"),
-    (4, "Job was evicted."), (5, "Job terminated.", "(1) Normal termination (return value 3)"),
-    (6, "Image size of job updated: 9", "7  -  MemoryUsage of job (MB)"),
-    (6, "Image size of job updated: 11"),
-    (12, "Job was held.", "no room"), (13, "Job was released."), (22, "Job disconnected"),
-    (28, "Job ad information event triggered.", "Owner = \"me\"", "JobsubJobId = \"7.1@jobsub02.fnal.gov\""),
-    (40, "Started transferring input files", "Transferring to host: <10.0.0.3:9618>"), (8, "a note"),
-    (8, "a note", 'Owner = "you"'), (8, "a note", f'TraceParent = "00-{7:032x}-{7:016x}-01"'),
-    (33, "Changing job attribute Owner from \"a\" to \"b\""), (9, "Job was aborted.", "via condor_rm"),
-])  # fmt: skip
-_NUMBERS = st.sampled_from(["007.000.000", "007.000.000", "007.001.000"])
-_EVENTS = st.builds(lambda body, at, job: event(body[0], at, *body[1:], job=job), _BODIES, _TIMES, _NUMBERS)
-_ADS = st.builds(
-    "ClusterId = 7\nProcId = 0\nJobStatus = {}\nQDate = 1795168800\n\n".format, st.integers(1, 5)
-)
-_FILES = {"a.log": _EVENTS, "b.log": _EVENTS, "q.ad": _ADS, "j.out": st.sampled_from([BEGIN, END.format(2)])}
-_TOLD = st.one_of([st.tuples(st.just(name), texts) for name, texts in _FILES.items()])
-
-
-def told_in_turn(texts: list[tuple[str, str]]) -> list[CondorFact]:
-    """The facts of files that grow in turn, a text at a time."""
-    whole = {name: "".join(text for of, text in texts if of == name) for name, _ in texts}
-    of_file = {name: iter(facts_of(text.encode(), name)) for name, text in whole.items()}
-    return [fact for name, _ in texts if (fact := next(of_file[name], None)) is not None]
-
-
-@pytest.mark.parametrize("most_of_job", [8, 300])
-@settings(max_examples=150, deadline=None)
-@given(texts=st.lists(_TOLD, min_size=6, max_size=40), sizes=st.lists(st.integers(1, 9), max_size=40))
-def test_facts_make_the_same_in_whatever_pieces_they_come(
-    most_of_job: int, texts: list[tuple[str, str]], sizes: list[int]
-) -> None:
-    facts = told_in_turn(texts)
-    starts = [0, *itertools.accumulate(sizes), len(facts)]
-    pieces = [facts[start:end] for start, end in itertools.pairwise(starts)]
-    with (
-        patch.object(condor_book, "MOST_OF_JOB", most_of_job),
-        patch.object(condor_standing, "MOST_STANDING", 2),
-    ):
-        jobs = jobs_of(*pieces)
-        assert jobs == jobs_of(facts)
-        book, _ = book_of(*pieces)
-        details = [book.detail(job.id) for job in jobs.values()]
-    assert [detail.job for detail in details if detail] == list(jobs.values())
-
-
-def test_what_comes_later_in_time_is_all_that_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    placed: list[CondorFact] = []
-    place = Ordering.place
-
-    def counted(self: Ordering, fact: CondorFact) -> Placed:
-        placed.append(fact)
-        return place(self, fact)
-
-    monkeypatch.setattr(Ordering, "place", counted)
-    log = submitted()
-    for minute in range(10, 60):
-        log += executing(f"2026-11-20 10:{minute}:00Z")
-        log += event(6, f"2026-11-20 10:{minute}:10Z", "Image size of job updated: 9")
-        log += event(4, f"2026-11-20 10:{minute}:20Z", "Job was evicted.")
-    facts = facts_of(log.encode())
-    book = CondorBook()
-    for fact in facts:
-        book.add([fact])
-    assert len(placed) == len(facts) == 151
