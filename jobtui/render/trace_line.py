@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from jobtui.analysis.traces.axis import Axis
 from jobtui.analysis.traces.critical_path import Segment
-from jobtui.analysis.traces.failures import RootCause
 from jobtui.analysis.traces.layout import Layout, LineKind, TraceLine
 from jobtui.analysis.traces.services import ServiceMark
 from jobtui.analysis.traces.tree import Tree, flags_of_span
@@ -28,15 +27,16 @@ Path = Mapping[SpanId, Sequence[Segment]]
 
 
 class View(NamedTuple):
-    """What a line is drawn by. `path` is None unless the critical path is marked, with the segments by span.
+    """What a line is drawn by. `failed_at` has the spans at which something failed: whether it was handled.
 
-    `passes` tells, where there is a filter, which spans pass.
+    `path` is None unless the critical path is marked, with the segments by span. `passes` tells, where there
+    is a filter, which spans pass.
     """
 
     tree: Tree
     layout: Layout
     axis: Axis
-    causes: Mapping[SpanId, RootCause]
+    failed_at: Mapping[SpanId, bool]
     mark_of: Callable[[str], ServiceMark]
     path: Path | None = None
     passes: Callable[[Span], bool] | None = None
@@ -65,9 +65,10 @@ def sign_of(view: View, index: int, *, is_closed: bool) -> tuple[str, str]:
     span = line.span if line.kind is LineKind.SPAN else None
     if line.kind is LineKind.MISSING:
         return NOT_RECEIVED
+    if span is not None and (is_handled := view.failed_at.get(span.span_id)) is not None:
+        return HANDLED if is_handled else ROOT_CAUSE
     if span is not None and span.is_error:
-        cause = view.causes.get(span.span_id)
-        return PASSED_ON if cause is None else HANDLED if cause.is_handled else ROOT_CAUSE
+        return PASSED_ON
     if is_closed and view.layout.errors[index]:
         return HIDDEN_ERROR
     return OPEN_SPAN if span is not None and span.ended_at is None else NO_SIGN
@@ -108,8 +109,8 @@ def remarks_on(view: View, index: int, *, is_closed: bool) -> list[str]:
 
 def bar_style(view: View, span: Span) -> str:
     """The style of the bar of a span at which something failed, "" for others."""
-    cause = view.causes.get(span.span_id)
-    return "" if cause is None else "warning" if cause.is_handled else "error"
+    is_handled = view.failed_at.get(span.span_id)
+    return "" if is_handled is None else "warning" if is_handled else "error"
 
 
 def path_by_span(segments: Iterable[Segment]) -> Path:

@@ -75,8 +75,7 @@ def waterfall_lines(found: Findings, cells: int | None, colour: bool, most: int 
 def _view(found: Findings) -> View:
     tree = found.tree
     axis = Axis(tree.started_at or 0, tree.ended_at or 0, BAR_CELLS, found.waits, WAIT_CELLS)
-    causes = {cause.span.span_id: cause for cause in found.causes}
-    return View(tree, lay_out(found), axis, causes, ServiceMarks().of)
+    return View(tree, lay_out(found), axis, found.failed_at, ServiceMarks().of)
 
 
 def _that_matter(found: Findings, layout: Layout, rows: Sequence[int], most: int) -> list[int]:

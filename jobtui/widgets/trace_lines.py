@@ -156,7 +156,7 @@ class TraceLines(RowView):
             found.tree,
             layout,
             self._axis(max(1, self._columns.bar)),
-            {cause.span.span_id: cause for cause in found.causes},
+            found.failed_at,
             self._marks.of,
             self._path[1] if self.marks_path and self._path else None,
             self._shown.passes,

@@ -98,6 +98,13 @@ def test_root_cause_passed_on_and_handled_errors_are_told_apart() -> None:
     assert notes == ["error", "root cause", "s3", "handled"]
 
 
+def test_a_span_that_failed_by_what_it_says_is_marked_though_it_is_no_error() -> None:
+    spans = [a_span(2, 1, 2 * MS, 3 * MS, attributes={"exit_code": 2}), a_span(3, 1, 4 * MS, 8 * MS)]
+    notes = [cells_of(row)[-1] for row in drawn(a_trace(a_span(1, start=MS, end=9 * MS), *spans))]
+    assert notes == ["s1", "root cause", "s3"]
+    assert cells_of(drawn(captured("jobsub-fail-condor"))[-1])[-2:] == ["submit", "root cause"]
+
+
 def test_colours_are_for_what_failed_and_for_words_that_want_care() -> None:
     spans = [a_span(2, 1, 2 * MS, 3 * MS, error=True, name="bad"), a_span(3, 1, 4 * MS, 4 * MS, name="good")]
     _, root, bad, good = waterfall_lines(study_trace(work(*spans)), 80, True, MOST_ROWS)

@@ -1,10 +1,12 @@
 """All that is to be said of one trace, and how it stands."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from jobtui.analysis.traces.failures import Failure, FailureKind, RootCause, failures, root_causes
 from jobtui.analysis.traces.tree import Tree, build_tree, skew_ns
 from jobtui.analysis.traces.waits import Wait, waits_of
+from jobtui.model.trace_ids import SpanId
 from jobtui.model.traces import Span, SpanLog, Trace
 from jobtui.model.words import counted
 
@@ -28,6 +30,15 @@ class Findings(NamedTuple):
         """Whether something failed that nobody handled."""
         said = any(failure.kind is not FailureKind.UNFINISHED for failure in self.failures)
         return said or any(not cause.is_handled for cause in self.causes)
+
+    @property
+    def failed_at(self) -> Mapping[SpanId, bool]:
+        """The spans at which something failed, errors or not, each with whether it was handled."""
+        said = (one for one in self.failures if one.kind is not FailureKind.UNFINISHED)
+        return {
+            **{failure.span.span_id: False for failure in said},
+            **{cause.span.span_id: cause.is_handled for cause in self.causes},
+        }
 
     @property
     def is_unfinished(self) -> bool:
