@@ -12,7 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.balsam_stand_in import BalsamStandIn, Mood
+from benchmarks.balsam_stand_in import BalsamStandIn
+from benchmarks.moody_server import Mood
 from benchmarks.rush_apart import AnyRush
 from benchmarks.terminal import Terminal
 

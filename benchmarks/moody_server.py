@@ -71,6 +71,8 @@ class MoodyServer:
 
     @mood.setter
     def mood(self, mood: Mood) -> None:
+        if mood is self._mood:
+            return
         if self._mood is Mood.REFUSES:
             self._server = self._opened(self.port)
         elif mood is Mood.REFUSES:
