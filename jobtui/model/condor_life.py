@@ -7,6 +7,8 @@ counts until these say that it is over: a worker has a clock of its own, and a j
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.condor import (
     AD_STATES,
@@ -48,7 +50,7 @@ SIGNALLED = 255
 """What jobsub's wrapper exits with when a signal ended it."""
 
 
-class Turn(NamedTuple):
+class Turn(msgspec.Struct, frozen=True, gc=False):
     """A change of a job's state, and what told of it."""
 
     fact: CondorFact
@@ -172,7 +174,7 @@ class CondorLife:
 
     def _turn(self, fact: CondorFact, state: str) -> None:
         if state == self.state and state in OVER:  # told twice, and better this time
-            self.turns[-1] = self.turns[-1]._replace(fact=fact)
+            self.turns[-1] = msgspec.structs.replace(self.turns[-1], fact=fact)
             self.ended_at = fact.at
             return
         self.turns.append(Turn(fact, self.state, state))

@@ -93,7 +93,7 @@ class Job(msgspec.Struct, frozen=True, gc=False):
         return seconds_between(self.queued_at, until if until is not None else now)
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class Run(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One run of a job: the present one or one out of the record's history."""
 
     number: int

@@ -6,7 +6,6 @@ taken to speak of the one job that has their number.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
-from functools import reduce
 from itertools import islice
 from typing import NamedTuple
 
@@ -31,14 +30,12 @@ MOST_OF_JOB = 300
 """Facts kept of one job."""
 MOST_SUBMISSIONS = 10_000
 """Submit files kept that name a trace but no job, those read last."""
-TAKEN_AT_ONCE = 250
+TAKEN_AT_ONCE = 100
 """Facts taken in before it is told what became of their jobs."""
 LOOKED_AT_ONCE = 600
 """Facts looked at to tell of some jobs, some ms; not many more, as one job has few."""
 A_TELLING = 5
 """To tell of a job takes as long as to look at so many facts."""
-SEARCHED_AT_ONCE = 5_000
-"""Jobs looked through for some that are to be told anew."""
 PASSING = frozenset({"image_size", "file_transfer", "attribute_update", "generic"})
 """What comes again and again, and of which the last one tells enough."""
 
@@ -50,14 +47,6 @@ class News(NamedTuple):
     gone: frozenset[JobId] = frozenset()
     changes: tuple[StateChange, ...] = ()
 
-    def then(self, later: "News") -> "News":
-        """Both, this one first."""
-        jobs = {job.id: job for job in self.jobs if job.id not in later.gone}
-        jobs |= {job.id: job for job in later.jobs}
-        return News(
-            tuple(jobs.values()), (self.gone | later.gone) - jobs.keys(), self.changes + later.changes
-        )
-
 
 _Key = tuple[str, int, str, int]
 
@@ -68,21 +57,21 @@ class CondorBook:
     def __init__(self, most: int = MOST_FACTS) -> None:
         self._most = most
         self._facts: dict[str, dict[_Key, CondorFact]] = {}
-        self._ids: dict[str, set[str]] = defaultdict(set)
+        self._ids: dict[str, dict[str, None]] = defaultdict(dict)  # the garbage collector looks at each set
         self._submissions: dict[str, CondorFact] = {}
         self._zones = Zones()
         self._standings = Standings()
         self._due = Due()
         self._over: dict[str, None] = {}
         self._of_jobsub: set[str] = set()
-        self._clusters: dict[str, set[str]] = defaultdict(set)
+        self._clusters: dict[str, dict[str, None]] = defaultdict(dict)
         self._count = 0
         self.dropped = 0
         """Facts that were let go of."""
 
     def add(self, facts: Iterable[CondorFact]) -> News:
         """Take in facts of any jobs, in the order in which each file has them."""
-        return reduce(News.then, self.steps(facts), News())
+        return _together(self.steps(facts))
 
     def steps(self, facts: Iterable[CondorFact]) -> Iterator[News]:
         """The same in steps that hold up nobody.
@@ -124,7 +113,7 @@ class CondorBook:
     def jobs_told_in(self, source: str) -> tuple[str, ...]:
         """The jobs of which a file tells, each by the longest of its ids."""
         told = {job for job, own in self._facts.items() if any(key[0] == source for key in own)}
-        return tuple(sorted(job for job in told if "@" in job or not (told & self._ids[job]) - {job}))
+        return tuple(sorted(job for job in told if "@" in job or not (told & self._ids[job].keys()) - {job}))
 
     def changes_of(self, job_id: JobId) -> tuple[StateChange, ...] | None:
         """How the state of a job changed, None for one that no file tells of."""
@@ -167,8 +156,8 @@ class CondorBook:
             number = _number(job)
             before = self._bearer(number)
             own = self._facts[job] = {}
-            self._ids[number].add(job)
-            self._clusters[_cluster(job)].add(number)
+            self._ids[number][job] = None
+            self._clusters[_cluster(job)][number] = None
             if number in self._facts and before != self._bearer(number):
                 self._settle(number, before)
         return own
@@ -217,19 +206,16 @@ class CondorBook:
         """All jobs of a cluster are of jobsub where one shows that it submitted them."""
         if cluster not in self._of_jobsub:
             self._of_jobsub.add(cluster)
-            self._due.search(self._of_cluster(list(self._clusters[cluster])))
+            numbers = list(self._clusters[cluster])
+            ids = (job for number in numbers for job in tuple(self._ids.get(number, {})))
+            self._due.search(map(self._bearer, ids))
 
-    def _of_cluster(self, numbers: Sequence[str]) -> Iterator[list[str]]:
-        for some in _parts(numbers):
-            yield [self._bearer(job) for number in some for job in self._ids.get(number, ())]
-
-    def _with_times_in(self, sources: Set[str]) -> Iterator[list[str]]:
-        """The jobs of which these files tell; they are put together anew."""
-        for some in _parts(list(self._facts)):
-            told = [job for job in some if any(key[0] in sources for key in self._facts.get(job, ()))]
-            found = list(map(self._bearer, told))
-            self._standings.forget(found)
-            yield found
+    def _with_times_in(self, sources: Set[str]) -> Iterator[str | None]:
+        """The jobs of which these files tell, which are put together anew; None for each other one."""
+        for job in list(self._facts):
+            is_found = self._bearer(job) == job and any(one.source in sources for one in self._all_of(job))
+            self._standings.forget((job,) if is_found else ())
+            yield job if is_found else None
 
     def _life(self, job_id: str, facts: Iterable[CondorFact]) -> CondorLife:
         life = CondorLife(facts)
@@ -249,7 +235,7 @@ class CondorBook:
         """The job that an id means: a number that one job has alone, with its schedd, is that one."""
         if "@" in job:
             return job
-        ids = self._ids.get(job, ())
+        ids = self._ids.get(job, {})
         is_one = len(ids) - (job in ids) == 1
         return next(one for one in ids if one != job) if is_one else job
 
@@ -301,14 +287,14 @@ class CondorBook:
             self._count -= gone
             self.dropped += gone
             self._over.pop(one, None)
-            self._ids[number].discard(one)
+            self._ids[number].pop(one, None)
         self._standings.forget((job_id,))
         self._due.drop(job_id)
         if self._ids[number]:
             self._settle(number, number)
             return
         del self._ids[number]
-        self._clusters[cluster].discard(number)
+        self._clusters[cluster].pop(number, None)
         if not self._clusters[cluster]:
             del self._clusters[cluster]
             self._of_jobsub.discard(cluster)
@@ -329,6 +315,15 @@ def _cluster(job: str) -> str:
     return job.partition(".")[0]
 
 
-def _parts(jobs: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Jobs in parts that are looked through at a time."""
-    return (jobs[at : at + SEARCHED_AT_ONCE] for at in range(0, len(jobs), SEARCHED_AT_ONCE))
+def _together(steps: Iterable[News]) -> News:
+    """All that is told, one after the other, as one piece of news."""
+    jobs: dict[JobId, Job] = {}
+    gone: set[JobId] = set()
+    changes: list[StateChange] = []
+    for news in steps:
+        for job_id in news.gone:
+            jobs.pop(job_id, None)
+        jobs.update((job.id, job) for job in news.jobs)
+        gone |= news.gone
+        changes += news.changes
+    return News(tuple(jobs.values()), frozenset(gone - jobs.keys()), tuple(changes))

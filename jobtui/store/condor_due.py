@@ -2,9 +2,13 @@
 
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from jobtui.model.condor_facts import CondorFact
 from jobtui.model.ids import JobId
+
+SEARCHED_AT_ONCE = 200
+"""Jobs looked through at a time for those that are due."""
 
 
 class Due:
@@ -12,7 +16,7 @@ class Due:
 
     def __init__(self) -> None:
         self._fresh: OrderedDict[str, list[CondorFact]] = OrderedDict()
-        self._searches: deque[Iterator[list[str]]] = deque()
+        self._searches: deque[Iterator[str | None]] = deque()
         self._gone: set[JobId] = set()
 
     def __bool__(self) -> bool:
@@ -22,9 +26,9 @@ class Due:
         """Let a job be told anew, with these facts as news of it."""
         self._fresh.setdefault(job_id, []).extend(fresh)
 
-    def search(self, some: Iterator[list[str]]) -> None:
-        """Let all jobs be told anew that a search finds, some at a time, when no others are due."""
-        self._searches.append(some)
+    def search(self, found: Iterator[str | None]) -> None:
+        """Let jobs be told anew that a search finds, which goes on when no others are due."""
+        self._searches.append(found)
 
     def take_back(self, job_id: str) -> list[CondorFact]:
         """Let a job not be told; what was new of it."""
@@ -38,10 +42,10 @@ class Due:
     def turns(self) -> Iterator[tuple[JobId, list[CondorFact]]]:
         """The jobs whose turn it is. Those that are not asked for stay due."""
         if not self._fresh and self._searches:
-            found = next(self._searches[0], None)
-            if found is None:
+            some = list(islice(self._searches[0], SEARCHED_AT_ONCE))
+            if not some:
                 self._searches.popleft()
-            for job_id in found or ():
+            for job_id in filter(None, some):
                 self.add(job_id)
         while self._fresh:
             job_id, fresh = self._fresh.popitem(last=False)

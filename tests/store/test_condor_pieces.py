@@ -15,7 +15,7 @@ from jobtui.model.clock import FixedClock, Nanos
 from jobtui.model.condor_facts import CondorFact
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
-from jobtui.store import condor_book, condor_standing
+from jobtui.store import condor_book, condor_due, condor_standing
 from jobtui.store.condor_book import CondorBook, News
 from jobtui.store.condor_times import Ordering, Placed
 from jobtui.store.poller import Poller
@@ -83,6 +83,7 @@ def small(most_of_job: int, step: int) -> Iterator[None]:
         patch.object(condor_book, "MOST_OF_JOB", most_of_job),
         patch.object(condor_book, "TAKEN_AT_ONCE", step),
         patch.object(condor_book, "LOOKED_AT_ONCE", step),
+        patch.object(condor_due, "SEARCHED_AT_ONCE", step),
         patch.object(condor_standing, "MOST_STANDING", 2),
     ):
         yield
