@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.backends.finishing import Finishing
 from jobtui.backends.http_body import body_of
 from jobtui.backends.http_reason import reason_of
 from jobtui.backends.traces.login import login_headers
@@ -105,6 +106,7 @@ class TraceServer:
         self._access = access
         self._transport = transport
         self._client: httpx.AsyncClient | None = None
+        self._requests = Finishing(CONNECTIONS)
         self._is_closed = False
 
     async def ask(self, path: str, params: Params = ()) -> Answer:
@@ -112,6 +114,9 @@ class TraceServer:
 
         Raises SourceError for all others.
         """
+        return await self._requests.run(lambda: self._asked(path, params))
+
+    async def _asked(self, path: str, params: Params) -> Answer:
         import httpx
 
         client = self._open()
@@ -166,6 +171,7 @@ class TraceServer:
     async def aclose(self) -> None:
         """Let go of all connections. May be called twice."""
         self._is_closed = True
+        await self._requests.aclose()
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()

@@ -1,5 +1,6 @@
 """What a server says instead of a trace, each told apart in one line; what is sent along, and never shown."""
 
+import asyncio
 import gzip
 import json
 import re
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import httpx
 import pytest
 
 from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
@@ -27,6 +29,7 @@ from jobtui.model.trace_ids import TraceId
 from tests.jaeger_server import Jaeger as JaegerServer
 from tests.tempo_server import Tempo as TempoServer
 from tests.trace_servers import ID, JSON, TEXT, Answer, Site, Spans, served
+from tests.waiting import LONG_S
 
 FAILED = TraceId(ID["job-fail"])
 HOUR = 3_600 * SECOND
@@ -259,6 +262,28 @@ async def test_a_search_without_a_service_is_so_many_questions_at_most(
         await source.aclose()
     assert server.asked.count("/api/traces") == 2
     assert "2 of 6 questions were asked; name a service" in listed.notes[0]
+
+
+async def test_a_question_is_heard_to_its_end_when_who_asked_is_gone() -> None:
+    is_asked, may_answer, is_heard = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        is_asked.set()
+        await may_answer.wait()
+        is_heard.set()
+        return httpx.Response(200, content=WHOLE)
+
+    server = TraceServer("http://jaeger.test", "Jaeger", transport=httpx.MockTransport(answer))
+    asker = asyncio.create_task(server.ask("/"))
+    async with asyncio.timeout(LONG_S):
+        await is_asked.wait()
+        asker.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asker
+        may_answer.set()
+        await is_heard.wait()
+        assert (await server.ask("/")).status == 200
+    await server.aclose()
 
 
 @pytest.mark.parametrize("wants_service", [False, True])

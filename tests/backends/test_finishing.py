@@ -1,0 +1,51 @@
+"""Requests go on to their end, so many at once, also when nobody waits for them any more."""
+
+import asyncio
+
+import pytest
+
+from jobtui.backends.finishing import Finishing
+from tests.waiting import wait_until
+
+
+async def test_what_runs_ends_and_what_waits_for_its_turn_is_given_up() -> None:
+    requests, gate = Finishing(2), asyncio.Event()
+    begun: list[int] = []
+    ended: list[int] = []
+
+    async def ask(number: int) -> int:
+        begun.append(number)
+        await gate.wait()
+        ended.append(number)
+        return number
+
+    askers = [asyncio.create_task(requests.run(lambda n=n: ask(n))) for n in range(4)]  # type: ignore[misc]
+    await wait_until(lambda: begun == [0, 1])
+    for asker in askers:
+        asker.cancel()
+    await asyncio.gather(*askers, return_exceptions=True)
+    gate.set()
+    await wait_until(lambda: ended == [0, 1])
+    assert await requests.run(lambda: ask(4)) == 4
+    assert begun == [0, 1, 4]
+
+
+async def test_what_goes_wrong_is_told_to_who_asked_and_the_turn_is_free_again() -> None:
+    requests = Finishing(1)
+
+    async def fail() -> None:
+        raise ValueError("no")
+
+    for _ in range(3):
+        with pytest.raises(ValueError, match="no"):
+            await requests.run(fail)
+
+
+async def test_what_runs_is_ended_when_it_is_closed() -> None:
+    requests = Finishing(1)
+    asker = asyncio.create_task(requests.run(asyncio.Event().wait))
+    await asyncio.sleep(0)
+    await requests.aclose()
+    await requests.aclose()
+    with pytest.raises(asyncio.CancelledError):
+        await asker
