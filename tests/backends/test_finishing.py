@@ -1,11 +1,27 @@
 """Requests go on to their end, so many at once, also when nobody waits for them any more."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
 
+import httpx
 import pytest
 
+from jobtui.backends.archive.elastic_http import ElasticClient
+from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.finishing import Finishing
-from tests.waiting import wait_until
+from tests.waiting import LONG_S, wait_until
+
+
+class Closed(Protocol):
+    """What is closed in the end."""
+
+    async def aclose(self) -> None:
+        """Let go of all connections."""
+        ...
+
+
+Make = Callable[[httpx.AsyncBaseTransport], tuple[Callable[[], Awaitable[object]], Closed]]
 
 
 async def test_what_runs_ends_and_what_waits_for_its_turn_is_given_up() -> None:
@@ -49,3 +65,35 @@ async def test_what_runs_is_ended_when_it_is_closed() -> None:
     await requests.aclose()
     with pytest.raises(asyncio.CancelledError):
         await asker
+
+
+def elastic(transport: httpx.AsyncBaseTransport) -> tuple[Callable[[], Awaitable[object]], Closed]:
+    client = ElasticClient("http://elastic.test/scripts", transport=transport)
+    return lambda: client.document("1"), client
+
+
+def balsam(transport: httpx.AsyncBaseTransport) -> tuple[Callable[[], Awaitable[object]], Closed]:
+    client = BalsamClient("http://balsam.test", lambda: None, transport)
+    return lambda: client.get("/jobs/", {}), client
+
+
+@pytest.mark.parametrize("make", [elastic, balsam])
+async def test_a_server_is_heard_to_its_end_when_who_asked_is_gone(make: Make) -> None:
+    is_asked, may_answer, is_heard = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        is_asked.set()
+        await may_answer.wait()
+        is_heard.set()
+        return httpx.Response(200, content=b"{}")
+
+    ask, client = make(httpx.MockTransport(answer))
+    asker = asyncio.ensure_future(ask())
+    async with asyncio.timeout(LONG_S):
+        await is_asked.wait()
+        asker.cancel()
+        await asyncio.gather(asker, return_exceptions=True)
+        may_answer.set()
+        await is_heard.wait()
+        await ask()
+    await client.aclose()

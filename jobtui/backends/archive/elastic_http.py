@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from jobtui.backends.base import SourceDenied, SourceMissing, SourceUnreachable
+from jobtui.backends.finishing import Finishing
 from jobtui.backends.http_body import body_of
 from jobtui.backends.http_reason import reason_of
 from jobtui.backends.traces.login import login_headers
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 20.0
 CONNECT_TIMEOUT_S = 5.0
+CONNECTIONS = 1
 MOST_BYTES = 256 << 20
 PAUSES_S = (0.5, 1.0, 2.0, 4.0)
 """How long a busy server is left alone before it is asked again, unless it says itself."""
@@ -46,6 +48,7 @@ class ElasticClient:
         self._access = access
         self._transport = transport
         self._http: httpx.AsyncClient | None = None
+        self._requests = Finishing(CONNECTIONS)
         self.name = url.rstrip("/")
 
     async def document(self, identity: str) -> Document | None:
@@ -70,7 +73,7 @@ class ElasticClient:
     async def _ask(self, method: str, path: str, query: Document | None) -> tuple[int, Document]:
         """Status and decoded body; asked again while the server is busy."""
         for pause_s in (*PAUSES_S, None):
-            response, body = await self._send(method, path, query)
+            response, body = await self._requests.run(lambda: self._send(method, path, query))
             if response.status_code not in BUSY or pause_s is None:
                 # others have their turn while a large answer is decoded
                 return response.status_code, await asyncio.to_thread(
@@ -133,7 +136,7 @@ class ElasticClient:
                 headers={"Accept": "application/json"},
                 verify=self._trusted(),
                 transport=self._transport,
-                limits=httpx.Limits(max_connections=1, max_keepalive_connections=1),
+                limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
             )
         return self._http
 
@@ -150,6 +153,7 @@ class ElasticClient:
 
     async def aclose(self) -> None:
         """Close the connection."""
+        await self._requests.aclose()
         if self._http is not None:
             await self._http.aclose()
             self._http = None

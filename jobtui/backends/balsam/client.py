@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from jobtui.backends.balsam.rows import SYSTEM, Decoded, decode_page
 from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.backends.finishing import Finishing
 from jobtui.backends.http_body import body_of
 from jobtui.model.secrets import mask_text
 from jobtui.model.servers import named
@@ -89,6 +90,7 @@ class BalsamClient:
         self._token = token
         self._transport = transport
         self._http: httpx.AsyncClient | None = None
+        self._requests = Finishing(CONNECTIONS)
         self.ahead_s = 0.0
         """How far the server's clock is ahead of this one, to a second, by its newest answer."""
 
@@ -133,6 +135,9 @@ class BalsamClient:
 
     async def get(self, path: str, parameters: Parameters) -> bytes:
         """The body of an answer that is fine. Raises SourceError for any other."""
+        return await self._requests.run(lambda: self._got(path, parameters))
+
+    async def _got(self, path: str, parameters: Parameters) -> bytes:
         import httpx
 
         client = self._client()
@@ -201,6 +206,7 @@ class BalsamClient:
 
     async def aclose(self) -> None:
         """Close the connection."""
+        await self._requests.aclose()
         if self._http is not None:
             await self._http.aclose()
             self._http = None
