@@ -3,7 +3,7 @@
 Everything here is outside text as it was found: not masked, not safe for a terminal.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from typing import Protocol
 
 import msgspec
@@ -52,10 +52,14 @@ class TraceSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TraceList(msgspec.Struct, frozen=True):
-    """Traces that were found, the newest first; `notes` say what could not be asked, or only in part."""
+    """Traces that were found, the newest first; `notes` say what could not be asked, or only in part.
+
+    `awaited` are the sources that have not answered yet.
+    """
 
     traces: tuple[TraceSummary, ...] = ()
     notes: tuple[str, ...] = ()
+    awaited: frozenset[str] = frozenset()
 
 
 class TraceAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +95,10 @@ class TraceDesk(Protocol):
         """The traces that are wanted, each once."""
         ...
 
+    def searching(self, search: TraceSearch) -> AsyncGenerator[TraceList]:
+        """The same at once, as far as it is known, and again whenever one more source has answered."""
+        ...
+
     async def services(self) -> tuple[str, ...]:
         """The services of which there are traces, by name."""
         ...
@@ -98,6 +106,22 @@ class TraceDesk(Protocol):
     async def operations(self, service: str) -> tuple[str, ...]:
         """The names of spans of a service, by name."""
         ...
+
+
+def better_told(known: TraceSummary | None, told: TraceSummary) -> TraceSummary:
+    """Of two that tell of one trace the one that knows more spans."""
+    return known if known is not None and (known.spans or 0) >= (told.spans or 0) else told
+
+
+def with_awaited(
+    found: TraceList, before: Iterable[TraceSummary], most: int = MOST
+) -> tuple[TraceSummary, ...]:
+    """What was found and what sources told `before` that have not answered yet, at `most` so many."""
+    told = {one.trace_id: one for one in found.traces}
+    for one in before:
+        if one.source in found.awaited:
+            told[one.trace_id] = better_told(told.get(one.trace_id), one)
+    return newest(told.values(), most)
 
 
 def summary_of(trace: Trace, source: str = "") -> TraceSummary:

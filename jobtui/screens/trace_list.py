@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import aclosing
 from time import monotonic
 
 from textual.dom import DOMNode
 
 from jobtui.analysis.traces.standing import ListedTrace, Standing, standing_of
 from jobtui.model.clock import Nanos
-from jobtui.model.trace_desk import TraceSearch
+from jobtui.model.trace_desk import TraceList, TraceSearch, with_awaited
 from jobtui.model.trace_ids import TraceId
 from jobtui.screens.board import Board
 from jobtui.screens.job_tab import start
@@ -51,17 +52,27 @@ class TraceLister:
         began, is_whole = monotonic(), True
         try:
             if self._board.trace_desk is not None:
-                found = await self._board.trace_desk().search(TraceSearch(most=MOST))
-                now = self._board.now()
-                standings = [await self._standing(one.trace_id, now) for one in found.traces]
-                self.traces = tuple(map(ListedTrace, found.traces, standings))
-                self.notes, is_whole = found.notes, not found.notes
+                async with aclosing(self._board.trace_desk().searching(TraceSearch(most=MOST))) as lists:
+                    async for found in lists:
+                        await self._take(found)
+                        is_whole = not found.notes
             self.is_read = True
             self._told()
         finally:
             self._works = False
             took_s = monotonic() - began
             self._due_at = monotonic() + rest_s(took_s, has_news=self._has_news, is_whole=is_whole)
+
+    async def _take(self, found: TraceList) -> None:
+        """List what was found by now; what is awaited still stands as it was told before."""
+        now, before = self._board.now(), self.traces
+        known = with_awaited(found, (one.told for one in before), MOST)
+        standings = [await self._standing(one.trace_id, now) for one in known]
+        self.traces = tuple(map(ListedTrace, known, standings))
+        if not found.awaited:
+            self.notes = found.notes
+        elif self.traces != before:
+            self._told()
 
     async def _standing(self, trace_id: TraceId, now: Nanos) -> Standing:
         """How a trace stands; one that is complete is not looked at again until it has grown."""

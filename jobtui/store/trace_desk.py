@@ -5,7 +5,7 @@ What looks at every span of a large trace is done in a thread, so that others ha
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from jobtui.model.trace_desk import (
     TraceList,
     TraceSearch,
     TraceSummary,
+    better_told,
     is_wanted,
     newest,
     summary_of,
@@ -110,13 +111,29 @@ class SessionTraces:
 
     async def search(self, search: TraceSearch) -> TraceList:
         """The traces that are wanted, each once, the newest first."""
+        *_, last = [listed async for listed in self.searching(search)]
+        return last
+
+    async def searching(self, search: TraceSearch) -> AsyncGenerator[TraceList]:
+        """The same at once, as far as it is known, and again whenever one more source has answered."""
         found = {one.trace_id: one for one in await self._search_known(search)}
-        answers, notes = await self._ask_all(lambda source: source.search(search))
-        for _, told in answers:
-            notes = (*notes, *told.notes)
-            for one in told.traces:
-                found[one.trace_id] = _better(found.get(one.trace_id), one)
-        return TraceList(newest(found.values(), search.most), notes)
+        asked = self._asked()
+        notes: dict[str, tuple[str, ...]] = {}
+        awaited = frozenset(source.name for source in asked)
+        yield TraceList(newest(found.values(), search.most), (), awaited)
+        tasks = [asyncio.create_task(self._ask(source, lambda one: one.search(search))) for source in asked]
+        try:
+            for answered in asyncio.as_completed(tasks):
+                name, told, fault = await answered
+                notes[name] = (fault,) if told is None else told.notes
+                for one in told.traces if told is not None else ():
+                    found[one.trace_id] = better_told(found.get(one.trace_id), one)
+                awaited -= {name}
+                in_order = (note for source in asked for note in notes.get(source.name, ()))
+                yield TraceList(newest(found.values(), search.most), tuple(in_order), awaited)
+        finally:
+            for task in tasks:
+                task.cancel()
 
     async def services(self) -> tuple[str, ...]:
         """The services of which there are traces, by name."""
@@ -175,10 +192,12 @@ class SessionTraces:
         self, ask: Callable[[TraceSource], Awaitable[Answer]]
     ) -> tuple[list[tuple[str, Answer]], tuple[str, ...]]:
         """The answers of all that can be asked, side by side, and why others gave none."""
-        asked = [source for source in self._sources() if isinstance(source, TraceSource)]
-        told = await asyncio.gather(*(self._ask(source, ask) for source in asked))
+        told = await asyncio.gather(*(self._ask(source, ask) for source in self._asked()))
         answers = [(name, answer) for name, answer, _ in told if answer is not None]
         return answers, tuple(fault for _, _, fault in told if fault)
+
+    def _asked(self) -> list[TraceSource]:
+        return [source for source in self._sources() if isinstance(source, TraceSource)]
 
     async def _ask(
         self, source: TraceSource, ask: Callable[[TraceSource], Awaitable[Answer]]
@@ -190,11 +209,6 @@ class SessionTraces:
             return source.name, None, str(error)
         self._store.apply(source.name, Batch(cursor=""))
         return source.name, answer, ""
-
-
-def _better(known: TraceSummary | None, told: TraceSummary) -> TraceSummary:
-    """Of two that tell of one trace the one that knows more spans."""
-    return known if known is not None and (known.spans or 0) >= (told.spans or 0) else told
 
 
 def _size(answer: TraceAnswer) -> int:

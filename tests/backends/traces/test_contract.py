@@ -1,6 +1,7 @@
 """What every way to traces answers, whatever is behind it: files, the receiver, Jaeger, Tempo."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -187,6 +188,25 @@ async def test_a_server_that_is_down_is_named_and_others_answer(
         assert (len(listed.traces), listed.notes) == (len(NAMES), (note,))
         up, down = rig.session.store.sources()
         assert (up.error, down.error) == (None, note)
+
+
+async def test_what_others_found_is_listed_while_a_server_is_waited_for(
+    spans: Spans, tmp_path: Path, clock: FixedClock
+) -> None:
+    async with a_rig("tempo", spans, tmp_path, clock) as rig, asyncio.timeout(LONG_S):
+        (well,) = rig.session.store.sources()
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+            rig.session.add(build(SourceSpec("jaeger", url)))
+            lists = rig.desk.searching(TraceSearch())
+            first, second = await anext(lists), await anext(lists)
+        assert (first.traces, first.awaited) == ((), frozenset({well.name, url}))
+        assert (len(second.traces), second.notes, second.awaited) == (len(NAMES), (), frozenset({url}))
+        last = await anext(lists)
+        assert (last.traces, last.awaited) == (second.traces, frozenset())
+        (note,) = last.notes
+        assert note.startswith(url)
+        assert [one async for one in lists] == []
 
 
 async def test_a_server_that_does_not_answer_holds_up_what_others_tell_for_a_while_only(
