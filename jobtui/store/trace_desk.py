@@ -5,7 +5,8 @@ What looks at every span of a large trace is done in a thread, so that others ha
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import TypeVar
 
@@ -73,6 +74,11 @@ class SessionTraces:
         for name, found in answers:
             if found is not None:
                 await self._take_in(name, trace_id, found)
+        return await self._answer(trace_id, notes, grew_at)
+
+    async def _answer(
+        self, trace_id: TraceId, notes: tuple[str, ...], grew_at: Nanos | None = None
+    ) -> TraceAnswer:
         trace = self._store.traces.trace(trace_id)
         return TraceAnswer(trace=trace, notes=notes, growing=await self._growing(trace, grew_at))
 
@@ -83,8 +89,12 @@ class SessionTraces:
         grew_at: Nanos | None = None
         wait_s = self._period_s
         begun = time.monotonic()
-        last = await self.fetch(trace_id)
-        yield last
+        last: TraceAnswer | None = None
+        async for answer in self._arriving(trace_id):
+            if last is None or _gist(answer) != _gist(last):
+                yield answer
+            last = answer
+        assert last is not None
         while (expected := expects_more()) or await self._is_waited_for(last.trace, grew_at):
             if expected:
                 grew_at = self._clock.now()  # when nothing more is expected, the last of it still comes
@@ -96,12 +106,25 @@ class SessionTraces:
                 grew_at, wait_s = self._clock.now(), self._period_s
             else:
                 wait_s = min(wait_s * 1.5, SLOWEST_S)
-            if (_size(answer), answer.growing, answer.notes) != (_size(last), last.growing, last.notes):
+            if _gist(answer) != _gist(last):
                 yield answer
             last = answer
         why = await self._growing(last.trace, grew_at)
         if why != last.growing:
             yield structs.replace(last, growing=why)
+
+    async def _arriving(self, trace_id: TraceId) -> AsyncIterator[TraceAnswer]:
+        """A trace as it is known, again when a source has told of it, and when all have been asked."""
+        faults: dict[str, tuple[str, ...]] = {}
+        if self._store.traces.size(trace_id) and self._asked():
+            yield await self._answer(trace_id, ())
+        async with aclosing(self._as_told(lambda source: source.trace(trace_id))) as all_told:
+            async for name, found, fault in all_told:
+                faults[name] = (fault,) if fault else ()
+                if found is not None:
+                    await self._take_in(name, trace_id, found)
+                    yield await self._answer(trace_id, ())
+        yield await self._answer(trace_id, self._in_order(faults))
 
     async def _growing(self, trace: Trace | None, grew_at: Nanos | None) -> str:
         return await _aside(trace, partial(growing, trace, self._clock.now(), grew_at))
@@ -117,23 +140,16 @@ class SessionTraces:
     async def searching(self, search: TraceSearch) -> AsyncGenerator[TraceList]:
         """The same at once, as far as it is known, and again whenever one more source has answered."""
         found = {one.trace_id: one for one in await self._search_known(search)}
-        asked = self._asked()
         notes: dict[str, tuple[str, ...]] = {}
-        awaited = frozenset(source.name for source in asked)
+        awaited = frozenset(source.name for source in self._asked())
         yield TraceList(newest(found.values(), search.most), (), awaited)
-        tasks = [asyncio.create_task(self._ask(source, lambda one: one.search(search))) for source in asked]
-        try:
-            for answered in asyncio.as_completed(tasks):
-                name, told, fault = await answered
+        async with aclosing(self._as_told(lambda source: source.search(search))) as all_told:
+            async for name, told, fault in all_told:
                 notes[name] = (fault,) if told is None else told.notes
+                awaited -= {name}
                 for one in told.traces if told is not None else ():
                     found[one.trace_id] = better_told(found.get(one.trace_id), one)
-                awaited -= {name}
-                in_order = (note for source in asked for note in notes.get(source.name, ()))
-                yield TraceList(newest(found.values(), search.most), tuple(in_order), awaited)
-        finally:
-            for task in tasks:
-                task.cancel()
+                yield TraceList(newest(found.values(), search.most), self._in_order(notes), awaited)
 
     async def services(self) -> tuple[str, ...]:
         """The services of which there are traces, by name."""
@@ -192,9 +208,25 @@ class SessionTraces:
         self, ask: Callable[[TraceSource], Awaitable[Answer]]
     ) -> tuple[list[tuple[str, Answer]], tuple[str, ...]]:
         """The answers of all that can be asked, side by side, and why others gave none."""
-        told = await asyncio.gather(*(self._ask(source, ask) for source in self._asked()))
+        told = [one async for one in self._as_told(ask)]
         answers = [(name, answer) for name, answer, _ in told if answer is not None]
-        return answers, tuple(fault for _, _, fault in told if fault)
+        return answers, self._in_order({name: (fault,) if fault else () for name, _, fault in told})
+
+    async def _as_told(
+        self, ask: Callable[[TraceSource], Awaitable[Answer]]
+    ) -> AsyncGenerator[tuple[str, Answer | None, str]]:
+        """What all that can be asked answer, each as soon as it does: who, what, or why there is none."""
+        tasks = [asyncio.create_task(self._ask(source, ask)) for source in self._asked()]
+        try:
+            for answered in asyncio.as_completed(tasks):
+                yield await answered
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    def _in_order(self, notes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """Notes by the names of sources, in the order in which sources were given."""
+        return tuple(note for source in self._asked() for note in notes.get(source.name, ()))
 
     def _asked(self) -> list[TraceSource]:
         return [source for source in self._sources() if isinstance(source, TraceSource)]
@@ -209,6 +241,11 @@ class SessionTraces:
             return source.name, None, str(error)
         self._store.apply(source.name, Batch(cursor=""))
         return source.name, answer, ""
+
+
+def _gist(answer: TraceAnswer) -> tuple[int, str, tuple[str, ...]]:
+    """What two answers about a trace differ in."""
+    return _size(answer), answer.growing, answer.notes
 
 
 def _size(answer: TraceAnswer) -> int:

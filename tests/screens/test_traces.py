@@ -1,6 +1,5 @@
 """Recent traces and one of them: opened where it failed, gone through by keys, kept still while it grows."""
 
-import socket
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,8 @@ from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
-from jobtui.backends.registry import build
 from jobtui.backends.trace_files import TraceFile
 from jobtui.model.clock import FixedClock, Nanos
-from jobtui.model.specs import SourceSpec
 from jobtui.model.trace_ids import TraceId, TraceRef
 from jobtui.model.traces import Resource, Span
 from jobtui.screens.trace import TraceScreen
@@ -244,21 +241,6 @@ async def test_a_trace_that_nobody_has_is_said_to_be_that() -> None:
         assert await app.commander().run(f"trace {'ab' * 16}") is None
         await wait_until(lambda: "no source that was asked knows of trace abab" in text(app), pilot)
         assert (await app.commander().run("trace nothing here")) is not None
-
-
-async def test_a_server_that_does_not_answer_holds_up_no_list() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        clock = FixedClock(Nanos(1_795_300_000 * SECOND))
-        app = JobtuiApp(Session([TraceFile(FILES[0]), build(SourceSpec("jaeger", url))], clock, strict=True))
-        async with app.run_test(size=SIZE) as pilot:
-            await wait_until(lambda: app._session.store.traces.size(FAILED), pilot)
-            await pilot.press("5")
-            await wait_until(lambda: "jobsub_submit" in text(app), pilot)
-            assert f"{url}: " not in text(app)
-            silent.close()
-            await wait_until(lambda: f"{url}: " in text(app), pilot)
-            assert "jobsub_submit" in text(app)
 
 
 async def test_without_traces_it_says_what_to_configure() -> None:
