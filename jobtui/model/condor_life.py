@@ -126,6 +126,13 @@ class CondorLife:
         self.values.update(fact.values)
         _TAKES[fact.teller](self, fact)
 
+    def hear_again(self, fact: CondorFact) -> None:
+        """Let an event that another file told before say what that did not; it happened once."""
+        if (trace := fact.values.get(TRACEPARENT)) is not None:
+            self.traces.setdefault(trace, fact)
+        self.is_jobsub = self.is_jobsub or is_of_jobsub(fact)
+        self.values = {**fact.values, **self.values}
+
     def take_event(self, fact: CondorFact) -> None:
         """Let an event of HTCondor's log hold."""
         self._is_told = True

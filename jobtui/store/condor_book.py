@@ -5,7 +5,7 @@ taken to speak of the one job that has their number.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from typing import NamedTuple
 
@@ -13,7 +13,8 @@ from jobtui.model.changes import StateChange
 from jobtui.model.condor import TRACEPARENT
 from jobtui.model.condor_facts import CondorFact, Teller
 from jobtui.model.condor_jobs import job_of
-from jobtui.model.condor_life import CondorLife, Turn, is_of_jobsub
+from jobtui.model.condor_life import Turn, is_of_jobsub
+from jobtui.model.condor_once import PASSING, told_once
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.store.condor_changes import changes_of
@@ -27,7 +28,7 @@ MOST_FACTS = 150_000
 KEPT_PERCENT = 99
 """So much of that is left when facts are let go of: few at a time hold up nobody."""
 MOST_OF_JOB = 300
-"""Facts kept of one job."""
+"""Facts kept of one job out of one file: two logs of a job are bounded as each of them alone."""
 MOST_SUBMISSIONS = 10_000
 """Submit files kept that name a trace but no job, those read last."""
 TAKEN_AT_ONCE = 100
@@ -36,8 +37,6 @@ LOOKED_AT_ONCE = 600
 """Facts looked at to tell of some jobs, some ms; not many more, as one job has few."""
 A_TELLING = 5
 """To tell of a job takes as long as to look at so many facts."""
-PASSING = frozenset({"image_size", "file_transfer", "attribute_update", "generic"})
-"""What comes again and again, and of which the last one tells enough."""
 
 
 class News(NamedTuple):
@@ -89,17 +88,17 @@ class CondorBook:
         """What is to be said of what was let go of, None when all is here."""
         if not self.dropped:
             return None
-        limits = f"at most {self._most:,}, and {MOST_OF_JOB} of a job, are kept"
+        limits = f"at most {self._most:,}, and {MOST_OF_JOB} of a job in one file, are kept"
         return f"{self.dropped:,} facts let go of, those of ended jobs first: {limits}"
 
     def facts_of(self, job_id: JobId) -> tuple[CondorFact, ...]:
-        """What files say of a job, in order of time."""
-        return tuple(in_order(self._all_of(job_id), self._zones.shifts))
+        """What files say of a job in order of time; of an event that several tell of, what one says."""
+        return tuple(told_once(in_order(self._all_of(job_id), self._zones.shifts)))
 
     def detail(self, job_id: JobId) -> JobDetail | None:
         """All that is known of a job, None for one that no file tells of."""
-        facts = self.facts_of(job_id)
-        return detail_of(job_id, self._life(job_id, facts), facts) if facts else None
+        facts = in_order(self._all_of(job_id), self._zones.shifts)
+        return detail_of(job_id, self._put_together(job_id).life, facts) if facts else None
 
     def traces_named_in(self, source: str) -> dict[str, tuple[str, ...]]:
         """The traces that a file names, each with the jobs it is named for."""
@@ -117,8 +116,7 @@ class CondorBook:
 
     def changes_of(self, job_id: JobId) -> tuple[StateChange, ...] | None:
         """How the state of a job changed, None for one that no file tells of."""
-        facts = self.facts_of(job_id)
-        return changes_of(job_id, CondorLife(facts).turns) if facts else None
+        return changes_of(job_id, self._put_together(job_id).life.turns) if self._all_of(job_id) else None
 
     def _take_in(self, facts: Iterable[CondorFact]) -> None:
         shifted: set[str] = set()
@@ -183,8 +181,8 @@ class CondorBook:
             if standing and not all(standing.spare(one, fact) for one in before):
                 self._standings.forget((job_id,))
             self._let_go(own, before)
-        elif len(own) >= MOST_OF_JOB:
-            middle = list(own.values())[MOST_OF_JOB // 4 : MOST_OF_JOB // 2]
+        elif len(own) >= MOST_OF_JOB and len(told := _told_in(fact.source, own)) >= MOST_OF_JOB:
+            middle = told[MOST_OF_JOB // 4 : MOST_OF_JOB // 2]
             self._standings.forget((job_id,))
             self._let_go(own, middle)
             self.dropped += len(middle)
@@ -217,10 +215,10 @@ class CondorBook:
             self._standings.forget((job,) if is_found else ())
             yield job if is_found else None
 
-    def _life(self, job_id: str, facts: Iterable[CondorFact]) -> CondorLife:
-        life = CondorLife(facts)
-        life.is_jobsub = _cluster(job_id) in self._of_jobsub
-        return life
+    def _put_together(self, job_id: str) -> Standing:
+        standing = Standing(self._all_of(job_id), self._zones.shifts)
+        standing.life.is_jobsub = _cluster(job_id) in self._of_jobsub
+        return standing
 
     def _all_of(self, job_id: str) -> list[CondorFact]:
         """The facts of a job, also those that name it by its number only."""
@@ -262,12 +260,15 @@ class CondorBook:
         own = [fact for fact in fresh if fact.job in ids]
         standing = self._standings.get(job_id)
         turns = standing.extend(own) if standing else None
+        keys = {_key(fact) for fact in own if fact.teller is Teller.EVENT}
         if standing is None or turns is None:
-            standing = Standing(self._all_of(job_id), self._zones.shifts)
+            standing = self._put_together(job_id)
             turns = standing.life.turns
+            if standing.is_shared:
+                keys = _not_told(in_order(self._all_of(job_id), self._zones.shifts), keys)
+                standing.looked *= 2
         standing.life.is_jobsub = _cluster(job_id) in self._of_jobsub
         self._standings.keep(job_id, standing)
-        keys = {_key(fact) for fact in own if fact.teller is Teller.EVENT}
         return standing, [turn for turn in turns if _key(turn.fact) in keys]
 
     def _keep_within(self) -> None:
@@ -305,6 +306,16 @@ _ENDS = frozenset({"terminated", "aborted", "completed", "ad"})
 
 def _key(fact: CondorFact) -> _Key:
     return fact.source, fact.offset, fact.what, fact.rotation
+
+
+def _not_told(facts: Iterable[CondorFact], keys: Set[_Key]) -> set[_Key]:
+    """Those of new events that no other file told before."""
+    by_age = sorted(facts, key=lambda fact: _key(fact) in keys)
+    return {_key(fact) for fact in told_once(by_age)} & keys
+
+
+def _told_in(source: str, own: Mapping[_Key, CondorFact]) -> list[CondorFact]:
+    return [fact for key, fact in own.items() if key[0] == source]
 
 
 def _number(job: str) -> str:

@@ -6,6 +6,7 @@ from jobtui.model.condor import LOST
 from jobtui.model.condor_facts import CondorFact, Teller
 from jobtui.model.condor_jobs import job_of
 from jobtui.model.condor_life import CondorLife
+from jobtui.model.condor_once import told_once
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.store.condor_changes import changes_of
@@ -14,7 +15,10 @@ _LOST = LOST | {"held"}
 
 
 def detail_of(job_id: JobId, life: CondorLife, facts: Sequence[CondorFact]) -> JobDetail:
-    """A job by its life, and by the facts in order of time, at least one, that made it."""
+    """A job by its life, and by the facts in order of time, at least one, that made it.
+
+    An event that several files tell of is given as one of them has it.
+    """
     runs = tuple(life.runs)
     source = min(facts, key=lambda fact: fact.teller.rank).source
     ads = [fact.values for fact in facts if fact.teller is Teller.AD]
@@ -22,7 +26,7 @@ def detail_of(job_id: JobId, life: CondorLife, facts: Sequence[CondorFact]) -> J
         job=job_of(job_id, life, source),
         runs=runs,
         history=runs,
-        native={"ad": dict(ads[-1]) if ads else None, "told": [_native(fact) for fact in facts]},
+        native={"ad": dict(ads[-1]) if ads else None, "told": [_native(fact) for fact in told_once(facts)]},
         path=source,
         changes=changes_of(job_id, life.turns),
         facts=tuple(_sayings(life, facts)),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from jobtui.model.condor import TRACEPARENT
 from jobtui.model.condor_facts import CondorFact
 from jobtui.model.condor_life import OVER, CondorLife, Turn, host_of
+from jobtui.model.condor_once import Once, files_in
 from jobtui.model.ids import JobId
 from jobtui.store.condor_times import Ordering, Place, Placed
 
@@ -14,10 +15,12 @@ MOST_STANDING = 10_000
 
 
 class Standing:
-    """A job: the life that its facts make."""
+    """A job: the life that its facts make, each event once."""
 
-    def __init__(self, facts: Iterable[CondorFact], shifts: Mapping[str, int]) -> None:
+    def __init__(self, facts: Sequence[CondorFact], shifts: Mapping[str, int]) -> None:
         self.life = CondorLife(())
+        self._files = files_in(facts)
+        self._once = Once() if self.is_shared else None
         self._best: CondorFact | None = None
         self._ordering = Ordering(shifts)
         self._last: Place | None = None
@@ -36,12 +39,17 @@ class Standing:
         """Whether not much more is to come."""
         return self.life.state in OVER
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether several logs tell of it, so that an event may be told twice."""
+        return len(self._files) > 1
+
     def extend(self, facts: Sequence[CondorFact]) -> list[Turn] | None:
         """Let more facts hold. Gives the turns they made, the one before them first.
 
-        None where one of them belongs before what came: it stands for nothing then.
+        None where one of them belongs before what came, or another log tells: it stands for nothing then.
         """
-        if not all(map(self._ordering.goes_on, facts)):
+        if not all(map(self._ordering.goes_on, facts)) or not files_in(facts) <= self._files:
             return None
         placed = self._ordering.placed(facts)
         is_late = placed and self._last is not None and placed[0].place < self._last
@@ -67,7 +75,8 @@ class Standing:
     def _take(self, placed: Sequence[Placed]) -> None:
         self.looked = len(placed)
         for one in placed:
-            self.life.take(one.fact)
+            is_new = self._once is None or self._once.is_new(one.fact)
+            (self.life.take if is_new else self.life.hear_again)(one.fact)
             self._last = one.place
             if self._best is None or one.fact.teller.rank < self._best.teller.rank:
                 self._best = one.fact

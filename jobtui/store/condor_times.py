@@ -1,11 +1,12 @@
 """When things happened to a job of HTCondor: files that write no zone beside those that do.
 
 A log without zones means the zone in which the same moments are as written elsewhere: the end of a job,
-which the starter notes in UTC, or its submission, which its job ad has in seconds. Until one is known it is
+which the starter notes in UTC, or its submission, which its job ad has in seconds; or either of them in a
+log with a zone. Logs that have the same event at the same time mean the same zone. Until one is known it is
 this machine's.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -20,6 +21,10 @@ QUARTER_S = 900
 """Zones differ by quarters of an hour."""
 SLACK_S = 120
 """How far two notes of one moment may be apart."""
+ONCE = ("submit", "terminated")
+"""Events that a job has once: logs that tell of the same one tell of one moment."""
+MOST_ZONE_S = 14 * 3600
+"""No zone is farther from UTC."""
 
 
 class Place(NamedTuple):
@@ -86,22 +91,43 @@ class Zones:
     def __init__(self) -> None:
         self.shifts: dict[str, int] = {}
         self._told: dict[str, tuple[Nanos, int]] = {}
+        self._alike: dict[str, set[str]] = {}
 
-    def learn(self, facts: Iterable[CondorFact]) -> set[str]:
+    def learn(self, facts: Sequence[CondorFact]) -> set[str]:
         """Take in what the facts of a job tell; the files whose zone is another than it was taken for."""
-        changed: set[str] = set()
+        if not any(fact.is_local for fact in facts):
+            return set()
+        touched: set[str] = set()
+        for one, other in alike_in(facts):
+            if other not in self._like(one):
+                joined = self._like(one) | self._like(other)
+                self._alike.update(dict.fromkeys(joined, joined))
+                touched.add(one)
         for source, at, shift in zones_in(facts):
             if (at, shift) > self._told.get(source, (at, shift - 1)):
                 self._told[source] = at, shift
-                if self.shifts.get(source) != shift:
-                    changed.add(source)
-                self.shifts[source] = shift
+                touched.add(source)
+        return set().union(*map(self._settle, touched))
+
+    def _like(self, source: str) -> set[str]:
+        """The files that mean the same zone as this one."""
+        return self._alike.get(source, {source})
+
+    def _settle(self, source: str) -> set[str]:
+        """Let what is told of any of the files that mean one zone hold for all; those that had another."""
+        alike = self._like(source)
+        told = [self._told[one] for one in alike if one in self._told]
+        if not told:
+            return set()
+        _, shift = max(told)
+        changed = {one for one in alike if self.shifts.get(one) != shift}
+        self.shifts.update(dict.fromkeys(changed, shift))
         return changed
 
 
 def may_tell_zone(fact: CondorFact) -> bool:
     """Whether a fact may tell which zone a file means."""
-    return fact.teller is Teller.AD or (fact.is_local and fact.what in ("submit", "terminated"))
+    return fact.teller is Teller.AD or fact.what in ONCE
 
 
 def _settled(at: Nanos, shift: int | None) -> Nanos:
@@ -124,6 +150,7 @@ def zones_in(facts: Iterable[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
     known = [fact for fact in facts if fact.at is not None or fact.teller is Teller.AD]
     ads = (fact.values for fact in known if fact.teller is Teller.AD)
     queued = next((at for ad in ads if (at := _seconds(ad.get("QDate")))), None)
+    elsewhere = _told_with_zone(known)
     for fact in known:
         if not fact.is_local or fact.at is None or fact.teller is not Teller.EVENT:
             continue
@@ -132,8 +159,36 @@ def zones_in(facts: Iterable[CondorFact]) -> Iterator[tuple[str, Nanos, int]]:
             true = Nanos(queued * SECOND)
         elif fact.what == "terminated" and (when := fact.values.get("When", "")).endswith("Z"):
             true = _instant(when)
-        if true is not None and (shift := _rounded(true - fact.at)) is not None:
+        shift = _whole(fact.at, elsewhere.get(fact.what)) if true is None else _rounded(true - fact.at)
+        if shift is not None:
             yield fact.source, fact.at, shift
+
+
+def alike_in(facts: Iterable[CondorFact]) -> Iterator[tuple[str, str]]:
+    """Two files each that tell of the same event at the same time, both without a zone."""
+    first: dict[tuple[str, int], str] = {}
+    for fact in facts:
+        if fact.is_local and fact.at is not None and fact.what in ONCE:
+            one = first.setdefault((fact.what, fact.at // SECOND), fact.source)
+            if one != fact.source:
+                yield one, fact.source
+
+
+def _told_with_zone(facts: Iterable[CondorFact]) -> dict[str, Nanos]:
+    """When what a job has once happened, by logs that have zones."""
+    told: dict[str, Nanos] = {}
+    for fact in facts:
+        if fact.what in ONCE and not fact.is_local and fact.at is not None:
+            told[fact.what] = min(fact.at, told.get(fact.what, fact.at))
+    return told
+
+
+def _whole(at: Nanos, true: Nanos | None) -> int | None:
+    """How far the time of an event is from UTC, where a log with a zone has the same one to the second."""
+    if true is None:
+        return None
+    apart = (true // SECOND - at // SECOND) * SECOND
+    return apart if _rounded(apart) == apart and abs(apart) <= MOST_ZONE_S * SECOND else None
 
 
 def _seconds(text: str | None) -> int | None:

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,6 +80,30 @@ def test_the_timeline_has_a_run_for_each_time_that_it_began(run: Runner) -> None
     ]
     assert {step["component"] for op in ran.json["ops"] for step in op["steps"]} == {"schedd", "execute"}
     assert ran.json["ops"][0]["steps"][2]["line"] == 27
+
+
+TWICE = "81422934.1"
+
+
+@pytest.mark.parametrize("form", ["log", "json.log", "xml.log"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_log_in_another_form_under_another_name_tells_nothing_twice(
+    form: str, is_first: bool, run: Runner, tmp_path: Path
+) -> None:
+    log, copy = CONDOR / "cluster.log", tmp_path / "copy.log"
+    copy.write_bytes((CONDOR / f"cluster.{form}").read_bytes())
+    files = [log, copy] if is_first else [copy, log]
+    both = [word for path in files for word in ("--condor-log", path)]
+    alone, together = (run(*words, "show", TWICE, "--json").json for words in (("--condor-log", log), both))
+    assert alone["job"]["runs"] == together["job"]["runs"] == 2
+    for name in ("runs", "history"):
+        assert together[name] == alone[name]
+    of_one, of_both = (run(*words, "timeline", TWICE, "--json").json for words in (both[:2], both))
+    assert [steps_of(op) for op in of_both["ops"]] == [steps_of(op) for op in of_one["ops"]]
+
+
+def steps_of(op: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(step["at"], step["step"]) for step in op["steps"]]
 
 
 @pytest.mark.parametrize("proc", range(4))

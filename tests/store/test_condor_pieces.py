@@ -150,7 +150,7 @@ def test_a_book_made_anew_of_the_facts_that_are_kept_tells_the_same(
     with small(8, 3):
         for piece in in_pieces(told_in_turn([text for text in utc if text[0] != "j.out"]), sizes):
             known.hear(known.book.add(piece))
-        kept = [fact for job_id in known.jobs for fact in known.book.facts_of(job_id)]
+        kept = [fact for own in known.book._facts.values() for fact in own.values()]
     anew.hear(anew.book.add(kept))
     assert anew.jobs == known.jobs
 
@@ -229,7 +229,14 @@ def a_cluster_of_jobsub() -> tuple[list[CondorFact], list[CondorFact]]:
     return facts_of((rounds(ROUNDS - 2) + ended()).encode()), facts_of(BEGIN.encode(), "j.out")
 
 
-@pytest.mark.parametrize("told", [a_round_more, ads_again, a_zone_told_late, a_cluster_of_jobsub])
+def a_copy_of_the_log() -> tuple[list[CondorFact], list[CondorFact]]:
+    log = rounds(ROUNDS // 3).encode()
+    return facts_of(log, "b.log"), facts_of(log, "a.log")
+
+
+@pytest.mark.parametrize(
+    "told", [a_round_more, ads_again, a_zone_told_late, a_cluster_of_jobsub, a_copy_of_the_log]
+)
 def test_no_step_looks_at_more_than_a_few_jobs(
     told: Callable[[], tuple[list[CondorFact], list[CondorFact]]], placed: list[CondorFact]
 ) -> None:
