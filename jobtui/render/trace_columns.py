@@ -14,7 +14,7 @@ from jobtui.render.trace_facts import short_id
 
 GLYPHS: Mapping[Standing, tuple[str, str]] = {
     Standing.GROWING: ("●", "status.running"),
-    Standing.COMPLETE: ("✓", "status.completed"),
+    Standing.COMPLETE: ("■", "settled"),  # no check mark: it may have failed
     Standing.INCOMPLETE: ("◌", "warning"),
     Standing.UNKNOWN: ("?", "settled"),
 }
