@@ -81,7 +81,7 @@ async def test_recent_traces_are_listed_and_one_opens_where_it_failed() -> None:
         await wait_until(lambda: "2 traces · 2 with errors" in text(app), pilot)
         table = app.screen.query_one(TraceTable)
         row = next(line for line in screen_text(app) if "212c8917" in line)
-        assert row.split()[:2] == ["✓", "complete"]
+        assert row.split()[:2] == ["■", "complete"]
         assert "jobsub_submit" in row
         assert "◌ incomplete" in text(app)
         while table.record is None or table.record.told.trace_id != FAILED:
