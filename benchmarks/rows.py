@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from math import isnan
 
+HEAD = ("what", "budget", "measured", "reference", "ratio", "holds")
+Cells = tuple[str, ...]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
@@ -84,17 +87,24 @@ def report(rows: Iterable[Row], as_json: bool) -> int:
     return int(any(row.holds is False for row in kept))
 
 
-def table(rows: Sequence[Row]) -> str:
-    """A Markdown table that also reads well as plain text."""
-    head = ("what", "budget", "measured", "reference", "ratio", "holds")
-    lines = [head, *(_cells(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+def table(rows: Sequence[Row], before: Sequence[Cells] = ()) -> str:
+    """A Markdown table that also reads well as plain text; rows there were `before` are renewed or stay."""
+    fresh = {row.what: _cells(row) for row in rows}
+    kept = [fresh.pop(cells[0], cells) for cells in before]
+    lines = [HEAD, *kept, *fresh.values()]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
     drawn = ["| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in lines]
     drawn.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(drawn)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def rows_in(text: str) -> list[Cells]:
+    """The rows of a table that was written into a text, as their cells."""
+    rows = [tuple(cell.strip() for cell in line.strip("|").split(" | ")) for line in text.splitlines()]
+    return [row for row in rows if len(row) == len(HEAD) and row != HEAD]
+
+
+def _cells(row: Row) -> Cells:
     verdict = {None: "", True: "yes", False: "NO"}[row.holds]
     reference = "" if row.reference is None else f"{figure(row.reference)} {row.unit}"
     ratio = "" if row.ratio is None else f"{row.ratio:.2f}"

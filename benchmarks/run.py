@@ -3,7 +3,7 @@
     python -m benchmarks.run [--quick] [--write FILE] [NAME ...]
 
 Programs run one after the other, each in a process of its own. Nothing is written unless `--write` names a
-file, in which the text between the two markers is replaced.
+file, in which the text between the two markers is replaced; of programs that are not named the rows stay.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.rows import Row, table
+from benchmarks.rows import Row, rows_in, table
 
 PROGRAMS = (
     "startup",
@@ -101,10 +101,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BenchmarkFailed as error:
             print(error, file=sys.stderr)
             failed = True
-    body = f"{table(rows)}\n\n{machine()}"
-    print(body)
+    print(f"{table(rows)}\n\n{machine()}")
     if options.write and not failed:
-        options.write.write_text(renewed(options.write.read_text(), body))
+        document = options.write.read_text()
+        before = rows_in(document) if options.names else ()
+        options.write.write_text(renewed(document, f"{table(rows, before)}\n\n{machine()}"))
     return int(failed or any(row.holds is False for row in rows))
 
 

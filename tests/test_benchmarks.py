@@ -8,7 +8,7 @@ import pytest
 from benchmarks.beside import left_out
 from benchmarks.pty_meter import idle, idle_beside, percentile, press_often, ratio
 from benchmarks.records import records, write_records
-from benchmarks.rows import Row, at_least, at_most, at_most_over, at_most_times, report, table
+from benchmarks.rows import Row, at_least, at_most, at_most_over, at_most_times, report, rows_in, table
 from benchmarks.run import BEGIN, END, renewed
 from benchmarks.terminal import NotReady, Program, Terminal
 
@@ -65,6 +65,17 @@ def test_what_could_not_be_measured_is_in_the_table_without_a_figure() -> None:
     assert "apt-get install htop" in row.what
     assert "nan" not in table([row])
     assert report([row], as_json=False) == 0
+
+
+def test_rows_of_programs_that_were_not_run_stay() -> None:
+    before = rows_in(table([at_most("a", 1, "ms", 2), at_most("b", 1, "ms", 2)]))
+    assert [row[0] for row in before] == ["a", "b"]
+    after = rows_in(table([at_most("c", 5, "ms", 6), at_most("a", 3, "ms", 2)], before))
+    assert after == [
+        ("a", "<= 2 ms", "3 ms", "", "", "NO"),
+        before[1],
+        ("c", "<= 6 ms", "5 ms", "", "", "yes"),
+    ]
 
 
 def test_only_what_is_between_the_markers_is_renewed() -> None:
