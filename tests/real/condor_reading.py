@@ -3,7 +3,7 @@
 import json
 import sys
 
-import htcondor2  # type: ignore[import-not-found, unused-ignore]
+import htcondor2
 
 for path in sys.argv[1:]:
     for event in htcondor2.JobEventLog(path).events(stop_after=0):

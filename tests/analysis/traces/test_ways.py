@@ -1,6 +1,6 @@
 """From a job to its trace: what it was handed, what spans say, and candidates that stay candidates."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 
 import msgspec
 import pytest
@@ -47,6 +47,9 @@ class Desk:
         self.asked.append(search)
         found = tuple(summary_of(trace) for trace in self._traces.values() if is_wanted(trace, search))
         return TraceList(found, self._notes)
+
+    def searching(self, search: TraceSearch) -> AsyncGenerator[TraceList]:
+        raise NotImplementedError
 
     async def services(self) -> tuple[str, ...]:
         return ()
