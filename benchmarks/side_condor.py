@@ -60,6 +60,8 @@ class CondorSide(Side):
         self.source = str(self._log)
         self.flags = ("--condor-log", self.source, "--condor-log", str(self._ads))
         self._ticks, self._begun, self._rotations, self._skipped = 0, FIRST, 0, 0
+        self._at = int(time.time())
+        """When what happens now happens: in another second than what happened before."""
         self._states: dict[int, tuple[str, int]] = {}
         self._steps: Counter[int] = Counter()
         self._write(self._head())
@@ -71,6 +73,7 @@ class CondorSide(Side):
     def tick(self) -> None:
         """Something happens to a job; some begin and end; now and then there are new ads."""
         self._ticks += 1
+        self._at = max(self._at + 1, int(time.time()))
         self._write(self._next_event())
         if self._ticks % BEGINS_EVERY == 0:
             self._begun += 1
@@ -123,19 +126,19 @@ class CondorSide(Side):
         """What the log says when that happens, which it does now."""
         self.written += 1
         self._state(job, step.state)
-        return _written(step.event, f"{job:03}.000.000", step.text)
+        return _written(step.event, f"{job:03}.000.000", self._at, step.text)
 
     def _head(self) -> str:
         """What a schedd's own log begins with."""
         self.written += 1
         self._rotations += 1
-        words = (
-            f"Global JobLog: ctime={int(time.time())} id=0.17.1.{self._rotations} sequence={self._rotations}"
+        words = f"Global JobLog: ctime={self._at} id=0.17.1.{self._rotations} sequence={self._rotations}"
+        return _written(
+            8, "-01.-01.-01", self._at, f"{words} size=0 events=0 offset=0 event_off=0 max_rotation=1"
         )
-        return _written(8, "-01.-01.-01", f"{words} size=0 events=0 offset=0 event_off=0 max_rotation=1")
 
     def _state(self, job: int, state: str) -> None:
-        self._states[job] = state, int(time.time())
+        self._states[job] = state, self._at
 
     def _write(self, text: str) -> None:
         with self._log.open("a") as file:
@@ -162,7 +165,7 @@ class CondorSide(Side):
 
     def _damaged(self, wait: Wait) -> None:
         """One event loses its head, another its end, as on a disk that was full; the others do not."""
-        torn = _written(6, "001.000.000", "Image size of job updated: 17\n\t17  -  Memory")[:-8]
+        torn = _written(6, "001.000.000", self._at, "Image size of job updated: 17\n\t17  -  Memory")[:-8]
         self._write("\x02\x01 garbage\n...\n" + self._next_event() + torn + "\n" + self._next_event())
         self._skipped += 2
         wait(LASTS_S)
@@ -194,6 +197,6 @@ class CondorSide(Side):
         self._write_ads()
 
 
-def _written(number: int, job: str, text: str) -> str:
+def _written(number: int, job: str, at: int, text: str) -> str:
     """An event in the classic form."""
-    return f"{number:03} ({job}) {time.strftime('%Y-%m-%d %H:%M:%SZ', time.gmtime())} {text}\n...\n"
+    return f"{number:03} ({job}) {time.strftime('%Y-%m-%d %H:%M:%SZ', time.gmtime(at))} {text}\n...\n"
