@@ -59,6 +59,8 @@ SHARE = 0.9
 """How much of the rate must be reached: users who are all busy begin nothing."""
 LEFT = 400
 """Jobs that are left for the table to be read row by row."""
+MOST_MB = 512.0
+"""What all that is kept at most takes with these sources: docs/performance.md."""
 NOT_WELL = ("down",)
 TOAST = ":toast: "
 ALL_TIME = ("--since", "2000-01-01T00:00:00Z")
@@ -199,7 +201,7 @@ def endure_on(
             soak.found.wrong.append(str(error))
         left, code = leave(soak, terminal)
     noted = without_toasts((home / NOTED).read_text())
-    return soak, [*more_rows(soak, site), *rows_of(site.name, soak, noted, code, left)]
+    return soak, [*more_rows(soak, site), *rows_of(site.name, soak, noted, code, left, MOST_MB)]
 
 
 def without_toasts(noted: str) -> str:

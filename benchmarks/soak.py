@@ -239,8 +239,10 @@ class Soak:
         return users.most_common(1)[0][0] if users else "nobody"
 
 
-def rows_of(name: str, soak: Soak, noted: str, exit_code: int, left: str) -> Iterator[Row]:
-    """What came out, each figure with what it may be."""
+def rows_of(
+    name: str, soak: Soak, noted: str, exit_code: int, left: str, most_mb: float | None = None
+) -> Iterator[Row]:
+    """What came out, each figure with what it may be; memory may grow up to `most_mb` where that is given."""
     found = soak.found
     yield Row(what=f"{name}: keys pressed", measured=found.keys, unit="keys")
     yield Row(what=f"{name}: jobs and ops compared with the truth", measured=found.compared, unit="times")
@@ -249,7 +251,7 @@ def rows_of(name: str, soak: Soak, noted: str, exit_code: int, left: str) -> Ite
     yield at_most(f"{name}: exceptions, warnings, toasts of errors", len(noted.splitlines()), "lines", 0)
     yield at_most(f"{name}: stray sequences on the wire", len(soak.painted.strays), "", 0)
     yield at_most(f"{name}: exit code after q, and words left behind", exit_code + len(left.split()), "", 0)
-    yield from growth(name, found)
+    yield from growth(name, found, most_mb)
 
 
 def printed_jobs(flags: Sequence[str], home: Path) -> dict[str, str]:

@@ -158,3 +158,12 @@ def test_memory_that_grows_is_seen() -> None:
     assert rows_by_name(growing)["tasks, at the end"].holds is False
     assert rows_by_name(growing)["memory, slope after the warm-up"].measured == pytest.approx(5.0)
     assert slope([(0.0, 1.0)]) == 0.0
+
+
+def test_where_bounds_are_stated_memory_may_grow_up_to_them() -> None:
+    found = Found(rss_mb=[(30.0 * n, 100.0 + n) for n in range(20)])
+    found.counts = [dict.fromkeys(("jobs", "ops", "tasks", "threads", "listeners"), 1)] * 20
+    for most, holds in ((119.0, True), (118.0, False)):
+        rows = {row.what: row for row in growth("x", found, most)}
+        assert rows["x: memory, highest"].holds is holds
+        assert rows["x: memory, growth after the warm-up"].holds is None
