@@ -42,8 +42,9 @@ async def test_it_opens_at_the_job_it_was_given_with_its_ops_and_steps() -> None
         assert lines[1].endswith("0.75 sure")  # the scene leaves out steps that a real op has
         assert "OPS 3  1 hidden" in "\n".join(lines)
         assert "╰" in "\n".join(lines)
-        assert "supervisor.log:88214" in text_of(screen.query_one(StepDetail))[0]
-        assert text_of(screen.query_one(StepDetail))[2] == " sure: the line names the job"
+        detail = screen.query_one(StepDetail)
+        await wait_until(lambda: "supervisor.log:88214" in "".join(text_of(detail)), pilot)
+        assert text_of(detail)[2] == " sure: the line names the job"
 
 
 async def test_another_op_another_timeline_and_its_line() -> None:

@@ -134,7 +134,8 @@ async def test_a_mistake_is_shown_at_its_place_and_filters_nothing() -> None:
         bar = scene.app.screen.query_one(FilterBar)
         assert bar.mistake is not None
         assert "status:faild"[bar.mistake.start : bar.mistake.end] == "faild"
-        assert "did you mean failed?" in text_of(scene.app.screen.query_one(MistakeLine))[0]
+        shown = scene.app.screen.query_one(MistakeLine)
+        await wait_until(lambda: "did you mean failed?" in "".join(text_of(shown)), pilot)
         await wait_until(lambda: underlined(scene.app).startswith("faild"), pilot)
         await pilot.press("enter")
         await pilot.pause()
