@@ -9,14 +9,14 @@ from itertools import pairwise
 from time import thread_time
 
 from benchmarks.rows import Row, at_most, main
-from jobtui.analysis.charts import Chart, ChartKind, Known, Material, chart_turns, material_turns
-from jobtui.analysis.turns import Turns
+from jobtui.analysis.reports.charts import Chart, ChartKind, KnownJobs, Material, chart_turns, material_turns
+from jobtui.analysis.reports.cooperative import Turns
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import system_job_id
 from jobtui.render.chart import Frame, draw_chart
-from jobtui.screens.turns import in_turns
-from jobtui.store.change_log import ChangeLog
+from jobtui.screens.slices import in_turns
+from jobtui.store.store import ChangeLog
 
 CHANGES, QUICK_CHANGES = 1_000_000, 200_000
 STATES = ("CREATED", "STAGED_IN", "PREPROCESSED", "RUNNING", "RUN_DONE", "JOB_FINISHED")
@@ -29,7 +29,6 @@ PERIOD_S = 0.001
 
 
 def changes(count: int) -> list[StateChange]:
-    """So many changes of jobs that begin one after the other, in the order of time."""
     chance = random.Random(1)
     made: list[StateChange] = []
     for job in range(count // (len(STATES) - 1)):
@@ -76,14 +75,12 @@ async def beside_a_loop(turns: Turns[Chart]) -> tuple[Chart, float, float]:
     return chart, took, longest * 1_000
 
 
-def whole_turns(known: Known, kind: ChartKind) -> Turns[Chart]:
-    """A chart from what the store has: nothing is there from one before."""
+def whole_turns(known: KnownJobs, kind: ChartKind) -> Turns[Chart]:
     material: Material = yield from material_turns(known, None)
     return (yield from chart_turns(kind, material))
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    """All rows."""
     made = changes(QUICK_CHANGES if quick else CHANGES)
     what = f"charts, {len(made):,} changes"
     log = ChangeLog()
@@ -94,7 +91,7 @@ def rows(quick: bool) -> Iterator[Row]:
     yield Row(what=f"{what}: all taken in", measured=seconds, unit="s")
     end = made[-1].at
     nodes = Allocation(id=1, source="balsam", site_id=1, state="running", nodes=1_000, start_at=BEGIN)
-    known = Known({}, log.histories(), (nodes,), end)
+    known = KnownJobs({}, log.histories(), (nodes,), end)
     frame = Frame(BEGIN, end, 200, 50)
     for kind in ChartKind:
         chart, took, held = asyncio.run(beside_a_loop(whole_turns(known, kind)))

@@ -62,7 +62,6 @@ def _id(chance: random.Random) -> str:
 
 
 def _record(chance: random.Random, jid: str, model: str, simulation: Record) -> Record:
-    """One record, its fields in the order in which Sirepo writes them."""
     status = chance.choice(STATUSES)
     latest = NEWEST_S - chance.randrange(SPAN_S)
     run = _run(chance, status, model, 0 if status == "missing" else latest)

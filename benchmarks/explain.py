@@ -22,12 +22,13 @@ from string import ascii_letters
 from typing import NamedTuple
 
 from benchmarks.rows import Row, at_most, main
-from jobtui.analysis.explain.study import study
+from jobtui.analysis.explain.verdict import explain
 from jobtui.backends.logfile import LogFile
-from jobtui.backends.sirepo_db import SirepoDb
+from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import JobId
 from jobtui.session import Session
+from jobtui.session.evidence import Gatherer
 
 CAPTURE = Path(__file__).parents[1] / "tests" / "fixtures" / "sirepo" / "local"
 JOB = JobId("DJouDZ9T-8ll2VWdK-heightWeightReport")
@@ -46,7 +47,6 @@ class Copy(NamedTuple):
     words: dict[bytes, bytes]
 
     def of(self, text: bytes) -> bytes:
-        """A record of the capture as it would be in this copy."""
         for old, new in self.words.items():
             if len(old) == ID_LENGTH:
                 text = text.replace(old, new)
@@ -84,7 +84,6 @@ def _before(minute: bytes, minutes: int) -> bytes:
 
 
 def write_records(place: Path, middle: Copy) -> JobId:
-    """The captured records, and that of the job in the log's middle, whose id is given."""
     folder = place / "supervisor-job"
     shutil.copytree(CAPTURE / "supervisor-job", folder)
     job_id = JobId(middle.of(JOB.encode()).decode())
@@ -95,12 +94,11 @@ def write_records(place: Path, middle: Copy) -> JobId:
 async def _in_dashboard(log: Path, records: Path) -> tuple[float, float]:
     """Seconds to the first verdict with a log read from its end on, and for one more, in milliseconds."""
     async with Session([SirepoDb(records), LogFile(log, "supervisor")], FixedClock(NOW)) as session:
-        store = session.store
         began = time.perf_counter()
         await session.catch_up()
-        study(store.correlation, store.jobs, store.sources(), JOB, NOW, None)
+        explain(await Gatherer.of(session).gather(JOB))
         first = time.perf_counter()
-        study(store.correlation, store.jobs, store.sources(), JOB, NOW, None)
+        explain(await Gatherer.of(session).gather(JOB))
         return first - began, (time.perf_counter() - first) * 1_000
 
 
@@ -117,7 +115,6 @@ def _one_shot(log: Path, records: Path, job_id: JobId) -> float:
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    """What is measured."""
     size = QUICK_SIZE if quick else SIZE
     name = f"{size >> 20} MB log"
     with tempfile.TemporaryDirectory() as made:

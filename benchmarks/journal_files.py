@@ -30,7 +30,6 @@ _BODIES = 4_000
 
 
 def kept_journal(entries: int) -> Path:
-    """The directory of a journal of so many entries, made now if it is not kept yet."""
     place = Path(user_cache_path("jobtui-bench")) / f"journal-{FORM}-{entries}"
     if place.is_dir():
         return place
@@ -62,7 +61,6 @@ def journal_remote() -> str | None:
 
 
 def remote_writer(file: Path) -> "subprocess.Popen[bytes]":
-    """What writes the export format it is given to a journal file."""
     program = journal_remote()
     if program is None:
         raise OSError("there is no systemd-journal-remote: apt-get install systemd-journal-remote")
@@ -74,7 +72,6 @@ def remote_writer(file: Path) -> "subprocess.Popen[bytes]":
 
 
 def export_entries(count: int) -> Iterator[bytes]:
-    """So many entries in the export format."""
     draw = random.Random(count)
     bodies = [_body(draw, number) for number in range(_BODIES)]
     boot, machine = "b" * 32, "c" * 32

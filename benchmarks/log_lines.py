@@ -14,10 +14,11 @@ import string
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.rows import Row, at_least, main
-from jobtui.analysis.correlate import Correlator
+from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.formats.parser import LINE, LogParser
 from jobtui.model.clock import SECOND, Nanos
 
@@ -34,14 +35,12 @@ _OP = re.compile(rb"(?<=_Op\()(\w+, )(\w{4})|( o=)(?!None)(\w{4})")
 
 
 def with_other_ids(log: bytes, seed: int) -> bytes:
-    """The log of another run: each op prefix replaced by another, the same one everywhere."""
     letters = string.ascii_letters.encode()
     table = bytes.maketrans(letters, bytes(random.Random(seed).sample(letters, len(letters))))
     return _OP.sub(lambda m: (m[1] or m[3]) + (m[2] or m[4]).translate(table), log)
 
 
 def quickest_s(work: Callable[[], object]) -> float:
-    """Seconds of processor time of the quickest of several runs."""
     times = []
     for _ in range(REPEATS):
         start = time.process_time()
@@ -51,7 +50,6 @@ def quickest_s(work: Callable[[], object]) -> float:
 
 
 def correlated(blocks: list[bytes]) -> Correlator:
-    """What the dashboard does with a log: every block parsed, every record fed."""
     parser, correlator = LogParser("supervisor.log"), Correlator()
     for block in blocks:
         correlator.feed(parser.parse(block, 0, 1, NEWEST).records)
@@ -59,7 +57,6 @@ def correlated(blocks: list[bytes]) -> Correlator:
 
 
 def relevant_lines(log: bytes) -> bytes:
-    """Only the lines that become records."""
     lines = log.splitlines(keepends=True)
     records = LogParser("supervisor.log").parse(log, 0, 1, NEWEST).records
     return b"".join(lines[record.line - 1] for record in records)
@@ -71,23 +68,15 @@ def measure(what: str, blocks: list[bytes], limit: float | None) -> Row:
     texts = [line.decode() for line in blocks[0].splitlines()]
     one_match_s = quickest_s(lambda: [LINE.match(text) for text in texts]) / len(texts)
     rate = lines / quickest_s(lambda: correlated(blocks))
-    if limit is not None:
-        row = at_least(what, rate, "lines/s", limit)
-    else:
-        row = Row(what=what, measured=rate, unit="lines/s")
-    return Row(
-        what=row.what,
-        measured=round(row.measured),
-        unit=row.unit,
-        reference=round(1 / one_match_s),
-        ratio=rate * one_match_s,
-        budget=row.budget,
-        holds=row.holds,
+    row = (
+        Row(what=what, measured=rate, unit="lines/s")
+        if limit is None
+        else at_least(what, rate, "lines/s", limit)
     )
+    return replace(row, measured=round(rate), reference=round(1 / one_match_s), ratio=rate * one_match_s)
 
 
 def measure_all(quick: bool) -> list[Row]:
-    """The rows of the three mixes."""
     log = LOG.read_bytes()
     relevant = relevant_lines(log)
     copies = range(10 if quick else 60)

@@ -11,19 +11,18 @@ from typing import cast
 
 from textual.screen import Screen
 
-from jobtui.backends.log_book import SessionLogs
+from jobtui.logs.catalog import SessionLogs
 from jobtui.model.clock import SystemClock
 from jobtui.model.job_desk import JobDesk
-from jobtui.screens.base import Board
+from jobtui.model.ops import Correlation
 from jobtui.screens.logs import LogsScreen
-from jobtui.store.store import Correlation, Store
+from jobtui.screens.shared import Shared
+from jobtui.store.store import Store
+from jobtui.terminal.app import LeanApp
 from jobtui.theme import DARK, THEMES
-from jobtui.widgets.wire import LeanApp
 
 
 class LogApp(LeanApp[None]):
-    """The log screen in its theme."""
-
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.animation_level = "none"
@@ -31,18 +30,16 @@ class LogApp(LeanApp[None]):
         # Nothing is asked about jobs here
         store, desk = Store(cast("Correlation", None), clock), cast("JobDesk", None)
         self._path = path
-        self._board = Board(store, clock, desk, logs=SessionLogs(lambda: []))
+        self._shared = Shared(store, clock, desk, logs=SessionLogs(lambda: []))
         for known in THEMES:
             self.register_theme(known)
         self.theme = DARK.name
 
     def get_default_screen(self) -> Screen[None]:
-        """The only screen."""
-        return LogsScreen(self._board, str(self._path))
+        return LogsScreen(self._shared, str(self._path))
 
 
 def main() -> None:
-    """Run it until it is ended."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -21,7 +21,7 @@ from benchmarks.minimal_app import READY
 from benchmarks.pty_meter import first_paints_ms, idle, press_often, ratio
 from benchmarks.rows import Row, at_most, at_most_times, main
 from benchmarks.terminal import Program, Terminal
-from jobtui.backends.log_pages import LogPages
+from jobtui.logs.pages import LogPages
 from jobtui.model.pages import query_of
 
 ROOT = Path(__file__).parents[1]
@@ -39,7 +39,6 @@ LAST = "the-very-last-line"
 
 
 def measure(quick: bool) -> Iterator[Row]:
-    """Every figure, on a file in a temporary directory."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "supervisor.log"
         write_log(path, QUICK_LINES if quick else LINES)
@@ -121,8 +120,6 @@ def _search(path: Path, what: str, runs: int) -> Iterator[Row]:
 
 
 def _found_s(path: Path, typed: str) -> float:
-    """Seconds for a search of the whole file, from its end, in a log that is open."""
-
     async def search() -> float:
         log = LogPages(path)
         extent = await log.look()

@@ -7,10 +7,7 @@ READY = "minimal-program-ready"
 
 
 class MinimalApp(App[None]):
-    """A header, one line, a footer."""
-
     def compose(self) -> ComposeResult:
-        """Give the three widgets."""
         yield Header()
         yield Static(READY)
         yield Footer()

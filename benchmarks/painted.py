@@ -49,7 +49,6 @@ class Painted:
     """What was put on the clipboard, as it was sent."""
 
     def __post_init__(self) -> None:
-        """Begin with nothing on it."""
         self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         self._rest = ""
         self._at = (0, 0)
@@ -61,7 +60,6 @@ class Painted:
     _cells: list[list[str]] = field(init=False)
 
     def clear(self) -> None:
-        """Make every cell blank."""
         self._cells = [[" "] * self.columns for _ in range(self.rows)]
 
     def feed(self, data: bytes) -> None:
@@ -81,11 +79,9 @@ class Painted:
             position = found.end()
 
     def lines(self) -> list[str]:
-        """What each row says, without the blanks at its end."""
         return ["".join(row).rstrip() for row in self._cells]
 
     def text(self) -> str:
-        """All rows."""
         return "\n".join(self.lines())
 
     def _take(self, found: re.Match[str]) -> None:

@@ -1,29 +1,20 @@
 """Measures terminal programs from outside, each on a pseudo-terminal of its own: paint, keys, idling, memory.
 
-    python -m benchmarks.pty_meter --ready TEXT [--vs "COMMAND"] [options] -- COMMAND [ARGUMENT ...]
-
 Byte counts are exact. Times depend on the machine and on what else it does, so two programs are started in
 turn and their ratio is given, and keys are pressed often enough for a 95th percentile. Linux only; uses
 nothing but the standard library, so that it can measure any program.
 """
 
-import argparse
-import json
-import shlex
 import statistics
-import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from select import select
+from dataclasses import dataclass
 
 from benchmarks.terminal import NotReady, Program, Terminal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyReport:
-    """Many presses of one key."""
-
     key: str
     pressed: int
     answered: int
@@ -59,12 +50,10 @@ def first_paints_ms(programs: Sequence[Program], runs: int) -> list[list[float]]
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Median of the ratios of runs that were made next to each other."""
     return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least this share of the values do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, max(0, -int(-len(ordered) * share // 1) - 1))]
 
@@ -97,22 +86,6 @@ def idle(terminal: Terminal, seconds: float) -> tuple[float, float]:
     return (terminal.received - received) / passed, (terminal.cpu_s() - cpu) / passed * 100
 
 
-def idle_beside(terminals: Sequence[Terminal], seconds: float) -> list[tuple[float, float]]:
-    """The same of several programs in the same moments, so that what else the machine does hits all."""
-    for terminal in terminals:
-        terminal.settle(at_most_s=3.0)
-    before = [(terminal.received, terminal.cpu_s()) for terminal in terminals]
-    started = time.perf_counter()
-    while (left := seconds - (time.perf_counter() - started)) > 0:
-        for terminal in select(terminals, [], [], left)[0]:
-            terminal.read(0)
-    passed = time.perf_counter() - started
-    return [
-        ((terminal.received - received) / passed, (terminal.cpu_s() - cpu) / passed * 100)
-        for terminal, (received, cpu) in zip(terminals, before, strict=True)
-    ]
-
-
 def measure(
     program: Program, keys: Sequence[str] = (), presses: int = 40, idle_s: float = 5.0
 ) -> SessionReport:
@@ -132,48 +105,3 @@ def measure(
             rss_mb=terminal.rss_mb(),
             rss_of_files_mb=terminal.rss_of_files_mb(),
         )
-
-
-def main() -> int:
-    """Measure one program, or two beside each other, and print JSON."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--ready", required=True, help="text that shows the first useful screen is painted")
-    parser.add_argument("--vs", help="a second command, started in turn with the first")
-    parser.add_argument("--vs-ready", help="its ready text, when it is another one")
-    parser.add_argument("--runs", type=int, default=5, help="starts of each program")
-    parser.add_argument("--keys", default="", help="keys to press, with commas between")
-    parser.add_argument("--presses", type=int, default=40, help="how often each")
-    parser.add_argument("--idle", type=float, default=5.0, help="seconds to watch it do nothing")
-    parser.add_argument("--columns", type=int, default=120)
-    parser.add_argument("--rows", type=int, default=40)
-    parser.add_argument("command", nargs="+")
-    options = parser.parse_args()
-    size = {"columns": options.columns, "rows": options.rows}
-    programs = [Program(argv=options.command, ready=options.ready, **size)]
-    if options.vs:
-        programs.append(
-            Program(argv=shlex.split(options.vs), ready=options.vs_ready or options.ready, **size)
-        )
-    paints = first_paints_ms(programs, options.runs)
-    keys = [key for key in options.keys.split(",") if key]
-    result: dict[str, object] = {
-        shlex.join(program.argv): {
-            "first_paints_ms": taken,
-            **asdict(measure(program, keys, options.presses, options.idle)),
-        }
-        for program, taken in zip(programs, paints, strict=True)
-    }
-    if options.vs:
-        result["first_paint_ratio"] = ratio(*paints)
-    json.dump(result, sys.stdout, indent=1)
-    print()
-    return 0
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except NotReady as error:
-        sys.exit(str(error))

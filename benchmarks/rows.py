@@ -28,17 +28,13 @@ class Row:
 
 
 def at_most(what: str, measured: float, unit: str, limit: float) -> Row:
-    """A figure that may not pass a limit."""
-    return Row(
-        what=what, measured=measured, unit=unit, budget=f"<= {figure(limit)} {unit}", holds=measured <= limit
-    )
+    budget, holds = f"<= {figure(limit)} {unit}", measured <= limit
+    return Row(what=what, measured=measured, unit=unit, budget=budget, holds=holds)
 
 
 def at_least(what: str, measured: float, unit: str, limit: float) -> Row:
-    """A figure that must reach a limit."""
-    return Row(
-        what=what, measured=measured, unit=unit, budget=f">= {figure(limit)} {unit}", holds=measured >= limit
-    )
+    budget, holds = f">= {figure(limit)} {unit}", measured >= limit
+    return Row(what=what, measured=measured, unit=unit, budget=budget, holds=holds)
 
 
 def at_most_times(
@@ -71,7 +67,6 @@ def at_most_over(what: str, measured: float, unit: str, *, reference: float, lim
 
 
 def beside(what: str, measured: float, unit: str, reference: float) -> Row:
-    """A figure beside that of another program, without a budget."""
     ratio = measured / reference if reference else None
     return Row(what=what, measured=measured, unit=unit, reference=reference, ratio=ratio)
 
@@ -99,7 +94,6 @@ def table(rows: Sequence[Row], before: Sequence[Cells] = ()) -> str:
 
 
 def rows_in(text: str) -> list[Cells]:
-    """The rows of a table that was written into a text, as their cells."""
     rows = [tuple(cell.strip() for cell in line.strip("|").split(" | ")) for line in text.splitlines()]
     return [row for row in rows if len(row) == len(HEAD) and row != HEAD]
 
@@ -113,7 +107,6 @@ def _cells(row: Row) -> Cells:
 
 
 def figure(value: float) -> str:
-    """A number with three significant digits or all its whole ones."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"

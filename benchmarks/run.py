@@ -28,11 +28,8 @@ PROGRAMS = (
     "table",
     "log_view",
     "journal",
-    "beside",
-    "strain",
     "charts",
     "balsam",
-    "slurm",
     "traces",
 )
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
@@ -53,7 +50,6 @@ def run_program(name: str, quick: bool) -> list[Row]:
 
 
 def machine() -> str:
-    """One line on what it was measured on."""
     model = next(
         (
             line.partition(":")[2].strip()

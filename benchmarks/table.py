@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.db_directory import write_db
 from benchmarks.pty_meter import idle, measure
-from benchmarks.records import write_records
 from benchmarks.rows import Row, at_most, main
 from benchmarks.startup import TABLE_HEAD, isolated
 from benchmarks.terminal import Program, Terminal
@@ -26,7 +26,6 @@ REPAINT_BYTES = 15_000
 
 
 def table(*words: str) -> Program:
-    """The table alone."""
     return Program(argv=[sys.executable, "-m", "benchmarks.table_live", *words], ready=READY)
 
 
@@ -50,11 +49,10 @@ def changed_row(idle_s: float) -> Row:
 
 
 def still_dashboard(idle_s: float) -> Iterator[Row]:
-    """The whole dashboard on records that nobody writes."""
     with tempfile.TemporaryDirectory(prefix="jobtui-bench-") as place:
         home, db = Path(place, "home"), Path(place, "db")
         home.mkdir()
-        write_records(db, 1_000)
+        write_db(db, 1_000)
         command = [sys.executable, "-m", "jobtui", "--srdb", str(db)]
         with Terminal(Program(argv=command, ready=TABLE_HEAD, environ=isolated(home))) as terminal:
             terminal.wait_for(TABLE_HEAD)
@@ -78,7 +76,6 @@ def press_bytes(terminal: Terminal, key: str) -> int:
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    """All rows."""
     idle_s = 5.0 if quick else 20.0
     yield from live_table(QUICK_JOBS if quick else JOBS, 20 if quick else 100, idle_s)
     yield changed_row(idle_s / 2)

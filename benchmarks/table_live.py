@@ -18,11 +18,11 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.columns import RowContext
+from jobtui.terminal.app import LeanApp
 from jobtui.theme import DARK, THEMES
-from jobtui.widgets.header import Header
+from jobtui.widgets.frame import Header
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.row_view import Move
-from jobtui.widgets.wire import LeanApp
 
 FLUSH_S = 0.25
 LIVE = (JobStatus.RUNNING, JobStatus.RUNNING, JobStatus.PENDING)
@@ -34,14 +34,12 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 
 def made_jobs(count: int, live: float, rng: random.Random) -> list[Job]:
-    """Jobs as a server that is some months old has them: nearly all ended, some live."""
     now = time_ns()
     users = ["".join(rng.choices(LETTERS, k=8)) for _ in range(max(1, count // 40))]
     return [made_job(rng, rng.choice(users), now, is_live=rng.random() < live) for _ in range(count)]
 
 
 def made_job(rng: random.Random, user: str, now: int, *, is_live: bool) -> Job:
-    """One job of a user, submitted within the last hour or the last months."""
     status = rng.choice(LIVE if is_live else ENDED)
     at = now - rng.randrange(3_000 if is_live else 90 * 86_400) * SECOND
     model = rng.choice(MODELS)
@@ -69,8 +67,6 @@ def made_job(rng: random.Random, user: str, now: int, *, is_live: bool) -> Job:
 
 
 class TableScreen(Screen[None]):
-    """A clock and the table."""
-
     BINDINGS = [(key, f"move('{move}')", "") for key, move in zip("kj", ("up", "down"), strict=True)]
     BINDINGS += [("up", "move('up')", ""), ("down", "move('down')", ""), ("G,end", "move('bottom')", "")]
     BINDINGS += [("pageup", "move('page_up')", ""), ("pagedown", "move('page_down')", "")]
@@ -87,16 +83,13 @@ class TableScreen(Screen[None]):
         self._table = JobTable(lambda: RowContext(now=self.now()))
 
     def now(self) -> Nanos:
-        """The present time."""
         return Nanos(time_ns())
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
         yield self._header
         yield self._table
 
     def on_mount(self) -> None:
-        """Show all of them, then let some change."""
         self._table.apply(self._jobs)
         if self._sort:
             self._table.sort_by(self._sort)
@@ -104,17 +97,14 @@ class TableScreen(Screen[None]):
         self.set_interval(1.0, self._tick)
 
     def action_move(self, move: str) -> None:
-        """Move the cursor."""
         self._table.move(Move(move))
 
     def action_reverse(self) -> None:
-        """Sort the other way round."""
         key, reverse = self._table.sorted_by
         self._table.sort_by(key, reverse=not reverse)
 
     def on_job_table_recounted(self) -> None:
-        """Tell when the order is worked out."""
-        self._header.set_title("table" if self._table.is_sorting else "ready")
+        self._header.title = "table" if self._table.is_sorting else "ready"
 
     def _change(self) -> None:
         now = self.now()
@@ -148,8 +138,6 @@ def changed_job(job: Job, now: Nanos, rng: random.Random) -> Job:
 
 
 class TableApp(LeanApp[None]):
-    """The table in its theme."""
-
     def __init__(self, options: argparse.Namespace) -> None:
         super().__init__()
         self.animation_level = "none"
@@ -159,12 +147,10 @@ class TableApp(LeanApp[None]):
         self.theme = DARK.name
 
     def get_default_screen(self) -> Screen[None]:
-        """The only screen."""
         return TableScreen(self._options)
 
 
 def main() -> None:
-    """Run it until it is ended."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

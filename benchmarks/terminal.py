@@ -18,18 +18,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-KEYS: Mapping[str, bytes] = {
-    "down": b"\x1b[B",
-    "up": b"\x1b[A",
-    "pagedown": b"\x1b[6~",
-    "pageup": b"\x1b[5~",
-    "home": b"\x1b[H",
-    "end": b"\x1b[F",
-    "enter": b"\r",
-    "escape": b"\x1b",
-    "tab": b"\t",
+KEYS: Mapping[str, str] = {
+    "up": "\x1b[A",
+    "down": "\x1b[B",
+    "right": "\x1b[C",
+    "left": "\x1b[D",
+    "home": "\x1b[H",
+    "end": "\x1b[F",
+    "pageup": "\x1b[5~",
+    "pagedown": "\x1b[6~",
+    "enter": "\r",
+    "escape": "\x1b",
+    "tab": "\t",
+    "shift+tab": "\x1b[Z",
+    "shift+up": "\x1b[1;2A",
+    "shift+down": "\x1b[1;2B",
+    "space": " ",
 }
-"""What a terminal sends for a named key; any other key is sent as it is written."""
+"""What a terminal sends for a key that is no character; any other key is sent as it is written."""
 
 ANSWERS: Mapping[bytes, bytes] = {
     b"\x1b[?2026$p": b"\x1b[?2026;2$y",  # synchronized output: known, off
@@ -64,8 +70,6 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class KeyAnswer:
-    """What one press of a key gave back."""
-
     first_s: float
     size_bytes: int
 
@@ -101,12 +105,10 @@ class Terminal:
         self.close()
 
     def fileno(self) -> int:
-        """The descriptor at which output comes in, to wait for it."""
         return self._master
 
     @property
     def pid(self) -> int:
-        """Process id of the program."""
         return self._process.pid
 
     def exit_code(self) -> int:
@@ -126,7 +128,6 @@ class Terminal:
         return data
 
     def write(self, data: bytes) -> None:
-        """Send input to the program."""
         os.write(self._master, data)
 
     def wait_for(self, text: str, timeout_s: float | None = None) -> float:
@@ -146,7 +147,6 @@ class Terminal:
         raise NotReady(f"{self.program.argv[0]} did not show {text!r} in time: {bytes(seen)[-2000:]!r}")
 
     def settle(self, quiet_s: float = 0.3, at_most_s: float = 10.0) -> None:
-        """Read on until nothing came for a while."""
         deadline = time.perf_counter() + at_most_s
         while time.perf_counter() < deadline and self.read(quiet_s):
             pass
@@ -164,7 +164,7 @@ class Terminal:
     def press(self, key: str, gap_s: float = 0.03) -> KeyAnswer | None:
         """Press a key; how soon the first byte came back and how many came in all. None without an answer."""
         pressed = time.perf_counter()
-        self.write(KEYS.get(key, key.encode()))
+        self.write(KEYS.get(key, key).encode())
         data = self.read(3.0)
         if not data:
             return None
@@ -182,27 +182,21 @@ class Terminal:
         return self.received - received
 
     def set_size(self, columns: int, rows: int) -> None:
-        """Give the terminal another size, and let the program find out."""
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def say_resized(self) -> None:
-        """Tell the program to look at the size of its terminal, though it is as it was."""
         os.kill(self._process.pid, signal.SIGWINCH)
 
     def cpu_s(self) -> float:
-        """Seconds of processor time of the program and its children, in steps of 10 ms."""
         return sum(map(_ticks, self._tree())) / TICKS_PER_S
 
     def rss_mb(self) -> float:
-        """Resident memory of the program and its children."""
         return sum(_status_kb(pid, "VmRSS") for pid in self._tree()) / 1024
 
     def rss_of_files_mb(self) -> float:
-        """The part of it that is mapped from files."""
         return sum(_status_kb(pid, "RssFile") for pid in self._tree()) / 1024
 
     def close(self) -> None:
-        """End the program, gently at first."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self._process.poll() is None:
                 os.killpg(self._process.pid, number)
@@ -236,7 +230,6 @@ def environment(extra: Mapping[str, str]) -> dict[str, str]:
 
 
 def _read(path: Path) -> str:
-    """A file of /proc, nothing when its process has ended."""
     try:
         return path.read_text()
     except OSError:

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from benchmarks.terminal import KEYS
 from jobtui.actions import ACTIONS, SHOWN_KEYS, Action, Place, actions_at
 
-ENTER, ESCAPE = "\r", "\x1b"
+ENTER, ESCAPE = KEYS["enter"], KEYS["escape"]
 LEAVING = frozenset({"app.quit", "app.suspend_process", "app.page", "app.edit"})
 """Calls that end the dashboard, or let another program have the terminal."""
 PATHS: Mapping[str, tuple[str, ...]] = {
@@ -32,24 +33,6 @@ TYPED: Mapping[str, str] = {
     "app.pause": "p",
 }
 """What is typed after an action that asks for a text, or after one that is taken back by its own key."""
-KEYS: Mapping[str, str] = {
-    "up": "\x1b[A",
-    "down": "\x1b[B",
-    "right": "\x1b[C",
-    "left": "\x1b[D",
-    "home": "\x1b[H",
-    "end": "\x1b[F",
-    "pageup": "\x1b[5~",
-    "pagedown": "\x1b[6~",
-    "enter": ENTER,
-    "escape": ESCAPE,
-    "tab": "\t",
-    "shift+tab": "\x1b[Z",
-    "shift+up": "\x1b[1;2A",
-    "shift+down": "\x1b[1;2B",
-    "space": " ",
-}
-"""What a terminal sends for a key that is no character."""
 
 
 class Leg(NamedTuple):
@@ -83,7 +66,6 @@ def is_known(place: Place) -> bool:
 
 
 def tour(user: str) -> Iterator[Leg]:
-    """Every key of every screen, each from a fresh arrival there."""
     for place in (place for place in Place if is_known(place)):
         way = tuple(words.replace("{user}", user) for words in way_to(place))
         for action in actions_at(place):

@@ -43,7 +43,6 @@ KEYS = ("down", "pagedown", "pageup", "up", "c", "w", "space", "x")
 
 
 def measure(quick: bool) -> Iterator[Row]:
-    """Every figure, on captured files and on one in a temporary directory."""
     yield _from_line(QUICK_RUNS if quick else RUNS)
     spans = QUICK_SPANS if quick else SPANS
     with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +56,6 @@ def measure(quick: bool) -> Iterator[Row]:
 
 
 def _from_line(runs: int) -> Row:
-    """From a line of a job's output to what failed, the command as a user starts it."""
     files = [CAPTURES / "job-fail.otlp.pb", CAPTURES / "job-fail.logs.json"]
     named = [word for file in files for word in ("--trace-file", str(file))]
     command = [str(Path(sys.executable).parent / "jobtui"), *named, "trace", LINE]

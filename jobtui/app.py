@@ -3,75 +3,68 @@
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from traceback import format_exc
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
-from rich.text import Text
-from textual import on
+from textual import on, work
 from textual._styles_cache import StylesCache
-from textual.app import SystemCommand
+from textual.app import SuspendNotSupported, SystemCommand
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 
-from jobtui.action_types import Signs
-from jobtui.actions import ACTIONS, Action, Keymap, actions_at
+from jobtui.actions import ACTIONS, Action, Keymap, Place, Signs, actions_at
 from jobtui.allocator import give_back, share_heaps
-from jobtui.driver import TerminalDriver, window_title
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceState
-from jobtui.model.ids import JobId
-from jobtui.model.looks import AUTO, USUAL_LOOKS, Looks
-from jobtui.model.trace_ids import TraceRef
-from jobtui.render.glyphs import Glyphs, glyphs_for, lowering
+from jobtui.model.ids import JobId, TraceRef
+from jobtui.model.settings import AUTO, USUAL_LOOKS, Looks
+from jobtui.render.terminal import Glyphs, glyphs_for, lowering
 from jobtui.render.text import Zone, show
-from jobtui.screens.base import Board, LiveScreen
+from jobtui.screens.base import LiveScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.screens.places import Places
-from jobtui.screens.timed import PLAY_TICK_S, TimedApp
+from jobtui.screens.shared import Shared, Taken
 from jobtui.session import Session
 from jobtui.store.store import Changes
+from jobtui.terminal.app import TerminalApp
+from jobtui.terminal.driver import TerminalDriver, window_title
+from jobtui.terminal.textual_patches import kept_up
 from jobtui.theme import DARK, PLAIN, THEMES, colors_for, theme_for, with_colors
 from jobtui.views import START, Views
+from jobtui.widgets.filter_bar import CommandBar, FilterBar
 
 if TYPE_CHECKING:
     from textual.command import Provider
 
-    from jobtui.model.clocks import Offsets
+    from jobtui.model.clock import Offsets
     from jobtui.screens.commander import Commander
-    from jobtui.widgets.command_bar import CommandBar
+    from jobtui.screens.export import Call
+    from jobtui.widgets.filter_bar import Mistake
 
 READ_AFTER_S = 0.5
-"""Reading begins by then, painted or not."""
+"""Reading begins after this, painted or not."""
+PLAY_TICK_S = 0.25
+"""How often recorded time goes on while it is played."""
+NO_REPLAY = "only a recording has other times: jobtui replay FILE"
+NOTHING_HERE = "nothing here to take along"
+PASSING = frozenset({Place.READING, Place.CHOOSING, Place.COLUMNS, Place.LOG_SET})
+"""Screens that are over when one goes elsewhere."""
 GIVE_BACK_S = 30.0
 """How often memory that lies free is given back to the system."""
 OF_ANOTHER_SIZE = ("COLUMNS", "LINES")
 """Variables that Textual believes more than the terminal; a shell exports what was so when it started."""
 
 
-def action_provider() -> "type[Provider]":
-    """What finds actions for the palette. Imported late, as the first paint does not need it."""
-    from jobtui.screens.palette import ActionProvider
+def provider(name: str) -> "type[Provider]":
+    """What finds actions, jobs or ids for the palette. Imported late, as the first paint does not need it."""
+    from jobtui.screens import palette
 
-    return ActionProvider
-
-
-def job_provider() -> "type[Provider]":
-    """What finds jobs for the palette."""
-    from jobtui.screens.palette import JobProvider
-
-    return JobProvider
+    return vars(palette)[name]  # type: ignore[no-any-return]
 
 
-def id_provider() -> "type[Provider]":
-    """What finds ops and agents for the palette."""
-    from jobtui.screens.palette import IdProvider
-
-    return IdProvider
-
-
-class JobtuiApp(TimedApp):
+class JobtuiApp(TerminalApp[None]):
     """The dashboard on a session, opened at a job when one is given."""
 
     CSS = """
@@ -91,7 +84,7 @@ class JobtuiApp(TimedApp):
     CommandPalette CommandList:ansi > .option-list--option-highlighted { text-style: bold underline; }
     """
     TITLE = "jobtui"
-    COMMANDS = {action_provider, job_provider, id_provider}
+    COMMANDS = {partial(provider, name) for name in ("ActionProvider", "JobProvider", "IdProvider")}
 
     def __init__(
         self,
@@ -114,16 +107,16 @@ class JobtuiApp(TimedApp):
         self._open_at = open_at
         self._known_offsets: Callable[[], Offsets] | None = None
         logs = session.logs(self._offsets)
-        self._board = Board(
+        self._shared = Shared(
             session.store, session.clock, session.desk(), title, logs=logs, words=tuple(words), looks=looks
         )
-        self._board.hosts, self._board.mounts = session.hosts, session.mounts
-        self._board.player = session.player()
-        self._board.trace_desk = lambda: session.traces
-        self._board.names_of_jobs = session.job_attributes
+        self._shared.hosts, self._shared.mounts = session.hosts, session.mounts
+        self._shared.player = session.player()
+        self._shared.trace_desk = lambda: session.traces
+        self._shared.names_of_jobs = session.job_attributes
         if views is not None:
-            self._board.views = views
-        self._places = Places(self, self._board)
+            self._shared.views = views
+        self._kept: dict[str, LiveScreen] = {}
         self._starts_with_view = views is not None
         self._states: dict[str, SourceState] = {}
         self._reads = False
@@ -143,16 +136,13 @@ class JobtuiApp(TimedApp):
         return self._known_offsets()
 
     def get_driver_class(self) -> type[Driver]:
-        """A terminal that ends the program when it is gone, unless another driver is asked for."""
         driver = super().get_driver_class()
         return TerminalDriver if driver is LinuxDriver else driver
 
     def get_default_screen(self) -> Screen[None]:
-        """The jobs are at the bottom of every stack of screens."""
-        return JobsScreen(self._board)
+        return JobsScreen(self._shared)
 
     def on_mount(self) -> None:
-        """Paint first, then read."""
         if isinstance(self._open_at, TraceRef):
             self.commander().open_trace(self._open_at)
         elif self._open_at is not None:
@@ -161,7 +151,6 @@ class JobtuiApp(TimedApp):
         self.set_timer(READ_AFTER_S, self._read)  # should nothing be painted for so long
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        """Paint, and begin to read after the first time; what waits for a refresh waits a frame more."""
         super()._display(screen, renderable)
         if not (self._reads or self._batch_count):
             self.call_later(self._read)
@@ -174,22 +163,22 @@ class JobtuiApp(TimedApp):
         gc.enable()
         share_heaps()  # before there are threads that read
         self.set_interval(GIVE_BACK_S, self._give_back)
-        if self._board.player is not None:
+        if self._shared.player is not None:
             self.set_interval(PLAY_TICK_S, self.play)
         elif self._session.alarms:
             self._watch_for_trouble()
-        if self._starts_with_view and self._board.views.may_have(START):
+        if self._starts_with_view and self._shared.views.may_have(START):
             self.commander().show_start()
-        self.run_worker(self._session.run(), name="session", exit_on_error=True)
+        polling: Any = partial(kept_up, self, "polling", self._session.run)
+        self.run_worker(polling, name="session")
 
     def _watch_for_trouble(self) -> None:
-        """Do what the user wants done on new trouble."""
         from jobtui.backends.alarm_command import AlarmCommand
-        from jobtui.screens.alarming import Alarm
+        from jobtui.screens.alarm import Alarm
 
         wishes = self._session.alarms
         command = AlarmCommand(wishes.command, self._session.store) if wishes.command else None
-        Alarm(self, self._board, wishes, command.run if command is not None else None)
+        Alarm(self, self._shared, wishes, command.run if command is not None else None)
 
     def _give_back(self) -> None:
         """Let go of closed widgets: a cache of textual 8.2.8 keeps a thousand with all they drew."""
@@ -197,74 +186,232 @@ class JobtuiApp(TimedApp):
         give_back()
 
     def open_job(self, job_id: JobId) -> None:
-        """Show a job."""
         # Imported here, as the first paint of the jobs does not need it; so are the other screens
         from jobtui.screens.job import JobScreen
 
-        self.push_screen(JobScreen(self._board, job_id))
+        self.push_screen(JobScreen(self._shared, job_id))
+
+    # Going from screen to screen.
+
+    def screens(self) -> Iterator[LiveScreen]:
+        stack = [screen for screen in self.screen_stack if isinstance(screen, LiveScreen)]
+        yield from stack
+        yield from (screen for screen in self._kept.values() if screen not in stack)
 
     def action_go(self, place: str) -> None:
-        """Go to a screen, which is as it was left."""
-        self._places.go(place)
+        if place not in self._kept and place != Place.JOBS:
+            self._kept[place] = numbered_screen(place, self._shared)
+            # An installed screen is not removed when another takes its place
+            self.install_screen(self._kept[place], place)
+        screen = self.screen_stack[0] if place == Place.JOBS else self._kept[place]
+        if screen in self.screen_stack:
+            while self.screen is not screen:
+                self.pop_screen()
+            return
+        while isinstance(top := self.screen, LiveScreen) and top.PLACE in PASSING:
+            self.pop_screen()
+        self.push_screen(screen)
 
     def action_command_palette(self) -> None:
-        """Offer every action that can be taken here, and every job."""
         from jobtui.screens.palette import Palette
 
         if isinstance(self.screen, LiveScreen):
             self.push_screen(Palette(placeholder="an action, a job, a filter"))
 
     def action_keys(self) -> None:
-        """Show the keys."""
-        from jobtui.screens.help import HelpScreen
+        from jobtui.screens.text import HelpScreen
 
         if isinstance(self.screen, LiveScreen) and not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(self._board, self.screen.PLACE))
+            self.push_screen(HelpScreen(self._shared, self.screen.PLACE))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The actions that can be taken here, for the palette."""
         if not isinstance(screen, LiveScreen):
             return
         for action in actions_at(screen.PLACE):
             yield SystemCommand(action.help, action.shown_keys, screen.caller(action.call))
 
     def commander(self) -> "Commander":
-        """What follows commands."""
-        # Imported here, as the first paint does not need it
         from jobtui.screens.commander import Commander
 
-        return Commander(self, self._board)
+        return Commander(self, self._shared)
 
     def action_jump(self, text: str) -> None:
-        """Go to what a text names."""
-        self.commander().jump(text)
+        commander = self.commander()
+        if commander.asks_servers(text):
+            self.run_worker(commander.seek(text), group="jump", exclusive=True)
+        else:
+            commander.jump(text)
 
     @on(LiveScreen.Pasted)
     def _jump(self, message: LiveScreen.Pasted) -> None:
-        self.commander().jump(message.text)
+        self.action_jump(message.text)
 
-    async def on_command_bar_given(self, message: "CommandBar.Given") -> None:
-        """Follow a command; one with a mistake stays to be mended."""
+    @on(FilterBar.Closed)
+    async def _command_given(self, message: FilterBar.Closed) -> None:
+        if not isinstance(message.bar, CommandBar):
+            return
         if message.text is None or not message.text.strip():
             await message.bar.remove()
             return
         if isinstance(self.screen, LiveScreen) and self.screen.follow(message.text):
             await message.bar.remove()
             return
-        mistake = await self.commander().run(message.text)
-        if mistake is None:
+        commander = self.commander()
+        if commander.asks_servers(message.text):
+            message.bar.set_note("asking servers of traces …")
+            self._run_beside(message.bar, commander.run(message.text))
+        elif (mistake := await commander.run(message.text)) is None:
             await message.bar.remove()
         else:
             message.bar.set_mistake(mistake)
 
-    def _fatal_error(self) -> None:
-        """End after an error of our own. Textual would print all variables, and what secrets they hold."""
-        self._exit_renderables.append(Text("\n".join(map(show, format_exc().splitlines()))))
-        self._close_messages_no_wait()
+    def _run_beside(self, bar: CommandBar, running: Coroutine[Any, Any, "Mistake | None"]) -> None:
+        """Follow a command beside all else; whoever closes the line meanwhile ends that."""
+
+        async def run() -> None:
+            mistake = await running
+            if mistake is None:
+                bar.remove()
+            else:
+                bar.set_mistake(mistake)
+
+        bar.run_worker(run(), group="command", exclusive=True)
+
+    def is_opening_input(self) -> bool:
+        if self.screen.is_modal:
+            # A sheet in which nothing takes keys reads them itself
+            takes_keys = not self.screen.is_mounted or bool(self.screen.focus_chain)
+            return takes_keys and self.focused is None
+        return any(not bar.had_keys for bar in self.screen.query(FilterBar))
+
+    async def opens_input(self) -> bool:
+        screen = self.screen
+        if self.focused is not None or not isinstance(screen, LiveScreen) or screen.query(FilterBar):
+            return False
+        await screen.action_command()
+        return bool(screen.query(FilterBar))
+
+    # Taking along: to the clipboard, to other programs.
+
+    async def action_copy(self) -> None:
+        screen = self.screen
+        if not isinstance(screen, LiveScreen):
+            return
+        if text := screen.selected_text():
+            screen.copy(text)
+            screen.forget_selected()
+        else:
+            await screen.run_action("copy")
+
+    async def action_copy_block(self) -> None:
+        if (taken := await self._taken()) is not None:
+            self._copy(taken.block, NOTHING_HERE)
+
+    async def action_copy_command(self) -> None:
+        if (taken := await self._taken()) is not None:
+            self._copy(taken.command, "no command shows this")
+
+    def _copy(self, text: str, missing: str) -> None:
+        if text and isinstance(self.screen, LiveScreen):
+            self.screen.copy(text)
+        else:
+            self.notify(missing, severity="warning")
+
+    async def action_page(self) -> None:
+        from jobtui.screens.export import pager_call
+
+        await self._open_outside(pager_call)
+
+    async def action_edit(self) -> None:
+        from jobtui.screens.export import editor_call
+
+        await self._open_outside(editor_call)
+
+    async def _taken(self) -> Taken | None:
+        taken = await self.screen.taken() if isinstance(self.screen, LiveScreen) else None
+        if taken is None:
+            self.notify(NOTHING_HERE, severity="warning")
+        return taken
+
+    async def _open_outside(self, make: "Callable[[Mapping[str, str], str, int], Call]") -> None:
+        from jobtui.screens import export
+
+        taken = await self._taken()
+        if taken is None:
+            return
+        try:
+            if not taken.path:
+                raise export.NotStarted("there is no file behind this")
+            export.check_file(taken.path)
+            call = make(os.environ, taken.path, taken.line)
+            with self.suspend():
+                export.run_program(call, os.environ)
+        except (export.NotStarted, SuspendNotSupported) as error:
+            self.notify(show(str(error)), severity="warning", markup=False)
+
+    def action_mouse(self) -> None:
+        if isinstance(self._driver, TerminalDriver):
+            is_used = self._driver.toggle_mouse()
+            self.notify("the mouse is used" if is_used else "the mouse is the terminal's")
+
+    # Time, on every screen at once.
+
+    def action_times(self) -> None:
+        self._shared.absolute = not self._shared.absolute
+        self.show_all_again()
+
+    def action_zone(self) -> None:
+        self.action_set_zone(not Zone.is_local)
+
+    def action_set_zone(self, local: bool) -> None:
+        Zone.is_local = local
+        self.show_all_again()
+
+    def show_all_again(self) -> None:
+        if isinstance(self.screen, LiveScreen):
+            self.screen.show_pause()
+            self.screen.show_all()
+            self.screen.tick()
+
+    def action_pause(self) -> None:
+        if self._shared.player is not None:
+            self._shared.player.play()
+            self.show_all_again()
+            return
+        if self._shared.paused_at is None:
+            for screen in self.screens():
+                screen.pause_begins()
+            self._shared.pause()
+            if isinstance(self.screen, LiveScreen):
+                self.screen.show_pause()
+            return
+        self._shared.resume()
+        for screen in self.screens():
+            screen.pause_ended()
+
+    @work(group="replay")
+    async def action_step(self, seconds: float) -> None:
+        if self._shared.player is None:
+            self.notify(NO_REPLAY, severity="warning")
+            return
+        await self._shared.player.go(Nanos(self._shared.player.at + round(seconds * SECOND)))
+        self.show_all_again()
+
+    @work(group="replay")
+    async def action_change(self, forward: bool) -> None:
+        if self._shared.player is None:
+            self.notify(NO_REPLAY, severity="warning")
+            return
+        await self._shared.player.go_to_change(forward=forward)
+        self.show_all_again()
+
+    def play(self) -> None:
+        if (player := self._shared.player) is not None and player.speed:
+            player.tick(PLAY_TICK_S)
+            self.show_all_again()
 
     def _watch_sources(self, changes: Changes) -> None:
-        """One toast when a source goes down after it was up, or comes back."""
-        self._board.note(changes)
+        self._shared.note(changes)
         if not changes.sources:
             return
         for source in self._session.store.sources():
@@ -282,8 +429,27 @@ class JobtuiApp(TimedApp):
                 self.notify(show(source.name), title="source is back", markup=False)
 
 
+def numbered_screen(place: str, shared: Shared) -> LiveScreen:
+    """What `app.go` leads to, beside the jobs. Imported here, as no first paint needs any of them."""
+    match place:
+        case Place.LOGS:
+            from jobtui.screens.logs import LogsScreen as Wanted
+        case Place.SOURCES:
+            from jobtui.screens.sources import SourcesScreen as Wanted  # type: ignore[assignment]
+        case Place.AGENTS:
+            from jobtui.screens.agents import AgentsScreen as Wanted  # type: ignore[assignment]
+        case Place.CHARTS:
+            from jobtui.screens.charts import ChartsScreen as Wanted  # type: ignore[assignment]
+        case Place.TRACES:
+            from jobtui.screens.traces import TracesScreen as Wanted  # type: ignore[assignment]
+        case Place.INCIDENTS:
+            from jobtui.screens.incidents import IncidentsScreen as Wanted  # type: ignore[assignment]
+        case _:
+            from jobtui.screens.allocations import AllocationsScreen as Wanted  # type: ignore[assignment]
+    return Wanted(shared)
+
+
 def keymap_of(looks: Looks) -> tuple[Action, ...]:
-    """The actions with the keys that the user wants."""
     if not looks.keys:
         return ACTIONS
     from jobtui.keymap import with_wishes  # most have the usual keys

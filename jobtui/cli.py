@@ -7,8 +7,8 @@ them, and a one-shot command loads only what it needs.
 import gc
 import os
 import sys
+import threading
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 
 from jobtui.config import ConfigError, load
 from jobtui.grammar import (
@@ -189,16 +189,17 @@ def _called(command: Command) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; the exit code of the program (see `commands.exits`)."""
+    """Run a command line; the exit code of the program (see `commands.streams`)."""
     if arguments is None:
         # While the program starts nothing becomes garbage, and looking for it costs a tenth of the start
         gc.disable()
-    from jobtui.commands.streams import complain, guarded, prepare_streams
+    from jobtui.commands.streams import Ending, complain, fault, guarded, prepare_streams
 
     prepare_streams()
     try:
         invocation = parse(sys.argv[1:] if arguments is None else arguments)
-        return guarded(lambda: _run(invocation))
+        with Ending() as ending:
+            return ending.code(guarded(lambda: _run(invocation)))
     except ConfigError as error:
         for line in error.lines:
             complain(line)
@@ -206,6 +207,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         complain(str(error))
         return 2
+    except Exception as error:  # noqa: BLE001 - Python would print a traceback with data in it
+        return fault(error)
 
 
 def _run(invocation: Invocation) -> int:
@@ -223,9 +226,11 @@ def _run(invocation: Invocation) -> int:
 
 
 def _run_command(invocation: Invocation) -> int:
+    from jobtui.commands import runner
     from jobtui.commands.context import make_context
-    from jobtui.model.ids import JobId
-    from jobtui.model.trace_ids import TraceRef
+    from jobtui.commands.streams import say_faults
+    from jobtui.model.faults import FAULTS
+    from jobtui.model.ids import JobId, TraceRef
     from jobtui.session import Session
 
     def open_dashboard(
@@ -240,9 +245,10 @@ def _run_command(invocation: Invocation) -> int:
         if code := run_app(session, open_at, title=title, profile=config.profile, words=words, looks=looks):
             raise SystemExit(code)
 
-    module = import_module(f"jobtui.commands.{invocation.command.name}")
+    run = runner(invocation.command.name)
     if not gc.isenabled():
         gc.freeze()  # what was imported stays, and is not looked through again and again
         gc.enable()
     config = load(invocation.settings, os.environ)
-    return int(module.run(make_context(invocation, config, open_dashboard)))
+    threading.excepthook = FAULTS.in_thread
+    return say_faults(run(make_context(invocation, config, open_dashboard)))

@@ -4,9 +4,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from jobtui.action_types import SHOWN_KEYS, Action, Place, shown_key
-from jobtui.actions import ACTIONS
-from jobtui.model.looks import ANYWHERE, KeyWish
+from jobtui.actions import ACTIONS, SHOWN_KEYS, Action, Place, shown_key
+from jobtui.model.settings import ANYWHERE, KeyWish
 
 NEEDED = ("quit", "back", "keys")
 """Actions without which nobody finds the way out, nor what the keys are."""
@@ -63,7 +62,6 @@ def _sign(char: str) -> str:
 
 
 def with_wishes(wishes: Sequence[KeyWish]) -> tuple[Action, ...]:
-    """The table of actions with these keys; an action that has other keys on some screens is there twice."""
     return tuple(one for action in ACTIONS for one in _wished(action, wishes))
 
 
@@ -84,7 +82,6 @@ def _wished(action: Action, wishes: Sequence[KeyWish]) -> Iterator[Action]:
 
 
 def clashes(wishes: Sequence[KeyWish]) -> Iterator[Clash]:
-    """Keys that mean two things on a screen, each pair of actions once."""
     told = set()
     actions = with_wishes(wishes)
     for place in Place:
@@ -98,5 +95,4 @@ def clashes(wishes: Sequence[KeyWish]) -> Iterator[Clash]:
 
 
 def unreachable(wishes: Sequence[KeyWish]) -> list[str]:
-    """Needed actions that these wishes leave without a key."""
     return [name for name in NEEDED if any(one.name == name and not one.keys for one in with_wishes(wishes))]

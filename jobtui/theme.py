@@ -5,223 +5,130 @@ colours, in which weight and reverse carry what colour carries elsewhere. Widget
 variable `jobtui-<name>`, with a dash for each dot of the name.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from textual.theme import Theme
 
-from jobtui.model.looks import AUTO
+from jobtui.model.settings import AUTO
 
 VARIABLE = "jobtui-"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Colors:
-    """The few colours a theme is made of, as Rich names them."""
-
-    text: str
-    settled: str
-    faint: str
-    accent: str
-    good: str
-    bad: str
-    care: str
-    cursor: str
-    weak_cursor: str
-    changed: str
-    hit: str
-    selected: str
-    services: Sequence[str]
-
-    @property
-    def styles(self) -> Mapping[str, str]:
-        """What each name of a style looks like."""
-        return {
-            "title": f"bold {self.text}",
-            "strong": f"bold {self.text}",
-            "dim": self.settled,
-            "settled": self.settled,
-            "rule": self.faint,
-            "heading": self.settled,
-            "accent": self.accent,
-            "sorted": f"bold {self.accent}",
-            "key": self.accent,
-            "good": self.good,
-            "error": self.bad,
-            "warning": self.care,
-            "cursor": self.cursor,
-            "cursor.weak": self.weak_cursor,
-            "changed": self.changed,
-            "hit": self.hit,
-            "selected": self.selected,
-            "selection": "reverse",
-            "marked": f"bold {self.accent}",
-            "mistake": f"underline {self.bad}",
-            "source.0": self.accent,
-            "source.1": self.good,
-            "source.2": self.care,
-            "source.3": self.text,
-            "source.4": self.settled,
-            "path": "bold",
-            **{f"service.{number}": colour for number, colour in enumerate(self.services)},
-            **{f"status.{status}": colour for status, colour in self._of_status.items()},
-        }
-
-    @property
-    def _of_status(self) -> Mapping[str, str]:
-        return {
-            "running": self.good,
-            "pending": self.text,
-            "completed": self.settled,
-            "failed": self.bad,
-            "canceled": self.settled,
-            "missing": self.settled,
-            "purged": self.settled,
-            "unknown": self.care,
-            "needs_person": f"bold {self.care}",
-        }
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """The styles as theme variables."""
-        return {VARIABLE + name.replace(".", "-"): style for name, style in self.styles.items()}
+_DARK, _LIGHT, _ANSI, _ANSI_LIGHT = range(4)
+_COLORS: Mapping[str, tuple[str, str, str, str]] = {
+    "text": ("#cdd2da", "#24282f", "default", "default"),
+    "settled": ("#7c8594", "#6a717d", "bright_black", "bright_black"),
+    "faint": ("#363c47", "#cbc8c0", "bright_black", "bright_black"),
+    "accent": ("#7ea6e0", "#1f5fa8", "cyan", "blue"),
+    "good": ("#8fbc8f", "#2e6b34", "green", "green"),
+    "bad": ("#e57373", "#b3261e", "red", "red"),
+    "care": ("#dcae62", "#8a5a00", "yellow", "magenta"),
+    "cursor": ("on #263145", "on #dbe5f3", "not dim default reverse", "not dim default reverse"),
+    "cursor.weak": ("on #1a1d24", "on #f0efe9", "bold", "bold"),
+    "changed": ("on #2c3326", "on #efe8c8", "underline", "underline"),
+    "hit": ("not dim #0d0e11 on #dcae62", "on #f3d27a", "black on yellow", "black on yellow"),
+    "selected": ("on #1d2430", "on #e6ecf5", "underline", "underline"),
+    "service.0": ("#7ea6e0", "#1f5fa8", "cyan", "blue"),
+    "service.1": ("#8fbc8f", "#2e6b34", "green", "green"),
+    "service.2": ("#b79ad8", "#6b3fa0", "magenta", "magenta"),
+    "service.3": ("#5fb8b8", "#0f6b70", "blue", "cyan"),
+    "service.4": ("#c8a97e", "#7a5518", "bright_cyan", "red"),
+    "service.5": ("#9aa7bd", "#50607a", "bright_magenta", "black"),
+}
+"""As Rich names them: dark, light, and of the terminal's own on dark and on light."""
+NO_STYLES = frozenset({"text", "faint", "bad", "care"})
+"""Colours that only other styles are made of."""
+_SAME: Mapping[str, str] = {
+    "dim": "settled", "rule": "faint", "heading": "settled", "key": "accent", "error": "bad",
+    "warning": "care", "source.0": "accent", "source.1": "good", "source.2": "care", "source.3": "text",
+    "source.4": "settled", "status.running": "good", "status.pending": "text", "status.completed": "settled",
+    "status.failed": "bad", "status.canceled": "settled", "status.missing": "settled",
+    "status.purged": "settled", "status.unknown": "care",
+}  # fmt: skip
+"""Styles that are plain colours."""
 
 
-DARK = Theme(
-    name="jobtui-dark",
-    primary="#7ea6e0",
-    secondary="#5d7ba6",
-    accent="#7ea6e0",
-    warning="#dcae62",
-    error="#e57373",
-    success="#8fbc8f",
-    foreground="#cdd2da",
-    background="#0d0e11",
-    surface="#16181d",
-    panel="#1e2128",
-    dark=True,
-    variables=Colors(
-        text="#cdd2da",
-        settled="#7c8594",
-        faint="#363c47",
-        accent="#7ea6e0",
-        good="#8fbc8f",
-        bad="#e57373",
-        care="#dcae62",
-        cursor="on #263145",
-        weak_cursor="on #1a1d24",
-        changed="on #2c3326",
-        hit="not dim #0d0e11 on #dcae62",
-        selected="on #1d2430",
-        services=("#7ea6e0", "#8fbc8f", "#b79ad8", "#5fb8b8", "#c8a97e", "#9aa7bd"),
-    ).variables,
+def _colors(column: int) -> dict[str, str]:
+    return {name: found[column] for name, found in _COLORS.items()}
+
+
+def _styles(column: int) -> dict[str, str]:
+    colors = _colors(column)
+    return {
+        **{name: color for name, color in colors.items() if name not in NO_STYLES},
+        **{name: colors[same] for name, same in _SAME.items()},
+        "title": f"bold {colors['text']}",
+        "strong": f"bold {colors['text']}",
+        "sorted": f"bold {colors['accent']}",
+        "selection": "reverse",
+        "marked": f"bold {colors['accent']}",
+        "mistake": f"underline {colors['bad']}",
+        "path": "bold",
+        "status.needs_person": f"bold {colors['care']}",
+    }
+
+
+def _variables(styles: Mapping[str, str]) -> dict[str, str]:
+    return {VARIABLE + name.replace(".", "-"): style for name, style in styles.items()}
+
+
+def _own(name: str, column: int, *, secondary: str, background: str, surface: str, panel: str) -> Theme:
+    """A theme with its own background."""
+    colors = _colors(column)
+    return Theme(
+        name=name,
+        primary=colors["accent"],
+        secondary=secondary,
+        accent=colors["accent"],
+        warning=colors["care"],
+        error=colors["bad"],
+        success=colors["good"],
+        foreground=colors["text"],
+        background=background,
+        surface=surface,
+        panel=panel,
+        dark=column == _DARK,
+        variables=_variables(_styles(column)),
+    )
+
+
+DARK = _own(
+    "jobtui-dark", _DARK, secondary="#5d7ba6", background="#0d0e11", surface="#16181d", panel="#1e2128"
 )
-LIGHT = Theme(
-    name="jobtui-light",
-    primary="#1f5fa8",
-    secondary="#5b7ea8",
-    accent="#1f5fa8",
-    warning="#8a5a00",
-    error="#b3261e",
-    success="#2e6b34",
-    foreground="#24282f",
-    background="#fbfaf7",
-    surface="#f1efe9",
-    panel="#e7e4dc",
-    dark=False,
-    variables=Colors(
-        text="#24282f",
-        settled="#6a717d",
-        faint="#cbc8c0",
-        accent="#1f5fa8",
-        good="#2e6b34",
-        bad="#b3261e",
-        care="#8a5a00",
-        cursor="on #dbe5f3",
-        weak_cursor="on #f0efe9",
-        changed="on #efe8c8",
-        hit="on #f3d27a",
-        selected="on #e6ecf5",
-        services=("#1f5fa8", "#2e6b34", "#6b3fa0", "#0f6b70", "#7a5518", "#50607a"),
-    ).variables,
+LIGHT = _own(
+    "jobtui-light", _LIGHT, secondary="#5b7ea8", background="#fbfaf7", surface="#f1efe9", panel="#e7e4dc"
 )
 
 
 def _native(name: str, styles: Mapping[str, str], *, dark: bool = True) -> Theme:
     """A theme that leaves fore- and background to the terminal."""
+    parts = ("primary", "secondary", "warning", "error", "success", "accent", "foreground", "background",
+             "surface", "panel", "boost")  # fmt: skip
     own = "ansi_default"
-    return Theme(
-        name=name,
-        ansi=True,
-        dark=dark,
-        primary=own,
-        secondary=own,
-        warning=own,
-        error=own,
-        success=own,
-        accent=own,
-        foreground=own,
-        background=own,
-        surface=own,
-        panel=own,
-        boost=own,
-        variables={
-            "ansi-background": "ansi_black",
-            "ansi-foreground": "ansi_white",
-            "border": own,
-            "border-blurred": own,
-            "block-cursor-foreground": own,
-            "block-cursor-background": own,
-            "block-cursor-text-style": "reverse",
-            "input-cursor-background": own,
-            "input-cursor-foreground": own,
-            "input-cursor-text-style": "reverse",
-            "input-selection-background": own,
-            "input-selection-foreground": own,
-            "screen-selection-background": own,
-            "screen-selection-foreground": own,
-        }
-        | {VARIABLE + key.replace(".", "-"): style for key, style in styles.items()},
-    )
+    variables = {
+        "ansi-background": "ansi_black",
+        "ansi-foreground": "ansi_white",
+        "border": own,
+        "border-blurred": own,
+        "block-cursor-foreground": own,
+        "block-cursor-background": own,
+        "block-cursor-text-style": "reverse",
+        "input-cursor-background": own,
+        "input-cursor-foreground": own,
+        "input-cursor-text-style": "reverse",
+        "input-selection-background": own,
+        "input-selection-foreground": own,
+        "screen-selection-background": own,
+        "screen-selection-foreground": own,
+    }
+    colors: dict[str, Any] = dict.fromkeys(parts, own)
+    return Theme(name=name, ansi=True, dark=dark, variables=variables | _variables(styles), **colors)
 
 
-ANSI = _native(
-    "jobtui-ansi",
-    Colors(
-        text="default",
-        settled="bright_black",
-        faint="bright_black",
-        accent="cyan",
-        good="green",
-        bad="red",
-        care="yellow",
-        cursor="not dim default reverse",
-        weak_cursor="bold",
-        changed="underline",
-        hit="black on yellow",
-        selected="underline",
-        services=("cyan", "green", "magenta", "blue", "bright_cyan", "bright_magenta"),
-    ).styles,
-)
-ANSI_LIGHT = _native(
-    "jobtui-ansi-light",
-    Colors(
-        text="default",
-        settled="bright_black",
-        faint="bright_black",
-        accent="blue",
-        good="green",
-        bad="red",
-        care="magenta",
-        cursor="not dim default reverse",
-        weak_cursor="bold",
-        changed="underline",
-        hit="black on yellow",
-        selected="underline",
-        services=("blue", "green", "magenta", "cyan", "red", "black"),
-    ).styles,
-    dark=False,
-)
+ANSI = _native("jobtui-ansi", _styles(_ANSI))
+ANSI_LIGHT = _native("jobtui-ansi-light", _styles(_ANSI_LIGHT), dark=False)
 PLAIN = _native(
     "jobtui-plain",
     {
@@ -307,5 +214,4 @@ def with_colors(theme: Theme, colors: Mapping[str, str]) -> Theme:
     """The same theme with some styles as a user wants them, by their names."""
     if not colors:
         return theme
-    own = {VARIABLE + name.replace(".", "-"): style for name, style in colors.items()}
-    return replace(theme, variables=theme.variables | own)
+    return replace(theme, variables=theme.variables | _variables(colors))

@@ -10,6 +10,9 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import NamedTuple
 
+from jobtui.model.numbers import read_json
+from jobtui.transport.files import read_small
+
 FILE_NAME = "views.json"
 START = "start"
 """The view that the dashboard begins with when it was kept."""
@@ -33,7 +36,7 @@ class View(NamedTuple):
 
 
 class Views:
-    """The views of one profile, read anew at each use, as another jobtui may write them too."""
+    """The views of one profile, read again at each use, as another jobtui may write them too."""
 
     def __init__(self, path: Path | None = None, profile: str | None = None) -> None:
         self._given = path
@@ -41,7 +44,6 @@ class Views:
 
     @property
     def path(self) -> Path:
-        """Where they are kept."""
         if self._given is None:
             from platformdirs import user_config_path  # costs 20 ms
 
@@ -87,16 +89,14 @@ class Views:
 
     def _read(self) -> dict[str, object]:
         try:
-            with open(self.path, "rb") as file:
-                text = file.read(LARGEST)
+            text = read_small(self.path, LARGEST)
         except FileNotFoundError:
             return {}
         except OSError as error:
             raise ViewsError(f"{self.path}: cannot be read: {error.strerror}") from error
-        import json  # most users have kept none, and the first paint can do without
 
         try:
-            document = json.loads(text)
+            document = read_json(text)
         except (ValueError, RecursionError) as error:
             raise ViewsError(f"{self.path}: no views in it: {error}") from error
         if not isinstance(document, dict):

@@ -17,8 +17,9 @@ from release.locks import BASE, OURSELVES, Locked, by_name, read_lock
 
 ROOT = Path(__file__).parents[1]
 SBOM = ROOT / "sbom.cdx.json"
+LICENCES = Path(__file__).with_name("licences.toml")
 DEVELOPMENT = "dev"
-"""The extra that nobody who uses jobtui installs, and that has no lock."""
+"""The extra that nobody who uses jobtui installs."""
 OUR_PURL = f"pkg:pypi/jobtui@{__version__}"
 
 
@@ -70,6 +71,12 @@ def _ourselves() -> Mapping[str, object]:
     }
 
 
+def licence_of(name: str) -> str:
+    """The SPDX expression of a library's licence. Raises KeyError for one that nobody looked up yet."""
+    licences: Mapping[str, str] = tomllib.loads(LICENCES.read_text())
+    return licences[name]
+
+
 def _purl(one: Locked) -> str:
     return f"pkg:pypi/{one.name}@{one.version}"
 
@@ -82,6 +89,7 @@ def _component(one: Locked, is_required: bool) -> Mapping[str, object]:
         "name": one.name,
         "version": one.version,
         "scope": "required" if is_required else "optional",
+        "licenses": [{"expression": licence_of(one.name)}],
         "hashes": [{"alg": "SHA-256", "content": digest} for digest in sorted(one.hashes)],
         "purl": _purl(one),
     }

@@ -6,7 +6,7 @@ python -m release.shares        # renews share/ of the repository; a test says w
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from jobtui.commands.completion import SCRIPTS
+from jobtui.commands.help import SCRIPTS
 from release.manual import manual
 
 SHARE = Path(__file__).parents[1] / "share"

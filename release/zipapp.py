@@ -2,7 +2,7 @@
 
     python -m release.zipapp OUT
 
-The libraries are wheels of the lock, taken by their hashes. Some have C inside (msgspec, watchfiles, PyYAML,
+The libraries are wheels of the lock, taken by their hashes. Some have C inside (msgspec, PyYAML,
 protobuf), which no Python loads out of a zip file: so all is unpacked at the first start, and run from there
 (`zipapp_start`). The same lock and the same sources give the same bytes.
 """

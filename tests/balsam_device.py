@@ -37,11 +37,9 @@ class DeviceLogin:
         self._answer: str | None = None
 
     def approve(self) -> None:
-        """Approve in the browser."""
         self._answer = "approved"
 
     def deny(self) -> None:
-        """Deny in the browser."""
         self._answer = "denied"
 
     def begin(self, request: httpx.Request) -> httpx.Response:
@@ -96,7 +94,6 @@ class DeviceLogin:
 
 
 def _form(request: httpx.Request) -> dict[str, str]:
-    """What was sent, when it was sent as a form."""
     is_form = request.headers.get("content-type", "").partition(";")[0] == FORM
     return dict(httpx.QueryParams(request.content.decode())) if is_form else {}
 

@@ -3,22 +3,20 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import httpx
 
 from tests.balsam_server import RecordedBalsam
+from tests.loopback import QuietHandler, on_loopback
+
+CUT_AT = "x-cut-at"
+"""A header of an answer that is not sent: after so many bytes of the answer the connection ends."""
 
 
 @contextmanager
 def served(balsam: RecordedBalsam) -> Iterator[str]:
-    """Let a recorded server answer over HTTP; its address."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             self._answer(b"")
 
@@ -32,26 +30,17 @@ def served(balsam: RecordedBalsam) -> Iterator[str]:
             answer = balsam.answer(request)
             self.send_response(answer.status_code)
             for name, value in answer.headers.items():
-                if name not in ("content-length", "transfer-encoding"):
+                if name not in ("content-length", "transfer-encoding", CUT_AT):
                     self.send_header(name, value)
             self.send_header("content-length", str(len(answer.content)))
             with suppress(OSError):  # who asked may have given up
                 self.end_headers()
-                self.wfile.write(answer.content)
+                cut_at = int(answer.headers.get(CUT_AT, len(answer.content)))
+                self.wfile.write(answer.content[:cut_at])
+                self.close_connection = cut_at < len(answer.content)
 
-        def log_message(self, format: str, *arguments: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with on_loopback(Handler) as address:
+        yield address
 
 
 def write_login(

@@ -26,13 +26,11 @@ UNAUTHORIZED: Record = {"detail": "Unauthorized"}
 
 
 def recorded(name: str) -> list[Record]:
-    """The rows of a recorded list."""
     rows: list[Record] = json.loads((FOLDER / f"dump_{name}.json").read_text())["results"]
     return rows
 
 
 def moment(text: str) -> datetime:
-    """A time as it is written in a row or a question."""
     at = datetime.fromisoformat(text.replace("Z", "+00:00"))
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
@@ -47,6 +45,7 @@ class RecordedBalsam:
         self.sites = recorded("sites")
         self.apps = recorded("apps")
         self.sessions = recorded("sessions")
+        self.transfers: list[Record] = []
         self.token = TOKEN
         self.requests: list[str] = []
         self.tokens: list[str | None] = []
@@ -60,11 +59,9 @@ class RecordedBalsam:
 
     @property
     def transport(self) -> httpx.MockTransport:
-        """What a client is given in place of a connection."""
         return httpx.MockTransport(self.answer)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
-        """The answer to one request; a fault that is due comes first."""
         answer = self._answer(request)
         answer.headers.update(self.headers)
         return answer
@@ -85,6 +82,7 @@ class RecordedBalsam:
             "/sites/": lambda asked: self._by_id(self.sites, asked),
             "/apps/": lambda asked: self._by_id(self.apps, asked),
             "/sessions/": lambda _: self.sessions,
+            "/transfers/": self._transfers,
         }  # fmt: skip
         found = lists.get(request.url.path)
         if found is None:
@@ -114,7 +112,8 @@ class RecordedBalsam:
         if "batch_job_id" in asked and rows and "timestamp" in rows[0]:
             places = [row for row in rows for _ in self.batch_jobs]
         unique = {row["id"]: row for row in places[offset : offset + limit]}
-        return httpx.Response(200, json={"count": len(rows), "results": list(unique.values())})
+        text = json.dumps({"count": len(rows), "results": list(unique.values())})  # also NaN
+        return httpx.Response(200, content=text.encode(), headers={"content-type": "application/json"})
 
     def _events(self, asked: httpx.QueryParams) -> list[Record]:
         jobs = {job["id"]: job for job in self.jobs}
@@ -137,6 +136,11 @@ class RecordedBalsam:
         rows = _within(rows, asked, "last_update", "last_update_after", "last_update_before")
         key = asked.get("ordering", "id").lstrip("-")
         return sorted(rows, key=lambda row: row[key], reverse=asked.get("ordering", "id").startswith("-"))
+
+    def _transfers(self, asked: httpx.QueryParams) -> list[Record]:
+        states = {job["id"]: job["state"] for job in self.jobs}
+        rows = [row for row in self.transfers if _matches(row, asked, "state")]
+        return [row for row in rows if states.get(row["job_id"]) == asked.get("job_state")]
 
     def _by_id(self, rows: list[Record], asked: httpx.QueryParams) -> list[Record]:
         return [row for row in rows if _matches(row, asked, "id")]

@@ -18,12 +18,10 @@ _keys = count(1)
 
 
 def job_id(number: int = 0, *, model: str = "heightWeightReport", uid: str = "EPRSqtUW") -> JobId:
-    """A computeJid, another one for each number."""
     return JobId(f"{uid}-{number:08d}-{model}")
 
 
 def ago(seconds: float) -> Nanos:
-    """A time before the tests' now."""
     return Nanos(NOW - round(seconds * SECOND))
 
 
@@ -63,7 +61,6 @@ def a_step(step: str = "create", after_s: float = 0.0, /, **fields: Any) -> Step
 
 
 def an_op(name: str = "run", /, steps: Sequence[Step] = (), **fields: Any) -> Op:
-    """An op that was replied to, made a minute ago."""
     key = next(_keys)
     values: dict[str, Any] = {
         "key": key,
@@ -86,7 +83,6 @@ def an_op(name: str = "run", /, steps: Sequence[Step] = (), **fields: Any) -> Op
 
 
 def an_agent(prefix: str = "WUt4", /, **fields: Any) -> Agent:
-    """A Docker agent that is connected since a minute and holds nothing."""
     values: dict[str, Any] = {
         "driver": "DockerDriver",
         "kind": "parallel",

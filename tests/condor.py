@@ -3,12 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from jobtui.formats.condor_events import EventReader
-from jobtui.formats.condor_frames import Form, form_of, frames_of
+from jobtui.formats.condor_events import EventReader, Form, form_of, frames_of
 from jobtui.formats.job_output import OutputReader
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.condor_facts import CondorFact
-from jobtui.store.condor_book import CondorBook, News
+from jobtui.model.condor import CondorFact
+from jobtui.store.condor import CondorBook, CondorNews
 from tests.tracing import CAPTURES
 
 CONDOR = CAPTURES / "condor"
@@ -19,7 +18,6 @@ SUBMIT_HOST = f"<10.0.0.1:9618?addrs=10.0.0.1-9618&alias={SCHEDD}&noUDP&sock=sch
 
 
 def facts_in(path: Path) -> list[CondorFact]:
-    """What a whole file says."""
     return facts_of(path.read_bytes(), str(path))
 
 
@@ -34,24 +32,20 @@ def facts_of(data: bytes, source: str = "a.log", newest: Nanos = NEWEST) -> list
 
 
 def event(number: int, time: str, text: str = "", *body: str, job: str = "007.000.000") -> str:
-    """An event in the classic form."""
     lines = "".join(f"\t{line}\n" for line in body)
     return f"{number:03} ({job}) {time} {text}\n{lines}...\n"
 
 
 def submitted(time: str = "2026-11-20 10:00:00Z", job: str = "007.000.000") -> str:
-    """That a job was submitted."""
     return event(0, time, f"Job submitted from host: {SUBMIT_HOST}", job=job)
 
 
 def executing(time: str = "2026-11-20 10:01:00Z", job: str = "007.000.000") -> str:
-    """That a job runs."""
     return event(1, time, "Job executing on host: <10.0.0.2:9618?alias=w1.example.org&x=1>", job=job)
 
 
-def book_of(*groups: Iterable[CondorFact]) -> tuple[CondorBook, News]:
-    """A book of facts, and what the last of them changed."""
-    book, news = CondorBook(), News()
+def book_of(*groups: Iterable[CondorFact]) -> tuple[CondorBook, CondorNews]:
+    book, news = CondorBook(), CondorNews()
     for facts in groups:
         news = book.add(facts)
     return book, news

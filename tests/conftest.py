@@ -3,7 +3,9 @@
 import asyncio
 import os
 import time
-from collections.abc import Iterator
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -12,6 +14,8 @@ import textual.app
 from hypothesis import settings
 
 from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.faults import FAULTS, Fault, Faults
+from jobtui.transport.worker import Worker
 
 settings.register_profile("jobtui", deadline=None, max_examples=60)
 settings.load_profile("jobtui")
@@ -33,21 +37,75 @@ FIXED = {
 }
 
 
-REST_S = 0.005
-"""After a key the program under test rests when it computed for less than a tenth of this time in it."""
+QUIET_ROUNDS = 3
+"""So many rounds of the event loop must find nothing to do before the program under test is at rest."""
+
+_asked_threads: "set[object]" = set()
+_run = Worker.run
+
+
+async def _counted_run(worker: Worker, call: Callable[[], object]) -> object:
+    """`Worker.run`, noted while its thread has not answered."""
+    asked = object()
+    _asked_threads.add(asked)
+    try:
+        return await _run(worker, call)
+    finally:
+        _asked_threads.discard(asked)
 
 
 async def _rest(min_sleep: float = 0.0, max_sleep: float = 1.0) -> None:
-    """What Textual waits for twice after each key that is pressed, in finer steps than its own of 20 ms."""
+    """Wait until the event loop has nothing to do and no thread owes it an answer; `max_sleep` at most.
+
+    Textual does this after each key, and judges by the time of the processor, which other programs change.
+    """
+    ready = asyncio.get_running_loop()._ready  # type: ignore[attr-defined]
     until = time.monotonic() + max_sleep
-    while time.monotonic() < until:
-        begun = time.process_time()
-        await asyncio.sleep(REST_S)
-        if time.process_time() - begun < REST_S / 10:
-            return
+    quiet = 0
+    while quiet < QUIET_ROUNDS and time.monotonic() < until:
+        await asyncio.sleep(0.001 if _asked_threads else 0)
+        quiet = 0 if ready or _asked_threads else quiet + 1
 
 
+Worker.run = _counted_run  # type: ignore[assignment, method-assign]
 textual.app.wait_for_idle = _rest  # type: ignore[attr-defined]
+
+
+ALLOWED_SKIPS = {
+    "JAEGER_FIXTURES names no folder of Jaeger's test data": "they may not be copied here",
+    "another C library": "glibc is what Debian has",
+    "it has one format only": "a pair of a command and a format that does not exist",
+    "it has to be asked": "a source that tells of no change by itself",
+    "no tmpfs can be mounted here": "a container may forbid it; a full disk is tried where it does not",
+    "not known of this one": "a capture without that truth",
+    "production lines have no time": "a pair of a world and a check that does not exist",
+    "root may read everything": "where the suite runs as root, a file cannot be denied",
+    "what journald has dropped is gone": "a rig that cannot mend what it tore",
+}
+"""Reasons for which a test may be skipped where nothing may be missing, and why that loses nothing."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--only-allowed-skips", action="store_true", help="fail on a skip not in ALLOWED_SKIPS")
+
+
+def skip_reasons(config: pytest.Config) -> Counter[str]:
+    """Why tests were skipped, and how many for each reason; empty unless skips are looked at."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or not config.getoption("--only-allowed-skips"):
+        return Counter()
+    reports = reporter.getreports("skipped")
+    return Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if skip_reasons(session.config).keys() - ALLOWED_SKIPS.keys():
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for reason, number in sorted(skip_reasons(config).items()):
+        terminalreporter.line(f"{number:5} skipped, {ALLOWED_SKIPS.get(reason, 'NOT ALLOWED')}: {reason}")
 
 
 @pytest.fixture(scope="session")
@@ -75,6 +133,30 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) ->
     yield home
     monkeypatch.undo()
     time.tzset()
+
+
+@pytest.fixture(autouse=True)
+def no_unexpected_fault(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A fault of jobtui fails the test in which it happens, unless that asks for `expected_faults`."""
+    traces: list[str] = []
+    note = Faults.note
+
+    def noted(self: Faults, error: BaseException, stage: str) -> Fault:
+        traces.extend(traceback.format_exception(error))
+        return note(self, error, stage)
+
+    monkeypatch.setattr(Faults, "note", noted)
+    FAULTS.clear()
+    yield
+    left = FAULTS.all()
+    FAULTS.clear()
+    if "expected_faults" not in request.fixturenames:
+        assert not left, "".join(traces)
+
+
+@pytest.fixture
+def expected_faults() -> Faults:
+    return FAULTS
 
 
 @pytest.fixture

@@ -39,9 +39,6 @@ Owner = "mira"
 QDate = 1795207000
 NumJobStarts = 2
 ImageSize = 5000000
-ResidentSetSize = 4190000
-MemoryUsage = ((ResidentSetSize + 1023) / 1024)
-DiskUsage = 1840000
 RequestMemory = ifthenelse(MemoryUsage =!= undefined,MemoryUsage,(ImageSize + 1023) / 1024)
 RequestDisk = DiskUsage
 PeriodicRemove = (JobStatus == 5 && time() - EnteredCurrentStatus > 86400) || (NumJobStarts > 10)
@@ -52,8 +49,6 @@ DEMO_AT = 1_795_208_400
 
 
 class Excerpt(NamedTuple):
-    """A command line and what is shown of its output."""
-
     page: Path
     place: str
     command: str
@@ -61,7 +56,6 @@ class Excerpt(NamedTuple):
 
 
 def excerpts(page: Path) -> Iterator[Excerpt]:
-    """All of a page."""
     for place, block in SHOWN.findall(page.read_text()):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, *lines = part.rstrip("\n").split("\n")
@@ -91,8 +85,6 @@ def _is(shown: str, printed: str) -> bool:
 
 
 def capture(name: str, at: str = AT) -> Callable[[Path], Mapping[str, str]]:
-    """Records and logs of a captured Sirepo, under the names that the README uses."""
-
     def build(place: Path) -> Mapping[str, str]:
         for entry in (CAPTURES / name).iterdir():
             place.joinpath(entry.name).symlink_to(entry)
@@ -106,8 +98,6 @@ def capture(name: str, at: str = AT) -> Callable[[Path], Mapping[str, str]]:
 
 
 def public_incident(name: str) -> Callable[[Path], Mapping[str, str]]:
-    """An incident that was reported in public."""
-
     def build(place: Path) -> Mapping[str, str]:
         case = json.loads((FIXTURES / "incidents" / name / "case.json").read_text())
         (place / "supervisor-job").mkdir()
@@ -121,8 +111,6 @@ def public_incident(name: str) -> Callable[[Path], Mapping[str, str]]:
 
 
 def demo(incident: str, seed: int = 7) -> Callable[[Path], Mapping[str, str]]:
-    """The demo, as it stands at a time."""
-
     def build(place: Path) -> Mapping[str, str]:
         LiveDemo(place, seed=seed, incident=incident, clock=FixedClock(Nanos(DEMO_AT * SECOND))).prepare()
         return {
@@ -137,8 +125,6 @@ def demo(incident: str, seed: int = 7) -> Callable[[Path], Mapping[str, str]]:
 
 
 def spans(*names: str) -> Callable[[Path], Mapping[str, str]]:
-    """Traces of batch jobs, with their log records."""
-
     def build(place: Path) -> Mapping[str, str]:
         for name in names:
             (place / name).symlink_to(FIXTURES / "tracing" / name)
@@ -148,7 +134,6 @@ def spans(*names: str) -> Callable[[Path], Mapping[str, str]]:
 
 
 def scripts(place: Path) -> Mapping[str, str]:
-    """What SArchive kept of the scripts of a Slurm."""
     (place / "archive").symlink_to(FIXTURES / "sarchive" / "slurm-daily")
     return {"JOBTUI_ARCHIVE": "archive", "JOBTUI_AT": AT}
 
@@ -160,7 +145,6 @@ def ads(place: Path) -> Mapping[str, str]:
 
 
 def gone(place: Path) -> Mapping[str, str]:
-    """Nothing is there that could be read."""
     return {"HOME": str(place)}
 
 
@@ -185,13 +169,11 @@ PLACES: Mapping[str, Callable[[Path], Mapping[str, str]]] = {
 
 
 def run(place: Path, settings: Mapping[str, str], words: Sequence[str]) -> Ran:
-    """Run jobtui where these settings hold."""
     ran = jobtui(*words, cwd=place, env=environment(**settings))
     return ran._replace(out=ran.out.replace(str(place), HERE))
 
 
 def main() -> int:
-    """Print what a command prints in a place."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         ran = run(place, PLACES[sys.argv[1]](place), sys.argv[2:])

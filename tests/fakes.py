@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
-from jobtui.backends.base import Batch, SourceError
-from jobtui.model.heard import Heard
+from jobtui.backends.base import Batch
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Agent, Op, Step, Unlinked
+from jobtui.model.ops import Agent, Correlation, Heard, Op
+from jobtui.model.source_errors import SourceError
 
 
 class ScriptedSource:
@@ -44,16 +44,13 @@ class ScriptedSource:
         return self._kind
 
     def add(self, *steps: Batch | SourceError) -> None:
-        """Go on with these."""
         self._script += steps
         self._news.set()
 
     def hold(self) -> None:
-        """Let polls wait."""
         self._open.clear()
 
     def go_on(self) -> None:
-        """Let them go."""
         self._open.set()
 
     async def poll(self, cursor: str | None) -> Batch:
@@ -78,7 +75,7 @@ class ScriptedSource:
         self.closed += 1
 
 
-class FakeCorrelation:
+class FakeCorrelation(Correlation):
     """Ops as a test sets them. Records are taken in by naming the job in their field `jid`."""
 
     def __init__(self, ops: Iterable[Op] = (), agents: Iterable[Agent] = ()) -> None:
@@ -89,21 +86,20 @@ class FakeCorrelation:
                 self.put(op.jid, op)
 
     def put(self, job_id: JobId, *ops: Op) -> None:
-        """Give a job more ops."""
         self._ops[job_id] = self._ops.get(job_id, ()) + ops
 
     def replace(self, job_id: JobId, *ops: Op) -> None:
-        """Give a job these ops instead of those it has."""
         self._ops[job_id] = ops
 
     def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
         return {JobId(jid) for record in records if (jid := record.fields.get("jid"))}
 
+    def take_in(self, other: "FakeCorrelation") -> None:
+        for job_id, ops in other._ops.items():
+            self._ops.setdefault(job_id, ops)
+
     def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
         return self._ops.get(job_id, ())
-
-    def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
-        return ()
 
     def ops(self, after: int = 0) -> Iterable[Op]:
         return [op for ops in self._ops.values() for op in ops if op.key > after]
@@ -112,30 +108,12 @@ class FakeCorrelation:
         return self._agents
 
     def set_agents(self, *agents: Agent) -> None:
-        """There are these agents from now on."""
         self._agents = agents
 
     @property
     def heard(self) -> Heard:
         return Heard(frozenset(step.component for op in self.ops() for step in op.steps))
 
-    def open_ops(self) -> tuple[Op, ...]:
-        return tuple(op for op in self.ops() if op.status.is_open)
-
-    def runs_like(self, model: str, driver: str | None) -> tuple[Op, ...]:
-        return ()
-
-    def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
-        return {}
-
-    def agent_of(self, job_id: JobId) -> Agent | None:
-        return None
-
-    @property
-    def dropped_ops(self) -> int:
-        return 0
-
 
 def batch(*jobs: Job, gone: Iterable[JobId] = (), more: bool = False, **fields: object) -> Batch:
-    """A batch with these jobs."""
     return Batch(cursor="1", jobs=jobs, gone=tuple(gone), more=more, count=len(jobs), **fields)  # type: ignore[arg-type]

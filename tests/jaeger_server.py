@@ -13,7 +13,6 @@ from tests.trace_servers import TEXT, Answer, Document, Spans, as_json, attribut
 
 
 def is_id(text: str) -> bool:
-    """Whether a text is a trace id as both write it."""
     return re.fullmatch(r"[0-9a-f]{32}", text) is not None
 
 
@@ -33,7 +32,6 @@ class Jaeger:
         self.asked: list[str] = []
 
     def answer(self, path: str, said: Mapping[str, str]) -> Answer:
-        """The answer to a question."""
         self.asked.append(path)
         if path.startswith("/api/v3/") and "v3" in self.versions:
             return self._v3(path.removeprefix("/api/v3/"), said)

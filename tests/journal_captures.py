@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from jobtui.formats.times import TIME_LENGTH, latest
+from jobtui.formats.parser import TIME_LENGTH, latest
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.journal import Fields, JournalEntry
 from tests.journal_memory import MemoryJournal, Row, in_order, row_of, rows_of_export
@@ -18,12 +18,10 @@ DELAY = Nanos(SECOND // 3)
 
 
 def supervisor_rows(capture: str) -> list[Row]:
-    """What the supervisor's and the servers' host has."""
     return rows_of_export((ROOT / capture / "journal.export").read_bytes())
 
 
 def container_rows(capture: str, host: str = "docker7.sirepo.example") -> list[Row]:
-    """What the docker host has. A container is another one when its agent starts anew."""
     rows: list[Row] = []
     for path in sorted((ROOT / capture).glob("container-*.log")):
         name = path.stem.removeprefix("container-")
@@ -55,12 +53,10 @@ def container_rows(capture: str, host: str = "docker7.sirepo.example") -> list[R
 
 
 def one_journal(capture: str) -> MemoryJournal:
-    """All in one, as a collector has it."""
     return MemoryJournal(in_order([*supervisor_rows(capture), *container_rows(capture)]))
 
 
 def exported(rows: Iterable[Row]) -> bytes:
-    """Entries in the export format, from which systemd-journal-remote makes a journal file."""
     return b"".join(_exported(entry, fields) for entry, fields in rows)
 
 

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from jobtui.backends.base import SourceError
-from jobtui.formats.journal_export import ExportParser
-from jobtui.formats.journal_fields import entry_of_export, stored_fields
+from jobtui.formats.journal_export import ExportParser, entry_of_export, stored_fields
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.journal import (
     At,
@@ -24,6 +22,7 @@ from jobtui.model.journal import (
     Start,
     Tail,
 )
+from jobtui.model.source_errors import SourceError
 
 Row = tuple[JournalEntry, Fields]
 T0 = Nanos(1_795_207_000 * SECOND)
@@ -41,11 +40,9 @@ class MemoryJournal:
         self._deleted = 0
 
     def append(self, *rows: Row) -> None:
-        """Let these be written."""
         self.rows += rows
 
     def write(self, message: str, at_s: float | None = None, **fields: str | int) -> JournalEntry:
-        """Let one more entry be written, `at_s` seconds after T0 or a second after the one before."""
         before = self.rows[-1][0].at if self.rows else T0
         at = Nanos(before + SECOND) if at_s is None else Nanos(T0 + round(at_s * SECOND))
         row = row_of(len(self.rows) + self._deleted, at, message, **fields)
@@ -53,18 +50,14 @@ class MemoryJournal:
         return row[0]
 
     def delete_oldest(self, count: int) -> None:
-        """Let the oldest entries go, as vacuuming does."""
         del self.rows[:count]
         self._deleted += count
 
     def reader(self, name: str = "memory") -> "MemoryReader":
-        """A new reader of it."""
         return MemoryReader(self, name)
 
 
 class MemoryReader:
-    """Reads a MemoryJournal. One call at a time, as real ones."""
-
     def __init__(self, journal: MemoryJournal, name: str) -> None:
         self.journal = journal
         self._name = name
@@ -160,8 +153,6 @@ class MemoryReader:
 
 
 class MemoryFollowing:
-    """Follows a MemoryJournal."""
-
     def __init__(self, reader: MemoryReader, start: Start, matches: Matches) -> None:
         self._reader = MemoryReader(reader.journal, reader.name)
         if isinstance(start, Tail):
@@ -193,7 +184,6 @@ class MemoryFollowing:
 
 
 def fits(fields: Fields, matches: Matches) -> bool:
-    """Whether an entry is among those asked for."""
     return not matches or any(all(_has(fields, match) for match in group) for group in matches)
 
 
@@ -216,7 +206,6 @@ NAMES = {
 
 
 def row_of(number: int, at: Nanos, message: str, **fields: str | int) -> Row:
-    """An entry and its fields; `fields` are those of JournalEntry."""
     cursor = Cursor(f"s=0;i={number:x};t={at // 1000:x}")
     entry = JournalEntry(cursor=cursor, at=at, message=message, size=len(message), **fields)  # type: ignore[arg-type]
     named: Fields = {NAMES[name]: (str(value).encode(),) for name, value in fields.items() if name in NAMES}
@@ -224,7 +213,6 @@ def row_of(number: int, at: Nanos, message: str, **fields: str | int) -> Row:
 
 
 def rows_of_export(data: bytes, first: int = 0) -> list[Row]:
-    """Entries in the export format, which get cursors here."""
     fresh = data if data.startswith(b"\n") else b"\n\n" + data
     parts = fresh.split(b"\n\n__REALTIME_TIMESTAMP=")
     text = b"".join(
@@ -240,7 +228,6 @@ def rows_of_export(data: bytes, first: int = 0) -> list[Row]:
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
-    """Entries of several journals as one: in the order of their times, with new cursors."""
     ordered = sorted(rows, key=lambda row: row[0].at)
     return [
         (msgspec.structs.replace(entry, cursor=Cursor(f"s=0;i={n:x}")), fields)

@@ -8,14 +8,13 @@ from pathlib import Path
 
 from jobtui.actions import ACTIONS
 from jobtui.render.columns import JOB_COLUMNS
-from jobtui.render.styles import STYLES
+from jobtui.render.styles import STYLE_NAMES
 from tests.reference import between
 
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
 
 
 def actions_table() -> Iterator[str]:
-    """Every action by its name, with its usual keys."""
     yield "| action | keys | |"
     yield "|---|---|---|"
     told = set()
@@ -28,15 +27,13 @@ def actions_table() -> Iterator[str]:
 
 
 def styles_table() -> Iterator[str]:
-    """Every style by its name."""
     yield "| colour | |"
     yield "|---|---|"
-    for name, about in STYLES.items():
+    for name, about in STYLE_NAMES.items():
         yield f"| `{name}` | {about} |"
 
 
 def columns_row() -> Iterator[str]:
-    """The columns by their names."""
     yield ", ".join(f"`{column.key}`" for column in JOB_COLUMNS)
 
 

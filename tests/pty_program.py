@@ -59,38 +59,31 @@ class PtyProgram:
         return True
 
     def press(self, keys: bytes) -> None:
-        """Type."""
         os.write(self._terminal, keys)
 
     def hold(self) -> None:
-        """Let nothing more be written to the terminal, as one that does not read."""
         line = os.open(f"/proc/{self.pid}/fd/0", os.O_RDWR | os.O_NOCTTY)
         termios.tcflow(line, termios.TCOOFF)
         os.close(line)
 
     def hang_up(self) -> None:
-        """Take the terminal away."""
         if not self._gone:
             self._gone = True
             os.close(self._terminal)
 
     def now_settings(self) -> list[object]:
-        """How the line of the terminal is set now."""
         return termios.tcgetattr(self._terminal)
 
     def threads(self) -> int:
-        """How many threads it has."""
         return len(os.listdir(f"/proc/{self.pid}/task"))
 
     def code(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
         if self._code is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             self._code = os.waitstatus_to_exitcode(status) if pid else None
         return self._code
 
     def wait_end(self, timeout_s: float) -> int:
-        """The exit code, once it has ended. Does not read what it writes."""
         wait_for(lambda: self.code() is not None, timeout_s=timeout_s)
         assert self._code is not None
         return self._code

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from jobtui.actions import ACTIONS, Action, Topic
 from jobtui.analysis.filter_fields import FIELDS
+from jobtui.backends.registry import SOURCES
 
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference.md"
 
 
 def keys_tables() -> Iterator[str]:
-    """The tables of keys, one for each topic."""
     for topic in Topic:
         yield "\n".join(
             [f"| {topic.value} | |", "|---|---|", *(_row(a) for a in ACTIONS if a.topic is topic)]
@@ -28,14 +28,26 @@ def _row(action: Action) -> str:
 
 
 def fields_tables() -> Iterator[str]:
-    """The table of fields."""
     names = {field: " ".join(f"`{name}`" for name in field.names) for field in FIELDS}
     yield "\n".join(
         ["| field | |", "|---|---|", *(f"| {names[field]} | {field.about} |" for field in FIELDS)]
     )
 
 
-TABLES: Mapping[str, Callable[[], Iterator[str]]] = {"keys": keys_tables, "fields": fields_tables}
+def sources_table() -> Iterator[str]:
+    rows = [
+        f"| `--{one.setting.replace('_', '-')} {one.metavar}` | {one.help} ([page](sources/{one.page}.md)) |"
+        for one in SOURCES
+        if one.setting
+    ]
+    yield "\n".join(["| flag | reads |", "|---|---|", *rows])
+
+
+TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
+    "keys": keys_tables,
+    "fields": fields_tables,
+    "sources": sources_table,
+}
 """What stands between `<!-- NAME: begin -->` and `<!-- NAME: end -->`."""
 
 

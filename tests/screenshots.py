@@ -58,7 +58,6 @@ class Shot(NamedTuple):
 
 
 def incident(name: str) -> tuple[str, ...]:
-    """The demo with a known failure."""
     return ("demo", "--seed", "7", "--incident", name)
 
 
@@ -114,7 +113,6 @@ BUNDLED = "eGO70vz3-COebzySB-heightWeightReport"
 
 @contextmanager
 def bundled() -> Iterator[str]:
-    """A bundle of a captured job."""
     with tempfile.TemporaryDirectory() as place:
         bundle = f"{place}/job.jobtui"
         run_jobtui([*sources_of(CAPTURE), "--at", AT, "bundle", BUNDLED, "--output", bundle])
@@ -122,7 +120,6 @@ def bundled() -> Iterator[str]:
 
 
 def take(shot: Shot, bundle: str) -> Path:
-    """Take one picture; gives its file."""
     words = (word.format(BUNDLE=bundle) for word in shot.words)
     with Tmux([sys.executable, "-m", "jobtui", *words], shot.columns, shot.rows) as window:
         window.wait_text(READY if shot.rows > 1 else shot.shows, timeout_s=30.0)
@@ -139,7 +136,6 @@ def take(shot: Shot, bundle: str) -> Path:
 
 
 def draw(lines: Sequence[str], columns: int, rows: int, theme: TerminalTheme = THEME) -> Image.Image:
-    """A picture of styled lines."""
     image = Image.new("RGB", (columns * CELL_WIDTH, rows * CELL_HEIGHT), tuple(theme.background_color))
     canvas = ImageDraw.Draw(image)
     fonts = {
@@ -169,7 +165,6 @@ def draw(lines: Sequence[str], columns: int, rows: int, theme: TerminalTheme = T
 
 
 def dots(canvas: ImageDraw.ImageDraw, left: int, top: int, bits: int, colour: tuple[int, ...]) -> None:
-    """The dots of a braille character, which the font lacks: two columns of four."""
     for bit, (column, row) in enumerate(DOTS):
         if bits >> bit & 1:
             x, y = left + CELL_WIDTH * (2 * column + 1) // 4, top + CELL_HEIGHT * (2 * row + 1) // 8
@@ -177,8 +172,6 @@ def dots(canvas: ImageDraw.ImageDraw, left: int, top: int, bits: int, colour: tu
 
 
 def colours(style: Style, theme: TerminalTheme) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Foreground and background of a style."""
-
     def resolved(color: Color | None, otherwise: tuple[int, ...], foreground: bool) -> tuple[int, ...]:
         return otherwise if color is None else tuple(color.get_truecolor(theme, foreground=foreground))
 
@@ -192,7 +185,6 @@ def colours(style: Style, theme: TerminalTheme) -> tuple[tuple[int, ...], tuple[
 
 
 def main() -> int:
-    """Take the pictures that are asked for."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -21,7 +21,6 @@ STEPS = 600
 
 
 def main(url: str, packing: str) -> None:
-    """Send and print the trace id."""
     compression = Compression.Gzip if packing == "gzip" else Compression.NoCompression
     resource = Resource.create({"service.name": "sdk", "jobsub.job.id": "7.0@schedd"})
     spans = TracerProvider(resource=resource)

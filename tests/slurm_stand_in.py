@@ -1,7 +1,8 @@
 """Stand-ins for Slurm's commands: programs that answer as squeue, sacct and scontrol do, out of a directory.
 
 What they print is made of the rows that a test has put there, in the format that they are asked for. Each
-call is noted. `fault` lets one fail with a text, `hang` never answer.
+call is noted. `fault` lets one fail with a text, `hang` never answer; a file `squeue.cut` says after how many
+characters its answer ends, `squeue.banner` what comes before it.
 """
 
 import json
@@ -16,26 +17,32 @@ from tests.formats.slurm_captures import CAPTURES, accounted_rows, queued_rows
 
 PROGRAM = """\
 #!{python} -IS
-import json, os, re, sys, time
+import atexit, io, json, os, re, sys, time
 here = {here!r}
 name, words = os.path.basename(sys.argv[0]), sys.argv[1:]
 with open(os.path.join(here, "calls"), "a") as calls:
     calls.write(json.dumps([name, *words]) + chr(10))
 def given(file):
     path = os.path.join(here, file)
-    return open(path, encoding="utf-8").read() if os.path.exists(path) else None
+    return open(path, encoding="utf-8", errors="surrogateescape").read() if os.path.exists(path) else None
 if given(name + ".hang") is not None:
     time.sleep(60)
 if (fault := given(name + ".fault")) is not None:
     sys.stderr.write(fault + chr(10))
     sys.exit(1)
-out = sys.stdout
+out = io.StringIO()
+def answer():
+    said, cut = (given(name + ".banner") or "") + out.getvalue(), given(name + ".cut")
+    sys.stdout.write(said if cut is None else said[: int(cut)])
+atexit.register(answer)
 def option(key):
     return next((word.partition("=")[2] for word in words if word.startswith(key + "=")), None)
 if name == "squeue":
     fields = re.split("(%[a-zA-Z])", option("--format"))
     for row in json.loads(given("squeue.rows") or "[]"):
-        out.write("".join(row.get(part, part) if part[:1] == "%" else part for part in fields) + chr(10))
+        out.write("".join(str(row.get(part, part)) if part[:1] == "%" else part for part in fields) + chr(10))
+elif name == "sacct" and "--json" in words:
+    out.write(given("sacct.json") or sys.exit("sacct: unrecognized option '--json'"))
 elif name == "sacct":
     fields, end = option("--format").split(","), option("--delimiter")
     wanted = option("--jobs")
@@ -43,11 +50,13 @@ elif name == "sacct":
         job, raw = (row[key].partition(".")[0] for key in ("JobID", "JobIDRaw"))
         if "." in row["JobID"] if wanted is None else wanted not in (job, job.partition("_")[0], raw):
             continue
-        out.write("".join(row.get(field, "") + end for field in fields) + chr(10))
+        out.write("".join(str(row.get(field, "")) + end for field in fields) + chr(10))
 elif "--json" in words and given("scontrol.json") is None:
     sys.exit("scontrol: unrecognized option '--json'")
 else:
     shown = given("scontrol." + ("json" if "--json" in words else words[-1]))
+    if shown is None and "_" in words[-1]:
+        sys.exit("Job " + words[-1] + " not found")
     if shown is None:
         sys.exit("slurm_load_jobs error: Invalid job id specified")
     out.write(shown)
@@ -81,24 +90,24 @@ class StandIn:
 
     @property
     def search_path(self) -> str:
-        """PATH with the stand-ins first."""
         return f"{self.path}{os.pathsep}{os.environ['PATH']}"
 
     def queue(self, *rows: Mapping[str, str]) -> None:
-        """What squeue answers from now on."""
         (self.folder / "squeue.rows").write_text(json.dumps([{**QUEUED, **row} for row in rows]))
 
     def accounts(self, *rows: Mapping[str, str]) -> None:
-        """What sacct answers from now on."""
         (self.folder / "sacct.rows").write_text(json.dumps([{**ACCOUNTED, **row} for row in rows]))
 
     def show(self, job_id: str, text: str) -> None:
-        """What `scontrol show job` answers for a job."""
         (self.folder / f"scontrol.{job_id}").write_text(text)
 
     def show_json(self, text: str) -> None:
         """What `scontrol --json` answers, which it does not know until then."""
         self.show("json", text)
+
+    def account_json(self, text: str) -> None:
+        """What `sacct --json` answers, which it does not know until then."""
+        (self.folder / "sacct.json").write_text(text)
 
     def fault(self, command: str, text: str | None) -> None:
         """Let a command fail with this text, None for no more."""
@@ -106,17 +115,14 @@ class StandIn:
         file.unlink(missing_ok=True) if text is None else file.write_text(text)
 
     def hang(self, command: str) -> None:
-        """Let a command never answer."""
         (self.folder / f"{command}.hang").touch()
 
     def calls(self, command: str) -> list[list[str]]:
-        """The words of each call of a command so far."""
         file = self.folder / "calls"
         lines = file.read_text().splitlines() if file.exists() else []
         return [call[1:] for call in map(json.loads, lines) if call[0] == command]
 
     def captured(self) -> "StandIn":
-        """Let it be the cluster that was captured."""
         self.queue(*queued_rows())
         self.accounts(*accounted_rows())
         text = (CAPTURES / "scontrol-show-job.txt").read_text()

@@ -22,7 +22,6 @@ class Tempo:
         self.is_old = is_old
 
     def answer(self, path: str, said: Mapping[str, str]) -> Answer:
-        """The answer to a question."""
         if path.startswith("/api/v2/traces/") and not self.is_old:
             return self._trace(path.rpartition("/")[2], is_v2=True)
         if path.startswith("/api/traces/"):
@@ -52,21 +51,40 @@ class Tempo:
         found = self.spans.where(
             lambda span, sent_by: since <= int(span["startTimeUnixNano"]) <= until and wanted(span, sent_by)
         )
-        traces = [self._summary(one) for one in found[: int(said.get("limit", "20"))]]
+        asked = re.findall(r"(?:resource|span)\.([\w./-]+) ", said.get("q", ""))
+        traces = [self._summary(one, asked) for one in found[: int(said.get("limit", "20"))]]
         return as_json({"traces": traces, "metrics": {"inspectedBytes": "1"}})
 
-    def _summary(self, trace_id: str) -> Document:
+    def _summary(self, trace_id: str, asked: list[str]) -> Document:
         spans = list(self.spans.spans(trace_id))
         root, sent_by = next(pair for pair in spans if not pair[0].get("parentSpanId"))
         begin = min(int(span["startTimeUnixNano"]) for span, _ in spans)
         end = max(int(span["endTimeUnixNano"]) for span, _ in spans)
+        held = [{**sent_by, **attributes(span)} for span, sent_by in spans]
+        matched = [
+            {"attributes": [{"key": key, "value": {"stringValue": one[key]}} for key in asked if key in one]}
+            for one in held
+            if any(key in one for key in asked)
+        ]
         return {
+            "spanSets": [{"spans": matched[:3], "matched": len(matched)}],
+            "serviceStats": self._stats(spans),
             "traceID": trace_id.lstrip("0"),
             "rootServiceName": sent_by["service.name"],
             "rootTraceName": root["name"],
             "startTimeUnixNano": str(begin),
             "durationMs": (end - begin) // 10**6,
         }
+
+    def _stats(self, spans: list[tuple[Document, Document]]) -> Document:
+        """Counts by service; that of errors is left out where there is none."""
+        stats: dict[str, dict[str, int]] = {}
+        for span, sent_by in spans:
+            one = stats.setdefault(sent_by["service.name"], {"spanCount": 0})
+            one["spanCount"] += 1
+            if span.get("status", {}).get("code") == 2:
+                one["errorCount"] = one.get("errorCount", 0) + 1
+        return stats
 
     def _values(self, tag: str, said: Mapping[str, str]) -> Answer:
         wanted = _traceql(said.get("q", "{}"))
@@ -77,7 +95,6 @@ class Tempo:
 
 
 def as_tempo(value: Any) -> Any:
-    """OTLP JSON as Tempo writes it: ids in base64, kinds and codes by name."""
     if isinstance(value, list):
         return [as_tempo(one) for one in value]
     if not isinstance(value, dict):
@@ -95,7 +112,9 @@ def as_tempo(value: Any) -> Any:
     return found
 
 
-_TERM = re.compile(r'(resource|span)\.([\w./-]+) = ("(?:[^"\\]|\\.)*"|-?\d+)|(name) = ("(?:[^"\\]|\\.)*")')
+_TERM = re.compile(
+    r'(resource|span)\.([\w./-]+) (?:= ("(?:[^"\\]|\\.)*"|-?\d+)|!= nil)|(name) = ("(?:[^"\\]|\\.)*")'
+)
 
 
 def _traceql(text: str) -> Callable[[Document, Document], bool] | None:
@@ -106,7 +125,7 @@ def _traceql(text: str) -> Callable[[Document, Document], bool] | None:
     terms: list[tuple[str, str, str]] = []
 
     def noted(found: re.Match[str]) -> str:
-        value = found[3] or found[5]
+        value = found[3] or found[5] or "nil"
         is_text = value.startswith('"')
         terms.append((found[1] or found[4], found[2] or "", json.loads(value) if is_text else f"#{value}"))
         return f" T[{len(terms) - 1}] "
@@ -118,6 +137,8 @@ def _traceql(text: str) -> Callable[[Document, Document], bool] | None:
     def wanted(span: Document, sent_by: Document) -> bool:
         def holds(scope: str, key: str, value: str) -> bool:
             held = {"resource": sent_by, "span": attributes(span)}.get(scope, {}).get(key)
+            if value == "#nil":
+                return held is not None
             return span["name"] == value if scope == "name" else held == value
 
         return bool(eval(logic, {"T": [holds(*term) for term in terms]}))

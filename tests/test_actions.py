@@ -4,8 +4,8 @@ from jobtui.screens.base import LiveScreen
 from jobtui.screens.charts import ChartsScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.screens.reading import ReadingScreen
 from jobtui.screens.sources import SourcesScreen
+from jobtui.screens.text import ReadingScreen
 from jobtui.screens.trace import TraceScreen
 from jobtui.screens.traces import TracesScreen
 

@@ -43,7 +43,6 @@ for thread in threads: thread.join()
 
 
 def left_kb(mode: str) -> int:
-    """What stays of a process whose threads read in turn."""
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM.replace("{mode}", mode)],
         capture_output=True,

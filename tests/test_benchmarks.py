@@ -1,16 +1,29 @@
-"""The measuring itself: verdicts, the table, and the meter on programs whose behaviour is known."""
+"""Measuring and the endurance run: their verdicts, meters and checks, and in small what the run does."""
 
+import asyncio
 import json
+import os
 import sys
+import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks.beside import left_out
-from benchmarks.pty_meter import idle, idle_beside, percentile, press_often, ratio
-from benchmarks.records import records, write_records
-from benchmarks.rows import Row, at_least, at_most, at_most_over, at_most_times, report, rows_in, table
-from benchmarks.run import BEGIN, END, renewed
+from benchmarks.endurance import ROW, STATUS_WORDS, Found, Records, differences, sources_down
+from benchmarks.faults import FAULTS, Place
+from benchmarks.painted import CLIPBOARD, Painted
+from benchmarks.pty_meter import idle, press_often
+from benchmarks.rows import Row, at_least, at_most, at_most_over, at_most_times, report
+from benchmarks.site import Site, held
+from benchmarks.site_logs import WAYS
 from benchmarks.terminal import NotReady, Program, Terminal
+from benchmarks.tour import LEAVING, is_known, sent_for, tour, way_to
+from jobtui.actions import ACTIONS, actions_at
+from jobtui.actions import Place as Screen
+from jobtui.backends import registry
+from jobtui.model.jobs import JobStatus
+from jobtui.session import Session
 
 ECHO = """
 import os, sys, termios, tty
@@ -52,47 +65,6 @@ def test_a_report_fails_when_one_budget_does(capsys: pytest.CaptureFixture[str])
     assert "NO" in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_the_columns_of_the_table_are_aligned() -> None:
-    lines = table(
-        [at_most("short", 1.0, "ms", 2.0), at_most("a longer name", 1234.0, "ms", 2.0)]
-    ).splitlines()
-    assert len({len(line) for line in lines}) == 1
-    assert len({line.count("|") for line in lines}) == 1
-
-
-def test_what_could_not_be_measured_is_in_the_table_without_a_figure() -> None:
-    row = left_out("htop")
-    assert "apt-get install htop" in row.what
-    assert "nan" not in table([row])
-    assert report([row], as_json=False) == 0
-
-
-def test_rows_of_programs_that_were_not_run_stay() -> None:
-    before = rows_in(table([at_most("a", 1, "ms", 2), at_most("b", 1, "ms", 2)]))
-    assert [row[0] for row in before] == ["a", "b"]
-    after = rows_in(table([at_most("c", 5, "ms", 6), at_most("a", 3, "ms", 2)], before))
-    assert after == [
-        ("a", "<= 2 ms", "3 ms", "", "", "NO"),
-        before[1],
-        ("c", "<= 6 ms", "5 ms", "", "", "yes"),
-    ]
-
-
-def test_only_what_is_between_the_markers_is_renewed() -> None:
-    document = f"before\n{BEGIN}\nold\n{END}\nafter\n"
-    assert renewed(document, "new") == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
-    with pytest.raises(ValueError, match="markers"):
-        renewed("no markers", "new")
-
-
-def test_a_percentile_is_a_value_that_occurred() -> None:
-    values = [float(value) for value in range(1, 101)]
-    assert percentile(values, 0.95) == 95.0
-    assert percentile([3.0], 0.95) == 3.0
-    assert percentile([1.0, 9.0], 0.5) == 1.0
-    assert ratio([10.0, 40.0, 30.0], [10.0, 20.0, 10.0]) == 2.0
-
-
 def test_keys_and_their_answers_are_measured() -> None:
     with Terminal(program(ECHO)) as terminal:
         assert terminal.wait_for("ready 2026;2$y") > 0
@@ -101,31 +73,6 @@ def test_keys_and_their_answers_are_measured() -> None:
         assert (told.answered, told.median_bytes, told.most_bytes) == (5, 5, 5)
         assert 0 < told.p50_ms <= told.p95_ms < 3000
         assert terminal.rss_mb() > terminal.rss_of_files_mb() > 0
-
-
-TALKING = """
-import time
-print("ready", flush=True)
-while True:
-    print("x" * 98, flush=True)
-    time.sleep(0.01)
-"""
-
-
-def test_idling_is_watched_in_the_same_moments() -> None:
-    with Terminal(program(ECHO)) as quiet, Terminal(program(TALKING)) as loud:
-        quiet.wait_for("ready")
-        loud.wait_for("ready")
-        (no_bytes, _), (many_bytes, _) = idle_beside((quiet, loud), 0.5)
-        assert no_bytes == 0
-        assert many_bytes > 500
-
-
-def test_a_slow_reader_gets_no_more_than_it_asks_for() -> None:
-    with Terminal(program("print('x' * 500 + 'ready')")) as terminal:
-        data = terminal.read(10.0, 100)
-        assert data is not None
-        assert len(data) == 100
 
 
 A_LITTLE = 3
@@ -168,9 +115,132 @@ def test_a_program_that_never_shows_its_text_is_an_error() -> None:
         terminal.wait_for("ready")
 
 
-def test_made_up_records_are_different_and_repeatable(tmp_path_factory: pytest.TempPathFactory) -> None:
-    root = tmp_path_factory.mktemp("db")
-    newest = write_records(root, 30, seed=2)
-    files = sorted(path.stem for path in (root / "supervisor-job").iterdir())
-    assert files == sorted(str(record["computeJid"]) for record in records(30, seed=2))
-    assert newest["status"] == "running"
+RATE = 8.0
+OF_FILES = [name for name in FAULTS if name.startswith(("records", "logs rotated:", "a run", "directory"))]
+JID = "EPRSqtUW-IVh7w74d-heightWeightReport"
+
+
+def told(session: Session) -> dict[str, Any]:
+    correlation, sources = session.store.correlation, session.store.sources()
+    ops = [[op.op, op.name, op.jid, op.agent, op.sends, op.replies, op.updates] for op in correlation.ops()]
+    return {
+        "ops": ops,
+        "dropped": correlation.dropped_ops,
+        "sources": [[source.name, source.state, source.error, source.read_at] for source in sources],
+    }
+
+
+def problems(session: Session, site: Site, records: Records) -> list[str]:
+    known = {str(job.id): job.native_status for job in session.store.jobs.values()}
+    wrong = [job for job, status in records.now().items() if known.get(job) != status]
+    found = differences(told(session), site)
+    wrong += [f"{found.lost} lost, {found.doubled} doubled"] if found.lost or found.doubled else []
+    return [*wrong, *found.others, *sources_down(told(session))]
+
+
+@pytest.mark.parametrize("name", OF_FILES)
+def test_what_befalls_files_costs_no_event_and_doubles_none(name: str, tmp_path: Path) -> None:
+    site = Site(str(tmp_path), RATE)
+    records = Records(site.records())
+    with asyncio.Runner() as runner:
+        session = Session([registry.build(spec) for spec in site.specs()])
+        place: Any = Place(site, None, None, lambda _: runner.run(session.catch_up()), None)  # type: ignore[arg-type]
+        for _ in range(2):
+            site.step(4.0)
+            place.wait(0)
+            FAULTS[name](place)
+        with held(site, at_rest=True):
+            records.read()
+            deadline = time.monotonic() + 20
+            while problems(session, site, records) and time.monotonic() < deadline:
+                place.wait(0)
+            assert problems(session, site, records) == []
+        runner.run(session.aclose())
+    assert site.lived().ops > 20
+    assert len(records.now()) > 10
+
+
+def test_an_op_that_is_lost_doubled_or_another_is_seen(tmp_path: Path) -> None:
+    site = Site(str(tmp_path), RATE)
+    site.step(4.0)
+    site.stop()
+    ops = site.ops()
+    other = (*ops[0][:-1], 99)
+    for known, dropped, expected in (
+        (ops, 0, (0, 0, 0)),
+        (ops[5:], 5, (0, 0, 0)),
+        (ops[1:], 0, (1, 0, 0)),
+        ([*ops, ops[-1]], 0, (0, 1, 0)),
+        ([*ops[1:], ops[-1]], 0, (1, 1, 0)),
+        ([*ops, other], 0, (0, 1, 0)),
+        ([*ops[1:], other], 0, (0, 0, 1)),
+    ):
+        found = differences({"ops": known, "dropped": dropped}, site)
+        assert (found.lost, found.doubled, len(found.others)) == expected
+
+
+def test_logs_are_rotated_in_every_way_and_have_further_names(tmp_path: Path) -> None:
+    site = Site(str(tmp_path), RATE)
+    for way in WAYS:
+        site.step(2.0)
+        site.rotate(way)
+    site.step(2.0)
+    site.stop()
+    log = tmp_path / "supervisor.log"
+    assert log.samefile(tmp_path / "linked/supervisor.log")
+    assert log.samefile(tmp_path / "hard/supervisor.log")
+    endings = {path.name.partition("supervisor.log")[2] for path in tmp_path.glob("supervisor.log?*")}
+    assert ".1" in endings
+    assert sum(ending.endswith(".gz") for ending in endings) == 1
+    assert sum(ending.startswith("-20") for ending in endings) == 3
+    assert len([*tmp_path.glob("copied/supervisor.log*")]) == len(endings) + 1
+
+
+def painted(*parts: bytes, columns: int = 12, rows: int = 3) -> Painted:
+    screen = Painted(columns, rows)
+    for part in parts:
+        screen.feed(part)
+    return screen
+
+
+STRAYS = ("\x07", "\x00", "\x9b", "\x1b]0;title\x07", "\x1bPq\x1b\\", "\x1b[5n", "\x1b[?9999h", "\x1bc")
+
+
+def test_what_should_not_be_sent_is_a_stray() -> None:
+    assert [
+        stray for stray in (*STRAYS, "\x1b[99;99Hx") if not painted(f"ok {stray} ok".encode()).strays
+    ] == []
+    copied = painted(f"{CLIPBOARD}aGk=\x07".encode())
+    assert (len(copied.copied), copied.strays) == (1, [])
+
+
+def test_the_tour_presses_every_key_but_those_that_leave() -> None:
+    assert [place for place in Screen if not is_known(place)] == []
+    legs = list(tour("EPRSqtUW"))
+    for place in Screen:
+        wanted = {
+            sent_for(key) for action in actions_at(place) if action.call not in LEAVING for key in action.keys
+        }
+        assert {leg.typed[0] for leg in legs if leg.place is place} == wanted
+    assert any("EPRSqtUW" in words for leg in legs for words in leg.way)
+    assert {action.call for action in ACTIONS} >= LEAVING
+    with pytest.raises(KeyError):
+        way_to("nowhere")  # type: ignore[arg-type]
+
+
+def write(directory: Path, status: str) -> None:
+    draft = directory / "draft"
+    draft.write_text(json.dumps({"status": status}))
+    os.replace(draft, directory / f"{JID}.json")
+
+
+def test_a_job_that_is_seen_otherwise_or_not_at_all_is_noted() -> None:
+    found = Found()
+    found.differ("there", {"a": "done", "b": "failed"}, {"a": "done", "b": "failed", "c": "running"})
+    assert found.wrong == []
+    found.differ("there", {"a": "done", "b": "failed"}, {"a": "running"})
+    assert len(found.wrong) == 2
+    row = ROW.match(f"   ! ✗ failed     {JID}    ")
+    assert row is not None
+    assert (row["word"], row["id"]) == ("failed", JID)
+    assert STATUS_WORDS.keys() >= {*JobStatus}

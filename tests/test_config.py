@@ -1,16 +1,28 @@
 """Where settings come from, which of them holds, and what is said of wrong ones."""
 
-from collections.abc import Mapping
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobtui.actions import ACTIONS, Keymap, Place, key_of
 from jobtui.config import Config, ConfigError, load
+from jobtui.config.file import Keys, places_of
+from jobtui.config.file import SettingPlace as TomlPlace
 from jobtui.grammar import SETTING_BY_NAME
-from jobtui.model.alarms import Alarms
+from jobtui.keymap import NEEDED, NoSuchKey, clashes, key_named, unreachable, with_wishes
+from jobtui.model.settings import ANYWHERE, AUTO, Alarms, KeyWish, Looks
 from jobtui.model.specs import LogRole, SourceSpec
+from jobtui.render.styles import STYLE_NAMES, mistake_in_style
+from jobtui.theme import THEMES, VARIABLE
+from tests.personal_tables import PAGE, renewed
 
 NO_FLAGS: Mapping[str, tuple[str, ...]] = {}
 
@@ -107,6 +119,9 @@ def test_a_word_before_an_equals_sign_is_a_role(text: str) -> None:
         ('log = "server="', "expected a file"),
         ('srdb = "a\\u0000b"', "expected a directory"),
         ("srdb = [", "not TOML"),
+        (f"fps = {'9' * 5_000}", ":1: a number of thousands of digits"),
+        (f"fps = 0x{'f' * 5_000}", "fps: expected"),
+        ("fps = 12345678901234567890", "fps: expected"),
     ],
 )
 def test_a_wrong_file_is_an_error_that_names_file_and_key(tmp_path: Path, text: str, says: str) -> None:
@@ -215,29 +230,11 @@ def test_hosts_have_journals_those_of_the_profile_first(tmp_path: Path) -> None:
     assert with_file(path, profile="p").hosts["v8"] == "http://v8:19531"
 
 
-@pytest.mark.parametrize(
-    "text", ["hosts = 3", "[hosts]\na = 3", '[hosts]\na = "ftp://x"', "[profiles.p]\nhosts = 1"]
-)
-def test_wrong_hosts_are_an_error_that_says_where(tmp_path: Path, text: str) -> None:
-    path = write(tmp_path / "c.toml", text + "\n")
-    with pytest.raises(ConfigError, match="hosts"):
-        with_file(path)
-
-
 def test_mounts_are_directories_here_by_those_on_clusters(tmp_path: Path) -> None:
     text = '[mounts]\n"/scratch" = "/mnt/cori"\n[profiles.p.mounts]\n"/scratch" = "cori"\n'
     path = write(tmp_path / "c.toml", text)
     assert with_file(path).mounts == {"/scratch": "/mnt/cori"}
     assert with_file(path, profile="p").mounts == {"/scratch": str(tmp_path / "cori")}
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["mounts = 3", '[mounts]\n"/a" = 3', '[mounts]\na=""', '[mounts]\n"/a" = ""', "[profiles.p]\nmounts = 1"],
-)
-def test_wrong_mounts_are_an_error_that_says_where(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ConfigError, match="mounts"):
-        with_file(write(tmp_path / "c.toml", text + "\n"))
 
 
 def test_alarms_are_off_and_those_of_a_profile_hold_for_it(tmp_path: Path) -> None:
@@ -248,22 +245,21 @@ def test_alarms_are_off_and_those_of_a_profile_hold_for_it(tmp_path: Path) -> No
     assert with_file(path, profile="p").alarms == Alarms(command=("a", "b c"), rest_s=90.0)
 
 
+WRONG_TABLES = {
+    "hosts": ["hosts = 3", "[hosts]\na = 3", '[hosts]\na = "ftp://x"', "[profiles.p]\nhosts = 1"],
+    "mounts": ["mounts = 3", '[mounts]\n"/a" = 3', '[mounts]\na=""', '[mounts]\n"/a" = ""',
+               "[profiles.p]\nmounts = 1"],
+    "alarm": ["alarm = 3", '[alarm]\ncommand = "rm -rf ~"', "[alarm]\ncommand = [1]",
+              '[alarm]\ncommand = ["a\\u0000"]', "[alarm]\nbell = 1", "[alarm]\nrest_s = 9",
+              "[alarm]\nrest_s = nan", "[alarm]\nbel = true", "[profiles.p]\nalarm = 1"],
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "text",
-    [
-        "alarm = 3",
-        '[alarm]\ncommand = "rm -rf ~"',
-        "[alarm]\ncommand = [1]",
-        '[alarm]\ncommand = ["a\\u0000"]',
-        "[alarm]\nbell = 1",
-        "[alarm]\nrest_s = 9",
-        "[alarm]\nrest_s = nan",
-        "[alarm]\nbel = true",
-        "[profiles.p]\nalarm = 1",
-    ],
+    ("table", "text"), [(name, text) for name, own in WRONG_TABLES.items() for text in own]
 )
-def test_wrong_alarms_are_an_error_that_says_where(tmp_path: Path, text: str) -> None:
-    with pytest.raises(ConfigError, match="alarm"):
+def test_a_wrong_table_is_an_error_that_says_where(tmp_path: Path, table: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=table):
         with_file(write(tmp_path / "c.toml", text + "\n"))
 
 
@@ -276,3 +272,311 @@ def test_how_many_events_of_a_balsam_server_are_kept() -> None:
     for wrong in ("-1", "many", "5000001", "٣"):
         with pytest.raises(ConfigError, match="no whole number up to 5,000,000"):
             load({"balsam": (url,), "balsam_cache": (wrong,)}, {})
+
+
+def leaves(value: object, keys: Keys = ()) -> Iterator[Keys]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from leaves(inner, (*keys, key))
+    elif isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+        for number, item in enumerate(value):
+            yield from leaves(item, (*keys, number))
+    else:
+        yield keys
+
+
+def test_keys_and_values_of_every_form() -> None:
+    text = (
+        "# a comment = 1\n"
+        'a = "x#y" # = 2\n'
+        "  'b c' = [ 'one',\n"
+        "    # in between\n"
+        '    "two\\"]" ]\n'
+        '[t."u.v"]\n'
+        "w.x = { y = 1, 'z' = [true, false] }\n"
+        'm = """\n[no.table]\nkey = 1 """\n'
+        "[[list]]\n"
+        "n = 1979-05-27 07:32:00\n"
+        "[[list]]\n"
+        "n = inf\n"
+    )
+    places = places_of(text)
+    assert places.values == {
+        ("a",): TomlPlace(2, 5),
+        ("b c",): TomlPlace(3, 11),
+        ("b c", 0): TomlPlace(3, 13),
+        ("b c", 1): TomlPlace(5, 5),
+        ("t", "u.v", "w", "x"): TomlPlace(7, 7),
+        ("t", "u.v", "w", "x", "y"): TomlPlace(7, 13),
+        ("t", "u.v", "w", "x", "z"): TomlPlace(7, 22),
+        ("t", "u.v", "w", "x", "z", 0): TomlPlace(7, 23),
+        ("t", "u.v", "w", "x", "z", 1): TomlPlace(7, 29),
+        ("t", "u.v", "m"): TomlPlace(8, 5),
+        ("list", 0, "n"): TomlPlace(12, 5),
+        ("list", 1, "n"): TomlPlace(14, 5),
+    }
+    assert places.of_key(("b c",)) == TomlPlace(3, 3)
+    assert places.of_key(("t", "u.v", "w", "x", "z")) == TomlPlace(7, 16)
+    assert places.of(("a", "not there")) == TomlPlace(2, 5)
+    assert places.of(("nothing",)) == TomlPlace(1, 1)
+
+
+_NAMES = st.sampled_from(["a", "b-c", "1", '"q r"', "'s.t'", '"\\u00e9"'])
+_TOML_VALUES = st.sampled_from(
+    [
+        '"x"',
+        "'y#'",
+        "1",
+        "[1, 2]",
+        "[\"a]\", ['b']]",
+        "{ k = 1, l.m = 'n' }",
+        '"""\n[x]\n"""',
+        "[\n # c\n 1,\n]",
+    ]
+)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(_NAMES, min_size=1, max_size=3, unique=True),
+            st.booleans(),
+            st.dictionaries(_NAMES, _TOML_VALUES),
+        ),
+        max_size=5,
+    )
+)
+def test_every_value_has_its_own_place(tables: list[tuple[list[str], bool, dict[str, str]]]) -> None:
+    text = ""
+    for names, is_list, pairs in tables:
+        head = f"[[{' . '.join(names)}]]" if is_list else f"[{'.'.join(names)}]"
+        text += head + "\n" + "".join(f" {name}  =  {value} # end\n" for name, value in pairs.items())
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return  # a table twice
+    places = places_of(text)
+    found = {keys: places.values[keys] for keys in leaves(document)}
+    assert len(set(found.values())) == len(found)
+    lines = text.split("\n")
+    for place in found.values():
+        assert lines[place.line - 1][place.column - 1] in "\"'[{1"
+
+
+@given(st.text(alphabet="ab1.=[]{}\"'\\,#\n \t-", max_size=60))
+def test_no_text_makes_it_raise_and_what_is_read_has_a_place(text: str) -> None:
+    places = places_of(text)
+    with suppress(tomllib.TOMLDecodeError):
+        assert {keys[:1] for keys in places.keys} >= {(key,) for key in tomllib.loads(text)}
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 20_000, "[" * 9, "a", "= 1", 'a = "'])
+def test_what_is_no_toml_has_no_place(text: str) -> None:
+    assert places_of(text).of(("x",)) == TomlPlace(1, 1)
+
+
+def config_of(tmp_path: Path, text: str, profile: str | None = None) -> Config:
+    path = tmp_path / "c.toml"
+    path.write_text(text)
+    flags = {"config": (str(path),)} | ({"profile": (profile,)} if profile else {})
+    return load(flags, {})
+
+
+def mistakes(tmp_path: Path, text: str) -> list[str]:
+    with pytest.raises(ConfigError) as raised:
+        config_of(tmp_path, text)
+    return [line.removeprefix(f"{tmp_path / 'c.toml'}:") for line in raised.value.lines]
+
+
+def test_what_is_not_wanted_otherwise_is_as_usual(tmp_path: Path) -> None:
+    assert config_of(tmp_path, "").looks == Looks()
+
+
+def test_settings_of_the_terminal(tmp_path: Path) -> None:
+    text = 'theme = "light"\nglyphs = "ascii"\nclipboard = "tmux"\nmouse = "off"\ntitle = "on"\nfps = 15\n'
+    assert config_of(tmp_path, text).looks == Looks(
+        theme="light", glyphs="ascii", clipboard="tmux", mouse="off", title=True, fps=15
+    )
+    assert load({}, {"JOBTUI_THEME": "none", "JOBTUI_FPS": "30"}).looks == Looks(theme="none", fps=30)
+    with pytest.raises(ConfigError, match=r"^--theme: 'drak' is none of auto, .*did you mean \"dark\""):
+        load({"theme": ("drak",)}, {})
+
+
+def test_keys_are_written_as_a_person_writes_them(tmp_path: Path) -> None:
+    text = '[keys]\ncopy = ["ctrl+X", "F5"]\nfilter = "("\n[keys.logs]\nfollow = []\n'
+    wishes = config_of(tmp_path, text + '[profiles.p.keys]\ncopy = "Y"\n').looks.keys
+    assert [(wish.place, wish.action, wish.keys) for wish in wishes] == [
+        (ANYWHERE, "copy", ("ctrl+x", "f5")),
+        (ANYWHERE, "filter", ("left_parenthesis",)),
+        ("logs", "follow", ()),
+    ]
+    assert wishes[0].origin == f"{tmp_path / 'c.toml'}:2"
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [("g", "g"), ("G", "G"), ("/", "slash"), ("?", "question_mark"), ("enter", "enter"), ("Esc", "escape"),
+     ("shift+left", "shift+left"), ("ctrl+Y", "ctrl+y"), ("+", "plus"), ("ctrl++", "ctrl+plus"),
+     ("-", "minus"),
+     ("\\", "backslash"), ("@", "at"), ("pgup", "pageup"), ("F12", "f12"), ("é", "é")],
+)  # fmt: skip
+def test_names_of_keys(text: str, key: str) -> None:
+    assert key_named(text) == key
+
+
+@given(st.text(max_size=8))
+def test_no_text_does_worse_than_be_no_key(text: str) -> None:
+    with suppress(NoSuchKey):
+        assert key_named(text)
+
+
+def test_every_action_has_one_name_and_keys_that_can_be_written() -> None:
+    for action in ACTIONS:
+        assert action.name.replace("-", "").isalnum(), action
+        assert {key_named(shown) for shown in action.shown_keys.split()} == set(action.keys)
+    assert {action.name for action in ACTIONS} >= set(NEEDED)
+    at = [(action.name, place) for action in ACTIONS for place in action.places]
+    calls = {(action.name, place, action.call) for action in ACTIONS for place in action.places}
+    assert len(set(at)) == len(calls)
+
+
+def test_the_usual_keys_clash_nowhere() -> None:
+    assert list(clashes(())) == []
+    assert unreachable(()) == []
+    assert set(with_wishes(())) == set(ACTIONS)
+
+
+def test_a_key_can_be_given_on_one_screen_only() -> None:
+    actions = with_wishes((KeyWish("jobs", "sort", ("f5",), ""), KeyWish(ANYWHERE, "copy", ("f6",), "")))
+    sorts = {place: one.keys for one in actions if one.name == "sort" for place in one.places}
+    assert sorts[Place.JOBS] == ("f5",)
+    assert sorts[Place.AGENTS] == ("s",)
+    assert {one.keys for one in actions if one.name == "copy"} == {("f6",)}
+
+
+def test_all_mistakes_are_told_with_line_and_column(tmp_path: Path) -> None:
+    text = (
+        'srbd = "/db"\n'
+        "since = 2\n"
+        "[keys]\n"
+        'cpoy = "c"\n'
+        'sort = "hyper+x"\n'
+        'copy = ["y", "s"]\n'
+        "quit = []\n"
+        "[keys.logs]\n"
+        'columns = "c"\n'
+        "[columns]\n"
+        'jobs = ["state", "agee", "state"]\n'
+        'sort = "names"\n'
+        "revers = true\n"
+        "[colors]\n"
+        'eror = "red"\n'
+        'status.failed = "very red"\n'
+        "[hosts]\n"
+        "a = 1\n"
+        "[alarm]\n"
+        "bel = true\n"
+    )
+    assert mistakes(tmp_path, text) == [
+        '1:1: unknown key "srbd"; did you mean "srdb"?',
+        "2:9: since: expected a text, found a number",
+        '4:1: keys: no action "cpoy"; did you mean "copy"?',
+        '5:8: keys.sort: no key is called "hyper+x"; such as g, G, /, F5, ctrl+x, shift+left, enter',
+        '6:8: keys.copy: "s" means both copy and log-set on logs',
+        '6:8: keys.copy: "s" means both tab-script and copy on job',
+        "7:8: keys.quit: quit needs a key",
+        '9:1: keys.logs: no action "columns" on logs; did you mean "command"?',
+        '11:18: columns.jobs: no column "agee"; did you mean "age"?',
+        '11:26: columns.jobs: "state" is there twice',
+        '12:8: columns.sort: no column "names"; did you mean "name"?',
+        '13:1: columns: unknown key "revers"; did you mean "reverse"?',
+        '15:1: colors: no colour is called "eror"; did you mean "error"?',
+        '16:17: colors.status.failed: "very red" is no style; such as "bold red", "#e57373 on black", '
+        '"underline"',
+        "18:5: hosts.a: expected a text, found a number",
+        "20:1: alarm: bel: unknown; there are bell, command, rest_s",
+    ]
+
+
+def test_columns_and_colours_of_a_profile_stand_over_those_of_the_file(tmp_path: Path) -> None:
+    text = (
+        '[columns]\njobs = ["state", "age"]\nsort = "age"\n[colors]\nerror = "red"\nkey = "blue"\n'
+        '[profiles.p.columns]\nreverse = true\n[profiles.p.colors]\n"error" = "bold #ff0000 on default"\n'
+    )
+    looks = config_of(tmp_path, text).looks
+    assert (looks.columns, looks.sort, looks.reverse) == (("state", "age"), "age", False)
+    looks = config_of(tmp_path, text, "p").looks
+    assert (looks.columns, looks.sort, looks.reverse) == (("state", "age"), "age", True)
+    assert looks.colors == {"error": "bold #ff0000 on default", "key": "blue"}
+
+
+@pytest.mark.parametrize(
+    "style", ["red", "bold red", "not dim #0d0e11 on #dcae62", "on blue", "UNDERLINE", "default"]
+)
+def test_styles_that_are_some(style: str) -> None:
+    from rich.style import Style
+
+    assert mistake_in_style(style) == ""
+    Style.parse(style)
+
+
+@pytest.mark.parametrize(
+    "style", ["", "on", "not", "red blue", "red on blue on green", "#12", "on bold", "not red", "blink"]
+)
+def test_styles_that_are_none(style: str) -> None:
+    assert "is no style" in mistake_in_style(style)
+
+
+def test_the_styles_a_user_may_name_are_those_of_the_themes() -> None:
+    known = {VARIABLE + name.replace(".", "-") for name in STYLE_NAMES}
+    of_themes = {name for theme in THEMES for name in theme.variables if name.startswith(VARIABLE)}
+    assert of_themes == known
+
+
+@pytest.mark.parametrize(
+    ("mouse", "environ", "takes"),
+    [
+        (AUTO, {}, True),
+        (AUTO, {"SSH_TTY": "/dev/pts/1"}, False),
+        (AUTO, {"SSH_CONNECTION": "10.0.0.1 1 10.0.0.2 22"}, False),
+        ("on", {"SSH_TTY": "/dev/pts/1"}, True),
+        ("off", {}, False),
+    ],
+)
+def test_the_mouse_is_left_alone_over_ssh(mouse: str, environ: dict[str, str], takes: bool) -> None:
+    assert Looks(mouse=mouse).takes_mouse(environ) is takes
+
+
+def test_over_ssh_it_paints_less_often() -> None:
+    assert Looks().most_fps({}) is None
+    assert Looks().most_fps({"SSH_TTY": "/dev/pts/1"}) == 20
+    assert Looks(fps=7).most_fps({"SSH_TTY": "/dev/pts/1"}) == 7
+
+
+def test_words_name_the_keys_that_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert key_of("app.pause") == "p"
+    monkeypatch.setattr(Keymap, "actions", with_wishes((KeyWish(ANYWHERE, "pause", ("f8",), ""),)))
+    assert key_of("app.pause") == "f8"
+    assert key_of("not there") == ""
+
+
+def test_the_page_names_every_action_column_and_colour() -> None:
+    page = PAGE.read_text()
+    assert renewed(page) == page, "renew it: .venv/bin/python -m tests.personal_tables"
+
+
+def test_the_example_of_the_page_is_right(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    looks = config_of(tmp_path, example).looks
+    assert looks.columns
+    assert looks.keys
+    assert looks.colors
+
+
+def test_who_wants_nothing_otherwise_pays_nothing() -> None:
+    code = (
+        "import sys; from jobtui.config import load; load({}, {}); "
+        "unwanted = {'jobtui.config.personal', 'jobtui.keymap', 'jobtui.actions', 'jobtui.render'}; "
+        "sys.exit(', '.join(unwanted & set(sys.modules)) or 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,24 +1,40 @@
-"""The program ends soon, whatever becomes of its terminal, and whatever it waits for."""
+"""The real program on real terminals: what it paints and leaves behind, and that it ends soon."""
 
+import asyncio
 import os
+import re
+import select
 import signal
-from collections.abc import Callable
+import sys
+import time
+from base64 import b64decode
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual._xterm_parser import XTermParser
+from textual.app import App
+from textual.events import Key
+from textual.message import Message
 
+from benchmarks.terminal import CHUNK, KEYS, Program, Terminal
+from jobtui.model.faults import Faults
+from jobtui.terminal.driver import TerminalDriver
 from tests.pty_program import PtyProgram
-from tests.waiting import LONG_S, wait_for
+from tests.tmux import Tmux
+from tests.waiting import LONG_S, wait_for, wait_until
+from tests.widgets.terminal import Cell, FakeTerminal
 
 CAPTURE = Path(__file__).parent / "fixtures" / "sirepo" / "local"
 READY = b"quit"
 HANGING = """
 import pathlib, sys, threading
-from jobtui.backends import {module}
+import jobtui.backends.{module}
 def hang(*_, **__):
     pathlib.Path({begun!r}).touch()
     threading.Event().wait()
-{module}.{function} = hang
+jobtui.backends.{module}.{function} = hang
 from jobtui.cli import main
 sys.exit(main())
 """
@@ -27,7 +43,6 @@ sys.exit(main())
 
 @pytest.fixture
 def words(tmp_path: Path) -> list[str]:
-    """Words for a dashboard on the records and a log of a capture."""
     (tmp_path / "supervisor-job").symlink_to(CAPTURE / "supervisor-job")
     return ["-m", "jobtui", "--srdb", str(tmp_path), "--log", f"supervisor={CAPTURE / 'supervisor.log'}"]
 
@@ -75,7 +90,6 @@ def test_a_signal_to_go_on_starts_nothing_twice(words: list[str]) -> None:
 
 
 def settled(look: Callable[[], int]) -> Callable[[], bool]:
-    """Whether ten looks in a row gave the same."""
     seen: list[int] = []
 
     def is_settled() -> bool:
@@ -99,9 +113,9 @@ def test_a_signal_ends_it_although_the_terminal_takes_nothing(words: list[str]) 
     ("module", "function"),
     [
         ("logfile", "look"),
-        ("log_follow", "open_file"),
-        ("sirepo_files", "listed"),
-        ("sirepo_files", "read_job"),
+        ("log_start", "open_file"),
+        ("sirepo.client", "listed"),
+        ("sirepo.client", "read_job"),
     ],
 )
 @pytest.mark.parametrize("end", ["q", "SIGTERM", "gone"])
@@ -120,3 +134,361 @@ def test_it_ends_although_a_file_system_hangs(
         else:
             os.kill(program.pid, signal.SIGTERM)
         assert program.wait_end(LONG_S / 2) == {"q": 0, "SIGTERM": 143, "gone": 129}[end]
+
+
+@pytest.mark.parametrize("broken", ["", "parser", "handing on"])
+async def test_an_input_that_raises_costs_itself(
+    broken: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    reader, writer = os.pipe()
+    driver = TerminalDriver(App[object]())
+    driver.fileno = reader
+    typed: list[str] = []
+
+    def take(message: Message) -> None:
+        if isinstance(message, Key) and message.character:
+            if (broken, message.character) == ("handing on", "b"):
+                raise ValueError(message.character)
+            typed.append(message.character)
+
+    keys = XTermParser._sequence_to_key_events
+
+    def read(self: XTermParser, sequence: str, *more: Any) -> Any:
+        if (broken, sequence) == ("parser", "b"):
+            raise ValueError(sequence)
+        return keys(self, sequence, *more)
+
+    monkeypatch.setattr(driver, "process_message", take)
+    monkeypatch.setattr(XTermParser, "_sequence_to_key_events", read)
+    thread = asyncio.ensure_future(asyncio.to_thread(driver.run_input_thread))
+    for part in (b"ab", b"\xc3", b"\xa9", b"c"):  # the two in the middle are one letter
+        os.write(writer, part)
+        await wait_until(lambda: _is_empty(reader))
+    wanted = ["a", "b", "é", "c"] if not broken else ["a", "é", "c"]
+    await wait_until(lambda: typed == wanted or thread.done())
+    driver.exit_event.set()
+    await thread
+    assert typed == wanted
+    assert [fault.kind for fault in expected_faults.all()] == ["ValueError"] * bool(broken)
+    os.close(reader)
+    os.close(writer)
+
+
+def _is_empty(pipe: int) -> bool:
+    return not select.select([pipe], [], [], 0)[0]
+
+
+COLOURS = re.compile(rb"\x1b\[[0-9;]*?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])[0-9;]*m")
+JOB = b"DJouDZ9T-"
+OSC52 = re.compile(rb"\x1b\]52;c;([A-Za-z0-9+/=]*)\x07")
+
+
+@pytest.fixture
+def shown_words(tmp_path: Path) -> list[str]:
+    (tmp_path / "supervisor-job").symlink_to(CAPTURE / "supervisor-job")
+    return ["-m", "jobtui", "--srdb", str(tmp_path), "--at", "2026-11-20T21:00:00Z"]
+
+
+def until_left(program: PtyProgram) -> bytes:
+    """Everything that was written, once the jobs were seen and the dashboard left with `q`."""
+    program.wait_seen(b"srunit_")
+    program.wait_seen(READY)
+    program.press(b"q")
+    wait_for(lambda: ended(program))
+    return program.seen
+
+
+def ended(program: PtyProgram) -> bool:
+    try:
+        program._read()
+    except OSError:  # the other side is closed
+        return True
+    return b"\x1b[?1049l" in program.seen and program.code() is not None
+
+
+def test_without_colours_none_is_sent(shown_words: list[str]) -> None:
+    with PtyProgram(shown_words, environ={"NO_COLOR": "1"}) as program:
+        assert not COLOURS.search(until_left(program))
+    with PtyProgram(shown_words) as program:
+        assert COLOURS.search(until_left(program))
+
+
+@pytest.mark.parametrize("term", ["screen", "linux", "xterm"])
+def test_a_terminal_of_16_colours_is_sent_its_own(shown_words: list[str], term: str) -> None:
+    with PtyProgram(shown_words, environ={"TERM": term, "COLORTERM": ""}) as program:
+        seen = until_left(program)
+    assert COLOURS.search(seen)
+    assert not re.search(rb"[34]8;[25];", seen), "a colour that it may not have"
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"LANG": "C"},
+        {"LC_ALL": "C", "LANG": "en_US.UTF-8"},
+        {"LC_ALL": "POSIX"},
+        {"PYTHONIOENCODING": "latin-1"},
+    ],
+    ids=str,
+)
+def test_in_other_locales_everything_is_ascii(shown_words: list[str], environ: dict[str, str]) -> None:
+    with PtyProgram(shown_words, environ=environ) as program:
+        seen = until_left(program)
+    assert seen.isascii()
+    assert b"x" in seen
+    assert b"enter" in seen
+    assert b"Traceback" not in seen
+
+
+def test_commands_print_ascii_where_the_locale_has_no_more(shown_words: list[str]) -> None:
+    for environ, is_ascii in (({"LANG": "C"}, True), ({}, False)):
+        with PtyProgram([*shown_words, "jobs"], environ=environ) as program:
+            wait_for(lambda program=program: ended(program))  # type: ignore[misc]
+        assert program.seen.isascii() is is_ascii
+        assert (b"x failed" in program.seen) is is_ascii
+
+
+def test_the_console_is_sent_what_its_fonts_have(shown_words: list[str]) -> None:
+    with PtyProgram(shown_words, environ={"TERM": "linux"}) as program:
+        seen = until_left(program).decode()
+    assert "─" in seen
+    assert {char for char in seen if not char.isascii()} <= {
+        *"─│┌┐└┘├┤┬┴┼█▄▀▌▐░▒▓",
+        *map(chr, range(0xA0, 0x100)),
+    }
+
+
+def test_the_title_is_set_and_given_back(shown_words: list[str]) -> None:
+    with PtyProgram([*shown_words, "--title", "on"]) as program:
+        seen = until_left(program)
+    kept, set_to, back = (seen.index(part) for part in (b"\x1b[22;2t", b"\x1b]2;jobtui ", b"\x1b[23;2t"))
+    assert kept < set_to < back < len(seen)
+    for more, environ in (([], {}), (["--title", "on"], {"TERM": "linux"})):
+        with PtyProgram([*shown_words, *more], environ=environ) as program:
+            assert b"\x1b]2;" not in until_left(program)
+
+
+def test_a_title_is_given_back_when_a_signal_ends_it(shown_words: list[str]) -> None:
+    with PtyProgram([*shown_words, "--title", "on"]) as program:
+        program.wait_seen(READY)
+        os.kill(program.pid, signal.SIGTERM)
+        wait_for(lambda: ended(program))
+        assert program.seen.rindex(b"\x1b[23;2t") > program.seen.index(b"\x1b]2;jobtui ")
+
+
+@pytest.mark.parametrize("way", ["osc52", "off", "file"])
+def test_ways_to_copy(shown_words: list[str], way: str, tmp_path: Path) -> None:
+    with PtyProgram([*shown_words, "--clipboard", way], environ={"TMPDIR": str(tmp_path)}) as program:
+        program.wait_seen(b"srunit_")
+        program.wait_seen(READY)
+        program.press(b"jy")
+        told = {"osc52": b"copied", "off": b"copying", "file": b"written"}[way]
+        program.wait_seen(told)
+        sent = OSC52.search(program.seen)
+        files = [path.read_text() for path in tmp_path.glob("jobtui-*.txt")]
+    assert bool(sent) is (way == "osc52")
+    assert bool(files) is (way == "file")
+    copied = b64decode(sent[1]).decode() if sent else "".join(files)
+    assert bool(re.fullmatch(r"\w{8}-\w{8}-\w+|", copied))
+
+
+def test_in_tmux_it_copies_through_tmux_which_needs_no_setting(shown_words: list[str]) -> None:
+    with Tmux([sys.executable, *shown_words], 100, 30) as window:
+        window.wait_text("srunit_")
+        window.keys("j", "y")
+        window.wait_text("copied")
+        copied = window.run("show-buffer").strip()
+        assert re.fullmatch(r"\w{8}-\w{8}-\w+", copied)
+        window.keys("q")
+        window.wait_text("[ended 0]")
+
+
+def test_gnu_screen_is_handed_the_sequence_in_parts(shown_words: list[str]) -> None:
+    with PtyProgram(shown_words, environ={"TERM": "screen", "STY": "1.pts-0.host"}) as program:
+        program.wait_seen(b"srunit_")
+        program.wait_seen(READY)
+        program.press(b"jy")
+        program.wait_seen(b"copied")
+        assert b"\x1bP\x1b]52;c;" in program.seen
+
+
+def test_keys_of_the_user_hold_everywhere(shown_words: list[str], tmp_path: Path) -> None:
+    config = tmp_path / "c.toml"
+    config.write_text(
+        '[keys]\nquit = "F10"\nkeys = "F1"\nmove-down = ["F2", "down"]\n[keys.jobs]\nsort = "ctrl+o"\n'
+        '[columns]\njobs = ["state", "id"]\nsort = "id"\n'
+    )
+    with Tmux([sys.executable, *shown_words, "--config", str(config)], 100, 30) as window:
+        text = window.wait_text("by id")
+        assert "f10 quit" in text
+        assert "MODEL" not in text
+        window.keys("q")
+        window.keys("F1")
+        page = window.wait_text("jobtui › keys")
+        assert "? " not in page.splitlines()[-1]
+        window.keys("Escape")
+        window.wait_text("by id")
+        window.keys("C-o")
+        window.wait_text("urgent first")
+        window.keys("F10")
+        window.wait_text("[ended 0]")
+
+
+def test_colours_of_the_user_are_used(shown_words: list[str], tmp_path: Path) -> None:
+    config = tmp_path / "c.toml"
+    config.write_text('theme = "ansi"\n[colors]\nstatus.failed = "black on magenta"\n')
+    with PtyProgram([*shown_words, "--config", str(config)]) as program:
+        assert re.search(rb"\x1b\[[0-9;]*45", until_left(program))
+
+
+@pytest.mark.parametrize("environ", [{}, {"SSH_TTY": "/dev/pts/9"}])
+def test_the_mouse_is_asked_for_only_where_it_is_wanted(
+    shown_words: list[str], environ: dict[str, str]
+) -> None:
+    with PtyProgram(shown_words, environ=environ) as program:
+        assert (b"\x1b[?1000h" in until_left(program)) is not bool(environ)
+    with PtyProgram([*shown_words, "--mouse", "on" if environ else "off"], environ=environ) as program:
+        assert (b"\x1b[?1000h" in until_left(program)) is bool(environ)
+
+
+COLUMNS, ROWS = 100, 30
+SLOW_BYTES_PER_S = 2_000
+SLOW_S = 5.0
+PRESS_S = 0.05
+DAY_S = 86_400
+MOST_WAITING = 20_000
+"""Bytes: what the kernel keeps of a pseudo-terminal, and a picture."""
+
+
+class Screen:
+    def __init__(self, terminal: Terminal, columns: int, rows: int) -> None:
+        self.terminal = terminal
+        self.shown = FakeTerminal(columns, rows)
+        self._rest = b""
+
+    def read(self, timeout_s: float, most: int = CHUNK) -> int:
+        """How many bytes came; they are shown."""
+        data = self.terminal.read(timeout_s, most)
+        if not data:
+            return 0
+        # A chunk may end within a character or a sequence; a frame is shown when all of it is there
+        self._rest += data
+        whole, mark, rest = self._rest.rpartition(END_OF_FRAME)
+        self._rest = rest
+        self.shown.feed((whole + mark).decode())
+        return len(data)
+
+    def settle(self, quiet_s: float = 0.3) -> None:
+        while self.read(quiet_s):
+            pass
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.terminal.write(key.encode())
+            self.settle(0.05)
+        self.settle()
+
+    def resize(self, columns: int, rows: int) -> None:
+        self.shown.resize(columns, rows)
+        self.terminal.set_size(columns, rows)
+
+    def all_anew(self) -> list[list[Cell]]:
+        self.shown.spill()
+        self.terminal.say_resized()
+        wait_for(lambda: self.read(0.05) >= 0 and not self.shown.is_spilt())
+        self.settle()
+        assert not self.shown.is_spilt()
+        return self.shown.seen()
+
+
+END_OF_FRAME = b"\x1b[?2026l"
+"""What ends an update, on a terminal that knows synchronized output."""
+
+
+@pytest.fixture
+def dashboard(tmp_path: Path) -> Iterator[Screen]:
+    """The dashboard on recorded jobs, paused, so that what it shows changes by keys and sizes only."""
+    (tmp_path / "supervisor-job").symlink_to(CAPTURE / "supervisor-job")
+    words = [sys.executable, "-m", "jobtui", "--srdb", str(tmp_path)]
+    with Terminal(Program(argv=words, ready="srunit_", columns=COLUMNS, rows=ROWS)) as terminal:
+        terminal.wait_for("srunit_")
+        terminal.settle()
+        terminal.press("p")
+        terminal.settle()
+        screen = Screen(terminal, COLUMNS, ROWS)
+        screen.all_anew()
+        yield screen
+
+
+WALKS = ("jjjGgk", "ssrr", "6j", "1\r\t\t", "\x1b\x1b?", "\x1b/srw", "\x1b:sou", "\x1b  k ", "\x1b")
+"""Keys that lead through cursor, orders, sources, a job and its tabs, keys, a filter, a command, marks."""
+
+
+def test_what_is_left_after_many_keys_is_what_is_painted_anew(dashboard: Screen) -> None:
+    for keys in WALKS:
+        dashboard.press(*keys)
+        left, anew = dashboard.shown.seen(), dashboard.all_anew()
+        if anew != left:  # an age or a row went on meanwhile; what is left wrong stays so
+            left, anew = dashboard.shown.seen(), dashboard.all_anew()
+        assert anew == left, keys
+
+
+def test_a_storm_of_resizes_ends_in_the_last_size(dashboard: Screen) -> None:
+    received, begun = dashboard.terminal.received, time.monotonic()
+    for number in range(200):
+        dashboard.resize(40 + number % 90, 8 + number % 37)
+        while time.monotonic() < begun + number / 200:
+            dashboard.read(0.001)
+    dashboard.resize(90, 25)
+    ended = time.monotonic()
+    dashboard.settle()
+    assert time.monotonic() - ended < 10.0, "it still worked on old sizes"
+    assert dashboard.terminal.received - received < 100_000
+    left = dashboard.shown.seen()
+    assert not dashboard.shown.is_spilt()
+    assert "q quit" in dashboard.shown.text()[-1]
+    assert dashboard.all_anew() == left
+
+
+def test_a_terminal_that_is_slow_gets_the_last_state_and_no_backlog() -> None:
+    words = [sys.executable, "-m", "benchmarks.table_live", "--jobs", "5000", "--share", "0"]
+    with Terminal(Program(argv=words, ready="ready")) as terminal:
+        terminal.wait_for("ready")
+        terminal.settle()
+        screen = Screen(terminal, 120, 40)
+        screen.all_anew()
+        begun, received, pressed = time.monotonic(), terminal.received, 0
+        while (passed := time.monotonic() - begun) < SLOW_S:
+            if passed > pressed * PRESS_S:
+                pressed += 1
+                terminal.write(KEYS["pagedown"].encode())
+            allowed = int(passed * SLOW_BYTES_PER_S) - (terminal.received - received)
+            if allowed > 0:
+                screen.read(0.01, allowed)
+            else:
+                time.sleep(0.01)
+        assert terminal.received - received > SLOW_S * SLOW_BYTES_PER_S / 2, "it had less to send than that"
+        backlog = 0
+        while count := screen.read(0.05):
+            backlog += count
+        assert backlog < MOST_WAITING
+        at = seconds_of_day()
+        wait_for(lambda: screen.read(0.1) >= 0 and 0 <= (shown_seconds(screen) - at) % DAY_S < DAY_S / 2)
+        screen.press(KEYS["home"])
+        left = names(screen)
+        screen.all_anew()
+        assert names(screen) == left
+
+
+def names(screen: Screen) -> list[str]:
+    return [line[24:90] for line in screen.shown.text()[2:]]
+
+
+def shown_seconds(screen: Screen) -> int:
+    hours, minutes, seconds = screen.shown.text()[0].split()[-1].rstrip("Z").split(":")
+    return int(hours) * 3600 + int(minutes) * 60 + int(seconds)
+
+
+def seconds_of_day() -> int:
+    now = time.gmtime()
+    return now.tm_hour * 3600 + now.tm_min * 60 + now.tm_sec

@@ -1,15 +1,18 @@
-"""What the pages show of the program is what it prints."""
+"""What the pages show and tell to type is what the program prints and takes."""
 
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from jobtui.backends.ad_library import directory_of_library
-from tests.commands.running import Runner
+from jobtui.commands.help import FIRST_STEPS
+from jobtui.grammar import COMMANDS
+from tests.commands.running import CAPTURES, ROOT, Runner, environment, jobtui
 from tests.excerpts import HERE, PLACES, Excerpt, excerpts, first_missing
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -25,7 +28,6 @@ def run(capsys: pytest.CaptureFixture[str]) -> Runner:
 
 @pytest.fixture(scope="module")
 def places() -> dict[str, tuple[Path, Mapping[str, str]]]:
-    """Places that were built already, with their settings."""
     return {}
 
 
@@ -39,8 +41,6 @@ def test_it_is_still_what_the_program_prints(
 ) -> None:
     if "ssh://" in shown.command and shutil.which("ssh") is None:
         pytest.skip("there is no ssh on this machine")
-    if shown.place == "ads" and directory_of_library() is None:
-        pytest.skip("HTCondor's library is not there")
     if shown.place not in places:
         place = tmp_path_factory.mktemp(shown.place)
         places[shown.place] = (place, PLACES[shown.place](place))
@@ -81,3 +81,122 @@ def test_there_is_a_page_for_each_question_of_the_readme() -> None:
 )
 def test_a_line_is_missed(shown: list[str], missing: str | None) -> None:
     assert first_missing(shown, ["a", "b ", "c is long"]) == missing
+
+
+REFERENCE = (Path(__file__).parents[1] / "docs" / "reference.md").read_text()
+EVERYWHERE = {"schema", "partial", "sources"}
+JOB = "VUlhaMOD-tD9ZqDpL-heightWeightReport"
+PRINTED: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "jobs": ("docker", ()),
+    "show": ("docker", (JOB,)),
+    "timeline": ("docker", (JOB,)),
+    "explain": ("docker", (JOB,)),
+    "compare": ("docker", (JOB,)),
+    "status": ("docker", ()),
+    "incidents": ("docker", ()),
+    "logs": ("docker", (JOB,)),
+    "report": ("docker", ("throughput",)),
+    "agents": ("docker", ()),
+    "find": ("docker", ("srj-s-VUlhaMOD",)),
+    "trace": ("spans", ("212c8917",)),
+    "script": ("scripts", ("10",)),
+    "doctor": ("docker", ()),
+    "config": ("docker", ()),
+}
+"""What is asked of each command, and where."""
+
+
+def documented(command: str) -> set[str]:
+    rows = REFERENCE[REFERENCE.index("## JSON") :]
+    found = re.search(rf"^\| `{command}` \| (.*) \|$", rows, re.MULTILINE)
+    assert found, f"{command} has no row"
+    return {*re.findall(r"`(\w+)`", re.sub(r"\(.*?\)|: .*", "", found[1]))}
+
+
+@pytest.mark.parametrize("command", [command.name for command in COMMANDS if command.prints])
+def test_the_fields_are_those_that_are_printed(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, words = PRINTED[command]
+    for name, value in PLACES[place](tmp_path).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    printed = {*Runner(capsys)(command, *words, "--json").json}
+    assert printed > EVERYWHERE
+    assert printed - EVERYWHERE == documented(command) - {"candidates"} | printed & {"candidates"}
+
+
+def test_fields_of_every_document_are_named() -> None:
+    text = REFERENCE[REFERENCE.index("## JSON") : REFERENCE.index("| command | fields |")]
+    assert {*re.findall(r"`(\w+)`", text)} >= EVERYWHERE
+
+
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```console\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+INSTALLATION = ("git clone", "scripts/install", "alias jobtui=")
+"""Beginnings of what is typed to have the program at all."""
+
+DATABASE = "/srv/sirepo/db"
+"""Where the README's installation has its records; its logs are where one stands."""
+
+EXPECTED = {"jobs": 0, "explain": 1, "timeline": 1, "logs": 0, "find": 0, "doctor": 0, "status": 0}
+"""Exit codes; that of a job that failed is 1, which `jobtui JOB` without a terminal gives too."""
+
+AT = "2026-11-20T21:00:00Z"
+
+
+def typed() -> list[str]:
+    lines = [line[2:] for block in BLOCKS for line in block.splitlines() if line.startswith("$ ")]
+    return [re.sub(r"\s+# .*", "", line) for line in lines]
+
+
+def settings() -> list[str]:
+    return [line for line in typed() if line.startswith("export ")]
+
+
+TYPED = [line for line in typed() if line.startswith("jobtui")]
+
+
+def test_every_line_is_installation_a_setting_or_a_question() -> None:
+    rest = {*typed()} - {*TYPED} - {*settings()}
+    assert {next((start for start in INSTALLATION if line.startswith(start)), line) for line in rest} == {
+        *INSTALLATION
+    }
+    assert len(TYPED) >= 6
+    assert settings()
+
+
+@pytest.mark.parametrize("line", TYPED)
+def test_it_works_as_typed(line: str, tmp_path: Path) -> None:
+    capture = CAPTURES / "docker"
+    (tmp_path / "db").mkdir()
+    for name in ("supervisor-job", "user"):
+        (tmp_path / "db" / name).symlink_to(capture / name)
+    for name in ("supervisor.log", "server.log"):
+        (tmp_path / name).symlink_to(capture / name)
+    function = f'jobtui() {{ {shlex.quote(sys.executable)} -m jobtui "$@"; }}'
+    script = "\n".join([function, *settings(), line]).replace(DATABASE, str(tmp_path / "db"))
+    ran = subprocess.run(
+        ["sh", "-c", script],
+        cwd=tmp_path,
+        env={**environment(), "JOBTUI_AT": AT},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    word = line.split()[1] if " " in line else ""
+    assert ran.returncode == EXPECTED.get(word, 1 if word else 0), ran.stderr
+    assert ran.stdout
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("line", [words for words, _ in FIRST_STEPS])
+def test_first_steps_of_the_help_are_possible(line: str) -> None:
+    place = CAPTURES / "docker"
+    names = {"DIR": str(place), "supervisor=FILE": f"supervisor={place / 'supervisor.log'}", "ID": "COebzySB"}
+    words = [names.get(word, word) for word in line.split()[1:]]
+    ran = jobtui(*words, env=environment(JOBTUI_AT=AT, SIREPO_SRDB_ROOT=str(place)))
+    assert ran.code in (0, 1), ran.err
+    assert ran.out

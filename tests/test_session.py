@@ -1,22 +1,32 @@
 """What a session does for one question: it reads what is asked for and notes how that went."""
 
+import asyncio
 import threading
 from pathlib import Path
 
-from jobtui.backends.base import SourceError, SourceMissing
-from jobtui.model.clock import FixedClock
+import pytest
+
+from jobtui.backends.base import Announced, Batch
+from jobtui.backends.log_start import TailBytes
+from jobtui.backends.logfile import LogFile
+from jobtui.model.clock import FixedClock, Nanos
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
+from jobtui.model.job_desk import Reached
 from jobtui.model.jobs import JobDetail
+from jobtui.model.ops import Correlation
+from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.session import Session
+from jobtui.store import poller
+from jobtui.store.poller import Poller
+from jobtui.store.store import Store
+from jobtui.transport.blocks import Limits
 from tests.builders import a_job, job_id
-from tests.fakes import ScriptedSource, batch
+from tests.fakes import FakeCorrelation, ScriptedSource, batch
 from tests.waiting import wait_until
 
 
 class Failing(ScriptedSource):
-    """A source whose details cannot be read."""
-
     def __init__(self, error: SourceError, name: str) -> None:
         super().__init__(name=name)
         self._error = error
@@ -46,7 +56,7 @@ async def test_one_job_is_looked_up_without_a_poll(clock: FixedClock) -> None:
 
 async def test_a_source_that_is_down_is_noted_and_the_next_is_asked(clock: FixedClock) -> None:
     sources = [Failing(SourceMissing("a: gone"), "a"), with_detail("b")]
-    async with Session(sources, clock, strict=True) as session:
+    async with Session(sources, clock) as session:
         assert await session.look_up(job_id()) == a_detail()
         down, up = session.store.sources()
     assert (down.state, down.error) == (SourceState.DOWN, "a: gone")
@@ -80,3 +90,182 @@ async def test_a_session_leaves_no_thread_that_read_run_directories(tmp_path: Pa
         await session.desk().list_files(str(tmp_path))
         assert set(threading.enumerate()) > before
     await wait_until(lambda: set(threading.enumerate()) <= before)
+
+
+CAPTURE = Path(__file__).parent / "fixtures/sirepo/local"
+FIRST_JOB = JobId("hZk95g40-4u2Pj0fB-heightWeightReport")
+LAST_JOB = JobId("hZk95g40-7hdJ64j8-activityAnimation")
+
+
+def short_tail(path: Path) -> LogFile:
+    return LogFile(path, "supervisor", start=TailBytes(8_000))
+
+
+async def test_reaching_back_finds_what_lies_before_the_tail() -> None:
+    async with Session([short_tail(CAPTURE / "supervisor.log")]) as session:
+        await session.catch_up()
+        assert session.store.correlation.ops_of(FIRST_JOB) == ()
+        assert await session.reach_back(Nanos(0))
+        assert [op.name for op in session.store.correlation.ops_of(FIRST_JOB)] == ["run", "analysis"]
+
+
+async def test_reaching_back_does_nothing_when_the_log_was_read_from_before() -> None:
+    async with Session([LogFile(CAPTURE / "supervisor.log", "supervisor")]) as session:
+        await session.catch_up()
+        correlation = session.store.correlation
+        assert not await session.reach_back(Nanos(0))
+        assert session.store.correlation is correlation
+
+
+async def test_reading_back_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = CAPTURE / "supervisor.log"
+    source = LogFile(path, "supervisor", start=TailBytes(8_000), limits=Limits(block=4_096, batch=16_384))
+    told: list[Reached] = []
+    async with Session([source]) as session:
+        await session.catch_up()
+        assert await session.reach_back(Nanos(0), told.append)
+        assert session.store.correlation.ops_of(FIRST_JOB)
+    size = path.stat().st_size
+    assert {reached.size for reached in told} == {size}, "the log did not grow"
+    read = [reached.read for reached in told]
+    assert read == sorted(read)
+    assert read[0] < size
+    assert read[-1] == size
+    assert told[-1].records == path.read_bytes().count(b"\n")
+
+
+async def test_too_much_is_not_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(poller, "REACHED_BYTES", 20_000)
+    async with Session([short_tail(CAPTURE / "supervisor.log")]) as session:
+        await session.catch_up()
+        before = session.store.correlation
+        with pytest.raises(SourceError, match="would have to be read"):
+            await session.reach_back(Nanos(0))
+        assert session.store.correlation is before
+
+
+async def test_a_source_without_a_size_is_waited_for_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(poller, "REACHED_RECORDS", 300)
+    script = [Batch(cursor=str(number), count=100, more=True) for number in range(50)]
+    source = ScriptedSource(script, name="journal", kind="journald")
+    store = Store(FakeCorrelation(), FixedClock(Nanos(0)))
+    told: list[Reached] = []
+    with pytest.raises(SourceError, match="more than 300 records"):
+        await poller.read_again([Poller(source, store)], store, told.append)
+    # The third one is not taken, as the fourth tells that there is more
+    assert source.polls == 4
+    assert told[-1] == Reached(0, 0, 200)
+
+
+async def test_a_log_is_followed_on_after_reaching_back(tmp_path: Path) -> None:
+    lines = (CAPTURE / "supervisor.log").read_bytes().splitlines(keepends=True)
+    log = tmp_path / "supervisor.log"
+    log.write_bytes(b"".join(lines[:-60]))
+    async with Session([short_tail(log)]) as session:
+        seen = asyncio.Event()
+        running = asyncio.create_task(session.run())
+        session.store.subscribe(lambda changes: seen.set())
+        async with asyncio.timeout(20):
+            await seen.wait()
+            assert await session.reach_back(Nanos(0))
+            before = session.store.correlation.ops_of(LAST_JOB)
+            with log.open("ab") as file:
+                file.writelines(lines[-60:])
+            while session.store.correlation.ops_of(LAST_JOB) == before:
+                seen.clear()
+                await seen.wait()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert session.store.correlation.ops_of(FIRST_JOB)
+
+
+async def test_an_announced_source_is_named_at_once_and_read_when_asked_for() -> None:
+    path = CAPTURE / "supervisor.log"
+    announced = Announced(str(path), "logfile", lambda: LogFile(path, "supervisor"))
+    async with Session([announced]) as session:
+        assert [source.name for source in session.store.sources()] == [str(path)]
+        assert session.store.correlation.ops_of(FIRST_JOB) == ()
+        heard = asyncio.Event()
+        session.store.subscribe(lambda changes: heard.set())
+        running = asyncio.create_task(session.run())
+        await asyncio.sleep(0)
+        assert [source.name for source in session.sources] == [str(path)]
+        async with asyncio.timeout(20):
+            while not session.store.correlation.ops_of(FIRST_JOB):
+                heard.clear()
+                await heard.wait()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def ops_in(correlation: Correlation) -> list[tuple[object, ...]]:
+    return sorted(
+        (op.op, op.name, op.jid or "", op.status, op.ended_at or 0, tuple((s.step, s.text) for s in op.steps))
+        for op in correlation.ops()
+    )
+
+
+@pytest.mark.parametrize("name", ["local", "docker", "sbatch", "legacy-2020"])
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9])
+async def test_what_is_gone_from_a_log_stays_known_when_it_is_read_back(
+    tmp_path: Path, name: str, share: float
+) -> None:
+    source = CAPTURE.parent / name / "supervisor.log"
+    lines = source.read_bytes().splitlines(keepends=True)
+    log = tmp_path / "supervisor.log"
+    log.write_bytes(b"".join(lines))
+    journal = ScriptedSource([Batch(cursor="1")], name="journal", kind="journald")
+    async with Session([LogFile(log, "supervisor"), Late(journal)]) as session:
+        await session.catch_up()
+        before = ops_in(session.store.correlation)
+        agents = {agent.agent for agent in session.store.correlation.agents()}
+        log.write_bytes(b"".join(lines[int(len(lines) * share) :]))
+        assert await session.reach_back(Nanos(0))
+        assert ops_in(session.store.correlation) == before
+        assert {agent.agent for agent in session.store.correlation.agents()} == agents
+        assert session.store.correlation.dropped_ops == 0
+
+
+async def test_an_op_whose_beginning_is_gone_goes_on(tmp_path: Path) -> None:
+    lines = (CAPTURE / "supervisor.log").read_bytes().splitlines(keepends=True)
+    log = tmp_path / "supervisor.log"
+    for cut in range(len(lines) // 2, len(lines), 37):
+        log.write_bytes(b"".join(lines[:cut]))
+        journal = ScriptedSource([Batch(cursor="1")], name="journal", kind="journald")
+        async with Session([LogFile(log, "supervisor"), Late(journal)]) as session:
+            await session.catch_up()
+            log.rename(tmp_path / "gone")
+            log.write_bytes(b"")
+            await session.catch_up()
+            assert await session.reach_back(Nanos(0))
+            with log.open("ab") as file:
+                file.writelines(lines[cut:])
+            await session.catch_up()
+            known = ops_in(session.store.correlation)
+        log.write_bytes(b"".join(lines))
+        async with Session([LogFile(log, "supervisor")]) as session:
+            await session.catch_up()
+            whole = ops_in(session.store.correlation)
+        assert [op[:3] for op in known] == [op[:3] for op in whole]
+        assert [op[3] for op in known] == [op[3] for op in whole]
+
+
+class Late:
+    def __init__(self, source: ScriptedSource) -> None:
+        self._source = source
+        self.name, self.kind = source.name, source.kind
+
+    def begins_after(self, at: Nanos) -> bool:
+        return True
+
+    def starting_at(self, at: Nanos) -> "Late":
+        return Late(ScriptedSource([Batch(cursor="1")], name=self.name, kind=self.kind))
+
+    async def poll(self, cursor: str | None) -> Batch:
+        return Batch(cursor="1")
+
+    async def changed(self, timeout_s: float) -> None:
+        await self._source.changed(timeout_s)
+
+    async def aclose(self) -> None:
+        await self._source.aclose()

@@ -23,8 +23,8 @@ print(json.dumps({"code": code, "modules": sorted(sys.modules)}), file=sys.stder
 """
 
 HEAVY = {
-    "--version": ("textual", "rich", "msgspec", "asyncio", "watchfiles"),
-    "--help": ("textual", "rich", "msgspec", "asyncio", "watchfiles"),
+    "--version": ("textual", "rich", "msgspec", "asyncio"),
+    "--help": ("textual", "rich", "msgspec", "asyncio"),
     "jobs --json": ("textual", "rich", "plotext", "httpx"),
     "report states --json": ("textual", "plotext"),
     "doctor --json": ("textual", "rich", "plotext", "httpx"),
@@ -56,7 +56,6 @@ def test_a_one_shot_command_leaves_the_heavy_libraries_alone(command: str, tmp_p
 
 
 def srdb_of(place: Path) -> Path:
-    """A database root with the records of a capture."""
     root = place / "db"
     root.mkdir()
     (root / "supervisor-job").symlink_to(FIXTURES / "local" / "supervisor-job")

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.tmux import Tmux
-from tests.waiting import wait_for
 
 CAPTURE = Path(__file__).parent / "fixtures" / "sirepo" / "local"
 SIZES = [(120, 40), (80, 24), (40, 10)]
@@ -19,7 +18,6 @@ SIZES = [(120, 40), (80, 24), (40, 10)]
 
 @pytest.fixture
 def srdb(tmp_path: Path) -> Path:
-    """A database root with the records of a capture."""
     (tmp_path / "supervisor-job").symlink_to(CAPTURE / "supervisor-job")
     return tmp_path
 
@@ -35,20 +33,6 @@ def window(request: pytest.FixtureRequest, srdb: Path) -> Iterator[Tmux]:
     with dashboard("--srdb", str(srdb), "--log", log, columns=columns, rows=rows) as running:
         running.wait_text("q quit")
         yield running
-
-
-def test_from_the_table_into_a_job_and_out(window: Tmux) -> None:
-    window.wait_text("srunit_")
-    window.keys("Enter")
-    window.wait_text("run ")
-    window.keys("Escape")
-    window.wait_text("srunit_")
-    window.keys("?")
-    window.wait_text("esc back")
-    window.keys("q")
-    left = window.wait_text("[ended 0]")
-    assert "srunit_" not in left, "what it drew is still there"
-    assert "Traceback" not in left
 
 
 def test_it_lives_in_any_size_and_finds_back(window: Tmux) -> None:
@@ -87,14 +71,12 @@ def test_sources_that_are_not_there_are_said_to_be(columns: int, rows: int) -> N
 
 
 def pid_of(window: Tmux) -> int:
-    """The process of the program in a window."""
     shell = window.run("display-message", "-p", "#{pane_pid}").strip()
     children = Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
     return int(children[-1])
 
 
 def state_of(window: Tmux) -> str:
-    """How the terminal is set: whether another screen, the mouse, the cursor's keys, a hidden cursor."""
     names = ("alternate_on", "mouse_any_flag", "keypad_cursor_flag", "cursor_flag", "bracketed_paste_flag")
     return window.run("display-message", "-p", " ".join(f"#{{{name}}}" for name in names))
 
@@ -109,7 +91,8 @@ def line_settings(window: Tmux) -> str:
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["SIGTERM", "SIGHUP"]
 )
 def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(srdb: Path, number: int, code: int) -> None:
-    with Tmux(["sh", "-c", "read line; echo now $line"], 80, 24) as plain:
+    with Tmux(["sh", "-c", "echo ready; read line; echo now $line"], 80, 24) as plain:
+        plain.wait_text("ready")  # tmux sets up the line after it made the window
         before, settings = state_of(plain), line_settings(plain)
     with dashboard("--srdb", str(srdb), columns=80, rows=24) as window:
         window.wait_text("q quit")
@@ -127,7 +110,6 @@ def test_it_stops_and_comes_back(srdb: Path, tmp_path: Path) -> None:
     with Tmux(["env", "PS1=ready> ", "bash", "--norc", "--noprofile", "-i"], 80, 24) as window:
 
         def settings(name: str) -> str:
-            """How the line is set while a program of the shell runs."""
             window.type(f"clear; stty -g > {tmp_path}/{name}; echo do''ne {name}")
             window.keys("Enter")
             window.wait_text(f"done {name}")
@@ -164,17 +146,101 @@ def test_a_pager_on_a_record_and_back(srdb: Path) -> None:
         window.wait_text("[ended 0]")
 
 
-def test_it_ends_when_its_terminal_is_gone(srdb: Path) -> None:
-    with dashboard("--srdb", str(srdb), columns=80, rows=24) as window:
-        window.wait_text("q quit")
-        pid = pid_of(window)
-        window.run("kill-server")
-        wait_for(lambda: not Path(f"/proc/{pid}").exists() or is_zombie(pid))
-
-
 def is_zombie(pid: int) -> bool:
-    """Whether a process has ended and nobody asked yet how."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
+
+
+JID = "hZk95g40-4u2Pj0fB-heightWeightReport"
+USER, MODEL = "hZk95g40", "heightWeightReport"
+
+
+@pytest.fixture(params=SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def walk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tmux]:
+    """The dashboard on a capture; afterwards it was left by `q`, and the terminal is as it was before."""
+    (tmp_path / "supervisor-job").symlink_to(CAPTURE / "supervisor-job")
+    columns, rows = request.param
+    logs = [word for role in ("supervisor", "server") for word in ("--log", f"{role}={CAPTURE / role}.log")]
+    with Tmux(["sh", "-c", "echo ready; read line"], columns, rows) as plain:
+        plain.wait_text("ready")  # tmux sets up the line after it made the window
+        before, settings = state_of(plain), line_settings(plain)
+    words = [sys.executable, "-m", "jobtui", "--srdb", str(tmp_path), *logs]
+    with Tmux(words, columns, rows) as window:
+        window.wait_text("srunit_")
+        yield window
+        window.keys("q")
+        left = window.wait_text("[ended 0]")
+        assert "Traceback" not in left
+        assert "srunit_" not in left, "what it drew is still there"
+        assert state_of(window) == before
+        assert line_settings(window) == settings
+
+
+def say(window: Tmux, sign: str, text: str) -> None:
+    window.keys(sign)
+    window.wait_text(lambda shown: f"\n {sign} " in shown)
+    window.type(text)
+    window.wait_text(text[-12:])
+    window.keys("Enter")
+
+
+def back(window: Tmux, gone: str) -> None:
+    """Press escape, and wait until this is gone: an escape with a key right behind it is another key."""
+    window.keys("Escape")
+    window.wait_text(lambda text: gone not in text)
+
+
+def test_the_screens_of_a_job(walk: Tmux) -> None:
+    say(walk, ":", f"goto {JID}")
+    walk.wait_text(lambda text: USER in text and "exited 0" in text)
+    for key, sign in (("l", "lines of 2 logs"), ("h", "RUN "), ("f", "director"), ("r", "written")):
+        walk.keys(key)
+        walk.wait_text(sign)
+    walk.keys("o")
+    walk.wait_text("exited 0")
+    walk.keys("Tab", "G", "Enter")
+    walk.wait_text("› log line")
+    back(walk, "› log line")
+    back(walk, "exited 0")
+    walk.wait_text("srunit_")
+
+
+def test_the_screens_with_numbers_and_back(walk: Tmux) -> None:
+    walk.keys("2")
+    walk.wait_text("following")
+    say(walk, "/", "_ComputeJob(")
+    walk.wait_text("/_Comp")
+    walk.keys("6")
+    walk.wait_text("SOURCE")
+    walk.keys("3")
+    walk.wait_text("AGENT")
+    walk.keys("2")
+    walk.wait_text("/_Comp")
+    back(walk, "/_Comp")
+    back(walk, "following")
+    walk.wait_text("srunit_")
+
+
+def test_help_columns_palette_filter_and_pause(walk: Tmux) -> None:
+    walk.keys("?")
+    walk.wait_text("On this screen (jobs)")
+    back(walk, "On this screen")
+    walk.keys("c")
+    walk.wait_text("✓ state")
+    back(walk, "✓ state")
+    walk.keys("C-p")
+    walk.wait_text("The logs, line by")
+    walk.type("pause")
+    walk.wait_text("Pause: every")
+    walk.keys("Enter")
+    walk.wait_text("paused")
+    walk.keys("p")
+    walk.wait_text(lambda text: "paused" not in text and "srunit_" in text)
+    say(walk, "/", f"model:{MODEL}")
+    walk.wait_text(f"/model:{MODEL[:8]}")
+    back(walk, "/model:")
+    say(walk, ":", "soruces")
+    walk.wait_text("did you mean")
+    back(walk, ": soruces")

@@ -40,7 +40,6 @@ class Tmux:
         subprocess.run(["tmux", "-L", self._socket, "kill-server"], check=False, capture_output=True)
 
     def run(self, *command: str) -> str:
-        """What a tmux command prints."""
         done = subprocess.run(
             ["tmux", "-L", self._socket, *command], check=True, capture_output=True, text=True
         )
@@ -52,19 +51,15 @@ class Tmux:
             self.run("send-keys", name)
 
     def type(self, text: str) -> None:
-        """Type text as it is."""
         self.run("send-keys", "-l", text)
 
     def text(self) -> str:
-        """What the window shows, without colours."""
         return self.run("capture-pane", "-p")
 
     def styled(self) -> str:
-        """What the window shows, with escapes for colours."""
         return self.run("capture-pane", "-p", "-e", "-N")
 
     def resize(self, columns: int, rows: int) -> None:
-        """Give the window another size."""
         self.run("resize-window", "-x", str(columns), "-y", str(rows))
 
     def wait_text(self, shows: Callable[[str], object] | str, timeout_s: float = LONG_S) -> str:

@@ -3,11 +3,10 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
+from tests.loopback import QuietHandler, on_loopback
 from tests.tracing import CAPTURES, EXPECTED
 
 Document = dict[str, Any]
@@ -29,7 +28,6 @@ class Answer(NamedTuple):
 
 
 def as_json(document: object, status: int = 200, kind: str = JSON) -> Answer:
-    """A document as an answer."""
     return Answer(status, json.dumps(document).encode(), kind)
 
 
@@ -49,7 +47,6 @@ class Spans:
         return sorted(one for one in self._otlp if list(self.spans(one)))
 
     def groups(self, trace_id: str) -> list[Document]:
-        """The resource spans of a trace that were sent."""
         found = []
         for group in self._otlp[trace_id]["resourceSpans"]:
             scopes = [
@@ -61,12 +58,10 @@ class Spans:
         return found
 
     def jaeger(self, trace_id: str) -> Document:
-        """A trace as Jaeger's own JSON."""
         trace = self._jaeger[trace_id]
         return {**trace, "spans": [one for one in trace["spans"] if one["spanID"] not in self.hidden]}
 
     def spans(self, trace_id: str) -> Iterator[tuple[Document, Document]]:
-        """Spans with the attributes of what sent them."""
         for group in self.groups(trace_id):
             resource = attributes(group.get("resource", {}))
             for scope in group["scopeSpans"]:
@@ -74,30 +69,22 @@ class Spans:
                     yield span, resource
 
     def services(self) -> list[str]:
-        """The services that sent something."""
         return sorted({sent_by["service.name"] for one in self.ids for _, sent_by in self.spans(one)})
 
     def operations(self, service: str) -> list[str]:
-        """The names of spans of a service."""
         spans = (pair for one in self.ids for pair in self.spans(one))
         return sorted({span["name"] for span, sent_by in spans if sent_by["service.name"] == service})
 
     def where(self, wanted: Callable[[Document, Document], bool]) -> list[str]:
-        """The traces with a span that is wanted."""
         return [one for one in self.ids if any(wanted(*pair) for pair in self.spans(one))]
 
 
 def attributes(holder: Document) -> dict[str, str]:
-    """Attributes as texts."""
     return {one["key"]: str(next(iter(one["value"].values()))) for one in holder.get("attributes", [])}
 
 
 class Answers(Protocol):
-    """A server of some product."""
-
-    def answer(self, path: str, said: Mapping[str, str]) -> Answer:
-        """The answer to a question."""
-        ...
+    def answer(self, path: str, said: Mapping[str, str]) -> Answer: ...
 
 
 class Site:
@@ -111,7 +98,6 @@ class Site:
         self.requests: list[tuple[str, Mapping[str, str]]] = []
 
     def answer(self, target: str, headers: Mapping[str, str]) -> Answer:
-        """The answer to a request."""
         self.requests.append((target, headers))
         parts = urlsplit(target)
         if self.instead is not None:
@@ -125,12 +111,7 @@ class Site:
 
 @contextmanager
 def served(site: Site) -> Iterator[str]:
-    """Let a site answer on loopback; its address, with the path."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             answer = site.answer(self.path, dict(self.headers.items()))
             self.send_response(answer.status)
@@ -143,17 +124,5 @@ def served(site: Site) -> Iterator[str]:
             self.wfile.write(answer.body)
             self.close_connection = answer.claims is not None
 
-        def log_message(self, format: str, *arguments: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that has heard enough
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}{site.base}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with on_loopback(Handler) as address:
+        yield f"{address}{site.base}"

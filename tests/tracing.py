@@ -1,13 +1,14 @@
 """Captured traces, and spans made by hand."""
 
+import gzip
 import json
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jobtui.formats.trace_text import read_telemetry
+from jobtui.formats.spans import read_telemetry
 from jobtui.model.clock import Nanos
-from jobtui.model.trace_ids import SpanId, TraceId
+from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.traces import Resource, Span, SpanStatus, Telemetry, Trace
 
 CAPTURES = Path(__file__).parent / "fixtures" / "tracing"
@@ -18,19 +19,17 @@ SERVICE = Resource("work", {})
 
 
 def capture_file(name: str, form: str) -> Path:
-    """The file of a captured trace in one of FORMATS."""
     plain = CAPTURES / f"{name}.{form}"
     return plain if plain.exists() else CAPTURES / f"{name}.{form}.gz"
 
 
 @cache
 def telemetry_of(path: Path) -> Telemetry:
-    """What a captured file holds."""
-    return read_telemetry(path.read_bytes(), path.name)
+    data = path.read_bytes()
+    return read_telemetry(gzip.decompress(data) if path.suffix == ".gz" else data, path.name)
 
 
 def captured(name: str, form: str = "otlp.pb") -> Trace:
-    """A captured trace, with its log records where there are any."""
     spans = telemetry_of(capture_file(name, form)).spans
     logs = CAPTURES / f"{name}.logs.json"
     records = telemetry_of(logs).logs if logs.exists() else ()
@@ -38,7 +37,6 @@ def captured(name: str, form: str = "otlp.pb") -> Trace:
 
 
 def span_id(number: int) -> SpanId:
-    """A span id."""
     return SpanId(f"{number:016x}")
 
 
@@ -68,5 +66,4 @@ def a_span(
 
 
 def a_trace(*spans: Span) -> Trace:
-    """A trace of these spans."""
     return Trace(trace_id=TRACE_ID, spans=spans)

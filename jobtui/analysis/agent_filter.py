@@ -3,11 +3,18 @@
 `state:lost host:v4 user:vn9m driver:docker -kind:sequential op:pb5u`; a word is found in any of them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
-from jobtui.analysis.filter_nodes import Texts, check_text_op, compile_node, text_test, word_test
-from jobtui.analysis.filter_syntax import Comparison, FilterError, Value, parse_nodes
-from jobtui.analysis.near import nearest
+from jobtui.analysis.filter_syntax import (
+    Comparison,
+    FilterError,
+    TextFields,
+    Value,
+    compile_node,
+    parse_nodes,
+    word_test,
+)
+from jobtui.analysis.spelling import nearest
 from jobtui.model.ops import Agent, AgentState
 
 AgentTest = Callable[[Agent], bool]
@@ -17,7 +24,7 @@ def _known(*texts: str | None) -> tuple[str, ...]:
     return tuple(text for text in texts if text)
 
 
-_FIELDS: Mapping[str, Texts[Agent]] = {
+_FIELDS: TextFields[Agent] = TextFields("agents", {
     "state": lambda agent: _known(agent.state.value.replace("_", " "), agent.state.value),
     "user": lambda agent: _known(agent.uid),
     "host": lambda agent: _known(agent.host),
@@ -28,45 +35,32 @@ _FIELDS: Mapping[str, Texts[Agent]] = {
     "op": lambda agent: (text for op in agent.ops for text in _known(op.op, op.name)),
     "job": lambda agent: _known(*(op.jid for op in agent.ops)),
     "why": lambda agent: _known(agent.why),
-}
-FIELD_NAMES = tuple(_FIELDS)
+})  # fmt: skip
+FIELD_NAMES = tuple(_FIELDS.texts)
 """The fields, as they are written."""
 
 
 def parse_agent_filter(text: str) -> AgentTest:
     """What tells whether an agent passes. Raises FilterError and nothing else."""
-    return compile_node(parse_nodes(text), lambda word: word_test(word, _said), _comparison)
+    return compile_node(parse_nodes(text), lambda word: word_test(word, _FIELDS.said), _comparison)
 
 
 def values_of(agents: Iterable[Agent]) -> Iterator[tuple[str, str]]:
-    """The fields of some agents with their values, to be offered."""
     for agent in agents:
-        for name, texts in _FIELDS.items():
+        for name, texts in _FIELDS.texts.items():
             yield from ((name, text) for text in texts(agent))
 
 
 def _comparison(node: Comparison) -> AgentTest:
-    name = node.field.text.lower()
-    texts = _FIELDS.get(name)
-    if texts is None:
-        message = f"agents have no field {node.field.text}"
-        raise FilterError(node.field.start, node.field.end, message, nearest(name, _FIELDS))
-    check_text_op(node, "agents")
-    if name == "state":
+    test = _FIELDS.test(node)
+    if node.field.text.lower() == "state":
         _check_states(node.values)
-    return text_test(texts, node.op, [value.text.lower() for value in node.values])
+    return test
 
 
 def _check_states(values: Iterable[Value]) -> None:
-    """That each is a state, or the beginning of one."""
     for value in values:
         low = value.text.lower().replace(" ", "_")
         if not any(state.value.startswith(low) for state in AgentState):
             message = f"agents have no state {value.text}"
             raise FilterError(value.start, value.end, message, nearest(low, [s.value for s in AgentState]))
-
-
-def _said(agent: Agent) -> Iterator[str]:
-    """All that a word is looked for in."""
-    for texts in _FIELDS.values():
-        yield from texts(agent)

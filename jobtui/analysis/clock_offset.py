@@ -12,8 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.clocks import Offset, Offsets, clock_of
+from jobtui.model.clock import SECOND, Nanos, Offset, Offsets, clock_of
 from jobtui.model.ops import Component, Op, Step
 
 MATTERS_S = 0.05
@@ -27,22 +26,13 @@ _AGENTS = frozenset({Component.AGENT, Component.JOB_CMD})
 _SUPERVISORS = frozenset({Component.SUPERVISOR, Component.DRIVER})
 
 
-def clock_offsets(ops: Iterable[Op]) -> Offsets:
-    """The lead of each agent's clock over its supervisor's, where their ops bound it. Ops oldest first."""
-    bounds = _Bounds()
-    for op in ops:
-        bounds.take(op)
-    return bounds.offsets()
-
-
-class _Bounds:
-    """Gathers what ops say of two clocks."""
+class Bounds:
+    """Gathers what ops, oldest first, say of the lead of each agent's clock over its supervisor's."""
 
     def __init__(self) -> None:
         self._pairs: dict[tuple[str, str], deque[tuple[float | None, float | None]]] = {}
 
     def take(self, op: Op) -> None:
-        """One more op."""
         if op.arrived_at is None or op.sends != 1 or (clocks := _clocks(op)) is None:
             return
         pairs = self._pairs.setdefault(clocks, deque(maxlen=PAIRS_KEPT))
@@ -74,12 +64,11 @@ class KnownOffsets:
         self._known: Offsets = {}
         self._due_at = -math.inf
         self._after: int | None = None
-        self._bounds = _Bounds()
+        self._bounds = Bounds()
 
     def __call__(self) -> Offsets:
-        """The offsets as they were worked out last."""
         if self._after is None and self._timer() >= self._due_at:
-            self._after, self._bounds = 0, _Bounds()
+            self._after, self._bounds = 0, Bounds()
         if self._after is not None:
             self._after = self._go_on(self._after)
         return self._known

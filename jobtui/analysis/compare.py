@@ -1,19 +1,158 @@
-"""Two runs beside each other: which one to compare with, what differs, and where the time went."""
+"""Two runs beside each other: which one to compare with, what differs, and where the time went.
 
+What reads them is handed in. Everything is masked.
+"""
+
+import asyncio
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import unified_diff
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher, unified_diff
+from typing import NamedTuple, TypeVar
 
-from jobtui.analysis.last_good import last_good, last_good_like
-from jobtui.analysis.run_steps import StepPair, step_pairs
-from jobtui.analysis.time_words import duration
+from jobtui.analysis.keys import CLUSTER_MODE
+from jobtui.analysis.scripts import RowKind, ScriptDiff, diff_scripts, wanted_of_sirepo, wanted_of_slurm
+from jobtui.analysis.timeline import op_duration_s
+from jobtui.analysis.times import duration
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobStatus, Run
-from jobtui.model.ops import Agent, Op
+from jobtui.model.job_desk import JobDesk, Unreadable
+from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
+from jobtui.model.numbers import read_json
+from jobtui.model.ops import Agent, Component, Op
+from jobtui.model.scripts import Answer, Wanted
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.model.slurm import SYSTEM as SLURM
+from jobtui.model.verdicts import Verdict
+
+
+def last_good(runs: Sequence[Run], number: int) -> Run | None:
+    """The newest other run that completed: the last one before run `number`, else the newest after it."""
+    good = [run for run in runs if run.status is JobStatus.COMPLETED and run.number != number]
+    before = [run for run in good if run.number < number]
+    return next(reversed(before or good), None)
+
+
+def last_good_like(job: Job, jobs: Iterable[Job]) -> Job | None:
+    """The newest completed job of the same name and user: the last one submitted before, else after it.
+
+    Tasks of the same array are none: they have one script.
+    """
+    array = job.id.partition("_")[0]
+    good = [
+        one
+        for one in jobs
+        if one.status is JobStatus.COMPLETED
+        and (one.system, one.owner, one.name) == (job.system, job.owner, job.name)
+        and one.id.partition("_")[0] != array
+    ]
+    before = [one for one in good if (one.queued_at or 0) <= (job.queued_at or 0)]
+    return max(before or good, key=lambda one: one.queued_at or 0, default=None)
+
+
+CLUTTER = frozenset({"run_status", "begin_session"})
+"""Ops that only ask for a state or start an agent: hidden until asked for, and not compared."""
+SLOWER_S, SLOWER_TIMES = 1.0, 2.0
+"""A step that took so many seconds more, and so many times as long, is called slower."""
+
+T = TypeVar("T")
+
+
+class Took(NamedTuple):
+    """A step of an op, by when it came first: how long after the step before it, and how often it came."""
+
+    seconds: float | None
+    times: int = 1
+
+
+class StepPair(NamedTuple):
+    """A step, or an op where there is no `component`, in two runs; None in the one that lacks it.
+
+    `parts`: here the two first differ.
+    """
+
+    text: str
+    component: Component | None
+    left: Took | None
+    right: Took | None
+    parts: bool = False
+
+    @property
+    def is_in_one(self) -> bool:
+        """Whether only one of the runs has it."""
+        return (self.left is None) != (self.right is None)
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether the first run took much longer for it."""
+        left, right = (took.seconds if took else None for took in (self.left, self.right))
+        if left is None or right is None:
+            return False
+        return left - right >= SLOWER_S and left >= SLOWER_TIMES * right
+
+
+def step_pairs(left: Sequence[Op], right: Sequence[Op], now: Nanos) -> tuple[StepPair, ...]:
+    """The ops of two runs and the steps of each, in the order of the first; the first difference is marked.
+
+    That is the first step which only one of them has, else the first that took much longer in the first run.
+    """
+    pairs = [pair for ops in _paired(_plain(left), _plain(right), _name) for pair in _of_ops(*ops, now)]
+    found = next((at for at, pair in enumerate(pairs) if pair.is_in_one), None)
+    if found is None:
+        found = next((at for at, pair in enumerate(pairs) if pair.component and pair.is_slower), None)
+    if found is not None:
+        pairs[found] = pairs[found]._replace(parts=True)
+    return tuple(pairs)
+
+
+def _plain(ops: Sequence[Op]) -> list[Op]:
+    return [op for op in ops if op.name not in CLUTTER]
+
+
+def _name(op: Op) -> str:
+    return op.name
+
+
+def _of_ops(left: Op | None, right: Op | None, now: Nanos) -> Iterator[StepPair]:
+    named = left or right
+    assert named is not None
+    durations = [Took(op_duration_s(op, now)) if op else None for op in (left, right)]
+    yield StepPair(named.name, None, durations[0], durations[1])
+    mine, other = (_took(op) if op else {} for op in (left, right))
+    for one, two in _paired(list(mine), list(other), lambda key: key):
+        key = one or two
+        assert key is not None
+        yield StepPair(key[1], key[0], mine[one] if one else None, other[two] if two else None)
+
+
+def _took(op: Op) -> Mapping[tuple[Component, str], Took]:
+    """Each step of an op where it came first: a run that reports tells the same step a thousand times."""
+    found: dict[tuple[Component, str], Took] = {}
+    before: Nanos | None = None
+    for step in op.steps:
+        key = (step.component, step.step)
+        if key in found:
+            found[key] = found[key]._replace(times=found[key].times + 1)
+            continue
+        since = None if before is None or step.at is None else seconds_between(before, step.at)
+        found[key] = Took(None if since is None else max(0.0, since))
+        before = step.at if step.at is not None else before
+    return found
+
+
+def _paired(
+    left: Sequence[T], right: Sequence[T], key: Callable[[T], Hashable]
+) -> Iterator[tuple[T | None, T | None]]:
+    """What is alike in two sequences beside each other, what only one has alone, both in their order."""
+    matcher = SequenceMatcher(
+        None, [key(item) for item in left], [key(item) for item in right], autojunk=False
+    )
+    for kind, left_begin, left_end, right_begin, right_end in matcher.get_opcodes():
+        if kind == "equal":
+            yield from zip(left[left_begin:left_end], right[right_begin:right_end], strict=True)
+        else:
+            yield from ((item, None) for item in left[left_begin:left_end])
+            yield from ((None, item) for item in right[right_begin:right_end])
+
 
 DIFF_LINES = 200
 """Lines of a difference of files that are shown."""
@@ -63,7 +202,7 @@ class FileDiff(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """What comparing gives."""
+    """What comparing gives. `doubts` say why it may not be so, `blind_spots` what else is not known."""
 
     left: Side
     right: Side
@@ -71,6 +210,8 @@ class Comparison(NamedTuple):
     facts: tuple[FactPair, ...]
     steps: tuple[StepPair, ...]
     files: tuple[FileDiff, ...]
+    doubts: tuple[str, ...] = ()
+    blind_spots: tuple[str, ...] = ()
 
     @property
     def first_difference(self) -> StepPair | None:
@@ -120,10 +261,37 @@ def choose(job: Job, runs: Sequence[Run], jobs: Iterable[Job]) -> Choice | None:
     return Choice(newest.id, None, f"the last good run of {job.model or job.app} by {whose}")
 
 
-def compare(left: Side, right: Side, why: str, now: Nanos, files: Iterable[FileDiff] = ()) -> Comparison:
-    """Two runs beside each other."""
+def compare(
+    left: Side,
+    right: Side,
+    why: str,
+    now: Nanos,
+    files: Iterable[FileDiff] = (),
+    verdicts: Sequence[Verdict] = (),
+    source_doubts: Iterable[str] = (),
+) -> Comparison:
+    """Two runs beside each other. What is doubted of their jobs, or of sources, is doubted of this."""
     steps = _parted(step_pairs(left.ops, right.ops, now))
-    return Comparison(left, right, why, tuple(_facts(left, right)), steps, tuple(files))
+    doubts = dict.fromkeys((*source_doubts, *_told_of(verdicts, lambda verdict: verdict.doubts)))
+    spots = dict.fromkeys(_told_of(verdicts, lambda verdict: verdict.blind_spots))
+    return Comparison(
+        left,
+        right,
+        why,
+        tuple(_facts(left, right)),
+        steps,
+        tuple(files),
+        tuple(doubts),
+        tuple(spot for spot in spots if spot not in doubts),
+    )
+
+
+def _told_of(verdicts: Sequence[Verdict], get: Callable[[Verdict], Iterable[str]]) -> Iterator[str]:
+    """What is told of all, and of one of two with its id, but for what names a source by itself."""
+    for verdict in verdicts:
+        for text in get(verdict):
+            is_own = len(verdicts) > 1 and text.startswith("its ")
+            yield f"{verdict.job_id}: {text}" if is_own else text
 
 
 def _parted(pairs: Sequence[StepPair]) -> tuple[StepPair, ...]:
@@ -177,8 +345,122 @@ def diff_files(name: str, left: str, right: str) -> FileDiff:
 def _readable(name: str, text: str) -> list[str]:
     if name.endswith(".json"):
         try:
-            document: Mapping[str, object] = json.loads(text)
-            return json.dumps(mask_document(document), indent=1, sort_keys=True).splitlines()
+            return json.dumps(mask_document(read_json(text)), indent=1, sort_keys=True).splitlines()
         except (ValueError, RecursionError):
             pass
     return mask_text(text).splitlines()
+
+
+FILES = ("in.json", "parameters.py")
+"""Files of a run directory that make a run what it is."""
+NOT_KEPT = "an earlier run of the same job has the same directory: its files are not kept"
+SCRIPT, ENVIRONMENT = "script", "environment"
+ALIKE = (RowKind.SAME, RowKind.NOISE)
+
+
+class Kept(NamedTuple):
+    """A side, the directories in which its files may be, and its record."""
+
+    side: Side
+    dirs: tuple[str, ...]
+    detail: JobDetail | None
+
+
+async def texts_compared(desk: JobDesk, left: Kept, right: Kept) -> tuple[FileDiff, ...]:
+    """How inputs differ, and scripts and environments where they are archived."""
+    if left.side.job.id == right.side.job.id:
+        return tuple(FileDiff(name, note=NOT_KEPT) for name in _names(left))
+    files = [await _file(desk, name, left.dirs, right.dirs) for name in _names(left)]
+    return (*files, *await _scripts(desk, left, right))
+
+
+def _names(kept: Kept) -> Sequence[str]:
+    """The files of its inputs; a job that only Slurm knows of has none by any such name."""
+    return () if kept.side.job.system == SLURM and not kept.dirs else FILES
+
+
+async def _file(desk: JobDesk, name: str, one: Sequence[str], two: Sequence[str]) -> FileDiff:
+    try:
+        return diff_files(name, await _text(desk, name, one), await _text(desk, name, two))
+    except Unreadable as error:
+        return FileDiff(name, note=str(error))
+
+
+async def _text(desk: JobDesk, name: str, paths: Sequence[str]) -> str:
+    """A file out of the first of these directories that has it. Raises Unreadable."""
+    problem: Unreadable | None = None
+    for path in paths:
+        try:
+            return (await desk.read_file(path, name, tail=False)).text
+        except Unreadable as error:
+            problem = problem or error
+    raise problem or Unreadable("the run directory is not known")
+
+
+async def _scripts(desk: JobDesk, left: Kept, right: Kept) -> tuple[FileDiff, ...]:
+    """Nothing where no archive is read, or a job was submitted to no scheduler."""
+    wanted = [await _wanted(desk, kept) for kept in (left, right)]
+    if wanted[0] is None or wanted[1] is None:
+        return ()
+    try:
+        this, other = await desk.script(wanted[0]), await desk.script(wanted[1])
+    except Unreadable as error:
+        return (FileDiff(SCRIPT, note=str(error)),)
+    if this.script is not None and other.script is not None:
+        # scripts may be large, and keys are not to wait for it
+        return script_files(await asyncio.to_thread(diff_scripts, this.script, other.script))
+    missing = (this, left) if this.script is None else (other, right)
+    return _missing(*missing)
+
+
+def _missing(answer: Answer, kept: Kept) -> tuple[FileDiff, ...]:
+    if not answer.tried:
+        return ()
+    tried = "; ".join(f"{one.where}: {one.result}" for one in answer.tried)
+    return (FileDiff(SCRIPT, note=f"none of {kept.side.job.id} was found ({tried})"),)
+
+
+async def _wanted(desk: JobDesk, kept: Kept) -> Wanted | None:
+    """By which number its script is kept."""
+    job = kept.side.job
+    if job.system == SLURM:
+        return wanted_of_slurm(job, kept.detail)
+    if job.mode != CLUSTER_MODE:
+        return None
+    try:
+        noted = await desk.noted_on_cluster(kept.dirs)
+    except Unreadable:
+        return None
+    return wanted_of_sirepo(noted.status) if noted is not None else None
+
+
+def script_files(diff: ScriptDiff) -> tuple[FileDiff, ...]:
+    """The same as differences of two files; what differs between any two jobs is counted only."""
+    note = diff.note
+    if diff.folded:
+        noise = f"{diff.folded} more differ in dates, ids and ports only"
+        note = f"{note}; {noise}" if note else noise
+    pairs = ((row.other, row.this) for row in diff.rows if row.kind not in ALIKE)
+    variables = (
+        tuple(None if value is None else f"{one.name}={value}" for value in (one.other, one.this))
+        for one in diff.variables
+        if one.kind not in ALIKE
+    )
+    return (
+        _as_file(SCRIPT, (line for other, this in pairs for line in _changed(other, this)), note),
+        _as_file(ENVIRONMENT, (line for other, this in variables for line in _changed(other, this)), ""),
+    )
+
+
+def _changed(other: str | None, this: str | None) -> Iterator[str]:
+    if other is not None:
+        yield f"-{other}"
+    if this is not None:
+        yield f"+{this}"
+
+
+def _as_file(name: str, lines: Iterable[str], note: str) -> FileDiff:
+    found = tuple(lines)
+    if not found:
+        note = f"the same; {note}" if note else "the same"
+    return FileDiff(name, found[:DIFF_LINES], max(0, len(found) - DIFF_LINES), note)

@@ -8,7 +8,15 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from jobtui.analysis.filter_fields import FIELD_BY_NAME, FIELDS, RECORD_ONLY, VALUE_WORDS, FilterContext
+from jobtui.analysis.filter_fields import (
+    FIELD_BY_NAME,
+    FIELDS,
+    RECORD_ONLY,
+    VALUE_WORDS,
+    FilterContext,
+    Test,
+    make_test,
+)
 from jobtui.analysis.filter_syntax import (
     All,
     Comparison,
@@ -20,7 +28,6 @@ from jobtui.analysis.filter_syntax import (
     leaves,
     parse_nodes,
 )
-from jobtui.analysis.filter_tests import Test, make_test
 from jobtui.analysis.flags import Flag
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import is_quasi_jid, jid_of_run_dir, split_container, split_jid
@@ -50,19 +57,15 @@ class Filter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it lets every job pass."""
         return self._node == All(())
 
     def matches(self, job: Job, now: Nanos, context: FilterContext = RECORD_ONLY) -> bool:
-        """Whether the job passes."""
-        return (not job.is_quasi or self.shows_quasi) and self._test(job, now, context)
+        if job.is_quasi and not self.shows_quasi:
+            return False
+        return self._test(job, context.now_at(job.source, now), context)
 
     def select(self, jobs: Iterable[Job], now: Nanos, context: FilterContext = RECORD_ONLY) -> list[Job]:
-        """The jobs that pass, in their order."""
-        test = self._test
-        if self.shows_quasi:
-            return [job for job in jobs if test(job, now, context)]
-        return [job for job in jobs if not job.is_quasi and test(job, now, context)]
+        return [job for job in jobs if self.matches(job, now, context)]
 
     def __str__(self) -> str:
         return str(self._node)
@@ -83,7 +86,6 @@ def parse(text: str) -> Filter:
 
 
 def token_span(text: str, cursor: int) -> tuple[int, int]:
-    """From where to where `text` would be replaced by a completion at `cursor`."""
     cursor = min(max(cursor, 0), len(text))
     start = cursor
     while start > 0 and not text[start - 1].isspace() and text[start - 1] not in "(":
@@ -182,7 +184,6 @@ def _is_made_of(low: str, words: list[str]) -> bool:
 
 
 def _shared_length(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
     for at, (left, right) in enumerate(zip(one, other, strict=False)):
         if left != right:
             return at

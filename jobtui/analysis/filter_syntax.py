@@ -1,16 +1,18 @@
-"""The grammar of filters: text to nodes and back. What the fields and values mean is not known here.
+"""The grammar of filters: text to nodes and back, and nodes to tests. Fields and values are handed in.
 
 filter := group { "or" group }
 group  := term { ["and"] term }
 term   := ("not" | "-") term | "(" filter ")" | word | field op values
 op     := ":" "=" "!=" "<" "<=" ">" ">=" ":~" "!~"
 values := value { "," value }          one regular expression after :~ and !~
-word, value may be "quoted", with \\" and \\\\ inside
+word, value may be "quoted", with \" and \\ inside
 """
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from jobtui.analysis.spelling import nearest
 
 MAX_LENGTH = 4000
 MAX_DEPTH = 40
@@ -122,7 +124,6 @@ def parse_nodes(text: str) -> Node:
 
 
 def leaves(node: Node) -> Iterator[tuple[Word | Comparison, bool]]:
-    """Every word and comparison in `node`, and whether it is negated."""
     stack: list[tuple[Node, bool]] = [(node, False)]
     while stack:
         node, negated = stack.pop()
@@ -270,3 +271,69 @@ class _Reader:
 
 def _has_terms(node: Node) -> bool:
     return not isinstance(node, All) or bool(node.nodes)
+
+
+Record = TypeVar("Record")
+Test = Callable[[Record], bool]
+Texts = Callable[[Record], Iterable[str]]
+TEXT_OPS = (":", "=", "!=")
+
+
+def compile_node(
+    node: Node, word: Callable[[Word], Test[Record]], comparison: Callable[[Comparison], Test[Record]]
+) -> Test[Record]:
+    """What tells whether a record passes. Raises FilterError where `word` or `comparison` does."""
+    if isinstance(node, Word):
+        return word(node)
+    if isinstance(node, Comparison):
+        return comparison(node)
+    if isinstance(node, Not):
+        inner = compile_node(node.node, word, comparison)
+        return lambda record: not inner(record)
+    tests = [compile_node(part, word, comparison) for part in node.nodes]
+    if isinstance(node, All):
+        return lambda record: all(test(record) for test in tests)
+    return lambda record: any(test(record) for test in tests)
+
+
+def word_test(node: Word, texts: Texts[Record]) -> Test[Record]:
+    low = node.value.text.lower()
+    return lambda record: any(low in text.lower() for text in texts(record))
+
+
+def text_test(texts: Texts[Record], op: str, words: Sequence[str]) -> Test[Record]:
+    """Whether one of the texts holds one of the words, which are in small letters, is one, or is none."""
+    if op == ":":
+        return lambda record: any(word in text.lower() for text in texts(record) for word in words)
+    found: Test[Record] = lambda record: any(text.lower() in words for text in texts(record))  # noqa: E731
+    return found if op == "=" else lambda record: not found(record)
+
+
+def check_text_op(node: Comparison, what: str) -> None:
+    """Raise FilterError when something is asked of a text that only numbers can answer."""
+    if node.op not in TEXT_OPS:
+        message = f"{node.op} cannot be asked of {what}"
+        raise FilterError(node.field.end, node.values[0].start, message, f"{node.field.text}:")
+
+
+class TextFields(NamedTuple, Generic[Record]):
+    """The fields of records that are texts, by name; `what` is what the records are called in mistakes."""
+
+    what: str
+    texts: Mapping[str, Texts[Record]]
+
+    def said(self, record: Record) -> Iterator[str]:
+        """All that a word is looked for in."""
+        for texts in self.texts.values():
+            yield from texts(record)
+
+    def test(self, node: Comparison, others: Sequence[str] = ()) -> Test[Record]:
+        """The test of a comparison. Raises FilterError; `others` are fields that are no texts."""
+        name = node.field.text.lower()
+        texts = self.texts.get(name)
+        if texts is None:
+            message = f"{self.what} have no field {node.field.text}"
+            meant = nearest(name, [*self.texts, *others])
+            raise FilterError(node.field.start, node.field.end, message, meant)
+        check_text_op(node, node.field.text)
+        return text_test(texts, node.op, [value.text.lower() for value in node.values])

@@ -1,19 +1,167 @@
-"""Ranked candidates for anything pasted. An ambiguous thing has several; nothing is guessed for the user."""
+"""What a pasted text refers to, and ranked candidates for it. Nothing is guessed for the user.
 
+Whether anything of that name exists is for `find` to say.
+"""
+
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum, auto
 from functools import cached_property
 from typing import NamedTuple
 
-from jobtui.analysis.job_times import first_seen
-from jobtui.analysis.near import near_scored
-from jobtui.analysis.references import Reference, Target, references
-from jobtui.model.condor_ids import condor_id
-from jobtui.model.ids import PREFIX_LENGTH, JobId, Numbered, numbered, op_prefix, split_container
+from jobtui.analysis.keys import Key, Space, keys_of
+from jobtui.analysis.spelling import near_scored
+from jobtui.analysis.times import first_seen
+from jobtui.model.condor import JOBSUB_ID, condor_id
+from jobtui.model.faults import contained
+from jobtui.model.ids import (
+    JID,
+    LABEL,
+    NUMBER,
+    PREFIX_LENGTH,
+    SIMULATION_ID,
+    UID,
+    JobId,
+    Numbered,
+    TraceRef,
+    answers_to,
+    find_trace,
+    is_full_id,
+    is_prefix,
+    numbered,
+    op_prefix,
+    split_container,
+)
 from jobtui.model.jobs import Job
+from jobtui.model.numbers import counted
 from jobtui.model.ops import Agent, Op
-from jobtui.model.servers import answers_to
 from jobtui.model.slurm import SYSTEM as SLURM
-from jobtui.model.words import counted
+
+MAX_LENGTH = 20_000
+"""Of a longer text only the start is looked at."""
+
+
+class Target(Enum):
+    """What a reference may refer to."""
+
+    JOB = auto()
+    USER = auto()
+    SIMULATION = auto()
+    OP = auto()
+    AGENT = auto()
+    CONTAINER = auto()
+    TRACE = auto()
+    NUMBER = auto()
+    CONDOR = auto()
+    PART = auto()
+
+
+class Reference(NamedTuple):
+    """A piece of text that refers to something. `weight` (0..1) is how surely, `why` says by what."""
+
+    target: Target
+    text: str
+    weight: float
+    why: str
+
+
+class _Shape(NamedTuple):
+    pattern: str
+    target: Target
+    weight: float
+    why: str
+    form: str = r"\1"
+
+
+_WORD_BEFORE = r"(?<![A-Za-z0-9])"
+_WORD_AFTER = r"(?![A-Za-z0-9])"
+
+_SHAPES = (
+    _Shape(rf"(?<![\w-])({JID})", Target.JOB, 1.0, "its id is in the text"),
+    _Shape(
+        rf"(?<![\w/.@-])((?:balsam|slurm)(?:@{LABEL})?/{NUMBER})(?![\w/])",
+        Target.JOB,
+        1.0,
+        "its id is in the text",
+    ),
+    _Shape(rf"(?<![\w.@/-])({JOBSUB_ID})", Target.CONDOR, 0.98, "its id is in the text"),
+    _Shape(r"\bsubmitted to cluster (\d{1,12})\b", Target.CONDOR, 0.95, "its cluster is in the text"),
+    _Shape(
+        rf"/user/({UID})/\w+/({SIMULATION_ID})/(\w+)",
+        Target.JOB,
+        0.97,
+        "this is its run directory",
+        r"\1-\2-\3",
+    ),
+    _Shape(
+        rf"\*(\w+)\*({SIMULATION_ID})\*", Target.SIMULATION, 0.8, "a frame of its simulation is named", r"\2"
+    ),
+    _Shape(r"\b_Op\((?:DESTROYED, )?\w+, (\w{4})\b", Target.OP, 0.9, "the text names its op"),
+    _Shape(r"\bo=(\w{4})\b", Target.OP, 0.9, "the text names its op"),
+    _Shape(r"\bopId\W{1,6}(\w{32})\b", Target.OP, 0.95, "the text has the op's full id"),
+    _Shape(r"\ba=(\w{4})\b", Target.AGENT, 0.6, "the text names the agent"),
+    _Shape(r"\b(?i:agent_?id)\W{1,6}(\w{4})", Target.AGENT, 0.6, "the text names the agent"),
+    _Shape(r"\bagent-local/(\w{4})", Target.AGENT, 0.6, "this is the agent's directory"),
+    _Shape(
+        rf"{_WORD_BEFORE}(srj-[sp]-{UID}){_WORD_AFTER}", Target.CONTAINER, 0.7, "the text names the container"
+    ),
+    _Shape(rf"\bu=({UID}){_WORD_AFTER}", Target.USER, 0.5, "the text names the user"),
+    _Shape(rf"\buid=(?:l[io]-|cr-)?({UID}){_WORD_AFTER}", Target.USER, 0.5, "the text names the user"),
+    _Shape(rf"/user/({UID}){_WORD_AFTER}", Target.USER, 0.5, "this is a directory of the user"),
+    _Shape(rf"{_WORD_BEFORE}({UID}){_WORD_AFTER}", Target.SIMULATION, 0.75, "its simulation is named"),
+    _Shape(rf"{_WORD_BEFORE}({UID}){_WORD_AFTER}", Target.USER, 0.45, "the user's id is in the text"),
+    _Shape(
+        r"(?i:sbatch_id\W{1,6}|Submitted batch job |JobId=|slurm job )(\d{1,18}(?:_\d{1,9})?)\b",
+        Target.NUMBER,
+        0.95,
+        "the text names its number in Slurm",
+    ),
+)
+_SHORTEST_TRACE = 20
+"""Characters of the shortest text in which a trace is looked for: fewer digits are ids of other things."""
+
+
+def references(thing: str) -> Iterator[Reference]:
+    """What `thing` may refer to, in no order; the same thing may come several times."""
+    text = thing.strip()[:MAX_LENGTH]
+    if len(text) >= _SHORTEST_TRACE and (ref := find_trace(text)) is not None:
+        yield _trace(ref, text)
+    if not any(char.isspace() for char in text):
+        yield from _bare(text)
+    for pattern, target, weight, why, form in _SHAPES:
+        for found in re.finditer(pattern, text, re.ASCII):
+            yield Reference(target, found.expand(form), weight, why)
+
+
+def _trace(ref: TraceRef, text: str) -> Reference:
+    """The trace that a text names; a bare id may be one of something else."""
+    if ref.span_id is not None:
+        return Reference(Target.TRACE, ref.trace_id, 1.0, "a trace context")
+    if text.isalnum():
+        return Reference(Target.TRACE, ref.trace_id, 0.5, "this has the form of a trace id")
+    return Reference(Target.TRACE, ref.trace_id, 0.9, "a trace is named in the text")
+
+
+def _bare(text: str) -> Iterator[Reference]:
+    """What a text without spaces may be as a whole."""
+    if number := re.fullmatch(rf"#?({NUMBER})", text, re.ASCII):
+        yield Reference(Target.NUMBER, number[1], 0.97, "this is its number")
+    if labelled := re.fullmatch(rf"#?(\d{{1,18}})@({LABEL})", text, re.ASCII):
+        job_id = f"balsam@{labelled[2]}/{labelled[1]}"
+        yield Reference(Target.JOB, job_id, 1.0, "this is its number, and its server")
+    if (condor := condor_id(text)) is not None:
+        yield Reference(Target.CONDOR, condor.job_id, 0.97, "this is its number in HTCondor")
+    if is_prefix(text):
+        yield Reference(Target.OP, text, 0.9, "its op id begins so")
+        yield Reference(Target.AGENT, text, 0.9, "its id begins so")
+    if is_full_id(text):
+        yield Reference(Target.OP, text, 1.0, "this is its op id")
+        yield Reference(Target.AGENT, text[:4], 0.6, "its id begins so")
+    if re.fullmatch(UID, text, re.ASCII):
+        yield Reference(Target.USER, text, 0.95, "this is the user's id")
+        yield Reference(Target.SIMULATION, text, 0.95, "this is its simulation")
+    yield Reference(Target.PART, text, 0.6, "its id contains this")
+
 
 MAX_CANDIDATES = 50
 """Of more than these only the likeliest are given."""
@@ -24,6 +172,8 @@ _SHARED_WEIGHT = 0.6
 """What is left of a score when several fit."""
 _NEAR_WEIGHT = 0.85
 """The score of what is spelled nearly alike is less than that of anything exact."""
+_OFFERED_WEIGHT = 0.34
+"""The same for an id of HTCondor: another number or schedd is another job, which is offered and not taken."""
 _SURE = 0.8
 """From this score on nothing is looked for that is spelled alike."""
 _LONGEST_NEAR = 100
@@ -62,15 +212,17 @@ def find(
     search = _Search(jobs, tuple(ops), tuple(agents), ids)
     found = sorted(references(text), key=lambda reference: reference.target is not Target.JOB)
     for reference in found:
-        search.resolve(reference)
-    search.add_named(text)
+        with contained("finding"):
+            search.resolve(reference)
+    with contained("finding"):
+        search.add_named(text)
     if not text.isdigit() and search.surest < _SURE:
-        search.add_near(next((ref.text for ref in found if ref.target is Target.JOB), text))
+        with contained("finding"):
+            search.add_near(next((ref.text for ref in found if ref.target is Target.JOB), text))
     return search.ranked()
 
 
 def is_ambiguous(candidates: tuple[Candidate, ...]) -> bool:
-    """Whether the first candidate is not clearly the likeliest."""
     return len(candidates) > 1 and candidates[0].score - candidates[1].score <= AMBIGUOUS_WITHIN
 
 
@@ -102,7 +254,6 @@ class _Search:
         }
 
     def resolve(self, reference: Reference) -> None:
-        """Add what is known under a reference."""
         self._resolvers[reference.target](reference)
 
     def add_named(self, text: str) -> None:
@@ -123,15 +274,15 @@ class _Search:
         """Add jobs whose id or name is spelled nearly like `text`, which is not a whole line or more."""
         if len(text) > _LONGEST_NEAR:
             return
+        weight = _NEAR_WEIGHT if condor_id(text) is None else _OFFERED_WEIGHT
         for job_id, alike in near_scored(text, self._ids):
-            self._add("job", job_id, _NEAR_WEIGHT * alike**2, "its id is spelled nearly so", JobId(job_id))
+            self._add("job", job_id, weight * alike**2, "its id is spelled nearly so", JobId(job_id))
         names = {job.name: job.id for job in self._jobs.values() if job.name}
         for name, alike in near_scored(text, names):
             why = "its name is spelled nearly so"
             self._add("job", names[name], _NEAR_WEIGHT * alike**2, why, names[name])
 
     def ranked(self) -> tuple[Candidate, ...]:
-        """The candidates, likeliest first."""
         best = sorted(
             self.found.values(), key=lambda found: (-found.score, found.kind, found.id, found.job or "")
         )
@@ -144,14 +295,12 @@ class _Search:
             self.found[key] = Candidate(kind, id_, round(score, 3), why, job)
 
     def _shared(self, score: float, why: str, count: int, what: str) -> tuple[float, str]:
-        """Score and reason when `count` fit alike."""
         if count < 2:
             return score, why
         self.surest = max(self.surest, score)
         return score * _SHARED_WEIGHT, f"{why}, as {count} {what} do"
 
     def _add_jobs(self, job_ids: Iterable[JobId], score: float, why: str) -> None:
-        """Add jobs that all fit alike."""
         several = sorted(job_ids, key=self._newest_first)
         score, why = self._shared(score, why, len(several), "jobs")
         for job_id in several[:MAX_CANDIDATES]:
@@ -195,7 +344,7 @@ class _Search:
         tasks = (
             job.id
             for job in self._jobs.values()
-            if job.system == SLURM and job.mode and reference.text in job.allocation.split()
+            if job.system == SLURM and job.mode and Key(Space.SCHEDULER, reference.text) in keys_of(job)
         )
         self._add_jobs(tasks, reference.weight, "a task of this array, or with this number of its own")
 

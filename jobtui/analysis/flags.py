@@ -8,15 +8,20 @@ job whose agent never started stays `pending` without a word, and after a crash 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
-from jobtui.analysis.time_words import age
+import msgspec
+
+from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.slurm import SYSTEM as SLURM
+from jobtui.model.verdicts import Code
 
 
 class Flag(StrEnum):
     """What about a job should be seen."""
 
+    CONTRADICTION = "contradiction"
+    """Several sources have it, and not as the same."""
     NO_PROGRESS = "no_progress"
     """Pending without saying why: its agent may never have started."""
     OVER_LIMIT = "over_limit"
@@ -53,23 +58,21 @@ LIMIT_GRACE_S = 60.0
 STALE_S: Mapping[str, float] = {"sequential": 3600.0, "parallel": 4 * 3600.0, "sbatch": 3 * 86400.0}
 """After how long without a word a live record is suspect, by mode."""
 
-TELL_THEMSELVES = frozenset({"balsam", "slurm", "condor", "jobsub"})
-"""Systems whose jobs wait and run for long as a matter of course; `alert` tells of one that is stuck."""
-
-_SLOTS = (
-    ("await=op_slot", "another op of this user"),
-    ("await=run_dir_slot", "another op in its run directory"),
-    ("await=cpu_slot", "CPU slot"),
-    ("another sim", "another op of this user"),
-    ("sim state", "another op in its run directory"),
-    ("cpu", "CPU slot"),
-)
-"""What the wait messages of all versions of the supervisor mean."""
+SLOTS: tuple[tuple[tuple[str, ...], Code, str, str], ...] = (
+    (("op_slot", "another sim", "op_q"), Code.WAITING_OP_SLOT, "another op of this user",
+     "another op of the same user has the agent's only op slot"),
+    (("run_dir", "sim state"), Code.WAITING_RUN_DIR_SLOT, "another op in its run directory",
+     "another op works in its run directory"),
+    (("cpu",), Code.WAITING_CPU_SLOT, "CPU slot", "all CPU slots for such runs are taken"),
+)  # fmt: skip
+"""What texts about waiting mean, of all versions of the supervisor, by parts: in short, and in words."""
 _EXCEPTION = "Exception: "
 
 
 def flags_of(job: Job, now: Nanos) -> tuple[str, ...]:
-    """The flags of a job, the gravest first."""
+    if differing(job):
+        alone = msgspec.structs.replace(job, others=())
+        return (Flag.CONTRADICTION, *flags_of(alone, now))
     if job.status.is_live:
         return _live_flags(job, now)
     if job.alert is None and job.limit_s is None and not job.is_quasi and job.status is not JobStatus.UNKNOWN:
@@ -86,8 +89,16 @@ def flags_of(job: Job, now: Nanos) -> tuple[str, ...]:
     )
 
 
+def differing(job: Job) -> tuple[Job, ...]:
+    """What further sources say of a job where that is not the same."""
+    return tuple(other for other in job.others if _told(other) != _told(job)) if job.others else ()
+
+
+def _told(job: Job) -> tuple[object, ...]:
+    return job.status, job.native_status, job.queued_at, job.runs, job.error
+
+
 def needs_person(job: Job, now: Nanos) -> bool:
-    """Whether somebody should look at this job."""
     return job.status.is_live and any(applies(job, now) for applies in _GRAVE.values())
 
 
@@ -96,10 +107,15 @@ def waits_for(job: Job, now: Nanos) -> str | None:
 
     May contain the supervisor's own text: not masked, not safe for a terminal.
     """
-    if job.system in TELL_THEMSELVES and job.status.is_live:
+    if not job.needs_logs and job.status.is_live:
         return job.alert or job.message
     if job.status is JobStatus.PENDING:
-        return _pending_reason(job, now)
+        if job.message:
+            slot = None if job.message.startswith(_EXCEPTION) else slot_of(job.message)
+            return job.message if slot is None else slot[1]
+        if _has_no_progress(job, now):
+            return f"no agent answered for {age(_pending_s(job, now))} (limit {age(AGENT_START_S)})"
+        return "Slurm or its agent" if job.mode == "sbatch" else "its agent"
     if job.status is not JobStatus.RUNNING:
         return None
     if (over_s := _over_limit_s(job, now)) > 0:
@@ -122,22 +138,17 @@ def _live_flags(job: Job, now: Nanos) -> tuple[str, ...]:
         for flag, applies in (
             *((flag, applies(job, now)) for flag, applies in _GRAVE.items()),
             (Flag.LONG_WAIT, _waits_long(job, now)),
-            (Flag.ALERT, job.alert is not None and job.system not in TELL_THEMSELVES),
+            (Flag.ALERT, job.alert is not None and job.needs_logs),
             (Flag.QUASI, job.is_quasi),
         )
         if applies
     )
 
 
-def _pending_reason(job: Job, now: Nanos) -> str:
-    if job.message:
-        low = job.message.lower()
-        if job.message.startswith(_EXCEPTION):
-            return job.message
-        return next((words for sign, words in _SLOTS if sign in low), job.message)
-    if _has_no_progress(job, now):
-        return f"no agent answered for {age(_pending_s(job, now))} (limit {age(AGENT_START_S)})"
-    return "Slurm or its agent" if job.mode == "sbatch" else "its agent"
+def slot_of(text: str) -> tuple[Code, str, str] | None:
+    """The slot that a text says is waited for: its verdict, what holds it in short, and in words."""
+    low = text.lower()
+    return next((row[1:] for row in SLOTS if any(sign in low for sign in row[0])), None)
 
 
 def _has_no_progress(job: Job, now: Nanos) -> bool:
@@ -155,13 +166,11 @@ def _is_over_limit(job: Job, now: Nanos) -> bool:
 
 
 def _has_exception(job: Job, now: Nanos) -> bool:
-    return (
-        job.system not in TELL_THEMSELVES and job.message is not None and job.message.startswith(_EXCEPTION)
-    )
+    return job.needs_logs and job.message is not None and job.message.startswith(_EXCEPTION)
 
 
 def _waits_long(job: Job, now: Nanos) -> bool:
-    waits = job.status is JobStatus.PENDING and bool(job.message) and job.system not in TELL_THEMSELVES
+    waits = job.status is JobStatus.PENDING and bool(job.message) and job.needs_logs
     return waits and _pending_s(job, now) > LONG_WAIT_S
 
 
@@ -171,7 +180,6 @@ def _pending_s(job: Job, now: Nanos) -> float:
 
 
 def _over_limit_s(job: Job, now: Nanos) -> float:
-    """Seconds beyond the limit, negative or zero when within."""
     limit = limit_s(job)
     if job.status is not JobStatus.RUNNING or limit is None or job.started_at is None:
         return 0.0
@@ -179,7 +187,7 @@ def _over_limit_s(job: Job, now: Nanos) -> float:
 
 
 def _is_stale(job: Job, now: Nanos) -> bool:
-    if job.system in TELL_THEMSELVES:
+    if not job.needs_logs:
         return job.alert is not None and not _never_starts(job, now)
     return _silent_s(job, now) > STALE_S.get(job.mode, float("inf"))
 
@@ -194,7 +202,6 @@ def _silent_s(job: Job, now: Nanos) -> float:
 
 
 def _last_word(job: Job) -> Nanos | None:
-    """The latest time the record names."""
     times = (job.written_at, job.updated_at, job.started_at, job.queued_at)
     return max((at for at in times if at is not None), default=None)
 

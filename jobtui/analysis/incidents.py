@@ -5,10 +5,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from jobtui.analysis.explain.case import Case, Evidence
 from jobtui.analysis.explain.flow import Mark, mark_of
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import Op
 from jobtui.model.verdicts import Code, Concern, Verdict
 
@@ -18,11 +19,22 @@ TELLING = 1.5
 """And only when it is so many times as frequent in the group as among all jobs that were looked at."""
 LEAST = 2
 """Fewer jobs are no group: they stand apart."""
+ENDED_BADLY = frozenset({JobStatus.FAILED, JobStatus.CANCELED})
+ENDED_WELL = frozenset({JobStatus.COMPLETED, JobStatus.PURGED, JobStatus.UNKNOWN})
+"""What needs no look at anything else, where nothing contradicts it."""
+OF_RESTARTS = frozenset({Code.SUPERVISOR_RESTARTED, Code.STALE_RECORD})
+"""What becomes of a run that a restart of its supervisor has ended: asked for again, or not."""
 
-_FOLDS = (
+
+def _number(found: re.Match[str]) -> str:
+    """How a program ended tells one failure from another; other numbers do not."""
+    return "N" if found[0][0].isdecimal() else found[0]
+
+
+_FOLDS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = (
     (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
     (re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9]{8,}\b"), "…"),
-    (re.compile(r"(?<![A-Za-z])\d+(?:\.\d+)?"), "N"),
+    (re.compile(r"(?:exit (?:code|status)|signal) \d+|(?<![A-Za-z])\d+(?:\.\d+)?"), _number),
     (re.compile(r"/\S*/"), "/…/"),
 )
 """What differs from one failure to the next and says nothing: addresses, ids, numbers, directories."""
@@ -32,22 +44,60 @@ _ERROR_CHARACTERS = 200
 class Sample(NamedTuple):
     """One job to be grouped: its verdict, its latest run, where it ran, which agents flapped meanwhile.
 
-    `restart` is that of its supervisor, where that has ended the run.
+    `verdict` is None of a job that is well by its record, which nothing contradicts. One that is not
+    `is_told` counts for what is usual, and where its verdict is doubted that is said. `restart` is that of
+    its supervisor, where that has ended the run.
     """
 
     job: Job
-    verdict: Verdict
+    verdict: Verdict | None = None
     run: Op | None = None
     driver: str | None = None
     host: str | None = None
     flapping: str | None = None
     restart: str | None = None
+    is_told: bool = True
+
+
+def is_within(job: Job, since: Nanos, until: Nanos) -> bool:
+    """Whether something happened to a job in a stretch of time, or it is live; quasi jobs are left out."""
+    if job.is_quasi:
+        return False
+    return job.status.is_live or ((at := happened_at(job)) is not None and since <= at <= until)
+
+
+def sample_of(job: Job, evidence: Evidence, verdict: Verdict) -> Sample:
+    """A job that was explained: where it ran, and what has ended it together with others."""
+    if not job.needs_logs:
+        return Sample(job, verdict, driver=job.app or None, host=job.host)
+    case = Case(evidence)
+    return Sample(
+        job,
+        verdict,
+        case.run,
+        driver=case.run.driver if case.run is not None else None,
+        host=case.agent.host if case.agent is not None else None,
+        flapping=case.flapping.what if case.flapping is not None else None,
+        restart=_restart(case) if verdict.code in OF_RESTARTS else None,
+    )
+
+
+def _restart(case: Case) -> str | None:
+    """Which restart has ended the latest run, in words that no other one has."""
+    step = case.restart
+    if step is None:
+        return None
+    name = step.source.rpartition("/")[2]
+    where = f"{name}:{step.line}" if step.line else name
+    return f"{to_rfc3339(step.at)} ({where})" if step.at is not None else where
 
 
 class Incident(NamedTuple):
     """Jobs that went wrong alike. `shared` are the facts they have in common, and how many of them.
 
     `codes` are all verdicts among them with their numbers, the most frequent first, which is `code` too.
+    `confidence` is that of the least sure of them, `doubtful` how many are doubted: for a source that cannot
+    be believed now, or for sources that disagree.
     `shape` are the steps of their latest runs. `first` is the job to look at first: the earliest.
     """
 
@@ -60,6 +110,8 @@ class Incident(NamedTuple):
     first_at: Nanos | None
     last_at: Nanos | None
     shared: tuple[tuple[str, str, int], ...]
+    confidence: float
+    doubtful: int
 
     @property
     def first(self) -> JobId:
@@ -68,11 +120,22 @@ class Incident(NamedTuple):
 
 
 class Incidents(NamedTuple):
-    """What went wrong in a window: groups, the largest first, and jobs that are like no other."""
+    """What went wrong in a window: groups, the largest first, and jobs that are like no other.
+
+    `doubtful` are further jobs that may be otherwise than they seem; `blind_spots` say which sources cannot
+    be believed now.
+    """
 
     groups: tuple[Incident, ...]
     alone: tuple[Incident, ...]
     looked_at: int
+    doubtful: tuple[JobId, ...]
+    blind_spots: tuple[str, ...]
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing went wrong for sure."""
+        return not (self.groups or self.alone or self.doubtful or self.blind_spots)
 
 
 FACTS: Mapping[str, Callable[[Sample], str | None]] = {
@@ -92,7 +155,7 @@ SHAPELESS = frozenset({Code.SUPERVISOR_RESTARTED, Code.AGENT_LOST})
 """Verdicts that say that a run was lost, at whichever step it was."""
 
 
-class Kind(NamedTuple):
+class IncidentKind(NamedTuple):
     """What is alike in the jobs of a group: either what has ended them all, or how they went."""
 
     cause: str
@@ -106,7 +169,8 @@ class Grouping:
 
     def __init__(self) -> None:
         self._usual: dict[str, Counter[str | None]] = {name: Counter() for name in FACTS}
-        self._groups: defaultdict[Kind, list[Sample]] = defaultdict(list)
+        self._groups: defaultdict[IncidentKind, list[tuple[Sample, Verdict]]] = defaultdict(list)
+        self._doubtful: list[JobId] = []
         self._looked_at = 0
 
     def add(self, sample: Sample) -> None:
@@ -114,10 +178,15 @@ class Grouping:
         self._looked_at += 1
         for name, fact in FACTS.items():
             self._usual[name][fact(sample)] += 1
-        if sample.verdict.concern in (Concern.FAILED, Concern.STUCK):
-            self._groups[_kind(sample)].append(sample)
+        verdict = sample.verdict
+        if verdict is None:
+            return
+        if sample.is_told and verdict.concern in (Concern.FAILED, Concern.STUCK):
+            self._groups[_kind(sample, verdict)].append((sample, verdict))
+        elif verdict.doubts:
+            self._doubtful.append(sample.job.id)
 
-    def found(self) -> Incidents:
+    def found(self, blind_spots: tuple[str, ...] = ()) -> Incidents:
         """The groups of what was taken in so far."""
         total = self._looked_at
         found = [_incident(group, kind, self._usual, total) for kind, group in self._groups.items()]
@@ -126,27 +195,21 @@ class Grouping:
             groups=tuple(one for one in found if len(one.jobs) >= LEAST),
             alone=tuple(one for one in found if len(one.jobs) < LEAST),
             looked_at=total,
+            doubtful=tuple(self._doubtful),
+            blind_spots=blind_spots,
         )
 
 
-def incidents(samples: Iterable[Sample]) -> Incidents:
-    """Group what went wrong among these jobs."""
-    grouping = Grouping()
-    for sample in samples:
-        grouping.add(sample)
-    return grouping.found()
-
-
-def _kind(sample: Sample) -> Kind:
+def _kind(sample: Sample, verdict: Verdict) -> IncidentKind:
     """One restart loses all runs of a supervisor, whatever is said of each; agents those of their host."""
-    code, error = sample.verdict.code, fold(sample.job.error or "")
+    code, error = verdict.code, fold(sample.job.error or sample.job.alert or "")
     if sample.restart is not None:
-        return Kind(sample.restart)
+        return IncidentKind(sample.restart)
     if sample.flapping is not None:
-        return Kind(sample.flapping, code, error)
+        return IncidentKind(sample.flapping, code, error)
     if code in SHAPELESS:
-        return Kind(sample.host or "", code, error)
-    return Kind("", code, error, shape_of(sample.run))
+        return IncidentKind(sample.host or "", code, error)
+    return IncidentKind("", code, error, shape_of(sample.run))
 
 
 def shape_of(run: Op | None) -> tuple[Mark, ...]:
@@ -182,24 +245,27 @@ def happened_at(job: Job) -> Nanos | None:
 
 
 def _incident(
-    group: Sequence[Sample],
-    kind: Kind,
+    group: Sequence[tuple[Sample, Verdict]],
+    kind: IncidentKind,
     usual: Mapping[str, Counter[str | None]],
     total: int,
 ) -> Incident:
-    ordered = sorted(group, key=lambda sample: happened_at(sample.job) or 0)
-    times = [at for sample in ordered if (at := happened_at(sample.job)) is not None]
-    codes = Counter(sample.verdict.code for sample in ordered).most_common()
+    ordered = sorted(group, key=lambda one: happened_at(one[0].job) or 0)
+    samples, verdicts = [sample for sample, _ in ordered], [verdict for _, verdict in ordered]
+    times = [at for sample in samples if (at := happened_at(sample.job)) is not None]
+    codes = Counter(verdict.code for verdict in verdicts).most_common()
     return Incident(
         code=codes[0][0],
         codes=tuple(codes),
-        sentence=next(one.verdict.sentence for one in ordered if one.verdict.code == codes[0][0]),
+        sentence=next(verdict.sentence for verdict in verdicts if verdict.code == codes[0][0]),
         error=kind.error,
         shape=kind.shape,
-        jobs=tuple(sample.job.id for sample in ordered),
+        jobs=tuple(sample.job.id for sample in samples),
         first_at=times[0] if times else None,
         last_at=times[-1] if times else None,
-        shared=tuple(_shared(group, usual, total)),
+        shared=tuple(_shared(samples, usual, total)),
+        confidence=min(verdict.confidence for verdict in verdicts),
+        doubtful=sum(bool(verdict.doubts) for verdict in verdicts),
     )
 
 

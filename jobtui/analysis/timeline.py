@@ -1,11 +1,218 @@
-"""An op's steps as rows of a timeline: who, what, how long since the start and since the step before."""
+"""What happened to a job in the order of time: its ops, steps, lines and changes of state, run by run.
+
+For systems that keep such events, or whose records tell of them, and that write no lines of their own about
+messages: Balsam, Slurm, HTCondor.
+"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
-from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step
+import msgspec
+
+from jobtui.model.changes import StateChange
+from jobtui.model.clock import SECOND, Nanos, seconds_between
+from jobtui.model.condor import condor_id
+from jobtui.model.ids import JobId, OpPrefix, numbered
+from jobtui.model.jobs import Job, JobStatus, Run
+from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step, Unlinked
+from jobtui.model.slurm import SYSTEM as SLURM
+from jobtui.model.state_runs import FAILED, FAILURES, RUN_ERROR, RUNNING, by_run, error_of
+
+SLACK = 2 * SECOND
+"""A request is logged shortly before the record says that its run was queued, and logs cut off fractions."""
+
+
+class RunWindow(NamedTuple):
+    """From `begin` to before `end`; None where there is no bound."""
+
+    begin: Nanos | None = None
+    end: Nanos | None = None
+
+    def holds(self, at: Nanos | None) -> bool:
+        """Whether a time is in it; what has no time is in every window."""
+        if at is None:
+            return True
+        return (self.begin is None or at >= self.begin) and (self.end is None or at < self.end)
+
+
+def window_of(runs: Sequence[Run], number: int) -> RunWindow:
+    """The time of the run with this number; what came before the first run belongs to it."""
+    starts = [(run.number, _start(run)) for run in runs]
+    begin = next((at for known, at in starts if known == number), None)
+    end = next((at for known, at in starts if known > number and at is not None), None)
+    is_first = all(known >= number for known, _ in starts)
+    return RunWindow(None if is_first else begin, end)
+
+
+def _start(run: Run) -> Nanos | None:
+    at = run.queued_at if run.queued_at is not None else run.started_at
+    return None if at is None else Nanos(at - SLACK)
+
+
+def ops_in(window: RunWindow, ops: Iterable[Op]) -> tuple[Op, ...]:
+    return tuple(op for op in ops if window.holds(began_at(op)))
+
+
+def unlinked_in(window: RunWindow, lines: Iterable[Unlinked]) -> tuple[Unlinked, ...]:
+    return tuple(line for line in lines if window.holds(line.step.at))
+
+
+def began_at(op: Op) -> Nanos | None:
+    if op.created_at is not None:
+        return op.created_at
+    return next((step.at for step in op.steps if step.at is not None), None)
+
+
+BEGINNING = Nanos(0)
+
+
+def states_of(job: Job) -> Iterator[tuple[Nanos, Job]]:
+    """The states of its last run, each with when it began; the record itself comes last, when it was written.
+
+    Where no time is stored of a state it is left out: nothing is made up.
+    """
+    over_at = job.ended_at if not job.status.is_live else None
+    if job.queued_at is not None and _is_before(job.queued_at, job.started_at, over_at, job.written_at):
+        yield job.queued_at, _reset(job, JobStatus.PENDING, started_at=None)
+    if job.started_at is not None and _is_before(job.started_at, over_at):
+        yield job.started_at, _reset(job, JobStatus.RUNNING, started_at=job.started_at)
+    written = (job.written_at, over_at, job.updated_at, job.started_at, job.queued_at)
+    yield next((at for at in written if at is not None), BEGINNING), job
+
+
+def _is_before(at: Nanos, *later: Nanos | None) -> bool:
+    known = [one for one in later if one is not None]
+    return bool(known) and at < min(known)
+
+
+def _reset(job: Job, status: JobStatus, started_at: Nanos | None) -> Job:
+    """The job before it was known how it ends."""
+    return msgspec.structs.replace(
+        job, status=status, native_status=str(status), started_at=started_at, ended_at=None, percent=None,
+        frames=None, message=None, error=None, alert=None, passed="", written_at=None, updated_at=None,
+    )  # fmt: skip
+
+
+BY_LAUNCHER = frozenset({RUNNING, "RUN_DONE", RUN_ERROR, "RUN_TIMEOUT"})
+BY_SERVER = frozenset({"", "CREATED", "AWAITING_PARENTS", "READY", "STAGED_IN"})
+RESULTS: Mapping[str, str] = {
+    "RUN_DONE": "completed",
+    "JOB_FINISHED": "completed",
+    "RUN_TIMEOUT": "canceled",
+    RUN_ERROR: "error",
+    FAILED: "error",
+    **{state: "error" for state in FAILURES},
+    "COMPLETED": "completed",
+    "CANCELLED": "canceled",
+    "REMOVED": "canceled",
+    "HELD": "error",
+}
+"""How a run ended, by the state that followed it, in the words of ops."""
+LOST = "IDLE"
+"""The state into which a job of HTCondor comes back when its run was lost."""
+BY_CONDOR: Mapping[str, Component] = {
+    "execute": Component.EXECUTE,
+    "terminated": Component.EXECUTE,
+    "evicted": Component.EXECUTE,
+    "begin_execution": Component.JOB,
+    "completed": Component.JOB,
+    "signal": Component.JOB,
+}
+"""Who tells of an event of HTCondor; of all others its queue does."""
+RETURN_CODE = "returncode"
+
+
+def ops_of_changes(job: Job | None, changes: Iterable[StateChange]) -> tuple[Op, ...]:
+    """An op for each run, oldest first. `job` tells whether the last goes on."""
+    runs = by_run(changes)
+    before: StateChange | None = None
+    ops: list[Op] = []
+    for number, run in enumerate(runs, 1):
+        is_last = number == len(runs)
+        ops.append(_op(number, run, before, job, is_open=is_last and (job is None or job.status.is_live)))
+        before = run[-1]
+    return tuple(ops)
+
+
+def is_of_states(op: Op) -> bool:
+    """Whether an op stands for a run known by its states, and not for messages."""
+    return op.key < 0
+
+
+def _op(
+    number: int, run: Sequence[StateChange], before: StateChange | None, job: Job | None, *, is_open: bool
+) -> Op:
+    left = [change for change in run if _is_end(change)]
+    errors = [text for change in run if (text := error_of(change)) is not None]
+    start = next((change for change in run if change.after == RUNNING), None)
+    befores = chain((before,), run)
+    result = RESULTS.get(left[-1].after, "canceled") if left else None
+    return Op(
+        key=-number,
+        op=OpPrefix(f"#{number}"),
+        name="run",
+        status=_status(run, is_open=is_open),
+        jid=run[0].job_id,
+        uid=job.owner if job else None,
+        result=None if is_open else result or (job.status.value if job else None),
+        error=errors[-1] if errors and result == "error" else None,
+        created_at=run[0].at,
+        sent_at=None if start is None else start.at,
+        replied_at=left[0].at if left else None,
+        ended_at=None if is_open else run[-1].at,
+        certainty=Certainty.JID,
+        steps=tuple(_step(change, earlier) for change, earlier in zip(run, befores, strict=False)),
+    )
+
+
+def _is_end(change: StateChange) -> bool:
+    return change.after in RESULTS or (change.before == RUNNING and change.after == LOST)
+
+
+def _status(run: Sequence[StateChange], *, is_open: bool) -> OpStatus:
+    if not is_open:
+        return OpStatus.ENDED
+    # What runs tells nothing while it does; what waits can be said to wait since its last change
+    return OpStatus.REPLIED if run[-1].after == RUNNING else OpStatus.WAITING
+
+
+def _step(change: StateChange, before: StateChange | None) -> Step:
+    since = ""
+    if before is not None:
+        since = f" after {seconds_between(before.at, change.at):.3f} s"
+    detail = ", ".join(f"{name}: {value}" for name, value in (change.detail or {}).items())
+    return Step(
+        step=_words(change),
+        at=change.at,
+        component=_component(change),
+        text=f"{change.before} to {change.after}{since}{f'; {detail}' if detail else ''}",
+        source=change.source,
+        line=change.id,
+        offset=change.id,
+        certainty=Certainty.JID,
+    )
+
+
+def _component(change: StateChange) -> Component:
+    if condor_id(change.job_id) is not None:
+        return BY_CONDOR.get(str((change.detail or {}).get("what")), Component.SCHEDD)
+    if (parts := numbered(change.job_id)) is not None and parts.system == SLURM:
+        return Component.NODES if change.before == RUNNING else Component.SLURM
+    if change.after in BY_LAUNCHER or (change.after == FAILED and change.before == RUNNING):
+        return Component.LAUNCHER
+    return Component.BALSAM if change.after in BY_SERVER else Component.SITE
+
+
+def _words(change: StateChange) -> str:
+    detail = change.detail or {}
+    if change.after == RUNNING and change.nodes is not None:
+        return f"{change.after} on {change.nodes:g} node{'s' * (change.nodes != 1)}"
+    if change.after == RUN_ERROR and RETURN_CODE in detail:
+        return f"{change.after}, return code {detail[RETURN_CODE]}"
+    return change.after or JobStatus.UNKNOWN.value
+
 
 GAP_S = 5.0
 """A step that comes this many seconds after the one before it, or more, is marked as a gap."""
@@ -37,7 +244,6 @@ class TimelineRow(NamedTuple):
 
     @property
     def is_bad(self) -> bool:
-        """Whether its words say that something went wrong."""
         return BAD.search(self.text) is not None
 
 
@@ -51,7 +257,7 @@ def timeline_rows(op: Op, now: Nanos) -> tuple[TimelineRow, ...]:
         rows.append(
             TimelineRow(
                 at=step.at,
-                from_start_s=_since(start, step.at),
+                from_start_s=None if start is None or step.at is None else seconds_between(start, step.at),
                 since_prev_s=since,
                 lane=step.component,
                 text=step.step,
@@ -113,10 +319,6 @@ def _same(one: TimelineRow, other: TimelineRow) -> bool:
     return (one.lane, one.text) == (other.lane, other.text)
 
 
-def _since(start: Nanos | None, at: Nanos | None) -> float | None:
-    return None if start is None or at is None else seconds_between(start, at)
-
-
 def op_duration_s(op: Op, now: Nanos) -> float | None:
     """Seconds from an op's creation (its first known time) to its end, or to now while it is open."""
     start = op.created_at if op.created_at is not None else next((s.at for s in op.steps if s.at), None)
@@ -133,3 +335,85 @@ def waits_since(op: Op) -> Nanos | None:
     if not op.status.is_open or op.status is OpStatus.REPLIED:
         return None
     return next((step.at for step in reversed(op.steps) if step.at is not None), None)
+
+
+_LEVEL = re.compile(r"(DEBUG|INFO|WARNING|ERROR|CRITICAL)(?::[\w.]+:| \| )", re.ASCII)
+
+
+class JobLine(NamedTuple):
+    """One line of a log, as written. `line` is 0 where the lines before it are not counted."""
+
+    at: Nanos | None
+    source: str
+    line: int
+    offset: int
+    component: Component
+    text: str
+    certainty: Certainty
+    job_id: JobId
+    op: Op | None = None
+    continues: bool = False
+    cursor: str | None = None
+
+    @property
+    def place(self) -> tuple[str, int, str]:
+        """What tells it from every other line; output of a container can hold several in one."""
+        return self.source, self.offset, self.text
+
+    @property
+    def level(self) -> str | None:
+        """The level of a line of Python's logging, as Sirepo or Balsam has it, None for others."""
+        found = _LEVEL.match(self.text)
+        return found[1].lower() if found else None
+
+
+def job_lines(job_id: JobId, ops: Iterable[Op], unlinked: Iterable[Unlinked]) -> list[JobLine]:
+    """Every line of a job once, with its surest link, in the order of time; each source keeps its own."""
+    surest: dict[tuple[str, int, str], JobLine] = {}
+    for line in _lines(job_id, ops, unlinked):
+        before = surest.get(line.place)
+        if before is None or line.certainty.rank < before.certainty.rank:
+            surest[line.place] = line
+    return in_time_order(surest.values())
+
+
+def _lines(job_id: JobId, ops: Iterable[Op], unlinked: Iterable[Unlinked]) -> Iterator[JobLine]:
+    for op in ops:
+        for step in op.steps:
+            yield _line(job_id, step, op)
+    for loose in unlinked:
+        yield _line(job_id, loose.step, None)
+
+
+def _line(job_id: JobId, step: Step, op: Op | None) -> JobLine:
+    number = step.line if step.line > 0 else 0
+    return JobLine(
+        at=step.at,
+        source=step.source,
+        line=number,
+        offset=step.offset,
+        component=step.component,
+        text=step.text,
+        certainty=step.certainty,
+        job_id=job_id,
+        op=op,
+        cursor=step.cursor,
+    )
+
+
+def in_time_order(lines: Iterable[JobLine]) -> list[JobLine]:
+    """Lines of several sources merged: by time, the server's first, then as their log has them.
+
+    A line without a time stays after the one before it.
+    """
+    by_source: dict[str, list[JobLine]] = {}
+    for line in lines:
+        by_source.setdefault(line.source, []).append(line)
+    keyed: list[tuple[Nanos, bool, str, int, JobLine]] = []
+    for source, own in by_source.items():
+        own.sort(key=lambda line: line.offset)
+        latest = Nanos(0)
+        for line in own:
+            latest = latest if line.at is None else line.at
+            keyed.append((latest, line.component is not Component.SERVER, source, line.offset, line))
+    return [item[-1] for item in sorted(keyed, key=lambda item: item[:-1])]

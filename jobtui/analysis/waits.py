@@ -11,24 +11,14 @@ They are asked for in this order, so an op that waits for one holds those before
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from typing import NamedTuple
 
 from jobtui.analysis.explain.flow import Mark, mark_of
-from jobtui.analysis.explain.waiting import SLOTS
+from jobtui.analysis.flags import slot_of
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import AgentPrefix
-from jobtui.model.ops import Agent, Op, Step
-from jobtui.model.verdicts import Code, Usual
-
-
-class Slot(StrEnum):
-    """What an op may wait for, in the order in which it is asked for."""
-
-    OP = "op_slot"
-    RUN_DIR = "run_dir_slot"
-    CPU = "cpu_slot"
-
+from jobtui.model.ops import Agent, Op, Step, is_told_before
+from jobtui.model.verdicts import Chain, Code, Holder, Slot, Usual, Wait
 
 SLOT_OF: Mapping[Code, Slot] = {
     Code.WAITING_OP_SLOT: Slot.OP,
@@ -44,42 +34,6 @@ CHAIN_LIMIT = 20
 
 UsualOf = Callable[[Op], Usual | None]
 LimitOf = Callable[[Op], float | None]
-
-
-class Holder(NamedTuple):
-    """An op that has, by inference, the slot that another waits for.
-
-    `held_s` since it was sent; `limit_s` how long it may run; `cancel_s` since it was to be canceled, and
-    `is_confirmed` whether its agent answered to that.
-    """
-
-    op: Op
-    held_s: float | None
-    limit_s: float | None = None
-    cancel_s: float | None = None
-    is_confirmed: bool = False
-
-
-class Wait(NamedTuple):
-    """One op that waits, since when, for what, behind how many others, and who has it."""
-
-    op: Op
-    slot: Slot
-    step: Step
-    waited_s: float | None
-    ahead: int
-    holders: tuple[Holder, ...]
-
-
-class Chain(NamedTuple):
-    """From an op to the end of what it waits for. `cycle` names ops that wait for each other.
-
-    `range_s` is the least and the most seconds until the first op gets its slot, None where nothing tells.
-    """
-
-    waits: tuple[Wait, ...]
-    cycle: tuple[Op, ...] = ()
-    range_s: tuple[float, float] | None = None
 
 
 class Scene(NamedTuple):
@@ -100,14 +54,12 @@ def waited_slot(op: Op) -> tuple[Slot, Step] | None:
         if mark in (Mark.SLOT_GOT, Mark.SENT):
             return None
         if mark is Mark.SLOT_WAIT:
-            low = f"{step.step} {step.text}".lower()
-            code = next((row[1] for row in SLOTS if row[0] in low), None)
-            return None if code is None else (SLOT_OF[code], step)
+            found = slot_of(f"{step.step} {step.text}")
+            return None if found is None else (SLOT_OF[found[0]], step)
     return None
 
 
 def wait_chain(op: Op, scene: Scene) -> Chain:
-    """The chain that begins with an op; empty when it waits for nothing."""
     waits: list[Wait] = []
     seen: list[Op] = []
     current: Op | None = op
@@ -124,7 +76,6 @@ def wait_chain(op: Op, scene: Scene) -> Chain:
 
 
 def wait_of(op: Op, scene: Scene) -> Wait | None:
-    """What one op waits for."""
     found = waited_slot(op)
     if found is None:
         return None
@@ -144,7 +95,6 @@ def wait_of(op: Op, scene: Scene) -> Wait | None:
 
 
 def _needs_same(op: Op, other: Op, slot: Slot, scene: Scene) -> bool:
-    """Whether two ops draw from the same slots."""
     if other.name not in SLOTTED:
         return False
     if slot is Slot.RUN_DIR:
@@ -181,7 +131,7 @@ def _holds(op: Op, slot: Slot) -> bool:
 
 def _began_before(op: Op, step: Step) -> bool:
     found = waited_slot(op)
-    return found is not None and found[1].source == step.source and found[1].offset < step.offset
+    return found is not None and is_told_before(found[1], step)
 
 
 def _holder(op: Op, scene: Scene) -> Holder:

@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from jobtui.backends.base import Batch, SourceError, SourceMissing
+from jobtui.backends.base import Batch
 from jobtui.backends.copied_log import Added, CopiedLog
-from jobtui.backends.worker import Worker
 from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
+from jobtui.model.source_errors import SourceError, SourceMissing
+from jobtui.transport.worker import Worker
 
 KIND = "agent_copies"
 DIRECTORY = "agent-sbatch"
@@ -62,19 +63,15 @@ class AgentCopies:
 
     @property
     def directories(self) -> tuple[str, ...]:
-        """The directories in which copies were found: each is a log that can be read."""
         return tuple(str(path) for path in self._logs)
 
     def begins_after(self, at: Nanos) -> bool:
-        """It reads what there is at once: False."""
         return False
 
     def starting_at(self, at: Nanos) -> "AgentCopies":
-        """The same copies, not yet read."""
         return AgentCopies(self.root, self._users, every_s=self._every_s)
 
     async def poll(self, cursor: str | None) -> Batch:
-        """What has come since the last poll; with None everything again. Raises SourceError."""
         users = tuple(dict.fromkeys(self._users()))
         if self._closed:
             raise SourceError(f"{self.name}: is closed")
@@ -87,7 +84,7 @@ class AgentCopies:
         if cursor is None or not (is_next or is_again):
             self._logs.clear()
             self._round, is_again = self._new_round(users), False
-        elif self._round is None and self._is_due(users):
+        elif self._round is None and (users != self._looked_for or time.monotonic() >= self._next_at):
             self._round = self._new_round(users)
         # What was given may not have arrived: it is kept until it is known to have
         self._given = [*(self._given if is_again else ()), *self._look()]
@@ -98,9 +95,6 @@ class AgentCopies:
     def _new_round(self, users: Sequence[str]) -> Iterator[CopiedLog]:
         self._spent_s, self._looked_for = 0.0, users
         return self._found(users)
-
-    def _is_due(self, users: Sequence[str]) -> bool:
-        return users != self._looked_for or time.monotonic() >= self._next_at
 
     def _look(self) -> list[Added]:
         """What is new in the next few directories; the next round is when it has cost little of the time."""
@@ -132,7 +126,7 @@ class AgentCopies:
                 yield log
 
     def _batch(self, cursor: str, users: int) -> Batch:
-        found = self._given
+        found, above = self._given, f"{self.root / 'user'}/"
         records: list[LogRecord] = [record for added in found for record in added.records]
         skips = tuple(skip for added in found for skip in added.skips)
         notes = []
@@ -143,7 +137,7 @@ class AgentCopies:
         return Batch(
             cursor=cursor,
             records=tuple(records),
-            skipped=tuple(Skip(f"{self.name}: {self._below(skip.where)}", skip.why) for skip in skips),
+            skipped=tuple(Skip(f"{self.name}: {skip.where.removeprefix(above)}", skip.why) for skip in skips),
             skip_count=len(skips),
             recovered=sum(added.recovered for added in found),
             count=sum(added.new_lines for added in found),
@@ -151,15 +145,10 @@ class AgentCopies:
             note="; ".join(notes) or None,
         )
 
-    def _below(self, path: str) -> str:
-        return path.removeprefix(f"{self.root / 'user'}/")
-
     async def changed(self, timeout_s: float) -> None:
-        """Wait: copies are few and come at logins."""
         await asyncio.sleep(timeout_s)
 
     async def aclose(self) -> None:
-        """Nothing is held but memory. May be called twice."""
         self._closed = True
         self._worker.close()
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from jobtui.backends.base import Batch
-from jobtui.backends.worker import Worker
-from jobtui.model.alarms import KIND
+from jobtui.model.settings import KIND
+from jobtui.transport.worker import Worker
 
 TIMEOUT_S = 30.0
 """A command that takes longer is ended."""
@@ -18,15 +18,12 @@ class Book(Protocol):
 
     def add_source(self, name: str, kind: str) -> None:
         """Announce it."""
-        ...
 
     def apply(self, source: str, batch: Batch) -> object:
         """It ended well."""
-        ...
 
     def fail(self, source: str, error: str) -> object:
         """It did not."""
-        ...
 
 
 class AlarmCommand:
@@ -57,7 +54,6 @@ class AlarmCommand:
 
 
 def run_quietly(command: Sequence[str], facts: Mapping[str, str], timeout_s: float) -> str | None:
-    """Why running it failed, None when it ended well. It gets no terminal and nothing to read."""
     try:
         done = subprocess.run(
             command,

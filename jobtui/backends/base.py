@@ -8,14 +8,14 @@ Errors of this boundary:
      └── SourceUnreachable      it did not answer, or broke off
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import Nanos
-from jobtui.model.condor_facts import CondorFact
+from jobtui.model.condor import CondorFact
 from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobDetail
@@ -23,41 +23,28 @@ from jobtui.model.logs import LogRecord
 from jobtui.model.traces import Span, SpanLog
 
 if TYPE_CHECKING:
-    from jobtui.model.trace_desk import TraceList, TraceSearch
-    from jobtui.model.trace_ids import TraceId
-    from jobtui.model.traces import Telemetry
-
-
-class SourceError(Exception):
-    """A source as a whole could not be read. The text says what failed, where, and what to do."""
-
-
-class SourceMissing(SourceError):
-    """The source is not there."""
-
-
-class SourceDenied(SourceError):
-    """The source is there and may not be read."""
-
-
-class SourceUnreachable(SourceError):
-    """The source did not answer, or broke off."""
+    from jobtui.model.ids import TraceId
+    from jobtui.model.traces import Telemetry, TraceList, TraceSearch
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """What one poll gave.
 
-    `jobs`, `records`, `changes`, `allocations` and `sites` are new or changed, `gone` are jobs that are no
-    more; `spans` and `span_logs` are of traces, `condor` is what files say of jobs of HTCondor. `cursor` is
-    opaque to everyone but the source. `more` asks for the next poll at once. `count` is how many records were
-    looked at, also those that matter to nobody. `skip_count` counts all skipped input, `skipped` names some
-    of it; `recovered` counts what was skipped before and is good again. `note` says what the source
-    deliberately has not read, `begins_at` from when on a log was read whose beginning was not.
+    `jobs`, `records`, `changes`, `allocations` and `sites` are new or changed, `gone` are jobs that are
+    no more here, `deleted` those of which their system knows nothing any more, as if they had never been;
+    `spans` and `span_logs` are of traces, `condor` is what files say of jobs of HTCondor. `cursor` is
+    opaque to everyone but the source. `more` asks for the next poll at once. `count` is how many records
+    were looked at, also those that matter to nobody. `skip_count` counts all skipped input, `skipped`
+    names some of it; `recovered` counts what was skipped before and is good again. `note` says what the
+    source deliberately has not read, `begins_at` from when on a log was read whose beginning was not.
+    `ahead_s` is how far the clock of the source is ahead of this one, `is_whole_frame` that there are no
+    other sites and allocations.
     """
 
     cursor: str
     jobs: tuple[Job, ...] = ()
     gone: tuple[JobId, ...] = ()
+    deleted: tuple[JobId, ...] = ()
     records: tuple[LogRecord, ...] = ()
     changes: tuple[StateChange, ...] = ()
     allocations: tuple[Allocation, ...] = ()
@@ -70,8 +57,35 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     recovered: int = 0
     count: int = 0
     more: bool = False
+    is_whole_frame: bool = False
     note: str | None = None
     begins_at: Nanos | None = None
+    ahead_s: float = 0.0
+
+
+class Issued:
+    """The batches of a source by number. A cursor is good for one batch back: then the same comes again."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._last: Batch | None = None
+
+    def again(self, cursor: str | None) -> Batch | None:
+        """The last batch, where it was lost on its way, as when whoever awaited it was cancelled."""
+        return self._last if cursor == str(self._number - 1) else None
+
+    def is_next(self, cursor: str | None) -> bool:
+        """Whether the last batch has arrived; with any other cursor everything is wanted."""
+        return cursor == str(self._number)
+
+    def give(self, batch: Batch) -> Batch:
+        self._number += 1
+        self._last = msgspec.structs.replace(batch, cursor=str(self._number))
+        return self._last
+
+
+LISTS = tuple(field.name for field in msgspec.structs.fields(Batch) if field.default == ())
+"""The fields of a batch that hold records, or name some that were skipped."""
 
 
 class Source(Protocol):
@@ -80,24 +94,19 @@ class Source(Protocol):
     @property
     def name(self) -> str:
         """Unique among the sources of a session; the path or address it reads."""
-        ...
 
     @property
     def kind(self) -> str:
         """The backend: `sirepo_db`, `logfile`, ..."""
-        ...
 
     async def poll(self, cursor: str | None) -> Batch:
         """What is new since `cursor`; None asks for the beginning. Raises SourceError and nothing else."""
-        ...
 
     async def changed(self, timeout_s: float) -> None:
         """Return when a poll may find something new, at the latest after `timeout_s`."""
-        ...
 
     async def aclose(self) -> None:
         """Release what is held. May be called twice."""
-        ...
 
 
 class Announced(NamedTuple):
@@ -114,7 +123,6 @@ class DetailSource(Protocol):
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
         """The whole record of a job, None when this source has none. Raises SourceError."""
-        ...
 
 
 @runtime_checkable
@@ -123,11 +131,9 @@ class RewindableSource(Protocol):
 
     def begins_after(self, at: Nanos) -> bool:
         """Whether records of this time may lie before where reading began."""
-        ...
 
     def starting_at(self, at: Nanos) -> Source:
         """The same source, not yet polled, that begins at this time."""
-        ...
 
 
 @runtime_checkable
@@ -136,19 +142,23 @@ class TraceSource(Source, Protocol):
 
     async def trace(self, trace_id: "TraceId") -> "Telemetry | None":
         """All that it has of a trace by now, None when it has none."""
-        ...
 
     async def search(self, search: "TraceSearch") -> "TraceList":
         """The traces that are wanted, the newest first."""
-        ...
 
     async def services(self) -> tuple[str, ...]:
         """The services of which it has spans."""
-        ...
 
     async def operations(self, service: str) -> tuple[str, ...]:
         """The names of spans of a service."""
-        ...
+
+
+@runtime_checkable
+class SharesFiles(Protocol):
+    """A source that is not read where another reads the same file."""
+
+    others: Callable[[], Iterable[Any]]
+    """The sources of its kind, in their order, itself among them."""
 
 
 @runtime_checkable
@@ -158,7 +168,6 @@ class MeasuredSource(Protocol):
     @property
     def measured(self) -> tuple[int, int]:
         """Bytes read since where reading began, and bytes from there to the end, as of the last poll."""
-        ...
 
 
 def next_delay(period_s: float, failures: int, cap_s: float = 60.0) -> float:

@@ -4,26 +4,26 @@ See `formats.agent_copies`. Only the newest copies are read, and what several of
 Places are those of the copies, so that they mean the same to whoever reads the directory.
 """
 
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from jobtui.backends.base import SourceError
-from jobtui.backends.file_access import Look, look, open_file, source_error
-from jobtui.backends.worker import Worker
-from jobtui.formats.agent_copies import CopiedLine, Copy, CopyName, added_lines, read_copy, read_name
+from jobtui.formats.agent_copies import Copy, CopyName, added_lines, read_copy, read_name
 from jobtui.formats.levels import level_of
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import Nanos
 from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
+from jobtui.model.numbers import read_json
 from jobtui.model.pages import Level, LogLine
+from jobtui.model.source_errors import SourceError
+from jobtui.transport.files import Look, look, open_file, source_error
+from jobtui.transport.worker import Worker
 
 COPIES_READ = 100
 """Of more copies in a directory the newest so many are read."""
@@ -69,7 +69,6 @@ class CopiedLog:
         self._changed_ns: int | None = None
 
     def is_changed(self) -> bool:
-        """Whether a look may find something new."""
         try:
             names = self._entries()
         except SourceError:
@@ -92,7 +91,7 @@ class CopiedLog:
             else:
                 recovered += path in self._bad
                 self._bad.discard(path)
-                count += self._take(copy, Nanos(seen.mtime_ns), lines, records)
+                count += self._take(copy, Nanos(seen.mtime_ns), lines, records, skips)
         return Added(tuple(lines), tuple(records), tuple(skips), self._left_out, count, recovered)
 
     def _fresh(self) -> list[tuple[CopyName, Path, Look]]:
@@ -136,7 +135,9 @@ class CopiedLog:
         except OSError as error:
             raise source_error(error, self.directory) from error
 
-    def _take(self, copy: Copy, written_at: Nanos, lines: list[LogLine], records: list[LogRecord]) -> int:
+    def _take(
+        self, copy: Copy, written_at: Nanos, lines: list[LogLine], records: list[LogRecord], skips: list[Skip]
+    ) -> int:
         """Add what a copy has beyond those before; how many lines that is."""
         if copy.name.base <= self._newest:
             return 0  # a name that comes late, or twice: what it holds is in the others
@@ -147,25 +148,14 @@ class CopiedLog:
             self._texts = tuple(line.text for line in copy.lines)
         if not self._gives_records and (added or copy.stderr):
             lines += _about(copy, is_gap=is_gap)
-            lines += (self._line(line, written_at) for line in added)
+            lines += (line_at(line.place, line.text, self._parser, written_at) for line in added)
         elif added:
             block = "".join(f"{line.text}\n" for line in added).encode("utf-8", "replace")
-            found = self._parser.parse(block, added[0].place, added[0].number, written_at).records
+            found = self._parser.parse(block, added[0].place, added[0].number, written_at)
+            skips += found.skips
             # a number would be one of that copy, and not one of the log
-            records += (msgspec.structs.replace(record, line=0) for record in found)
+            records += (msgspec.structs.replace(record, line=0) for record in found.records)
         return len(added)
-
-    def _line(self, line: CopiedLine, newest: Nanos) -> LogLine:
-        data = line.text.encode("utf-8", "replace")
-        return LogLine(
-            place=line.place,
-            end=line.place + len(data) + 1,
-            text=line.text[:TEXT_SHOWN],
-            size=len(data),
-            level=level_of(line.text),
-            at=self._parser.time_of(data, newest),
-            note="cut" if len(line.text) > TEXT_SHOWN else "",
-        )
 
 
 class CopiedLines:
@@ -176,16 +166,27 @@ class CopiedLines:
         self._worker = Worker(f"copies in {directory.name}")
 
     async def load(self) -> tuple[LogLine, ...]:
-        """The lines that have come. Raises SourceError."""
         return (await self._worker.run(self._log.look)).lines
 
     async def is_changed(self) -> bool:
-        """Whether there are copies that were not read."""
         return await self._worker.run(self._log.is_changed)
 
     def close(self) -> None:
-        """Let the thread end."""
         self._worker.close()
+
+
+def line_at(place: int, text: str, parser: LogParser, newest: Nanos, level: Level | None = None) -> LogLine:
+    """A line of an agent's log, of which the beginning is shown."""
+    data = text.encode("utf-8", "replace")
+    return LogLine(
+        place=place,
+        end=place + len(data) + 1,
+        text=text[:TEXT_SHOWN],
+        size=len(data),
+        level=level_of(text) if level is None else level,
+        at=parser.time_of(data, newest),
+        note="cut" if len(text) > TEXT_SHOWN else "",
+    )
 
 
 def sample_lines(directories: Iterable[Path]) -> Iterator[bytes]:
@@ -210,16 +211,11 @@ def _about(copy: Copy, *, is_gap: bool) -> Iterator[LogLine]:
 
 def _read(path: Path, name: CopyName) -> Copy:
     """A copy from the disk. Raises SourceError, and ValueError for what is none."""
-    opened = open_file(path)
-    try:
-        data = opened.source.read(0, COPY_BYTES + 1)
-    except OSError as error:
-        raise source_error(error, path) from error
-    finally:
-        opened.close()
+    with closing(open_file(path)) as opened:
+        try:
+            data = opened.source.read(0, COPY_BYTES + 1)
+        except OSError as error:
+            raise source_error(error, path) from error
     if len(data) > COPY_BYTES:
         raise ValueError(f"larger than {COPY_BYTES:,} bytes, no copy of a log")
-    try:
-        return read_copy(name, json.loads(data))
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+    return read_copy(name, read_json(data))

@@ -29,7 +29,7 @@ class Surroundings(NamedTuple):
     root: str = os.sep
 
 
-class Finding(NamedTuple):
+class Discovered(NamedTuple):
     """A source that was found, and by what."""
 
     spec: SourceSpec
@@ -40,19 +40,19 @@ class Rule(NamedTuple):
     """One place where a source may be: how it is called in a message, and how it is looked for."""
 
     looked_for: str
-    look: Callable[[Surroundings], Finding | None]
+    look: Callable[[Surroundings], Discovered | None]
 
 
-def _by_variable(around: Surroundings) -> Finding | None:
+def _by_variable(around: Surroundings) -> Discovered | None:
     root = around.environ.get("SIREPO_SRDB_ROOT", "").strip()
-    return Finding(SourceSpec("srdb", root), "SIREPO_SRDB_ROOT") if root else None
+    return Discovered(SourceSpec("srdb", root), "SIREPO_SRDB_ROOT") if root else None
 
 
-def _beside_checkout(around: Surroundings) -> Finding | None:
+def _beside_checkout(around: Surroundings) -> Discovered | None:
     for directory in _checkouts(around):
         root = os.path.join(directory, DEVELOPMENT_DIR)
         if os.path.isdir(os.path.join(root, SUPERVISOR_DB)):
-            return Finding(SourceSpec("srdb", root), f"found in {directory}")
+            return Discovered(SourceSpec("srdb", root), f"found in {directory}")
     return None
 
 
@@ -69,14 +69,14 @@ def _checkouts(around: Surroundings) -> Iterable[str]:
     yield os.path.join(around.home, CHECKOUT_IN_HOME)
 
 
-def _local_journal(around: Surroundings) -> Finding | None:
+def _local_journal(around: Surroundings) -> Discovered | None:
     """The journal of a machine on which Sirepo's units are installed: it is not opened to find that out."""
     directories = (os.path.join(around.root, name) for name in UNIT_DIRECTORIES)
     units = (os.path.join(directory, unit) for directory in directories for unit in UNITS)
     unit = next(filter(os.path.lexists, units), None)
     if unit is None or not any(os.path.isdir(os.path.join(around.root, d)) for d in JOURNAL_DIRECTORIES):
         return None
-    return Finding(SourceSpec("journal", LOCAL_JOURNAL), f"found {unit}")
+    return Discovered(SourceSpec("journal", LOCAL_JOURNAL), f"found {unit}")
 
 
 RULES: tuple[Rule, ...] = (
@@ -88,16 +88,16 @@ RULES: tuple[Rule, ...] = (
 JOURNAL_RULE = Rule("Sirepo's units on this machine", _local_journal)
 
 
-def _balsam_login(around: Surroundings) -> Finding | None:
+def _balsam_login(around: Surroundings) -> Discovered | None:
     """The server that Balsam's own client is logged in to. Of its file only the address is read."""
-    from jobtui.backends.balsam.credentials import login_path, read_login  # few have one
-    from jobtui.backends.base import SourceError
+    from jobtui.backends.balsam.login import login_path, read_login  # few have one
+    from jobtui.model.source_errors import SourceError
 
     path = login_path(around.environ, around.home)
     if not os.path.lexists(path):
         return None
     try:
-        return Finding(parse_balsam(read_login(path).api_root), f"found {path}")
+        return Discovered(parse_balsam(read_login(path).api_root), f"found {path}")
     except (SourceError, ValueError):
         return None
 
@@ -105,13 +105,11 @@ def _balsam_login(around: Surroundings) -> Finding | None:
 BALSAM_RULE = Rule("~/.balsam/client.yml", _balsam_login)
 
 
-def discover(around: Surroundings) -> tuple[Finding, ...]:
-    """The source of the first rule that finds something; this machine's journal and Balsam's server too."""
+def discover(around: Surroundings) -> tuple[Discovered, ...]:
     found = [finding for rule in RULES if (finding := rule.look(around))][:1]
     others = (rule.look(around) for rule in (JOURNAL_RULE, BALSAM_RULE))
     return (*found, *(finding for finding in others if finding))
 
 
 def looked_for() -> str:
-    """What `discover` looks for, in words."""
     return ", ".join(rule.looked_for for rule in (*RULES, JOURNAL_RULE, BALSAM_RULE))

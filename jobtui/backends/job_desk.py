@@ -1,29 +1,34 @@
 """Answers about one job out of the sources of a session and from the disk. See `model.job_desk`."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, runtime_checkable
 
-from jobtui.backends.base import DetailSource, RewindableSource, Source, SourceError
+from jobtui.backends.base import DetailSource, RewindableSource, Source
+from jobtui.backends.registry import JOURNAL
 from jobtui.backends.window import unwrapped
 from jobtui.model.clock import Nanos
+from jobtui.model.faults import FAULTS
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import FilePart, LinePlace, Noted, Reached, RunListing, Unreadable
-from jobtui.model.jobs import JobDetail
-from jobtui.model.lines import RawLine
+from jobtui.model.jobs import JobDetail, newest
+from jobtui.model.logs import RawLine
 from jobtui.model.scripts import Answer, Wanted
+from jobtui.model.source_errors import SourceError
 
 if TYPE_CHECKING:
-    from jobtui.backends.remote_dirs import RemoteDirs
-    from jobtui.backends.run_dir import RunDirs
+    from jobtui.backends.sirepo.run_dir import RunDirs
+    from jobtui.transport.remote_dir import RemoteDirs
 
+Asked = ParamSpec("Asked")
+Answered = TypeVar("Answered")
 OVER_SSH = "ssh://"
 EXPECTED_CHARACTERS = 200
 """How much of a line's text must still stand where it was."""
-Told = Callable[[JobId], Awaitable[JobDetail | None]]
+Told = Callable[[JobId], JobDetail | None]
 
 
-async def nothing_told(job_id: JobId) -> JobDetail | None:
-    """No job is put together."""
+def nothing_told(job_id: JobId) -> JobDetail | None:
     return None
 
 
@@ -33,13 +38,30 @@ class HasEntries(Protocol):
 
     async def lines_at(self, source: str, cursor: str, most: int) -> tuple[RawLine, ...]:
         """The line of an entry, and those that its process wrote next. Raises SourceError."""
-        ...
 
     async def continuations(
         self, source: str, wanted: Mapping[str, int], ends: Callable[[str], bool]
     ) -> dict[str, list[str]]:
         """What follows some entries of a stream in their processes. Raises SourceError."""
-        ...
+
+
+def _answering(
+    ask: Callable[Asked, Awaitable[Answered]],
+) -> Callable[Asked, Coroutine[Any, Any, Answered]]:
+    """What cannot be answered raises Unreadable, and nothing else does: a fault of ours with its words."""
+
+    @wraps(ask)
+    async def answer(*asked: Asked.args, **named: Asked.kwargs) -> Answered:
+        try:
+            return await ask(*asked, **named)
+        except Unreadable:
+            raise
+        except SourceError as error:
+            raise Unreadable(str(error)) from error
+        except Exception as error:
+            raise Unreadable(FAULTS.note(error, "answering about a job").words) from error
+
+    return answer
 
 
 class SessionDesk:
@@ -72,32 +94,33 @@ class SessionDesk:
             source.begins_after(at) for source in self._sources() if isinstance(source, RewindableSource)
         )
 
+    @_answering
     async def reach_back(self, at: Nanos, progress: Callable[[Reached], None]) -> bool:
         """Read the logs again from `at` on; whether that was needed and done. Raises Unreadable."""
-        try:
-            return await self._reach_back(at, progress)
-        except SourceError as error:
-            raise Unreadable(str(error)) from error
+        return await self._reach_back(at, progress)
 
+    @_answering
     async def detail(self, job_id: JobId) -> JobDetail | None:
-        """Everything stored about a job, from the first source that has it. Raises Unreadable."""
-        if (told := await self._told(job_id)) is not None:
+        if (told := self._told(job_id)) is not None:
             return told
         problem: SourceError | None = None
+        details: list[JobDetail] = []
+        kind = None
         for source in self._sources():
-            if not isinstance(source, DetailSource):
+            if not isinstance(source, DetailSource) or kind not in (None, source.kind):
                 continue
             try:
                 if found := await source.detail(job_id):
-                    return found
+                    details.append(found)
+                    kind = source.kind
             except SourceError as error:
                 problem = problem or error
-        if problem is not None:
-            raise Unreadable(str(problem)) from problem
-        return None
+        if problem is not None and not details:
+            raise problem
+        return newest(details)
 
+    @_answering
     async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
-        """The line of a step and what continues its record. Raises Unreadable."""
         from jobtui.backends.logfile import LogFile  # the first paint does not need it
 
         if step.cursor is not None:
@@ -109,17 +132,12 @@ class SessionDesk:
             return ()
         expected = step.text[:EXPECTED_CHARACTERS]
         number = step.line if step.line > 0 else None
-        try:
-            found = await file.lines_around(step.offset, 0, most - 1, line=number, expect=expected)
-        except SourceError as error:
-            raise Unreadable(str(error)) from error
-        return record_of(found)
+        return record_of(await file.lines_around(step.offset, 0, most - 1, line=number, expect=expected))
 
     async def _entries_behind(self, step: LinePlace, cursor: str, most: int) -> tuple[RawLine, ...]:
-        """The same out of the journals that may have the entry."""
         problem: SourceError | None = None
         for source in map(unwrapped, self._sources()):
-            if source.kind != "journald" or not isinstance(source, HasEntries):
+            if not JOURNAL.made(source) or not isinstance(source, HasEntries):
                 continue
             try:
                 if found := await source.lines_at(step.source, cursor, most - 1):
@@ -127,26 +145,26 @@ class SessionDesk:
             except SourceError as error:
                 problem = problem or error
         if problem is not None:
-            raise Unreadable(str(problem)) from problem
+            raise problem
         return ()
 
+    @_answering
     async def list_files(self, path: str) -> RunListing:
-        """The entries of a run directory. Raises Unreadable."""
         return await self._dirs_of(path).list_files(path)
 
+    @_answering
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
-        """The beginning of a file of a run directory, or its end. Raises Unreadable."""
         return await self._dirs_of(path).read_file(path, name, tail=tail)
 
+    @_answering
     async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
-        """What the agent on a cluster noted of a run."""
-        from jobtui.backends.cluster_state import read_noted  # few jobs run on a cluster
+        from jobtui.backends.sirepo.run_dir import read_noted  # few jobs run on a cluster
 
         return await read_noted(self, paths)
 
+    @_answering
     async def script(self, wanted: Wanted) -> Answer:
-        """The script with which a job was submitted, out of the first place that has it."""
-        from jobtui.backends.archive.finding import find_script  # few sites keep scripts
+        from jobtui.backends.archive.search import find_script  # few sites keep scripts
 
         return await find_script(self._sources(), wanted)
 
@@ -154,19 +172,18 @@ class SessionDesk:
         """What reads a directory; one on a cluster is named by an address."""
         if not path.startswith(OVER_SSH):
             if self._dirs is None:
-                from jobtui.backends.run_dir import RunDirs  # the first paint does not need it
+                from jobtui.backends.sirepo.run_dir import RunDirs  # the first paint does not need it
 
                 self._dirs = RunDirs()
             return self._dirs
         if self._remote is None:
-            from jobtui.backends.remote_dirs import RemoteDirs  # few look so far
+            from jobtui.transport.remote_dir import RemoteDirs  # few look so far
 
             self._remote = RemoteDirs()
         return self._remote
 
 
 def record_of(lines: Sequence[RawLine]) -> tuple[RawLine, ...]:
-    """The first line, and those after it up to the next one that begins a record."""
     from jobtui.formats.parser import LINE  # the first paint does not need it
 
     ends = (at for at, raw in enumerate(lines) if at and LINE.match(raw.text))

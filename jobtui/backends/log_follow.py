@@ -1,25 +1,71 @@
-"""One log file under its name through growth, rotation, truncation and absence. Reads, and blocks.
+"""One log under its name through growth, rotation, truncation and absence. Reads, and blocks.
 
 A renamed file is read to its end before the new one of its name, and looked at for some time after, since
-who writes it may not know yet. A file that is cut short or written anew begins again at its first byte. A new
-file that goes on with what was read (a copy kept up to date by rename, a file system with passing inode
-numbers) is read on, not again.
+who writes it may not know yet. A file that is cut short or written anew begins again at its first byte; the
+rest of what it held is read where it was copied to. Files that came and were rotated away between two looks
+are read, too, in their order, packed or not. A new file that goes on with what was read (a copy kept up to
+date by rename, a file system with passing inode numbers) is read on, not again.
+
+Position, mark and records move together: what raises in the middle of a poll is read again, and a line in
+which the parser fails is left out and counted.
 """
 
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from jobtui.backends.base import Batch, SourceError, SourceMissing
-from jobtui.backends.file_access import FileId, OpenFile, look, open_file, open_renamed, source_error
-from jobtui.backends.file_blocks import Limits, Position, Within, place
-from jobtui.backends.log_reading import Gathered, OpenLog
-from jobtui.backends.log_start import Beginning, BlockParser, Start, begin
-from jobtui.model.health import Skip
+import msgspec
 
+from jobtui.backends.base import Batch
+from jobtui.backends.log_start import (
+    PACKED_RATIO,
+    Beginning,
+    BlockParser,
+    LogFiles,
+    RotatedFile,
+    Start,
+    begin,
+    find_log_files,
+)
+from jobtui.formats.parser import Parsed
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.faults import contained
+from jobtui.model.health import Skip
+from jobtui.model.logs import TOLD, LogRecord, provisional
+from jobtui.model.numbers import whole
+from jobtui.model.source_errors import SourceError, SourceMissing
+from jobtui.transport.blocks import (
+    MARK_BYTES,
+    SKIPS_NAMED,
+    Block,
+    BlockReader,
+    Limits,
+    Position,
+    Within,
+    align,
+    place,
+)
+from jobtui.transport.files import (
+    FileId,
+    Look,
+    OpenFile,
+    look,
+    source_error,
+)
+
+HEAD_BYTES = 1_024
+"""How much of a file's beginning tells it again where it was copied or packed."""
+BLOCKS_IN_BATCH = 1_000
+"""Blocks given in one poll at most; they are small where holes are many."""
+GIVEN_KEPT = 1_000
+"""Rotated files known again."""
 RETIRED_KEPT = 4
 """Rotated files that are still looked at."""
+OVERLAP_BYTES = 4_096
+"""How much of what another log has given is read again, as it tells what the lines behind it belong to."""
 RESTLESS_S = 0.25
 """How often to poll while a file is being rotated."""
 
@@ -32,13 +78,289 @@ class Origin(NamedTuple):
     mark: bytes
 
 
+class Gathered:
+    """What one poll has found so far."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.records: list[LogRecord] = []
+        self.skips: deque[Skip] = deque(maxlen=SKIPS_NAMED)
+        self.skip_count = 0
+        self.lines = 0
+        self.bytes = 0
+        self.blocks = 0
+        self._limits = limits
+
+    @property
+    def full(self) -> bool:
+        """Whether the rest is for the next poll."""
+        return (
+            self.bytes >= self._limits.batch
+            or len(self.records) >= self._limits.batch_records
+            or self.blocks >= BLOCKS_IN_BATCH
+        )
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to tell."""
+        return not (self.blocks or self.skip_count)
+
+    def add(self, parsed: Parsed, size: int) -> None:
+        """Take in what a block of `size` bytes gave."""
+        self.records += parsed.records
+        self.lines += parsed.lines
+        self.bytes += size
+        self.blocks += 1
+        self.skip(parsed.skips, parsed.skip_count)
+
+    def skip(self, skips: Iterable[Skip], count: int) -> None:
+        """Take in what was left out."""
+        self.skips.extend(skips)
+        self.skip_count += count
+
+
+class OpenLog:
+    """One open file, how far it was read, and its parser. Methods that read raise OSError."""
+
+    def __init__(
+        self, opened: OpenFile, position: Position, parser: BlockParser, name: str, limits: Limits
+    ) -> None:
+        self.opened = opened
+        self._reader = BlockReader(opened.source, name, position, limits)
+        self._start = position.offset
+        self._head = opened.source.read(0, HEAD_BYTES)
+        self._parser = parser
+        self._name = name
+        self._limits = limits
+        self._first = opened.look()
+        self._seen: Look | None = None
+        self._changed_at = 0.0
+        self._at_end = False
+        self._is_cut = False
+        self._broken_told = False
+        self._told_to = 0
+
+    @property
+    def position(self) -> Position:
+        """How far it was read."""
+        return self._reader.position
+
+    @property
+    def done(self) -> int:
+        """How many bytes of it were read."""
+        return self.position.offset - self._start
+
+    @property
+    def mark(self) -> bytes:
+        """What stands right before the position."""
+        return self._reader.mark
+
+    @property
+    def unread(self) -> int:
+        """How many bytes were there at the last look and are not given yet."""
+        return 0 if self.opened.packed is not None else max(0, self.looked.size - self.position.offset)
+
+    @property
+    def looked(self) -> Look:
+        """What `stat` said of it last."""
+        return self._seen or self._first
+
+    @property
+    def text_left(self) -> int:
+        """How many bytes of text are not given yet, about."""
+        packed = self.opened.packed
+        return self.unread if packed is None else max(0, packed.size * PACKED_RATIO - self.done)
+
+    @property
+    def head(self) -> bytes:
+        """How it begins."""
+        return self._head
+
+    @property
+    def has_text(self) -> bool:
+        """Whether there was anything in it at the last look."""
+        return self.looked.size > 0
+
+    def is_other_text(self) -> bool:
+        """Whether its beginning, or what was read last, no longer stands where it was.
+
+        Also when it was empty at the last look, and is not now: what came between left no trace in it.
+        """
+        return self.is_changed() and (
+            not self._head
+            or self._mark_in(self.opened) != self.mark
+            or self.opened.source.read(0, len(self._head)) != self._head
+        )
+
+    def is_changed(self) -> bool:
+        """Whether it was written since the last look."""
+        return self.opened.packed is None and self.opened.look() != self.looked
+
+    @property
+    def cut_off(self) -> int:
+        """How many bytes were there at the last look, are not given yet, and are not there any more."""
+        if self.opened.packed is not None:
+            return 0
+        size = self.opened.look().size
+        is_all = size < self.position.offset or not size  # a moment ago: at the next look it is another text
+        return 0 if is_all else max(0, self.looked.size - size)
+
+    def goes_on_in(self, other: OpenFile) -> bool:
+        """Whether another file holds the same text up to here."""
+        if self.opened.packed is not None or other.packed is not None or len(self.mark) < MARK_BYTES:
+            return False
+        return self._mark_in(other) == self.mark
+
+    def is_in(self, other: RotatedFile) -> bool:
+        """Whether another file is this one renamed, or holds its text, copied or packed, maybe less of it."""
+        if not self._head or other.read(0, len(self._head)) != self._head:
+            return False
+        begin = max(0, self.position.offset - MARK_BYTES)
+        mark = other.read(begin, self.position.offset - begin)
+        return mark == self.mark or (len(mark) < len(self.mark) and other.look.id != self.opened.id)
+
+    def learn_head(self) -> bool:
+        """Take in how the file begins, as far as that is written; whether it begins as it did."""
+        if len(self._head) < HEAD_BYTES:
+            head = self.opened.source.read(0, HEAD_BYTES)
+            if not head.startswith(self._head):
+                return False
+            self._head = head
+        return True
+
+    def go_on_in(self, other: OpenFile) -> None:
+        """Read on in another file."""
+        self.opened.close()
+        self.opened = other
+        self._reader.source = other.source
+        self._first, self._seen = other.look(), None
+
+    @property
+    def given_to(self) -> int:
+        """Up to which byte it was given, here or by another log."""
+        return max(self._told_to, self.position.offset)
+
+    def go_on_from(self, offset: int) -> None:
+        """Read on from there; what is given before it was told by another log."""
+        self._told_to = offset
+
+    def read(self, gathered: Gathered, now: float, *, release: bool = False) -> bool:
+        """Read on until the end or until enough is gathered; whether there is more at once.
+
+        An unfinished last line is given when the file has not changed for long enough, or with `release`.
+        `now` is in seconds of any steady clock. What was gathered is good also when this raises.
+        """
+        changed = self._look(now)
+        if self._is_cut:
+            return False
+        settled = release or now - self._changed_at >= self._limits.hold_s
+        if self._at_end and not changed and not (settled and self.unread):
+            return False
+        try:
+            more = self._read(gathered, release=settled or self.opened.packed is not None)
+        finally:
+            gathered.skip(self._reader.skips, self._reader.skip_count)
+            self._reader.skips.clear()
+            self._reader.skip_count = 0
+        self._at_end = not more
+        return more
+
+    def _look(self, now: float) -> bool:
+        seen = self.opened.look()
+        changed = seen != self._seen
+        is_short = self.opened.packed is None and seen.size < self.position.offset
+        self._is_cut = changed and (is_short or not self.learn_head())
+        if self._is_cut:
+            return False  # a moment ago: it is seen to be at the next look
+        if self._seen is None and time.time() - seen.mtime_ns / SECOND >= self._limits.hold_s:
+            self._changed_at = now - self._limits.hold_s
+        elif changed:
+            self._changed_at = now
+        self._seen = seen
+        # Not beyond what was seen: what is let go unfinished must have stood there for its time.
+        self._reader.end = None if self.opened.packed is not None else seen.size
+        return changed
+
+    def _read(self, gathered: Gathered, *, release: bool) -> bool:
+        stop = self.position.offset + self._limits.skip
+        while not gathered.full and self.position.offset < stop:
+            block = self._reader.next(release=release)
+            if block is None:
+                self._tell_broken()
+                return self._reader.more
+            # The time of now, not of a look that may fail: no line of the block can be newer than this.
+            newest = Nanos(self._seen.mtime_ns if self._seen is not None else 0)
+            parsed = self._parsed(block, newest)
+            if block.offset < self._told_to:
+                told = [
+                    _told(record) if record.offset < self._told_to else record for record in parsed.records
+                ]
+                parsed = parsed._replace(records=told)
+            gathered.add(parsed, len(block.data))
+        return True
+
+    def _parsed(self, block: Block, newest: Nanos) -> Parsed:
+        """The records of a block; what nobody foresaw in it costs the line in which it is."""
+        try:
+            return self._parser.parse(block.data, block.offset, block.line, newest)
+        except Exception:  # noqa: BLE001 - told of where its line is found
+            found = Parsed([], block.data.count(b"\n"), [], 0)
+        offset, skips = block.offset, 0
+        for line, data in enumerate(block.data.split(b"\n")[:-1], block.line):
+            text = data + b"\n"
+            one = Parsed([], 1, [], 1)
+            with contained("reading a log") as reading:
+                one = self._parser.parse(text, offset, line, newest)
+            if reading.fault:
+                one.skips.append(Skip(place(self._name, Position(offset, line)), reading.words))
+            found.records.extend(one.records)
+            found.skips.extend(one.skips)
+            skips += one.skip_count
+            offset += len(text)
+        return found._replace(skip_count=skips)
+
+    def _tell_broken(self) -> None:
+        packed = self.opened.packed
+        if packed is None or packed.broken is None or self._broken_told:
+            return
+        self._broken_told = True
+        self._reader.skips.append(
+            Skip(place(self._name, self.position), f"packed text ends: {packed.broken}")
+        )
+        self._reader.skip_count += 1
+
+    def _mark_in(self, opened: OpenFile) -> bytes:
+        begin = max(0, self.position.offset - MARK_BYTES)
+        return opened.source.read(begin, self.position.offset - begin)
+
+
 class _Retired(NamedTuple):
     log: OpenLog
     until: float
 
 
+class _Next(NamedTuple):
+    """A file to be read before the present one; `is_renamed`: who writes it may not know yet."""
+
+    log: OpenLog
+    is_renamed: bool = False
+
+
+class _Given(NamedTuple):
+    """A file that was read, or lay beside before reading began, by what tells it again when it is packed."""
+
+    look: Look
+    head: bytes
+
+    def is_in(self, other: RotatedFile) -> bool:
+        """Whether another file is this one, renamed, written on or packed, which keeps its time."""
+        if not self.head or (self.look.id != other.look.id and self.look.mtime_ns != other.look.mtime_ns):
+            return False
+        head = other.read(0, HEAD_BYTES)
+        return head.startswith(self.head) if self.look.id == other.look.id else head == self.head
+
+
 class Follower:
-    """Gives what is written to the file at `path`, batch by batch. One call at a time.
+    """Gives what is written to the log at `path`, batch by batch. One call at a time.
 
     `beginning` tells where reading began, None before it did. `origin` is set while the lines before that
     are not counted.
@@ -62,38 +384,95 @@ class Follower:
         self._current: OpenLog | None = None
         self._left: OpenLog | None = None
         self._retired: list[_Retired] = []
+        self._next: deque[_Next] = deque()
+        self._given: deque[_Given] = deque(maxlen=GIVEN_KEPT)
+        self._read_before = 0
         self._problem_since: float | None = None
         self._event: str | None = None
         self._begun = False
         self._cursor: str | None = None
+        self._before: str | None = None
+        self._last: Batch | None = None
         self._polls = 0
 
     def poll(self, cursor: str | None) -> Batch:
         """What is new since `cursor`; None asks for the beginning. Raises SourceError.
 
-        A cursor other than that of the last batch means that this batch was lost: reading goes back to it.
+        With the cursor before the last batch, that one was lost and is given again. With any other, and after
+        anything else was raised, reading goes back to it.
         """
+        if cursor is not None and self._last is not None and cursor == self._before:
+            return msgspec.structs.replace(self._last, more=True)
         if cursor is None or cursor != self._cursor:
             self._go_to(cursor)
+        self._cursor, before = None, self._cursor
         gathered = Gathered(self._limits)
-        more, problem = False, self._keep_up()
+        more, problem = False, self._keep_up(gathered)
         try:
             more = self._read(gathered)
         except OSError as error:
             problem = source_error(error, self._path)
+        except SourceError as error:
+            problem = self._note_problem(error)
         if problem is not None and gathered.empty:
+            self._cursor = before
             raise problem
         self._polls += 1
+        self._before, self._cursor = before, self._new_cursor()
+        self._last = self._batch(gathered, self._cursor, more=more or problem is not None)
+        return self._last
+
+    def pass_over(self, offset: int) -> str:
+        """Go to a byte of the file at the path without reading, as another log gives what is before it.
+
+        The cursor to go on with. Raises SourceError.
+        """
+        own = self._current if self._current is not None and not self._next else None
+        given = (own.opened.id, own.given_to) if own is not None else None
+        self.close()
+        try:
+            files = find_log_files(self._path)
+            opened = files.present
+            if given is not None and given[0] == opened.id:
+                offset = max(offset, given[1])
+            try:
+                begin = align(opened.source, max(0, offset - OVERLAP_BYTES), self._limits.line)
+                begin = offset if begin is None else min(begin, offset)
+                self._current = self._open_log(opened, Position(begin, provisional(1) if begin else 1))
+                self._current.go_on_from(offset)
+                self._note_all(files.older)
+            finally:
+                files.close(log.opened for log in self._logs())
+        except OSError as error:
+            raise source_error(error, self._path) from error
+        self.origin = Origin(opened.id, begin, self._current.mark) if begin else None
+        self._begun = True
+        self._polls += 1
         self._cursor = self._new_cursor()
-        return self._batch(gathered, self._cursor, more=more or problem is not None)
+        return self._cursor
+
+    def read_of(self, file: FileId) -> int:
+        """Up to which byte a file was given, 0 before it is its turn to be."""
+        is_current = self._current is not None and self._current.opened.id == file
+        if is_current and self._next:
+            return 0
+        return next((log.position.offset for log in self._logs() if log.opened.id == file), 0)
+
+    def _logs(self) -> Iterator[OpenLog]:
+        yield from (retired.log for retired in tuple(self._retired))
+        yield from (each.log for each in tuple(self._next))
+        if self._current is not None:
+            yield self._current
 
     @property
     def measured(self) -> tuple[int, int]:
         """Bytes read since where reading began, and bytes from there to the end, as of the last poll."""
         if self._current is None or self.beginning is None:
             return 0, 0
-        read = max(0, self._current.position.offset - self.beginning.offset)
-        return read, read + self._current.unread
+        read = self._read_before + self._current.done
+        read += sum(each.log.done for each in self._next)
+        waiting = self._current.unread + sum(each.log.text_left for each in self._next)
+        return read, read + waiting
 
     @property
     def rest_s(self) -> float | None:
@@ -102,21 +481,26 @@ class Follower:
             return RESTLESS_S
         return self._limits.hold_s if self._current is not None and self._current.unread else None
 
+    @property
+    def files(self) -> frozenset[FileId]:
+        """The files that are open to be read."""
+        return frozenset(log.opened.id for log in self._logs())
+
     def close(self) -> None:
         """Release every file. May be called twice."""
-        for retired in self._retired:
-            retired.log.opened.close()
-        if self._current is not None:
-            self._current.opened.close()
+        for log in self._logs():
+            log.opened.close()
         self._retired.clear()
-        self._current = self._left = self._cursor = None
+        self._next.clear()
+        self._given.clear()
+        self._current = self._left = self._cursor = self._last = None
 
-    def _keep_up(self) -> SourceError | None:
+    def _keep_up(self, gathered: Gathered) -> SourceError | None:
         """Have the file open that is at the path now; what keeps it from that, if something does."""
         try:
             seen = look(self._path)
             if self._current is None or self._current.opened.id != seen.id:
-                self._take(open_file(self._path))
+                self._take(gathered)
         except SourceError as error:
             return self._note_problem(error)
         self._problem_since = None
@@ -134,51 +518,158 @@ class Follower:
         being_rotated = isinstance(error, SourceMissing) and now - since < self._limits.gone_s
         return None if being_rotated else error
 
-    def _take(self, opened: OpenFile) -> None:
+    def _take(self, gathered: Gathered) -> None:
+        """Open the file that is at the path now, and what was rotated away since. Raises SourceError."""
         try:
-            self._current, self._left = self._log_for(opened), None
+            known = self._current or self._left
+            # Before they are looked for: what is cut afterwards is seen to be at the next look.
+            is_whole = known is not None and known is self._current and not known.is_other_text()
+            files = find_log_files(self._path)
+            try:
+                self._current, self._left = self._log_for(known, files, gathered, is_whole=is_whole), None
+            finally:
+                files.close(log.opened for log in self._logs())
         except OSError as error:
-            opened.close()
             raise source_error(error, self._path) from error
 
-    def _log_for(self, opened: OpenFile) -> OpenLog:
-        known = self._current or self._left
-        if known is not None and known.goes_on_in(opened):
-            known.go_on_in(opened)
-            return known
-        if not self._begun:
-            return self._first_log(opened)
-        log = self._open_log(opened, Position())
-        if self._current is not None:
-            self._retired.append(_Retired(self._current, self._timer() + self._limits.retire_s))
-        return log
+    def _log_for(
+        self, known: OpenLog | None, files: LogFiles, gathered: Gathered, *, is_whole: bool
+    ) -> OpenLog:
+        if known is None and not self._begun:
+            return self._first_log(files, gathered)
+        if known is not None:
+            if known.goes_on_in(files.present):
+                known.go_on_in(files.present)
+                return known
+            if is_whole and known.opened.id == files.present.id:
+                return known  # it is back at its path
+            self._turn_from(known, files, gathered, is_whole=is_whole)
+        return self._open_log(files.present, Position())
 
-    def _first_log(self, opened: OpenFile) -> OpenLog:
-        position, self.beginning = begin(opened, self._start, self._make_parser(), self._limits)
-        log = self._open_log(opened, position)
-        self.origin = Origin(opened.id, position.offset, log.mark) if position.line < 0 else None
+    def _first_log(self, files: LogFiles, gathered: Gathered) -> OpenLog:
+        older, position, self.beginning = begin(
+            self._path.name, files, self._start, self._make_parser(), self._limits
+        )
+        log = self._open_log(files.present, position)
+        self.origin = Origin(files.present.id, position.offset, log.mark) if position.line < 0 else None
+        self._note_all(files.older)
+        for each in older:
+            self._read_next(each.file, each.position, gathered)
         self._begun = True
         return log
 
     def _open_log(self, opened: OpenFile, position: Position) -> OpenLog:
         return OpenLog(opened, position, self._make_parser(), str(self._path), self._limits)
 
+    # Files that were rotated away.
+
+    def _note_all(self, files: Iterable[RotatedFile]) -> None:
+        """Note that these are not to be read. What is packed stays as it is, and needs no head."""
+        for file in files:
+            self._given.append(_Given(file.look, b"" if file.is_packed else file.read(0, HEAD_BYTES)))
+
+    def _is_given(self, file: RotatedFile) -> bool:
+        if any(given.look == file.look for given in self._given):
+            return True
+        is_given = any(given.is_in(file) for given in self._given)
+        if is_given:
+            self._given.append(_Given(file.look, file.read(0, HEAD_BYTES)))
+        return is_given
+
+    def _turn_from(self, known: OpenLog, files: LogFiles, gathered: Gathered, *, is_whole: bool) -> None:
+        """Read what comes behind a file that was moved away or written anew: its rest first.
+
+        That is in the file itself, as long as it is open, or else in the rotated file that holds its text,
+        copied or packed. What comes next are the rotated files behind that one; where none holds it, the ones
+        behind all that were given.
+        """
+        if is_whole:
+            known.learn_head()
+            self._given.append(_Given(known.opened.look(), known.head))
+            self._next.append(_Next(known, is_renamed=True))
+        older = files.older
+        holds = self._holder_of(known, older, is_whole=is_whole)
+        last = holds or next((file for file in reversed(older) if self._is_given(file)), None)
+        if holds is not None:
+            self._given.append(_Given(holds.look, holds.read(0, HEAD_BYTES)))
+            if not is_whole:
+                self._read_next(holds, known.position, gathered)
+        elif not is_whole:
+            self._tell_lost(known, known.unread, "truncated", gathered)
+        begin = older.index(last) + 1 if last else 0
+        self._tell_late(older[:begin], gathered)
+        here = {log.opened.id for log in self._logs() if is_whole or log is not known} | {files.present.id}
+        behind = [file for file in older[begin:] if file.look.id not in here and not self._is_given(file)]
+        for file in behind:
+            self._given.append(_Given(file.look, file.read(0, HEAD_BYTES)))
+            self._read_next(file, Position(), gathered, is_renamed=file.look.id == known.opened.id)
+        if known is self._current and not is_whole:
+            anew = self._open_log(known.opened, Position())
+            is_here = known.opened.id == files.present.id
+            if is_here or any(file.look.id == known.opened.id or anew.is_in(file) for file in behind):
+                known.opened.close()
+            else:
+                self._next.append(_Next(anew, is_renamed=True))
+
+    def _holder_of(
+        self, known: OpenLog, older: Sequence[RotatedFile], *, is_whole: bool
+    ) -> RotatedFile | None:
+        """The rotated file that a file became, or was copied or packed to. Others may begin as it does."""
+        same = (file for file in older if is_whole and file.look.id == known.opened.id)
+        alike = (
+            file for file in reversed(older) if (is_whole or not self._is_given(file)) and known.is_in(file)
+        )
+        return next(chain(same, alike), None)
+
+    def _read_next(
+        self, file: RotatedFile, position: Position, gathered: Gathered, *, is_renamed: bool = False
+    ) -> None:
+        """Have a rotated file read in its turn."""
+        if file.opened is None:
+            gathered.skip((Skip(str(file.path), f"rotated file not read: {file.problem}"),), 1)
+        else:
+            self._next.append(_Next(self._open_log(file.opened, position), is_renamed))
+
     def _read(self, gathered: Gathered) -> bool:
         now = self._timer()
-        if self._read_retired(gathered, now):
+        if self._read_retired(gathered, now) or self._read_queue(gathered, now):
             return True
-        if self._current is None:
+        if (current := self._current) is None:
             return False
-        if self._current.was_rewritten():
-            self._begin_again(self._current, gathered)
-        elif lost := self._current.cut_off:
-            self._tell_lost(self._current, lost, "truncated", gathered)
-        return self._current.read(gathered, now)
+        if current.is_other_text():
+            self._take(gathered)
+            read = current.position.offset
+            if read and not any(each.log.position == current.position for each in self._next):
+                self._event = f"was truncated when {read} bytes were read; read again from byte 0"
+        elif lost := current.cut_off:
+            self._tell_lost(current, lost, "truncated", gathered)
+        return self._read_queue(gathered, now) or (self._current or current).read(gathered, now)
+
+    def _read_queue(self, gathered: Gathered, now: float) -> bool:
+        """Read the files that come before the present one, whether there is more in them."""
+        while self._next:
+            log, is_renamed = self._next[0]
+            try:
+                if log.read(gathered, now, release=not is_renamed):
+                    return True
+            except OSError as error:
+                gathered.skip(
+                    (Skip(place(str(self._path), log.position), f"rotated file not read: {error}"),), 1
+                )
+            self._next.popleft()
+            self._read_before += log.done
+            if is_renamed:
+                self._retired.append(_Retired(log, now + self._limits.retire_s))
+            else:
+                log.opened.close()
+        return False
 
     def _read_retired(self, gathered: Gathered, now: float) -> bool:
         for retired in tuple(self._retired):
             is_over = now >= retired.until and (self._current is None or self._current.has_text)
             try:
+                if retired.log.is_changed():
+                    self._given.append(_Given(retired.log.opened.look(), retired.log.head))
                 if retired.log.read(gathered, now, release=is_over):
                     return True
             except OSError:
@@ -195,10 +686,12 @@ class Follower:
         self._tell_lost(retired.log, retired.log.unread, "rotated away", gathered)
         retired.log.opened.close()
 
-    def _begin_again(self, log: OpenLog, gathered: Gathered) -> None:
-        self._event = f"was truncated when {log.position.offset} bytes were read; read again from byte 0"
-        self._tell_lost(log, log.unread, "truncated", gathered)
-        self._current = self._open_log(log.opened, Position())
+    def _tell_late(self, older: Iterable[RotatedFile], gathered: Gathered) -> None:
+        late = [file for file in older if not self._is_given(file)]
+        self._note_all(late)
+        for file in late:
+            why = "rotated file not read: it came after newer lines were read"
+            gathered.skip((Skip(str(file.path), why),), 1)
 
     def _tell_lost(self, log: OpenLog, size: int, how: str, gathered: Gathered) -> None:
         if size:
@@ -219,31 +712,51 @@ class Follower:
             begins_at=beginning.at if beginning is not None and not beginning.whole else None,
         )
 
+    # Going back to a place.
+
     def _new_cursor(self) -> str:
-        if self._current is None:
+        log = self._next[0].log if self._next else self._current
+        if log is None:
             return f"{self._polls}"
-        file, at = self._current.opened.id, self._current.position
+        file, at = log.opened.id, log.position
         return f"{self._polls}:{file.device}:{file.inode}:{at.offset}:{at.line}:{at.within}"
 
     def _go_to(self, cursor: str | None) -> None:
         self.close()
         self._event = self._problem_since = None
+        self._read_before = 0
         place = _parse_cursor(cursor)
         self._begun = place is not None
         if place is None:
             return
         file, position = place
-        opened = open_renamed(self._path, file)
-        if opened is None:
+        try:
+            files = find_log_files(self._path)
+            try:
+                self._take_again(files, file, position)
+            finally:
+                files.close(log.opened for log in self._logs())
+        except OSError as error:
+            raise source_error(error, self._path) from error
+
+    def _take_again(self, files: LogFiles, file: FileId, position: Position) -> None:
+        own = next((number for number, each in enumerate(files.older) if each.look.id == file), None)
+        opened = files.present if own is None else files.older[own].opened
+        if opened is None or opened.id != file:
             self._event = "the file read before is gone; the present one is read from byte 0"
         else:
             self._current = self._open_log(opened, position)
+            self._note_all(files.older[:own])
+
+
+def _told(record: LogRecord) -> LogRecord:
+    return msgspec.structs.replace(record, identity=TOLD)
 
 
 def _parse_cursor(cursor: str | None) -> tuple[FileId, Position] | None:
     """The file and the place in it that a cursor stands for; None for one without, or not of ours."""
-    try:
-        _, device, inode, offset, line, within = (cursor or "").split(":")
-        return FileId(int(device), int(inode)), Position(int(offset), int(line), Within(within))
-    except ValueError:
+    *parts, within = (cursor or "").split(":")
+    device, inode, offset, line = (*map(whole, parts[1:5]), None, None, None, None)[:4]
+    if device is None or inode is None or offset is None or line is None or within not in set(Within):
         return None
+    return FileId(device, inode), Position(offset, line, Within(within))

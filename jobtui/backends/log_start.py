@@ -1,17 +1,39 @@
-"""Where reading a log file begins: its start, its tail, or a time; and what is said of what lies before."""
+"""The files of a log, and where reading it begins: its start, its tail, or a time; what is said of the rest.
 
-from typing import Protocol
+A log is a file and the ones before it that were rotated away and still lie beside it.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
 import msgspec
 
-from jobtui.backends.file_access import ByteSource, Look, OpenFile
-from jobtui.backends.file_blocks import Limits, Position, Within, align
-from jobtui.backends.file_search import Timed, count_lines, first_time, offset_of_time
 from jobtui.formats.parser import Parsed
 from jobtui.model.clock import Nanos, to_rfc3339
-from jobtui.model.lines import provisional
+from jobtui.model.logs import provisional
+from jobtui.model.source_errors import SourceError
+from jobtui.transport.blocks import (
+    MARK_BYTES,
+    Limits,
+    Position,
+    Timed,
+    Within,
+    align,
+    count_lines,
+    first_time,
+    offset_of_time,
+)
+from jobtui.transport.files import ByteSource, FileId, Look, OpenFile, look, open_file, rotated
 
 TAIL_BYTES = 32 << 20
+PACKED_RATIO = 10
+"""How much text a packed file holds, about, by its size."""
+COMPARED_BYTES = 4_096
+"""How much of the beginning and end of files is compared, to tell that one is a copy of the other."""
+TRIES = 20
+"""How often files are looked for again while they are being renamed."""
 
 
 class BlockParser(Protocol):
@@ -19,11 +41,9 @@ class BlockParser(Protocol):
 
     def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
         """The records of whole lines."""
-        ...
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
         """The time at the head of a line."""
-        ...
 
 
 class ParserFactory(Protocol):
@@ -31,21 +51,25 @@ class ParserFactory(Protocol):
 
     def __call__(self, source: str, role: str) -> BlockParser:
         """A new parser."""
-        ...
 
 
 class FromStart(msgspec.Struct, frozen=True):
-    """Read the whole file."""
+    """Read the whole file, and rotated ones before it that are small, or were written since `at`."""
+
+    at: Nanos | None = None
 
 
 class TailBytes(msgspec.Struct, frozen=True):
-    """Read the last `size` bytes, from the first line that begins in them."""
+    """Read the last `size` bytes, from the first line that begins in them, also of rotated files."""
 
     size: int = TAIL_BYTES
 
 
 class FromTime(msgspec.Struct, frozen=True):
-    """Read from the first line that is not older than `at`. Takes the tail when the file has no times."""
+    """Read from the first line that is not older than `at`, also in rotated files.
+
+    Takes the tail when the file has no times.
+    """
 
     at: Nanos
 
@@ -54,55 +78,234 @@ Start = FromStart | TailBytes | FromTime
 
 
 class Beginning(msgspec.Struct, frozen=True):
-    """Where reading of a file began: byte `offset`, the time `at` of the first line that has one near it.
+    """Where reading of a log began: byte `offset` of a file, the time `at` of the first line near it.
 
-    `size` is how large the file was then. `note` says in words what was not read, None when nothing was left.
+    `note` says in words what was not read, None when nothing was left. `whole`: there was nothing before it.
     `timeless`: a time was to be searched for, and the file has none.
     """
 
     offset: int
     at: Nanos | None
-    size: int
     note: str | None = None
+    whole: bool = True
     timeless: bool = False
 
-    @property
-    def whole(self) -> bool:
-        """Whether the file was read from its first byte."""
-        return self.offset == 0
 
+class RotatedFile(NamedTuple):
+    """A rotated file with text. It is open: the same one whatever is renamed or packed afterwards.
 
-def begin(opened: OpenFile, start: Start, parser: BlockParser, limits: Limits) -> tuple[Position, Beginning]:
-    """The position at which to begin, and what to say of it. `parser` is asked for times only.
-
-    Raises OSError.
+    `problem` says why it could not be opened.
     """
+
+    path: Path
+    look: Look
+    opened: OpenFile | None
+    problem: SourceError | None = None
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether its text is packed."""
+        return self.opened is not None and self.opened.packed is not None
+
+    @property
+    def size(self) -> int:
+        """How much text it holds, about."""
+        return self.look.size * (PACKED_RATIO if self.is_packed else 1)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no text in it, packed. Raises OSError."""
+        packed = None if self.opened is None else self.opened.packed
+        return packed is not None and not packed.read(0, 1) and packed.broken is None
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Some of its text, none where it could not be opened. Raises OSError."""
+        return b"" if self.opened is None else self.opened.source.read(offset, size)
+
+
+class LogFiles(NamedTuple):
+    """The files of a log as they were at one moment, all open: the one at its path, and the rotated ones."""
+
+    present: OpenFile
+    older: list[RotatedFile]
+    """The oldest first."""
+
+    def close(self, kept: Iterable[OpenFile | None] = ()) -> None:
+        """Release all but these."""
+        kept_ids = {id(one) for one in kept}
+        for opened in (self.present, *(each.opened for each in self.older)):
+            if opened is not None and id(opened) not in kept_ids:
+                opened.close()
+
+
+def find_log_files(path: Path) -> LogFiles:
+    """The files of the log at a path. Raises SourceError when there is none at the path, and OSError.
+
+    While they are being renamed or packed they are looked for again, as else one could be missed or be there
+    twice. A file that is just being copied away, and is not cut yet, is no rotated one.
+    """
+    for _ in range(TRIES):
+        before = _names(path)
+        files = _open_all(path)
+        size = files.present.look().size
+        found = [*((each.path, each.look.id) for each in files.older), (path, files.present.id)]
+        is_copied = bool(files.older) and _is_begun_copy(files.older[-1], files.present)
+        if _names(path) == before == found and files.present.look().size >= size:
+            break
+        files.close()
+    else:
+        files, is_copied = _open_all(path), False
+    older = files.older[:-1] if is_copied else files.older
+    kept = files._replace(older=[each for each in older if not each.is_empty])
+    files.close((files.present, *(each.opened for each in kept.older)))
+    return kept
+
+
+def _names(path: Path) -> list[tuple[Path, FileId]]:
+    """The names of files with text, and the one of the log, each with the file it is of."""
+    found = []
+    for each in (*rotated(path), path):
+        with suppress(SourceError):
+            seen = look(each)
+            if seen.size or each == path:
+                found.append((each, seen.id))
+    return found
+
+
+def _open_all(path: Path) -> LogFiles:
+    present, older = open_file(path), []
+    for each in rotated(path):
+        with suppress(SourceError):  # it has another name by now
+            seen = look(each)
+            if seen.size:
+                older.append(_open(each, seen))
+    return LogFiles(present, older)
+
+
+def _open(path: Path, seen: Look) -> RotatedFile:
+    try:
+        opened = open_file(path)
+    except SourceError as error:
+        return RotatedFile(path, seen, None, error)
+    return RotatedFile(path, opened.look(), opened)
+
+
+def _is_begun_copy(copy: RotatedFile, present: OpenFile) -> bool:
+    """Whether a file is the beginning of another, by pieces of both. Raises OSError.
+
+    One that is shorter than MARK_BYTES only where it is all of the other: many logs begin with the same line.
+    """
+    size, most = copy.look.size, present.look().size
+    if copy.opened is None or copy.is_packed or present.packed:
+        return False
+    if size > most or (size < MARK_BYTES and size != most):
+        return False
+    pieces = ((at, min(size, COMPARED_BYTES)) for at in (0, max(0, size - COMPARED_BYTES)))
+    return all(copy.read(*piece) == present.plain.read(*piece) for piece in pieces)
+
+
+class Older(NamedTuple):
+    """A rotated file of a log that is read, from `position` on."""
+
+    file: RotatedFile
+    position: Position = Position()
+
+
+class Begun(NamedTuple):
+    """Where to begin: the rotated files to read, the oldest first, and the position in the present one."""
+
+    older: tuple[Older, ...]
+    position: Position
+    beginning: Beginning
+
+
+def begin(name: str, files: LogFiles, start: Start, parser: BlockParser, limits: Limits) -> Begun:
+    """Where to begin in the log of this name. `parser` is asked for times only. Raises OSError."""
+    opened = files.present
     seen = opened.look()
-    offset, timeless = _offset(opened, start, parser, seen)
-    position = _position(opened.source, offset, limits) if offset else Position()
-    first = _first_time(opened.source, position.offset, seen, parser) if offset else None
-    return position, _beginning(position, first, seen, timeless)
+    offset, timeless = _offset(opened, start, parser)
+    older = [each for each in files.older if each.look.id != seen.id]
+    wanted = [] if offset or opened.packed else _wanted(older, start, seen)
+    if not wanted:
+        position = _position(opened.source, offset, limits) if offset else Position()
+        beginning = _beginning(opened, name, position, parser, start, unread=bool(older), timeless=timeless)
+        return Begun((), position, beginning)
+    unread, oldest = len(wanted) < len(older), wanted[0]
+    if oldest.opened is None:
+        note = f"{oldest.path} cannot be read"
+        return Begun(tuple(map(Older, wanted)), Position(), Beginning(0, None, note, not unread))
+    offset, _ = _offset(oldest.opened, _rest(start, wanted, seen), parser)
+    position = _position(oldest.opened.source, offset, limits) if offset else Position()
+    beginning = _beginning(oldest.opened, oldest.path.name, position, parser, start, unread=unread)
+    return Begun((Older(oldest, position), *map(Older, wanted[1:])), Position(), beginning)
 
 
-def _beginning(position: Position, first: Timed | None, seen: Look, timeless: bool) -> Beginning:
+def _wanted(files: Sequence[RotatedFile], start: Start, seen: Look) -> list[RotatedFile]:
+    """The rotated files that reading begins in, the oldest first.
+
+    By time those that were written since; otherwise the newest, as many as there is room for: the oldest of
+    them in part where the end is wanted, if it is not packed.
+    """
+    wanted: list[RotatedFile] = []
+    room = (start.size if isinstance(start, TailBytes) else TAIL_BYTES) - seen.size
+    since = None if isinstance(start, TailBytes) else start.at
+    for each in reversed(files):
+        is_new = since is not None and each.look.mtime_ns >= since
+        is_cut = isinstance(start, TailBytes) and not each.is_packed and room > 0
+        if not (is_new or (not isinstance(start, FromTime) and (each.size <= room or is_cut))):
+            break
+        room -= each.size
+        wanted.insert(0, each)
+    return wanted
+
+
+def _rest(start: Start, wanted: Sequence[RotatedFile], seen: Look) -> Start:
+    """Where to begin in the oldest of the files that are read."""
+    if not isinstance(start, TailBytes):
+        return start
+    return TailBytes(max(0, start.size - seen.size - sum(each.size for each in wanted[1:])))
+
+
+def _beginning(
+    opened: OpenFile,
+    name: str,
+    position: Position,
+    parser: BlockParser,
+    start: Start,
+    *,
+    unread: bool,
+    timeless: bool = False,
+) -> Beginning:
+    seen = opened.look()
+    is_asked_for = isinstance(start, FromTime) or unread or position.offset
+    first = _first_time(opened.source, position.offset, seen, parser) if is_asked_for else None
     at = first.at if first else None
+    since = f", {to_rfc3339(at)}" if at is not None else ""
     note = None
     if position.offset:
-        since = f", {to_rfc3339(at)}" if at is not None else ""
-        note = f"read from byte {position.offset} of {seen.size} on{since}; what is before was not read"
+        where = f"byte {position.offset} of {seen.size}" + (f" of {name}" if unread else "")
+        note = f"read from {where} on{since}; what is before was not read"
         if timeless:
             note += " (it has no times to search by)"
-    return Beginning(position.offset, at, seen.size, note, timeless)
+    elif unread:
+        note = f"read from {name} on{since}; older rotated files were not read"
+    elif isinstance(start, FromTime) and at is not None and start.at < at:
+        note = f"begins at {to_rfc3339(at)}: nothing older is there"
+    return Beginning(position.offset, at, note, not position.offset and not unread, timeless)
 
 
-def _offset(opened: OpenFile, start: Start, parser: BlockParser, seen: Look) -> tuple[int, bool]:
+def _offset(opened: OpenFile, start: Start, parser: BlockParser) -> tuple[int, bool]:
     """Near which byte to begin, and whether a time was wanted and could not be found."""
-    if opened.gzip is not None or isinstance(start, FromStart):
+    size = opened.look().size
+    if opened.packed is not None or isinstance(start, FromStart) or not size:
         return 0, False
     if isinstance(start, TailBytes):
-        return max(0, seen.size - start.size), False
+        return max(0, size - start.size), False
+    first = _first_time(opened.source, 0, opened.look(), parser)
+    if first is not None and first.at >= start.at:
+        return 0, False  # lines without a time before it are the rest of what is in a rotated file
     found = find_time(opened, start.at, parser)
-    return (max(0, seen.size - TAIL_BYTES), True) if found is None else (found, False)
+    return (max(0, size - TAIL_BYTES), True) if found is None else (found, False)
 
 
 def find_time(opened: OpenFile, at: Nanos, parser: BlockParser) -> int | None:

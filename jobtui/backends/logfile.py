@@ -4,29 +4,20 @@ All reading is done in threads, one for following; a question about lines opens 
 thread of its own. A file system that hangs delays nobody else, nor the end of the program.
 
 Line numbers are true ones, except that in a file so large that the lines before the tail are not counted at
-once they are provisional (see `model.lines`) until `line_number` is asked.
+once they are provisional (see `model.logs`) until `line_number` is asked.
 """
 
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from jobtui.backends.base import Batch, SourceError
-from jobtui.backends.file_access import Look, OpenFile, look, open_file, open_renamed, source_error
-from jobtui.backends.file_blocks import Limits
-from jobtui.backends.file_search import (
-    COUNT_BYTES,
-    BackwardSearch,
-    ForwardSearch,
-    Search,
-    check_needles,
-    count_lines,
-    lines_around,
-)
+from msgspec import structs
+
+from jobtui.backends.base import Batch
 from jobtui.backends.log_follow import Follower, Origin
-from jobtui.backends.log_reading import MARK_BYTES
 from jobtui.backends.log_start import (
     Beginning,
     BlockParser,
@@ -36,17 +27,33 @@ from jobtui.backends.log_start import (
     TailBytes,
     find_time,
 )
-from jobtui.backends.log_watch import Watch
-from jobtui.backends.worker import Worker, a_worker
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import Nanos
-from jobtui.model.lines import RawLine, settled
+from jobtui.model.logs import RawLine, settled
+from jobtui.model.source_errors import SourceError
+from jobtui.transport.blocks import (
+    COUNT_BYTES,
+    MARK_BYTES,
+    Limits,
+    count_lines,
+    lines_around,
+)
+from jobtui.transport.files import (
+    Look,
+    OpenFile,
+    look,
+    open_file,
+    open_renamed,
+    rotated,
+    source_error,
+)
+from jobtui.transport.watch import Watch
+from jobtui.transport.worker import Worker, a_worker
 
-PACKED_HITS_KEPT = 10_000
-"""Lines found in a packed file that are kept; they are the last ones."""
+COMPARED_BYTES = 4_096
+"""How much of a file is compared at its beginning, middle and end, to tell that it is a copy."""
 
 T = TypeVar("T")
-Progress = Callable[[int], None]
 
 
 class LogFile:
@@ -78,6 +85,11 @@ class LogFile:
         self._worker = Worker(f"logfile {path}")
         self._watch = Watch(self._worker, [path], lambda: _look_quietly(path) != self._looked)
         self._looked: Look | None = None
+        self.others: Callable[[], Iterable[LogFile]] = tuple
+        """The logs that are read beside it; it is not read where one before it reads the same file."""
+        self._passed_over: tuple[Look | None, int] | None = None
+        """What was looked at last, and up to where another log had given it; None where none does."""
+        self._compared: tuple[tuple[str, Look, Look] | None, bool] = None, False
         self._lines_before: int | None = None
         self._closed = False
 
@@ -86,24 +98,20 @@ class LogFile:
 
     @property
     def beginning(self) -> Beginning | None:
-        """Where reading began, None before the first poll that succeeded."""
         return self._follower.beginning
 
     @property
     def measured(self) -> tuple[int, int]:
-        """Bytes read since where reading began, and bytes from there to the end, as of the last poll."""
         return self._follower.measured
 
     def begins_after(self, at: Nanos) -> bool:
-        """Whether lines of this time may lie before where reading began, and could be found there."""
         beginning = self.beginning
         if beginning is None or beginning.whole or beginning.timeless:
             return False
         return beginning.at is None or beginning.at > at
 
     def starting_at(self, at: Nanos) -> "LogFile":
-        """The same file, not yet read, from this time on."""
-        return LogFile(
+        fresh = LogFile(
             self._path,
             self.role,
             start=FromTime(at),
@@ -111,24 +119,71 @@ class LogFile:
             limits=self._limits,
             timer=self._timer,
         )
+        fresh.others = self.others
+        return fresh
 
     async def poll(self, cursor: str | None) -> Batch:
-        """What was written since `cursor`; None asks for the beginning. Raises SourceError."""
         if self._closed:
             raise SourceError(f"{self.name}: is closed")
         return await self._worker.run(lambda: self._poll(cursor))
 
     def _poll(self, cursor: str | None) -> Batch:
         self._looked = _look_quietly(self._path)
-        return self._follower.poll(cursor)
+        if (elsewhere := self._read_elsewhere()) is not None:
+            note, offset = elsewhere
+            if cursor is None or self._passed_over != (self._looked, offset):
+                cursor = self._follower.pass_over(offset)
+            self._passed_over = self._looked, offset
+            return Batch(cursor=cursor, note=note)
+        batch = self._follower.poll(cursor)
+        if self._passed_over is not None:
+            batch = structs.replace(batch, note=batch.note or "")  # what was said of it holds no longer
+        self._passed_over = None
+        return batch
+
+    def _read_elsewhere(self) -> tuple[str, int] | None:
+        """What is said when another log is the same file, or holds all that this one does.
+
+        A path given twice, a link, a copy, a log and a file that was rotated away from it. And up to which
+        byte that one has given it: from there on this one is read when they are no longer the same. A copy
+        that is read goes on so: what it has in common with others is known line by line.
+        """
+        mine, is_before = self._looked, True
+        if mine is None:
+            return None
+        others = tuple(self.others())
+        is_read = self._follower.files and self._passed_over is None
+        for other in others:
+            if self._path.parent == other._path.parent and self._path in rotated(other._path):
+                return f"rotated file of {other.name}, read with it: its lines count once", mine.size
+        for other in others:
+            is_before = is_before and other.name != self.name
+            theirs = _look_quietly(other._path)
+            if is_before and mine.id in {theirs and theirs.id, *other._follower.files}:
+                read = min(mine.size, other._follower.read_of(mine.id))
+                return f"same file as {other.name}, read there: its lines count once", read
+            if is_read or other._passed_over is not None or theirs is None or theirs.id == mine.id:
+                continue
+            if not self._is_copy_of(other, mine, theirs, is_before):
+                continue
+            read = min(mine.size, other._follower.read_of(theirs.id))
+            return f"same lines as {other.name}, read there: they count once", read
+        return None
+
+    def _is_copy_of(self, other: "LogFile", mine: Look, theirs: Look, is_before: bool) -> bool:
+        """Whether another file begins with all that is in this one; of two that are the same, the later."""
+        if not 0 < mine.size <= theirs.size or (mine.size == theirs.size and not is_before):
+            return False
+        key = (other.name, mine, theirs)
+        if self._compared[0] != key:
+            self._compared = key, _begins_with(other._path, self._path, mine.size)
+        return self._compared[1]
 
     async def changed(self, timeout_s: float) -> None:
-        """Return when the file is another or has another size than at the last poll, or after `timeout_s`."""
         rest_s = self._follower.rest_s
         await self._watch.changed(timeout_s if rest_s is None else min(timeout_s, rest_s))
 
     async def aclose(self) -> None:
-        """Release the files held. May be called twice."""
         self._closed = True
         self._watch.close()
         await self._worker.finish(self._follower.close)
@@ -138,9 +193,8 @@ class LogFile:
 
         The file's size when all lines are older, None when it has no times or is packed. Raises SourceError.
         """
-        return await self._with_file(
-            lambda opened: None if opened.gzip else find_time(opened, at, self._make_parser())
-        )
+        find = lambda opened: None if opened.packed else find_time(opened, at, self._make_parser())  # noqa: E731
+        return await self._worker_for_question(lambda: self._ask(self._path, find))
 
     async def line_number(self, line: int) -> int | None:
         """The true number of a line, given the number a record of this source has.
@@ -178,55 +232,53 @@ class LogFile:
         """The line at byte `offset` as it stands in the file, with lines before and after it.
 
         `line` is its number where that is known. `expect` is a text that must stand in it: when it does not,
-        the file was rotated or written anew since, and nothing is given. Raises SourceError.
+        the file was rotated or written anew since, and it is looked for in the rotated files; nothing is
+        given when it is in none. Raises SourceError.
         """
-        found = await self._with_file(lambda opened: lines_around(opened.source, offset, before, after, line))
-        here = next((raw for raw in found if raw.offset == offset), None)
-        return found if here is not None and expect in here.text else ()
+        return await self._worker_for_question(
+            partial(self._lines_around, offset, before, after, line, expect)
+        )
 
-    async def search_back(
-        self, needles: Sequence[bytes], *, end: int | None = None, progress: Progress | None = None
-    ) -> AsyncGenerator[RawLine, None]:
-        """The lines that contain any of `needles`, the last one first; lines have no numbers here.
+    def _lines_around(
+        self, offset: int, before: int, after: int, line: int | None, expect: str
+    ) -> tuple[RawLine, ...]:
+        found = self._ask(self._path, lambda opened: lines_around(opened.source, offset, before, after, line))
+        if _stands(found, offset, expect):
+            return found
+        for path in reversed(rotated(self._path)):
+            with suppress(SourceError):
+                found = self._ask(path, lambda one: lines_around(one.source, offset, before, after, line))
+                if expect and _stands(found, offset, expect):
+                    return found
+        return ()
 
-        Searches before byte `end` (the file's end by default), a few MB at a time: stop iterating to stop it.
-        `progress` is told how many bytes are left. Raises SourceError, and ValueError for needles that are
-        empty or hold a newline.
-        """
-        check_needles(needles)
-        with a_worker(f"search in {self._path}") as worker:
-            opened = await worker.run(lambda: open_file(self._path))
-            try:
-                search = await worker.run(lambda: _search(opened, needles, end))
-                while search.left:
-                    for raw in await worker.run(search.step):
-                        yield raw
-                    if progress is not None:
-                        progress(search.left)
-            except OSError as error:
-                raise source_error(error, self._path) from error
-            finally:
-                await worker.finish(opened.close)
-
-    async def _with_file(self, question: Callable[[OpenFile], T]) -> T:
+    async def _worker_for_question(self, question: Callable[[], T]) -> T:
         with a_worker(f"question to {self._path}") as worker:
-            return await worker.run(lambda: self._ask(question))
+            return await worker.run(question)
 
-    def _ask(self, question: Callable[[OpenFile], T]) -> T:
-        opened = open_file(self._path)
-        try:
-            return question(opened)
-        except OSError as error:
-            raise source_error(error, self._path) from error
-        finally:
-            opened.close()
+    def _ask(self, path: Path, question: Callable[[OpenFile], T]) -> T:
+        with closing(open_file(path)) as opened:
+            try:
+                return question(opened)
+            except OSError as error:
+                raise source_error(error, path) from error
 
 
-def _search(opened: OpenFile, needles: Sequence[bytes], end: int | None) -> Search:
-    if opened.gzip is not None:
-        return ForwardSearch(opened.source, needles, PACKED_HITS_KEPT)
-    size = opened.look().size
-    return BackwardSearch(opened.source, size if end is None else min(end, size), needles)
+def _begins_with(path: Path, other: Path, size: int) -> bool:
+    """Whether a file begins with the `size` bytes of another, by pieces of both; False for packed ones."""
+    with suppress(SourceError, OSError), closing(open_file(path)) as whole, closing(open_file(other)) as part:
+        places = {0, size // 2, max(0, size - COMPARED_BYTES)}
+        return not (whole.packed or part.packed) and all(
+            whole.plain.read(at, min(COMPARED_BYTES, size - at))
+            == part.plain.read(at, min(COMPARED_BYTES, size - at))
+            for at in places
+        )
+    return False
+
+
+def _stands(lines: Sequence[RawLine], offset: int, expect: str) -> bool:
+    """Whether one of these begins at a byte and holds what is expected there."""
+    return any(raw.offset == offset and expect in raw.text for raw in lines)
 
 
 def _look_quietly(path: Path) -> Look | None:

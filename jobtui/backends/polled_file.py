@@ -7,10 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from jobtui.backends.base import Batch, SourceError
-from jobtui.backends.file_access import Look, OpenFile, open_file, source_error
-from jobtui.backends.log_watch import FileState, Watch, state_of
-from jobtui.backends.worker import Worker
+from jobtui.backends.base import Batch
+from jobtui.model.numbers import whole
+from jobtui.model.source_errors import SourceError
+from jobtui.transport.files import Look, OpenFile, open_file, source_error
+from jobtui.transport.watch import FileState, Watch, state_of
+from jobtui.transport.worker import Worker
 
 Place = TypeVar("Place")
 
@@ -33,7 +35,6 @@ class PolledFile(ABC):
         return await self._worker.run(lambda: self._read(cursor))
 
     async def changed(self, timeout_s: float) -> None:
-        """Return when the file is another than it was read, at the latest after `timeout_s`."""
         if not self._closing.is_set():
             await self._watch.changed(timeout_s)
 
@@ -41,7 +42,6 @@ class PolledFile(ABC):
         return state_of(self._path) != self._read_state
 
     async def aclose(self) -> None:
-        """Release what is held. May be called twice."""
         self._closing.set()
         self._watch.close()
         self._worker.close()
@@ -62,12 +62,11 @@ class PolledFile(ABC):
 
 
 def cursor_of(place: Iterable[int]) -> str:
-    """A place in a file as a cursor."""
     return ":".join(map(str, place))
 
 
 def place_in(cursor: str | None, make: Callable[..., Place]) -> Place:
-    """The place that a cursor names, the beginning for any that is none of ours."""
-    with suppress(ValueError, TypeError):
-        return make(*map(int, (cursor or "").split(":")))
+    numbers = [whole(part) for part in (cursor or "").split(":")]
+    with suppress(TypeError):
+        return make(*numbers) if None not in numbers else make()
     return make()

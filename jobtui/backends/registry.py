@@ -1,195 +1,343 @@
-"""Sources out of what a configuration names. A new kind of source is one line in FACTORIES.
+"""Every kind of source, one descriptor each. A new kind is one line in SOURCES and one package.
 
-Making a source opens nothing: one that is missing or denied says so when it is polled.
+All that asks what a source is reads its descriptor: settings, configuration, completion, `init`, `doctor`,
+polling, the store, screens, the tables of the documentation. Making a source opens nothing: one that is
+missing or denied says so when it is polled.
 """
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from enum import Flag, auto
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from jobtui.backends.base import Announced, Source
-from jobtui.model.clock import Nanos
-from jobtui.model.specs import SourceSpec
+from jobtui.model.numbers import whole
+from jobtui.model.specs import (
+    LogRole,
+    SourceSpec,
+    parse_archive,
+    parse_balsam,
+    parse_condor_log,
+    parse_elastic,
+    parse_jaeger,
+    parse_journal,
+    parse_kafka,
+    parse_log,
+    parse_otlp_listen,
+    parse_slurm,
+    parse_srdb,
+    parse_tempo,
+    parse_trace_file,
+)
 
-JOB_SETTINGS = frozenset({"srdb", "balsam", "slurm", "condor_log"})
-"""Settings whose sources give jobs."""
+if TYPE_CHECKING:
+    from pathlib import Path
 
-SCRIPT_SETTINGS = frozenset({"archive", "elastic", "kafka"})
-"""Settings whose sources keep the scripts of jobs."""
+    from jobtui.backends.base import Announced, Source
+    from jobtui.model.clock import Nanos
 
-TRACE_SETTINGS = frozenset({"trace_file", "jaeger", "tempo", "otlp_listen"})
-"""Settings whose sources give spans."""
+PERIOD_S = 2.0
+"""How long a source may wait for a sign of change; a poll is due at the latest then."""
 
-TRACE_KINDS = frozenset({"trace_file"})
-"""Kinds of the sources of spans that are read whole; others are asked for a trace, or are sent some."""
 
-TOLD_KINDS = frozenset({"condor_log"})
-"""Kinds of the sources each of which tells a part of what is known of a job."""
+class Gives(Flag):
+    """What a source gives."""
 
-LOG_KINDS = frozenset({"logfile", "journald", "agent_copies", "site_logs"})
-"""Kinds of the sources that give log records."""
+    NOTHING = 0
+    JOBS = auto()
+    LOGS = auto()
+    SPANS = auto()
+    SCRIPTS = auto()
+
+
+class _OfKind(Protocol):
+    @property
+    def kind(self) -> str: ...
 
 
 class Window(NamedTuple):
     """Which part of a source to read. None leaves the beginning to it, and the end to the present.
 
+    `whole`: all of a file, and of those that were rotated away what was written since `since`.
     Only searches for traces end before that at `until`.
     """
 
-    since: Nanos | None = None
+    since: "Nanos | None" = None
     whole: bool = False
-    until: Nanos | None = None
+    until: "Nanos | None" = None
 
 
-def _sirepo_db(spec: SourceSpec, window: Window) -> Source:
-    from jobtui.backends.sirepo_db import SirepoDb  # each backend costs its start only where it is used
+def _path(spec: SourceSpec) -> "Path":
+    from pathlib import Path  # --version and --help do without it, and without clocks and ids
 
-    return SirepoDb(Path(spec.target))
+    return Path(spec.target)
 
 
-def _log_file(spec: SourceSpec, window: Window) -> Source:
+def _sirepo_db(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.sirepo.source import SirepoDb  # each backend costs its start only where it is used
+
+    return SirepoDb(_path(spec))
+
+
+def _log_file(spec: SourceSpec, window: Window) -> "Source":
     from jobtui.backends.log_start import FromStart, FromTime
     from jobtui.backends.logfile import LogFile
 
-    start = FromStart() if window.whole else None if window.since is None else FromTime(window.since)
-    return LogFile(Path(spec.target), spec.role.value, start=start)
+    from_time = None if window.since is None else FromTime(window.since)
+    start = FromStart(window.since) if window.whole else from_time
+    return LogFile(_path(spec), spec.role.value, start=start)
 
 
-def _journal(spec: SourceSpec, window: Window) -> Source:
-    from jobtui.backends.journal.opening import open_journal
+def _journal(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.journal.source import open_journal
+    from jobtui.model.clock import Nanos
 
     return open_journal(spec, Nanos(0) if window.whole else window.since)
 
 
-def _balsam(spec: SourceSpec, window: Window) -> Source:
-    from jobtui.backends.balsam.opening import open_balsam
+def _balsam(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.balsam.source import open_balsam
 
     return open_balsam(spec, window.since)
 
 
-def _slurm(spec: SourceSpec, window: Window) -> Source:
-    from jobtui.backends.slurm.opening import open_slurm
+def _slurm(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.slurm.client import Commands
+    from jobtui.backends.slurm.source import Slurm
 
-    return open_slurm(spec, window.since)
-
-
-def _condor_log(spec: SourceSpec, window: Window) -> Source:
-    from jobtui.backends.condor_files import CondorFile
-
-    return CondorFile(Path(spec.target))
+    return Slurm(Commands(spec.target), label=spec.label, since=window.since)
 
 
-def _trace_file(spec: SourceSpec, window: Window) -> Source:
-    from jobtui.backends.trace_files import TraceFile
+def _condor_log(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.condor.source import CondorFile
 
-    return TraceFile(Path(spec.target))
+    return CondorFile(_path(spec))
 
 
-def _jaeger(spec: SourceSpec, window: Window) -> Source:
-    from jobtui.backends.traces.asking import TraceServer
+def _trace_file(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.traces.files import TraceFile
+
+    return TraceFile(_path(spec))
+
+
+def _jaeger(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.traces.client import TraceServer
     from jobtui.backends.traces.jaeger import Jaeger
-    from jobtui.backends.traces.span_window import Usual
 
-    return Jaeger(TraceServer(spec.target, "Jaeger", spec.access), Usual(window.since, window.until))
+    return Jaeger(TraceServer(spec.target, "Jaeger", spec.access), window)
 
 
-def _tempo(spec: SourceSpec, window: Window) -> Source:
-    from jobtui.backends.traces.asking import TraceServer
-    from jobtui.backends.traces.span_window import Usual
+def _tempo(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.traces.client import TraceServer
     from jobtui.backends.traces.tempo import Tempo
 
-    return Tempo(TraceServer(spec.target, "Tempo", spec.access), Usual(window.since, window.until))
+    return Tempo(TraceServer(spec.target, "Tempo", spec.access), window)
 
 
-def _otlp_listen(spec: SourceSpec, window: Window) -> Source:
+def _otlp_listen(spec: SourceSpec, window: Window) -> "Source":
     from jobtui.backends.traces.receiver import Receiver
 
     return Receiver(spec.target)
 
 
-def _archive(spec: SourceSpec, window: Window) -> Source:
-    from jobtui.backends.archive.directory import ArchiveDirectory
+def _archive(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.archive.source import ArchiveDirectory
 
     return ArchiveDirectory(spec.target, spec.label)
 
 
-def _elastic(spec: SourceSpec, window: Window) -> Source:
-    from jobtui.backends.archive.elastic import ElasticArchive
-    from jobtui.backends.archive.elastic_http import ElasticClient
+def _elastic(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.archive.elastic import ElasticArchive, ElasticClient
 
     return ElasticArchive(ElasticClient(spec.target, spec.access))
 
 
-def _kafka(spec: SourceSpec, window: Window) -> Source:
-    from jobtui.backends.archive.kafka import KafkaArchive
-    from jobtui.backends.archive.kafka_topic import Topic
+def _kafka(spec: SourceSpec, window: Window) -> "Source":
+    from jobtui.backends.archive.kafka import KafkaArchive, Topic
 
     brokers, _, topic = spec.target.rpartition("/")
     return KafkaArchive(Topic(brokers, topic, spec.options))
 
 
-FACTORIES: Mapping[str, Callable[[SourceSpec, Window], Source]] = {
-    "srdb": _sirepo_db,
-    "log": _log_file,
-    "journal": _journal,
-    "balsam": _balsam,
-    "slurm": _slurm,
-    "condor_log": _condor_log,
-    "trace_file": _trace_file,
-    "archive": _archive,
-    "elastic": _elastic,
-    "kafka": _kafka,
-    "jaeger": _jaeger,
-    "tempo": _tempo,
-    "otlp_listen": _otlp_listen,
-}
-
-KINDS: Mapping[str, str] = {
-    "srdb": "sirepo_db",
-    "log": "logfile",
-    "journal": "journald",
-    "balsam": "balsam",
-    "slurm": "slurm",
-    "condor_log": "condor_log",
-    "trace_file": "trace_file",
-    "archive": "archive",
-    "elastic": "elastic",
-    "kafka": "kafka",
-    "jaeger": "jaeger",
-    "tempo": "tempo",
-    "otlp_listen": "otlp",
-}
-"""The kind of the source that each factory makes."""
-
-JOB_KINDS = frozenset(KINDS[name] for name in JOB_SETTINGS)
-"""Kinds of the sources that give jobs."""
+Values = Callable[[str], tuple[str, ...]]
+"""The values of a setting, as written."""
 
 
-def build(spec: SourceSpec, window: Window | None = None) -> Source:
-    """The source that a setting names."""
-    return FACTORIES[spec.setting](spec, window or Window())
+class SourceType(NamedTuple):
+    """One kind of source. Its sources call themselves `kind`; `setting` names them, "" for those found.
+
+    `period_s` is how long it may wait for a sign of change, `pause_s` how long it is left alone after a
+    failure. `addressed` sources may be named by an address. `with_others` takes over what other settings say.
+    """
+
+    kind: str
+    setting: str
+    metavar: str
+    help: str
+    page: str
+    gives: Gives
+    parse: Callable[[str], SourceSpec] | None = None
+    open: Callable[[SourceSpec, Window], "Source"] | None = None
+    completes: str = ""
+    period_s: float = PERIOD_S
+    pause_s: float = PERIOD_S
+    addressed: bool = False
+    label: str = ""
+    """What one is called where there is one as a rule; others by the end of their name."""
+    heads: tuple[str, ...] = ()
+    """Words that may stand before the value, with a `=`."""
+    is_labelled: bool = False
+    """Whether any label may stand there."""
+    numbers_jobs: bool = False
+    """Whether its jobs have mere numbers, so that servers are told apart by labels."""
+    takes_login: bool = False
+    is_asked: bool = False
+    """Whether it is asked for spans, or sent some, and not read whole."""
+    in_parts: bool = False
+    """Whether each of its sources tells a part of what is known of a job."""
+    script_rank: int = 0
+    """Its place in the order in which scripts are looked for: those that keep them byte for byte first."""
+    found: tuple[str, str] = ("", "")
+    """Of sources that no setting names: what their logs are called, and what is said when there is none."""
+    with_others: Callable[[SourceSpec, Values], SourceSpec] | None = None
+
+    def names(self, spec: SourceSpec) -> bool:
+        return spec.setting == self.setting
+
+    def made(self, source: _OfKind) -> bool:
+        """Whether a source, or what is known of its health, is of this kind."""
+        return source.kind == self.kind
 
 
-def announce(spec: SourceSpec, make: Callable[[], Source] | None = None) -> Announced:
+# fmt: off
+SIREPO_DB = SourceType(
+    "sirepo_db", "srdb", "DIR", "a Sirepo database root, the directory that holds supervisor-job",
+    "sirepo-db", Gives.JOBS, parse_srdb, _sirepo_db, completes="directory", label="db",
+)
+LOG_FILE = SourceType(
+    "logfile", "log", "[ROLE=]FILE", "a log file; ROLE is server, supervisor, agent or auto",
+    "log-files", Gives.LOGS, parse_log, _log_file, completes="file", heads=tuple(LogRole), pause_s=0.25,
+)
+JOURNAL = SourceType(
+    "journald", "journal", "SPEC",
+    "a journal: local, a directory, ssh://[user@]host[:port] or http://host:port",
+    "journals", Gives.LOGS, parse_journal, _journal, completes="directory", addressed=True,
+    with_others=lambda spec, values: spec._replace(units=values("journal_unit")),
+)
+BALSAM = SourceType(
+    "balsam", "balsam", "URL", "a Balsam server; its login is that of `balsam login`",
+    "balsam", Gives.JOBS, parse_balsam, _balsam, addressed=True, numbers_jobs=True,
+    with_others=lambda spec, values: spec._replace(kept=whole("".join(values("balsam_cache")[-1:]), 0)),
+)
+SLURM = SourceType(
+    "slurm", "slurm", "SPEC", "a Slurm cluster, through its own commands: local or ssh://[user@]host[:port]",
+    "slurm", Gives.JOBS | Gives.SCRIPTS, parse_slurm, _slurm, addressed=True, numbers_jobs=True,
+    script_rank=1,
+)
+CONDOR_LOG = SourceType(
+    "condor_log", "condor_log", "FILE",
+    "of HTCondor jobs: an event log, job ads, a submit file, or a job's output",
+    "condor", Gives.JOBS, parse_condor_log, _condor_log, completes="file", in_parts=True,
+)
+TRACE_FILE = SourceType(
+    "trace_file", "trace_file", "FILE",
+    "spans or their log records: OTLP as JSON, JSONL or protobuf, Jaeger's JSON",
+    "trace-files", Gives.SPANS, parse_trace_file, _trace_file, completes="file",
+)
+JAEGER = SourceType(
+    "jaeger", "jaeger", "URL",
+    "a Jaeger, with the path it is served at; asked for traces when they are wanted",
+    "jaeger", Gives.SPANS, parse_jaeger, _jaeger, period_s=10.0, addressed=True, is_asked=True,
+    takes_login=True,
+)
+TEMPO = SourceType(
+    "tempo", "tempo", "URL",
+    "a Tempo, with the path it is served at; asked for traces when they are wanted",
+    "tempo", Gives.SPANS, parse_tempo, _tempo, period_s=10.0, addressed=True, is_asked=True,
+    takes_login=True,
+)
+OTLP = SourceType(
+    "otlp", "otlp_listen", "HOST:PORT",
+    "receive spans and log records over OTLP/HTTP; without HOST on loopback",
+    "otlp-receiver", Gives.SPANS, parse_otlp_listen, _otlp_listen, addressed=True, is_asked=True,
+)
+ARCHIVE = SourceType(
+    "archive", "archive", "[CLUSTER=]DIR", "job scripts that SArchive keeps, or Slurm's StateSaveLocation",
+    "archives", Gives.SCRIPTS, parse_archive, _archive, completes="directory", is_labelled=True,
+)
+ELASTIC = SourceType(
+    "elastic", "elastic", "URL/INDEX", "job scripts that SArchive kept in Elasticsearch",
+    "archives", Gives.SCRIPTS, parse_elastic, _elastic, addressed=True, takes_login=True, script_rank=2,
+)
+KAFKA = SourceType(
+    "kafka", "kafka", "BROKERS/TOPIC", "job scripts that SArchive sends to Kafka",
+    "archives", Gives.SCRIPTS, parse_kafka, _kafka, addressed=True, script_rank=3,
+    with_others=lambda spec, values: spec._replace(options="".join(values("kafka_config")[-1:])),
+)
+AGENT_COPIES = SourceType(
+    "agent_copies", "", "", "the logs of agents on clusters that Sirepo's supervisor keeps",
+    "cluster-agents", Gives.LOGS, found=("cluster agent", "no cluster agent's log was copied"),
+)
+SITE_LOGS = SourceType(
+    "site_logs", "", "", "the logs of Balsam's sites",
+    "balsam", Gives.LOGS, found=("file", "no site can be reached"),
+)
+# fmt: on
+
+SOURCES: tuple[SourceType, ...] = (
+    SIREPO_DB, LOG_FILE, JOURNAL, BALSAM, SLURM, CONDOR_LOG, TRACE_FILE, JAEGER, TEMPO, OTLP,
+    ARCHIVE, ELASTIC, KAFKA, AGENT_COPIES, SITE_LOGS,
+)  # fmt: skip
+_OTHER = SourceType("", "", "", "", "", Gives.NOTHING)
+
+
+def of_kind(kind: str) -> SourceType:
+    return next((one for one in SOURCES if one.kind == kind), _OTHER)
+
+
+def of_setting(name: str) -> SourceType:
+    return next((one for one in SOURCES if one.setting == name), _OTHER)
+
+
+def kinds_that_give(what: Gives) -> frozenset[str]:
+    return frozenset(one.kind for one in SOURCES if one.gives & what)
+
+
+def numbering() -> tuple[str, ...]:
+    """The settings whose systems give their jobs mere numbers."""
+    return tuple(one.setting for one in SOURCES if one.numbers_jobs)
+
+
+def servers() -> tuple[str, ...]:
+    return tuple(one.setting for one in SOURCES if one.takes_login)
+
+
+def told_apart(specs: Iterable[SourceSpec]) -> tuple[SourceSpec, ...]:
+    """The same sources, none twice; where there are several servers or clusters, each with a label."""
+    from jobtui.model.ids import labels_of
+
+    found = tuple(dict.fromkeys(specs))
+    labels = {
+        setting: labels_of([spec.target for spec in found if spec.setting == setting])
+        for setting in numbering()
+    }
+    return tuple(
+        spec._replace(label=labels[spec.setting][spec.target]) if spec.setting in labels else spec
+        for spec in found
+    )
+
+
+def build(spec: SourceSpec, window: Window | None = None) -> "Source":
+    make = of_setting(spec.setting).open
+    if make is None:
+        raise ValueError(f"{spec.setting} names no source")
+    return make(spec, window or Window())
+
+
+def announce(spec: SourceSpec, make: "Callable[[], Source] | None" = None) -> "Announced":
     """The source that a setting names, to be made later: as `make` does, else as `build`."""
-    return Announced(spec.target, KINDS[spec.setting], make or (lambda: build(spec)))
+    from jobtui.backends.base import Announced  # the command line reads this module, and starts quickly
+
+    return Announced(spec.target, of_setting(spec.setting).kind, make or (lambda: build(spec)))
 
 
-def gives_jobs(spec: SourceSpec) -> bool:
-    """Whether a source knows of jobs by itself."""
-    return spec.setting in JOB_SETTINGS
-
-
-def gives_spans(spec: SourceSpec) -> bool:
-    """Whether a source knows of traces."""
-    return spec.setting in TRACE_SETTINGS
-
-
-def keeps_scripts(spec: SourceSpec) -> bool:
-    """Whether a source keeps scripts of jobs."""
-    return spec.setting in SCRIPT_SETTINGS
-
-
-def gives_logs(spec: SourceSpec) -> bool:
-    """Whether a source gives log records about jobs."""
-    return not gives_jobs(spec) and not gives_spans(spec) and not keeps_scripts(spec)
+def gives(spec: SourceSpec, what: Gives) -> bool:
+    return bool(of_setting(spec.setting).gives & what)

@@ -10,10 +10,16 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from urllib.parse import urlsplit
 
-from jobtui.backends.discovery import Finding, Surroundings
-from jobtui.model.script_specs import parse_archive
-from jobtui.model.specs import SourceSpec, parse_slurm
-from jobtui.model.trace_specs import parse_jaeger, parse_otlp_listen, parse_tempo
+from jobtui.backends.discovery import Discovered, Surroundings
+from jobtui.model.specs import (
+    SourceSpec,
+    parse_archive,
+    parse_jaeger,
+    parse_otlp_listen,
+    parse_slurm,
+    parse_tempo,
+)
+from jobtui.transport.files import read_small
 
 SLURM_CONF = "etc/slurm/slurm.conf"
 ARCHIVES = ("var/lib/sarchive", "srv/sarchive", "var/spool/sarchive")
@@ -31,40 +37,38 @@ LARGEST = 1 << 20
 _STATE = re.compile(r"^\s*StateSaveLocation\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
 
 
-def suggest(around: Surroundings) -> tuple[Finding, ...]:
-    """What else there may be to read, the likeliest first."""
+def suggest(around: Surroundings) -> tuple[Discovered, ...]:
     return tuple(
         finding for rule in (_slurm, _archives, _queried, _jaeger, _spans) for finding in rule(around)
     )
 
 
-def _slurm(around: Surroundings) -> Iterable[Finding]:
+def _slurm(around: Surroundings) -> Iterable[Discovered]:
     found = shutil.which("squeue", path=around.environ.get("PATH", ""))
     if found:
-        yield Finding(parse_slurm("local"), f"found {found}")
+        yield Discovered(parse_slurm("local"), f"found {found}")
 
 
-def _archives(around: Surroundings) -> Iterable[Finding]:
+def _archives(around: Surroundings) -> Iterable[Discovered]:
     for name in ARCHIVES:
         path = os.path.join(around.root, name)
         if os.path.isdir(path):
-            yield Finding(parse_archive(path), f"found {path}")
+            yield Discovered(parse_archive(path), f"found {path}")
     conf = os.path.join(around.root, SLURM_CONF)
     try:
-        with open(conf, encoding="utf-8", errors="replace") as file:
-            said = _STATE.search(file.read(LARGEST))
+        said = _STATE.search(read_small(conf, LARGEST).decode("utf-8", "replace"))
     except OSError:
         return
     if said and os.access(said[1], os.R_OK | os.X_OK):
-        yield Finding(parse_archive(said[1]), f"StateSaveLocation of {conf}")
+        yield Discovered(parse_archive(said[1]), f"StateSaveLocation of {conf}")
 
 
-def _queried(around: Surroundings) -> Iterable[Finding]:
+def _queried(around: Surroundings) -> Iterable[Discovered]:
     for name, parse in QUERIED.items():
         yield from _parsed(parse, around.environ.get(name, ""), name)
 
 
-def _jaeger(around: Surroundings) -> Iterable[Finding]:
+def _jaeger(around: Surroundings) -> Iterable[Discovered]:
     """The pages of a Jaeger whose collector is known: a guess, at the usual port of the same host."""
     for name in JAEGER_COLLECTORS:
         host = _host(around.environ.get(name, ""))
@@ -73,7 +77,7 @@ def _jaeger(around: Surroundings) -> Iterable[Finding]:
             return
 
 
-def _spans(around: Surroundings) -> Iterable[Finding]:
+def _spans(around: Surroundings) -> Iterable[Discovered]:
     """Where programs of this machine send their spans: jobtui can listen there, when nobody else does."""
     for name in OTLP:
         url = around.environ.get(name, "")
@@ -82,10 +86,10 @@ def _spans(around: Surroundings) -> Iterable[Finding]:
             return
 
 
-def _parsed(parse: Callable[[str], SourceSpec], text: str, origin: str) -> Iterable[Finding]:
+def _parsed(parse: Callable[[str], SourceSpec], text: str, origin: str) -> Iterable[Discovered]:
     try:
         if text.strip():
-            yield Finding(parse(text.strip()), origin)
+            yield Discovered(parse(text.strip()), origin)
     except ValueError:
         return
 

@@ -15,7 +15,6 @@ class Until:
         self._ended: Batch | None = None
 
     async def poll(self, cursor: str | None) -> Batch:
-        """What the source has up to the time; nothing once that is passed. Raises SourceError."""
         if self._ended is not None:
             return self._ended
         batch = await self.source.poll(cursor)
@@ -43,14 +42,11 @@ class Until:
         )
 
     async def changed(self, timeout_s: float) -> None:
-        """Return when a poll may find something new, at the latest after `timeout_s`."""
         await self.source.changed(timeout_s)
 
     async def aclose(self) -> None:
-        """Release what is held. May be called twice."""
         await self.source.aclose()
 
 
 def unwrapped(source: Source) -> Source:
-    """The source itself, when one is looked at through a window of time."""
     return source.source if isinstance(source, Until) else source

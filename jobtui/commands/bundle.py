@@ -7,22 +7,32 @@ from pathlib import Path
 import msgspec
 
 from jobtui import __version__
-from jobtui.analysis.as_of import states_of
-from jobtui.analysis.explain.study import Study
-from jobtui.backends.recording.bundling import MOST_JOBS, Gathering
-from jobtui.backends.recording.tape import About, TapeError
-from jobtui.commands.bundle_asking import ask_all, good_one
+from jobtui.analysis.compare import choose
+from jobtui.analysis.paths import run_dirs_of
+from jobtui.analysis.timeline import states_of
+from jobtui.backends.base import DetailSource, TraceSource
 from jobtui.commands.context import Context
-from jobtui.commands.exits import Exit
 from jobtui.commands.explain import explained, verdict_body
+from jobtui.commands.find import Found, resolve
 from jobtui.commands.printing import print_lines
-from jobtui.commands.reading import Reader, configured, no_source, warn, within
-from jobtui.commands.resolve import Found, resolve
-from jobtui.commands.streams import complain
+from jobtui.commands.reader import Reader, configured, no_source, warn, within
+from jobtui.commands.script import meant
+from jobtui.commands.streams import Exit, complain
+from jobtui.commands.trace import look_for
 from jobtui.model.clock import SystemClock
+from jobtui.model.commands import Command
+from jobtui.model.faults import FAULTS
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job
+from jobtui.model.job_desk import LINES_BEHIND, FileKind, JobDesk, Unreadable
+from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.scripts import ScriptPlace
+from jobtui.model.source_errors import SourceError
+from jobtui.model.verdicts import Verdict
+from jobtui.recording.bundle import MOST_JOBS, Gathering
+from jobtui.recording.database import About, RecordingError, What
+from jobtui.recording.replay import masked_answer
+from jobtui.render.job_files import in_order, is_tailed
 from jobtui.render.text import show
 
 SUFFIX = ".jobtui"
@@ -30,7 +40,6 @@ _NO_NAME = re.compile(r"[^\w.-]+", re.ASCII)
 
 
 def run(context: Context) -> Exit:
-    """Make the bundle and say what is in it."""
     import asyncio
 
     warn(context)
@@ -45,24 +54,23 @@ async def _bundle(reader: Reader, gathering: Gathering) -> Exit:
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
         return reader.settle(found.code)
-    studied = await explained(reader, found)
+    verdict = await explained(reader, found)
     await reader.read_jobs()
     await reader.read_traces()
     await ask_all(reader, found, gathering)
     path = Path(reader.context.flag("output") or _NO_NAME.sub("-", found.job.id) + SUFFIX)
-    about = _about(reader, found.job, studied, gathering)
+    about = _about(reader, found.job, verdict, gathering)
     try:
         size = gathering.write(path, about, states_of, _wanted(reader, found, gathering))
-    except TapeError as error:
+    except RecordingError as error:
         complain(str(error))
         return Exit.NO_SOURCE
-    print_lines(
-        [f"{show(str(path))}: {size / 1e6:.1f} MB, to be looked at with: jobtui replay {show(str(path))}"]
-    )
+    replay = Command("jobtui", "replay", about=[str(path)]) or "jobtui replay FILE"
+    print_lines([f"{show(str(path))}: {size / 1e6:.1f} MB, to be looked at with: {replay}"])
     return reader.settle(Exit.FINE)
 
 
-def _about(reader: Reader, job: Job, studied: Study, gathering: Gathering) -> About:
+def _about(reader: Reader, job: Job, verdict: Verdict, gathering: Gathering) -> About:
     config: object = msgspec.to_builtins(
         reader.context.config._replace(sources=tuple(spec.public for spec in reader.specs))
     )
@@ -73,17 +81,17 @@ def _about(reader: Reader, job: Job, studied: Study, gathering: Gathering) -> Ab
         config=config,
         job_id=job.id,
         notes=tuple(_left_out(reader, gathering)),
-        verdict=verdict_body(reader, job, studied),
+        verdict=verdict_body(reader, job, verdict),
     )
 
 
 def _left_out(reader: Reader, gathering: Gathering) -> Iterable[str]:
-    """What could not be read, or was not kept."""
     for source in reader.sources:
         if source.state is SourceState.DOWN:
             yield source.error or f"{source.name}: could not be read"
         elif source.note:
             yield f"{source.name}: {source.note}"
+    yield from (fault.line for fault in FAULTS.all())
     if gathering.jobs > MOST_JOBS:
         yield f"most of {gathering.jobs:,} jobs, which have nothing to do with this one"
     if reader.partial:
@@ -97,3 +105,103 @@ def _wanted(reader: Reader, found: Found, gathering: Gathering) -> Callable[[Job
     kept = {op.jid for op in reader.session.store.correlation.ops()}
     kept |= {job.id for job in (found.job, good_one(reader, found)) if job is not None}
     return kept.__contains__
+
+
+MOST_STEPS = 2_000
+"""Steps whose lines are kept with what continues them, the newest."""
+MOST_FILES = 30
+"""Files of the run directory of which a part is kept, those first that a person looks at first."""
+
+
+async def ask_all(reader: Reader, found: Found, gathering: Gathering) -> None:
+    """Ask for the record, the lines behind steps, the files, the script and the traces of a job.
+
+    What it would be compared with is asked for, too.
+    """
+    assert found.job is not None
+    await _lines(reader, found.job)
+    await _traces(reader, found.job, gathering)
+    for one in (found.job, good_one(reader, found)):
+        if one is not None:
+            detail = await _record(reader, one, gathering)
+            await _files(reader, one, detail)
+            await _script(reader, one, gathering)
+
+
+def good_one(reader: Reader, found: Found) -> Job | None:
+    assert found.job is not None
+    runs = found.detail.runs if found.detail is not None else ()
+    jobs = reader.session.store.jobs
+    choice = choose(found.job, runs, ()) or choose(found.job, runs, jobs.values())
+    return None if choice is None or choice.job_id == found.job.id else jobs.get(choice.job_id)
+
+
+async def _record(reader: Reader, job: Job, gathering: Gathering) -> JobDetail | None:
+    first = None
+    for source in reader.session.sources:
+        if isinstance(source, DetailSource):
+            try:
+                detail = await source.detail(job.id)
+            except SourceError:
+                continue
+            gathering.looked_up(source.kind, source.name, job.id, detail)
+            first = first or detail
+    return first
+
+
+async def _lines(reader: Reader, job: Job) -> None:
+    desk, correlation = reader.session.desk(), reader.session.store.correlation
+    steps = [step for op in correlation.ops_of(job.id) for step in op.steps]
+    steps += [loose.step for loose in correlation.unlinked_of(job.id)]
+    for step in steps[-MOST_STEPS:]:
+        try:
+            await desk.lines_behind(step, LINES_BEHIND)
+        except Unreadable:
+            continue
+
+
+async def _files(reader: Reader, job: Job, detail: JobDetail | None) -> None:
+    path = detail.path if detail is not None else None
+    ops = reader.session.store.correlation.ops_of(job.id)
+    for directory in run_dirs_of(job, path, ops, job.host):
+        if await _files_of(reader.session.desk(), directory):
+            return
+
+
+async def _script(reader: Reader, job: Job, gathering: Gathering) -> None:
+    await reader.open_archives()
+    places = [source for source in reader.session.sources if isinstance(source, ScriptPlace)]
+    wanted = (await meant(reader, job.id))[1] if places else None
+    if wanted is None:
+        return
+    for place in places:
+        try:
+            answer = masked_answer(await place.find(wanted))
+        except SourceError:
+            continue
+        gathering.answered(place.kind, place.name, What.SCRIPT, wanted.shown, answer)
+
+
+async def _traces(reader: Reader, job: Job, gathering: Gathering) -> None:
+    servers = [source for source in reader.session.sources if isinstance(source, TraceSource)]
+    for trace_id in (await look_for(reader, job.id)).ids if servers else ():
+        for server in servers:
+            try:
+                telemetry = await server.trace(trace_id)
+            except SourceError:
+                continue
+            gathering.answered(server.kind, server.name, What.TRACE, trace_id, telemetry)
+
+
+async def _files_of(desk: JobDesk, directory: str) -> bool:
+    """Ask for the parts of the files that a person is shown; whether there is such a directory."""
+    try:
+        listing = await desk.list_files(directory)
+    except Unreadable:
+        return False
+    for file in [file for file in in_order(listing.files) if file.kind is FileKind.FILE][:MOST_FILES]:
+        try:
+            await desk.read_file(listing.path, file.name, tail=is_tailed(file.name))
+        except Unreadable:
+            continue
+    return True

@@ -2,31 +2,26 @@
 
 from collections.abc import Sequence
 
-from jobtui.analysis.compare import Choice, Comparison, Side, choose, compare
-from jobtui.analysis.compare_texts import Kept, texts_compared
-from jobtui.analysis.run_dirs import run_dirs_of
-from jobtui.analysis.run_windows import ops_in, window_of
-from jobtui.backends.registry import keeps_scripts
-from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.exits import Exit
+from jobtui.analysis.compare import Choice, Kept, Side, choose, compare, texts_compared
+from jobtui.analysis.paths import run_dirs_of
+from jobtui.analysis.timeline import ops_in, window_of
+from jobtui.backends.registry import Gives, gives
+from jobtui.commands.find import Found, resolve
 from jobtui.commands.jobs import with_agent
-from jobtui.commands.printing import print_csv, print_document, print_lines, print_not_found
-from jobtui.commands.reading import Reader, in_session
-from jobtui.commands.resolve import Found, resolve
-from jobtui.commands.streams import complain
+from jobtui.commands.printing import Report, answer, print_not_found
+from jobtui.commands.reader import Reader
+from jobtui.commands.show import judged
+from jobtui.commands.streams import Exit, complain
 from jobtui.model.jobs import Run
 from jobtui.model.ops import Op
-from jobtui.render.comparison import comparison_lines, comparison_record
+from jobtui.render.runs import comparison_lines, comparison_record, step_records
+from jobtui.session.evidence import Gatherer
 
 CSV_COLUMNS = ("step", "component", "this", "other", "parts", "slower")
 
 
-def run(context: Context) -> Exit:
-    """Print the comparison."""
-    return in_session(context, _compare)
-
-
-async def _compare(reader: Reader) -> Exit:
+async def run(reader: Reader) -> Exit:
+    """Print the comparison; ATTENTION when what it rests on cannot be believed now."""
     words = reader.context.words
     if len(words) > 2:
         complain("compare takes one job, or two")
@@ -43,13 +38,21 @@ async def _compare(reader: Reader) -> Exit:
         return print_not_found("compare", empty, other, reader)
     await reader.read_logs(_wider(found, other).detail)
     left, right = _side(reader, found, None), _side(reader, other, choice.number)
-    if any(keeps_scripts(spec) for spec in reader.specs):
+    if any(gives(spec, Gives.SCRIPTS) for spec in reader.specs):
         await reader.open_archives()
     desk = reader.session.desk()
     files = await texts_compared(desk, _kept(left, found), _kept(right, other))
-    made = compare(left, right, choice.why, reader.now, files)
-    _print(reader, made)
-    return reader.settle(Exit.FINE)
+    verdicts = [await judged(reader, one) for one in ((found,) if other is found else (found, other))]
+    doubts = Gatherer.of(reader.session).blind_spots()
+    made = compare(left, right, choice.why, reader.now, files, verdicts, doubts)
+    report = Report(
+        "compare",
+        lambda: comparison_record(made),
+        CSV_COLUMNS,
+        lambda: step_records(made),
+        lambda width, colour: comparison_lines(made, width, colour),
+    )
+    return answer(report, reader, Exit.ATTENTION if made.doubts else Exit.FINE)
 
 
 async def _choice(reader: Reader, found: Found, others: Sequence[str]) -> Choice | None:
@@ -89,15 +92,3 @@ def _side(reader: Reader, found: Found, number: int | None) -> Side:
 def _kept(side: Side, found: Found) -> Kept:
     path = found.detail.path if found.detail is not None else None
     return Kept(side, run_dirs_of(side.job, path, side.ops), found.detail)
-
-
-def _print(reader: Reader, made: Comparison) -> None:
-    match reader.context.format:
-        case OutputFormat.JSON:
-            print_document("compare", comparison_record(made), reader)
-        case OutputFormat.CSV:
-            steps = comparison_record(made)["steps"]
-            assert isinstance(steps, list)
-            print_csv(CSV_COLUMNS, steps)
-        case _:
-            print_lines(comparison_lines(made, reader.context.width, reader.context.colour))

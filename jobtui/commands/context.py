@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from jobtui.config import Config, ConfigError
 from jobtui.grammar import Invocation
 from jobtui.model.clock import SECOND, Clock, FixedClock, Nanos, SystemClock
-from jobtui.model.ids import JobId
-from jobtui.model.trace_ids import TraceRef
+from jobtui.model.ids import JobId, TraceRef
 from jobtui.session import Session
 
 if TYPE_CHECKING:
-    from jobtui.backends.staging import Stage
+    from jobtui.backends.record_replay import Replay
 
 
 class OpenDashboard(Protocol):
@@ -48,21 +47,18 @@ class Context(NamedTuple):
     clock: Clock
     since: Nanos | None = None
     until: Nanos | None = None
-    stage: "Stage | None" = None
+    replay: "Replay | None" = None
     """What stands in for the systems, as a recording does."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What stands behind the command."""
         return self.invocation.words
 
     def flag(self, name: str) -> str | None:
-        """The value of a flag, None when it was not given."""
         return self.invocation.flags.get(name)
 
     @property
     def format(self) -> OutputFormat:
-        """How to print."""
         for name in (OutputFormat.JSON, OutputFormat.CSV, OutputFormat.PLAIN):
             if name in self.invocation.flags:
                 return name
@@ -114,7 +110,7 @@ def _moment(config: Config, name: str, now: Nanos) -> Nanos | None:
     if not written.values:
         return None
     text = written.values[-1]
-    from jobtui.analysis.moments import parse_moment  # few commands are given a time
+    from jobtui.analysis.times import parse_moment  # few commands are given a time
 
     moment = parse_moment(text.strip())
     if moment is None:

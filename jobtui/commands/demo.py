@@ -10,24 +10,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from jobtui.backends.balsam.credentials import PATH_VARIABLE
-from jobtui.backends.registry import announce
-from jobtui.commands import jobs, timeline
-from jobtui.commands.clusters import watch_clusters
+from jobtui.backends.balsam.login import PATH_VARIABLE
+from jobtui.backends.registry import SIREPO_DB, announce
+from jobtui.commands import jobs, runner
 from jobtui.commands.context import Context
-from jobtui.commands.exits import Exit
-from jobtui.commands.open import has_terminal
+from jobtui.commands.open import has_terminal, of_specs
 from jobtui.commands.printing import print_lines
-from jobtui.commands.reading import Reader, in_session
-from jobtui.commands.spelled import of_specs
-from jobtui.commands.streams import complain
-from jobtui.demo.balsam_server import serving
+from jobtui.commands.reader import Reader, in_session, watch_clusters
+from jobtui.commands.streams import Exit, complain
+from jobtui.demo.balsam import serving
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.live import TICK_S, LiveDemo
 from jobtui.grammar import nearest
 from jobtui.model.clock import SystemClock
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
+from jobtui.model.numbers import whole
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.render.table import Cell, Head, table_lines
 from jobtui.session import Session
@@ -39,7 +37,6 @@ TELLING = (JobStatus.FAILED, JobStatus.RUNNING, JobStatus.COMPLETED)
 
 
 def run(context: Context) -> Exit:
-    """Open the dashboard on the demo until it is left, or print what it would show."""
     incident = context.flag("incident")
     if incident == LIST:
         rows = [[Cell(name), Cell(known.text)] for name, known in INCIDENTS.items()]
@@ -51,7 +48,7 @@ def run(context: Context) -> Exit:
         hint = nearest(incident, INCIDENTS) or "; `jobtui demo --incident list` names them"
         complain(f"no incident {incident!r}{hint}")
         return Exit.USAGE
-    seed = int(context.flag("seed") or DEFAULT_SEED)
+    seed = whole(context.flag("seed"), DEFAULT_SEED)
     with tempfile.TemporaryDirectory(prefix="jobtui-demo-") as place:
         demo = LiveDemo(Path(place), seed=seed, incident=incident)
         demo.prepare()
@@ -61,18 +58,16 @@ def run(context: Context) -> Exit:
 
 
 def _show(context: Context, demo: LiveDemo, specs: tuple[SourceSpec, ...]) -> Exit:
-    """Open the dashboard on the demo until it is left, or print what it would show."""
     if not has_terminal():
         return _print_views(context, specs)
     with _living(demo):
         session = Session([announce(spec) for spec in specs], context.clock)
-        watch_clusters(session, [spec.target for spec in specs if spec.setting == "srdb"])
+        watch_clusters(session, [spec.target for spec in specs if SIREPO_DB.names(spec)])
         context.open_dashboard(session, None, "jobtui demo", of_specs(specs))
     return Exit.FINE
 
 
 def _specs(demo: LiveDemo) -> tuple[SourceSpec, ...]:
-    """The demo as one would name it on the command line."""
     logs = (SourceSpec("log", str(path), LogRole(role)) for role, path in demo.sources.logs)
     archive = SourceSpec("archive", str(demo.sources.archive))
     spans = SourceSpec("trace_file", str(demo.sources.spans))
@@ -81,7 +76,6 @@ def _specs(demo: LiveDemo) -> tuple[SourceSpec, ...]:
 
 @contextmanager
 def _living(demo: LiveDemo) -> Iterator[None]:
-    """Let the simulated time go on as long as this lasts."""
     stopped = threading.Event()
 
     def live() -> None:
@@ -98,7 +92,6 @@ def _living(demo: LiveDemo) -> Iterator[None]:
 
 
 def _print_views(context: Context, specs: tuple[SourceSpec, ...]) -> Exit:
-    """The job table, and the timeline of a job that has something to tell."""
     plain = context._replace(config=context.config._replace(sources=specs))
     jobs.run(plain)
     chosen: list[JobId] = []
@@ -115,5 +108,5 @@ def _print_views(context: Context, specs: tuple[SourceSpec, ...]) -> Exit:
     in_session(plain, choose)
     for job_id in chosen:
         print_lines([""])
-        timeline.run(plain._replace(invocation=context.invocation._replace(words=(job_id,))))
+        runner("timeline")(plain._replace(invocation=context.invocation._replace(words=(job_id,))))
     return Exit.FINE

@@ -1,39 +1,87 @@
 """`doctor`: what every configured source is worth: reachable, readable, fresh, and understood."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from jobtui.backends.base import SourceError
-from jobtui.backends.log_book import NamesLogs
-from jobtui.backends.log_sample import newest_time, tail_lines
-from jobtui.backends.registry import TOLD_KINDS, TRACE_KINDS, gives_jobs, gives_spans, keeps_scripts
-from jobtui.backends.worker import a_worker
-from jobtui.commands.clusters import KIND as COPIES_KIND
-from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.exits import Exit
-from jobtui.commands.printing import print_csv, print_document, print_lines
-from jobtui.commands.reading import JOURNAL, Reader, in_session
-from jobtui.commands.sites import KIND as SITE_LOGS
-from jobtui.formats.survey import Survey, survey
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.backends.base import Source
+from jobtui.backends.journal.records import gap_words
+from jobtui.backends.journal.source import Journal
+from jobtui.backends.registry import AGENT_COPIES, JOURNAL, SITE_LOGS, Gives, gives, of_kind, of_setting
+from jobtui.backends.window import unwrapped
+from jobtui.commands.printing import Report, SourceNames, answer
+from jobtui.commands.reader import Reader
+from jobtui.commands.streams import Exit
+from jobtui.formats.parser import Survey, survey
+from jobtui.logs.catalog import NamesLogs
+from jobtui.logs.pages import newest_time, tail_lines
+from jobtui.model.clock import SECOND, Nanos, seconds_between
+from jobtui.model.faults import FAULTS, SEE, contained
 from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.numbers import counted
+from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import LogRole, SourceSpec
-from jobtui.model.words import counted
+from jobtui.render.table import Cell, Head, paint, table_lines
+from jobtui.render.text import NONE, age, duration, show
+from jobtui.transport.worker import a_worker
+
+STREAMS_NAMED = 8
+
+
+class JournalVerdict(NamedTuple):
+    """What is not fine, and what else to know."""
+
+    faults: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def journal_of(source: Source) -> Journal | None:
+    journal = unwrapped(source)
+    return journal if isinstance(journal, Journal) else None
+
+
+def examine_journal(source: Source, now: Nanos) -> tuple[JournalVerdict, Nanos | None]:
+    if (journal := journal_of(source)) is None:
+        return JournalVerdict(), None
+    return JournalVerdict(tuple(_faults(journal)), tuple(_remarks(journal, now))), journal.newest_at
+
+
+def _faults(journal: Journal) -> Iterator[str]:
+    condition = journal.condition
+    if condition.unreadable:
+        told = f": {condition.note}" if condition.note else ""
+        yield f"{condition.unreadable} of its files cannot be read{told}"
+    elif not journal.streams and condition.note:
+        yield condition.note
+    for gap in journal.gaps:
+        if not gap.recovered:
+            yield gap_words(gap)
+
+
+def _remarks(journal: Journal, now: Nanos) -> Iterator[str]:
+    condition = journal.condition
+    if condition.files is not None:
+        yield f"{counted(condition.files, 'file')} opened"
+    names = list(journal.streams)
+    if names:
+        more = f" and {len(names) - STREAMS_NAMED} more" if len(names) > STREAMS_NAMED else ""
+        yield f"reads {', '.join(names[:STREAMS_NAMED])}{more}"
+    else:
+        yield "no entry of Sirepo's units or containers in what was read"
+    if journal.newest_at is not None:
+        yield f"its newest entry is {duration(max(0.0, seconds_between(journal.newest_at, now)))} old"
+    for gap in journal.gaps:
+        if gap.recovered:
+            yield gap_words(gap)
+
 
 UNKNOWN_SHARE_LIMIT = 0.01
 """Which part of a log's records may be of no known shape."""
 SKIPPED_SHARE_LIMIT = 0.01
 """Which part of a source may have been skipped."""
-ADDRESSED = frozenset({JOURNAL, "balsam", "slurm", "elastic", "kafka", "jaeger", "tempo", "otlp_listen"})
-"""Settings whose sources may be named by an address."""
 BEHIND_S = 3600
 """A supervisor's log that ends this much before its records do is not the log of that supervisor."""
-FOUND_LOGS = {
-    SITE_LOGS: ("file", "no site can be reached"),
-    COPIES_KIND: ("cluster agent", "no cluster agent's log was copied"),
-}
-"""Kinds of sources that no setting names: what their logs are called, and what is said when there is none."""
+AS_RECORDED = "as it was recorded"
 CSV_COLUMNS = ("source", "kind", "fine", "state", "records", "skipped", "newest_at", "unknown_share", "says")
 
 
@@ -53,12 +101,8 @@ class Finding(NamedTuple):
     examples: tuple[str, ...] = ()
 
 
-def run(context: Context) -> Exit:
+async def run(reader: Reader) -> Exit:
     """Print what was found; FAILED when a source is not fine, NO_SOURCE when none could be read."""
-    return in_session(context, _doctor)
-
-
-async def _doctor(reader: Reader) -> Exit:
     reader.add_job_sources()
     await reader.watched(reader.session.catch_up())
     await reader.read_logs(None)
@@ -66,31 +110,39 @@ async def _doctor(reader: Reader) -> Exit:
     await reader.open_archives()
     newest_record = _newest_record(reader)
     by_name = {source.name: source for source in reader.sources}
-    findings = [await _examine(spec, by_name[name_of(spec)], newest_record, reader) for spec in reader.specs]
-    findings += [
-        await _of_found_logs(source, reader) for source in reader.sources if source.kind in FOUND_LOGS
-    ]
-    match reader.context.format:
-        case OutputFormat.JSON:
-            print_document("doctor", {"checks": [_record(finding) for finding in findings]}, reader)
-        case OutputFormat.CSV:
-            print_csv(CSV_COLUMNS, map(_record, findings))
-        case _:
-            from jobtui.commands.doctor_view import view
-
-            print_lines(view(findings, reader.now, reader.context.width, reader.context.colour))
+    findings = []
+    for spec in reader.specs:
+        source = by_name[name_of(spec)]
+        findings.append(await _contained(_examine(spec, source, newest_record, reader), source))
+    for source in () if reader.context.replay else reader.sources:
+        if of_kind(source.kind).found[0]:
+            findings.append(await _contained(_of_found_logs(source, reader), source))
+    if (ours := FAULTS.health()) is not None:
+        findings.append(Finding(ours, tuple(fault.line for fault in FAULTS.all()), (SEE,)))
+    report = Report(
+        "doctor",
+        lambda: {"checks": [_record(finding) for finding in findings]},
+        CSV_COLUMNS,
+        lambda: map(_record, findings),
+        lambda width, colour: view(findings, reader.now, width, colour),
+    )
     faulty = any(finding.faults for finding in findings)
-    return reader.settle(Exit.FAILED if faulty else Exit.FINE)
+    return answer(report, reader, Exit.FAILED if faulty else Exit.FINE)
+
+
+async def _contained(examining: Awaitable[Finding], source: SourceHealth) -> Finding:
+    with contained("examining a source") as done:
+        return await examining
+    return Finding(source, (done.words,))
 
 
 async def _of_found_logs(source: SourceHealth, reader: Reader) -> Finding:
-    """Logs that no setting names, as they are found where jobs are."""
-    what, none = FOUND_LOGS[source.kind]
+    what, none = of_kind(source.kind).found
     found = next(one for one in reader.session.sources if one.name == source.name)
     count = len(found.directories) if isinstance(found, NamesLogs) else 0
     known = f"{counted(count, what)}, {source.records:,} lines" if count else none
     finding = Finding(source, tuple(_skip_faults(source)), (known, *_skip_remarks(source)))
-    if source.kind != COPIES_KIND or not count or not isinstance(found, NamesLogs):
+    if not AGENT_COPIES.made(source) or not count or not isinstance(found, NamesLogs):
         return finding
     from jobtui.backends.copied_log import sample_lines
 
@@ -101,7 +153,7 @@ async def _of_found_logs(source: SourceHealth, reader: Reader) -> Finding:
 
 def name_of(spec: SourceSpec) -> str:
     """What the source of this name is called: a path in its shortest form, an address as it is."""
-    return spec.target if spec.setting in ADDRESSED else str(Path(spec.target))
+    return spec.target if of_setting(spec.setting).addressed else str(Path(spec.target))
 
 
 def _newest_record(reader: Reader) -> Nanos | None:
@@ -115,30 +167,23 @@ async def _examine(
     if source.state is SourceState.DOWN:
         return Finding(source, faults=(source.reason or "cannot be read",))
     faults, remarks = tuple(_skip_faults(source)), tuple(_skip_remarks(source))
-    if gives_jobs(spec):
-        told = (counted(len(reader.session.store.jobs), "job"), *remarks, *await _of_ads(source, reader))
+    if reader.context.replay is not None:  # the files here are not those that were read
+        return Finding(source, faults, (AS_RECORDED, *remarks))
+    if gives(spec, Gives.JOBS):
+        told = (counted(len(reader.session.store.jobs), "job"), *remarks)
         return Finding(source, faults, (*told, *_unreached(source, reader)), newest_record)
-    if gives_spans(spec):
-        told = (f"{source.records} spans and log records",) if source.kind in TRACE_KINDS else ()
+    if gives(spec, Gives.SPANS):
+        told = (f"{source.records} spans and log records",) if not of_kind(source.kind).is_asked else ()
         return Finding(source, faults, (*told, *remarks))
-    if keeps_scripts(spec):
+    if gives(spec, Gives.SCRIPTS):
         return Finding(source, faults, remarks)
-    if spec.setting == JOURNAL:
+    if JOURNAL.names(spec):
         return await _examine_journal(Finding(source, faults, remarks), reader)
     return await _examine_log(spec, Finding(source, faults, remarks), newest_record)
 
 
-async def _of_ads(source: SourceHealth, reader: Reader) -> tuple[str, ...]:
-    if source.kind not in TOLD_KINDS:
-        return ()
-    from jobtui.commands.doctor_ads import ad_remarks
-
-    return await ad_remarks(source.name, reader)
-
-
 def _unreached(source: SourceHealth, reader: Reader) -> Iterator[str]:
-    """Sites of a Balsam server whose logs are not read, and what would change that."""
-    if any(one.kind == SITE_LOGS for one in reader.sources):
+    if any(SITE_LOGS.made(one) for one in reader.sources):
         return
     for site in reader.session.store.sites():
         if site.source == source.name:
@@ -178,8 +223,7 @@ async def _examine_log(spec: SourceSpec, finding: Finding, newest_record: Nanos 
 
 
 async def _examine_journal(finding: Finding, reader: Reader) -> Finding:
-    from jobtui.backends.journal.sample import sample_lines
-    from jobtui.commands.doctor_journal import examine_journal, journal_of
+    from jobtui.backends.journal.source import sample_lines
 
     found = next(s for s in reader.session.sources if s.name == finding.source.name)
     more, newest_at = examine_journal(found, reader.now)
@@ -199,7 +243,6 @@ async def _examine_journal(finding: Finding, reader: Reader) -> Finding:
 
 
 def _understood(finding: Finding, seen: Survey) -> Finding:
-    """What was found out about a log, and how much of it is understood."""
     share = seen.unknown_share
     fault = [f"{share:.1%} of its records have no known shape"] if share > UNKNOWN_SHARE_LIMIT else []
     return finding._replace(
@@ -240,3 +283,45 @@ def _record(finding: Finding) -> dict[str, object]:
         "examples": [mask_text(text) for text in finding.examples],
         "says": [mask_text(text) for text in (*finding.faults, *finding.remarks)],
     }
+
+
+HEADS = (
+    Head("", least=1),
+    Head("SOURCE", least=12),
+    Head("KIND", least=7, drop=3),
+    Head("STATE", least=7),
+    Head("RECORDS", "right", least=7, drop=1),
+    Head("SKIPPED", "right", least=7),
+    Head("UNKNOWN", "right", least=7),
+    Head("NEWEST", "right", least=6, drop=2),
+)
+
+
+def view(findings: Sequence[Finding], now: Nanos, width: int | None, colour: bool) -> Iterator[str]:
+    yield from table_lines(HEADS, [_row(finding, now) for finding in findings], width, colour)
+    names = SourceNames([finding.source for finding in findings])
+    for finding in findings:
+        name = names.short(finding.source.name)
+        for fault in finding.faults:
+            yield f"{paint('✗', 'error', colour)} {name}: {show(fault)}"
+        for remark in finding.remarks:
+            yield f"  {name}: {show(remark)}"
+        for example in finding.examples:
+            yield f"  {name}: of unknown shape: {show(example)}"
+
+
+def _row(finding: Finding, now: Nanos) -> list[Cell]:
+    source = finding.source
+    mark = Cell("✗", "error") if finding.faults else Cell("✓")
+    newest = NONE if finding.newest_at is None else age(seconds_between(finding.newest_at, now))
+    share = NONE if finding.unknown_share is None else f"{finding.unknown_share:.2%}"
+    return [
+        mark,
+        Cell(show(source.name)),
+        Cell(source.kind),
+        Cell(source.state.value, "error" if finding.faults else ""),
+        Cell(f"{source.records}"),
+        Cell(f"{source.skipped}", "warning" if source.skipped else ""),
+        Cell(share),
+        Cell(newest),
+    ]

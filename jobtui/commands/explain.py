@@ -1,24 +1,26 @@
-"""`explain ID`: what is the matter with a job, what that rests on, and what to type next."""
+"""`explain ID` and `incidents`: what is wrong with a job, or with all of a time, and what that rests on."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterator
+from functools import partial
 
-from jobtui.analysis.explain.balsam import SYSTEM, BalsamFacts
-from jobtui.analysis.explain.gather import lines_wanted
 from jobtui.analysis.explain.next_steps import on_sources
-from jobtui.analysis.explain.study import Study, study
-from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.exits import Exit
+from jobtui.analysis.incidents import Grouping, Incident, Incidents
+from jobtui.commands.find import Found, resolve
 from jobtui.commands.jobs import with_agent
-from jobtui.commands.printing import print_csv, print_document, print_lines, print_not_found
-from jobtui.commands.reading import Reader, in_session
-from jobtui.commands.resolve import Found, resolve
-from jobtui.commands.show import headline, noted_of, slurm_beside
-from jobtui.commands.spelled import spelled
-from jobtui.model.ids import JobId
-from jobtui.model.job_desk import Unreadable
+from jobtui.commands.open import spelled
+from jobtui.commands.printing import Report, answer, print_not_found
+from jobtui.commands.reader import Reader
+from jobtui.commands.show import exit_of, headline, judged
+from jobtui.commands.streams import Exit
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.jobs import Job
-from jobtui.model.verdicts import Concern
+from jobtui.model.numbers import counted
+from jobtui.model.secrets import mask_text
+from jobtui.model.verdicts import Verdict
+from jobtui.render.incidents import INCIDENT_COLUMNS, doubtful_words, incident_lines, incident_record
 from jobtui.render.json_output import job_record
+from jobtui.render.text import show
 from jobtui.render.verdicts import (
     chain_lines,
     chain_record,
@@ -27,92 +29,87 @@ from jobtui.render.verdicts import (
     verdict_lines,
     verdict_record,
 )
+from jobtui.session.evidence import Gatherer
 
-RECORD_LINES = 60
-"""Lines read behind a step at most."""
 CSV_COLUMNS = ("id", "verdict", "confidence", "concern", "sentence", "last_step", "missing_step")
-EXITS: Mapping[Concern, Exit] = {
-    Concern.FINE: Exit.FINE,
-    Concern.OPEN: Exit.FINE,
-    Concern.FAILED: Exit.FAILED,
-    Concern.STUCK: Exit.ATTENTION,
-}
 
 
-def run(context: Context) -> Exit:
-    """Print the verdict; FAILED or ATTENTION when the job failed or is stuck."""
-    return in_session(context, _explain)
-
-
-async def _explain(reader: Reader) -> Exit:
+async def run(reader: Reader) -> Exit:
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
         return print_not_found("explain", {"job": None, "verdict": None}, found, reader)
-    studied = await explained(reader, found)
-    _print(reader, found, studied)
-    return reader.settle(EXITS[studied.verdict.concern])
+    verdict = await explained(reader, found)
+    return answer(_report(reader, found.job, verdict), reader, exit_of(verdict))
 
 
-async def explained(reader: Reader, found: Found) -> Study:
-    """Read what a verdict on a job takes; the study of it."""
+async def explained(reader: Reader, found: Found) -> Verdict:
     assert found.job is not None
-    if found.job.system == SYSTEM:
-        await reader.read_jobs()  # allocations and sites come with all jobs
-    await reader.read_logs(found.detail)
-    store = reader.session.store
-    noted = await noted_of(reader, found.job)
-    await slurm_beside(reader, found.job, noted)
-    made = study(
-        store.correlation,
-        {**store.jobs, found.job.id: found.job} if found.detail is not None else store.jobs,
-        store.sources(),
-        found.job.id,
-        reader.now,
-        found.detail.runs if found.detail is not None else None,
-        await _behind(reader, found.job.id),
-        BalsamFacts(store.changes_of(found.job.id), store.allocations(), store.sites()),
-        found.detail,
-        noted.status.slurm_id if noted is not None else None,
-        store.facts_of(found.job.id),
-    )
-    flags = spelled(reader.context.config, reader.specs)
-    return made._replace(verdict=on_sources(made.verdict, flags))
+    return on_sources(await judged(reader, found), spelled(reader.context.config, reader.specs))
 
 
-async def _behind(reader: Reader, job_id: JobId) -> dict[tuple[str, int], str]:
-    """The whole records of the steps that have more than one line."""
-    session = reader.session
-    desk = session.desk()
-    texts = {}
-    for step in lines_wanted(session.store.correlation.ops_of(job_id)):
-        try:
-            lines = await desk.lines_behind(step, RECORD_LINES)
-        except Unreadable:
-            continue
-        if lines:
-            texts[step.source, step.line] = "\n".join(line.text for line in lines)
-    return texts
-
-
-def verdict_body(reader: Reader, job: Job, studied: Study) -> dict[str, object]:
-    """What `--json` prints between its schema and its sources."""
+def verdict_body(reader: Reader, job: Job, verdict: Verdict) -> dict[str, object]:
     return {
-        "job": job_record(with_agent(reader, job), reader.now),
-        **verdict_record(studied.verdict),
-        "waits": chain_record(studied.chain) if studied.chain.waits else None,
-        "contradictions": list(map(contradiction_record, studied.contradictions)),
+        "job": job_record(with_agent(reader, job), reader.now_of(job)),
+        **verdict_record(verdict),
+        "waits": chain_record(verdict.waits) if verdict.waits.waits else None,
+        "contradictions": list(map(contradiction_record, verdict.contradictions)),
     }
 
 
-def _print(reader: Reader, found: Found, studied: Study) -> None:
-    assert found.job is not None
-    job, colour = with_agent(reader, found.job), reader.context.colour
-    match reader.context.format:
-        case OutputFormat.JSON:
-            print_document("explain", verdict_body(reader, found.job, studied), reader)
-        case OutputFormat.CSV:
-            print_csv(CSV_COLUMNS, [{"id": job.id, **verdict_record(studied.verdict)}])
-        case _:
-            lines = [headline(job, colour), *verdict_lines(studied.verdict, colour, reader.context.width)]
-            lines += contradiction_lines(studied.contradictions, colour)
-            print_lines([*lines, *chain_lines(studied.chain, colour)])
+def _report(reader: Reader, job: Job, verdict: Verdict) -> Report:
+    def lines(width: int | None, colour: bool) -> Iterator[str]:
+        yield headline(with_agent(reader, job), colour)
+        yield from verdict_lines(verdict, colour, width)
+        yield from contradiction_lines(verdict.contradictions, colour)
+        yield from chain_lines(verdict.waits, colour)
+
+    return Report(
+        "explain",
+        lambda: verdict_body(reader, job, verdict),
+        CSV_COLUMNS,
+        lambda: [{"id": job.id, **verdict_record(verdict)}],
+        lines,
+    )
+
+
+WINDOW_S = 24 * 3600
+"""How far back is looked when nothing else is said."""
+
+
+async def run_incidents(reader: Reader) -> Exit:
+    """Print the groups; ATTENTION when there are any, or when it is not sure that there are none."""
+    await reader.read_jobs()
+    await reader.read_logs(None)
+    now = reader.now
+    since = reader.context.since
+    begin = since if since is not None else Nanos(now - WINDOW_S * SECOND)
+    end = reader.context.until or now
+    gatherer, grouping = Gatherer.of(reader.session), Grouping()
+    await reader.watched(gatherer.survey(begin, end, partial(asyncio.sleep, 0), grouping))
+    found = grouping.found(gatherer.blind_spots())
+    report = Report(
+        "incidents",
+        lambda: {
+            "looked_at": found.looked_at,
+            "incidents": [incident_record(one) for one in found.groups],
+            "alone": [incident_record(one) for one in found.alone],
+            "doubtful": list(found.doubtful),
+            "blind_spots": list(map(mask_text, found.blind_spots)),
+        },
+        INCIDENT_COLUMNS,
+        lambda: map(incident_record, (*found.groups, *found.alone)),
+        lambda width, colour: _incident_lines(found, reader.now, colour),
+    )
+    return answer(report, reader, Exit.FINE if found.is_well else Exit.ATTENTION)
+
+
+def _incident_lines(found: Incidents, now: Nanos, colour: bool) -> Iterator[str]:
+    shown: tuple[Incident, ...] = (*found.groups, *found.alone)
+    yield from (f"not known: {show(spot)}" for spot in found.blind_spots)
+    if not shown:
+        known = "nothing went wrong" if found.is_well else "nothing is known to have gone wrong"
+        yield f"{known} with {counted(found.looked_at, 'job')}"
+    for one in shown:
+        yield from incident_lines(one, now, colour)
+    if found.doubtful:
+        yield doubtful_words(found.doubtful)

@@ -1,17 +1,259 @@
-"""`find THING`: ranked candidates for anything pasted, with reasons."""
+"""`find THING`, and which job a pasted thing means: an exact id at once, else ranked candidates."""
 
+import os
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
-from jobtui.analysis.find import Candidate, is_ambiguous
-from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.exits import Exit
-from jobtui.commands.named_file import told_in_file
-from jobtui.commands.printing import candidate_record, print_csv, print_document, print_lines
-from jobtui.commands.reading import Reader, in_session
-from jobtui.commands.resolve import SURE, candidates_for
-from jobtui.commands.streams import complain
+from jobtui.analysis.find import Candidate, Reference, Target, find, is_ambiguous, references
+from jobtui.analysis.spelling import near
+from jobtui.backends.base import Source
+from jobtui.backends.registry import Gives, gives, numbering
+from jobtui.commands.printing import Report, answer, candidate_record
+from jobtui.commands.reader import Reader
+from jobtui.commands.streams import Exit, complain
+from jobtui.grammar import COMMAND_BY_NAME, nearest
+from jobtui.model.clock import to_rfc3339
+from jobtui.model.ids import JobId, TraceId, app_of_run_dir, is_quasi_jid, meant_by, numbered, split_jid
+from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.specs import SourceSpec
 from jobtui.render.table import Cell, Head, table_lines
 from jobtui.render.text import show
+
+LONGEST_NAME = 4_096
+
+
+def file_named(text: str) -> Path | None:
+    if not text or len(text) > LONGEST_NAME or "\n" in text or "\0" in text:
+        return None
+    path = Path(os.path.expanduser(text))
+    try:
+        return path if path.is_file() else None
+    except OSError:
+        return None
+
+
+async def read_too(reader: Reader, source: Source) -> None:
+    if any(known.name == source.name and known.kind == source.kind for known in reader.session.sources):
+        return
+    reader.session.add(source)
+    await reader.watched(reader.session.catch_up([source.kind]))
+
+
+async def told_in_file(reader: Reader, text: str) -> "tuple[Candidate, ...]":
+    """The jobs and traces that a file tells of; none when the text names no file, or one without any."""
+    path = file_named(text)
+    if path is None:
+        return ()
+    from jobtui.analysis.find import Candidate
+    from jobtui.backends.condor.source import CondorFile  # few name a file
+
+    await read_too(reader, CondorFile(path))
+    store, why = reader.session.store, f"{path.name} tells of it"
+    jobs = store.jobs_told_in(str(path))
+    found = [Candidate("job", job, 0.95 if len(jobs) == 1 else 0.6, why, JobId(job)) for job in jobs]
+    traces = store.traces_named_in(str(path))
+    found += [Candidate("trace", trace, 0.85 if len(traces) == 1 else 0.5, why) for trace in traces]
+    return tuple(found)
+
+
+LONGEST_ID = 200
+SHOWN = 10
+"""How many candidates are named on stderr."""
+SURE = 0.35
+"""A candidate with a lower score is only spelled nearly so."""
+LOG_TARGETS = frozenset({Target.OP, Target.AGENT, Target.CONTAINER})
+"""What only logs know of."""
+
+
+class Found(NamedTuple):
+    """The job that was meant and what is stored of it; without one, what may have been meant instead."""
+
+    job: Job | None = None
+    detail: JobDetail | None = None
+    candidates: tuple[Candidate, ...] = ()
+    code: Exit = Exit.NOT_FOUND
+    traces: tuple[TraceId, ...] = ()
+    """The traces whose spans name the job that nothing else knows."""
+
+
+async def resolve(reader: Reader, thing: str, *, to_end: bool = False) -> Found:
+    """The one job that `thing` means. Reads only what that takes; says on stderr why there is none."""
+    found = await _resolved(reader, thing, to_end=to_end)
+    if found.job is not None or found.code is not Exit.NOT_FOUND:
+        return found
+    named = await spans_naming(reader, thing)
+    for one in named:
+        complain(f"trace {one.id} ({one.why}): jobtui trace {one.id}")
+    return found._replace(
+        candidates=(*named, *found.candidates), traces=tuple(TraceId(one.id) for one in named)
+    )
+
+
+async def spans_naming(reader: Reader, thing: str) -> tuple[Candidate, ...]:
+    """The traces whose spans name a job, out of all sources of traces; none where there is no such source."""
+    thing = thing.strip()
+    if not any(gives(spec, Gives.SPANS) for spec in reader.specs) or not 0 < len(thing) <= LONGEST_ID:
+        return ()
+    from jobtui.analysis.traces.job_traces import ways_by_attribute  # few need it
+
+    await reader.read_traces()
+    book = reader.session.store.traces
+    ways = await ways_by_attribute(reader.session.traces, thing, book.job_attributes)
+    whys = {
+        **{one: f"its spans name the job as {job}" for one, job in book.naming(thing)},
+        **dict(ways.found),
+    }
+    return tuple(Candidate("trace", one, SURE, why) for one, why in whys.items())
+
+
+async def _resolved(reader: Reader, thing: str, *, to_end: bool) -> Found:
+    referred = list(references(thing.strip()))
+    named = sorted({ref.text for ref in referred if ref.target is Target.JOB})
+    number = next((ref.text for ref in referred if ref.target is Target.NUMBER), None)
+    is_condor = any(ref.target is Target.CONDOR for ref in referred)  # `7@host` may be of Balsam as well
+    if len(named) == 1 and not is_condor:
+        return await _one_of(reader, _meant(reader, named[0]), thing, to_end=to_end)
+    by_number = [] if number is None else _numbered(reader, number)
+    if len(by_number) > 1:
+        several = await _known_ids(reader, by_number)
+        if len(several) > 1:
+            return _ambiguous(thing, several)
+    candidates = await candidates_for(reader, thing, referred)
+    best = candidates[0] if candidates else None
+    if best is not None and best.score >= SURE and best.job and not is_ambiguous(candidates):
+        return await _exact(reader, best.job, to_end=to_end)
+    if not by_number and len(named) == 1 and _servers(reader.specs, "balsam"):
+        by_number = _meant(reader, named[0])
+    if by_number and (best is None or best.score < SURE):
+        # It may have ended before what is read of all jobs
+        return await _one_of(reader, by_number, thing, to_end=to_end)
+    if not reader.nothing_read:
+        _say_why_not(thing, candidates)
+    return Found(candidates=candidates)
+
+
+def _servers(specs: Sequence[SourceSpec], system: str) -> dict[str, str]:
+    return {spec.target: spec.label for spec in specs if spec.setting == system}
+
+
+def _meant(reader: Reader, thing: str) -> list[JobId]:
+    """The ids that a job's id may mean, of the servers that can have it."""
+    parts = numbered(thing)
+    if parts is None or parts.system not in numbering():
+        return [JobId(thing)]
+    return meant_by(thing, _servers(reader.specs, parts.system), parts.system)
+
+
+def _numbered(reader: Reader, number: str) -> list[JobId]:
+    read = [system for system in numbering() if _servers(reader.specs, system)]
+    return [job_id for system in read for job_id in _meant(reader, f"{system}/{number}")]
+
+
+async def _one_of(reader: Reader, meant: Sequence[JobId], thing: str, *, to_end: bool) -> Found:
+    """The one of several ids that there is a job of; where there are several jobs, none."""
+    if len(meant) > 1:
+        meant = await _known_ids(reader, meant) or meant[:1]
+    return await _exact(reader, meant[0], to_end=to_end) if len(meant) == 1 else _ambiguous(thing, meant)
+
+
+async def _known_ids(reader: Reader, ids: Sequence[JobId]) -> list[JobId]:
+    return [job_id for job_id in ids if await reader.look_up(job_id) is not None]
+
+
+def _ambiguous(thing: str, ids: Sequence[JobId]) -> Found:
+    candidates = tuple(Candidate("job", one, SURE, "a job of this number on its server", one) for one in ids)
+    _say_why_not(thing, candidates)
+    return Found(candidates=candidates)
+
+
+def _say_why_not(thing: str, candidates: Sequence[Candidate]) -> None:
+    best = candidates[0] if candidates else None
+    if best is None or best.score < SURE:
+        hint = nearest(thing, COMMAND_BY_NAME)
+        complain(f"nothing is known of {thing!r}{hint and f', and there is no such command{hint}'}")
+        offer(candidates, "nearest")
+    else:
+        complain(f"{thing!r} is {'ambiguous' if best.job else f'no job but a {best.kind}'}")
+        offer(candidates, "candidate")
+
+
+async def candidates_for(
+    reader: Reader, thing: str, referred: Sequence[Reference] | None = None
+) -> tuple[Candidate, ...]:
+    """What `thing` may mean, out of all jobs, and out of the logs where only they can know."""
+    known = references(thing.strip()) if referred is None else referred
+    await reader.read_jobs()
+    if any(reference.target in LOG_TARGETS for reference in known):
+        await reader.read_logs(None)
+    store = reader.session.store
+    return find(thing, store.jobs, store.correlation.ops(), store.correlation.agents())
+
+
+def offer(candidates: Sequence[Candidate], word: str) -> None:
+    for candidate in candidates[:SHOWN]:
+        job = f" of {candidate.job}" if candidate.job and candidate.job != candidate.id else ""
+        complain(f"{word}: {candidate.kind} {candidate.id}{job} ({candidate.why})")
+    if len(candidates) > SHOWN:
+        complain(f"and {len(candidates) - SHOWN} more")
+
+
+async def _exact(reader: Reader, job_id: JobId, *, to_end: bool) -> Found:
+    detail = await reader.look_up(job_id)
+    if detail is not None:
+        until = reader.context.until
+        written_at = detail.job.written_at or detail.job.updated_at
+        if until is not None and written_at is not None and written_at > until:
+            complain(f"{detail.job.id}: its record is of {to_rfc3339(written_at)}, later than was asked for")
+        return Found(detail.job, detail)
+    await reader.read_logs(None, to_end=to_end)
+    if (job := _known_by_logs(reader, job_id)) is not None:
+        complain(f"{job_id}: no record of it was read; this is what the logs tell")
+        return Found(job)
+    if reader.nothing_read:
+        return Found()
+    if any(skip.where == job_id for source in reader.sources for skip in source.last_skips):
+        return Found(code=Exit.NO_SOURCE)  # it is there and cannot be read, which is said at the end
+    complain(f"no job {job_id} is known")
+    nearest_ids = near(job_id, await reader.job_ids())
+    candidates = tuple(
+        Candidate("job", id_, 0.0, "its id is spelled nearly so", JobId(id_)) for id_ in nearest_ids
+    )
+    offer(candidates, "nearest")
+    return Found(candidates=candidates)
+
+
+def _known_by_logs(reader: Reader, job_id: JobId) -> Job | None:
+    """A job as far as logs alone tell it: its status stays unknown. None when they do not name it."""
+    correlation = reader.session.store.correlation
+    ops = correlation.ops_of(job_id)
+    steps = [step for op in ops for step in op.steps]
+    steps += [loose.step for loose in correlation.unlinked_of(job_id)]
+    if not steps:
+        return None
+    parts = split_jid(job_id)
+    run_dir = next((op.run_dir for op in ops if op.run_dir), None)
+    return Job(
+        id=job_id,
+        system="sirepo",
+        status=JobStatus.UNKNOWN,
+        native_status="",
+        source=steps[0].source,
+        owner=parts.uid if parts else "",
+        model=parts.model if parts else "",
+        app=(app_of_run_dir(run_dir) if run_dir else None) or "",
+        updated_at=max((step.at for step in steps if step.at is not None), default=None),
+        is_quasi=is_quasi_jid(job_id),
+    )
+
+
+def jobs_known_by_logs(reader: Reader) -> list[Job]:
+    """Every job that the logs name an op of, for when no source knows of jobs."""
+    ids = {op.jid for op in reader.session.store.correlation.ops() if op.jid is not None}
+    jobs = (_known_by_logs(reader, job_id) for job_id in sorted(ids))
+    return [job for job in jobs if job is not None]
+
 
 LONGEST_INPUT = 1 << 20
 HEADS = (
@@ -24,26 +266,23 @@ HEADS = (
 CSV_COLUMNS = ("score", "kind", "id", "job", "why")
 
 
-def run(context: Context) -> Exit:
-    """Print the candidates; NOT_FOUND when there is none, or no likeliest one."""
-    return in_session(context, _find)
-
-
-async def _find(reader: Reader) -> Exit:
+async def run(reader: Reader) -> Exit:
     thing = " ".join(reader.context.words)
     if thing == "-":
         thing = sys.stdin.buffer.read(LONGEST_INPUT).decode("utf-8", "replace")
     candidates = await told_in_file(reader, thing.strip()) or await candidates_for(reader, thing)
-    match reader.context.format:
-        case OutputFormat.JSON:
-            records = [candidate_record(candidate) for candidate in candidates]
-            print_document("find", {"candidates": records}, reader)
-        case OutputFormat.CSV:
-            print_csv(CSV_COLUMNS, map(candidate_record, candidates))
-        case _ if candidates:
-            rows = [_row(candidate) for candidate in candidates]
-            print_lines(table_lines(HEADS, rows, reader.context.width, reader.context.colour))
-    return reader.settle(_judge(thing, candidates))
+    if not candidates or candidates[0].score < SURE:
+        candidates = (*await spans_naming(reader, thing), *candidates)
+    records = [candidate_record(candidate) for candidate in candidates]
+    rows = [_row(candidate) for candidate in candidates]
+    report = Report(
+        "find",
+        lambda: {"candidates": records},
+        CSV_COLUMNS,
+        lambda: records,
+        lambda width, colour: table_lines(HEADS, rows, width, colour) if rows else (),
+    )
+    return answer(report, reader, _judge(thing, candidates))
 
 
 def _judge(thing: str, candidates: tuple[Candidate, ...]) -> Exit:

@@ -1,25 +1,34 @@
-"""`jobs [FILTER]`: the job table, what needs a person first, then what lives, then the newest."""
+"""`jobs [FILTER]`, what needs a person first, and `status`: their counts in one line."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from jobtui.analysis.flags import LATE, flags_of, needs_person
-from jobtui.analysis.job_times import last_active
-from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.exits import Exit
-from jobtui.commands.printing import print_csv, print_document, print_lines
-from jobtui.commands.reading import Reader, in_session
-from jobtui.commands.streams import complain, marked
-from jobtui.model.clock import Nanos
-from jobtui.model.jobs import Job
+from jobtui.analysis.flags import LATE, Flag, flags_of, needs_person
+from jobtui.analysis.times import last_active
+from jobtui.backends.registry import SLURM
+from jobtui.commands.context import Context
+from jobtui.commands.printing import Report, answer
+from jobtui.commands.reader import Reader, in_session
+from jobtui.commands.streams import Exit, complain, marked
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.faults import FAULTS
+from jobtui.model.health import SourceState
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.json_output import job_record
+from jobtui.render.styles import glyph
+from jobtui.render.table import paint
 
 if TYPE_CHECKING:
     from jobtui.analysis.filter import Filter
-    from jobtui.analysis.lateness import Lateness
+    from jobtui.analysis.late_jobs import Lateness
+    from jobtui.session.evidence import Gatherer
+
 
 CSV_COLUMNS = (
     "id", "system", "status", "native_status", "owner", "name", "app", "model", "mode", "queued_at",
@@ -28,7 +37,6 @@ CSV_COLUMNS = (
 
 
 def run(context: Context) -> Exit:
-    """Print the jobs that pass the filter; USAGE for a filter that makes no sense."""
     if not context.words:
         return in_session(context, _all_jobs)
     from jobtui.analysis.filter import FilterError, parse  # a third of what a start costs
@@ -54,7 +62,11 @@ async def _chosen_jobs(reader: Reader, chosen: "Filter") -> Exit:
     if not reader.logs_read and _needs_logs(chosen, _known(reader), reader.now):
         await reader.read_logs(None)
     late_of = _late_of(reader)
-    context = FilterContext(is_late=lambda job: late_of(job) is not None)
+    context = FilterContext(
+        is_late=lambda job: late_of(job) is not None,
+        is_disputed=_is_disputed(reader),
+        now_at=reader.session.store.now_at,
+    )
     return _print(reader, chosen.select(_known(reader), reader.now, context))
 
 
@@ -63,9 +75,9 @@ def _late_of(reader: Reader) -> Callable[[Job], str | None]:
 
     @cache
     def lateness() -> "Lateness":
-        from jobtui.analysis.lateness import Lateness
+        from jobtui.analysis.late_jobs import Lateness
 
-        return Lateness.of(reader.session.store.jobs, reader.now)
+        return Lateness.of(reader.session.store.jobs, reader.now, reader.session.store.now_at)
 
     def late_of(job: Job) -> str | None:
         as_recorded = reader.session.store.jobs.get(job.id) if job.status.is_live else None
@@ -75,14 +87,35 @@ def _late_of(reader: Reader) -> Callable[[Job], str | None]:
     return late_of
 
 
+def _is_disputed(reader: Reader) -> Callable[[Job], bool]:
+    @cache
+    def gatherer() -> "Gatherer":
+        from jobtui.session.evidence import Gatherer  # few ask for it before there are jobs
+
+        return Gatherer.of(reader.session)
+
+    others_tell = reader.logs_read or any(map(SLURM.made, reader.session.sources))
+
+    def is_disputed(job: Job) -> bool:
+        # One record that nothing else tells of is no dispute, and what judges is half of what a start costs
+        if not (others_tell or job.others or not job.needs_logs):
+            return False
+        return gatherer().is_disputed(job.id)
+
+    return is_disputed
+
+
 def _records(reader: Reader, jobs: Iterable[Job]) -> Iterator[dict[str, object]]:
-    """Jobs as documents, with the flag of those that are late."""
-    late_of = _late_of(reader)
-    for job in jobs:
-        record = job_record(job, reader.now)
-        if late_of(job) is not None:
-            record["flags"] = [*flags_of(job, reader.now), LATE]
-        yield record
+    late_of, is_disputed = _late_of(reader), _is_disputed(reader)
+
+    def record_of(job: Job) -> dict[str, object]:
+        record = job_record(job, reader.now_of(job))
+        flags = [*flags_of(job, reader.now_of(job)), *((LATE,) if late_of(job) is not None else ())]
+        if is_disputed(job) and Flag.CONTRADICTION not in flags:
+            flags.insert(0, Flag.CONTRADICTION)
+        return {**record, "flags": flags}
+
+    return FAULTS.each("printing a job", jobs, record_of)
 
 
 def _needs_logs(chosen: "Filter", jobs: Iterable[Job], now: Nanos) -> bool:
@@ -100,18 +133,29 @@ def _needs_logs(chosen: "Filter", jobs: Iterable[Job], now: Nanos) -> bool:
 
 
 def _print(reader: Reader, jobs: Iterable[Job]) -> Exit:
-    now = reader.now
-    picked = in_order((job for job in jobs if _within(job, reader)), now)
-    match reader.context.format:
-        case OutputFormat.JSON:
-            print_document("jobs", {"jobs": list(_records(reader, picked))}, reader)
-        case OutputFormat.CSV:
-            print_csv(CSV_COLUMNS, _records(reader, picked))
-        case _ if not reader.nothing_read:
-            from jobtui.commands.jobs_view import view
+    picked = in_order((job for job in jobs if _within(job, reader)), reader.now_of)
 
-            print_lines(view(picked, now, reader.context.width, reader.context.colour, _late_of(reader)))
-    return reader.settle(Exit.FINE)
+    def lines(width: int | None, colour: bool) -> Iterable[str]:
+        if reader.nothing_read:
+            return ()
+        from jobtui.render.columns import RowContext, job_table
+
+        context = RowContext(
+            now=reader.now,
+            late_of=_late_of(reader),
+            is_disputed=_is_disputed(reader),
+            now_at=reader.session.store.now_at,
+        )
+        return job_table(picked, context, width, colour)
+
+    report = Report(
+        "jobs",
+        lambda: {"jobs": list(_records(reader, picked))},
+        CSV_COLUMNS,
+        lambda: _records(reader, picked),
+        lines,
+    )
+    return answer(report, reader, Exit.FINE)
 
 
 def _known(reader: Reader) -> list[Job]:
@@ -120,7 +164,7 @@ def _known(reader: Reader) -> list[Job]:
     if not reader.logs_read:
         return list(store.jobs.values())
     if not store.jobs:
-        from jobtui.commands.resolve import jobs_known_by_logs
+        from jobtui.commands.find import jobs_known_by_logs
 
         return jobs_known_by_logs(reader)
     return [with_agent(reader, job) for job in store.jobs.values()]
@@ -135,7 +179,6 @@ def with_agent(reader: Reader, job: Job) -> Job:
 
 
 def _within(job: Job, reader: Reader) -> bool:
-    """Whether the job lived in the time that was asked for."""
     since, until = reader.context.since, reader.context.until
     last, first = last_active(job, reader.now), job.queued_at or job.updated_at
     too_old = since is not None and (last is None or last < since)
@@ -143,14 +186,58 @@ def _within(job: Job, reader: Reader) -> bool:
     return not (too_old or too_new)
 
 
-def in_order(jobs: Iterable[Job], now: Nanos) -> list[Job]:
+def in_order(jobs: Iterable[Job], now_of: Callable[[Job], Nanos]) -> list[Job]:
     """What needs a person first, then what lives, then the newest."""
-    return sorted(
-        jobs,
-        key=lambda job: (
-            not needs_person(job, now),
-            not job.status.is_live,
-            -(job.updated_at or job.queued_at or 0),
-            job.id,
-        ),
+
+    def ranked(job: Job) -> tuple[bool, bool, int, JobId, Job]:
+        newest = -(job.updated_at or job.queued_at or 0)
+        return not needs_person(job, now_of(job)), not job.status.is_live, newest, job.id, job
+
+    return [job for *_, job in sorted(FAULTS.each("sorting jobs", jobs, ranked), key=itemgetter(0, 1, 2, 3))]
+
+
+LATELY_S = 3600
+COUNTS = ("running", "pending", "stuck", "failed_1h", "disputed", "sources_down")
+
+
+async def run_status(reader: Reader) -> Exit:
+    """Print the line; ATTENTION when a job is stuck, or its sources contradict each other."""
+    await reader.read_jobs()
+    counts = _counts(reader)
+    report = Report(
+        "status", lambda: counts, COUNTS, lambda: [counts], lambda width, colour: [_line(counts, colour)]
     )
+    return answer(report, reader, Exit.ATTENTION if counts["stuck"] or counts["disputed"] else Exit.FINE)
+
+
+def _counts(reader: Reader) -> dict[str, int]:
+    now = reader.now
+    jobs = [job for job in reader.session.store.jobs.values() if not job.is_quasi]
+    by_status = Counter(job.status for job in jobs)
+    lately = now - LATELY_S * SECOND
+    failed = (job for job in jobs if job.status is JobStatus.FAILED)
+    return {
+        "running": by_status[JobStatus.RUNNING],
+        "pending": by_status[JobStatus.PENDING],
+        "stuck": sum(1 for job in jobs if needs_person(job, reader.now_of(job))),
+        "failed_1h": sum(1 for job in failed if (job.ended_at or 0) >= lately),
+        "disputed": sum(map(_is_disputed(reader), jobs)),
+        "sources_down": sum(1 for source in reader.sources if source.state is SourceState.DOWN),
+    }
+
+
+def _line(counts: dict[str, int], colour: bool) -> str:
+    """The counts, with the glyphs of the job table; what is nothing is left out but for the first two."""
+    parts = [
+        f"{glyph(JobStatus.RUNNING)}{counts['running']}",
+        f"{glyph(JobStatus.PENDING)}{counts['pending']}",
+    ]
+    for name, sign, style in (
+        ("stuck", "!", "warning"),
+        ("failed_1h", glyph(JobStatus.FAILED), "error"),
+        ("disputed", "disputed ", "warning"),
+        ("sources_down", "down ", "error"),
+    ):
+        if counts[name]:
+            parts.append(paint(f"{sign}{counts[name]}", style, colour))
+    return " ".join(parts)

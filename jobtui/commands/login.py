@@ -8,23 +8,30 @@ import os
 import sys
 from urllib.parse import urlsplit
 
-from jobtui.backends.balsam.credentials import Login, login_path, read_login
-from jobtui.backends.balsam.login import Granted, LoginServer, Method, keep_login
-from jobtui.backends.balsam.opening import is_same_server, path_beside, user_of
-from jobtui.backends.base import SourceError
+from jobtui.backends.balsam.login import (
+    Granted,
+    Login,
+    LoginServer,
+    Method,
+    is_same_server,
+    keep_login,
+    login_path,
+    path_beside,
+    read_login,
+    user_of,
+)
+from jobtui.backends.registry import BALSAM
 from jobtui.commands.context import Context
-from jobtui.commands.exits import Exit
 from jobtui.commands.printing import print_lines
-from jobtui.commands.streams import complain
+from jobtui.commands.streams import Exit, complain
+from jobtui.model.source_errors import SourceError
 from jobtui.model.specs import parse_balsam
 from jobtui.render.text import show
 
-SETTING = "balsam"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def run(context: Context) -> Exit:
-    """Log in; USAGE without a terminal or an address, FAILED when it was refused."""
     if not sys.stdin.isatty():
         complain("login asks for what it needs: it takes a terminal")
         return Exit.USAGE
@@ -53,7 +60,7 @@ def run(context: Context) -> Exit:
 
 def _url(context: Context, path: str) -> str:
     """The server that was named, else one that is asked for. Raises ValueError."""
-    named = [spec.target for spec in context.config.sources if spec.setting == SETTING]
+    named = [spec.target for spec in context.config.sources if BALSAM.names(spec)]
     if len(named) > 1:
         raise ValueError(f"several are configured, name one with --balsam: {', '.join(named)}")
     if named:

@@ -1,41 +1,111 @@
-"""`logs ID`: the lines that belong to a job, merged in time order, source in front."""
+"""`logs ID`: the lines that belong to a job, merged in time order, source in front.
+
+The lines of its program's output come last: they have no times.
+"""
 
 import asyncio
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 
-from jobtui.analysis.job_lines import JobLine, job_lines
-from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.continuations import with_continuations
-from jobtui.commands.exits import Exit
-from jobtui.commands.names import SourceNames
-from jobtui.commands.printing import print_csv, print_document, print_lines, print_not_found
-from jobtui.commands.reading import Reader, in_session
-from jobtui.commands.resolve import resolve
-from jobtui.commands.streams import complain
+from jobtui.analysis.paths import Reach, output_places
+from jobtui.analysis.timeline import JobLine, job_lines
+from jobtui.backends.job_desk import HasEntries
+from jobtui.backends.window import unwrapped
+from jobtui.commands.context import OutputFormat
+from jobtui.commands.find import resolve
+from jobtui.commands.printing import (
+    Report,
+    SourceNames,
+    answer,
+    print_csv,
+    print_lines,
+    print_not_found,
+    print_report,
+)
+from jobtui.commands.reader import Reader
+from jobtui.commands.streams import Exit, complain
+from jobtui.formats.parser import LINE
+from jobtui.model.faults import contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId
-from jobtui.model.ops import Agent, Certainty, Op
-from jobtui.model.secrets import mask_text
+from jobtui.model.job_desk import FilePart, JobDesk, Unreadable
+from jobtui.model.jobs import JobDetail
+from jobtui.model.logs import RawLine
+from jobtui.model.numbers import whole
+from jobtui.model.ops import Agent, Certainty, Component, Op
+from jobtui.model.secrets import mask_line
+from jobtui.model.source_errors import SourceError
 from jobtui.render.json_output import document, dumps, line_record
 from jobtui.render.table import paint
 from jobtui.render.text import NONE, Zone, date_time, show
+from jobtui.session import Session
+
+CONTINUATION_LINES = 100
+"""How many lines that follow a record, and are part of it, are given at most."""
+
+
+async def with_continuations(lines: Sequence[JobLine], session: Session) -> list[JobLine]:
+    """The lines, each followed by those that continue it in its file: tracebacks, output of programs.
+
+    Where a file can no longer be read, or holds something else there now, its lines stand alone.
+    """
+    desk = session.desk()
+    journals = [source for source in map(unwrapped, session.sources) if isinstance(source, HasEntries)]
+    entries = await _in_journals(journals, lines)
+    found: list[JobLine] = []
+    for line in lines:
+        found.append(line)
+        if line.cursor is not None and journals:
+            found += [_continuing(line, RawLine(None, 0, text)) for text in entries.get(line.cursor, ())]
+        else:
+            found += await _continuation(desk, line)
+    return found
+
+
+async def _in_journals(journals: Sequence[HasEntries], lines: Sequence[JobLine]) -> dict[str, list[str]]:
+    streams: dict[str, dict[str, int]] = {}
+    for line in lines:
+        if line.cursor is not None:
+            streams.setdefault(line.source, {})[line.cursor] = line.offset
+    found: dict[str, list[str]] = {}
+    for source, wanted in streams.items():
+        for journal in journals:
+            with suppress(SourceError):
+                found |= await journal.continuations(source, wanted, _begins_record)
+    return found
+
+
+def _begins_record(text: str) -> bool:
+    return LINE.match(text) is not None
+
+
+def _continuing(line: JobLine, raw: RawLine) -> JobLine:
+    offset = line.offset if line.cursor is not None else raw.offset
+    return line._replace(
+        line=raw.line or 0, offset=offset, text=raw.text, certainty=Certainty.ADJACENT, continues=True
+    )
+
+
+async def _continuation(desk: JobDesk, line: JobLine) -> list[JobLine]:
+    try:
+        record = await desk.lines_behind(line, 1 + CONTINUATION_LINES)
+    except Unreadable:
+        return []
+    return [_continuing(line, raw) for raw in record[1:]]
+
 
 FOLLOW_PERIOD_S = 0.25
+OUTPUT_LOOKS = 8
+"""So many periods lie between two looks at a job's output."""
 CSV_COLUMNS = ("at", "source", "line", "component", "op", "agent", "level", "certainty", "text")
 
 Chosen = Callable[[JobLine], bool]
 
 
-def run(context: Context) -> Exit:
-    """Print the lines, and with `--follow` go on until interrupted."""
-    return in_session(context, _logs)
-
-
-async def _logs(reader: Reader) -> Exit:
+async def run(reader: Reader) -> Exit:
     following = reader.context.flag("follow") is not None
     found = await resolve(reader, reader.context.words[0], to_end=following)
     if found.job is None:
@@ -45,15 +115,15 @@ async def _logs(reader: Reader) -> Exit:
     if chosen is None:
         return reader.settle(Exit.NOT_FOUND)
     log = _JobLog(reader, found.job.id, chosen)
-    lines = await log.fresh()
+    outputs = _Outputs(reader, found.detail, chosen, to_end=following)
+    lines = [*await log.fresh(), *await outputs.fresh()]
+    outputs.complain_of_unread()
     last = reader.context.flag("lines")
-    shown = lines if last is None else lines[max(0, len(lines) - int(last)) :]
-    printer = _Printer(reader)
+    shown = lines if last is None else lines[max(0, len(lines) - whole(last, 0)) :]
     if not following:
-        printer.whole(shown)
-        return reader.settle(Exit.FINE)
-    printer.more(shown)
-    await _follow(reader, found.job.id, log, printer)
+        return answer(_report(reader, shown), reader, Exit.FINE)
+    _print_followed(reader, shown, is_first=True)
+    await _follow(reader, found.job.id, log, outputs)
     return reader.settle(Exit.FINE)
 
 
@@ -67,7 +137,6 @@ class _JobLog:
         self._seen: set[tuple[str, int, str]] = set()
 
     async def fresh(self) -> list[JobLine]:
-        """What was not there at the last look."""
         correlation = self._session.store.correlation
         ops, unlinked = correlation.ops_of(self._job_id), correlation.unlinked_of(self._job_id)
         lines = [line for line in job_lines(self._job_id, ops, unlinked) if line.place not in self._seen]
@@ -75,21 +144,91 @@ class _JobLog:
         return [line for line in await with_continuations(lines, self._session) if self._chosen(line)]
 
 
-async def _follow(reader: Reader, job_id: JobId, log: _JobLog, printer: "_Printer") -> None:
+class _Outputs:
+    """The files that a job's output and errors go to: the end of each, and what comes to it."""
+
+    def __init__(self, reader: Reader, detail: JobDetail | None, chosen: Chosen, *, to_end: bool) -> None:
+        config, host = reader.context.config, detail.job.host if detail else None
+        places = output_places(detail, host, Reach(config.mounts, config.hosts))
+        self._desk = reader.session.desk()
+        self._job_id = detail.job.id if detail is not None else JobId("")
+        self._chosen = chosen
+        self._to_end = to_end
+        self._places: dict[str, list[str]] = {}
+        for directory, name in places:
+            self._places.setdefault(name, []).append(directory)
+        self._read: dict[str, tuple[int, int]] = {}
+        self._problems: dict[str, str] = {}
+
+    @property
+    def are_told(self) -> bool:
+        return bool(self._places)
+
+    async def fresh(self) -> list[JobLine]:
+        """The lines that were not there at the last look; while it is followed, those that are whole."""
+        found: list[JobLine] = []
+        for name, directories in self._places.items():
+            for directory in directories:
+                try:
+                    part = await self._desk.read_file(directory, name, tail=True)
+                except Unreadable as error:
+                    self._problems.setdefault(name, str(error))
+                    continue
+                self._problems.pop(name, None)
+                self._places[name] = [directory]
+                found += filter(self._chosen, self._lines(f"{directory}/{name}", part))
+                break
+        return found
+
+    def _lines(self, path: str, part: FilePart) -> Iterator[JobLine]:
+        if part.is_binary:
+            self._problems[part.name] = f"{path}: not text; nothing of it is printed"
+            return
+        known, number = self._read.get(path, (0, 0))
+        if part.size < known:  # it was written anew
+            known, number = 0, 0
+        if part.begin > known:
+            complain(f"{path}: {part.begin - known:,} bytes before the end of it are not printed")
+        is_counted = part.begin <= known and (number > 0) == (known > 0)
+        offset = part.begin
+        for text in part.text.splitlines(keepends=True):
+            if self._to_end and not text.endswith("\n"):
+                break
+            if offset >= known:
+                number += is_counted
+                line = text.rstrip("\r\n")
+                place = (path, number, offset)
+                yield JobLine(None, *place, Component.JOB, line, Certainty.FULL_ID, self._job_id)
+            offset += len(text.encode())
+        self._read[path] = offset, number
+
+    def complain_of_unread(self) -> None:
+        for name, problem in self._problems.items():
+            complain(f"its output {name}: {problem}")
+
+
+async def _follow(reader: Reader, job_id: JobId, log: _JobLog, outputs: _Outputs) -> None:
     following = asyncio.ensure_future(reader.follow_logs())
-    stopped, changed = asyncio.Event(), asyncio.Event()
+    stopped, changed, looks = asyncio.Event(), asyncio.Event(), 0
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, stopped.set)
     unsubscribe = reader.session.store.subscribe(
         lambda changes: changed.set() if job_id in changes.jobs else None
     )
     try:
-        while not stopped.is_set() and not following.done():
+        while not stopped.is_set() and (outputs.are_told or not following.done()):
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopped.wait(), FOLLOW_PERIOD_S)
-            if changed.is_set():
-                changed.clear()
-                printer.more(await log.fresh())
+            looks += 1
+            fresh: list[JobLine] = []
+            with contained("reading the lines of a job"):
+                if changed.is_set():
+                    changed.clear()
+                    fresh += await log.fresh()
+                if looks % OUTPUT_LOOKS == 0:
+                    fresh += await outputs.fresh()
+            if fresh:
+                _print_followed(reader, fresh)
     finally:
         unsubscribe()
         loop.remove_signal_handler(signal.SIGINT)
@@ -121,7 +260,7 @@ def _choice(reader: Reader, job_id: JobId) -> Chosen | None:
         tests.append(lambda line: is_of_unit(line.source, unit))
     if (pattern := context.flag("grep")) is not None:
         search = re.compile(pattern).search
-        tests.append(lambda line: search(mask_text(line.text)) is not None)
+        tests.append(lambda line: search(mask_line(line.text)) is not None)
     return lambda line: all(test(line) for test in tests)
 
 
@@ -147,51 +286,40 @@ def _agents_called(name: str, agents: Iterable[Agent]) -> frozenset[str]:
     return frozenset({name[:PREFIX_LENGTH], *(agent.agent for agent in agents if agent.container == name)})
 
 
-class _Printer:
-    """Prints lines in the format that was asked for."""
+def _report(reader: Reader, lines: Sequence[JobLine]) -> Report:
+    return Report(
+        "logs",
+        lambda: {"lines": [line_record(line) for line in lines]},
+        CSV_COLUMNS,
+        lambda: map(_flat, lines),
+        lambda width, colour: _texts(lines, SourceNames(reader.sources), colour),
+    )
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self._format = reader.context.format
-        self._names = SourceNames(reader.sources)
-        self._begun = False
 
-    def whole(self, lines: Sequence[JobLine]) -> None:
-        """All there is."""
-        if self._format is OutputFormat.JSON:
-            print_document("logs", {"lines": [line_record(line) for line in lines]}, self._reader)
-        else:
-            self.more(lines)
+def _print_followed(reader: Reader, lines: Sequence[JobLine], *, is_first: bool = False) -> None:
+    match reader.context.format:
+        case OutputFormat.JSON:
+            sources, now, is_partial = reader.sources, reader.now, reader.partial
+            records = (document("logs", line_record(one), sources, now, partial=is_partial) for one in lines)
+            print_lines(map(dumps, records))
+        case OutputFormat.CSV:
+            print_csv(CSV_COLUMNS, map(_flat, lines), head=is_first)
+        case _:
+            print_report(_report(reader, lines), reader.context, reader)
+    sys.stdout.flush()
 
-    def more(self, lines: Sequence[JobLine]) -> None:
-        """Some lines, at once; as JSON one object a line."""
-        if self._format is OutputFormat.JSON:
-            print_lines(dumps(self._document(line)) for line in lines)
-        elif self._format is OutputFormat.CSV:
-            print_csv(CSV_COLUMNS, map(_flat, lines), head=not self._begun)
-        else:
-            width = max((len(self._place(line)) for line in lines), default=0)
-            print_lines(self._text(line, width) for line in lines)
-        self._begun = True
-        sys.stdout.flush()
 
-    def _document(self, line: JobLine) -> dict[str, object]:
-        reader = self._reader
-        return document("logs", line_record(line), reader.sources, reader.now, partial=reader.partial)
-
-    def _place(self, line: JobLine) -> str:
-        return self._names.place(line.source, line.line, line.offset, line.cursor)
-
-    def _text(self, line: JobLine, width: int) -> str:
-        colour = self._reader.context.colour
+def _texts(lines: Sequence[JobLine], names: SourceNames, colour: bool) -> Iterator[str]:
+    places = [names.place(line.source, line.line, line.offset, line.cursor) for line in lines]
+    width = max(map(len, places), default=0)
+    for line, place in zip(lines, places, strict=True):
         at = f"{date_time(line.at)}{Zone.mark()}" if line.at is not None else NONE
-        head = f"{at:<20}  {self._place(line):<{width}}"
-        text = show(line.text)
+        text = show(mask_line(line.text))
         if line.continues:
             text = f"| {text}"
         elif line.certainty is Certainty.ADJACENT:
             text += "  (inferred)"
-        return f"{paint(head, 'settled', colour)}  {text}"
+        yield f"{paint(f'{at:<20}  {place:<{width}}', 'settled', colour)}  {text}"
 
 
 def _flat(line: JobLine) -> dict[str, object]:

@@ -1,32 +1,77 @@
-"""`jobtui [THING]`: the dashboard, at THING when given. Without a terminal it is printed instead."""
+"""`jobtui [THING]` and `serve`: the dashboard, here or in a browser; without a terminal it is printed."""
 
 import asyncio
 import os
+import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from jobtui.backends.registry import gives_spans
-from jobtui.commands.clusters import watch_clusters
+from jobtui.backends.registry import SIREPO_DB, Gives, gives, of_setting
+from jobtui.commands import runner
 from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.exits import Exit
-from jobtui.commands.reading import Reader, configured, no_source, sources_to_watch, warn
-from jobtui.commands.sites import watch_sites
-from jobtui.commands.spelled import spelled
-from jobtui.model.specs import SourceSpec
-from jobtui.model.trace_ids import TraceRef, find_trace
+from jobtui.commands.reader import (
+    Reader,
+    configured,
+    no_source,
+    sources_to_watch,
+    warn,
+    watch_clusters,
+    watch_sites,
+)
+from jobtui.commands.streams import Exit, complain
+from jobtui.config import Config, split_head
+from jobtui.grammar import COMMAND_BY_NAME, SETTING_BY_NAME, SETTINGS, Setting
+from jobtui.model.ids import TraceRef, find_trace
+from jobtui.model.specs import LOOPBACK, LogRole, SourceSpec, is_loopback, listen_place
+from jobtui.model.traces import JOB_ATTRIBUTES
 from jobtui.session import Session
 from jobtui.web import DRIVER
 
 if TYPE_CHECKING:
-    from jobtui.commands.resolve import Found
+    from jobtui.commands.find import Found
+
+
+def spelled(config: Config, specs: Sequence[SourceSpec]) -> tuple[str, ...]:
+    """The flags with which jobtui has these settings anywhere; paths are absolute.
+
+    What stands in the configuration file is found there again. `specs` are spelled where no setting names
+    them.
+    """
+    words: list[str] = []
+    for setting in SETTINGS:
+        effective = config.settings[setting.name]
+        if effective.origin in (setting.flag, setting.variable):
+            values = effective.values if setting.repeatable else effective.values[-1:]
+            for value in values:
+                words += [setting.flag, *([_absolute(setting, value)] if setting.metavar else [])]
+    return (*words, *(() if config.sources else of_specs(specs)))
+
+
+def of_specs(specs: Sequence[SourceSpec]) -> tuple[str, ...]:
+    return tuple(_words_of(specs))
+
+
+def _words_of(specs: Sequence[SourceSpec]) -> Iterator[str]:
+    for spec in specs:
+        setting = SETTING_BY_NAME[spec.setting]
+        label = spec.label if of_setting(spec.setting).is_labelled else ""
+        head = label or ("" if spec.role is LogRole.AUTO else spec.role)
+        yield from (setting.flag, _absolute(setting, f"{head}={spec.target}" if head else spec.target))
+
+
+def _absolute(setting: Setting, value: str) -> str:
+    if not setting.completes:
+        return value
+    head, path = split_head(setting.name, value)
+    return head + os.path.abspath(path)
+
 
 WEIGHT_OF_BARE = 0.5
 """How surely a bare id refers to a trace (`analysis.references`)."""
 
 
 def run(context: Context) -> Exit:
-    """Open the dashboard until it is left, or print."""
     if context.format is OutputFormat.PLAIN and has_terminal() and not context.words:
         from jobtui.commands import watch
 
@@ -41,16 +86,18 @@ def run(context: Context) -> Exit:
     trace = trace_meant(context, specs)
     if context.words and trace is None:
         found, code = asyncio.run(_resolve(context, specs))
-        if found.job is None:
+        if found.job is None and len(found.traces) != 1:
             return code
+        trace = TraceRef(found.traces[0]) if found.job is None else None
     announced = sources_to_watch(context, specs, found.detail if found else None)
-    session = Session(announced, context.clock, stage=context.stage)
+    session = Session(announced, context.clock, replay=context.replay)
     session.hosts, session.mounts = context.config.hosts, context.config.mounts
     session.job_attributes = context.config.job_attributes
+    session.store.traces.job_attributes = context.config.job_attributes or JOB_ATTRIBUTES
     if not is_served():  # whoever opens a page must not start programs
         session.alarms = context.config.alarms
     watch_sites(session, specs)
-    watch_clusters(session, [spec.target for spec in specs if spec.setting == "srdb"])
+    watch_clusters(session, [spec.target for spec in specs if SIREPO_DB.names(spec)])
     open_at = trace or (found.job.id if found and found.job else None)
     title = " ".join(filter(None, ("jobtui", context.config.profile)))
     context.open_dashboard(session, open_at, title, spelled(context.config, specs))
@@ -58,7 +105,6 @@ def run(context: Context) -> Exit:
 
 
 def is_served() -> bool:
-    """Whether this is the dashboard of somebody's browser."""
     return os.environ.get("TEXTUAL_DRIVER") == DRIVER
 
 
@@ -66,34 +112,97 @@ def trace_meant(context: Context, specs: Sequence[SourceSpec]) -> TraceRef | Non
     """The trace that is named, and no job. A bare id is one only where traces are read: ops have such ids."""
     if not context.words:
         return None
-    from jobtui.analysis.references import Target, references  # who names nothing does not need it
+    from jobtui.analysis.find import Target, references  # who names nothing does not need it
 
     text = context.words[0]
     referred = {one.target: one.weight for one in references(text)}
     if Target.TRACE not in referred or referred.keys() & {Target.JOB, Target.CONDOR}:
         return None
-    is_sure = referred[Target.TRACE] > WEIGHT_OF_BARE or any(map(gives_spans, specs))
+    is_sure = referred[Target.TRACE] > WEIGHT_OF_BARE or any(gives(spec, Gives.SPANS) for spec in specs)
     return find_trace(text) if is_sure else None
 
 
 def _print(context: Context) -> Exit:
-    # Imported here, as the dashboard does not need it; so is what finds out which job is meant
-    from jobtui.commands import jobs, show, trace
-
     if trace_meant(context, configured(context)) is not None:
-        return trace.run(context)
-    return show.run(context) if context.words else jobs.run(context)
+        return Exit(runner("trace")(context))
+    return Exit(runner("show" if context.words else "jobs")(context))
 
 
 def has_terminal() -> bool:
-    """Whether a dashboard can be shown and used, here or in a browser."""
     return is_served() or (sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty())
 
 
 async def _resolve(context: Context, specs: Sequence[SourceSpec]) -> "tuple[Found, Exit]":
-    from jobtui.commands.resolve import resolve
+    from jobtui.commands.find import resolve
 
-    async with Session((), context.clock, stage=context.stage) as session:
+    async with Session((), context.clock, replay=context.replay) as session:
         reader = Reader(context, session, specs)
         found = await resolve(reader, context.words[0])
         return found, Exit.FINE if found.job else reader.settle(found.code)
+
+
+DEFAULT_PLACE = f"{LOOPBACK}:8417"
+DASHBOARDS = frozenset({"demo", "replay"})
+"""Commands that open a dashboard."""
+
+
+def run_serve(context: Context) -> Exit:
+    """Serve until interrupted; USAGE for what cannot be served, or where it cannot."""
+    first = context.words[0] if context.words else ""
+    if first in COMMAND_BY_NAME and first not in DASHBOARDS:
+        complain(f"{first} is no dashboard; serve shows THING, demo or replay")
+        return Exit.USAGE
+    warn(context)
+    if first not in DASHBOARDS and not configured(context):
+        return no_source()
+    try:
+        from jobtui.web.server import DashboardServer
+    except ImportError:
+        complain("serve needs textual-serve: pip install 'jobtui[serve]'")
+        return Exit.USAGE
+    listener = _listener(context.flag("listen") or DEFAULT_PLACE)
+    if listener is None:
+        return Exit.USAGE
+    server = DashboardServer(dashboard_words(context.invocation.settings, context.words), listener)
+    sys.stdout.write(f"The dashboard is at {server.address}\n")
+    sys.stdout.flush()
+    server.run()
+    return Exit.FINE
+
+
+def dashboard_words(settings: Mapping[str, Sequence[str]], words: Sequence[str]) -> list[str]:
+    """What starts the dashboard of one browser: this program, with the settings that it was given itself.
+
+    -P, as what lies where the server was started is not to be imported.
+    """
+    apart = () if words and words[0] in DASHBOARDS else ("--",)
+    return [sys.executable, "-P", "-m", "jobtui", *_flags(settings), *apart, *words]
+
+
+def _flags(settings: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for name, values in settings.items():
+        setting = SETTING_BY_NAME[name]
+        for value in values:
+            yield f"{setting.flag}={value}" if setting.metavar else setting.flag
+
+
+def _listener(text: str) -> socket.socket | None:
+    try:
+        host, port = listen_place(text if ":" in text else f":{text}")
+    except ValueError:
+        complain(f"--listen {text}: expected HOST:PORT, such as {DEFAULT_PLACE}, or a port alone")
+        return None
+    host = host or LOOPBACK
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.create_server((host, port), family=family)
+    except (OSError, OverflowError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        complain(f"cannot listen at {host}:{port}: {why}; --listen HOST:PORT names another place")
+        return None
+    if not is_loopback(host):
+        complain(
+            f"{host} is reached from other machines: whoever has the address below can look, and nothing on "
+            "the way is encrypted"
+        )
+    return listener

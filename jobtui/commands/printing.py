@@ -1,25 +1,84 @@
-"""Printing what a command found: a JSON document, CSV, or lines of text."""
+"""What a command found, printed: a JSON document, CSV, or lines of text; and short names of sources."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from jobtui.commands.context import OutputFormat
-from jobtui.commands.exits import Exit
-from jobtui.commands.reading import Reader
+from jobtui.commands.streams import Exit
+from jobtui.model.health import SourceHealth
+from jobtui.model.numbers import real
 from jobtui.model.secrets import mask_text
+from jobtui.render.sources import labels
+from jobtui.render.text import show
 
 if TYPE_CHECKING:
     from jobtui.analysis.find import Candidate
-    from jobtui.commands.resolve import Found
+    from jobtui.commands.context import Context
+    from jobtui.commands.find import Found
+    from jobtui.commands.reader import Reader
 
 
-def print_document(command: str, body: Mapping[str, object], reader: Reader) -> None:
-    """A command's JSON document, as the contract has it."""
-    from jobtui.render.json_output import document, document_lines
+class SourceNames:
+    """The shortest name of each source that no other of them has."""
 
-    whole = document(command, body, reader.sources, reader.now, partial=reader.partial)
-    print_lines(document_lines(whole))
+    def __init__(self, sources: Sequence[SourceHealth]) -> None:
+        self._labels: Mapping[str, str] = dict(
+            zip((source.name for source in sources), labels(sources), strict=True)
+        )
+
+    def short(self, source: str) -> str:
+        """The short name of a source, safe to show."""
+        return self._labels.get(source) or show(source)
+
+    def place(self, source: str, line: int, offset: int, cursor: str | None = None) -> str:
+        """Where a line stands: its number, or the byte where it begins when the lines are not counted.
+
+        An entry of a journal, which has a cursor, has no such place.
+        """
+        name = self.short(source)
+        if cursor is not None:
+            return name
+        return f"{name}:{line}" if line > 0 else f"{name}@{offset}"
+
+
+class Report(NamedTuple):
+    """What a command found, in each form that it can be printed in; only the one that is wanted is made.
+
+    `document` is what JSON holds between schema and sources, `records` become CSV with these `columns`, and
+    `lines` are for people: in so many cells, None for no limit, and in colour or not.
+    """
+
+    command: str
+    document: Callable[[], Mapping[str, object]]
+    columns: Sequence[str] = ()
+    records: Callable[[], Iterable[Mapping[str, object]]] = tuple
+    lines: Callable[[int | None, bool], Iterable[str]] = lambda width, colour: ()
+
+
+def print_report(report: Report, context: "Context", reader: "Reader | None" = None) -> None:
+    """Print a report in the format that was asked for; `reader` is None where no source was read."""
+    match context.format:
+        case OutputFormat.JSON:
+            from jobtui.render.json_output import document, document_lines, fault_records
+
+            body = report.document()
+            if faults := fault_records():
+                body = {**body, "faults": faults}
+            sources, is_partial = (reader.sources, reader.partial) if reader is not None else ((), False)
+            whole = document(report.command, body, sources, context.clock.now(), partial=is_partial)
+            print_lines(document_lines(whole))
+        case OutputFormat.CSV:
+            if report.columns:
+                print_csv(report.columns, report.records())
+        case _:
+            print_lines(report.lines(context.width, context.colour))
+
+
+def answer(report: Report, reader: "Reader", code: Exit) -> Exit:
+    """Print a report, and on stderr what was not read; the exit code."""
+    print_report(report, reader.context, reader)
+    return reader.settle(code)
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -29,8 +88,15 @@ def print_lines(lines: Iterable[str]) -> None:
         write(line + "\n")
 
 
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""How a formula begins, also in the width of East Asian characters."""
+
+
 def print_csv(columns: Sequence[str], records: Iterable[Mapping[str, object]], *, head: bool = True) -> None:
-    """Records as CSV with these columns; texts are masked and made safe, lists are joined with blanks."""
+    """Records as CSV with these columns; texts are masked and made safe, lists are joined with blanks.
+
+    A text that a spreadsheet would take for a formula gets a quote before it; a number stays one.
+    """
     import csv
 
     from jobtui.render.text import show
@@ -41,22 +107,21 @@ def print_csv(columns: Sequence[str], records: Iterable[Mapping[str, object]], *
 
     def text_of(value: object) -> object:
         if isinstance(value, list | tuple):
-            return " ".join(show(str(item)) for item in value)
-        return show(value) if isinstance(value, str) else value
+            value = " ".join(map(str, value))
+        if not isinstance(value, str):
+            return value
+        text = show(value)
+        return f"'{text}" if text.lstrip().startswith(_FORMULA) and real(text) is None else text
 
     writer.writerows([text_of(record.get(name)) for name in columns] for record in records)
 
 
-def print_not_found(command: str, body: Mapping[str, object], found: "Found", reader: Reader) -> Exit:
-    """What a command prints that found no job: as JSON what may have been meant. Gives the exit code."""
-    if reader.context.format is OutputFormat.JSON:
-        records = [candidate_record(candidate) for candidate in found.candidates]
-        print_document(command, {**body, "candidates": records}, reader)
-    return reader.settle(found.code)
+def print_not_found(command: str, body: Mapping[str, object], found: "Found", reader: "Reader") -> Exit:
+    records = [candidate_record(candidate) for candidate in found.candidates]
+    return answer(Report(command, lambda: {**body, "candidates": records}), reader, found.code)
 
 
 def candidate_record(candidate: "Candidate") -> dict[str, object]:
-    """Something a pasted text may mean."""
     return {
         "kind": candidate.kind,
         "id": mask_text(candidate.id),

@@ -1,4 +1,4 @@
-"""`record DIR`: keep what the sources deliver in a bounded file until interrupted; `replay DIR` opens it."""
+"""`record DIR` keeps what the sources deliver; `replay FILE [COMMAND ...]` runs any command on it."""
 
 import asyncio
 import signal
@@ -10,30 +10,37 @@ from pathlib import Path
 import msgspec
 
 from jobtui import __version__
-from jobtui.analysis.time_words import parse_duration
-from jobtui.backends.recording.recorder import Recorder
-from jobtui.backends.recording.tape import FILE_NAME, About, TapeError
-from jobtui.backends.recording.writing import TapeWriter
-from jobtui.commands.clusters import watch_clusters
-from jobtui.commands.context import Context
-from jobtui.commands.exits import Exit
-from jobtui.commands.reading import configured, no_source, sources_to_watch, warn
-from jobtui.commands.streams import complain
-from jobtui.model.clock import SystemClock
+from jobtui.analysis.times import parse_duration
+from jobtui.backends.registry import SIREPO_DB
+from jobtui.commands import runner
+from jobtui.commands.context import Context, make_context
+from jobtui.commands.reader import configured, no_source, sources_to_watch, warn, watch_clusters
+from jobtui.commands.streams import Exit, complain
+from jobtui.config import Config, Effective
+from jobtui.grammar import DASHBOARD, SETTINGS, Invocation, Kind, Scope
+from jobtui.model.clock import FixedClock, SystemClock
+from jobtui.model.faults import FAULTS, contained
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
+from jobtui.model.numbers import whole
 from jobtui.model.specs import SourceSpec
+from jobtui.recording.database import FILE_NAME, About, RecordingError
+from jobtui.recording.recorder import Recorder, RecordingWriter
+from jobtui.recording.replay import RecordingReplay
 from jobtui.session import Session
 
 DEFAULT_MB = 1_000
 LEAST_MB = 1
 SAID_EVERY_S = 1.0
+READ_AGAIN_S = 2.0
 
 
 def run(context: Context) -> Exit:
-    """Record until interrupted, or for as long as was asked."""
     warn(context)
-    megabytes = int(context.flag("limit") or DEFAULT_MB)
+    if isinstance(context.clock, FixedClock):
+        complain("record keeps what comes from now on, so it takes no --at; give --at to what replays it")
+        return Exit.USAGE
+    megabytes = whole(context.flag("limit"), DEFAULT_MB)
     wanted = context.flag("for")
     for_s = parse_duration(wanted) if wanted is not None else None
     if megabytes < LEAST_MB or (wanted is not None and not for_s):
@@ -45,8 +52,8 @@ def run(context: Context) -> Exit:
     directory = Path(context.words[0])
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        writer = TapeWriter(directory / FILE_NAME, _about(context, specs), megabytes << 20, goes_on=True)
-    except (TapeError, OSError, ValueError) as error:  # the last for names that no file can have
+        writer = RecordingWriter(directory / FILE_NAME, _about(context, specs), megabytes << 20, goes_on=True)
+    except (RecordingError, OSError, ValueError) as error:  # the last for names that no file can have
         complain(str(error))
         return Exit.NO_SOURCE
     recorder = Recorder(writer, SystemClock(), _details(specs))
@@ -55,7 +62,10 @@ def run(context: Context) -> Exit:
     finally:
         recorder.close()
         writer.close()
-    return _ended(recorder, writer)
+    gone = f", {writer.let_go:,} old entries let go of" if writer.let_go else ""
+    gone += f", {writer.refused:,} that cannot be written down" if writer.refused else ""
+    complain(f"{writer.path}: {_words(recorder)}, {writer.kept_bytes / 1e6:.1f} MB{gone}")
+    return Exit.FINE if not recorder.lost else Exit.NO_SOURCE
 
 
 def _about(context: Context, specs: Sequence[SourceSpec]) -> About:
@@ -70,12 +80,12 @@ async def _record(
     context: Context, specs: Sequence[SourceSpec], recorder: Recorder, for_s: float | None
 ) -> None:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, ended.set)
-    session = Session(sources_to_watch(context, specs, None), context.clock, witness=recorder)
-    watch_clusters(session, [spec.target for spec in specs if spec.setting == "srdb"])
+    session = Session(sources_to_watch(context, specs, None), context.clock, observer=recorder)
+    watch_clusters(session, [spec.target for spec in specs if SIREPO_DB.names(spec)])
     async with session:
-        reading = asyncio.ensure_future(session.run())
+        reading = asyncio.ensure_future(_read(session))
         saying = asyncio.ensure_future(_say(recorder))
         with suppress(TimeoutError):
             async with asyncio.timeout(for_s):
@@ -85,14 +95,27 @@ async def _record(
         await asyncio.gather(reading, saying, return_exceptions=True)
 
 
+async def _read(session: Session) -> None:
+    """Read until cancelled, whatever ends the reading: then it begins again."""
+    while True:
+        with contained("reading what is recorded"):
+            await session.run()
+        await asyncio.sleep(READ_AGAIN_S)
+
+
 async def _say(recorder: Recorder) -> None:
     """How it goes, on a terminal; what goes wrong, anywhere, once."""
     said: str | None = None
+    faults: set[tuple[str, str]] = set()
     is_shown = sys.stderr.isatty()
     try:
         while True:
             if recorder.problem != said and (said := recorder.problem) is not None:
                 complain(f"{said}; trying on")
+            for fault in FAULTS.all():
+                if (fault.place, fault.kind) not in faults:
+                    faults.add((fault.place, fault.kind))
+                    complain(f"{fault.words}; all else is recorded")
             if is_shown:
                 sys.stderr.write(f"\r{_words(recorder)} (ctrl+c ends it)\x1b[K")
                 sys.stderr.flush()
@@ -107,16 +130,81 @@ def _words(recorder: Recorder) -> str:
     return f"{recorder.kept:,} records kept{lost}"
 
 
-def _ended(recorder: Recorder, writer: TapeWriter) -> Exit:
-    gone = f", {writer.let_go:,} old entries let go of" if writer.let_go else ""
-    gone += f", {writer.refused:,} that cannot be written down" if writer.refused else ""
-    complain(f"{writer.path}: {_words(recorder)}, {writer.kept_bytes / 1e6:.1f} MB{gone}")
-    return Exit.FINE if not recorder.lost else Exit.NO_SOURCE
-
-
 def _details(specs: Sequence[SourceSpec]) -> Callable[[str, JobId], JobDetail | None]:
     """What reads the whole record of a job of a database root, to be called on the thread that writes."""
-    from jobtui.backends.sirepo_db import read_whole
+    from jobtui.backends.sirepo.source import read_whole
 
-    roots = {spec.target for spec in specs if spec.setting == "srdb"}
+    roots = {spec.target for spec in specs if SIREPO_DB.names(spec)}
     return lambda name, job_id: read_whole(Path(name), job_id) if name in roots else None
+
+
+REPLAYED = frozenset(
+    {
+        DASHBOARD.name, "jobs", "show", "timeline", "explain", "compare", "status", "incidents", "logs",
+        "report", "agents", "find", "trace", "script", "doctor", "config",
+    }
+)  # fmt: skip
+"""Commands that only look at what sources deliver."""
+
+
+def run_replay(context: Context) -> Exit:
+    inner = context.invocation.inner or Invocation(DASHBOARD, (), {}, {})
+    if inner.command.name not in REPLAYED:
+        complain(f"{inner.command.name} is nothing that can be asked of a recording")
+        return Exit.USAGE
+    sources = {setting.name: setting.flag for setting in SETTINGS if setting.kind is Kind.SOURCE}
+    if named := next((sources[name] for name in inner.settings if name in sources), ""):
+        complain(f"{named} is not taken here: what was recorded has its own sources")
+        return Exit.USAGE
+    try:
+        replay = RecordingReplay(Path(context.words[0]))
+    except RecordingError as error:
+        complain(str(error))
+        return Exit.NO_SOURCE
+    try:
+        return _run_on(replay, context, inner)
+    except RecordingError as error:
+        complain(str(error))
+        return Exit.NO_SOURCE
+    finally:
+        replay.close()
+
+
+def _run_on(replay: RecordingReplay, context: Context, inner: Invocation) -> Exit:
+    if inner.command is DASHBOARD and not inner.words and replay.recording.about.job_id:
+        inner = inner._replace(words=(replay.recording.about.job_id,))
+    config = replayed_config(replay.recording.about.config, context.config, inner)
+    made = make_context(inner, config, context.open_dashboard)
+    if isinstance(made.clock, FixedClock):
+        replay.clock.set(made.clock.now())
+    for note in replay.recording.about.notes:
+        complain(f"not in the recording: {note}")
+    run = runner(inner.command.name)
+    code = Exit(run(made._replace(clock=replay.clock, replay=replay)))
+    if damaged := replay.recording.damaged:
+        complain(f"{replay.recording.path}: {entries_are(damaged)} damaged, and left out")
+    return code
+
+
+def entries_are(entries: int) -> str:
+    return "1 entry is" if entries == 1 else f"{entries:,} entries are"
+
+
+def replayed_config(recorded: object, present: Config, inner: Invocation) -> Config:
+    """The settings that held when it was recorded, but times as they are asked for now.
+
+    So sources are called what they were called, and commands to type are those of the place of the recording.
+    """
+    try:
+        kept = msgspec.convert(recorded, Config)
+    except msgspec.ValidationError as error:
+        raise RecordingError(
+            f"the settings in the recording cannot be read, it is damaged: {error}"
+        ) from error
+    times = {setting.name for setting in SETTINGS if setting.kind is Kind.TIME}
+    asked = {
+        **{name: given for name, given in present.settings.items() if name in times and given.values},
+        **{name: Effective(values, f"--{name}") for name, values in inner.settings.items() if name in times},
+    }
+    unset = {setting.name: Effective() for setting in SETTINGS if setting.scope is not Scope.NOWHERE}
+    return kept._replace(settings={**unset, **kept.settings, **asked})

@@ -1,34 +1,58 @@
 """`report WHAT`: throughput, utilization, available nodes or jobs per state, as series over time."""
 
+import os
+import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from jobtui.analysis.rates import (
-    BALSAM,
-    StateTime,
-    available_nodes,
-    jobs_per_state,
-    throughput,
-    time_in_states,
-    utilization,
-)
-from jobtui.analysis.rates_exact import ReportError
-from jobtui.analysis.rates_exact import available_nodes as exact_nodes
-from jobtui.analysis.rates_exact import throughput as exact_throughput
-from jobtui.analysis.rates_exact import utilization as exact_utilization
-from jobtui.analysis.series import Series, Window
-from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.exits import Exit
-from jobtui.commands.post_mortem import post_mortem
-from jobtui.commands.printing import print_csv, print_document, print_lines
-from jobtui.commands.reading import Reader, in_session
-from jobtui.commands.report_material import Ambiguous, Material, gather, query_of
-from jobtui.commands.streams import complain
-from jobtui.model.changes import Allocation, StateChange
-from jobtui.model.clock import to_rfc3339
-from jobtui.model.report_query import ReportQuery
-from jobtui.render.table import Cell, Head, paint, table_lines
-from jobtui.render.text import date_time, duration, show
+import msgspec
 
+from jobtui.analysis.reports.charts import Chart, ChartKind, changes_of_jobs
+from jobtui.analysis.reports.cooperative import at_once
+from jobtui.analysis.reports.curves import Curve, Series, Window, curve_turns
+from jobtui.analysis.reports.rates import (
+    BALSAM,
+    SIREPO,
+    StateTime,
+    Weights,
+    Words,
+    available_nodes,
+    by_job,
+    jobs_per_state_turns,
+    throughput_turns,
+    time_in_states_turns,
+    utilization_turns,
+)
+from jobtui.analysis.reports.rates_exact import ReportError
+from jobtui.analysis.reports.rates_exact import available_nodes as exact_nodes
+from jobtui.analysis.reports.rates_exact import throughput as exact_throughput
+from jobtui.analysis.reports.rates_exact import utilization as exact_utilization
+from jobtui.backends.balsam.source import Balsam, fetch_allocations, fetch_changes, fetch_nodes
+from jobtui.backends.base import Batch
+from jobtui.backends.registry import BALSAM as BALSAM_SOURCE
+from jobtui.backends.registry import Gives, build, gives
+from jobtui.commands.context import Context, OutputFormat
+from jobtui.commands.explain import explained
+from jobtui.commands.find import resolve
+from jobtui.commands.jobs import with_agent
+from jobtui.commands.printing import Report, answer, print_lines
+from jobtui.commands.reader import Reader, in_session
+from jobtui.commands.streams import Exit, complain
+from jobtui.model.changes import Allocation, ReportQuery, StateChange
+from jobtui.model.clock import SECOND, Nanos, to_rfc3339
+from jobtui.model.health import Skip
+from jobtui.model.ids import LABEL, JobId, answers_to, meant_by, named, numbered, system_job_id
+from jobtui.model.numbers import whole
+from jobtui.model.source_errors import SourceError
+from jobtui.model.specs import SourceSpec
+from jobtui.render.chart import Frame, chart_lines, draw_chart, legend_lines
+from jobtui.render.spans import Line
+from jobtui.render.table import Cell, Head, paint, table_lines
+from jobtui.render.text import Zone, date_time, duration, show
+from jobtui.render.verdicts import PostMortem, post_mortem_lines
+from jobtui.store.store import SKIPS_KEPT
+
+THROUGHPUT, UTILIZATION, NODES = "throughput", "utilization", "nodes"
 CSV_COLUMNS = ("series", "unit", "x", "y")
 LINES_SHOWN = 20
 """Points of a series that a table shows; the others are counted. All of them are in --json and --csv."""
@@ -39,8 +63,18 @@ STAY_HEADS = (
 )  # fmt: skip
 
 
+class Material:
+    """Changes of jobs' states and allocations, of one system."""
+
+    def __init__(self, name: str, words: Words) -> None:
+        self.name = name
+        self.words = words
+        self.changes: list[StateChange] = []
+        self.allocations: list[Allocation] = []
+        self.nodes: dict[JobId, float] = {}
+
+
 def run(context: Context) -> Exit:
-    """Print the report; USAGE when it cannot be made."""
     return in_session(context, _report if context.flag("markdown") is None else post_mortem)
 
 
@@ -72,8 +106,19 @@ async def _report(reader: Reader) -> Exit:
     except ReportError as error:
         complain(str(error))
         return reader.settle(Exit.FAILED)
-    _print(reader, what, series, times)
-    return reader.settle(Exit.FINE)
+    report = Report(
+        "report",
+        lambda: {
+            "report": what,
+            "exact": is_exact,
+            "series": [series_record(one) for one in series],
+            "times": [one._asdict() for one in times],
+        },
+        CSV_COLUMNS,
+        lambda: _csv_rows(series),
+        lambda width, colour: _lines(reader, series, times, width, colour),
+    )
+    return answer(report, reader, Exit.FINE)
 
 
 def _made(
@@ -82,23 +127,22 @@ def _made(
     changes = [one for one in material.changes if query.from_state in (None, one.before)]
     if reader.context.flag("exact") is not None:
         return (_exact(reader, what, query, changes, material.allocations),), ()
-    window = Window(query.since, query.until)
+    window, histories = Window(query.since, query.until), by_job(changes)
     words, now = material.words, reader.now
     match what:
         case "throughput":
-            return (throughput(changes, window, query.to_state or words.done),), ()
+            return (at_once(throughput_turns(histories, window, query.to_state or words.done)),), ()
         case "utilization":
             is_weighted = reader.context.flag("unweighted") is None and words is BALSAM
-            made = utilization(
-                changes, window, now, is_weighted=is_weighted, running=words.running, nodes_of=material.nodes
-            )
+            weights = Weights(material.nodes) if is_weighted else None
+            made = at_once(utilization_turns(histories, window, now, words.running, weights))
             if _plots(reader) and material.allocations:
                 return (made, available_nodes(material.allocations, window, now)), ()
             return (made,), ()
         case "nodes":
             return (available_nodes(material.allocations, window, now),), ()
-    series = jobs_per_state(changes, window, now, unborn=words.unborn)
-    return series, time_in_states(changes, now, words.unborn)
+    series = at_once(jobs_per_state_turns(histories, window, now, words.unborn))
+    return series, at_once(time_in_states_turns(histories, now, words.unborn))
 
 
 def _exact(
@@ -119,22 +163,6 @@ def _exact(
     raise ReportError("Balsam itself has no report of jobs per state: leave out --exact")
 
 
-def _print(reader: Reader, what: str, series: Sequence[Series], times: Sequence[StateTime]) -> None:
-    match reader.context.format:
-        case OutputFormat.JSON:
-            body = {
-                "report": what,
-                "exact": reader.context.flag("exact") is not None,
-                "series": [series_record(one) for one in series],
-                "times": [one._asdict() for one in times],
-            }
-            print_document("report", body, reader)
-        case OutputFormat.CSV:
-            print_csv(CSV_COLUMNS, _csv_rows(series))
-        case _:
-            print_lines(_lines(reader, series, times))
-
-
 def _plots(reader: Reader) -> bool:
     return reader.context.flag("plot") is not None
 
@@ -147,6 +175,8 @@ def series_record(series: Series) -> dict[str, object]:
         "x": [to_rfc3339(at) for at in series.x],
         "y": list(series.y),
         "notes": list(series.notes),
+        "estimated": series.estimated,
+        "left_out": series.left_out,
     }
 
 
@@ -156,11 +186,10 @@ def _csv_rows(series: Iterable[Series]) -> Iterator[dict[str, object]]:
             yield {"series": one.name, "unit": one.unit, "x": to_rfc3339(at), "y": value}
 
 
-def _lines(reader: Reader, series: Sequence[Series], times: Sequence[StateTime]) -> Iterator[str]:
-    width, colour = reader.context.width, reader.context.colour
+def _lines(
+    reader: Reader, series: Sequence[Series], times: Sequence[StateTime], width: int | None, colour: bool
+) -> Iterator[str]:
     if _plots(reader):
-        from jobtui.commands.report_plot import plot_lines  # plotext takes long to load
-
         window = Window(reader.context.since, reader.context.until)
         yield from plot_lines(series, window, reader.now, colour=colour)
     if times:
@@ -185,3 +214,217 @@ def _stay_row(one: StateTime) -> list[Cell]:
         duration(one.longest_s),
     )  # fmt: skip
     return [Cell(text) for text in texts]
+
+
+def query_of(context: Context, what: str, specs: Sequence[SourceSpec]) -> ReportQuery:
+    """What the flags ask for. Raises ValueError for what none of the sources can have."""
+    to_state = context.flag("to-state")
+    query = ReportQuery(
+        since=context.since,
+        until=context.until,
+        jobs=tuple(_list(context.flag("job"))),
+        batch_job=context.flag("batch-job"),
+        scheduler_id=context.flag("scheduler-id"),
+        tags=tuple(map(_tag, _list(context.flag("tag")))),
+        from_state=context.flag("from-state"),
+        to_state=None if what == NODES else to_state,
+        allocation_state=to_state if what == NODES else None,
+    )
+    _check(query, specs)
+    return query
+
+
+class Ambiguous(ValueError):
+    """A number that several servers may have."""
+
+
+def _check(query: ReportQuery, specs: Sequence[SourceSpec]) -> None:
+    """Raises ValueError for what is no id, Ambiguous for one that does not say of which server."""
+    for text, what in ((query.batch_job, "allocation's id"), (query.scheduler_id, "scheduler id")):
+        if text is not None and _NUMBER.fullmatch(text) is None:
+            raise ValueError(f'"{text}" is no {what}: expected a number')
+    if all(BALSAM_SOURCE.names(spec) for spec in specs if gives(spec, Gives.JOBS)):
+        for job in query.jobs:
+            if numbered(_full(job)) is None:
+                raise ValueError(f'"{job}" is no job of Balsam: expected a number, or balsam/NUMBER')
+    labels = [spec.label for spec in specs if spec.label]
+    for text in filter(None, (query.batch_job, query.scheduler_id, *query.jobs)):
+        number = text.removeprefix(f"{BALSAM_SOURCE.setting}/")
+        if labels and number.isdecimal():
+            raise Ambiguous(f'"{text}" is ambiguous: {", ".join(f"{number}@{label}" for label in labels)}')
+
+
+_NUMBER = re.compile(rf"(\d{{1,18}})(?:@({LABEL}))?", re.ASCII)
+
+
+def _full(job: str) -> str:
+    """The id of a job of which a person may have written the number, and the server's label."""
+    written = _NUMBER.fullmatch(job)
+    return (
+        job if written is None else system_job_id(named(BALSAM_SOURCE.setting, written[2] or ""), written[1])
+    )
+
+
+def for_server(query: ReportQuery, spec: SourceSpec) -> ReportQuery | None:
+    """What one server is asked, in its own numbers; None when the query is about others."""
+    for text in filter(None, (query.batch_job, query.scheduler_id)):
+        label = text.partition("@")[2]
+        if label and label != spec.label and not answers_to(spec.target, label):
+            return None
+    system, server = named(BALSAM_SOURCE.setting, spec.label), {spec.target: spec.label}
+    meant = [job for text in query.jobs for job in meant_by(_full(text), server, BALSAM_SOURCE.setting)]
+    own = tuple(job for job in meant if job.startswith(f"{system}/"))
+    if query.jobs and not own:
+        return None
+    return msgspec.structs.replace(
+        query,
+        jobs=own,
+        batch_job=query.batch_job and query.batch_job.partition("@")[0],
+        scheduler_id=query.scheduler_id and query.scheduler_id.partition("@")[0],
+    )
+
+
+def _list(text: str | None) -> list[str]:
+    return [part for part in (text or "").split(",") if part]
+
+
+def _tag(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise ValueError(f'"{text}" is no tag: expected KEY:VALUE')
+    return name, value
+
+
+async def gather(reader: Reader, what: str, query: ReportQuery, *, is_exact: bool) -> list[Material]:
+    """One material for each Balsam server, and one for all systems that only have records of jobs."""
+    found: list[Material] = []
+    for spec in reader.specs:
+        if not gives(spec, Gives.JOBS):
+            continue
+        source = build(spec)
+        reader.session.add(source)
+        own = for_server(query, spec)
+        if isinstance(source, Balsam) and own is not None:
+            material = Material(spec.label or source.name, BALSAM)
+            found.append(material)
+            await reader.watched(_ask(reader, source, what, own, material, is_exact=is_exact))
+    others = {source.kind for source in reader.sources} - {BALSAM_SOURCE.kind}
+    if others:
+        found.append(await _of_records(reader, query, others))
+    return found
+
+
+async def _of_records(reader: Reader, query: ReportQuery, kinds: set[str]) -> Material:
+    material = Material("sirepo", SIREPO)
+    await reader.watched(reader.session.catch_up(kinds))
+    wanted = set(query.jobs)
+    jobs = (job for job in reader.session.store.jobs.values() if not wanted or job.id in wanted)
+    material.changes += changes_of_jobs(job for job in jobs if not job.is_quasi)
+    return material
+
+
+async def _ask(
+    reader: Reader, source: Balsam, what: str, query: ReportQuery, material: Material, *, is_exact: bool
+) -> None:
+    """Ask a Balsam server for what the report is made of; a fault is one of that source."""
+    count, store = 0, reader.session.store
+    skips: tuple[Skip, ...] = ()
+    try:
+        if what == NODES:
+            material.allocations, skips = await fetch_allocations(source.client, query)
+            count = len(material.allocations)
+        else:
+            state = (query.to_state or BALSAM.done) if what == THROUGHPUT else None
+            material.changes, skips = await fetch_changes(
+                source.client, query, exact=is_exact, to_state=state
+            )
+            count = len(material.changes)
+            if reader.context.flag("plot") is not None and what == UTILIZATION and not is_exact:
+                material.allocations, more = await fetch_allocations(source.client, query)
+                skips += more
+            silent = {
+                one.job_id for one in material.changes if one.after in BALSAM.running and one.nodes is None
+            }
+            material.nodes.update(await fetch_nodes(source.client, silent))
+    except SourceError as error:
+        store.fail(source.name, str(error))
+        return
+    store.apply(source.name, Batch(cursor="", count=count, skipped=skips[:SKIPS_KEPT], skip_count=len(skips)))
+
+
+ROWS = 22
+COLUMNS, FEWEST, MOST = 80, 20, 500
+"""Cells of a line where there is no terminal, and at least and at most."""
+OUTLINE = "available nodes"
+
+
+def plot_lines(series: Sequence[Series], window: Window, now: Nanos, *, colour: bool) -> Iterator[str]:
+    """One picture for all series of one unit, each below its names."""
+    if not series:
+        yield paint("no points", "heading", colour)
+    for unit in dict.fromkeys(one.unit for one in series):
+        alike = [one for one in series if one.unit == unit]
+        if any(one.x for one in alike):
+            yield from _picture(alike, window, now, colour=colour)
+        else:
+            yield paint(f"{', '.join(show(one.name) for one in alike)}: no points", "heading", colour)
+
+
+def _picture(series: Sequence[Series], window: Window, now: Nanos, *, colour: bool) -> Iterator[str]:
+    frame = _frame(series, window, now)  # before the curves, which take the points out of the series
+    outlines = [one for one in series if one.name.startswith(OUTLINE)] if len(series) > 1 else []
+    curves = tuple(at_once(curve_turns(one)) for one in series if one not in outlines)
+    outline = at_once(curve_turns(outlines[0])) if outlines else None
+    kind = ChartKind.STATES if len(curves) > 1 else ChartKind.UTILIZATION
+    chart = Chart(kind, curves, frame.since, min(now, frame.until), outline)
+    *names, last = legend_lines(chart, None, frame.cells, len(series))
+    yield from (_painted(line, colour) for line in names)
+    yield f"{_painted(last, colour)}   ({series[0].unit})"
+    for line in chart_lines(draw_chart(chart, frame)):
+        yield _painted(line, colour).rstrip()
+    times = f"{date_time(frame.since)} to {date_time(frame.until)}{Zone.mark()}"
+    yield paint(times, "dim", colour)
+    if (low := _lowest(curves, frame)) < 0:
+        yield f"note: the lowest value is {low:g}; what is below 0 is drawn at 0"
+
+
+def _frame(series: Sequence[Series], window: Window, now: Nanos) -> Frame:
+    first = min(one.x[0] for one in series if one.x)
+    since = first if window.since is None else window.since
+    until = now if window.until is None else min(now, window.until)
+    until = Nanos(max(until, since + SECOND))
+    return Frame(since, until, terminal_columns(), ROWS)
+
+
+def _lowest(curves: Sequence[Curve], frame: Frame) -> float:
+    return min(curve.step(frame.since, frame.until).low for curve in curves)
+
+
+def _painted(line: Line, colour: bool) -> str:
+    return "".join(paint(span.text, span.style, colour) for span in line)
+
+
+def terminal_columns() -> int:
+    """How wide the terminal is that is printed to; without one, what `COLUMNS` says, or as is usual."""
+    try:
+        found = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        found = whole(os.environ.get("COLUMNS"), COLUMNS)
+    return max(FEWEST, min(MOST, found or COLUMNS))
+
+
+async def post_mortem(reader: Reader) -> Exit:
+    found = await resolve(reader, reader.context.words[0])
+    if found.job is None:
+        return reader.settle(found.code)
+    verdict = await explained(reader, found)
+    told = PostMortem(
+        job=with_agent(reader, found.job),
+        verdict=verdict,
+        runs=found.detail.runs if found.detail is not None else (),
+        ops=reader.session.store.correlation.ops_of(found.job.id),
+        sources=reader.sources,
+        now=reader.now,
+    )
+    print_lines(post_mortem_lines(told))
+    return reader.settle(Exit.FINE)

@@ -1,28 +1,38 @@
-"""`script ID`: the script and environment a job was submitted with, or how they differ from another job's."""
+"""`script ID`: the script that a job ran, beside that of another; `--grep RE`: which scripts contain it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from jobtui.analysis.job_outputs import Output, outputs_of, told_outputs
-from jobtui.analysis.last_good import last_good_like
-from jobtui.analysis.script_diff import ScriptDiff, diff_scripts
-from jobtui.analysis.script_wanted import wanted_of_sirepo, wanted_of_slurm
-from jobtui.analysis.slurm_join import slurm_of
-from jobtui.backends.archive.finding import find_script
-from jobtui.backends.registry import keeps_scripts
+from jobtui.analysis.compare import last_good_like
+from jobtui.analysis.keys import slurm_of
+from jobtui.analysis.scripts import (
+    Output,
+    ScriptDiff,
+    diff_scripts,
+    outputs_of,
+    told_outputs,
+    wanted_of_sirepo,
+    wanted_of_slurm,
+)
+from jobtui.backends.archive.search import Hit, Query, Tally, find_script
+from jobtui.backends.archive.search import search as search_places
+from jobtui.backends.registry import SLURM, Gives, gives
 from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.exits import Exit
-from jobtui.commands.printing import print_csv, print_document, print_lines
-from jobtui.commands.reading import Reader, in_session
-from jobtui.commands.resolve import Found, resolve
-from jobtui.commands.show import noted_of
-from jobtui.commands.streams import complain
-from jobtui.formats.scheduler_ids import parse_wanted
+from jobtui.commands.find import Found, resolve
+from jobtui.commands.printing import Report, print_lines, print_report
+from jobtui.commands.reader import Reader, in_session
+from jobtui.commands.streams import Exit, clear_progress, complain
+from jobtui.formats.sarchive import parse_wanted
+from jobtui.model.clock import to_rfc3339
 from jobtui.model.ids import JobId, system_job_id
-from jobtui.model.scripts import Answer, ArchivedScript, Wanted
+from jobtui.model.scripts import Answer, ArchivedScript, ScriptPeriod, Wanted
 from jobtui.model.slurm import SYSTEM
-from jobtui.render.script import (
+from jobtui.render.job_files import (
+    BESIDE_CELLS,
     colour_facts,
+    diff_lines,
+    diff_record,
     head_facts,
     output_records,
     script_lines,
@@ -30,9 +40,9 @@ from jobtui.render.script import (
     tried_lines,
     variable_rows,
 )
-from jobtui.render.script_diff import BESIDE_CELLS, diff_lines, diff_record
 from jobtui.render.spans import Line
 from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
+from jobtui.render.text import safe, show
 
 GOOD = "good"
 """What stands for the last good run of the same name and user."""
@@ -49,17 +59,13 @@ class Side(NamedTuple):
 
     @property
     def outputs(self) -> tuple[Output, ...]:
-        """Where its output goes, as the scheduler tells, else as the script says."""
         told = told_outputs(self.found.detail.facts) if self.found.detail is not None else ()
         script = self.answer.script
         return told or (outputs_of(script, self.wanted) if script is not None else ())
 
 
 def run(context: Context) -> Exit:
-    """Print the script, the difference, or which scripts contain something."""
     if context.flag("grep") is not None:
-        from jobtui.commands.script_search import search
-
         return in_session(context, search)
     if context.flag("user") is not None:
         complain("--user is for --grep: which scripts of this user contain something")
@@ -84,7 +90,7 @@ async def _script(reader: Reader) -> Exit:
             return reader.settle(Exit.NOT_FOUND)
         if side.answer.script is not None and other.answer.script is not None:
             diff = diff_scripts(side.answer.script, other.answer.script)
-    _print(reader, side, other, diff)
+    print_report(_report(reader, side, other, diff), reader.context, reader)
     missing = [one for one in (side, other) if one is not None and one.answer.script is None]
     for one in missing:
         complain(f"{one.wanted.shown}: no script was found; {_hint(reader, one)}")
@@ -93,14 +99,13 @@ async def _script(reader: Reader) -> Exit:
 
 def _hint(reader: Reader, side: Side) -> str:
     """What to do where there is none: a task's own number is told from an array's by Slurm alone."""
-    if side.found.job is None and not side.wanted.server and SYSTEM not in (s.setting for s in reader.specs):
+    if side.found.job is None and not side.wanted.server and not any(map(SLURM.names, reader.specs)):
         return "a task of an array is kept under the array's number, which only Slurm tells: --slurm local"
     return "`jobtui doctor` tells of the archives"
 
 
 def no_archive(reader: Reader) -> bool:
-    """Whether there is nowhere to look, which is said."""
-    if any(keeps_scripts(spec) or spec.setting == SYSTEM for spec in reader.specs):
+    if any(gives(spec, Gives.SCRIPTS) for spec in reader.specs):
         return False
     where = "--archive DIR, --slurm local, --elastic URL/INDEX or --kafka BROKERS/TOPIC"
     complain(f"no archive of scripts is configured: {where}; `jobtui init` finds some")
@@ -122,7 +127,7 @@ async def meant(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
     named = parse_wanted(text)
     if named is None:
         return await _of_sirepo(reader, text)
-    if any(spec.setting == SYSTEM for spec in reader.specs) and not named.server:
+    if any(SLURM.names(spec) for spec in reader.specs) and not named.server:
         task = f"_{named.task}" if named.task else ""
         ids = (JobId(text.strip()), system_job_id(SYSTEM, f"{named.number}{task}"))
         for job_id in ids if text.strip().startswith(f"{SYSTEM}@") else ids[1:]:
@@ -138,7 +143,7 @@ async def _of_sirepo(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
     if found.job.system == SYSTEM:
         return found, wanted_of_slurm(found.job, found.detail)
     await reader.read_logs(found.detail)
-    noted = await noted_of(reader, found.job)
+    noted = await reader.noted_of(found.job)
     number = noted.status.slurm_id if noted is not None else None
     if (slurm := slurm_of(found.job, reader.session.store.jobs.values(), number)) is not None:
         detail = await reader.look_up(slurm.id)
@@ -150,7 +155,6 @@ async def _of_sirepo(reader: Reader, text: str) -> tuple[Found, Wanted | None]:
 
 
 async def _other(reader: Reader, side: Side, text: str) -> Side | None:
-    """The job to compare with."""
     if text != GOOD:
         return await _side(reader, text)
     job = side.found.job
@@ -163,16 +167,19 @@ async def _other(reader: Reader, side: Side, text: str) -> Side | None:
     return None
 
 
-def _print(reader: Reader, side: Side, other: Side | None, diff: ScriptDiff | None) -> None:
-    match reader.context.format:
-        case OutputFormat.JSON:
-            print_document("script", _record(side, other, diff), reader)
-        case OutputFormat.CSV:
-            environment = side.answer.script.environment if side.answer.script is not None else None
-            rows = variable_rows(environment) if environment is not None else []
-            print_csv(CSV_COLUMNS, [dict(zip(CSV_COLUMNS, row, strict=True)) for row in rows])
-        case _:
-            print_lines(_lines(reader, side, other, diff))
+def _report(reader: Reader, side: Side, other: Side | None, diff: ScriptDiff | None) -> Report:
+    def records() -> Iterator[Mapping[str, object]]:
+        environment = side.answer.script.environment if side.answer.script is not None else None
+        for row in variable_rows(environment) if environment is not None else ():
+            yield dict(zip(CSV_COLUMNS, row, strict=True))
+
+    return Report(
+        "script",
+        lambda: _record(side, other, diff),
+        CSV_COLUMNS,
+        records,
+        lambda width, colour: _lines(reader, side, other, diff, width, colour),
+    )
 
 
 def _record(side: Side, other: Side | None, diff: ScriptDiff | None) -> dict[str, object]:
@@ -189,8 +196,14 @@ def _side_record(side: Side) -> dict[str, object]:
     return body | {"outputs": output_records(side.outputs)}
 
 
-def _lines(reader: Reader, side: Side, other: Side | None, diff: ScriptDiff | None) -> Iterator[str]:
-    width, colour = reader.context.width, reader.context.colour
+def _lines(
+    reader: Reader,
+    side: Side,
+    other: Side | None,
+    diff: ScriptDiff | None,
+    width: int | None,
+    colour: bool,
+) -> Iterator[str]:
     if other is None:
         yield from _side_lines(side, width, colour)
         return
@@ -235,3 +248,93 @@ def _painted(lines: Iterable[Line], colour: bool) -> Iterator[str]:
 
 def _cells(facts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, Cell]]:
     return ((name, Cell(text)) for name, text in facts)
+
+
+SHOWN_LINES = 3
+HIT_COLUMNS = ("number", "cluster", "user", "archived_at", "count", "line", "text", "source")
+
+
+async def search(reader: Reader) -> Exit:
+    """Print the scripts that contain it as they are found; NOT_FOUND when there is none."""
+    context = reader.context
+    if context.words:
+        complain("script takes a job or --grep, not both")
+        return Exit.USAGE
+    if no_archive(reader):
+        return Exit.NO_SOURCE
+    await reader.open_archives()
+    query = Query(
+        context.flag("grep") or "", context.flag("user") or "", ScriptPeriod(context.since, context.until)
+    )
+    tally, hits = Tally(), list[Hit]()
+    searching = _collect(reader, query, tally, hits)
+    await reader.watched(searching, lambda: _progress(tally, hits))
+    report = Report(
+        "script",
+        lambda: {
+            "matches": [_hit_record(hit) for hit in hits],
+            "scripts": tally.scripts,
+            "unreadable": tally.unreadable,
+            "left_out": tally.cuts,
+        },
+        HIT_COLUMNS,
+        lambda: (row for hit in hits for row in _rows(hit)),
+    )
+    print_report(report, reader.context, reader)
+    if _is_streamed(reader):
+        complain(f"{len(hits):,} of {tally.scripts:,} scripts contain it")
+    for text in (*tally.cuts, *tally.reasons):
+        complain(text)
+    if tally.unreadable > len(tally.reasons):
+        complain(f"{tally.unreadable} in all could not be looked at")
+    return reader.settle(Exit.FINE if hits else Exit.NOT_FOUND)
+
+
+async def _collect(reader: Reader, query: Query, tally: Tally, hits: list[Hit]) -> None:
+    async for hit in search_places(reader.session.sources, query, tally):
+        hits.append(hit)
+        if _is_streamed(reader):
+            clear_progress()
+            print_lines(_hit_lines(hit, reader.context.colour))
+            sys.stdout.flush()
+
+
+def _progress(tally: Tally, hits: list[Hit]) -> str:
+    return f"{tally.scripts:,} scripts, {len(hits):,} contain it, in {show(tally.where)}"
+
+
+def _is_streamed(reader: Reader) -> bool:
+    return reader.context.format not in (OutputFormat.JSON, OutputFormat.CSV)
+
+
+def _hit_lines(hit: Hit, colour: bool) -> Iterator[str]:
+    script = hit.script
+    number = f"{script.cluster}/{script.number}" if script.cluster else script.number
+    at = f"  {to_rfc3339(script.archived_at)}" if script.archived_at is not None else ""
+    yield paint(f"{show(number)}  {show(hit.user) or '?'}{at}  {show(script.source)}", "heading", colour)
+    for line, text in hit.lines[:SHOWN_LINES]:
+        yield f"  {paint(f'{line}:', 'settled', colour)} {show(text)}"
+    if hit.total > SHOWN_LINES:
+        yield paint(f"  and {hit.total - SHOWN_LINES} more lines", "dim", colour)
+
+
+def _hit_record(hit: Hit) -> dict[str, object]:
+    head = _head(hit)
+    return head | {"lines": [{"line": line, "text": show(text)} for line, text in hit.lines]}
+
+
+def _head(hit: Hit) -> dict[str, object]:
+    script, at = hit.script, hit.script.archived_at
+    return {
+        "number": safe(script.number),
+        "cluster": safe(script.cluster) or None,
+        "user": show(hit.user) or None,
+        "archived_at": None if at is None else to_rfc3339(at),
+        "source": show(script.source),
+        "count": hit.total,
+    }
+
+
+def _rows(hit: Hit) -> Iterator[dict[str, object]]:
+    head = _head(hit)
+    return (head | {"line": line, "text": text} for line, text in hit.lines)

@@ -1,31 +1,133 @@
 """`show ID`: one job, its record, its runs, and where its files and logs are."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
-from jobtui.analysis.cluster_paths import Reach
-from jobtui.analysis.flags import flags_of, waits_for
-from jobtui.analysis.run_dirs import CLUSTER_MODE, run_dirs_of
-from jobtui.analysis.slurm_join import slurm_of, slurm_words
-from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.exits import Exit
+from jobtui.analysis.explain.verdict import explain
+from jobtui.analysis.flags import differing, flags_of, waits_for
+from jobtui.analysis.keys import slurm_words
+from jobtui.analysis.paths import CLUSTER_MODE, AgentLog, Reach, log_of, output_places, run_dirs_of
+from jobtui.commands.find import Found, resolve
 from jobtui.commands.jobs import with_agent
-from jobtui.commands.places import Place, places_of
-from jobtui.commands.printing import print_csv, print_document, print_lines, print_not_found
-from jobtui.commands.reading import Reader, in_session
-from jobtui.commands.resolve import resolve
-from jobtui.commands.verdict import judge
-from jobtui.model.clock import Nanos
+from jobtui.commands.printing import Report, answer, print_not_found
+from jobtui.commands.reader import Reader
+from jobtui.commands.streams import Exit, complain
+from jobtui.model.clock import Nanos, clock_of
+from jobtui.model.ids import split_jid
 from jobtui.model.job_desk import Noted
 from jobtui.model.jobs import Job, JobDetail, Run
-from jobtui.model.slurm import SYSTEM as SLURM
-from jobtui.render.cluster import cluster_record, cluster_words, is_of_newest_run
+from jobtui.model.ops import Agent, Op
+from jobtui.model.verdicts import Concern, Verdict
+from jobtui.render.facts import cluster_record, cluster_words
 from jobtui.render.json_output import detail_record, history_records, job_record
-from jobtui.render.run_table import ran_s, result_text
-from jobtui.render.status import STYLES, glyph
+from jobtui.render.runs import ran_s, result_text
+from jobtui.render.styles import STATUS_STYLES, glyph
 from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
 from jobtui.render.text import NONE, Zone, date_time, duration, show
+
+OUTPUTS = ("run.log", "job.out")
+"""What the programs of jobs print: Sirepo's, Balsam's."""
+
+
+class Place(NamedTuple):
+    """One place. `exists` tells of this machine, None where that was not looked at."""
+
+    what: str
+    where: str
+    host: str | None = None
+    exists: bool | None = None
+    note: str | None = None
+
+    @property
+    def described(self) -> str:
+        on = f" on {self.host}" if self.host else ""
+        missing = " (not on this machine)" if self.exists is False else ""
+        return f"{self.where}{on}{missing}{f'; {self.note}' if self.note else ''}"
+
+
+def places_of(reader: Reader, job: Job, detail: JobDetail | None) -> tuple[Place, ...]:
+    correlation = reader.session.store.correlation
+    ops = correlation.ops_of(job.id)
+    agent = correlation.agent_of(job.id)
+    return (
+        *_record(detail),
+        *_run_dir(job, detail, ops, reader.context.config.mounts),
+        *_outputs(detail, reader.context.config.mounts),
+        *(_agent(agent, log_of(agent, reader.context.config.hosts, reader.roots)) if agent else ()),
+        *_agent_logs(job, detail),
+        *_logs(ops),
+    )
+
+
+def _record(detail: JobDetail | None) -> Iterator[Place]:
+    if detail and detail.path:
+        yield Place("record", detail.path, exists=True)
+
+
+def _run_dir(
+    job: Job, detail: JobDetail | None, ops: Iterable[Op], mounts: Mapping[str, str]
+) -> Iterator[Place]:
+    told = detail.directory if detail else None
+    found = run_dirs_of(job, detail.path if detail else None, ops, reach=Reach(mounts), told=told)
+    if not found:
+        return
+    path = next(filter(_is_there, found), found[0])
+    yield Place("run directory", path, exists=_is_there(path))
+    for name in OUTPUTS:
+        output = os.path.join(path, name)
+        if _is_there(output):
+            yield Place("program output", output, exists=True)
+
+
+def _outputs(detail: JobDetail | None, mounts: Mapping[str, str]) -> Iterator[Place]:
+    """The files that its output and errors go to, at the likeliest place of each that is on this machine."""
+    found: dict[str, list[str]] = {}
+    for directory, name in output_places(detail, reach=Reach(mounts)):
+        found.setdefault(name, []).append(os.path.join(directory, name))
+    for paths in found.values():
+        path = next(filter(_is_there, paths), paths[0])
+        yield Place("program output", path, exists=_is_there(path))
+
+
+def _root(detail: JobDetail | None) -> str | None:
+    return os.path.dirname(os.path.dirname(detail.path)) if detail and detail.path else None
+
+
+def _agent(agent: Agent, log: AgentLog) -> Iterator[Place]:
+    kind = f"{agent.driver} {agent.agent} ({agent.kind}, {agent.state.value.replace('_', ' ')})"
+    yield Place("agent", kind, agent.host)
+    if agent.container:
+        note = f"its log: {log.command}" if log.command else None
+        yield Place("container", agent.container, agent.host, note=note)
+    if agent.log:
+        yield Place("agent log", agent.log, exists=None if clock_of(agent.log) else _is_there(agent.log))
+
+
+def _agent_logs(job: Job, detail: JobDetail | None) -> Iterator[Place]:
+    """The copies of a cluster agent's log that the supervisor keeps."""
+    root, parts = _root(detail), split_jid(job.id)
+    if root and parts and job.mode == CLUSTER_MODE:
+        path = os.path.join(root, "user", parts.uid, "agent-sbatch")
+        if _is_there(path):
+            yield Place("agent log copies", path, exists=True)
+
+
+def _logs(ops: Iterable[Op]) -> Iterator[Place]:
+    lines = Counter(step.source for op in ops for step in op.steps)
+    for source, count in lines.items():
+        yield Place("log", source, exists=True, note=f"{count} lines of its ops")
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return os.path.exists(path)
+    except ValueError:  # a path out of a log can hold anything
+        return False
+
 
 RUN_HEADS = (
     Head("RUN", "right"),
@@ -38,95 +140,75 @@ RUN_HEADS = (
 )
 
 
-def run(context: Context) -> Exit:
-    """Print the job; FAILED or ATTENTION when it failed or needs a person."""
-    return in_session(context, lambda reader: show_job(reader, context.words[0]))
-
-
-async def show_job(reader: Reader, thing: str) -> Exit:
-    """Print the job that `thing` names."""
-    found = await resolve(reader, thing)
+async def run(reader: Reader) -> Exit:
+    """FAILED or ATTENTION when the job failed or needs a person."""
+    found = await resolve(reader, reader.context.words[0])
     if found.job is None:
         return print_not_found("show", {"job": None, "history": []}, found, reader)
     await reader.read_logs(found.detail)
     job = with_agent(reader, found.job)
-    noted = await noted_of(reader, job)
-    _print(reader, job, found.detail, noted, await slurm_beside(reader, job, noted))
-    return reader.settle(judge(job, reader.now))
+    noted = await reader.noted_of(job)
+    slurm = await reader.slurm_of(job, noted)
+    return answer(_report(reader, job, found.detail, noted, slurm), reader, await judge(reader, found))
 
 
-async def noted_of(reader: Reader, job: Job) -> Noted | None:
-    """What is noted of the job on its cluster, where that can be reached from here."""
-    if job.mode != CLUSTER_MODE:
-        return None
-    config, ops = reader.context.config, reader.session.store.correlation.ops_of(job.id)
-    paths = run_dirs_of(job, None, ops, job.host, Reach(config.mounts, config.hosts))
-    noted = await reader.session.desk().noted_on_cluster(paths)
-    return noted if noted is not None and is_of_newest_run(noted.status, job) else None
-
-
-async def slurm_beside(reader: Reader, job: Job, noted: Noted | None) -> Job | None:
-    """The Slurm job that a job of Sirepo runs as, where Slurm is read too."""
-    if job.mode != CLUSTER_MODE or all(source.kind != SLURM for source in reader.session.sources):
-        return None
-    await reader.watched(reader.session.catch_up((SLURM,)))
-    number = noted.status.slurm_id if noted is not None else None
-    return slurm_of(job, reader.session.store.jobs.values(), number)
-
-
-def _print(
+def _report(
     reader: Reader, job: Job, detail: JobDetail | None, noted: Noted | None, slurm: Job | None
-) -> None:
+) -> Report:
     places = places_of(reader, job, detail)
     if noted is not None:
         words = cluster_words(noted.status)
         places = (*places, Place("on the cluster", noted.directory, note=words))
     if slurm is not None:
         places = (*places, Place("in Slurm", slurm.id, note=slurm_words(slurm)))
-    history = detail.history if detail else ()
-    match reader.context.format:
-        case OutputFormat.JSON:
-            shown = detail_record(msgspec.structs.replace(detail, job=job), reader.now) if detail else None
-            body = {
-                "job": shown or job_record(job, reader.now) | {"native": None},
-                "history": history_records(history),
-                "runs": history_records(detail.runs if detail else ()),
-                "places": [place._asdict() for place in places],
-                "cluster": cluster_record(*noted) if noted else None,
-                "slurm": job_record(slurm, reader.now) if slurm else None,
-            }
-            print_document("show", body, reader)
-        case OutputFormat.CSV:
-            record = job_record(job, reader.now)
-            print_csv(list(record), [record])
-        case _:
-            print_lines(_lines(reader, job, detail, places))
+    history, now = detail.history if detail else (), reader.now_of(job)
+    record = job_record(job, now)
+    shown = detail_record(msgspec.structs.replace(detail, job=job), now) if detail else None
+    return Report(
+        "show",
+        lambda: {
+            "job": shown or record | {"native": None},
+            "history": history_records(history),
+            "runs": history_records(detail.runs if detail else ()),
+            "places": [place._asdict() for place in places],
+            "cluster": cluster_record(*noted) if noted else None,
+            "slurm": job_record(slurm, reader.now_of(slurm)) if slurm else None,
+        },
+        list(record),
+        lambda: [record],
+        lambda width, colour: _lines(job, now, detail, places, width, colour),
+    )
 
 
-def _lines(reader: Reader, job: Job, detail: JobDetail | None, places: Iterable[Place]) -> Iterator[str]:
-    width, colour = reader.context.width, reader.context.colour
+def _lines(
+    job: Job,
+    now: Nanos,
+    detail: JobDetail | None,
+    places: Sequence[Place],
+    width: int | None,
+    colour: bool,
+) -> Iterator[str]:
     yield headline(job, colour)
     told = ((name, Cell(show(text))) for name, text in (detail.facts if detail else ()))
-    yield from fact_lines((*_facts(job, reader.now), *told), width, colour)
+    yield from fact_lines((*_facts(job, now), *told), width, colour)
     if detail and detail.runs:
         yield ""
-        rows = [_run_row(run, reader.now) for run in detail.runs]
+        rows = [_run_row(run, now) for run in detail.runs]
         yield from table_lines(RUN_HEADS, rows, width, colour)
-    known = list(places)
-    if known:
+    if places:
         yield ""
-        yield from fact_lines(((p.what, Cell(show(p.described))) for p in known), width, colour)
+        yield from fact_lines(((p.what, Cell(show(p.described))) for p in places), width, colour)
 
 
 def headline(job: Job, colour: bool) -> str:
-    """A job in one line: its id and state."""
     state = f"{glyph(job.status)} {job.status.value}"
     native = "" if job.native_status in ("", job.status.value, "error") else f" ({show(job.native_status)})"
-    return f"{paint(show(job.id), 'heading', colour)}  {paint(state, STYLES[job.status], colour)}{native}"
+    return (
+        f"{paint(show(job.id), 'heading', colour)}  {paint(state, STATUS_STYLES[job.status], colour)}{native}"
+    )
 
 
 def _facts(job: Job, now: Nanos) -> Iterator[tuple[str, Cell]]:
-    """What a person reads of a record; what is not known is left out."""
     texts: Mapping[str, str | None] = {
         "error": job.error,
         "alert": job.alert,
@@ -153,6 +235,9 @@ def _facts(job: Job, now: Nanos) -> Iterator[tuple[str, Cell]]:
     for name, text in texts.items():
         if text:
             yield name, Cell(show(text), "error" if name == "error" else "")
+    for one in (job, *job.others) if job.others else ():
+        words = f"{one.source}: {one.status.value}, queued {time_text(one.queued_at) or NONE}"
+        yield "record in", Cell(show(f"{words}, written {time_text(one.written_at) or NONE}"))
 
 
 def time_text(at: Nanos | None) -> str | None:
@@ -167,8 +252,37 @@ def _seconds(seconds: float | None) -> str | None:
 def _run_row(run: Run, now: Nanos) -> list[Cell]:
     return [
         Cell(str(run.number)),
-        Cell(f"{glyph(run.status)} {run.status.value}", STYLES[run.status]),
+        Cell(f"{glyph(run.status)} {run.status.value}", STATUS_STYLES[run.status]),
         *(Cell(time_text(at) or NONE) for at in (run.queued_at, run.started_at, run.ended_at)),
         Cell(duration(ran_s(run, now))),
         Cell(result_text(run)),
     ]
+
+
+EXITS: Mapping[Concern, Exit] = {
+    Concern.FINE: Exit.FINE,
+    Concern.OPEN: Exit.FINE,
+    Concern.FAILED: Exit.FAILED,
+    Concern.STUCK: Exit.ATTENTION,
+}
+
+
+def exit_of(verdict: Verdict) -> Exit:
+    """FAILED where it failed; ATTENTION where it is stuck, or where the verdict cannot be believed now."""
+    return Exit.ATTENTION if verdict.doubts else EXITS[verdict.concern]
+
+
+async def judged(reader: Reader, found: Found) -> Verdict:
+    assert found.job is not None
+    return explain(await reader.gather(found.job, found.detail))
+
+
+async def judge(reader: Reader, found: Found) -> Exit:
+    """The exit code that `explain` has too; said on stderr when not fine."""
+    verdict = await judged(reader, found)
+    code, job = exit_of(verdict), found.job
+    if code is not Exit.FINE:
+        complain(f"{verdict.job_id}: {show(verdict.sentence)}")
+    if job is not None and differing(job) and job.needs_logs:
+        complain("to see one of its records alone, read one (--srdb DIR)")
+    return code

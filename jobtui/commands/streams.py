@@ -1,4 +1,4 @@
-"""Standard output and standard error: what may be written to them, and what to do when they are gone.
+"""Exit codes, and standard output and error: what may be written to them, what to do when they are gone.
 
 Whatever the locale, nothing that is printed raises: a character which the encoding of a stream lacks is
 replaced by one ASCII character, so that tables stay aligned.
@@ -7,22 +7,45 @@ replaced by one ASCII character, so that tables stay aligned.
 import codecs
 import errno
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping
+from enum import IntEnum
+from typing import Any, Self
 
-from jobtui.commands.exits import Exit
 from jobtui.model.secrets import mask_text
+
+
+class Exit(IntEnum):
+    """What an exit code says; one line on stderr says why."""
+
+    FINE = 0
+    FAILED = 1
+    USAGE = 2
+    ATTENTION = 3
+    NOT_FOUND = 4
+    NO_SOURCE = 5
+    FAULT = 70
+    """A fault of jobtui itself, as EX_SOFTWARE of sysexits.h."""
+    INTERRUPTED = 130
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    from jobtui.render.glyphs import ASCII_FOR  # few streams lack a character
+    from jobtui.render.terminal import ASCII_FOR  # few streams lack a character
 
     return "".join(ASCII_FOR.get(c, "?") for c in error.object[error.start : error.end]), error.end
 
 
-_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
+SIGNALLED = 128
+"""Added to the number of the signal that ended a command, as shells do."""
+_UNWRITABLE = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF, errno.EINVAL, errno.EPERM, errno.ENXIO,
+     errno.EAGAIN, errno.ESTALE, errno.ETIMEDOUT, errno.ECONNRESET, errno.ENOTCONN}
+)  # fmt: skip
+"""What writing to an output says that takes nothing; errors of files have a name beside."""
 
 codecs.register_error("jobtui.ascii", _replace)
 
@@ -33,7 +56,8 @@ def said_ascii(environment: Mapping[str, str]) -> bool:
 
 
 def prepare_streams() -> None:
-    """Make the standard streams take every character, and exist."""
+    if sys.stdin is None:  # closed by the caller, as with <&-
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - lives as long as we do
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # closed by the caller, as with >&-
@@ -44,7 +68,6 @@ def prepare_streams() -> None:
 
 
 def complain(text: str) -> None:
-    """One line on stderr."""
     from jobtui.render.text import show
 
     prepare_streams()
@@ -66,7 +89,7 @@ def guarded(write: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except OSError as error:
-        if error.errno not in _UNWRITABLE:
+        if error.errno not in _UNWRITABLE or error.filename is not None:
             raise
         _detach(sys.stdout.fileno())
         complain(f"the output cannot be written: {error.strerror}")
@@ -74,11 +97,68 @@ def guarded(write: Callable[[], int]) -> int:
     return code
 
 
+class Ending:
+    """Lets SIGTERM and SIGHUP end a command as ctrl+c does, so that programs it started end with it.
+
+    A context manager. One of them that is ignored stays so, as under nohup.
+    """
+
+    def __init__(self) -> None:
+        self._number: int | None = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) is signal.SIG_DFL:
+                    self._before[number] = signal.signal(number, self._end)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _end(self, number: int, frame: object) -> None:
+        self._number = number
+        signal.raise_signal(signal.SIGINT)
+
+    def code(self, code: int) -> int:
+        return code if self._number is None else SIGNALLED + self._number
+
+
+def fault(error: Exception) -> int:
+    """Say on stderr that a command ended with a fault of jobtui; the exit code."""
+    from jobtui.model.faults import FAULTS
+
+    FAULTS.note(error, "running the command")
+    return say_faults(Exit.FAULT)
+
+
+def say_faults(code: int) -> int:
+    """Say on stderr what faults of jobtui there were; FAULT where the exit code would say that all is fine.
+
+    What was printed lacks what they concern.
+    """
+    from jobtui.model.faults import FAULTS, SEE
+
+    if not (faults := FAULTS.all()):
+        return code
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    complain(f"{faults[0].words}{more}; what it concerns is missing; {SEE}")
+    return code or Exit.FAULT
+
+
 def _detach(descriptor: int) -> None:
     """Point a stream whose reader is gone at nothing, so that Python's own flush at exit stays quiet."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)
     os.close(null)
+
+
+def clear_progress() -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
 
 
 def marked(text: str, start: int, end: int) -> str:

@@ -2,17 +2,20 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from jobtui.analysis.state_ops import is_of_states, ops_of_changes
-from jobtui.analysis.timeline import TimelineRow, folds_in, op_duration_s, timeline_rows
-from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.exits import Exit
+from jobtui.analysis.timeline import (
+    TimelineRow,
+    folds_in,
+    is_of_states,
+    op_duration_s,
+    ops_of_changes,
+    timeline_rows,
+)
+from jobtui.commands.find import resolve
 from jobtui.commands.jobs import with_agent
-from jobtui.commands.names import SourceNames
-from jobtui.commands.printing import print_csv, print_document, print_lines, print_not_found
-from jobtui.commands.reading import Reader, in_session
-from jobtui.commands.resolve import resolve
-from jobtui.commands.show import headline
-from jobtui.commands.verdict import judge
+from jobtui.commands.printing import Report, SourceNames, answer, print_not_found
+from jobtui.commands.reader import Reader
+from jobtui.commands.show import headline, judge
+from jobtui.commands.streams import Exit
 from jobtui.model.clock import Nanos
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Op, OpStatus, Unlinked
@@ -38,12 +41,7 @@ _MARKS = {OpStatus.ENDED: "✓", OpStatus.DESTROYED: "✗", OpStatus.LOST: "✗"
 _OPEN_MARK = "●"
 
 
-def run(context: Context) -> Exit:
-    """Print the timeline; FAILED or ATTENTION when the job failed or needs a person."""
-    return in_session(context, _timeline)
-
-
-async def _timeline(reader: Reader) -> Exit:
+async def run(reader: Reader) -> Exit:
     found = await resolve(reader, reader.context.words[0])
     if found.job is None:
         return print_not_found("timeline", {"job": None, "ops": [], "unlinked": []}, found, reader)
@@ -55,24 +53,31 @@ async def _timeline(reader: Reader) -> Exit:
         ops = ops_of_changes(found.job, reader.session.store.changes_of(found.job.id))
     job = with_agent(reader, found.job)
     others = _without_job(correlation.ops(), job)
-    match reader.context.format:
-        case OutputFormat.JSON:
-            body = {
-                "job": job_record(job, reader.now),
-                "ops": [op_record(op) for op in ops],
-                "unlinked": [unlinked_record(line) for line in unlinked],
-                "ops_without_job": [op_record(op) for op in others],
-                "dropped": correlation.dropped_ops,
-            }
-            print_document("timeline", body, reader)
-        case OutputFormat.CSV:
-            print_csv(CSV_COLUMNS, _csv_rows(ops))
-        case _:
-            print_lines([headline(job, reader.context.colour), *_lines(reader, ops, unlinked)])
-            if others:
-                names = ", ".join(sorted({op.name for op in others}))
-                print_lines(["", f"ops of this user that belong to no job: {len(others)} ({show(names)})"])
-    return reader.settle(judge(job, reader.now))
+    report = Report(
+        "timeline",
+        lambda: {
+            "job": job_record(job, reader.now_of(job)),
+            "ops": [op_record(op) for op in ops],
+            "unlinked": [unlinked_record(line) for line in unlinked],
+            "ops_without_job": [op_record(op) for op in others],
+            "dropped": correlation.dropped_ops,
+        },
+        CSV_COLUMNS,
+        lambda: _csv_rows(ops),
+        lambda width, colour: (
+            headline(job, colour),
+            *_lines(reader, ops, unlinked, width, colour),
+            *_other_lines(others),
+        ),
+    )
+    return answer(report, reader, await judge(reader, found))
+
+
+def _other_lines(others: Sequence[Op]) -> Iterator[str]:
+    if others:
+        names = ", ".join(sorted({op.name for op in others}))
+        yield ""
+        yield f"ops of this user that belong to no job: {len(others)} ({show(names)})"
 
 
 def _without_job(ops: Iterable[Op], job: Job) -> list[Op]:
@@ -89,8 +94,9 @@ def _csv_rows(ops: Iterable[Op]) -> Iterator[dict[str, object]]:
         yield from (head | step_record(step) for step in op.steps)
 
 
-def _lines(reader: Reader, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> Iterator[str]:
-    width, colour = reader.context.width, reader.context.colour
+def _lines(
+    reader: Reader, ops: Sequence[Op], unlinked: Sequence[Unlinked], width: int | None, colour: bool
+) -> Iterator[str]:
     inner = None if width is None else max(1, width - len(INDENT))
     names = SourceNames(reader.sources)
     if not ops:
@@ -112,7 +118,6 @@ def _lines(reader: Reader, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> I
 
 
 def _folded_rows(rows: Sequence[TimelineRow]) -> Iterator[TimelineRow]:
-    """The rows, what repeats as one; JSON and CSV have all of them."""
     at = 0
     for fold in folds_in(rows):
         yield from rows[at : fold.first]

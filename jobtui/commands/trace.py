@@ -3,22 +3,186 @@
 import asyncio
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from jobtui.analysis.traces.findings import Findings, study_trace
-from jobtui.backends.registry import gives_spans
+from jobtui.analysis.traces.failures import Findings, study_trace
+from jobtui.backends.registry import OTLP, Gives, gives
 from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.exits import Exit
-from jobtui.commands.named_file import file_named
-from jobtui.commands.printing import print_csv, print_document, print_lines
-from jobtui.commands.reading import OTLP_LISTEN, Reader, configured, in_session, warn, within
-from jobtui.commands.streams import complain
-from jobtui.commands.trace_ways import Found, job_attributes, look_for
-from jobtui.model.condor_ids import condor_id
-from jobtui.model.trace_ids import SEARCHED
-from jobtui.model.traces import Trace
-from jobtui.model.words import counted
-from jobtui.store.trace_book import TraceBook
+from jobtui.commands.find import LONGEST_NAME, file_named, read_too
+from jobtui.commands.printing import Report, answer
+from jobtui.commands.reader import Reader, configured, in_session, warn, within
+from jobtui.commands.streams import Exit, complain
+from jobtui.formats.spans import begins_with_spans
+from jobtui.model.condor import condor_id, find_condor_id
+from jobtui.model.ids import SEARCHED, JobId, TraceId, TraceRef, find_trace
+from jobtui.model.jobs import Job
+from jobtui.model.numbers import counted
+from jobtui.model.traces import JOB_ATTRIBUTES, Trace, is_same_job, is_waited_for
+from jobtui.store.traces import TraceBook
+from jobtui.transport.files import read_small
+
+if TYPE_CHECKING:
+    from jobtui.analysis.traces.job_traces import TraceCandidate, Way
+    from jobtui.backends.traces.files import TraceFile
+
+
+HEAD_BYTES = 4_096
+"""Bytes by which a file of spans is told from others."""
+FETCHED = 5
+"""Traces that are fetched of those that are found for a job."""
+
+
+class FoundTrace(NamedTuple):
+    """The trace that was meant, or several that may be; and what is to be said of how it was found.
+
+    Without any, `candidates` are those that could be. `job_id` is the job that was named, `job` what is
+    known of it.
+    """
+
+    ids: tuple[TraceId, ...] = ()
+    notes: tuple[str, ...] = ()
+    candidates: "tuple[TraceCandidate, ...]" = ()
+    job_id: str = ""
+    job: Job | None = None
+
+
+def job_attributes(reader: Reader) -> tuple[str, ...]:
+    """The attributes in which spans may name a job: those that are configured, else the usual ones."""
+    return reader.context.config.job_attributes or JOB_ATTRIBUTES
+
+
+async def look_for(reader: Reader, thing: str) -> FoundTrace:
+    text = thing.strip()
+    ref = find_trace(text)
+    found = FoundTrace() if ref is None else await _by_id(reader, ref, text)
+    if not found.ids and (path := file_named(text)) is not None:
+        found = await _by_file(reader, path)
+    if not found.ids and (ref is None or text.isdigit()):
+        found = await _by_job(reader, text)
+    return found
+
+
+async def _by_id(reader: Reader, ref: TraceRef, text: str) -> FoundTrace:
+    """The trace of an id, or of the beginning of one. A line may name the job, too."""
+    named = find_condor_id(text)
+    book = reader.session.store.traces
+    ids = (ref.trace_id, *ref.others)
+    said = await _fetch(reader, ids)
+    known = tuple(one for one in ids if book.trace(one) is not None)
+    if known or len(ref.trace_id.lstrip("0")) == len(ref.trace_id):
+        return FoundTrace(known, (*_notes(book, ref), *said), job_id=named.job_id if named else "")
+    beginning = ref.trace_id.lstrip("0")
+    known = tuple(one for one in book.ids() if one.startswith(beginning))
+    return FoundTrace(known, (f"its id begins with {beginning}",) if known else ref.notes)
+
+
+async def _fetch(reader: Reader, ids: Iterable[TraceId]) -> list[str]:
+    notes = []
+    for trace_id in ids:
+        answer = await reader.session.traces.fetch(trace_id)
+        if answer.growing and answer.trace is not None and is_waited_for(answer.trace, reader.now):
+            notes.append(f"more of it may come: {answer.growing}")
+    return notes
+
+
+def _notes(book: TraceBook, ref: TraceRef) -> tuple[str, ...]:
+    trace = book.trace(ref.trace_id)
+    if trace is None or ref.span_id is None or any(span.span_id == ref.span_id for span in trace.spans):
+        return ref.notes
+    return (*ref.notes, f"span {ref.span_id}, which is named as the parent, was not received")
+
+
+async def _by_file(reader: Reader, path: Path) -> FoundTrace:
+    """The traces that a file names, as the output of a job does, else those whose spans it holds."""
+    from jobtui.backends.condor.source import CondorFile  # few name a file
+    from jobtui.backends.traces.files import TraceFile
+
+    store = reader.session.store
+    if begins_with_spans(_head(path)):
+        return await _held_in(reader, TraceFile(path), path)
+    await read_too(reader, CondorFile(path))
+    traces = store.traces_named_in(str(path))
+    if traces:
+        ids = tuple(map(TraceId, traces))
+        jobs = {job for of_trace in traces.values() for job in of_trace if job}
+        job_id = JobId(jobs.pop() if len(jobs) == 1 else "")
+        notes = (f"{path} names it", *await _fetch(reader, ids))
+        return FoundTrace(ids, notes, job_id=job_id, job=store.jobs.get(job_id))
+    if jobs_told := store.jobs_told_in(str(path)):
+        return await _by_job(reader, jobs_told[0]) if len(jobs_told) == 1 else FoundTrace()
+    return await _held_in(reader, TraceFile(path), path)
+
+
+def _head(path: Path) -> bytes:
+    """The beginning of a file, nothing of one that cannot be read: reading it whole says why."""
+    try:
+        return read_small(path, HEAD_BYTES)
+    except OSError:
+        return b""
+
+
+async def _held_in(reader: Reader, file: "TraceFile", path: Path) -> FoundTrace:
+    store = reader.session.store
+    await read_too(reader, file)
+    held = tuple(one for one in store.traces.ids() if str(path) in store.traces.sources_of(one))
+    return FoundTrace(held, (f"{path} holds it",) if held else ())
+
+
+async def _by_job(reader: Reader, text: str) -> FoundTrace:
+    from jobtui.analysis.traces.job_traces import (  # a trace id needs none
+        Ways,
+        ways_by_attribute,
+        ways_from_job,
+    )
+
+    names, desk = job_attributes(reader), reader.session.traces
+    job = await _job(reader, text)
+    named = condor_id(text) or find_condor_id(text)
+    job_id = job.id if job is not None else named.job_id if named is not None else text
+    ways = Ways()
+    if job is not None:
+        ways = await ways_from_job(desk, job, names)
+    elif 0 < len(job_id) <= LONGEST_NAME:
+        ways = await ways_by_attribute(desk, job_id, names)
+    if not ways.found and not ways.candidates and named is not None:
+        ways = ways._replace(found=_by_process(reader.session.store.traces, job_id, names))
+    ids = tuple(way.trace_id for way in ways.found)[:FETCHED]
+    said = [note for note in ways.notes if not any(source.error == note for source in reader.sources)]
+    notes = (*(way.why for way in ways.found), *said, *await _fetch(reader, ids))
+    return FoundTrace(ids, notes, ways.candidates, job_id, job)
+
+
+def _by_process(book: TraceBook, job_id: str, names: tuple[str, ...]) -> "tuple[Way, ...]":
+    """The known traces in which a process names a job with more than was asked for, such as its schedd."""
+    from jobtui.analysis.traces.job_traces import Way, processes_in
+
+    known = ((one, book.trace(one)) for one in book.ids())
+    return tuple(
+        Way(one, f"its spans name the job as {written}")
+        for one, trace in known
+        if trace is not None
+        for written in [next((w for w in processes_in(trace, names) if is_same_job(w, job_id)), None)]
+        if written is not None
+    )
+
+
+async def _job(reader: Reader, text: str) -> Job | None:
+    """The job that a text names; of several that were handed one trace any. None when it names none."""
+    from jobtui.analysis.find import find
+    from jobtui.backends.registry import Gives, gives
+    from jobtui.commands.find import SURE
+
+    if not any(gives(spec, Gives.JOBS) for spec in reader.specs) and not reader.session.store.jobs:
+        return None
+    await reader.read_jobs()
+    jobs = reader.session.store.jobs
+    likely = [one for one in find(text, jobs) if one.job in jobs and one.score >= SURE]
+    best = [jobs[one.job] for one in likely if one.job is not None and one.score == likely[0].score]
+    handed = {job.trace for job in best}
+    return best[0] if len(best) == 1 or (len(handed) == 1 and handed != {""}) else None
+
 
 CSV_COLUMNS = ("trace_id", "span_id", "name", "service", "message", "handled", "started_at")
 SHOWN = 5
@@ -35,16 +199,17 @@ def run(context: Context) -> Exit:
 
 async def _trace(reader: Reader) -> Exit:
     thing = " ".join(reader.context.words)
-    settings = {spec.setting for spec in reader.specs if gives_spans(spec)}
-    if settings <= {OTLP_LISTEN} and file_named(thing) is None:
+    settings = {spec.setting for spec in reader.specs if gives(spec, Gives.SPANS)}
+    is_recorded = reader.context.replay is not None and settings
+    if settings <= {OTLP.setting} and not is_recorded and file_named(thing) is None:
         complain("no source of traces is configured: --trace-file FILE, --jaeger URL or --tempo URL")
         if settings:
-            complain(f"what is sent to --{OTLP_LISTEN.replace('_', '-')} is known to the dashboard alone")
-        return _nothing(reader, Found(), Exit.NO_SOURCE)
+            complain(f"what is sent to --{OTLP.setting.replace('_', '-')} is known to the dashboard alone")
+        return _nothing(reader, FoundTrace(), Exit.NO_SOURCE)
     if thing == "-":
         thing = sys.stdin.buffer.read(SEARCHED).decode("utf-8", "replace")
     await reader.read_traces()
-    looked = [Found()]
+    looked = [FoundTrace()]
     await reader.watched(_look(reader, thing, looked))
     found, book = looked[-1], reader.session.store.traces
     trace = book.trace(found.ids[0]) if len(found.ids) == 1 else None
@@ -55,17 +220,16 @@ async def _trace(reader: Reader) -> Exit:
     return _print(reader, study_trace(trace), (*found.notes, *notes))
 
 
-async def _look(reader: Reader, thing: str, looked: list[Found]) -> None:
-    """Add what is found; interrupted, nothing."""
+async def _look(reader: Reader, thing: str, looked: list[FoundTrace]) -> None:
     looked.append(await look_for(reader, thing))
 
 
-def _of_process(reader: Reader, trace: Trace, found: Found) -> tuple[Trace, tuple[str, ...]]:
+def _of_process(reader: Reader, trace: Trace, found: FoundTrace) -> tuple[Trace, tuple[str, ...]]:
     """The trace without other processes of a cluster, where one was asked for; and what was left out."""
     known = condor_id(found.job_id)
     if known is None or known.proc is None:
         return trace, ()
-    from jobtui.analysis.traces.processes import alone
+    from jobtui.analysis.traces.job_traces import alone
 
     mine = alone(trace, known.job_id, job_attributes(reader), found.job.host if found.job else None)
     if not mine.others:
@@ -75,16 +239,16 @@ def _of_process(reader: Reader, trace: Trace, found: Found) -> tuple[Trace, tupl
     return mine.trace, (f"{note} with {spans} spans are left out; jobtui trace {trace.trace_id} has all",)
 
 
-def _nothing(reader: Reader, found: Found, code: Exit) -> Exit:
-    """Print the document of no trace where JSON is wanted."""
-    if reader.context.format is OutputFormat.JSON:
-        from jobtui.render.trace_json import EMPTY, candidate_records
+def _nothing(reader: Reader, found: FoundTrace, code: Exit) -> Exit:
+    def document() -> Mapping[str, object]:
+        from jobtui.render.traces import EMPTY, candidate_records
 
-        print_document("trace", {**EMPTY, "candidates": candidate_records(found.candidates)}, reader)
-    return reader.settle(code)
+        return {**EMPTY, "candidates": candidate_records(found.candidates)}
+
+    return answer(Report("trace", document), reader, code)
 
 
-def _complain_of(thing: str, found: Found, book: TraceBook) -> None:
+def _complain_of(thing: str, found: FoundTrace, book: TraceBook) -> None:
     said = f" ({'; '.join(found.notes)})" if found.notes else ""
     what = thing.strip()[:200]
     if len(found.ids) > 1:
@@ -101,31 +265,28 @@ def _complain_of(thing: str, found: Found, book: TraceBook) -> None:
 
 
 def _print(reader: Reader, found: Findings, notes: tuple[str, ...]) -> Exit:
-    context = reader.context
-    match context.format:
-        case OutputFormat.JSON:
-            from jobtui.render.trace_json import trace_record
+    from jobtui.render import traces
 
-            print_document("trace", trace_record(found, notes), reader)
-        case OutputFormat.CSV:
-            from jobtui.render.trace_json import cause_records
+    def lines(width: int | None, colour: bool) -> Iterable[str]:
+        context = reader.context
+        most = None if context.format is OutputFormat.PLAIN else traces.MOST_ROWS
+        made = traces.trace_lines(found, notes, width, colour, most)
+        return made if width is None else _lowered(made, context)
 
-            print_csv(CSV_COLUMNS, cause_records(found))
-        case _:
-            from jobtui.render.trace_view import trace_lines
-            from jobtui.render.waterfall_text import MOST_ROWS
-
-            most = None if context.format is OutputFormat.PLAIN else MOST_ROWS
-            lines = trace_lines(found, notes, context.width, context.colour, most)
-            print_lines(lines if context.width is None else _lowered(lines, context))
-    if found.has_failed:
-        return reader.settle(Exit.FAILED)
-    return reader.settle(Exit.ATTENTION if found.is_unfinished else Exit.FINE)
+    report = Report(
+        "trace",
+        lambda: traces.trace_record(found, notes),
+        CSV_COLUMNS,
+        lambda: traces.cause_records(found),
+        lines,
+    )
+    code = Exit.FAILED if found.has_failed else Exit.ATTENTION if found.is_unfinished else Exit.FINE
+    return answer(report, reader, code)
 
 
 def _lowered(lines: Iterable[str], context: Context) -> Iterable[str]:
     """Lines in signs that the terminal shows: not every one has those that bars are drawn with."""
-    from jobtui.render.glyphs import glyphs_for, lowering
+    from jobtui.render.terminal import glyphs_for, lowering
 
     table = lowering(glyphs_for(context.config.looks.glyphs, os.environ, sys.stdout.encoding))
     return lines if table is None else (line.translate(table) for line in lines)

@@ -1,4 +1,4 @@
-"""`jobtui --plain` on a terminal: what goes on, line by line, for ears and for braille.
+"""`jobtui --plain` on a terminal and `wait ID`: what goes on, line by line, and the end of one job.
 
 A screen reader reads what is written, once, from the beginning; a screen that is painted again and again says
 the same all over, or changes under the reader's cursor. So nothing is painted, no clock ticks and no sign
@@ -7,22 +7,30 @@ stands for a word: each change is one line, the state first, then whose and whic
 
 import asyncio
 import signal
+import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 
+from jobtui.analysis.alerts import News
+from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import needs_person, waits_for
-from jobtui.analysis.news import News
+from jobtui.analysis.times import duration, parse_duration
 from jobtui.commands.context import Context
-from jobtui.commands.exits import Exit
-from jobtui.commands.printing import print_lines
-from jobtui.commands.reading import configured, no_source, sources_to_watch, warn
+from jobtui.commands.find import resolve
+from jobtui.commands.printing import print_lines, print_not_found
+from jobtui.commands.reader import Reader, configured, in_session, no_source, sources_to_watch, warn
+from jobtui.commands.streams import Exit, complain
 from jobtui.model.clock import Nanos
+from jobtui.model.faults import FAULTS, contained
 from jobtui.model.health import SourceState
+from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.words import counted
-from jobtui.render.status import WORDS
+from jobtui.model.numbers import counted
+from jobtui.render.styles import WORDS
 from jobtui.render.text import clock_time, show
 from jobtui.session import Session
+from jobtui.session.evidence import Gatherer
 from jobtui.store.store import NO_CHANGES, Changes
 
 TOLD_EVERY_S = 1.0
@@ -35,19 +43,18 @@ LIVE = (JobStatus.RUNNING, JobStatus.PENDING)
 
 
 def run(context: Context) -> Exit:
-    """Tell what goes on until interrupted."""
     warn(context)
     specs = configured(context)
     if not specs:
         return no_source()
-    session = Session(sources_to_watch(context, specs, None), context.clock, stage=context.stage)
+    session = Session(sources_to_watch(context, specs, None), context.clock, replay=context.replay)
     asyncio.run(_watch(session, context))
     return Exit.FINE
 
 
 async def _watch(session: Session, context: Context) -> None:
     ended = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     async with session:
         await session.catch_up()
@@ -58,7 +65,10 @@ async def _watch(session: Session, context: Context) -> None:
                 async with asyncio.timeout(TOLD_EVERY_S):
                     await ended.wait()
             except TimeoutError:
-                print_lines(teller.more())
+                lines: list[str] = []
+                with contained("telling what changed"):
+                    lines += teller.more()
+                print_lines(lines)
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
 
@@ -78,16 +88,18 @@ class Teller:
     def _note(self, changes: Changes) -> None:
         self._changes |= changes
 
+    def _now_of(self, job: Job) -> Nanos:
+        return self._store.now_at(job.source, self._clock.now())
+
     def _beginning(self) -> Iterable[str]:
-        now = self._clock.now()
-        jobs = self._news.of(self._store.jobs.values(), now)
+        jobs = self._news.of(self._store.jobs.values(), self._now_of)
         counts = Counter(job.status for job in jobs)
         told = ", ".join(f"{counts[status]:,} {WORDS[status]}" for status in JobStatus if counts[status])
         yield f"{counted(len(jobs), 'job')}: {told}." if jobs else "No jobs."
         yield from self._sources()
         wanted = [job for job in jobs if job.status in LIVE]
-        wanted.sort(key=lambda job: (not needs_person(job, now), -(job.updated_at or 0)))
-        yield from (job_words(job, now) for job in wanted[:MOST_AT_FIRST])
+        wanted.sort(key=lambda job: (not needs_person(job, self._now_of(job)), -(job.updated_at or 0)))
+        yield from (job_words(job, self._now_of(job)) for job in wanted[:MOST_AT_FIRST])
         if len(wanted) > MOST_AT_FIRST:
             more = len(wanted) - MOST_AT_FIRST
             yield f"and {more:,} more that run or wait: jobtui jobs --plain lists them."
@@ -100,14 +112,17 @@ class Teller:
         self._news.forget(changes.gone)
         jobs = [job for job_id in changes.jobs if (job := self._store.job(job_id)) is not None]
         live = (job for job in self._store.jobs.values() if job.status in LIVE)
-        told = self._news.of(jobs, now) + self._news.of(live, now)
-        yield from (f"{clock_time(now)}Z {job_words(job, now)}" for job in told[:MOST_AT_ONCE])
+        told = self._news.of(jobs, self._now_of) + self._news.of(live, self._now_of)
+        yield from FAULTS.each(
+            "telling what changed",
+            told[:MOST_AT_ONCE],
+            lambda job: f"{clock_time(now)}Z {job_words(job, self._now_of(job))}",
+        )
         if len(told) > MOST_AT_ONCE:
             yield f"{clock_time(now)}Z and {len(told) - MOST_AT_ONCE:,} more jobs changed."
         yield from (f"{clock_time(now)}Z {line}" for line in self._sources())
 
     def _sources(self) -> Iterable[str]:
-        """Sources that went down or came back."""
         for source in self._store.sources():
             before = self._states.get(source.name)
             self._states[source.name] = source.state
@@ -124,3 +139,125 @@ def job_words(job: Job, now: Nanos) -> str:
     why = waits_for(job, now) or job.error or job.message or ""
     parts = [f"{stand}: {show(name)}", f"of {show(job.owner)}" if job.owner else "", show(why)]
     return f"{', '.join(filter(None, parts))}. Id {show(job.id)}"
+
+
+LOOK_S = 1.0
+"""How often a job is looked at that nothing tells of: it may be late by now."""
+
+Reached = Callable[[Job, Reader], Awaitable[bool]]
+
+
+async def _is_done(job: Job, reader: Reader) -> bool:
+    return not job.status.is_live
+
+
+async def _has_failed(job: Job, reader: Reader) -> bool:
+    return job.status is JobStatus.FAILED
+
+
+async def _is_stuck(job: Job, reader: Reader) -> bool:
+    return needs_person(job, reader.now_of(job)) or await _lost(job, reader) is not None
+
+
+async def _lost(job: Job, reader: Reader) -> str | None:
+    """What has become of a job whose record still says that it is live, where logs tell that for sure."""
+    if not job.status.is_live:
+        return None
+    verdict = explain(await Gatherer.of(reader.session).gather(job.id))
+    return verdict.sentence if verdict.is_reliably_bad else None
+
+
+UNTIL: Mapping[str, Reached] = {"done": _is_done, "failed": _has_failed, "stuck": _is_stuck}
+"""What may be waited for."""
+DEFAULT_UNTIL = "done"
+
+
+def run_wait(context: Context) -> Exit:
+    """Wait. FINE for a job that ended well, FAILED for another end, ATTENTION for stuck, or out of time."""
+    try:
+        wanted, timeout_s = until_of(_until(context)), timeout_of(context.flag("timeout"))
+    except ValueError as error:
+        complain(str(error))
+        return Exit.USAGE
+    return in_session(context, lambda reader: _wait(reader, wanted, timeout_s))
+
+
+def _until(context: Context) -> str | None:
+    """What the flag asks for, which is a time for other commands, and in files for all."""
+    given = context.config.settings["until"]
+    return given.values[-1] if given.values and given.origin == "--until" else None
+
+
+def until_of(text: str | None) -> tuple[str, ...]:
+    """What is waited for, any of them. Raises ValueError for an unknown word."""
+    words = tuple(word for word in (text or DEFAULT_UNTIL).split(",") if word)
+    unknown = [word for word in words if word not in UNTIL]
+    if unknown or not words:
+        raise ValueError(f'"{text}" cannot be waited for, only {", ".join(UNTIL)}')
+    return words
+
+
+def timeout_of(text: str | None) -> float | None:
+    """How long to wait in seconds, None for ever. Raises ValueError for what is no length of time."""
+    if text is None:
+        return None
+    seconds = parse_duration(text)
+    if seconds is None:
+        raise ValueError(f'"{text}" is no length of time: expected such as 90s, 10m, 2h30m')
+    return seconds
+
+
+async def _wait(reader: Reader, wanted: tuple[str, ...], timeout_s: float | None) -> Exit:
+    found = await resolve(reader, reader.context.words[0])
+    if found.job is None:
+        return print_not_found("wait", {"job": None}, found, reader)
+    end = None if timeout_s is None else time.monotonic() + timeout_s
+    if "stuck" in wanted and found.job.status.is_live:
+        await reader.read_logs(found.detail, to_end=True)
+    job = await _until_reached(reader, found.job.id, wanted, end)
+    if job is None:
+        complain(f"{found.job.id} is still {_state(reader, found.job.id)} after {duration(timeout_s)}")
+        return reader.settle(Exit.ATTENTION)
+    print_lines([f"{show(job.id)} {job.status.value}{await _reason(job, reader)}"])
+    return reader.settle(await _code(job, reader))
+
+
+async def _until_reached(
+    reader: Reader, job_id: JobId, wanted: tuple[str, ...], end: float | None
+) -> Job | None:
+    store, changed = reader.session.store, asyncio.Event()
+    unsubscribe = store.subscribe(lambda changes: changed.set() if job_id in changes.jobs else None)
+    reading = asyncio.ensure_future(reader.session.run())
+    try:
+        while True:
+            job = store.job(job_id)
+            if job is not None and any([await UNTIL[word](job, reader) for word in wanted]):
+                return job
+            left_s = LOOK_S if end is None else min(LOOK_S, end - time.monotonic())
+            if left_s <= 0 or reading.done():
+                return None
+            with suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), left_s)
+            changed.clear()
+    finally:
+        unsubscribe()
+        reading.cancel()
+        with suppress(asyncio.CancelledError):
+            await reading
+
+
+def _state(reader: Reader, job_id: JobId) -> str:
+    job = reader.session.store.job(job_id)
+    return "not known" if job is None else job.status.value
+
+
+async def _reason(job: Job, reader: Reader) -> str:
+    waits = waits_for(job, reader.now_of(job)) if job.status.is_live else None
+    words = job.error or waits or await _lost(job, reader)
+    return f": {show(words)}" if words else ""
+
+
+async def _code(job: Job, reader: Reader) -> Exit:
+    if job.status.is_live:
+        return Exit.ATTENTION if await _is_stuck(job, reader) else Exit.FINE
+    return Exit.FINE if job.status is JobStatus.COMPLETED else Exit.FAILED

@@ -5,15 +5,14 @@ then the environment, then flags; a higher one replaces a setting whole. Reads t
 nothing else; opens no source.
 """
 
+from jobtui.config.file import ConfigError as ConfigError
 from jobtui.config.file import ConfigFile as ConfigFile
 from jobtui.config.file import parse_file as parse_file
 from jobtui.config.file import user_file as user_file
-from jobtui.config.loading import Config as Config
-from jobtui.config.loading import load as load
-from jobtui.config.loading import resolved as resolved
-from jobtui.config.mistakes import ConfigError as ConfigError
-from jobtui.config.values import LABELLED as LABELLED
-from jobtui.config.values import Effective as Effective
-from jobtui.config.values import split_head as split_head
-from jobtui.config.written import check_text as check_text
-from jobtui.config.written import written_tables as written_tables
+from jobtui.config.settings import Config as Config
+from jobtui.config.settings import Effective as Effective
+from jobtui.config.settings import check_text as check_text
+from jobtui.config.settings import load as load
+from jobtui.config.settings import resolved as resolved
+from jobtui.config.settings import split_head as split_head
+from jobtui.config.settings import written_tables as written_tables

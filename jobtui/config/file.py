@@ -2,10 +2,209 @@
 
 import os
 import re
+import sys
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import NamedTuple
 
-from jobtui.config.mistakes import ConfigError
-from jobtui.config.toml_places import Keys, Place, Places, places_of
+from jobtui.model.numbers import of_base
+
+
+class ConfigError(Exception):
+    """Settings are wrong. Each of `lines` is one mistake: where it is, and what is right."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = lines
+        super().__init__("\n".join(lines))
+
+
+Keys = tuple[str | int, ...]
+"""The keys that lead to a value, from the top; numbers count items of lists."""
+
+_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_SPACE = re.compile(r"[ \t]*")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_STRINGS = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        r'"""(?:\\.|[^\\])*?"{3,5}(?!")',
+        r"'''.*?'{3,5}(?!')",
+        r'"(?:\\.|[^"\\\n])*"',
+        r"'[^'\n]*'",
+    )
+)
+_OTHER = re.compile(r"[^,\]}#\n]+")
+_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r"}
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+
+
+class SettingPlace(NamedTuple):
+    """A line and a column of it, both from 1 on, columns in characters."""
+
+    line: int
+    column: int
+
+
+class SettingPlaces(NamedTuple):
+    """Where keys and where their values begin; tables have keys only."""
+
+    keys: dict[Keys, SettingPlace]
+    values: dict[Keys, SettingPlace]
+
+    def of(self, keys: Keys) -> SettingPlace:
+        """The place of a value, else of its key, else of what it is in; else the beginning."""
+        while keys:
+            if place := self.values.get(keys) or self.keys.get(keys):
+                return place
+            keys = keys[:-1]
+        return SettingPlace(1, 1)
+
+    def of_key(self, keys: Keys) -> SettingPlace:
+        return self.keys.get(keys) or self.of(keys)
+
+
+def places_of(text: str) -> SettingPlaces:
+    scan = _Scan(text)
+    with suppress(_Lost, RecursionError):  # what comes behind has no place of its own
+        scan.document()
+    return scan.places
+
+
+class _Lost(Exception):
+    """Something is not as expected."""
+
+
+class _Scan:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._lists: dict[Keys, int] = {}
+        self.places = SettingPlaces({}, {})
+
+    def document(self) -> None:
+        table: Keys = ()
+        while True:
+            self._skip(_BLANK)
+            if self._at >= len(self._text):
+                return
+            if self._next("["):
+                table = self._header()
+            else:
+                self._pair(table)
+
+    def _header(self) -> Keys:
+        """The keys of `[a.b]` or `[[a.b]]`, where each list among them leads to its last item."""
+        is_list = self._next("[[")
+        self._at += 1 + is_list
+        keys: Keys = ()
+        names = list(self._names())
+        for number, (name, at) in enumerate(names, 1):
+            keys = (*keys, name)
+            self.places.keys.setdefault(keys, self._place(at))
+            if is_list and number == len(names):
+                self._lists[keys] = self._lists.get(keys, -1) + 1
+            if keys in self._lists:
+                keys = (*keys, self._lists[keys])
+        self._take("]]" if is_list else "]")
+        return keys
+
+    def _pair(self, table: Keys) -> None:
+        keys = table
+        for name, at in self._names():
+            keys = (*keys, name)
+            self.places.keys.setdefault(keys, self._place(at))
+        self._take("=")
+        self._skip(_SPACE)
+        self._value(keys)
+
+    def _names(self) -> Iterator[tuple[str, int]]:
+        while True:
+            self._skip(_SPACE)
+            at = self._at
+            word = self._match(_BARE) or self._string()
+            yield (word if word[0] not in "\"'" else _content(word)), at
+            self._skip(_SPACE)
+            if not self._next("."):
+                return
+            self._at += 1
+
+    def _value(self, keys: Keys) -> None:
+        self.places.values.setdefault(keys, self._place(self._at))
+        if self._next("["):
+            self._items(keys)
+        elif self._next("{"):
+            self._inline(keys)
+        elif self._next('"') or self._next("'"):
+            self._string()
+        elif not self._match(_OTHER):
+            raise _Lost
+
+    def _items(self, keys: Keys) -> None:
+        self._at += 1
+        number = 0
+        while True:
+            self._skip(_BLANK)
+            if self._next("]"):
+                self._at += 1
+                return
+            self._value((*keys, number))
+            number += 1
+            self._skip(_BLANK)
+            if self._next(","):
+                self._at += 1
+
+    def _inline(self, keys: Keys) -> None:
+        self._at += 1
+        while True:
+            self._skip(_BLANK)
+            if self._next("}"):
+                self._at += 1
+                return
+            self._pair(keys)
+            self._skip(_BLANK)
+            if self._next(","):
+                self._at += 1
+
+    def _string(self) -> str:
+        for pattern in _STRINGS:
+            if found := self._match(pattern):
+                return found
+        raise _Lost
+
+    def _next(self, text: str) -> bool:
+        return self._text.startswith(text, self._at)
+
+    def _take(self, text: str) -> None:
+        self._skip(_SPACE)
+        if not self._next(text):
+            raise _Lost
+        self._at += len(text)
+
+    def _match(self, pattern: re.Pattern[str]) -> str:
+        found = pattern.match(self._text, self._at)
+        self._at = found.end() if found else self._at
+        return found[0] if found else ""
+
+    def _skip(self, pattern: re.Pattern[str]) -> None:
+        self._match(pattern)
+
+    def _place(self, at: int) -> SettingPlace:
+        line = bisect_right(self._lines, at)
+        return SettingPlace(line, at - self._lines[line - 1] + 1)
+
+
+def _content(string: str) -> str:
+    if string[0] == "'":
+        return string[1:-1]
+    return _ESCAPE.sub(_unescaped, string[1:-1])
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1] or match[2]
+    return chr(min(of_base(code, 16) or 0, sys.maxunicode)) if code else _ESCAPES.get(match[3], match[3])
+
 
 FILE_NAME = "config.toml"
 PROFILES = "profiles"
@@ -13,8 +212,8 @@ FILE_SIZE_LIMIT = 1 << 20
 """A larger configuration file is refused: it is not one."""
 OTHERS_MAY = 0o066
 """Rights of others to read or write a file."""
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
+_TOO_LONG = re.compile(r"[0-9_]{4300,}")
 _KINDS: Mapping[type, str] = {
     bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", dict: "a table",
 }  # fmt: skip
@@ -29,35 +228,29 @@ class ConfigFile:
     def __init__(self, path: str, document: dict[str, object] | None = None, text: str = "") -> None:
         self.path = path
         self.document = document
-        self.places = places_of(text) if text else Places({}, {})
-        self._mistakes: list[tuple[Place, str]] = []
+        self.places = places_of(text) if text else SettingPlaces({}, {})
+        self._mistakes: list[tuple[SettingPlace, str]] = []
 
     @property
     def base(self) -> str:
-        """The directory that its relative paths begin in."""
         return os.path.dirname(self.path)
 
     def origin(self, keys: Keys) -> str:
-        """Where a setting is written, as file:line."""
         return f"{self.path}:{self.places.of(keys).line}"
 
     def wrong(self, keys: Keys, text: str, *, is_key: bool = False) -> None:
-        """Note a mistake in a value, or in the key it has."""
         place = self.places.of_key(keys) if is_key else self.places.of(keys)
         named = keys[:-1] if is_key else keys
         self._mistakes.append((place, f"{_masked(dotted(named))}: {text}" if named else text))
 
     def wrong_kind(self, keys: Keys, expected: str, value: object) -> None:
-        """Note a value of another kind than it has to be."""
         self.wrong(keys, f"expected {expected}, found {kind_of(value)}")
 
     def mistakes(self) -> Iterator[str]:
-        """All of them from top to bottom, each with its line and column."""
         for place, text in sorted(self._mistakes):
             yield f"{self.path}:{place.line}:{place.column}: {text}"
 
     def profiles(self) -> dict[str, dict[str, object]]:
-        """The tables of profiles."""
         profiles = (self.document or {}).get(PROFILES, {})
         return {
             name: table
@@ -83,7 +276,6 @@ class ConfigFile:
                 self.wrong_kind((*keys, name), f"a table [{dotted((*keys, name))}]", table)
 
     def check_profiles(self) -> None:
-        """Note profiles that are no tables."""
         profiles = (self.document or {}).get(PROFILES, {})
         if not isinstance(profiles, dict):
             self.wrong((PROFILES,), f"expected tables [{PROFILES}.NAME]")
@@ -93,12 +285,10 @@ class ConfigFile:
                 self.wrong_kind((PROFILES, name), "a table", table)
 
     def is_open_to_others(self) -> bool:
-        """Whether others may read or write it."""
         return bool(os.stat(self.path).st_mode & OTHERS_MAY)
 
 
 def user_file() -> str:
-    """Where the configuration file of this user is, whether it exists or not."""
     from platformdirs import user_config_path  # costs 20 ms
 
     return str(user_config_path("jobtui") / FILE_NAME)
@@ -106,10 +296,11 @@ def user_file() -> str:
 
 def read_file(path: str | None, asked_by: str) -> ConfigFile:
     """The configuration file at a path, that somebody asked for, or the user's. Raises ConfigError."""
+    from jobtui.transport.files import read_given  # --version and --help do without
+
     given, path = path, os.path.expanduser(path) if path else user_file()
     try:
-        with open(path, "rb") as file:
-            content = file.read(FILE_SIZE_LIMIT + 1)
+        content = read_given(path, FILE_SIZE_LIMIT + 1)
     except FileNotFoundError:
         if given:
             raise ConfigError(f"{path}: no such configuration file ({asked_by})") from None
@@ -138,12 +329,15 @@ def parse_file(path: str, content: bytes) -> ConfigFile:
         raise ConfigError(f"{path}: not TOML: nested too deeply") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(_not_toml(path, text, str(error))) from error
+    except ValueError as error:  # of a number that Python does not read
+        line = text.count("\n", 0, found.start()) + 1 if (found := _TOO_LONG.search(text)) else 1
+        raise ConfigError(f"{path}:{line}: a number of thousands of digits") from error
 
 
 def _not_toml(path: str, text: str, error: str) -> str:
     """What the parser says, with the place before it; at the end of the file it names none."""
     at = _AT.search(error)
-    line, column = (int(at[1]), int(at[2])) if at else (text.count("\n") + 1, len(text) - text.rfind("\n"))
+    line, column = at.groups() if at else (text.count("\n") + 1, len(text) - text.rfind("\n"))
     return f"{path}:{line}:{column}: not TOML: {_AT.sub('', error).removesuffix(' (at end of document)')}"
 
 
@@ -160,7 +354,6 @@ def _masked(name: str) -> str:
 
 
 def kind_of(value: object) -> str:
-    """What a value is, in words."""
     if isinstance(value, list):
         odd = next((item for item in value if not isinstance(item, str)), None)
         return "a list" if odd is None else f"a list with {kind_of(odd)}"

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Iterator
 
 from jobtui.actions import ACTIONS, Place
-from jobtui.config.file import ConfigFile
-from jobtui.config.toml_places import Keys
+from jobtui.config.file import ConfigFile, Keys
 from jobtui.grammar import nearest
 from jobtui.keymap import NoSuchKey, clashes, key_named, unreachable
-from jobtui.model.looks import ANYWHERE, KeyWish, Looks
+from jobtui.model.settings import ANYWHERE, KeyWish, Looks
 from jobtui.render.columns import JOB_COLUMNS
-from jobtui.render.styles import STYLES, mistake_in_style
+from jobtui.render.styles import STYLE_NAMES, mistake_in_style
 
 OF_COLUMNS = ("jobs", "sort", "reverse")
 """What may stand in the table of columns."""
@@ -76,8 +75,8 @@ def _colors(file: ConfigFile, profile: str | None) -> Iterator[tuple[str, str]]:
         for name, style in _flat(table):
             at = (*keys, *name.split("."))
             at = at if at in file.places.keys else (*keys, name)
-            if name not in STYLES:
-                file.wrong(at, f'no colour is called "{name}"{nearest(name, STYLES)}', is_key=True)
+            if name not in STYLE_NAMES:
+                file.wrong(at, f'no colour is called "{name}"{nearest(name, STYLE_NAMES)}', is_key=True)
             elif not isinstance(style, str):
                 file.wrong_kind(at, "a text", style)
             elif mistake := mistake_in_style(style):

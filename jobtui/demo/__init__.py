@@ -1,1 +1,1 @@
-"""A simulated Sirepo job system that writes the real formats; its truth is known."""
+"""A simulated job system that writes the real formats."""

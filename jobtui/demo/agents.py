@@ -1,28 +1,58 @@
 """Agents: processes that run programs for one user and report to the supervisor."""
 
-from __future__ import annotations
-
-import random
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
-from jobtui.demo.commands import SHELL, Command, Identity
 from jobtui.demo.kernel import Queue
-from jobtui.demo.messages import Message, Order, Request
-from jobtui.demo.output import Process
-from jobtui.demo.runs import run_program
-from jobtui.demo.sockets import Socket
-from jobtui.model.clock import SECOND
-from jobtui.model.ids import PREFIX_LENGTH
-
-if TYPE_CHECKING:
-    from jobtui.demo.world import World
+from jobtui.demo.messages import SHELL, Identity, Message, Order, Request
+from jobtui.demo.programs import Ending, Plan, parallel_status
+from jobtui.demo.site import Process, Site, Socket, Stream
+from jobtui.model.clock import SECOND, Nanos
 
 START_S = (0.25, 0.9)
 FASTCGI_START_S = (0.2, 0.4)
 ANALYSIS_S = (0.002, 0.02)
+EXIT_S = (0.004, 0.3)
+PREPARE_S = (0.15, 0.4)
 CONNECTION_ATTEMPTS = 10
 SIGKILL, SIGTERM = -9, -15
+
+
+class AgentCommand:
+    """A command that an agent has started. `state` is that of a run, None for others."""
+
+    def __init__(
+        self,
+        agent: str,
+        pid: int,
+        order: Order,
+        *,
+        jid: str,
+        job_cmd: str,
+        run_dir: str,
+        kind: str,
+        state: str | None = None,
+    ) -> None:
+        self.pid = pid
+        self.order = order
+        self.jid = jid
+        self.job_cmd = job_cmd
+        self.run_dir = run_dir
+        self.state = state
+        self.serial = order.serial
+        self.start: int | None = None
+        self.ended = False
+        self._kind = kind
+        self._agent = agent
+
+    def __str__(self) -> str:
+        return (
+            f"{self._kind}(a={self._agent} jid={self.jid} o={self.order.prefix} job_cmd={self.job_cmd}"
+            f" run_dir={self.run_dir})"
+        )
+
+    def process_text(self, *, killed: bool = False) -> str:
+        """Its process as lines show it; the pid is not known any more once it was killed."""
+        return f"_Process(pid={None if killed else self.pid} cmd={self})"
 
 
 class Agent:
@@ -33,53 +63,45 @@ class Agent:
     slurm = False
 
     def __init__(
-        self, world: World, process: Process, identity: Identity, exited: Callable[[int], None]
+        self, site: Site, process: Process, identity: Identity, exited: Callable[[int], None]
     ) -> None:
-        self.world = world
+        self.site = site
         self.process = process
         self.identity = identity
-        self.commands: list[Command] = []
-        self.rng: random.Random = world.rng
+        self.commands: list[AgentCommand] = []
+        self.rng = site.rng
         self._exited = exited
         self._socket: Socket | None = None
-        self._fastcgi: Command | None = None
-        self._work: Queue[Order] = Queue(world.kernel)
-        self._attempts = 0
+        self._fastcgi: AgentCommand | None = None
+        self._work: Queue[Order] = Queue(site.kernel)
 
-    def start(self, *, never_connects: bool = False) -> None:
-        """Begin. With `never_connects` it starts and is never heard of."""
+    def start(self) -> None:
+        self.site.agents[self] = None
+        never_connects = self.identity.uid in self.site.mute
         self.process.tasks.spawn(lambda: self._main(never_connects))
 
     async def _main(self, never_connects: bool) -> None:
-        await self.world.kernel.sleep(self.rng.uniform(*START_S))
+        await self.site.kernel.sleep(self.rng.uniform(*START_S))
         if never_connects:
             return
         self.log("agent", self.identity.start_text())
-        await self.world.kernel.sleep(self.rng.uniform(0.004, 0.03))
+        await self.site.kernel.sleep(self.rng.uniform(0.004, 0.03))
         await self._connect()
 
     async def _connect(self) -> None:
-        self._attempts = 0
-        while self._attempts < CONNECTION_ATTEMPTS:
-            supervisor = self.world.supervisor
+        for _ in range(CONNECTION_ATTEMPTS):
+            supervisor = self.site.supervisor
             if supervisor.process.alive:
-                self._socket = Socket(supervisor, self, self.rng)
+                self._socket = Socket(self.site, supervisor, self)
                 supervisor.accept()
                 self.send(Message(agent_id=self.identity.agent_id, name="alive"))
                 return
-            self._attempts += 1
-            await self.world.kernel.sleep(1)
+            await self.site.kernel.sleep(1)
         self.log("gave_up", CONNECTION_ATTEMPTS)
         self.terminate(0)
 
     def log(self, name: str, *values: object) -> str:
-        """Write a line of the agent."""
         return self.process.log(name, *values)
-
-    @property
-    def seconds(self) -> int:
-        """Whole epoch seconds of its own clock."""
-        return self.process.clock // SECOND
 
     def send(self, message: Message) -> None:
         """Send to the supervisor; lost when there is no connection."""
@@ -87,18 +109,16 @@ class Agent:
             self._socket.message(message)
 
     def reply(self, order: Order, name: str = "ok", **reply: object) -> Message:
-        """The answer to an op."""
         return Message(agent_id=self.identity.agent_id, name=name, op_id=order.op_id, reply=reply)
 
     def update(
         self,
-        command: Command,
+        command: AgentCommand,
         state: str,
         *,
         error: str | None = None,
         parallel: Mapping[str, object] | None = None,
     ) -> None:
-        """Tell the supervisor about a run."""
         command.state = state
         self.send(
             Message(
@@ -116,9 +136,7 @@ class Agent:
     # orders
 
     def take(self, order: Order) -> None:
-        """Take in an op."""
-        prefix = order.op_id[:PREFIX_LENGTH] if order.op_id else None
-        self.log("arrived", order.name, prefix, order.run_dir)
+        self.log("arrived", order.name, order.prefix, order.run_dir)
         match order.name:
             case "run":
                 self._run(order)
@@ -134,85 +152,137 @@ class Agent:
                 self.terminate(0)
 
     def _run(self, order: Order) -> None:
-        request = self._request(order)
+        request = order.request
         for command in [c for c in self.commands if c.jid == request.jid]:
             self.destroy(command)
-        command = self.launch(order, request.jid or "", "compute", order.run_dir or "", state="running")
-        self.world.run_dirs.prepare(order.run_dir or "", request)
-        self.accepted(order)
-        self.process.tasks.spawn(lambda: run_program(self, command, request))
-
-    def accepted(self, order: Order) -> None:
-        """Confirm that a run was started."""
+        command = self.launch(order, "compute", order.run_dir or "", state="running")
+        self.site.run_dirs.prepare(order.run_dir or "", request)
         self.send(self.reply(order, state="ok"))
+        self.process.tasks.spawn(lambda: self._compute(command, request))
 
     def launch(
-        self, order: Order, jid: str, job_cmd: str, run_dir: str, *, kind: str = "", state: str | None = None
-    ) -> Command:
-        """Start a command."""
-        key = self.world.names.token()
+        self, order: Order, job_cmd: str, run_dir: str, *, kind: str = "", state: str | None = None
+    ) -> AgentCommand:
+        key = self.site.ids.draw()
         self.log("program", SHELL, self.identity.stdin_text(run_dir, key, slurm=self.slurm))
-        command = Command(
-            self.identity,
-            self.world.next_pid(),
-            jid=jid,
-            op_id=order.op_id,
+        command = AgentCommand(
+            self.identity.prefix,
+            self.site.next_pid(),
+            order,
+            jid=order.request.jid or "",
             job_cmd=job_cmd,
             run_dir=run_dir,
             kind=kind or self.command_kind,
-            serial=order.serial,
             state=state,
         )
         self.commands.append(command)
         return command
 
     def _analyze(self, order: Order) -> None:
-        if order.run_dir and self.world.run_dirs.is_gone(order.run_dir):
+        if order.run_dir in self.site.run_dirs.gone:
             self.send(self.reply(order, "error", runDirNotFound=True))
             return
         if self._fastcgi is None:
-            jid = self._request(order).jid or ""
-            self._fastcgi = self.launch(order, jid, "fastcgi", self.identity.exec_dir, kind=self.fastcgi_kind)
-            self._work = Queue(self.world.kernel)
+            self._fastcgi = self.launch(order, "fastcgi", self.identity.exec_dir, kind=self.fastcgi_kind)
+            self._work = Queue(self.site.kernel)
             fastcgi, work = self._fastcgi, self._work
             self.process.tasks.spawn(lambda: self._serve(fastcgi, work))
         self._work.put(order)
-        self._fastcgi.op_id = order.op_id
+        self._fastcgi.order = order
 
-    async def _serve(self, fastcgi: Command, work: Queue[Order]) -> None:
-        await self.world.kernel.sleep(self.rng.uniform(*FASTCGI_START_S))
+    async def _serve(self, fastcgi: AgentCommand, work: Queue[Order]) -> None:
+        await self.site.kernel.sleep(self.rng.uniform(*FASTCGI_START_S))
         while not fastcgi.ended:
             order = await work.get()
-            await self.world.kernel.sleep(self.world.analysis_s(order) or self.rng.uniform(*ANALYSIS_S))
+            slow_s = self.site.slow.get(order.request.jid or "")
+            await self.site.kernel.sleep(slow_s or self.rng.uniform(*ANALYSIS_S))
             if fastcgi.ended:
                 self.log("fastcgi_closed", {"opId": order.op_id, "opName": order.name})
                 return
-            if order.job_cmd == "stateless_compute" and self.world.compute_fails(order):
+            if order.job_cmd == "stateless_compute" and order.request.model == "global_resources":
                 self.send(self.reply(order, error="500 Server Error: Internal Server Error", state="error"))
             else:
                 self.send(self.reply(order, state="ok" if order.name == "io" else "completed"))
 
     def _cancel(self, order: Order) -> None:
         for command in list(self.commands):
-            if command.jid == order.cancel_jid or (order.cancel_op and command.op_id == order.cancel_op):
+            is_op = order.cancel_op is not None and command.order.op_id == order.cancel_op
+            if is_op or command.jid == order.cancel_jid:
                 self.destroy(command)
         self.send(self.reply(order, state="canceled"))
 
     def _run_status(self, order: Order) -> None:
-        request = self._request(order)
-        found = [c for c in self.commands if c.jid == request.jid and c.state]
+        found = [c for c in self.commands if c.jid == order.request.jid and c.state]
         message = self.reply(order, state=found[0].state) if found else self.unknown_run(order)
-        self.log("run_status", message, request.jid)
+        self.log("run_status", message, order.request.jid)
         self.send(message)
 
     def unknown_run(self, order: Order) -> Message:
-        """The answer when it is asked about a run it does not know."""
         return self.reply(order, state="canceled")
+
+    # a run, from its start to its end, unless it is killed
+
+    async def _compute(self, command: AgentCommand, request: Request) -> None:
+        plan = self.site.plans[command.jid]
+        kernel, started = self.site.kernel, self.process.clock
+        command.start = self.process.seconds
+        self.update(command, "running")
+        if plan.ending is Ending.PREPARE_FAILS:
+            await self._fail_to_prepare(command, request, plan)
+            return
+        written = 0
+        if request.is_parallel:
+            for step in plan.progress():
+                await kernel.sleep_until(Nanos(started + round(step.at_s * SECOND)))
+                if command.ended:
+                    return
+                written = self.site.run_dirs.log(command.run_dir, plan, written, step.percent)
+                self._progress(command, request, step.percent, step.frames)
+        await kernel.sleep_until(Nanos(started + round(plan.duration_s * SECOND)))
+        if command.ended:
+            return
+        last = plan.after(plan.duration_s)
+        self.site.run_dirs.log(command.run_dir, plan, written, last.percent)
+        self.site.run_dirs.result(command.run_dir, request, plan)
+        if request.is_parallel:
+            self._progress(command, request, last.percent, last.frames)
+            await kernel.sleep(0.001)
+            if command.ended:
+                return
+        state = "completed" if plan.ending is Ending.COMPLETED else "error"
+        self.update(command, state, error=plan.error)
+        await kernel.sleep(self.rng.uniform(*EXIT_S))
+        self.finished(command)
+
+    def _progress(self, command: AgentCommand, request: Request, percent: float, frames: int) -> None:
+        status = parallel_status(percent, frames, request.model, self.process.seconds)
+        self.update(command, "running", parallel=status)
+
+    async def _fail_to_prepare(self, command: AgentCommand, request: Request, plan: Plan) -> None:
+        kernel = self.site.kernel
+        await kernel.sleep(self.rng.uniform(*PREPARE_S))
+        if command.ended:
+            return
+        text = self._stderr(command, request, plan)
+        self.log("program_stderr", command, f"b'{text}'")
+        self.send(Message(agent_id=self.identity.agent_id, name="job_cmd_stderr", stderr=text))
+        await kernel.sleep(0.3)
+        if command.ended:
+            return
+        self.update(command, "error", error=plan.error)
+        await kernel.sleep(self.rng.uniform(*EXIT_S))
+        self.finished(command)
+        self.log("program_waited", command, 0, text.rstrip("\n"))
+
+    def _stderr(self, command: AgentCommand, request: Request, plan: Plan) -> str:
+        process = self.site.process(Stream(self.site.kernel), agent=True, pid=command.pid)
+        error = f"UserAlert(error={plan.error})"
+        stack = f"Traceback (most recent call last):\nsirepo.util.UserAlert: {error}"
+        return process.log("job_cmd_failed", error, request.app, stack) + "\n"
 
     # ends
 
-    def destroy(self, command: Command, *, terminating: bool = False) -> None:
-        """Kill a command."""
+    def destroy(self, command: AgentCommand, *, terminating: bool = False) -> None:
         if command.ended:
             return
         command.ended = True
@@ -222,19 +292,17 @@ class Agent:
         self.commands.remove(command)
         if not terminating:
             killed = command.process_text(killed=True)
-            self.world.kernel.later(
+            self.site.kernel.later(
                 self.rng.uniform(0.002, 0.04), lambda: self.log("program_exited", killed, SIGKILL)
             )
 
-    def finished(self, command: Command) -> None:
-        """A command ended by itself."""
+    def finished(self, command: AgentCommand) -> None:
         if not command.ended:
             command.ended = True
             self.commands.remove(command)
             self.log("program_exited", command.process_text(), 0)
 
     def terminate(self, returncode: int = SIGTERM) -> None:
-        """End orderly: every command is killed."""
         if not self.process.alive:
             return
         for command in list(self.commands):
@@ -242,23 +310,16 @@ class Agent:
         self.die(returncode)
 
     def die(self, returncode: int = SIGKILL) -> None:
-        """End at once, with no line."""
         if not self.process.alive:
             return
         self.process.end()
-        self.world.agents.pop(self, None)
+        self.site.agents.pop(self, None)
         if self._socket is not None:
             self._socket.close_by_agent()
-        self.world.kernel.later(self.rng.uniform(0.002, 0.06), lambda: self._exited(returncode))
+        self.site.kernel.later(self.rng.uniform(0.002, 0.06), lambda: self._exited(returncode))
 
     def socket_lost(self) -> None:
-        """The supervisor closed the connection or is gone: try again for a while."""
         if self.process.alive:
             self._socket = None
             self.log("socket_lost", None, None)
             self.process.tasks.spawn(self._connect)
-
-    @staticmethod
-    def _request(order: Order) -> Request:
-        assert order.request is not None
-        return order.request

@@ -1,45 +1,217 @@
-"""A simulated site: supervisor, API server, agents, users, all on a virtual clock.
+"""A simulated site with all that acts on it: supervisor, API server, and users in their browsers.
 
     world = World(seed=7, settings=Settings(users=6))
     world.start()
     world.play(script)                      # what somebody does, a coroutine
     world.advance(until)
-    world.log("supervisor.log"), world.records(), world.truth()
+    world.log("supervisor.log"), world.records()
 
 Deterministic: the same seed and settings give the same bytes.
 """
 
-import random
-from collections.abc import Callable, Coroutine
+from __future__ import annotations
 
-from jobtui.demo.agents import Agent
-from jobtui.demo.browsers import Browser, Server, User
-from jobtui.demo.catalog import PLANS
-from jobtui.demo.cluster import Slurm
-from jobtui.demo.commands import Command
-from jobtui.demo.disk import Disk, MemoryDisk
-from jobtui.demo.kernel import Future, Kernel, TaskGroup
-from jobtui.demo.legacy import Agent2020, Supervisor2020
-from jobtui.demo.lines import catalog
-from jobtui.demo.messages import Answer, Order, Request
-from jobtui.demo.names import Names
-from jobtui.demo.output import Process, Stream, TailStream
-from jobtui.demo.programs import Plan
-from jobtui.demo.records import Record
-from jobtui.demo.rundirs import RunDirs
-from jobtui.demo.settings import Era, Settings
+import random
+from urllib.parse import quote
+
+import msgspec
+
+from jobtui.demo.drivers import SiteDrivers
+from jobtui.demo.kernel import Future, Start
+from jobtui.demo.messages import SHORT_ID, AgentAnswer, Record, Request, read_record
+from jobtui.demo.programs import Disk, Model, Plan
+from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, Process, Settings, Site
 from jobtui.demo.supervisor import Supervisor
-from jobtui.demo.truth import Truth, Witness
 from jobtui.model.clock import Nanos
 
-SUPERVISOR_LOG = "supervisor.log"
-SERVER_LOG = "server.log"
-FIRST_PID = 30_698
 FIRST_PORT = 44_292
+HANDLE_S = (0.001, 0.008)
+NETWORK_S = (0.0003, 0.002)
+RETRY_S = 3.0
+"""How long a browser waits before it asks again when the server could not answer."""
+PLANS = ("basic", "basic", "basic", "trial", "premium", "premium", "enterprise")
+AGENT_TEXT = "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"
 
 
-class World:
-    """One site. Logs are kept by file name until taken."""
+class User(msgspec.Struct, frozen=True, kw_only=True):
+    """Someone with an account."""
+
+    uid: str
+    plan: str
+    on_cluster: bool = False
+
+
+class Simulation(msgspec.Struct, frozen=True, kw_only=True):
+    """A simulation and the model of it that is run."""
+
+    id: str
+    name: str
+    model: Model
+    mode: str
+
+
+class Server:
+    """The API server: passes requests on, and logs their start and end."""
+
+    def __init__(self, world: World, process: Process) -> None:
+        self._world = world
+        self._process = process
+
+    def start(self) -> None:
+        self._process.log("server_listening", self._world.settings.server_port)
+
+    async def call(self, address: str, uri: str, request: Request, proto: str) -> AgentAnswer:
+        """Serve one call of a browser; refused when there is no supervisor."""
+        world, process = self._world, self._process
+        began = process.clock
+        process.log("route_start", address, uri, proto, AGENT_TEXT)
+        await world.kernel.sleep(world.rng.uniform(*HANDLE_S))
+        if request.api != "api_runStatus":
+            process.log("api", request.api, request.run_dir)
+        done: Future[AgentAnswer] = Future(world.kernel)
+        world.kernel.later(world.rng.uniform(*NETWORK_S), lambda: self._deliver(request, done))
+        answer = await done
+        await world.kernel.sleep(world.rng.uniform(*NETWORK_S))
+        ms = (process.clock - began) / 1e6
+        process.log("route_end", address, uri, f"li-{request.uid}", 200 if answer.ok else 500, ms)
+        return answer
+
+    def _deliver(self, request: Request, done: Future[AgentAnswer]) -> None:
+        if self._world.supervisor.process.alive:
+            self._world.supervisor.request(request, done)
+        else:
+            done.set(AgentAnswer(ok=False))
+
+    def page(self, address: str, uid: str, uri: str, ms: float) -> None:
+        self._process.log("route_start", address, uri, "POST", AGENT_TEXT)
+        self._process.log("route_end", address, uri, f"li-{uid}", 200, ms)
+
+
+class Browser:
+    """One window of one user."""
+
+    def __init__(self, world: World, user: User, port: int) -> None:
+        self._world = world
+        self.user = user
+        self._address = f"127.0.0.1:{port}"
+
+    async def open(self) -> None:
+        uri = "/simulation-list"
+        self._world.server.page(self._address, self.user.uid, "/auth-state", 3.1)
+        request = Request(api="api_beginSession", uid=self.user.uid, plan=self.user.plan)
+        self._world.tasks.spawn(lambda: self._call(uri, request))
+        await self._pause(0.05)
+
+    async def new(self, model: Model, name: str, *, mode: str | None = None) -> Simulation:
+        self._world.server.page(self._address, self.user.uid, "/new-simulation", 5.2)
+        await self._pause(0.05)
+        return Simulation(
+            id=self._world.ids.draw(SHORT_ID),
+            name=name,
+            model=model,
+            mode=mode or ("parallel" if model.parallel else "sequential"),
+        )
+
+    def jid(self, simulation: Simulation) -> str:
+        return f"{self.user.uid}-{simulation.id}-{simulation.model.name}"
+
+    def run_dir(self, simulation: Simulation) -> str:
+        root, model = self._world.settings.root, simulation.model
+        return f"{root}/user/{self.user.uid}/{model.app}/{simulation.id}/{model.name}"
+
+    def request(self, api: str, simulation: Simulation, *, full: bool = True) -> Request:
+        return Request(
+            api=api,
+            uid=self.user.uid,
+            plan=self.user.plan,
+            jid=self.jid(simulation),
+            app=simulation.model.app,
+            simulation=simulation.id,
+            model=simulation.model.name,
+            name=simulation.name,
+            run_dir=self.run_dir(simulation),
+            is_parallel=simulation.model.parallel and full,
+            mode=simulation.mode if full else "",
+        )
+
+    async def start(self, simulation: Simulation, plan: Plan, *, force: bool = False) -> AgentAnswer:
+        answer = await self.attempt(simulation, plan, force=force)
+        if answer.login_needed:
+            await self.login(simulation, good=self._world.rng.random() < 0.7)
+            answer = await self.attempt(simulation, plan, force=force)
+        return answer
+
+    async def attempt(self, simulation: Simulation, plan: Plan, *, force: bool = False) -> AgentAnswer:
+        self._world.plans[self.jid(simulation)] = plan
+        request = msgspec.structs.replace(self.request("api_runSimulation", simulation), force=force)
+        return await self._call("/run-simulation", request)
+
+    async def login(self, simulation: Simulation, *, good: bool) -> AgentAnswer:
+        request = self.request("api_sbatchLogin", simulation)
+        answer = await self._call("/sbatch-login", msgspec.structs.replace(request, password_ok=good))
+        if answer.login_needed:
+            right = msgspec.structs.replace(request, password_ok=True)
+            answer = await self._call("/sbatch-login", right)
+        return answer
+
+    async def poll(self, simulation: Simulation, serial: int = 0) -> AgentAnswer:
+        request = msgspec.structs.replace(self.request("api_runStatus", simulation), serial=serial)
+        answer = await self._call("/run-status", request)
+        if answer.login_needed:
+            await self.login(simulation, good=True)
+            answer = await self._call("/run-status", request)
+        return answer
+
+    async def watch(
+        self, simulation: Simulation, answer: AgentAnswer, *, for_s: float | None = None
+    ) -> AgentAnswer:
+        kernel = self._world.kernel
+        end = None if for_s is None else kernel.now + for_s * 1e9
+        while (answer.live or not answer.ok) and (end is None or kernel.now < end):
+            await self._pause(answer.next_s if answer.ok else RETRY_S)
+            answer = await self.poll(simulation)
+        return answer
+
+    async def cancel(self, simulation: Simulation) -> AgentAnswer:
+        return await self._call("/run-cancel", self.request("api_runCancel", simulation))
+
+    async def frame(self, simulation: Simulation, number: int, serial: int) -> AgentAnswer:
+        parts = (number, simulation.model.name, simulation.id, simulation.model.app, "HashIsUnused", serial)
+        uri = "/simulation-frame/" + "*".join(map(str, parts))
+        request = self.request("api_simulationFrame", simulation, full=False)
+        return await self._call(uri, request, "GET")
+
+    async def download(self, simulation: Simulation) -> AgentAnswer:
+        model = simulation.model
+        uri = f"/download-run-file/{model.app}/{simulation.id}/{model.name}/-1"
+        request = self.request("api_downloadRunFile", simulation, full=False)
+        return await self._call(uri, request, "GET")
+
+    async def compute(self, app: str, method: str) -> AgentAnswer:
+        request = Request(
+            api="api_statelessCompute",
+            uid=self.user.uid,
+            plan=self.user.plan,
+            jid=f"{self.user.uid}-_1_stlss-{method}",
+            app=app,
+            simulation="_1_stlss",
+            model=method,
+            mode="sequential",
+            method=method,
+        )
+        return await self._call("/stateless-compute", request)
+
+    async def _call(self, uri: str, request: Request, proto: str = "POST") -> AgentAnswer:
+        return await self._world.server.call(self._address, quote(uri, safe="/*"), request, proto)
+
+    async def _pause(self, seconds: float) -> None:
+        await self._world.kernel.sleep(seconds)
+
+
+class World(Site):
+    """One site, and how it is made to act. Logs are kept by file name until taken."""
+
+    supervisor: Supervisor
 
     def __init__(
         self,
@@ -49,72 +221,37 @@ class World:
         disk: Disk | None = None,
         keep_run_dirs: bool = False,
     ) -> None:
-        self.settings = settings or Settings()
-        self.seed = seed
-        self.rng = random.Random(f"{seed}/timing")
-        self.kernel = Kernel(self.settings.start)
-        self.names = Names(random.Random(f"{seed}/names"), self.settings.prefixes)
-        self.witness = Witness()
-        self.disk: Disk = disk or MemoryDisk()
-        self.run_dirs = RunDirs(self.disk if keep_run_dirs else None)
-        self.slurm = Slurm()
-        self.tasks = TaskGroup(self.kernel)
-        self.agents: dict[Agent, None] = {}
-        self.mute: set[str] = set()
-        self.slow: dict[str, float] = {}
+        super().__init__(seed, settings or Settings(), disk or Disk(), keep_run_dirs=keep_run_dirs)
         self._restarting = False
-        self._record_paths: dict[str, None] = {}
-        self._saved: dict[str, bytes] = {}
-        self._plans: dict[str, Plan] = {}
-        self._tokens: dict[str, str] = {}
-        self._streams: dict[str, Stream] = {}
-        self._logs: dict[str, bytearray] = {}
-        self._pid = FIRST_PID
         self._port = FIRST_PORT
-        self._supervisor_lines = catalog(self.settings)
-        self._agent_lines = catalog(self.settings, agent=True)
-        self.server = Server(self, self._process(self._stream(SERVER_LOG)))
-        self.agent_class: type[Agent] = Agent2020 if self.is_old else Agent
-        self.supervisor = self._new_supervisor()
+        self.server = Server(self, self.process(self.stream(SERVER_LOG)))
+        self.supervisor = self.new_supervisor()
         self.users: list[User] = []
         self._user_rng = random.Random(f"{seed}/users")
         for number in range(self.settings.users + self.settings.sbatch_users):
             self.add_user(on_cluster=number >= self.settings.users)
 
-    @property
-    def is_old(self) -> bool:
-        """Whether Sirepo of 2020 is played."""
-        return self.settings.era is Era.Y2020
-
-    def _new_supervisor(self) -> Supervisor:
-        kind = Supervisor2020 if self.is_old else Supervisor
-        return kind(self, self._process(self._stream(SUPERVISOR_LOG)))
+    def new_supervisor(self) -> Supervisor:
+        return Supervisor(self, self.process(self.stream(SUPERVISOR_LOG)), SiteDrivers)
 
     def add_user(self, *, on_cluster: bool = False) -> User:
-        """Someone who was not here before."""
-        user = User(uid=self.names.uid(), plan=self._user_rng.choice(PLANS), on_cluster=on_cluster)
+        user = User(uid=self.ids.draw(SHORT_ID), plan=self._user_rng.choice(PLANS), on_cluster=on_cluster)
         self.users.append(user)
         return user
 
-    # running
+    def browser(self, user: User) -> Browser:
+        self._port += 2
+        return Browser(self, user, self._port)
 
     def start(self) -> None:
-        """Start the API server and the supervisor."""
         self.server.start()
         self.supervisor.start()
 
-    def play(self, script: Callable[[], Coroutine[object, None, object]], at: Nanos | None = None) -> None:
-        """Let a coroutine act on the site."""
-        self.tasks.spawn(script, at)
+    def play(self, script: Start) -> None:
+        self.tasks.spawn(script)
 
     def advance(self, until: Nanos) -> None:
-        """Do all that is due up to a time."""
         self.kernel.run(until)
-
-    def use_disk(self, disk: Disk) -> None:
-        """Keep files there from now on."""
-        self.disk = disk
-        self.run_dirs.use_disk(disk)
 
     async def restart(self, *, crash: bool = False, down_s: float = 2.0) -> None:
         """Stop the supervisor (in good order, or not) and start another one, unless that is under way."""
@@ -134,141 +271,14 @@ class World:
             self.tasks.spawn(stop)
             await stopped
         await self.kernel.sleep(down_s)
-        self.supervisor = self._new_supervisor()
+        self.supervisor = self.new_supervisor()
         self.supervisor.start()
         self._restarting = False
 
-    def deliver(self, request: Request, done: Future[Answer]) -> None:
-        """Bring a request to the supervisor; refused when that is not there."""
-        if self.supervisor.process.alive:
-            self.supervisor.request(request, done)
-        else:
-            done.set(Answer(ok=False))
-
-    def browser(self, user: User) -> Browser:
-        """A new window of a user."""
-        return Browser(self, user)
-
-    # results
-
-    def log(self, name: str) -> bytes:
-        """All that was written to a log so far."""
-        self._logs.setdefault(name, bytearray()).extend(self.take(name, everything=True))
-        return bytes(self._logs[name])
-
-    def take(self, name: str, *, everything: bool = False) -> bytes:
-        """What was written to a log since this was last asked."""
-        return self._streams[name].take(everything) if name in self._streams else b""
-
-    def logs(self) -> tuple[str, ...]:
-        """The names of all logs."""
-        return tuple(self._streams)
-
     def records(self) -> dict[str, Record]:
-        """Every job record by jid, as on disk."""
-        found = {}
-        for path in self._record_paths:
-            if data := self.disk.read(path):
-                record = self.supervisor.read(data)
-                found[str(record["computeJid"])] = record
-        return found
-
-    def save(self, path: str, data: bytes) -> None:
-        """Keep a job record."""
-        self._record_paths[path] = None
-        self._saved[path] = data
-        self.disk.write(path, data)
-
-    def forget(self, jid: str) -> None:
-        """A job that was removed, its record too, is not asked about any more."""
-        self._record_paths.pop(f"{self.settings.root}/supervisor-job/{jid}.json", None)
-        self._plans.pop(jid, None)
+        found = [read_record(data) for path in self.record_paths if (data := self.disk.read(path))]
+        return {str(record["computeJid"]): record for record in found}
 
     def take_saved(self) -> list[Record]:
-        """The job records that were saved since this was asked last, as they are now."""
-        saved, self._saved = self._saved, {}
-        return [self.supervisor.read(data) for data in saved.values()]
-
-    def truth(self) -> Truth:
-        """What really happened."""
-        return self.witness.truth({jid: str(r["status"]) for jid, r in self.records().items()})
-
-    # what parts of the site ask of it
-
-    def next_pid(self) -> int:
-        """A process id that was not used before."""
-        self._pid += self.rng.randint(1, 9)
-        return self._pid
-
-    def next_port(self) -> int:
-        """A port that was not used before."""
-        self._port += 2
-        return self._port
-
-    def token_of(self, uid: str) -> str:
-        """A user's secret."""
-        if uid not in self._tokens:
-            self._tokens[uid] = self.names.token()
-        return self._tokens[uid]
-
-    def set_plan(self, jid: str, plan: Plan) -> None:
-        """Say what the next run of a job will do."""
-        self._plans[jid] = plan
-
-    def plan_of(self, jid: str) -> Plan:
-        """What a run of a job does."""
-        return self._plans[jid]
-
-    def agent_is_mute(self, uid: str) -> bool:
-        """Whether the agent now being started will never be heard of."""
-        return uid in self.mute
-
-    def analysis_s(self, order: Order) -> float:
-        """How long an analysis takes, 0 for the usual."""
-        return self.slow.get(order.request.jid or "", 0.0) if order.request else 0.0
-
-    def compute_fails(self, order: Order) -> bool:
-        """Whether a small computation ends in an error."""
-        return order.request is not None and order.request.model == "global_resources"
-
-    def stderr_of(self, command: Command, request: Request, plan: Plan) -> str:
-        """What a program that could not be prepared prints: whole log lines of another process."""
-        process = self._process(Stream(self.kernel), agent=True, pid=command.pid)
-        error = f"UserAlert(error={plan.error})"
-        stack = f"Traceback (most recent call last):\nsirepo.util.UserAlert: {error}"
-        return process.log("job_cmd_failed", error, request.app, stack) + "\n"
-
-    def agent_process(self, prefix: str, stream: Stream | None = None) -> Process:
-        """A process for an agent. Local ones write where the supervisor does, unless told not to."""
-        if stream is None:
-            mixed = self.settings.agents_in_supervisor_log
-            stream = self._stream(SUPERVISOR_LOG if mixed else f"agent-{prefix}.log")
-        return self._process(stream, agent=True)
-
-    def container_stream(self, name: str) -> Stream:
-        """Where the container of this name prints to, as its host's journal has it."""
-        return self._stream(f"container-{name}.log")
-
-    def cluster_stream(self, login: str) -> TailStream:
-        """The agent's log in a user's directory on the cluster."""
-        name = f"cluster-{login}-job_agent.log"
-        stream = self._streams.get(name)
-        if not isinstance(stream, TailStream):
-            stream = self._streams[name] = TailStream(self.kernel)
-        return stream
-
-    def cluster_log(self, login: str) -> str:
-        """The newest part of that log."""
-        return self.cluster_stream(login).tail()
-
-    def _stream(self, name: str) -> Stream:
-        if name not in self._streams:
-            self._streams[name] = Stream(self.kernel)
-        return self._streams[name]
-
-    def _process(self, stream: Stream, *, agent: bool = False, pid: int | None = None) -> Process:
-        lines = self._agent_lines if agent else self._supervisor_lines
-        head = agent or self.settings.pid_time
-        torn = self.settings.torn_records
-        pid = pid or self.next_pid()
-        return Process(self.kernel, self.rng, lines, stream, pid, head=head, torn=torn)
+        saved, self.saved = self.saved, {}
+        return [read_record(data) for data in saved.values()]

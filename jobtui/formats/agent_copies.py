@@ -6,13 +6,11 @@ holds the last 200 lines of the log as it was then. Kinds are `remote-before-sta
 supervisor's host. The log begins with what `env` printed, of which only the names are kept. Reads no file.
 """
 
-import calendar
 import re
-import time
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, Nanos, time_of_iso
 from jobtui.model.secrets import MASK
 
 NAME = re.compile(r"(?P<time>\d{14})-(?P<kind>[a-z][a-z-]{0,40})\.log", re.ASCII)
@@ -54,17 +52,15 @@ class Copy(NamedTuple):
 
 
 def read_name(name: str) -> CopyName | None:
-    """What the name of a file says, None when it is not that of a copy."""
     found = NAME.fullmatch(name)
     if found is None:
         return None
-    try:
-        parts = time.strptime(found["time"], "%Y%m%d%H%M%S")
-        at = Nanos(int(time.mktime(parts)) * SECOND)
-    except (ValueError, OverflowError):
+    written = f"{found['time'][:8]}T{found['time'][8:]}"
+    at, utc = time_of_iso(written, is_local=True), time_of_iso(written)
+    if at is None or utc is None:
         return None
     # places do not depend on the zone, in which an hour of a year comes twice
-    base = (calendar.timegm(parts) * len(_RANKS) + _RANKS.get(found["kind"], 2)) << PLACE_BITS
+    base = (utc // SECOND * len(_RANKS) + _RANKS.get(found["kind"], 2)) << PLACE_BITS
     return CopyName(at, max(0, base), found["kind"])
 
 

@@ -1,4 +1,12 @@
-"""Events and job ads of HTCondor as facts about jobs, out of the pieces that `condor_frames` finds.
+"""Files of HTCondor and jobsub: what they hold, their pieces, and these as facts about jobs.
+
+Values become texts: a string what it holds, a number or word as it is written, any other expression too.
+An environment is written in two ways, `A=1;B=2` and `"A=1 B='2 3'"`
+(https://htcondor.readthedocs.io/en/latest/man-pages/condor_submit.html, command `environment`).
+
+An event of a user log is a block that ends in a line `...` in the classic form, an element `<c>` in XML, an
+object in JSON. Job ads are the same two of the latter, or blocks of lines `Name = value`, parted by empty
+ones. Works on bytes that may be anything; what is not a whole piece yet is left for later.
 
 The classic form of events: a head `NNN (cluster.proc.subproc) date time text`, lines that `condor.toml`
 knows, and a first other line that is the reason. Old logs have `MM/DD` without a year: it is that of
@@ -8,21 +16,362 @@ attributes themselves.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
 from functools import lru_cache
+from html import unescape
 from typing import NamedTuple
 
 import msgspec
 
-from jobtui.formats.class_ads import MOST_CHARACTERS, attribute, texts_of, texts_of_xml, trace_of
-from jobtui.formats.condor_frames import HEADER, Form, Frame
-from jobtui.formats.date_output import Moment, read_date
+from jobtui.formats.job_output import Moment, read_date
 from jobtui.formats.schema import LogFormat, load
-from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.condor import EVENTS, TRACEPARENT
-from jobtui.model.condor_facts import CondorFact, Teller
-from jobtui.model.condor_ids import CondorId, condor_id
+from jobtui.model.clock import SECOND, Nanos, time_of_parts, utc_of
+from jobtui.model.condor import EVENTS, TRACEPARENT, CondorFact, CondorId, Teller, condor_id
+from jobtui.model.faults import rows_of
 from jobtui.model.health import Skip
+from jobtui.model.ids import TraceRef, find_trace
+from jobtui.model.numbers import read_json, whole
+
+MOST_CHARACTERS = 64 << 10
+"""Kept of one value."""
+
+_ATTRIBUTE = re.compile(r"\s*\+?(?P<name>[A-Za-z_][\w.]*)\s*=(?P<value>.*)", re.ASCII | re.DOTALL)
+BLANKS = " \t\r\n\f\v"
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED: Mapping[str, str] = {"n": "\n", "t": "\t", "r": "\r"}
+_XML_ATTRIBUTE = re.compile(
+    r'<a n="(?P<name>\w{1,200})">\s*(?:<b v="(?P<bool>[tf])"\s*/>'
+    r"|<(?P<kind>[a-z]{1,9})>(?P<value>[^<]*)</(?P=kind)>|<s/>)\s*</a>"
+    r'|<a n="(?P<outer>\w{1,200})">\s*<c>|(?P<list><l>)|(?P<end></c>\s*</a>|</l>)',
+    re.ASCII,
+)
+"""An attribute; or the beginning of an ad inside, or of a list; or the end of either."""
+_JSON_EXPRESSION = re.compile(r"/Expr\((?P<expression>.*)\)/", re.DOTALL)
+"""An expression among strings, as HTCondor writes it into JSON."""
+ENVIRONMENTS = frozenset({"environment", "env"})
+_TELLING = ENVIRONMENTS | {"traceparent"}
+"""Attributes that can hold the trace that a job was handed, in lower case."""
+_OLD_SEPARATOR = re.compile(r"[;|]")
+
+
+def attribute(line: str) -> tuple[str, str] | None:
+    """Name and value of a line `Name = value`; None for any other."""
+    found = _ATTRIBUTE.fullmatch(line[:MOST_CHARACTERS])
+    return (found["name"], unquoted(found["value"].strip(BLANKS))) if found else None
+
+
+def unquoted(value: str) -> str:
+    if not _STRING.fullmatch(value):
+        return value
+    return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), value[1:-1])
+
+
+def texts_of(document: Mapping[str, object]) -> dict[str, str]:
+    """The attributes of an ad in JSON as texts, one inside it as `Outer.Inner`; lists are left out."""
+    inner = (
+        (f"{name}.{within}", value)
+        for name, nested in document.items()
+        if isinstance(nested, dict)
+        for within, value in nested.items()
+    )
+    return {
+        name: _text(value)[:MOST_CHARACTERS]
+        for name, value in (*document.items(), *inner)
+        if isinstance(value, str | int | float | bool)
+    }
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str) and (found := _JSON_EXPRESSION.fullmatch(value)):
+        return found["expression"]
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def texts_of_xml(text: str) -> dict[str, str]:
+    """The attributes of an ad in XML as texts, one inside it as `Outer.Inner`; lists are left out."""
+    values: dict[str, str] = {}
+    path: list[str] = []
+    for found in _XML_ATTRIBUTE.finditer(text):
+        if found["end"]:
+            del path[-1:]
+        elif found["outer"] or found["list"]:
+            path.append(found["outer"] or "")
+        elif not path or (len(path) == 1 and path[0]):
+            value = {"t": "true", "f": "false"}.get(found["bool"] or "", unescape(found["value"] or ""))
+            values[".".join((*path, found["name"]))] = value
+    return values
+
+
+def environment(value: str) -> dict[str, str]:
+    """The variables of an environment, whichever way it is written."""
+    value = value.strip()
+    if value[:1] == '"' and value[-1:] == '"' and len(value) > 1:
+        value = value[1:-1].replace('""', '"')
+        return dict(_pairs(_words(value)))
+    if ";" not in value and (" " in value or "'" in value):
+        return dict(_pairs(_words(value)))
+    return dict(_pairs(_OLD_SEPARATOR.split(value)))
+
+
+def _pairs(words: Iterator[str] | list[str]) -> Iterator[tuple[str, str]]:
+    for word in words:
+        name, equals, value = word.partition("=")
+        if equals and name.strip():
+            yield name.strip(), value
+
+
+def _words(text: str) -> Iterator[str]:
+    """Words between blanks; what stands between quotes is one, where two quotes are one that counts."""
+    word: list[str] = []
+    is_quoted = False
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char == "'" and is_quoted and text[at + 1 : at + 2] == "'":
+            word.append(char)
+            at += 1
+        elif char == "'":
+            is_quoted = not is_quoted
+        elif char.isspace() and not is_quoted:
+            yield "".join(word)
+            word.clear()
+        else:
+            word.append(char)
+        at += 1
+    yield "".join(word)
+
+
+def trace_of(values: Mapping[str, str]) -> TraceRef | None:
+    """The trace that a job was handed, by its ad or submit file: its attribute, else its environment."""
+    telling = [(name, value) for name, value in values.items() if name.lower() in _TELLING]
+    if not telling:
+        return None
+    own = (value for name, value in telling if name.lower() not in ENVIRONMENTS)
+    environments = (environment(value) for name, value in telling if name.lower() in ENVIRONMENTS)
+    handed = (held[name] for held in environments for name in held if name.upper() == "TRACEPARENT")
+    return next((ref for value in (*own, *handed) if (ref := find_trace(value)) is not None), None)
+
+
+HEAD_BYTES = 64 << 10
+"""So much of a file tells what it is."""
+
+
+class Form(StrEnum):
+    """What a file holds."""
+
+    CLASSIC = "events"
+    XML = "xml"
+    JSON = "json"
+    ADS = "ads"
+    XML_ADS = "xml ads"
+    JSON_ADS = "json ads"
+    SUBMIT = "submit"
+    OUTPUT = "output"
+
+    @property
+    def grows(self) -> bool:
+        """Whether such a file is written on at its end, and not written anew."""
+        return self in _GROWING
+
+
+_GROWING = frozenset({Form.CLASSIC, Form.XML, Form.JSON, Form.OUTPUT})
+
+HEADER = re.compile(
+    rb"(?:^|(?<=\0))(?P<number>\d{3}) "
+    rb"\((?P<cluster>-?\d{1,12})\.(?P<proc>-?\d{1,9})\.(?P<subproc>-?\d{1,9})\) "
+    rb"(?P<date>\d{4}-\d\d-\d\d|\d\d/\d\d(?:/\d{2,4})?)[ T](?P<time>\d\d:\d\d:\d\d(?:\.\d{1,9})?"
+    rb"(?:Z|[+-]\d\d:?\d\d)?) ?(?P<text>[^\n]*)",
+    re.MULTILINE,
+)
+"""The first line of an event in the classic form. In the head of a schedd's own log all are -1."""
+_EVENT = b"EventTypeNumber"
+"""What every event in XML and JSON has, and no job ad."""
+_DOTS = re.compile(rb"^\.\.\.[ \t\r]*(?:\n|\Z)", re.MULTILINE)
+_END = b"\n...\n"
+"""How the end of an event is nearly always written."""
+_ANOTHER = re.compile(rb"\n(?:\d{3} \(|\.\.\.)")
+"""In an event: another one may begin, or end, there."""
+_QUEUE = re.compile(rb"^\s*queue\b", re.MULTILINE | re.IGNORECASE)
+_COMMAND = re.compile(
+    rb"^\s*(?:universe|executable|transfer_\w+|arguments)\s*=", re.MULTILINE | re.IGNORECASE
+)
+_ATTRIBUTE_LINE = re.compile(rb"[A-Za-z_][\w.]*\s*=[^=]")
+_WRAPPER = re.compile(rb"BEGIN EXECUTION|COMPLETED with exit status")
+_TAG = re.compile(rb"</?c>")
+_EMPTY_LINE = re.compile(rb"(?:^[ \t\r]*\n|^\*\*\* [^\n]*\n)+", re.MULTILINE)
+_OBJECT = re.compile(rb"^[ \t\r\f\v,\[]*+(?=\{)", re.MULTILINE)
+"""Where an object begins. Each line is looked at once: a log may have a million empty ones."""
+_NEXT_OBJECT = re.compile(rb"[ \t\r\n\f\v,]*+(?=\{)")
+ADS_WANTED = 3
+"""So many attributes in the first lines make an ad."""
+
+
+class EventFrame(NamedTuple):
+    """One piece of a file. `is_whole` is False for one whose end is missing though more came after it.
+
+    `line` is the number of lines before it in its block.
+    """
+
+    data: bytes
+    offset: int
+    is_whole: bool = True
+    line: int = 0
+
+
+class Framed(NamedTuple):
+    """The pieces of a block, and how many bytes of it they take: what follows is not whole yet."""
+
+    frames: list[EventFrame]
+    taken: int
+
+
+def form_of(head: bytes) -> Form | None:
+    """What a file holds, by its beginning; None while nothing can be told."""
+    head = head[:HEAD_BYTES]
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n\0")
+    if not text:
+        return None
+    if HEADER.search(head) and not _WRAPPER.search(head):
+        return Form.CLASSIC
+    if text[:1] == b"<" and (b"<c>" in head or b"<?xml" in head or b"<classads" in head):
+        return Form.XML if _EVENT in head else Form.XML_ADS
+    if text[:1] in (b"{", b"["):
+        return Form.JSON if _EVENT in head else Form.JSON_ADS
+    if _QUEUE.search(head) and _COMMAND.search(head):
+        return Form.SUBMIT
+    lines = [line for line in text.split(b"\n")[: ADS_WANTED * 3] if line.strip()]
+    attributes = sum(_ATTRIBUTE_LINE.match(line) is not None for line in lines)
+    is_ad = attributes >= min(ADS_WANTED, len(lines)) and attributes * 2 > len(lines)
+    return Form.ADS if is_ad and not _WRAPPER.search(head) else Form.OUTPUT
+
+
+def frames_of(form: Form, data: bytes, *, to_end: bool) -> Framed:
+    """The pieces of a block. With `to_end` nothing follows it: what has no end is given as it is."""
+    framed = _framed(form, data, to_end=to_end)
+    return Framed(list(_with_lines(framed.frames, data)), framed.taken)
+
+
+def _framed(form: Form, data: bytes, *, to_end: bool) -> Framed:
+    match form:
+        case Form.CLASSIC:
+            return _classic(data)
+        case Form.XML | Form.XML_ADS:
+            return _xml(data)
+        case Form.JSON | Form.JSON_ADS:
+            return _json(data)
+        case Form.ADS:
+            return _blocks(data, to_end=to_end)
+        case Form.SUBMIT:
+            return Framed([EventFrame(data, 0)], len(data))
+    end = len(data) if to_end else data.rfind(b"\n") + 1
+    return Framed([EventFrame(data[:end], 0)] if end else [], end)
+
+
+def _with_lines(frames: Iterable[EventFrame], data: bytes) -> Iterator[EventFrame]:
+    lines = counted = 0
+    for frame in frames:
+        lines += data.count(b"\n", counted, frame.offset)
+        counted = frame.offset
+        yield EventFrame(frame.data, frame.offset, frame.is_whole, lines)
+
+
+def _classic(data: bytes) -> Framed:
+    """Events one after the other. Nearly all are as they should be, which is seen at a glance."""
+    frames: list[EventFrame] = []
+    begin = 0
+    while (end := data.find(_END, begin)) >= 0:
+        block, end = data[begin : end + 1], end + len(_END)
+        if HEADER.match(block) and not (_ANOTHER.search(block) or b"\0" in block):
+            frames.append(EventFrame(block, begin))
+        else:
+            frames += _oddly_ended(data[begin:end], begin).frames
+        begin = end
+    rest = _oddly_ended(data[begin:], begin)
+    return Framed(frames + rest.frames, begin + rest.taken)
+
+
+def _oddly_ended(data: bytes, offset: int) -> Framed:
+    """The events of a block in which ends may be missing, or be written in another way."""
+    frames: list[EventFrame] = []
+    begin = 0
+    for dots in _DOTS.finditer(data):
+        if dots.end() == len(data) and data[-1:] != b"\n":
+            break  # it may be the beginning of a longer line
+        frames.extend(_events_in(data[begin : dots.start()], offset + begin))
+        begin = dots.end()
+    return Framed(frames, begin)
+
+
+def _events_in(data: bytes, offset: int) -> Iterator[EventFrame]:
+    """The event of a block, and before it those whose end was never written."""
+    starts = [found.start() for found in HEADER.finditer(data)] or [0]
+    if starts[0] > 0 and data[: starts[0]].strip(b" \t\r\n\0"):
+        yield EventFrame(data[: starts[0]], offset, is_whole=False)
+    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
+        if data[start:end].strip(b" \t\r\n\0"):
+            yield EventFrame(data[start:end], offset + start, is_whole=end == len(data))
+
+
+def _xml(data: bytes) -> Framed:
+    """Elements `<c>`, which may have others inside. One that begins a line is inside none."""
+    frames: list[EventFrame] = []
+    taken, begin, depth = 0, -1, 0
+    for tag in _TAG.finditer(data):
+        if tag[0] == b"<c>":
+            if depth and data[tag.start() - 1 : tag.start()] == b"\n":
+                frames.append(EventFrame(data[begin : tag.start()], begin, is_whole=False))
+                depth, taken = 0, tag.start()
+            begin, depth = (tag.start() if not depth else begin), depth + 1
+        elif depth:
+            depth -= 1
+            if not depth:
+                frames.append(EventFrame(data[begin : tag.end()], begin))
+                taken = tag.end()
+        else:  # the end of one whose beginning is missing
+            frames.append(EventFrame(data[taken : tag.end()], taken, is_whole=False))
+            taken = tag.end()
+    return Framed(frames, taken)
+
+
+def _blocks(data: bytes, *, to_end: bool) -> Framed:
+    frames: list[EventFrame] = []
+    begin = 0
+    for gap in _EMPTY_LINE.finditer(data):
+        if data[begin : gap.start()].strip():
+            frames.append(EventFrame(data[begin : gap.start()], begin))
+        begin = gap.end()
+    if to_end and data[begin:].strip(b" \t\r\n\0"):
+        frames.append(EventFrame(data[begin:], begin))
+        begin = len(data)
+    return Framed(frames, begin)
+
+
+def _json(data: bytes) -> Framed:
+    """Objects, one after the other or in a list. One that is broken ends where the next line begins one."""
+    frames: list[EventFrame] = []
+    starts = iter([found.end() for found in _OBJECT.finditer(data)])
+    text, taken, start = data.decode("latin-1"), 0, next(starts, None)
+    while start is not None:
+        try:
+            _, after = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            later = next((one for one in starts if one > start), None)
+            if later is None:
+                break
+            frames.append(EventFrame(data[start:later], start, is_whole=False))
+            taken = start = later
+        else:
+            frames.append(EventFrame(data[start:after], start))
+            taken = after
+            follows = _NEXT_OBJECT.match(data, after)
+            start = follows.end() if follows else next((one for one in starts if one >= after), None)
+    return Framed(frames, taken)
+
+
+_DECODER = json.JSONDecoder()
+
 
 NOTE = "generic"
 MOST_LINES = 200
@@ -72,12 +421,11 @@ class EventReader:
         self._skips: list[Skip] = []
 
     def copy(self) -> "EventReader":
-        """One that has read the same, and goes on by itself."""
         other = EventReader(self.source)
         other._schedds, other._schedds_before = dict(self._schedds), self._schedds_before
         return other
 
-    def read(self, form: Form, frames: Iterable[Frame], begin: int, line: int, newest: Nanos) -> Read:
+    def read(self, form: Form, frames: Iterable[EventFrame], begin: int, line: int, newest: Nanos) -> Read:
         """The facts of pieces. `begin` is the byte of their block, `line` the number of its first line.
 
         Lines have no numbers when that is 0. `newest` is when the file was last changed.
@@ -87,18 +435,21 @@ class EventReader:
         self._skips = []
         facts: list[CondorFact] = []
         yearless: list[int] = []
-        for frame in frames:
-            at = begin + frame.offset
+
+        def made(frame: EventFrame) -> tuple[CondorFact, bool]:
             if not frame.is_whole:
-                self._skip(at, "its end or its beginning was never written")
-                continue
-            place = _Place(at, line and line + frame.line)
+                raise ValueError("its end or its beginning was never written")
+            place = _Place(begin + frame.offset, line and line + frame.line)
             is_event = form is Form.CLASSIC
             found = self._event(frame.data, place) if is_event else self._ad(form, frame.data, place)
             if found is None:
-                self._skip(at, "is neither an event nor a job ad")
-                continue
-            fact, has_year = found
+                raise ValueError("is neither an event nor a job ad")
+            return found
+
+        def skip(frame: EventFrame, why: str) -> None:
+            self._skip(begin + frame.offset, why)
+
+        for fact, has_year in rows_of(frames, made, skip, ValueError):
             if not has_year:
                 yearless.append(len(facts))
             facts.append(fact)
@@ -115,7 +466,7 @@ class EventReader:
             return None
         parts = (part.decode("utf-8", "replace") for part in head.groups())
         event, cluster, proc, _, date, time, first = parts
-        kind = EVENTS.get(int(event))
+        kind = EVENTS.get(whole(event, -1))
         text = (data.replace(b"\0", b"") if b"\0" in data else data).decode("utf-8", "replace")
         text = text[:MOST_CHARACTERS]
         _, *others = text.split("\n", MOST_LINES)[:MOST_LINES]
@@ -123,23 +474,24 @@ class EventReader:
         moment, has_year = _time_of(date, time)
         if moment is None:
             return None
-        number = CondorId(int(cluster), None if proc.startswith("-") else int(proc))
+        number = CondorId(whole(cluster, -1), None if proc.startswith("-") else whole(proc))
         what = kind.name if kind else NOTE
         return self._fact(number, Teller.EVENT, what, moment, text, place, values), has_year
 
     def _ad(self, form: Form, data: bytes, place: _Place) -> tuple[CondorFact, bool] | None:
-        """The event or job ad of a piece that holds attributes."""
         text = data.replace(b"\0", b"").decode("utf-8", "replace")
         values = _attributes(form, text)
         if form is Form.SUBMIT:
             return self._submission(values, place)
         moment = read_date(values.get("EventTime", ""))
         if values.get("EventTypeNumber", "").isdigit() or values.get("MyType", "").endswith("Event"):
-            kind = EVENTS.get(_int(values.get("EventTypeNumber")))
+            kind = EVENTS.get(whole(values.get("EventTypeNumber"), -1))
             number = _numbered(values, "Cluster", "Proc")
             reason = next((values[name] for name in _REASONS if name in values), None)
             values = values | ({REASON: reason} if reason else {})
             what, teller = kind.name if kind else NOTE, Teller.EVENT
+            if what == NOTE and "Cluster" not in values:  # the head of a schedd's own log
+                number = CondorId(-1, None)
         else:
             number, what, teller = _numbered(values, "ClusterId", "ProcId"), "ad", Teller.AD
         if number is None:
@@ -200,7 +552,6 @@ def _values_of(number: str, lines: Iterable[str]) -> dict[str, str]:
 
 
 def _said_by(number: str, line: str) -> tuple[tuple[str, str], ...] | None:
-    """The attributes that a line of an event gives; None where it has no shape."""
     shapes: LogFormat = load("condor")
     head = _FIRST_WORD.match(line)
     if matched := shapes.match(line, number, head[0] if head else ""):
@@ -217,8 +568,8 @@ def _attributes(form: Form, text: str) -> dict[str, str]:
         return texts_of_xml(text)
     if form in (Form.JSON, Form.JSON_ADS):
         try:
-            document = json.loads(text)
-        except (ValueError, RecursionError):
+            document = read_json(text)
+        except ValueError:
             return {}
         return texts_of(document) if isinstance(document, dict) else {}
     joined = text.replace("\\\r\n", " ").replace("\\\n", " ") if form is Form.SUBMIT else text
@@ -226,17 +577,12 @@ def _attributes(form: Form, text: str) -> dict[str, str]:
 
 
 def _numbered(values: Mapping[str, str], cluster: str, proc: str) -> CondorId | None:
-    if values.get(cluster) == "-1":  # the head of a schedd's own log
+    if values.get(cluster) == "-1":  # the same, as older releases write it
         return CondorId(-1, None)
-    if (first := _int(values.get(cluster))) < 0:
+    if (first := whole(values.get(cluster), -1)) < 0:
         return condor_id(values.get("GlobalJobId", "")) or condor_id(values.get("JobsubJobId", ""))
-    second = _int(values.get(proc))
+    second = whole(values.get(proc), -1)
     return CondorId(first, second if second >= 0 else None)
-
-
-def _int(text: str | None) -> int:
-    """A number that is not negative; -1 for anything else."""
-    return int(text) if text and len(text) < 13 and text.isascii() and text.isdigit() else -1
 
 
 def _schedd_in(values: Mapping[str, str]) -> str:
@@ -255,7 +601,7 @@ def _time_of(date: str, time: str) -> tuple[Moment | None, bool]:
         return read_date(f"{date} {time}"), True
     month, day, *year = date.split("/")
     if year:
-        return read_date(f"{int(year[0]) % 100 + 2000}-{month}-{day} {time}"), True
+        return read_date(f"20{year[0][-2:]}-{month}-{day} {time}"), True
     return read_date(f"2000-{month}-{day} {time}"), False
 
 
@@ -272,18 +618,7 @@ def _give_years(facts: list[CondorFact], places: list[int], newest: Nanos) -> No
 
 def _latest(at: Nanos, limit: Nanos) -> Nanos | None:
     """A time of the year 2000 in the latest year that lets it be no later than `limit`; None for none."""
-    from datetime import UTC, datetime, timedelta
-
-    moment = datetime.fromtimestamp(at / SECOND, UTC)
-    try:
-        last = datetime.fromtimestamp(limit / SECOND, UTC) + timedelta(days=1)
-    except (ValueError, OverflowError, OSError):
-        return None
-    for year in range(last.year, last.year - 9, -1):
-        try:
-            dated = moment.replace(year=year)
-        except ValueError:  # February 29
-            continue
-        if (there := Nanos(int(dated.timestamp()) * SECOND)) <= limit:
-            return there
-    return None
+    _, *parts = utc_of(at).timetuple()[:6]
+    last = utc_of(Nanos(limit + DAY_S * SECOND)).year
+    times = (time_of_parts(year, *parts) for year in range(last, last - 9, -1))  # None: February 29
+    return next((there for there in times if there is not None and there <= limit), None)

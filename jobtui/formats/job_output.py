@@ -1,21 +1,106 @@
-"""What jobsub's wrapper and commands write around a job, out of the lines of its output: see `jobsub.toml`.
+"""What jobsub's wrapper and commands write around a job, and times as programs of worker nodes print them.
+
+`Fri Jul 19 04:22:22 UTC 2024`, `Fri 19 Jul 2024 04:22:22 AM UTC`, `Fr 19. Jul 04:22:22 CEST 2024`,
+`2026/11/20 20:40:07`, `2024-07-18T23:19:40-05:00`. A zone is known where it is UTC, an offset, or one of a
+few names that mean the same everywhere; without one the time is given as if it were UTC, and marked.
 
 Two lines begin with what `date` prints on the worker; only the first of them names the job, so that reading
 goes through a file in order. Any line may name the trace that the job was handed.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from jobtui.formats.date_output import LONGEST, Moment, read_date
-from jobtui.formats.schema import MATCH_LIMIT, load
-from jobtui.formats.sieve import sift
-from jobtui.model.condor import BEGIN, END, SIGNAL, TRACEPARENT
-from jobtui.model.condor_facts import CondorFact, Teller
-from jobtui.model.condor_ids import CondorId, condor_id
-from jobtui.model.trace_ids import find_trace
+from jobtui.formats.schema import MATCH_LIMIT, load, sift
+from jobtui.model.clock import SECOND, Nanos, time_of_parts
+from jobtui.model.condor import BEGIN, END, SIGNAL, TRACEPARENT, CondorFact, CondorId, Teller, condor_id
+from jobtui.model.faults import rows_of
+from jobtui.model.health import Skip
+from jobtui.model.ids import find_trace
+from jobtui.model.numbers import whole
+
+LONGEST = 64
+"""Characters of a time at most."""
+
+_MONTHS: Mapping[int, str] = {
+    1: "jan janv ene gen", 2: "feb fev fév févr", 3: "mar mär mrz mars", 4: "apr avr abr",
+    5: "may mai mayo mag", 6: "jun juin giu", 7: "jul juil lug", 8: "aug août ago aoû",
+    9: "sep sept set", 10: "oct okt ott out", 11: "nov", 12: "dec dez déc dic",
+}  # fmt: skip
+"""How months are shortened in English, German, French, Spanish, Italian and Portuguese."""
+_MONTH_OF: Mapping[str, int] = {word: number for number, words in _MONTHS.items() for word in words.split()}
+
+_ZONES: Mapping[str, int] = {
+    "UTC": 0, "GMT": 0, "Z": 0, "UCT": 0, "WET": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7,
+    "MDT": -6, "PST": -8, "PDT": -7, "CET": 1, "CEST": 2, "MEZ": 1, "MESZ": 2, "EET": 2, "EEST": 3, "MSK": 3,
+    "JST": 9, "KST": 9, "HST": -10,
+}  # fmt: skip
+"""Hours before UTC of zones by name. CST is that of America: computing sites use it so."""
+
+_CLOCK = re.compile(
+    r"(?<![\d:.])(?P<hour>\d{1,2}):(?P<minute>\d\d):(?P<second>\d\d)(?:[.,](?P<part>\d{1,9}))?"
+    r"\s?(?P<half>[AaPp]\.?[Mm]\.?(?!\w))?(?![\d:])"
+)
+_ISO = re.compile(r"(?P<year>\d{4})[-/](?P<month>\d\d?)[-/](?P<day>\d\d?)")
+_OFFSET = re.compile(r"(?<![\d\w-])?(?P<sign>[+-])(?P<hours>\d\d):?(?P<minutes>\d\d)?(?!\d)")
+_NAME = re.compile(r"(?<![A-Za-z])[A-Z]{1,4}(?![A-Za-z])")
+_WORD = re.compile(r"[^\W\d_]+")
+_NUMBER = re.compile(r"\d+")
+
+
+class Moment(NamedTuple):
+    """A time; with `is_local` its zone is not written, and it is what it would be in UTC."""
+
+    at: Nanos
+    is_local: bool
+
+
+def read_date(text: str) -> Moment | None:
+    text = text.strip()
+    clock = _CLOCK.search(text) if len(text) <= LONGEST else None
+    if clock is None:
+        return None
+    before, after = text[: clock.start()], text[clock.end() :]
+    rest = f"{before.removesuffix('T')} {after}"
+    day = _day(rest)
+    if day is None:
+        return None
+    offset_s = _offset_s(after)
+    hour = whole(clock["hour"], 0)
+    if clock["half"]:
+        hour = hour % 12 + 12 * (clock["half"][0] in "Pp")
+    at = time_of_parts(*day, hour, whole(clock["minute"], 0), min(whole(clock["second"], 0), 59))
+    if at is None:
+        return None
+    part = whole((clock["part"] or "0").ljust(9, "0"), 0)
+    return Moment(Nanos(at - (offset_s or 0) * SECOND + part), offset_s is None)
+
+
+def _day(text: str) -> tuple[int, int, int] | None:
+    if iso := _ISO.search(text):
+        return whole(iso["year"], 0), whole(iso["month"], 0), whole(iso["day"], 0)
+    numbers = [whole(number, 0) for number in _NUMBER.findall(_OFFSET.sub(" ", text))]
+    year = next((number for number in numbers if 1970 <= number <= 9999), None)
+    small = [number for number in numbers if 1 <= number <= 31]
+    if year is None or not small:
+        return None
+    months = [_MONTH_OF[word] for word in map(str.casefold, _WORD.findall(text)) if word in _MONTH_OF]
+    if months:
+        # a day of the week may be spelled like a month: the month is the one beside the day, which comes last
+        return year, months[-1], small[0]
+    return (year, small[0], small[1]) if len(small) > 1 else None
+
+
+def _offset_s(text: str) -> int | None:
+    """Seconds before UTC of the zone behind a time; None where none is known."""
+    if offset := _OFFSET.search(text):
+        seconds = whole(offset["hours"], 0) * 3600 + whole(offset["minutes"], 0) * 60
+        return -seconds if offset["sign"] == "-" else seconds
+    names = [_ZONES[name] for name in _NAME.findall(text) if name in _ZONES]
+    return names[0] * 3600 if names else None
+
 
 KEPT_CHARACTERS = 2_000
 """Of one line."""
@@ -43,9 +128,10 @@ class OutputReader:
         self._source = source
         self._job = ""
         self._trace = ""
+        self.skips: list[Skip] = []
+        """What made no sense when it was read last."""
 
     def copy(self) -> "OutputReader":
-        """One that has read the same, and goes on by itself."""
         other = OutputReader(self._source)
         other._job, other._trace = self._job, self._trace
         return other
@@ -55,11 +141,17 @@ class OutputReader:
 
         Never raises on any bytes.
         """
-        facts: list[CondorFact] = []
-        for number, start, end in sift(data, load("jobsub")):
+        self.skips = []
+
+        def made(sifted: tuple[int, int, int]) -> list[CondorFact]:
+            number, start, end = sifted
             text = data[start:end][:MATCH_LIMIT].replace(b"\0", b"").decode("utf-8", "replace").rstrip("\r")
-            facts.extend(self._facts(text, first_line + number, begin + start))
-        return facts
+            return list(self._facts(text, first_line + number, begin + start))
+
+        def skip(sifted: tuple[int, int, int], why: str) -> None:
+            self.skips.append(Skip(f"{self._source}, byte {begin + sifted[1]}", why))
+
+        return [fact for facts in rows_of(sift(data, load("jobsub")), made, skip) for fact in facts]
 
     def _facts(self, text: str, line: int, offset: int) -> Iterator[CondorFact]:
         dated = _without_date(text)
@@ -88,8 +180,7 @@ class OutputReader:
 
 
 def _of_cluster(values: dict[str, str]) -> Iterator[str]:
-    """The jobs that a submission made."""
-    count, cluster = int(values["count"]), int(values["cluster"])
+    count, cluster = whole(values["count"], 0), whole(values["cluster"], 0)
     return (CondorId(cluster, proc).job_id for proc in islice(range(count), MOST_PROCESSES))
 
 

@@ -65,7 +65,6 @@ _NAMES = {
 
 
 def level_of(text: str) -> Level:
-    """The level of a line."""
     text = text[:LEVEL_BYTES]
     low = text.lower()
     if not any(word in low for word in _GATE):

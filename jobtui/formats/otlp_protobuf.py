@@ -1,39 +1,106 @@
-"""Spans and log records out of OTLP as protobuf, through the messages of the `opentelemetry-proto` package.
+"""OTLP as protobuf, and what is sent and answered over OTLP/HTTP.
+
+Two bytes can be a message of a hundred: what is to be decoded is counted first. Wire format:
+https://protobuf.dev/programming-guides/encoding/; field numbers: opentelemetry-proto.
 
 A file may be several exports one after another: that is one valid message. Traces and logs have the same
 outer form, and what is the other thing has ids that are none; so both are tried. Tempo puts a trace into one
 more message.
+
+A small message can become very many objects, so the parts of one are counted before it is decoded.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Mapping
+from enum import StrEnum
 
-from jobtui.formats.otlp_json import SERVICE, warnings_of
-from jobtui.formats.telemetry import DEEPEST_VALUE, KINDS, STATUSES, Found, as_text, level_of
-from jobtui.model.clock import Nanos
-from jobtui.model.trace_ids import SpanId, TraceId
-from jobtui.model.traces import Resource, Span, SpanEvent, SpanKind, SpanLink, SpanLog, SpanStatus
+import msgspec
 
-if TYPE_CHECKING:
-    from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
-    from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData
-    from opentelemetry.proto.resource.v1.resource_pb2 import Resource as ResourceMessage
-    from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
-    from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+from jobtui.formats.json_values import Document, decoded
+from jobtui.formats.spans import ReadSpans, read_otlp, read_otlp_lists
+from jobtui.model.secrets import mask_text
+from jobtui.model.traces import Telemetry
 
-TRACE_ID_BYTES = 16
-SPAN_ID_BYTES = 8
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+LONGEST_VARINT = 10
+
+
+_SHAPES: Mapping[str, Mapping[int, str]] = {
+    "TracesData": {1: "ResourceSpans"},
+    "ResourceSpans": {1: "Resource", 2: "ScopeSpans"},
+    "ScopeSpans": {1: "Scope", 2: "Span"},
+    "Span": {9: "KeyValue", 11: "Event", 13: "Link", 15: "Leaf"},
+    "Event": {3: "KeyValue"},
+    "Link": {4: "KeyValue"},
+    "LogsData": {1: "ResourceLogs"},
+    "ResourceLogs": {1: "Resource", 2: "ScopeLogs"},
+    "ScopeLogs": {1: "Scope", 2: "LogRecord"},
+    "LogRecord": {5: "AnyValue", 6: "KeyValue"},
+    "Resource": {1: "KeyValue", 3: "Leaf"},
+    "Scope": {3: "KeyValue"},
+    "KeyValue": {2: "AnyValue"},
+    "AnyValue": {5: "ArrayValue", 6: "KeyValueList"},
+    "ArrayValue": {1: "AnyValue"},
+    "KeyValueList": {1: "KeyValue"},
+    "Leaf": {},
+}
+TRACES_DATA = "TracesData"
+LOGS_DATA = "LogsData"
+
+
+def count_parts(data: bytes, shape: str, most: int) -> int:
+    """The messages within a message, counted until there are more than `most`.
+
+    What is no message is counted as far as it can be read: who decodes it will say so.
+    """
+    if len(data) < 2 * most:
+        return 0  # none has less than two bytes
+    parts = 0
+    open_ends = [(0, len(data), _SHAPES[shape])]
+    while open_ends and parts <= most:
+        at, end, fields = open_ends.pop()
+        while at < end and parts <= most:
+            tag, at = _varint(data, at, end)
+            kind = tag & 7
+            if kind == BYTES:
+                size, at = _varint(data, at, end)
+                parts += 1
+                if (inner := fields.get(tag >> 3)) is not None and size and at + size <= end:
+                    open_ends.append((at, at + size, _SHAPES[inner]))
+                at += size
+            elif kind == VARINT:
+                _, at = _varint(data, at, end)
+            elif kind in (FIXED64, FIXED32):
+                at += 8 if kind == FIXED64 else 4
+            else:
+                break
+    return parts
+
+
+def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
+    """A number and where it ends; the end of all when it has none."""
+    number = shift = 0
+    while at < end and shift < 7 * LONGEST_VARINT:
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, at
+        shift += 7
+    return 0, end
+
+
 FIRST_FIELD = 0x0A
 """The tag of a first field that holds a message."""
 
 
-def read_protobuf(data: bytes, found: Found, where: str) -> None:
+def read_protobuf(data: bytes, found: ReadSpans, where: str) -> None:
     """Take the spans and log records of a message into `found`; what is no message is skipped there."""
-    tries = [part for part in (data, _unwrapped(data)) if part]
-    for part in tries:
-        for read in (read_traces, read_logs):
-            attempt = Found(where)
-            if read(part, attempt) and (attempt.spans or attempt.logs):
+    for part in filter(None, (data, _unwrapped(data))):
+        for shape in (TRACES_DATA, LOGS_DATA):
+            attempt = ReadSpans(where)
+            read_otlp_lists(_document_in(part, shape) or {}, attempt)
+            if attempt.spans or attempt.logs:
                 found.spans += attempt.spans
                 found.logs += attempt.logs
                 for skip in attempt.telemetry().skipped:
@@ -44,7 +111,6 @@ def read_protobuf(data: bytes, found: Found, where: str) -> None:
 
 
 def _unwrapped(data: bytes) -> bytes:
-    """The message in the first field of a message, empty when there is none."""
     if data[:1] != bytes([FIRST_FIELD]):
         return b""
     size = shift = 0
@@ -56,127 +122,145 @@ def _unwrapped(data: bytes) -> bytes:
     return b""
 
 
-def read_traces(data: bytes, found: Found) -> bool:
-    """Take the spans of a message into `found`; whether it is one."""
+ID_BYTES: Mapping[str, int] = {"traceId": 16, "spanId": 8, "parentSpanId": 8}
+
+
+def _document_in(data: bytes, shape: str) -> Document | None:
+    """A message of this shape in the form that OTLP has as JSON; None for bytes that are no such message."""
     # imported where it is needed: a tenth of a second that no other command pays
-    from google.protobuf.message import DecodeError
+    from google.protobuf.message import DecodeError, Message
+    from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
-    message = TracesData()
+    names: dict[object, tuple[str, bool]] = {}  # asking a descriptor takes longer than all else
+
+    def document_of(message: Message) -> Document:
+        found: Document = {}
+        for field, value in message.ListFields():
+            known = names.get(field)
+            if known is None:
+                known = names[field] = field.json_name, field.message_type is not None
+            name, is_message = known
+            if is_message:
+                found[name] = (
+                    document_of(value) if isinstance(value, Message) else list(map(document_of, value))
+                )
+            elif not isinstance(value, bytes):
+                found[name] = value
+            elif name not in ID_BYTES or (len(value) == ID_BYTES[name] and any(value)):
+                found[name] = value.hex()
+        return found
+
+    read: Message = LogsData() if shape == LOGS_DATA else TracesData()
     try:
-        message.ParseFromString(data)
+        read.ParseFromString(data)
     except DecodeError:
-        return False
-    _take_spans(message, found)
-    return True
+        return None
+    return document_of(read)
 
 
-def read_logs(data: bytes, found: Found) -> bool:
-    """Take the log records of a message that have a trace into `found`; whether it is one."""
-    from google.protobuf.message import DecodeError
-    from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
+MOST_PARTS = 500_000
+"""Messages, lists and objects in one request; 40,000 usual spans have as many."""
+WORDS = 200
 
-    message = LogsData()
+
+class Signal(StrEnum):
+    """What is sent. Of metrics nothing is kept."""
+
+    TRACES = "traces"
+    LOGS = "logs"
+    METRICS = "metrics"
+
+
+class Encoding(StrEnum):
+    """How it is sent, by its content type."""
+
+    PROTOBUF = "application/x-protobuf"
+    JSON = "application/json"
+
+
+class TooMany(ValueError):
+    """A request has more parts than are taken in."""
+
+
+_REJECTED: Mapping[Signal, str] = {
+    Signal.TRACES: "rejectedSpans",
+    Signal.LOGS: "rejectedLogRecords",
+    Signal.METRICS: "rejectedDataPoints",
+}
+"""How the count of what was left out is called in JSON; in protobuf it is the first field of all three."""
+
+
+def read_export(data: bytes, signal: Signal, encoding: Encoding, where: str) -> Telemetry:
+    """What a request holds; what of it makes no sense is skipped. Raises ValueError for one that is none."""
+    found = ReadSpans(where)
+    if signal is Signal.METRICS:
+        return found.telemetry()
+    if encoding is Encoding.JSON:
+        _read_json(data, found)
+    else:
+        _read_protobuf(data, signal, found)
+    told = found.telemetry()
+    if signal is Signal.TRACES:
+        return msgspec.structs.replace(told, logs=())
+    return msgspec.structs.replace(told, spans=())
+
+
+def _read_json(data: bytes, found: ReadSpans) -> None:
+    if data.count(b"{") + data.count(b"[") + data.count(b",") > MOST_PARTS:
+        raise TooMany(f"more than {MOST_PARTS:,} parts in one request")
     try:
-        message.ParseFromString(data)
-    except DecodeError:
-        return False
-    _take_logs(message, found)
-    return True
+        document = decoded(data)
+    except ValueError as error:
+        raise ValueError(f"is no JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise ValueError("is no JSON object")
+    read_otlp(document, found)
 
 
-def _take_spans(message: "TracesData", found: Found) -> None:
-    for group in message.resource_spans:
-        resource = _resource(group.resource)
-        for scoped in group.scope_spans:
-            for span in scoped.spans:
-                if len(span.trace_id) != TRACE_ID_BYTES or not any(span.trace_id):
-                    found.skip(f"span {span.name!r}", f"no trace id: {span.trace_id[:20].hex()!r}")
-                elif len(span.span_id) != SPAN_ID_BYTES or not any(span.span_id):
-                    found.skip(f"span {span.name!r}", f"no span id: {span.span_id[:20].hex()!r}")
-                else:
-                    found.spans.append(_span(span, resource, scoped.scope.name))
+def _read_protobuf(data: bytes, signal: Signal, found: ReadSpans) -> None:
+    shape = LOGS_DATA if signal is Signal.LOGS else TRACES_DATA
+    if count_parts(data, shape, MOST_PARTS) > MOST_PARTS:
+        raise TooMany(f"more than {MOST_PARTS:,} parts in one request")
+    document = _document_in(data, shape)
+    if document is None:
+        raise ValueError(f"is no protobuf message of {signal.value}")
+    read_otlp_lists(document, found)
 
 
-def _take_logs(message: "LogsData", found: Found) -> None:
-    for group in message.resource_logs:
-        resource = _resource(group.resource)
-        for scoped in group.scope_logs:
-            for record in scoped.log_records:
-                if len(record.trace_id) == TRACE_ID_BYTES and any(record.trace_id):
-                    found.logs.append(_log(record, resource))
+def answer_to(signal: Signal, encoding: Encoding, rejected: int = 0, why: str = "") -> bytes:
+    """The body of the answer to a request that was taken in; `why` says what was left out of it."""
+    why = _in_words(why)
+    if encoding is Encoding.JSON:
+        partial = {"partialSuccess": {_REJECTED[signal]: str(rejected), "errorMessage": why}} if why else {}
+        return json.dumps(partial).encode()
+    if not why:
+        return b""
+    # The only field of each response is its partial success, of which these are the first two fields
+    counted = b"\x08" + _encoded_varint(rejected) if rejected else b""
+    return _field(1, counted + _field(2, why.encode()))
 
 
-def _resource(message: "ResourceMessage") -> Resource:
-    attributes = _attributes(message.attributes)
-    return Resource(as_text(attributes.get(SERVICE)), attributes)
+def status_of_error(code: int, message: str, encoding: Encoding) -> bytes:
+    """A `google.rpc.Status`: a code of gRPC and a message."""
+    message = _in_words(message)
+    if encoding is Encoding.JSON:
+        return json.dumps({"code": code, "message": message}).encode()
+    return b"\x08" + _encoded_varint(code) + _field(2, message.encode())
 
 
-def _span(span: "SpanMessage", resource: Resource, scope: str) -> Span:
-    attributes = _attributes(span.attributes)
-    return Span(
-        trace_id=TraceId(span.trace_id.hex()),
-        span_id=SpanId(span.span_id.hex()),
-        parent_id=_span_id(span.parent_span_id),
-        name=span.name,
-        resource=resource,
-        started_at=Nanos(span.start_time_unix_nano),
-        ended_at=Nanos(span.end_time_unix_nano) if span.end_time_unix_nano else None,
-        kind=KINDS[span.kind] if 0 <= span.kind < len(KINDS) else SpanKind.UNSPECIFIED,
-        status=STATUSES[span.status.code] if 0 <= span.status.code < len(STATUSES) else SpanStatus.UNSET,
-        message=span.status.message,
-        scope=scope,
-        attributes=attributes,
-        events=tuple(
-            SpanEvent(Nanos(event.time_unix_nano), event.name, _attributes(event.attributes))
-            for event in span.events
-        ),
-        links=tuple(_links(span)),
-        dropped=span.dropped_attributes_count + span.dropped_events_count + span.dropped_links_count,
-        warnings=warnings_of(attributes),
-    )
+def _in_words(text: str) -> str:
+    shown = "".join(sign if sign.isprintable() else " " for sign in mask_text(text[: 4 * WORDS]))
+    return " ".join(shown.split())[:WORDS]
 
 
-def _links(span: "SpanMessage") -> Iterator[SpanLink]:
-    for link in span.links:
-        span_id = _span_id(link.span_id)
-        if span_id is not None and len(link.trace_id) == TRACE_ID_BYTES:
-            yield SpanLink(TraceId(link.trace_id.hex()), span_id, _attributes(link.attributes))
+def _field(number: int, data: bytes) -> bytes:
+    return bytes([number << 3 | 2]) + _encoded_varint(len(data)) + data
 
 
-def _log(record: "LogRecord", resource: Resource) -> SpanLog:
-    body = _value(record.body)
-    return SpanLog(
-        trace_id=TraceId(record.trace_id.hex()),
-        span_id=_span_id(record.span_id),
-        at=Nanos(record.time_unix_nano or record.observed_time_unix_nano),
-        level=record.severity_text or level_of(record.severity_number),
-        body=body if isinstance(body, str) else "" if body is None else str(body),
-        resource=resource,
-        attributes=_attributes(record.attributes),
-    )
-
-
-def _span_id(raw: bytes) -> SpanId | None:
-    return SpanId(raw.hex()) if len(raw) == SPAN_ID_BYTES and any(raw) else None
-
-
-def _attributes(pairs: Iterable["KeyValue"]) -> Mapping[str, object]:
-    return {pair.key: _value(pair.value) for pair in pairs}
-
-
-def _value(value: "AnyValue", depth: int = 0) -> object:
-    match value.WhichOneof("value"):
-        case None:
-            return None
-        case "array_value" if depth <= DEEPEST_VALUE:
-            return [_value(item, depth + 1) for item in value.array_value.values]
-        case "kvlist_value" if depth <= DEEPEST_VALUE:
-            return {pair.key: _value(pair.value, depth + 1) for pair in value.kvlist_value.values}
-        case "array_value" | "kvlist_value":
-            return None
-        case "bytes_value":
-            return value.bytes_value.hex()
-        case name:
-            held: object = getattr(value, name)
-            return held
+def _encoded_varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])

@@ -1,5 +1,8 @@
 """Blocks of a log into records: only lines that can matter to a job become one.
 
+A disk that was full, a host that went down, or several writers of one file leave them; what stood in their
+place, and perhaps beside them, is lost.
+
 A line of Sirepo (pykern) is `[<Mon DD HH:MM:SS> <pid> <thread> ]<file>:<line>:<func> <message>`; without the
 part in brackets where the journal gives it. Three things wrap other lines:
 
@@ -9,21 +12,96 @@ part in brackets where the journal gives it. Three things wrap other lines:
 - a multi-line record of one process can be cut in two by a line of another.
 
 So agents' records are taken from wherever their prefix stands in a line, and exact repeats are dropped.
+
+A line is `<YYYY-MM-DD HH:MM:SS.mmm> | <pid> | <LEVEL> | <logger>:<line>] <message>`, the format that Balsam
+0.7.0a24 sets (balsam/config, LoggingConfig). Its time has no zone: it is that of the site's machines, and is
+read as that of this one.
+
+Lines that say nothing about a job have shapes too (`known.toml`), so that a line without any shape is news:
+a message of a release that is not known yet.
 """
 
 import re
 from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from jobtui.formats.damage import SHAPE as DAMAGED
-from jobtui.formats.damage import WHY, damaged_places
-from jobtui.formats.schema import MATCH_LIMIT, LogFormat, Shape, load
-from jobtui.formats.sieve import sift
-from jobtui.formats.times import MONTHS, TIME_LENGTH, TimeReader
-from jobtui.model.clock import Nanos
+from jobtui.formats.schema import MATCH_LIMIT, LogFormat, Shape, load, sift
+from jobtui.model.clock import SECOND, Nanos, time_of_iso, time_of_parts, utc_of
+from jobtui.model.faults import FAULTS
 from jobtui.model.health import Skip
+from jobtui.model.ids import system_job_id
 from jobtui.model.logs import LogRecord
+from jobtui.model.numbers import whole
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTHS = {name: number for number, name in enumerate(MONTHS, 1)}
+TIME_LENGTH = len("Nov 20 20:34:30")
+SKEW = 600 * SECOND
+"""How far a line may be ahead of its file's newest time before it is taken for last year's: clocks differ."""
+
+
+class TimeReader:
+    """Times of one file: `Mon DD HH:MM:SS` at the head of a line, the year taken from what is newest."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._newest = Nanos(-1)
+        self._at: Nanos | None = None
+
+    def read(self, text: str, newest: Nanos) -> Nanos | None:
+        """The time `text` stands for, the latest one not after `newest`; None when it is no time.
+
+        Lines come in runs of the same second, so the last answer is kept.
+        """
+        if text != self._text or newest != self._newest:
+            self._text, self._newest = text, newest
+            self._at = latest(text, newest)
+        return self._at
+
+
+def latest(text: str, newest: Nanos) -> Nanos | None:
+    """The latest time written `Mon DD HH:MM:SS` that is not more than SKEW after `newest`.
+
+    Feb 29 is looked for in up to eight years back. None when `text` is not such a time.
+    """
+    month = _MONTHS.get(text[:3], 0)
+    day, hour, minute, second = [whole(text[at : at + 2].strip(), 99) for at in (4, 7, 10, 13)]
+    latest_at = Nanos(newest + SKEW)
+    year = utc_of(latest_at).year
+    for one in range(year, year - 9, -1):
+        at = time_of_parts(one, month, day, hour, minute, second)
+        if at is not None and at <= latest_at:
+            return at
+    return None
+
+
+SHAPE = "damaged"
+"""The shape of the record that stands for a damaged place."""
+STRIDE = 1 << 16
+"""Bytes behind a damaged place for which no other is told."""
+WHY = "the log is damaged: NUL bytes, or bytes that are no text"
+
+
+def damaged_places(block: bytes) -> Iterator[int]:
+    """Where a block is damaged, in bytes from its beginning; after each place at most one in `STRIDE`."""
+    if block.isascii() and b"\0" not in block:
+        return
+    at = 0
+    while at < len(block) and (place := _first(block[at:])) is not None:
+        yield at + place
+        at += place + STRIDE
+
+
+def _first(block: bytes) -> int | None:
+    hole = block.find(b"\0")
+    try:
+        block.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start if hole < 0 else min(hole, error.start)
+    return None if hole < 0 else hole
+
 
 TEXT_LIMIT = 8_192
 """Characters kept of one message."""
@@ -77,6 +155,7 @@ class LogParser:
         self._role = role
         self._format = log_format or load("sirepo")
         self._times = TimeReader()
+        self._pid: tuple[str, int | None] = "", None
         self._newest = Nanos(0)
         self._held: dict[str, str] = {}
         self._seen: OrderedDict[int, None] = OrderedDict()
@@ -92,9 +171,15 @@ class LogParser:
         self._newest = newest
         records: list[LogRecord] = []
         self._records = records
+        lost = []
         for number, start, end in sift(block, self._format):
-            self._read(block[start:end].decode("utf-8", "replace"), line + number, offset + start)
-        skips = self._tell_damage(block, offset, line)
+            try:
+                self._read(block[start:end].decode("utf-8", "replace"), line + number, offset + start)
+            except Exception as error:  # noqa: BLE001 - it costs this line
+                lost.append(
+                    Skip(f"{self._source}:{line + number}", FAULTS.note(error, "reading a line").words)
+                )
+        skips = [*lost, *self._tell_damage(block, offset, line)]
         return Parsed(records, block.count(b"\n"), skips, len(skips))
 
     def _tell_damage(self, block: bytes, offset: int, line: int) -> list[Skip]:
@@ -102,22 +187,22 @@ class LogParser:
         skips = []
         for place in damaged_places(block):
             number = line + block.count(b"\n", 0, place)
-            self._records.append(
-                LogRecord(self._source, number, offset + place, None, None, DAMAGED, {}, WHY)
-            )
+            self._records.append(LogRecord(self._source, number, offset + place, None, None, SHAPE, {}, WHY))
             skips.append(Skip(f"{self._source}:{number}", WHY))
         if skips:
             self._records.sort(key=lambda record: record.offset)
         return skips
 
     def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
-        """The time at the head of a line; None when it has none."""
         return self._times.read(line[:TIME_LENGTH].decode("ascii", "replace"), newest)
 
     def read_message(
         self, text: str, offset: int, line: int, at: Nanos | None, pid: int | None
     ) -> list[LogRecord]:
-        """The records of one line whose time and process are known from elsewhere, such as a journal."""
+        """The records of one line whose time and process are known from elsewhere, such as a journal.
+
+        A fault of ours is raised.
+        """
         self._newest = at or Nanos(0)
         records: list[LogRecord] = []
         self._records = records
@@ -140,7 +225,9 @@ class LogParser:
             return
         if time:
             at = self._times.read(time, self._newest)
-            pid = int(own_pid)
+            if own_pid != self._pid[0]:  # lines come in runs of the same process
+                self._pid = own_pid, whole(own_pid)
+            pid = self._pid[1]
         self._add(matched, message, line, offset, at, pid, None)
 
     def _add(
@@ -190,7 +277,7 @@ class LogParser:
         if matched is None:
             return False
         at = self._times.read(time, self._newest)
-        self._add(matched, message, line, offset, at, int(pid), container)
+        self._add(matched, message, line, offset, at, whole(pid), container)
         return True
 
     def _hold(self, container: str, text: str) -> None:
@@ -236,3 +323,99 @@ def split_line(text: str) -> list[Split]:
     ends = [*(inner.start() for inner in _INNER.finditer(output)), len(output)]
     segments = ((LINE.match(output[start:end]), end == len(output)) for start, end in pairwise(ends))
     return [Split(segment, last) for segment, last in segments if segment]
+
+
+FORMAT = "balsam_site"
+TIME_BYTES = len("2026-11-20 17:31:39.707")
+_SITE_LINE = re.compile(
+    r"(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) \| (?P<pid>\d{1,10}) \| "
+    r"(?P<rest>(?P<level>[A-Z]{1,10}) \| [\w.]{1,200}:\d{1,10}\] (?P<message>(?P<head>\w*).*))",
+    re.ASCII | re.DOTALL,
+)
+
+
+class SiteLogParser:
+    """The records of one file, of jobs whose ids begin with `system`."""
+
+    def __init__(self, source: str, system: str) -> None:
+        self._source = source
+        self._system = system
+        self._format = load(FORMAT)
+
+    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
+        """The records of a block of whole lines; `offset` and `line` are those of its first. Never raises."""
+        records = []
+        for number, start, end in sift(block, self._format):
+            text = block[start:end].decode("utf-8", "replace").rstrip("\r")
+            if (record := self._record(text, line + number, offset + start)) is not None:
+                records.append(record)
+        return Parsed(records, block.count(b"\n"), [], 0)
+
+    def time_of(self, line: bytes, newest: Nanos) -> Nanos | None:
+        return read_time(line[:TIME_BYTES].decode("ascii", "replace"))
+
+    def _record(self, text: str, line: int, offset: int) -> LogRecord | None:
+        found = _SITE_LINE.match(text)
+        if found is None:
+            return None
+        matched = self._format.match(found["message"], found["level"], found["head"])
+        if matched is None:
+            return None
+        shape, fields = matched
+        job_id = system_job_id(self._system, fields["job"] or "")
+        return LogRecord(
+            self._source, line, offset, read_time(found["time"]), whole(found["pid"]), shape.name,
+            {**fields, "jid": job_id}, found["rest"][:TEXT_LIMIT],
+        )  # fmt: skip
+
+
+def read_time(text: str) -> Nanos | None:
+    """A local time such as `2026-11-20 17:31:39.707`; None for what is none."""
+    return time_of_iso(text, is_local=True) if len(text) == TIME_BYTES else None
+
+
+EXAMPLES_KEPT = 5
+"""Examples of unknown messages kept, each of a call site of its own."""
+EXAMPLE_LENGTH = 160
+
+
+class Survey(NamedTuple):
+    """Counts of lines. `records` begin with a call site, `unknown` of these have no known shape.
+
+    `continuations` are lines without a record: they belong to the one before them, such as tracebacks,
+    scripts on stdin, output of programs. One line of a container's output can hold several records.
+    """
+
+    lines: int
+    records: int
+    continuations: int
+    unknown: int
+    examples: tuple[str, ...]
+
+    @property
+    def unknown_share(self) -> float:
+        """Which part of the records has no known shape, 0 to 1."""
+        return self.unknown / self.records if self.records else 0.0
+
+
+def survey(lines: Iterable[bytes]) -> Survey:
+    """Look at every line. Never raises on any bytes; examples are outside text, not masked."""
+    count = records = continuations = unknown = 0
+    examples: dict[str, str] = {}
+    for line in lines:
+        count += 1
+        split = split_line(line.decode("utf-8", "replace").rstrip("\r\n"))
+        continuations += not split
+        for found, may_be_cut in split:
+            records += 1
+            if not _is_known(found) and not may_be_cut:
+                unknown += 1
+                if len(examples) < EXAMPLES_KEPT:
+                    examples.setdefault(found["func"], found["message"][:EXAMPLE_LENGTH])
+    return Survey(count, records, continuations, unknown, tuple(examples.values()))
+
+
+def _is_known(found: re.Match[str]) -> bool:
+    message, func, head = found["message"], found["func"], found["head"]
+    matches = (load(name).match(message, func, head) for name in ("sirepo", "known"))
+    return any(matched and not matched[0].catch_all for matched in matches)

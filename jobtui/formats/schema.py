@@ -1,6 +1,9 @@
-"""Line shapes as data: reads a `*.toml` of this folder and compiles it.
+"""Line shapes as data: reads a `*.toml` of this folder, compiles it, and finds the lines that can match.
 
 The file says what it may hold; `load` refuses anything else with a FormatError that names file and shape.
+
+In a quiet block (most lines matter to nobody) searching the block for each needle costs a fraction of
+looking at the lines. In a busy one the search costs more than it saves: then every line is given.
 """
 
 import re
@@ -129,7 +132,7 @@ def _shape(file: str, entry: dict[str, object], macros: dict[str, str]) -> Shape
     where = f"{file}, shape {entry.get('name')!r}"
     _only(entry, _SHAPE_KEYS, where)
     try:
-        pattern = _expand(str(entry["pattern"]), macros)
+        pattern = _MACRO.sub(lambda macro: macros[macro[1]], str(entry["pattern"]))
         return Shape(
             name=str(entry["name"]),
             component=Component(str(entry["component"])),
@@ -163,10 +166,6 @@ def _shapes_of_lines(file: str, entry: dict[str, object], macros: dict[str, str]
 def _only(table: dict[str, object], known: frozenset[str], where: str) -> None:
     if unknown := table.keys() - known:
         raise FormatError(f"{where}: unknown key {min(unknown)!r}")
-
-
-def _expand(pattern: str, macros: dict[str, str]) -> str:
-    return _MACRO.sub(lambda macro: macros[macro[1]], pattern)
 
 
 def _heads(entry: dict[str, object], pattern: str) -> tuple[str, ...]:
@@ -206,3 +205,41 @@ def _samples(value: object) -> Iterator[Sample]:
         if unknown := sample.keys() - _SAMPLE_KEYS:
             raise ValueError(f"sample with unknown key {min(unknown)!r}")
         yield Sample(sample["text"], sample.get("func", ""), sample.get("fields", {}))
+
+
+BUSY = 4
+"""A block is busy when at least one line in this many holds the format's dense needle."""
+
+
+def sift(block: bytes, log_format: LogFormat) -> Iterator[tuple[int, int, int]]:
+    """Number (from 0), start and end (without the newline) of each line that holds a needle, in order.
+
+    A busy block gives other lines too.
+    """
+    if block.count(log_format.dense) * BUSY > block.count(b"\n"):
+        return _each_line(block)
+    return _by_needle(block, log_format.needles)
+
+
+def _each_line(block: bytes) -> Iterator[tuple[int, int, int]]:
+    start = 0
+    for number, line in enumerate(block.split(b"\n")):
+        end = start + len(line)
+        yield number, start, end
+        start = end + 1
+
+
+def _by_needle(block: bytes, needles: tuple[bytes, ...]) -> Iterator[tuple[int, int, int]]:
+    found: dict[int, int] = {}
+    for needle in needles:
+        at = block.find(needle)
+        while at >= 0:
+            end = block.find(b"\n", at)
+            end = len(block) if end < 0 else end
+            found[block.rfind(b"\n", 0, at) + 1] = end
+            at = block.find(needle, end)
+    number = counted = 0
+    for start, end in sorted(found.items()):
+        number += block.count(b"\n", counted, start)
+        counted = start
+        yield number, start, end

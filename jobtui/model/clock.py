@@ -1,31 +1,35 @@
 """The one unit of time, and the one way to ask for now.
 
 Inside jobtui a time is `Nanos`: int nanoseconds since the Unix epoch, UTC. Backends convert what a
-service wrote into it; only `render` turns it into text again.
+service wrote into it, with the functions here that give None for what is no time of the years 1970 to 2260;
+only `render` turns it into text again. Neither raises.
 """
 
+import math
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import NewType, Protocol
+from typing import NamedTuple, NewType, Protocol
 
 Nanos = NewType("Nanos", int)
 
 SECOND = 1_000_000_000
+LATEST_S = 9_183_110_400
+"""The year 2261, after which nanoseconds no longer fit into 64 bits."""
+_FIRST_S, _LAST_S = -62_135_510_400, 253_402_214_400
+"""The second day of year 1 and the last but one of 9999: what can be shown in every time zone."""
 
 
 class Clock(Protocol):
     """Where now comes from, so that tests and replays can set it."""
 
-    def now(self) -> Nanos:
-        """The present time."""
-        ...
+    def now(self) -> Nanos: ...
 
 
 class SystemClock:
     """The clock of this machine."""
 
     def now(self) -> Nanos:
-        """The present time of this machine."""
         return Nanos(time.time_ns())
 
 
@@ -36,7 +40,6 @@ class FixedClock:
         self._at = at
 
     def now(self) -> Nanos:
-        """The time it was set to."""
         return self._at
 
     def advance(self, seconds: float) -> None:
@@ -61,9 +64,133 @@ def seconds_between(start: Nanos, end: Nanos) -> float:
     return (end - start) / SECOND
 
 
+def time_of_seconds(seconds: float | None) -> Nanos | None:
+    """The time of epoch seconds; None when there is none, and for a number that is no time."""
+    return from_seconds(seconds) if seconds is not None and 0 <= seconds < LATEST_S else None
+
+
+def time_of_iso(text: str, *, is_local: bool = False) -> Nanos | None:
+    """A time as ISO 8601 writes it; without a zone it is UTC, or with `is_local` in this machine's zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time_of_moment(moment, is_local=is_local)
+
+
+def time_of_parts(year: int, month: int, day: int, hour: int, minute: int, second: int) -> Nanos | None:
+    """A time in UTC out of its parts; None where there is no such time."""
+    try:
+        moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+    return time_of_seconds(math.floor(moment.timestamp()))
+
+
+def time_of_mail(text: str) -> Nanos | None:
+    """A time with a zone as RFC 5322 writes it, such as the Date of an HTTP answer."""
+    from email.utils import parsedate_to_datetime
+
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return None if moment.tzinfo is None else time_of_moment(moment)
+
+
+def time_of_moment(moment: datetime, *, is_local: bool = False) -> Nanos | None:
+    """The time of a datetime; one without a zone is UTC, or with `is_local` in this machine's zone."""
+    if moment.tzinfo is None and not is_local:
+        moment = moment.replace(tzinfo=UTC)
+    try:
+        seconds = math.floor(moment.replace(microsecond=0).timestamp())
+    except (ValueError, OverflowError, OSError):
+        return None
+    at = time_of_seconds(seconds)
+    return None if at is None else Nanos(at + moment.microsecond * 1_000)
+
+
+def shown_seconds(at: Nanos) -> int:
+    """The whole epoch seconds of a time, or of the nearest that every zone can write."""
+    return min(max(at // SECOND, _FIRST_S), _LAST_S)
+
+
+def utc_of(at: Nanos) -> datetime:
+    """A time as a datetime in UTC, to the second."""
+    return datetime.fromtimestamp(shown_seconds(at), UTC)
+
+
 def to_rfc3339(at: Nanos) -> str:
     """RFC 3339 UTC text with `Z`, to the microsecond, without a fraction when there is none."""
-    seconds, nanos = divmod(at, SECOND)
-    text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    micros = nanos // 1_000
+    text = utc_of(at).strftime("%Y-%m-%dT%H:%M:%S")
+    micros = at % SECOND // 1_000
     return f"{text}.{micros:06d}Z" if micros else f"{text}Z"
+
+
+HERE = ""
+"""The clock of log files: the machine on which they were written is not known by name."""
+
+
+class Offset(NamedTuple):
+    """How much a clock is ahead of another, in seconds: at least `low`, at most `high`, out of `pairs` pairs.
+
+    None where no message tells.
+    """
+
+    low: float | None
+    high: float | None
+    pairs: int = 0
+
+    @property
+    def spread_s(self) -> float | None:
+        """How much earlier or later than it seems something may have been; None when that is not known."""
+        return None if self.low is None or self.high is None else max(abs(self.low), abs(self.high))
+
+
+Offsets = Mapping[tuple[str, str], Offset]
+"""By two clocks: how much the second one is ahead of the first."""
+
+
+def clock_of(source: str) -> str:
+    """The machine whose clock gives the times of a source: that of a stream's host, else HERE."""
+    return source.rpartition("@")[2].partition(" (")[0] if "@" in source and "/" not in source else HERE
+
+
+def spread_between(offsets: Offsets, one: str, other: str) -> float:
+    """How many seconds apart two events on these clocks must seem for their order to be certain."""
+    if one == other:
+        return 0.0
+    found = offsets.get((one, other)) or offsets.get((other, one))
+    return (found.spread_s or 0.0) if found else 0.0
+
+
+class Player(Protocol):
+    """Where in recorded time everything is. Moving changes what all sources deliver."""
+
+    @property
+    def at(self) -> Nanos: ...
+
+    @property
+    def begins_at(self) -> Nanos: ...
+
+    @property
+    def ends_at(self) -> Nanos: ...
+
+    @property
+    def speed(self) -> int:
+        """How many seconds go by in one; 0 while it stands."""
+        ...
+
+    def play(self) -> None:
+        """Let time go on, faster each time that it does already, and then stand; at the end it stands."""
+        ...
+
+    def tick(self, passed_s: float) -> None: ...
+
+    async def go(self, at: Nanos) -> None:
+        """Be at another time, as near as there is one."""
+        ...
+
+    async def go_to_change(self, *, forward: bool) -> None:
+        """Be where something was delivered next, or before. At the last of them it stays where it is."""
+        ...

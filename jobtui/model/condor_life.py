@@ -1,4 +1,4 @@
-"""What became of a job of HTCondor, by all that files say of it. Pure.
+"""What became of a job of HTCondor, by all that files say of it, and its row and changes of state. Pure.
 
 Events tell best what state a job is in; a job ad is as good as the time of its state. A job's own output
 counts until these say that it is over: a worker has a clock of its own, and a job may run again.
@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.changes import StateChange
+from jobtui.model.clock import Nanos, time_of_seconds
 from jobtui.model.condor import (
     AD_STATES,
     BEGIN,
@@ -18,6 +19,7 @@ from jobtui.model.condor import (
     EVENTS,
     HELD,
     IDLE,
+    LOG_GAP,
     LOST,
     REMOVED,
     RUNNING,
@@ -25,9 +27,13 @@ from jobtui.model.condor import (
     SUSPENDED,
     TRACEPARENT,
     TRANSFERRING,
+    CondorFact,
+    Teller,
 )
-from jobtui.model.condor_facts import CondorFact, Teller
-from jobtui.model.jobs import JobStatus, Run
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job, JobStatus, Run
+from jobtui.model.numbers import whole
+from jobtui.model.state_runs import FAILED
 
 STATUSES: Mapping[str, JobStatus] = {
     "UNEXPANDED": JobStatus.PENDING,
@@ -45,7 +51,8 @@ STATE_OF: Mapping[str, str] = {kind.name: kind.state for kind in EVENTS.values()
 STATE_OF_LINE: Mapping[str, str] = {BEGIN: RUNNING, END: COMPLETED, SIGNAL: COMPLETED}
 STATE_TIMES = ("EnteredCurrentStatus", "CompletionDate", "JobCurrentStartDate", "JobStartDate", "QDate")
 """Attributes of a job ad that tell since when it is in its state, best first."""
-RUN_ENDS = LOST | {"held", "terminated", "aborted", END, SIGNAL}
+REASONS: Mapping[str, str] = {HELD: "HoldReason", REMOVED: "RemoveReason"}
+"""Attributes that say why a job is in a state, beside `Reason`."""
 SIGNALLED = 255
 """What jobsub's wrapper exits with when a signal ended it."""
 
@@ -58,7 +65,7 @@ class Turn(msgspec.Struct, frozen=True, gc=False):
     after: str
 
 
-class Exit(NamedTuple):
+class CondorExit(NamedTuple):
     """How a program ended: its status, or the signal that killed it, as they are written."""
 
     status: str = ""
@@ -66,7 +73,6 @@ class Exit(NamedTuple):
 
     @property
     def is_good(self) -> bool:
-        """Whether it ended well."""
         return not self.signal and self.status in ("0", "")
 
     def __str__(self) -> str:
@@ -80,8 +86,8 @@ class CondorLife:
         self.state = ""
         self.turns: list[Turn] = []
         self.runs: list[Run] = []
-        self.exit: Exit | None = None
-        self.said_exits: dict[Teller, Exit] = {}
+        self.exit: CondorExit | None = None
+        self.said_exits: dict[Teller, CondorExit] = {}
         self.reason = ""
         self.hold_code = ""
         self.counts: dict[str, int] = {}
@@ -93,27 +99,31 @@ class CondorLife:
         self.host: str | None = None
         self.is_jobsub = False
         self.is_disconnected = False
+        self.gap: CondorFact | None = None
+        """A part of a log that was not read, and nothing that came after it."""
         self._is_told = False
         for fact in facts:
             self.take(fact)
 
     @property
     def starts(self) -> int:
-        """How often it began to run."""
         return max(self.counts.get("execute", 0), min(1, self.counts.get(BEGIN, 0)), len(self.runs))
 
     @property
     def lost(self) -> int:
-        """How many runs ended before the job did."""
-        return sum(self.counts.get(what, 0) for what in LOST)
+        return sum(run.native_status in LOST for run in self.runs)
 
     @property
     def status(self) -> JobStatus:
-        """What it is doing, in words for every system."""
         status = STATUSES.get(self.state, JobStatus.UNKNOWN)
-        if status is JobStatus.COMPLETED and self.exit is not None and not self.exit.is_good:
+        if status is JobStatus.COMPLETED and self.exit is not None and not self.is_good(self.exit):
             return JobStatus.FAILED
         return status
+
+    def is_good(self, end: "CondorExit") -> bool:
+        """Whether an end is a good one: with status 0, or with the one that the job calls success."""
+        success = self.values.get("JobSuccessExitCode")
+        return end.is_good if success is None or end.signal else end.status == success
 
     def take(self, fact: CondorFact) -> None:
         """Let one more fact hold, which is behind all that were taken."""
@@ -134,8 +144,8 @@ class CondorLife:
         self.values = {**fact.values, **self.values}
 
     def take_event(self, fact: CondorFact) -> None:
-        """Let an event of HTCondor's log hold."""
         self._is_told = True
+        self.gap = fact if fact.what == LOG_GAP else None
         if fact.what in ("disconnected", "reconnected"):
             self.is_disconnected = fact.what == "disconnected"
         if fact.what == "submit" and self.queued_at is None:
@@ -148,24 +158,23 @@ class CondorLife:
             self._turn(fact, state)
 
     def take_ad(self, fact: CondorFact) -> None:
-        """Let a job ad hold."""
         self._is_told = True
+        self.gap = None
         values = fact.values
         self.queued_at = self.queued_at or _time(values, "QDate")
         self.host = host_of(values) or self.host
         state = AD_STATES.get(values.get("JobStatus", ""))
-        if state == COMPLETED and (ended := _exit_of(values)) != Exit():
+        if state == COMPLETED and (ended := _exit_of(values)) != CondorExit():
             self.said_exits[fact.teller] = ended
             self.exit = ended
         if state is not None and state != self.state:
             self._turn(fact, state)
 
     def take_line(self, fact: CondorFact) -> None:
-        """Let a line of the job's own output hold."""
         if fact.what == END:
-            self.said_exits[fact.teller] = Exit(status=fact.values.get("status", ""))
+            self.said_exits[fact.teller] = CondorExit(status=fact.values.get("status", ""))
         elif fact.what == SIGNAL:
-            self.said_exits[fact.teller] = Exit(str(SIGNALLED), fact.values.get("signal", ""))
+            self.said_exits[fact.teller] = CondorExit(str(SIGNALLED), fact.values.get("signal", ""))
         elif fact.what.startswith("submitted") and not self.state:
             self._turn(fact, IDLE)
         if self._is_told and self.state in OVER:
@@ -180,12 +189,13 @@ class CondorLife:
         """A submit file changes nothing."""
 
     def _turn(self, fact: CondorFact, state: str) -> None:
-        if state == self.state and state in OVER:  # told twice, and better this time
+        if state == self.state and (state in OVER or self.turns[-1].fact.teller is Teller.AD):
+            # told twice, and better this time
             self.turns[-1] = msgspec.structs.replace(self.turns[-1], fact=fact)
-            self.ended_at = fact.at
+            self.ended_at = fact.at if state in OVER else None
             return
         self.turns.append(Turn(fact, self.state, state))
-        self.reason = fact.values.get("HoldReason") or fact.values.get("Reason", "")
+        self.reason = fact.values.get(REASONS.get(state, "")) or fact.values.get("Reason", "")
         self.hold_code = fact.values.get("HoldReasonCode", "")
         if state == RUNNING and self.state != SUSPENDED:
             self.runs.append(_run(len(self.runs) + 1, fact, self))
@@ -208,7 +218,6 @@ _TAKES: Mapping[Teller, Callable[[CondorLife, CondorFact], None]] = {
 
 
 def is_of_jobsub(fact: CondorFact) -> bool:
-    """Whether a fact shows that jobsub submitted the job."""
     if fact.teller is Teller.OUTPUT:
         return True
     for name in fact.values:  # noqa: SIM110 - asked of every fact, and `any` takes twice as long
@@ -225,17 +234,20 @@ def time_of(fact: CondorFact) -> Nanos | None:
 
 
 def _time(values: Mapping[str, str], name: str) -> Nanos | None:
-    text = values.get(name, "").partition(".")[0]
-    known = text.isascii() and text.isdigit() and len(text) < 11 and int(text) > 0
-    return Nanos(int(text) * SECOND) if known else None
+    return time_of_seconds(whole(values.get(name, "").partition(".")[0])) or None
 
 
-def _exit_of(values: Mapping[str, str]) -> Exit:
-    """How a program ended, by the attributes of an event or of a job ad."""
+def _exit_of(values: Mapping[str, str]) -> CondorExit:
     signal = values.get("TerminatedBySignal", "")
     if not signal and values.get("ExitBySignal", "").lower() == "true":
         signal = values.get("ExitSignal", "")
-    return Exit("" if signal else values.get("ReturnValue", values.get("ExitCode", "")), signal)
+    return CondorExit("" if signal else values.get("ReturnValue", values.get("ExitCode", "")), signal)
+
+
+def exit_before_retry(fact: CondorFact) -> CondorExit | None:
+    """How the program of a run ended after which the job is to run again; None for any other event."""
+    is_retry = fact.what == "evicted" and fact.values.get("TerminatedAndRequeued", "false").lower() != "false"
+    return _exit_of(fact.values) if is_retry else None
 
 
 def host_of(values: Mapping[str, str]) -> str | None:
@@ -263,14 +275,13 @@ def _run(number: int, fact: CondorFact, life: CondorLife) -> Run:
 
 
 def _ended(run: Run, fact: CondorFact, life: CondorLife) -> Run:
-    """A run that is over by what a fact says."""
-    ended = life.exit if fact.what in ("terminated", "ad", END, SIGNAL) else None
+    ended = life.exit if fact.what in ("terminated", "ad", END, SIGNAL) else exit_before_retry(fact)
     status = JobStatus.CANCELED
     if ended is not None:
-        status = JobStatus.COMPLETED if ended.is_good else JobStatus.FAILED
+        status = JobStatus.COMPLETED if life.is_good(ended) else JobStatus.FAILED
     elif fact.what in ("held", "shadow_exception"):
         status = JobStatus.FAILED
-    said = life.reason or (str(ended) if ended is not None and not ended.is_good else "")
+    said = (str(ended) if ended is not None and not life.is_good(ended) else "") or life.reason
     return Run(
         number=run.number,
         status=status,
@@ -283,3 +294,72 @@ def _ended(run: Run, fact: CondorFact, life: CondorLife) -> Run:
         message=said or None if status is not JobStatus.FAILED else None,
         host=run.host or life.host,
     )
+
+
+CONDOR, JOBSUB = "condor", "jobsub"
+NO_REASON = "no reason is given"
+
+
+def job_of(job_id: JobId, life: CondorLife, source: str) -> Job:
+    values, status = life.values, life.status
+    failed = status is JobStatus.FAILED and life.exit is not None
+    exe = values.get("JobsubCmd") or values.get("exe") or values.get("Cmd", "").rpartition("/")[2]
+    return Job(
+        id=job_id,
+        system=JOBSUB if life.is_jobsub else CONDOR,
+        status=status,
+        native_status=life.state or "unknown",
+        source=source,
+        owner=values.get("Owner", ""),
+        name=exe or None,
+        app=values.get("Jobsub_Group", ""),
+        queued_at=life.queued_at,
+        started_at=next((run.started_at for run in reversed(life.runs)), None),
+        updated_at=life.updated_at,
+        ended_at=life.ended_at,
+        runs=life.starts,
+        message=_message(life),
+        error=str(life.exit) if failed else None,
+        alert=_alert(life),
+        host=life.host,
+        tags=f"DAGNodeName:{node}" if (node := values.get("DAGNodeName")) else "",
+        trace=next(iter(life.traces), ""),
+    )
+
+
+def _alert(life: CondorLife) -> str | None:
+    if life.state == HELD:
+        return f"held: {life.reason or NO_REASON}"
+    if life.gap is not None and life.state not in OVER:
+        return "a part of its log is missing"
+    return "its execute host is disconnected" if life.is_disconnected and life.state == RUNNING else None
+
+
+def _message(life: CondorLife) -> str | None:
+    if life.state == REMOVED:
+        return life.reason or None
+    again = f"run {life.lost + 1}, after {life.lost} that did not end well" if life.lost else None
+    return again if life.state in (IDLE, RUNNING) else None
+
+
+def changes_of(job_id: JobId, turns: Iterable[Turn]) -> tuple[StateChange, ...]:
+    return tuple(_change(job_id, turn, at) for turn in turns if (at := turn.fact.at) is not None)
+
+
+def _change(job_id: JobId, turn: Turn, at: Nanos) -> StateChange:
+    """A change of state; its id is its line, or its place where lines were not counted.
+
+    What failed has the word for that: HTCondor calls it completed as well.
+    """
+    fact = turn.fact
+    values, after = fact.values, turn.after
+    detail: dict[str, object] = {"what": fact.what}
+    if message := values.get("HoldReason") or values.get("Reason"):
+        detail["message"] = message
+    if after == COMPLETED:
+        status = values.get("ReturnValue") or values.get("status", "")
+        signal = values.get("TerminatedBySignal") or values.get("signal", "")
+        detail |= {name: text for name, text in (("returncode", status), ("signal", signal)) if text}
+        if not (how := CondorExit(status, signal)).is_good:
+            after, detail["message"] = FAILED, str(how)
+    return StateChange(fact.line or fact.offset, job_id, at, turn.before, after, fact.source, None, detail)

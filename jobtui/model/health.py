@@ -1,11 +1,18 @@
 """What jobtui knows of its own sources: state, age, and what was left out."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 
 import msgspec
 
-from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.clock import Nanos, from_seconds, seconds_between
+
+MOST_NEWS = 5
+"""How late news come is told out of so many last times."""
+GRAIN_S = 2.0
+"""Servers tell whole seconds: a clock that is off by less than this may be right."""
+QUIET_S = 60.0
+"""After so long without a poll that succeeded what a source gave is no longer how things are now."""
 
 
 class SourceState(StrEnum):
@@ -29,8 +36,10 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
 
     `asked_at` is when it was first asked, `read_at` when it was last read with success, `records` and
     `skipped` count since the start, `last_skips` are the newest few of the skipped, `note` says what was
-    deliberately not read, `begins_at` from when on it was read where its beginning was not, and `is_behind`
-    that there is more to be read now.
+    deliberately not read, `begins_at` from when on it was read where its beginning was not, `is_behind`
+    that there is more to be read now, `was_at_end` that it was once read to its end. `ahead_s` is how far its
+    clock is ahead of this one, `news_late` how many seconds old its newest news were when they came, the
+    last few times.
     """
 
     name: str
@@ -45,6 +54,14 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None
     begins_at: Nanos | None = None
     is_behind: bool = False
+    ahead_s: float = 0.0
+    was_at_end: bool = False
+    news_late: tuple[float, ...] = ()
+
+    @property
+    def is_first_read(self) -> bool:
+        """Whether what there is at first is being read, and is not all read yet."""
+        return self.is_behind and not self.was_at_end
 
     @property
     def reason(self) -> str:
@@ -57,9 +74,40 @@ class SourceHealth(msgspec.Struct, frozen=True, kw_only=True):
             return 0.0
         return max(0.0, seconds_between(self.asked_at, now))
 
+    def now_at(self, now: Nanos) -> Nanos:
+        """The time by its own clock when it was last read: what it says is judged by that."""
+        return self.shifted(now if self.read_at is None else min(now, self.read_at))
+
+    def shifted(self, at: Nanos) -> Nanos:
+        """What its clock shows at a time of ours."""
+        return Nanos(at + from_seconds(self.ahead_s)) if abs(self.ahead_s) > GRAIN_S else at
+
+    def is_quiet(self, now: Nanos) -> bool:
+        """Whether it was not read for longer than the time between two polls explains."""
+        return (self.lag_s(now) or 0.0) > QUIET_S
+
+    @property
+    def news_late_s(self) -> float | None:
+        """How old its news are when they come, at least; negative where its clock is ahead."""
+        return min(self.news_late, default=None)
+
     def lag_s(self, now: Nanos) -> float | None:
         """Age of what it shows in seconds, None when it was never read."""
         return None if self.read_at is None else max(0.0, seconds_between(self.read_at, now))
+
+
+ClockOf = Callable[[str, Nanos], Nanos]
+"""Gives the time by the clock of a source, as of when it was last read, for a time of ours."""
+
+
+def here(source: str, now: Nanos) -> Nanos:
+    return now
+
+
+def now_at(sources: Iterable[SourceHealth], name: str, now: Nanos) -> Nanos:
+    """The time by the clock of a source when it was last known how things are there."""
+    found = next((one for one in sources if one.name == name), None)
+    return now if found is None else found.now_at(now)
 
 
 def unread(sources: Iterable[SourceHealth]) -> list[str]:

@@ -1,11 +1,17 @@
-"""Ids as types, with the grammar by which they are recognized.
+"""Ids as types, and the grammar by which they are recognized: jobs, ops, agents, servers, traces.
 
 Grammar of Sirepo's ids: a computeJid is `<uid>-<simulationId>-<computeModel>`; agent ids and op ids are
 32 characters of base 62 of which logs show the first four. Agent ids are secrets: jobtui keeps their
 prefix and nothing else.
+
+A TRACEPARENT is `00-<32 hex trace id>-<16 hex span id>-<2 hex flags>` (https://www.w3.org/TR/trace-context/);
+ids of zeros are invalid, version ff too, other versions are read by their first four fields. Loose forms
+found in logs: without the version, upper case, a bare trace id, an address ending in `/trace/<id>`. An id
+that is too short or too long is read as well as can be, and what was done is said.
 """
 
 import re
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple, NewType
 
@@ -63,7 +69,6 @@ _NUMBERED = re.compile(rf"([a-z]+)(?:@({LABEL}))?/({NUMBER})", re.ASCII)
 
 
 def numbered(text: str) -> Numbered | None:
-    """The parts of `balsam/12` or `balsam@host/12`, None when `text` is neither."""
     match = _NUMBERED.fullmatch(text)
     return None if match is None else Numbered(match[1], match[2] or "", match[3])
 
@@ -78,7 +83,6 @@ class JidParts(NamedTuple):
 
 @lru_cache(LATELY)
 def split_jid(text: str) -> JidParts | None:
-    """The parts of a computeJid, None when `text` is not one."""
     match = _JID.fullmatch(text)
     if match is None:
         return None
@@ -142,10 +146,192 @@ def is_prefix(text: str) -> bool:
 
 
 def op_prefix(op_id: str) -> OpPrefix:
-    """What logs show of an op id."""
     return OpPrefix(op_id[:PREFIX_LENGTH])
 
 
 def agent_prefix(agent_id: str) -> AgentPrefix:
     """What may be shown of an agent id, which is a secret."""
     return AgentPrefix(agent_id[:PREFIX_LENGTH])
+
+
+_ADDRESS = re.compile(r"[\d.]+|.*:.*")
+_UNFIT = re.compile(r"[^A-Za-z0-9.:-]+")
+
+
+def labels_of(urls: Collection[str]) -> Mapping[str, str]:
+    """A label for each address, the shortest by which all differ; "" where there is but one."""
+    distinct = tuple(dict.fromkeys(urls))
+    if len(distinct) < 2:
+        return dict.fromkeys(distinct, "")
+    by_form = list(zip(*map(_forms, distinct), strict=True))
+    for labels in by_form:
+        if len(set(labels)) == len(distinct):
+            return dict(zip(distinct, labels, strict=True))
+    return {
+        url: f"{label}-{number}"
+        for number, (url, label) in enumerate(zip(distinct, by_form[-1], strict=True), 1)
+    }
+
+
+def answers_to(url: str, label: str) -> bool:
+    """Whether the server at an address may be called so, whatever others there are."""
+    return label in _forms(url)
+
+
+def _forms(url: str) -> tuple[str, ...]:
+    """What an address may be called, shortest first: by its host's own name, its host, its port, its path."""
+    return tuple(_UNFIT.sub("-", form).strip("-") for form in _raw_forms(url))
+
+
+def _raw_forms(url: str) -> Iterator[str]:
+    from urllib.parse import urlsplit  # few have several servers
+
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    yield host if _ADDRESS.fullmatch(host) else host.partition(".")[0]
+    yield host
+    place = parts.netloc.rpartition("@")[2]
+    yield place
+    yield f"{place}{parts.path}"
+    yield f"{parts.scheme}:{place}{parts.path}"
+
+
+def meant_by(thing: str, servers: Mapping[str, str], system: str) -> list[JobId]:
+    """The ids that a job's id may mean, of the servers that can have it; itself where none can.
+
+    `servers` gives the label of each address. `balsam/12` and `balsam@host/12` are both taken, whichever is
+    the one that is shown.
+    """
+    parts = numbered(thing)
+    if parts is None or parts.system != system:
+        return [JobId(thing)]
+    return [
+        system_job_id(named(system, label), parts.number)
+        for url, label in servers.items()
+        if not parts.label or parts.label == label or answers_to(url, parts.label)
+    ] or [JobId(thing)]
+
+
+def named(system: str, label: str) -> str:
+    """What the ids of a server's jobs begin with: `balsam`, `balsam@host`."""
+    return f"{system}@{label}" if label else system
+
+
+TraceId = NewType("TraceId", str)
+"""32 lower-case hex digits."""
+SpanId = NewType("SpanId", str)
+"""16 lower-case hex digits."""
+
+TRACE_DIGITS = 32
+SPAN_DIGITS = 16
+LONGEST = 40
+"""More hex digits than this are no mistyped id."""
+SEARCHED = 64 << 10
+"""Characters of a pasted text that are looked at."""
+
+_PARENT = re.compile(
+    rf"(?<![\w-])(?:(?P<version>[0-9a-f]{{2}})-)?(?P<trace>[0-9a-f]{{24,{LONGEST}}})"
+    rf"-(?P<span>[0-9a-f]{{12,20}})-(?P<flags>[0-9a-f]{{2}})(?!\w)",
+    re.ASCII | re.IGNORECASE,
+)
+_TRACE_ADDRESS = re.compile(
+    rf"://\S*?/traces?/(?P<trace>[0-9a-f]{{1,{LONGEST}}})(?![\w-])", re.ASCII | re.IGNORECASE
+)
+_LABELLED = re.compile(
+    rf"(?<![a-z0-9])trace[ _.-]?id\b\W{{0,10}}(?P<trace>[0-9a-f]{{8,{LONGEST}}})(?![\w-])",
+    re.ASCII | re.IGNORECASE,
+)
+_BARE = re.compile(rf"(?<![\w-])(?P<trace>[0-9a-f]{{{TRACE_DIGITS}}})(?![\w-])", re.ASCII | re.IGNORECASE)
+_ALONE = re.compile(rf"\s*(?P<trace>[0-9a-f]{{1,{LONGEST}}})\s*", re.ASCII | re.IGNORECASE)
+
+
+class TraceRef(NamedTuple):
+    """A trace that a text names, and the span that was to be the parent of what it was handed to.
+
+    `notes` say in what the text was not as it should be. `others` are ids that may be meant instead.
+    """
+
+    trace_id: TraceId
+    span_id: SpanId | None = None
+    notes: tuple[str, ...] = ()
+    others: tuple[TraceId, ...] = ()
+
+
+def find_trace(text: str) -> TraceRef | None:
+    """The trace that a text names: an id, a TRACEPARENT, an address, or a line which holds one of these.
+
+    None when it names none. When it names several, the first one of the surest form, which is said.
+    """
+    text = text[:SEARCHED]
+    if alone := _ALONE.fullmatch(text):
+        return _read(alone)
+    for pattern in (_PARENT, _TRACE_ADDRESS, _LABELLED, _BARE):
+        found = list(_valid(pattern, text))
+        if not found:
+            continue
+        different = {ref.trace_id for ref in found}
+        first = found[0]
+        if len(different) == 1:
+            return first
+        note = f"{len(different)} traces are named, this is the first"
+        return first._replace(notes=(*first.notes, note))
+    return None
+
+
+def _valid(pattern: re.Pattern[str], text: str) -> Iterator[TraceRef]:
+    for match in pattern.finditer(text):
+        if (ref := _read(match)) is not None:
+            yield ref
+
+
+def _read(match: re.Match[str]) -> TraceRef | None:
+    """What a match says; None for ids of zeros and the version that is none."""
+    parts = match.groupdict()
+    digits = parts["trace"].lower()
+    if not digits.strip("0") or (parts.get("version") or "").lower() == "ff":
+        return None
+    notes: list[str] = []
+    trace_id, others = _fitted(digits, notes)
+    return TraceRef(trace_id, _span_id(parts.get("span"), notes), tuple(notes), others)
+
+
+def _fitted(digits: str, notes: list[str]) -> tuple[TraceId, tuple[TraceId, ...]]:
+    surplus = len(digits) - TRACE_DIGITS
+    if surplus < 0:
+        notes.append(f"the trace id has {len(digits)} digits of {TRACE_DIGITS}: zeros were put before it")
+        return TraceId(digits.zfill(TRACE_DIGITS)), ()
+    if surplus == 0:
+        return TraceId(digits), ()
+    notes.append(f"the trace id has {len(digits)} digits, {surplus} too many: any {TRACE_DIGITS} of them fit")
+    fits = [TraceId(digits[at : at + TRACE_DIGITS]) for at in range(surplus + 1)]
+    return fits[0], tuple(fits[1:])
+
+
+def _span_id(digits: str | None, notes: list[str]) -> SpanId | None:
+    """The span that a TRACEPARENT names; one of another length is no span, and this is said."""
+    if digits is None or not digits.strip("0"):
+        return None
+    if len(digits) != SPAN_DIGITS:
+        notes.append(f"the span id has {len(digits)} digits of {SPAN_DIGITS}: it is left out")
+        return None
+    return SpanId(digits.lower())
+
+
+def trace_id_of_hex(text: str) -> TraceId | None:
+    """The trace id that a document writes in hex, with the zeros that Jaeger leaves out; None for none."""
+    return TraceId(digits) if (digits := _hex(text, TRACE_DIGITS)) else None
+
+
+def span_id_of_hex(text: str) -> SpanId | None:
+    """The span id that a document writes in hex, with the zeros that Jaeger leaves out; None for none."""
+    return SpanId(digits) if (digits := _hex(text, SPAN_DIGITS)) else None
+
+
+_HEX = re.compile(r"[0-9a-f]+", re.ASCII)
+
+
+def _hex(text: str, digits: int) -> str | None:
+    low = text.lower()
+    if len(low) > digits or not _HEX.fullmatch(low) or not low.strip("0"):
+        return None
+    return low.zfill(digits)

@@ -9,12 +9,52 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from jobtui.model.clock import Nanos
-from jobtui.model.cluster import SbatchStatus
+from jobtui.model.clock import Nanos, time_of_seconds
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
-from jobtui.model.lines import RawLine
+from jobtui.model.logs import RawLine
+from jobtui.model.numbers import real_of
 from jobtui.model.scripts import Answer, Wanted
+
+STATUS_FILE = "sbatch_status.json"
+
+
+class SbatchStatus(msgspec.Struct, frozen=True):
+    """The state of a run as the agent saw it last, and its id in Slurm. `state` is the agent's own word."""
+
+    state: str
+    slurm_id: str | None = None
+    submitted_at: Nanos | None = None
+    started_at: Nanos | None = None
+    percent: float | None = None
+
+
+def sbatch_status(document: object) -> SbatchStatus | None:
+    if not isinstance(document, dict) or not isinstance(document.get("job_cmd_state"), str):
+        return None
+    slurm_id = document.get("sbatch_id")
+    return SbatchStatus(
+        state=document["job_cmd_state"],
+        slurm_id=str(slurm_id) if isinstance(slurm_id, str | int) and str(slurm_id).isalnum() else None,
+        submitted_at=_time(document.get("computeJobSerial")),
+        started_at=_time(document.get("computeJobStart")),
+        percent=_percent(document.get("parallelStatus")),
+    )
+
+
+def _time(value: object) -> Nanos | None:
+    return time_of_seconds(real_of(value)) or None
+
+
+def _percent(status: object) -> float | None:
+    """How far it is; the agent may have put the whole message there, as text and taken apart."""
+    if isinstance(status, dict) and isinstance(status.get("py"), dict):
+        status = status["py"]
+    return real_of(status.get("percentComplete")) if isinstance(status, dict) else None
+
+
+LINES_BEHIND = 100
+"""Lines that are read behind a step at most: what continues its record, such as a traceback."""
 
 
 class Unreadable(Exception):
@@ -22,12 +62,16 @@ class Unreadable(Exception):
 
 
 class FileKind(StrEnum):
-    """What an entry of a directory is. Only regular files are ever opened."""
+    """What an entry of a directory is. Only regular files are ever opened.
+
+    One that is missing should be there: the record of the job names it.
+    """
 
     FILE = "file"
     DIRECTORY = "directory"
     LINK = "link"
     OTHER = "other"
+    MISSING = "missing"
 
 
 class RunFile(msgspec.Struct, frozen=True):
@@ -63,8 +107,28 @@ class FilePart(msgspec.Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing of the file is missing."""
         return self.begin == 0 and self.is_to_end
+
+
+SNIFFED_BYTES = 4_096
+"""How much of a part is looked at to tell text from other data."""
+
+
+def part_of(name: str, data: bytes, begin: int, size: int, written_at: Nanos) -> FilePart:
+    """The bytes from `begin` on, which may be within a line: then they begin with the next line."""
+    if begin:
+        cut = data.find(b"\n") + 1
+        begin, data = begin + cut, data[cut:]
+    is_binary = b"\0" in data[:SNIFFED_BYTES]
+    return FilePart(
+        name=name,
+        text="" if is_binary else data.decode("utf-8", "replace"),
+        begin=begin,
+        size=size,
+        written_at=written_at,
+        is_to_end=begin + len(data) >= size,
+        is_binary=is_binary,
+    )
 
 
 class Reached(NamedTuple):
@@ -89,14 +153,10 @@ class LinePlace(Protocol):
     """
 
     @property
-    def source(self) -> str:
-        """The log it is in."""
-        ...
+    def source(self) -> str: ...
 
     @property
-    def line(self) -> int:
-        """Its number there."""
-        ...
+    def line(self) -> int: ...
 
     @property
     def offset(self) -> int:
@@ -104,14 +164,10 @@ class LinePlace(Protocol):
         ...
 
     @property
-    def text(self) -> str:
-        """What it says behind its head."""
-        ...
+    def text(self) -> str: ...
 
     @property
-    def cursor(self) -> str | None:
-        """The place of its entry in a journal."""
-        ...
+    def cursor(self) -> str | None: ...
 
 
 class JobDesk(Protocol):
@@ -139,13 +195,9 @@ class JobDesk(Protocol):
         """
         ...
 
-    async def list_files(self, path: str) -> RunListing:
-        """The entries of a run directory."""
-        ...
+    async def list_files(self, path: str) -> RunListing: ...
 
-    async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
-        """The beginning of a file of a run directory, or its end."""
-        ...
+    async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart: ...
 
     async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
         """What the agent on a cluster noted of a run, in the first of these directories that has it."""

@@ -4,6 +4,7 @@ These records are `msgspec.Struct`, not dataclasses: a hundred thousand of them 
 Struct takes a third of the time to make and, untracked by the garbage collector, no time to keep.
 """
 
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -27,11 +28,17 @@ class JobStatus(StrEnum):
 
     @property
     def is_live(self) -> bool:
-        """Whether the job still waits or runs."""
         return self in _LIVE
 
 
 _LIVE = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
+
+DELETED, BLOCKED = "deleted", "blocked"
+"""How a job that another one needs may be, beside its system's own words: it cannot start, or is no more."""
+
+
+SIREPO = "sirepo"
+"""The one system whose records do not tell all: its logs tell how a live job is."""
 
 
 class Job(msgspec.Struct, frozen=True, gc=False):
@@ -40,7 +47,9 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     `tags`, `passed` (the states it was in, in the system's own words, oldest first) and `allocation` (ids by
     which the scheduler's allocation it runs in is known) are words with a blank between. `trace` is the
     id of the trace that it was handed, "" where none is known. `reason` is the
-    system's own word for why it is in its state, `exit` how its program ended, as `code:signal`.
+    system's own word for why it is in its state, `exit` how its program ended, as `code:signal`. `needs` is
+    what it waits for, each with how that is: a job by its id with its state ("" where that is not known), or
+    the transfer of a file with why it failed. `others` is what further sources say of the job of this id.
 
     Give the fields by name. Only who makes a hundred thousand at once may give them by position: a Struct
     looks for every name in turn, which takes longer than all the rest.
@@ -78,6 +87,13 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     reason: str = ""
     exit: str = ""
     trace: str = ""
+    needs: tuple[tuple[str, str], ...] = ()
+    others: tuple["Job", ...] = ()
+
+    @property
+    def needs_logs(self) -> bool:
+        """Whether its record alone does not tell how it is while it is live."""
+        return self.system == SIREPO
 
     def elapsed_s(self, now: Nanos) -> float | None:
         """Seconds since the start, up to the end when there is one; None when it never started."""
@@ -91,6 +107,14 @@ class Job(msgspec.Struct, frozen=True, gc=False):
             return None
         until = self.started_at or self.ended_at
         return seconds_between(self.queued_at, until if until is not None else now)
+
+
+def together(records: Iterable[Job]) -> Job:
+    """One job of what several sources say of it: the record that was written last, with the others in it."""
+    newest, *others = sorted(records, key=lambda job: job.written_at or job.updated_at or 0, reverse=True)
+    return msgspec.structs.replace(
+        newest, others=tuple(msgspec.structs.replace(job, others=()) for job in others)
+    )
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -112,13 +136,18 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     host: str | None = None
 
 
+NOT_READ = "not read"
+"""The fact of a record that says why the part was not read that tells how a live job is now."""
+
+
 class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     """Everything stored about one job: its runs oldest first, other history entries, and the raw record.
 
     `history` is every entry of the record's history in order (also those that were no runs), `native` is the
     record as the system stores it, unknown fields included and not yet masked. `changes` are
     those of its state, where the system keeps them; `directory` is where its files are, on a machine of its
-    own, where the record says so, and `facts` are further things it says, by name. `site` is
+    own, where the record says so, `outputs` the files that its output and errors go to there, and `facts` are
+    further things it says, by name. `site` is
     the place that it is for.
     """
 
@@ -130,4 +159,13 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[StateChange, ...] = ()
     directory: str | None = None
     facts: tuple[tuple[str, str], ...] = ()
+    outputs: tuple[str, ...] = ()
     site: Site | None = None
+
+
+def newest(details: Sequence[JobDetail]) -> JobDetail | None:
+    """Of what several sources hold about one job what was written last; its job has the others in it."""
+    if len(details) < 2:
+        return next(iter(details), None)
+    job = together(detail.job for detail in details)
+    return msgspec.structs.replace(next(d for d in details if d.job.source == job.source), job=job)

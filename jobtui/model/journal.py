@@ -104,7 +104,6 @@ def place_at(at: Nanos) -> Place:
 
 
 def time_at(place: Place) -> Nanos:
-    """The time of receipt that a place stands for."""
     return Nanos((place >> ORDINAL_BITS) * _MICROSECOND)
 
 

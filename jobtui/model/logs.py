@@ -1,15 +1,48 @@
-"""One record of a log."""
+"""A line of a file as it is there, one record of a log, and numbers of lines that are not counted yet."""
 
 import msgspec
 
 from jobtui.model.clock import Nanos
+
+UNCOUNTED = 1 << 40
+"""What is taken off the number of a line when the lines before reading began are not counted yet."""
+
+
+class RawLine(msgspec.Struct, frozen=True, gc=False):
+    """One physical line, without its newline.
+
+    `line` is its 1-based number, None where that is not known; `offset` the byte where it begins. `text` is
+    decoded with errors replaced: not masked, not safe for a terminal. `cut` says that only a part is given.
+    """
+
+    line: int | None
+    offset: int
+    text: str
+    cut: bool = False
+
+
+def provisional(nth: int) -> int:
+    """The number of the `nth` line (1-based) from where reading began, the lines before it being uncounted.
+
+    Such numbers are negative and grow from line to line as true ones do.
+    """
+    return nth - UNCOUNTED
+
+
+def settled(line: int, lines_before: int) -> int:
+    """The true number of a line, given how many lines stand before the place where reading began."""
+    return line if line > 0 else line + UNCOUNTED + lines_before
+
+
+TOLD = -1
+"""The identity of a record that another source has told: it counts no more, only what follows it does."""
 
 
 class LogRecord(msgspec.Struct, frozen=True, gc=False):
     """One log record whose message has a known shape.
 
     `source` is the file (or journal) it came from, `line` its 1-based line number there (negative while
-    the lines before it are not counted, see `model.lines`), `offset` its byte offset. `shape` is the name of
+    the lines before it are not counted, see `provisional`), `offset` its byte offset. `shape` is the name of
     the shape in `formats/`, `fields` what the shape's pattern found. `text` is the message without its
     prefix, as written: not masked, not safe for a terminal. `container` is set when the record was forwarded
     out of a container. `pid` is None where the process writes none.

@@ -1,11 +1,15 @@
 """Ops: the messages a supervisor and its agents exchange about a job, and the steps each has passed."""
 
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import msgspec
 
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpId, OpPrefix, RunDir
+from jobtui.model.logs import LogRecord
 
 
 class Component(StrEnum):
@@ -74,7 +78,6 @@ class OpStatus(StrEnum):
 
     @property
     def is_open(self) -> bool:
-        """Whether more may come."""
         return self in _OPEN
 
 
@@ -97,6 +100,19 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     offset: int
     certainty: Certainty
     cursor: str | None = None
+
+
+def is_told_before(one: Step | LogRecord, other: Step | LogRecord) -> bool:
+    """Whether a log tells of one line before another. No line of one log is before one of another log.
+
+    By their times, since a log that was rotated begins again at byte 0; by their bytes where the times are
+    the same, to a second as logs write it, or one has none.
+    """
+    if one.source != other.source:
+        return False
+    if one.at is None or other.at is None or one.at == other.at:
+        return one.offset < other.offset
+    return one.at < other.at
 
 
 class Op(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,7 +173,6 @@ class AgentState(StrEnum):
 
     @property
     def is_live(self) -> bool:
-        """Whether the agent is there, or is about to be."""
         return self in _LIVE
 
 
@@ -217,3 +232,100 @@ class Unlinked(msgspec.Struct, frozen=True, gc=False):
     jid: JobId
     step: Step
     why: str
+
+
+class Writer(NamedTuple):
+    """The process that wrote the last lines of a supervisor's log, and its last time.
+
+    `pid` is None where its lines do not tell, `before` the last line of the process before, if one was read.
+    """
+
+    pid: int | None
+    before: LogRecord | None
+    end: Nanos | None
+
+
+class Damage(NamedTuple):
+    """A place of a log that cannot be read: its byte, and the times of the lines read before and after it.
+
+    A log that was rotated begins again at byte 0: then only the times tell what a place is near to.
+    """
+
+    offset: int
+    since: Nanos | None = None
+    until: Nanos | None = None
+
+
+class Heard(NamedTuple):
+    """Which kinds of writers were read, and the newest time in a supervisor's log, if its lines have any.
+
+    `writers` are the last writers of supervisors' logs, `damaged` places that cannot be read, both by source.
+    """
+
+    components: frozenset[Component] = frozenset()
+    supervisor_end: Nanos | None = None
+    writers: Mapping[str, Writer] = MappingProxyType({})
+    damaged: Mapping[str, tuple[Damage, ...]] = MappingProxyType({})
+
+
+class Correlation:
+    """What log records tell of ops and agents; here that of no record."""
+
+    def begun(self) -> "Correlation":
+        """The one that takes in the first records; only then what correlates is imported."""
+        return self
+
+    def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
+        """Take in records, each source's in its order; the jobs that are now known better."""
+        raise NotImplementedError("this correlation takes in no records")
+
+    def take_in(self, other: Any) -> None:
+        """Take over what another of this kind was told and this one was not. The other is used up."""
+        raise NotImplementedError("this correlation takes in no others")
+
+    @property
+    def heard(self) -> Heard:
+        """Whose lines were read, and who wrote last in each log of a supervisor."""
+        return Heard()
+
+    @property
+    def repeated(self) -> Mapping[str, str]:
+        """What is to be said of logs with lines that another has, too."""
+        return {}
+
+    @property
+    def dropped_ops(self) -> int:
+        """How many old ops were dropped to stay within bounds."""
+        return 0
+
+    def ops(self, after: int = 0) -> Iterable[Op]:
+        """Every op that is kept and has a larger key, also those without a job, oldest first."""
+        return ()
+
+    def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
+        """The ops of a job, oldest first, each with the API server's call that caused it."""
+        return ()
+
+    def open_ops(self) -> tuple[Op, ...]:
+        """Every op that has not ended, oldest first."""
+        return tuple(op for op in self.ops() if op.status.is_open)
+
+    def runs_like(self, model: str, driver: str | None) -> tuple[Op, ...]:
+        """The latest runs of a model on a driver that have ended, newest first."""
+        return ()
+
+    def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
+        """Those ops of a job that are older than a restart of their supervisor, by key: the restart."""
+        return {}
+
+    def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
+        """Lines that name a job and could not be placed, in the order of their sources."""
+        return ()
+
+    def agents(self) -> tuple[Agent, ...]:
+        """Every agent that is known."""
+        return ()
+
+    def agent_of(self, job_id: JobId) -> Agent | None:
+        """The agent that holds or last held the job's run op."""
+        return None

@@ -149,7 +149,6 @@ class Hits:
         self.high = min(self.high, place)
 
     def next_after(self, place: Place) -> Place | None:
-        """The first hit at `place` or behind it."""
         at = bisect_right(self._below, -place)
         if at:
             return -self._below[at - 1]
@@ -157,7 +156,6 @@ class Hits:
         return self._above[at] if at < len(self._above) else None
 
     def last_before(self, place: Place) -> Place | None:
-        """The last hit before `place`."""
         at = bisect_left(self._above, place)
         if at:
             return self._above[at - 1]
@@ -165,7 +163,6 @@ class Hits:
         return -self._below[at] if at < len(self._below) else None
 
     def rank(self, place: Place) -> int:
-        """How many hits there are before `place`."""
         above = bisect_left(self._above, place)
         return len(self._below) - bisect_right(self._below, -place) + above
 
@@ -197,32 +194,22 @@ class LogSearch(Protocol):
     """A search that goes on by itself until it is done or stopped."""
 
     @property
-    def query(self) -> Query:
-        """What is looked for."""
-        ...
+    def query(self) -> Query: ...
 
     @property
-    def hits(self) -> Hits:
-        """What was found so far, one place in each line."""
-        ...
+    def hits(self) -> Hits: ...
 
     @property
-    def state(self) -> SearchState:
-        """How it stands."""
-        ...
+    def state(self) -> SearchState: ...
 
     @property
     def problem(self) -> str:
         """What went wrong, in words; outside text."""
         ...
 
-    async def run(self) -> None:
-        """Search until done, cancelled or out of time."""
-        ...
+    async def run(self) -> None: ...
 
-    async def extend(self) -> None:
-        """Search what was written since."""
-        ...
+    async def extend(self) -> None: ...
 
     def cancel(self) -> None:
         """Stop it; what was found stays."""
@@ -244,9 +231,7 @@ class Log(LineSource, Protocol):
         """Look through a little more of it; whether there is more to look through. Raises LogUnreadable."""
         ...
 
-    def overview(self) -> Overview:
-        """What is known of it as a whole by now."""
-        ...
+    def overview(self) -> Overview: ...
 
     async def next_error(self, place: Place, *, forward: bool) -> Place | None:
         """The first error behind the line at `place`, or the last before it. Raises LogUnreadable."""
@@ -281,9 +266,7 @@ class CanRest(Protocol):
 class LogBook(Protocol):
     """The logs of a session by the names of their sources."""
 
-    def names(self) -> tuple[str, ...]:
-        """The sources that have lines to read."""
-        ...
+    def names(self) -> tuple[str, ...]: ...
 
     def open(self, name: str) -> Log:
         """The log of a source, to be closed by who opened it."""

@@ -41,11 +41,9 @@ class Environment(msgspec.Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether there are as many entries as announced."""
         return self.announced is None or self.announced == len(self.variables)
 
     def value(self, name: str) -> str | None:
-        """The value of a variable as text, None where it has none."""
         wanted = name.encode()
         found = next((v.value for v in self.variables if v.name == wanted and v.value is not None), None)
         return None if found is None else text_of(found)
@@ -93,7 +91,6 @@ class Tried(NamedTuple):
 
     @property
     def result(self) -> str:
-        """It in words."""
         return f"{self.outcome}: {self.note}" if self.note else str(self.outcome)
 
 
@@ -114,7 +111,6 @@ class Wanted(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """How it is called."""
         task = f"_{self.task}" if self.task else ""
         return f"{f'{self.cluster}/' if self.cluster else ''}{self.number}{task}{self.server}"
 
@@ -126,15 +122,7 @@ class Answer(NamedTuple):
     tried: tuple[Tried, ...]
 
 
-class Looked(NamedTuple):
-    """How far going through archives has come: scripts read, scripts that cannot be read, and where it is."""
-
-    scripts: int = 0
-    unreadable: int = 0
-    where: str = ""
-
-
-class Span(NamedTuple):
+class ScriptPeriod(NamedTuple):
     """Which part of an archive to go through, at most `most` scripts of it."""
 
     since: Nanos | None = None
@@ -149,31 +137,31 @@ class Walked(NamedTuple):
     unreadable: str = ""
     cut: str = ""
 
+    @classmethod
+    def too_many(cls, where: str, most: int) -> "Walked":
+        return cls(cut=f"{where}: more than {most:,} scripts, the others were left out")
+
 
 @runtime_checkable
 class ScriptPlace(Protocol):
-    """Where scripts are kept. All methods raise `backends.base.SourceError` and nothing else."""
+    """Where scripts are kept. All methods raise `SourceError` and nothing else."""
 
     @property
-    def name(self) -> str:
-        """Where it is."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def cluster(self) -> str:
         """The label of the cluster whose scripts these are, "" where that is not known or differs."""
         ...
 
-    async def find(self, wanted: Wanted) -> Answer:
-        """The script of a job, and what came of looking."""
-        ...
+    async def find(self, wanted: Wanted) -> Answer: ...
 
 
 @runtime_checkable
 class ScriptArchive(ScriptPlace, Protocol):
     """A place whose scripts can be gone through one by one."""
 
-    def walk(self, span: Span, told: Callable[[str], None]) -> AsyncIterator[Walked]:
+    def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncIterator[Walked]:
         """Every script in reach, the newest first where that can be had. `told` is handed where it is."""
         ...
 

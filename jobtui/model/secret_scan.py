@@ -4,10 +4,20 @@ How keys, quotes, brackets and cuts are read is told at each function; what coun
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from jobtui.model.ids import PREFIX_LENGTH
-from jobtui.model.secrets import AGENT_WORD, CUT, FULL_ID_LENGTH, MASK, SECRET_WORDS
+from jobtui.model.secrets import (
+    AGENT_WORD,
+    CUT,
+    FULL_ID_LENGTH,
+    MASK,
+    SECRET_FORMS,
+    SECRET_OPTIONS,
+    SECRET_WORDS,
+    is_count,
+)
 
 _AGENT_PLACE = rf"agent-local/|\bagent\\*['\"]?[:=] ?\\*['\"]?(?=[a-z0-9]{{{FULL_ID_LENGTH}}}\b)"
 _AGENT_KEY = re.compile(rf"{AGENT_WORD}|^agent\W", re.IGNORECASE | re.ASCII)
@@ -24,26 +34,88 @@ _RECORD_LENGTH = len("Nov 20 20:34:30 ")
 _GROWS = "\u0130"
 """The one character whose lower case is longer than itself."""
 _SNIP = "<SNIP>"
-_KEPT_VALUES = frozenset({"", "None", "null", "true", "false", "True", "False", "<REDACTED>", MASK})
+_KEPT_VALUES = {"", "#", "|", "|-", "|+", ">", ">-", ">+", "<REDACTED>", MASK} | {
+    *("None", "null", "true", "false", "True", "False", "yes", "no")
+}
 """Values that hold no secret, and tell something."""
+_ADDRESS = re.compile(
+    r"\d{1,3}(?:\.\d{1,3}){3}(?::\d+|/\d+)?|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?:/\d+)?", re.I
+)
+"""What a private network has, and no secret looks like."""
+_OF_PATH = re.compile(r"pwd\b|[_-](?:file|path|dir)\b")
+_PATH = re.compile(r"~?/|\.{1,2}/|\$|[A-Za-z]:\\")
+"""Names of which the value is a path, and how paths begin."""
 
 _WORD_END = re.compile(r"[\w.\-]*", re.ASCII)
-_SEPARATOR = re.compile(r"(?P<quote>\\*['\"])?\]?[ \t]*(?:==?|=>|:=|:(?!:)|%3[dD])>?(?(quote)\s*|[ \t]*)")
-_OPTION_SEPARATOR = re.compile(r"\\*['\"], *(?=[bBuU]?\\*['\"])|[ \t]+(?=[^\s\-])")
+_SEPARATOR = re.compile(
+    r"(?P<quote>\\*['\"]|%22)?\]?[ \t]*(?:==?|[=\-]>|:=|:(?!:)|%3[dDaA])>?(?(quote)\s*|[ \t]*)"
+    r"(?:%22|(?:!!?\w*|&\w+|[|>][+\-]?)[ \t]+(?=[^\s#]))?"
+)
+"""What is between a key and its value, with a tag, an anchor or a style of YAML."""
+_OPTION_SEPARATOR = re.compile(r"\\*['\"], *(?=[bBuU]?\\*['\"])|(?:[ \t]|\\\r?\n)+(?=[^\s\-\\])")
 _PAIR_SEPARATOR = re.compile(r"\\*['\"], *(?=[bBuU]?\\*['\"])")
 _OPTION_HEAD = re.compile(r"(?:^|[\s'\"=(,])--?[\w.\-]*$", re.ASCII)
+_TAG_HEAD = re.compile(r"<[\w.:\-]*$", re.ASCII)
+_TAG_SEPARATOR = re.compile(">(?=[^<]+</)")
+_ITEM_HEAD = re.compile(r"\b(?:name|key)\\*['\"]?[ ]*[=:][ ]*\\*['\"][\w.\-]*$", re.ASCII | re.IGNORECASE)
+_ITEM_SEPARATOR = re.compile(
+    r"\\*['\"][ ,]+\\*['\"]?value\\*['\"]?[ ]*[=:][ ]*(?:\{[ ]*\\*['\"]\w+\\*['\"][ ]*:[ ]*)?", re.IGNORECASE
+)
+"""Between the name and the value of `{"name": ..., "value": ...}`, of an attribute of a span, or in XML."""
 _PAIR_HEAD = re.compile(r"[(\[][bBuU]?\\*['\"][\w.\-]*$", re.ASCII)
+_KEY_PLACES = (
+    (_OPTION_HEAD, _OPTION_SEPARATOR),
+    (_PAIR_HEAD, _PAIR_SEPARATOR),
+    (_ITEM_HEAD, _ITEM_SEPARATOR),
+    (_TAG_HEAD, _TAG_SEPARATOR),
+)
+"""What is before a key that no sign of equality follows, and what is between it and its value."""
 _HEAD_LENGTH = 64
 _LINE_NUMBER = re.compile(r"\d+:")
+_SAID = re.compile(
+    r"(?:permission|no|not|expired|invalid|denied|missing|failed|unknown|unauthori[sz]ed|rejected|revoked|required"
+    r"|incorrect|lifetime|all|cannot|could|unable|wrong|bad|replayed|rewound|error|input/output|is|was|has|does"
+    r"|must|should|file)(?=[\s.,;:)\]]|$)",
+    re.IGNORECASE,
+)
+"""How a program goes on that says something of a credential."""
 
-_QUOTE = re.compile(r"[bBuUrRfF]{0,2}(?P<quote>\\*['\"])")
+_FORM = re.compile(rf"(?<![A-Za-z0-9])(?:{SECRET_FORMS})", re.ASCII)
+_OPTIONS = [
+    (
+        re.compile(rf"\b{program}\b", re.IGNORECASE),
+        re.compile(option % r"(?:\\*['\"]?[\s,=]+)?(?P<quote>\\*['\"])?"),
+    )
+    for program, option in SECRET_OPTIONS.items()
+]
+_OPTION = re.compile(r"(?<=[ '\"])--?(?=[a-zA-Z])")
+_COMMAND_LENGTH = 400
+_WORD = re.compile(r"[^\s'\"]+")
+_RECORD_HEAD = re.compile(
+    r"(?:[A-Z][a-z]{2} [ \d]\d |\d{4}-\d\d-\d\d[ T])\d\d:\d\d:\d\d[^\n]{0,300}?:\d{1,7}(?::\w+|\]) ", re.ASCII
+)
+"""What comes before the message of a log record, see `formats.parser.LINE` and the logs of Balsam's sites."""
+_BLOCK_KEY = re.compile(
+    rf"(?P<indent>[ \t]*(?:-[ \t]+)?)[{{(]?['\"]?[\w.\-]{{0,60}}(?:{SECRET_WORDS})"
+    r"[\w.\-]{0,60}['\"]?[ \t]*:"
+    r"[ \t]*(?:[|>][+\-\d]{0,2}[ \t]*)?(?:[ \t]#.*)?\s*",
+    re.IGNORECASE | re.ASCII,
+)
+_BLOCK_VALUE = re.compile(r"(?s)^(?:(['\"])[^'\"]*(\1[\])},]*)|.*())$")
+_QUOTE = re.compile(r"(?:[bBuUrRfF]{1,2}|\$)?(?P<quote>\\*(?:\'\'\'|\"\"\"|['\"]))")
 _ENDS_LIST_ITEM = re.compile(r"\\*['\"][ ]*(?:$|[)\]}]|,[ ]*[bBuU]?\\*['\"])")
 _BARE = re.compile(
     r"(?:[^\s'\"&;,)\]}\\%]"
     r"|,(?!\s|$|[\w.\-]+[=:]|[bBuU]?\\*['\"])"
     r"|[)\]}](?![\s,)\]}:;.'\"\\]|$)"
-    r"|\\(?!\\{0,8}[nrt'\"])|%(?!26))+"
+    r"|\\(?!\\{0,8}[nrt'\"])|%(?!26|22))+"
 )
+_MORE_WORDS = re.compile(
+    r"(?:(?:[ \t]+(?!#|--?\w|[\w.\-]+[=:]|[|&<>])|\\{1,8}n(?=[^\s\\'\"=:]+(?:\\|['\"]|$)))[^\s'\"\\,;)\]}]+)+"
+)
+"""The words after the first of a secret without quotes, up to the next key, option or comment."""
+_LINE_HEAD = re.compile(r"(?:^|\n|:\d+:\w+ |\\n)['\"]?[ \t\-]*(?:export |set )?[\w.\-]*$", re.ASCII)
+"""What is before a key that is the first word of a line or of the message of a log record."""
 _SCHEME = re.compile(r"(?:bearer|basic|digest|token|negotiate)[ ]+[^\s'\"]", re.IGNORECASE)
 _REST_OF_HEADER = re.compile(r"[^\r\n'\"\\]*")
 _REST_OF_LINE = re.compile(r"[^\r\n]*")
@@ -64,6 +136,8 @@ _NO_SECRETS = ("opid", "hash")
 _PEM_END = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY-----")
 _STOP = re.compile(rf"(?<!\\)\\*(?P<quote>['\"])|{_SNIP}|\n|\r|{_TIME}")
 _JOINED = re.compile(r"(?:\\{1,4}'|\"'\")(?P<quote>')")
+_CUT_GROUP = re.compile(r"[^\r\n]*(?:\r?\n(?=[ \t\"'\])}])[^\r\n]*)*")
+"""The rest of a line, and the lines after it that are indented or go on with a quote or a bracket."""
 _OPENERS = {"{": "}", "[": "]", "(": ")"}
 _GROUP_PART = re.compile(rf"(?<!\\)\\*(?P<quote>['\"])|(?P<open>[{{\[(])|[}}\])]|(?P<record>{_TIME})")
 
@@ -78,6 +152,8 @@ class _Span(NamedTuple):
 
 def masked(text: str) -> str:
     """`text` with every secret after a key masked. Reads it once, from one possible secret to the next."""
+    if "\n" in text:
+        text = "\n".join(without_blocks(text.split("\n")))
     low = _lower(text)
     parts: list[str] = []
     done = at = 0
@@ -85,7 +161,8 @@ def masked(text: str) -> str:
         span = _FINDERS[str(found.lastgroup)](text, found)
         at = span.resume
         if span.start < span.end:
-            shown = replacement(text[span.start : span.end], found[0])
+            name = text[found.start() : span.start] if found["key"] else found[0]
+            shown = replacement(text[span.start : span.end], name)
             parts += text[done : span.start], shown
             done = span.end
     return "".join(parts) + text[done:] if parts else text
@@ -100,9 +177,58 @@ def without_torn(text: str) -> str:
     return text[: found.start(group)] + MASK + text[found.end(group) :]
 
 
+def without_forms(text: str) -> str:
+    """`text` with the secrets masked that are known by their form."""
+    return _FORM.sub(MASK, text)
+
+
+def without_options(text: str) -> str:
+    """`text` with the secrets masked that follow short options of the programs that take them so."""
+    parts: list[str] = []
+    done = 0
+    for found in _OPTION.finditer(text):
+        start = found.start()
+        for program, option in _OPTIONS:
+            if start >= done and (before := option.match(text, start)) and _runs(program, text, start):
+                at, quote = before.end(), before["quote"]
+                end = _end_of_quoted(text, at, quote)[0] if quote else _end_of(_WORD, text, at)
+                if start < at < end:
+                    parts += text[done:at], MASK
+                    done = end
+    return "".join(parts) + text[done:]
+
+
+def _runs(program: re.Pattern[str], text: str, at: int) -> bool:
+    """Whether the command that has an option at `at` runs a program."""
+    command = re.split(r"[\n|;&]", text[max(0, at - _COMMAND_LENGTH) : at])[-1]
+    return program.search(command) is not None
+
+
+def without_blocks(lines: Iterable[str]) -> Iterator[str]:
+    """`lines` with those masked that are the value of a secret key above them, as YAML indents them.
+
+    Each may be a record of a log of its own.
+    """
+    indent: int | None = None
+    for line in lines:
+        if line.strip():
+            head = _end_of(_RECORD_HEAD, line, 0)
+            begin = len(line) - len(line[head:].lstrip(" \t"))
+            inner = begin - head
+            if indent is not None and (inner > indent or (inner == indent and line.startswith("- ", begin))):
+                yield line[:begin] + _BLOCK_VALUE.sub(rf"\1{MASK}\2", line[begin:])
+                continue
+            key = _BLOCK_KEY.fullmatch(line, head)
+            indent = len(key["indent"]) if key else None
+        yield line
+
+
 def replacement(value: str, name: str) -> str:
     """What is shown instead of the value of a secret key."""
-    if value in _KEPT_VALUES:
+    if value in _KEPT_VALUES or is_count(name, value):
+        return value
+    low = name.lower()
+    if ("private" in low and _ADDRESS.fullmatch(value)) or (_OF_PATH.search(low) and _PATH.match(value)):
         return value
     if _AGENT_KEY.search(name):
         if _AGENT_PREFIX.fullmatch(value):
@@ -152,14 +278,26 @@ def _find_key(text: str, found: re.Match[str]) -> _Span:
             return _nothing(word_end)
         if _ENDS_LIST_ITEM.match(text, at):
             return _nothing(at)
-    return _value(text, at, found[0])
+        if separator[0].endswith(": ") and _SAID.match(text, at):
+            return _nothing(at)
+    span = _value(text, at, found[0])
+    is_line = ":" in separator[0] or separator[0][-1].isspace()  # else a shell takes the next word as another
+    is_bare = separator["quote"] is None and span.end == span.resume and not _QUOTE.match(text, at)
+    if is_line and is_bare and text[span.start : span.end] not in _KEPT_VALUES:
+        head = text[max(0, found.start() - _HEAD_LENGTH) : found.start()]
+        end = _end_of(_MORE_WORDS, text, span.end) if _LINE_HEAD.search(head) else span.end
+        return _Span(span.start, end, end)
+    return span
 
 
 def _find_after_option(text: str, start: int, word_end: int) -> _Span:
     """The value after `--key` in a command, its argument list, or of the pair `('key', 'value')`."""
     head = text[max(0, start - _HEAD_LENGTH) : start]
-    for before, between in ((_OPTION_HEAD, _OPTION_SEPARATOR), (_PAIR_HEAD, _PAIR_SEPARATOR)):
+    for before, between in _KEY_PLACES:
         if before.search(head) and (separator := between.match(text, word_end)):
+            if between is _TAG_SEPARATOR:
+                end = text.index("<", word_end)
+                return _Span(separator.end(), end, end)
             return _value(text, separator.end(), text[start:word_end])
     return _nothing(word_end)
 
@@ -172,7 +310,10 @@ def _is_file_name(text: str, start: int, word_end: int) -> bool:
 def _value(text: str, at: int, key: str) -> _Span:
     if quote := _QUOTE.match(text, at):
         return _quoted(text, quote)
-    is_header = key.lower() == "authorization" and not text.startswith(MASK, at)
+    is_name = key.lower() in ("authorization", "cookie")
+    is_header = is_name and not text.startswith(MASK, at)
+    if is_name and text.startswith(f"{MASK}\\", at):
+        return _Span(at, at + len(MASK), at + len(MASK))  # a header ends before an escaped quote or line end
     if text[at : at + 1] in _OPENERS:
         end = _end_of_bare(text, _end_of_group(text, at))
     elif is_header or _SCHEME.match(text, at):
@@ -184,6 +325,9 @@ def _value(text: str, at: int, key: str) -> _Span:
 
 def _quoted(text: str, quote: re.Match[str]) -> _Span:
     """A quoted value, with the pieces a shell would join to it."""
+    if quote["quote"].endswith(("'''", '"""')):
+        end = text.find(quote["quote"], quote.end())
+        return _Span(quote.end(), *((end, end + 3) if end >= 0 else (len(text), len(text))))
     end, resume = _end_of_quoted(text, quote.end(), quote["quote"])
     while more := _JOINED.match(text, resume):
         end, resume = _end_of_quoted(text, more.end(), more["quote"])
@@ -210,7 +354,8 @@ def _end_of_quoted(text: str, start: int, quote: str) -> tuple[int, int]:
 
 
 def _end_of_group(text: str, at: int) -> int:
-    """Where a bracketed value ends; the end of the text or the next record if its brackets do not match."""
+    """Where a bracketed value ends; without its bracket, where the lines end that may belong to it."""
+    begin = at
     expected: list[str] = []
     while part := _GROUP_PART.search(text, at):
         at = part.end()
@@ -224,7 +369,7 @@ def _end_of_group(text: str, at: int) -> int:
             break
         elif not expected:
             return at
-    return len(text)
+    return _end_of(_CUT_GROUP, text, begin)
 
 
 def _header(text: str, at: int) -> _Span:

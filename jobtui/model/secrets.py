@@ -2,13 +2,17 @@
 
 The rule (design.md, Rules 3): the value of every key whose name contains one of `SECRET_WORDS` is masked, and
 agent ids are cut to four characters. Keys are found in dict reprs, JSON at any depth of escaping, shell
-assignments and options, headers, query strings and `user:password@host`; prose is left alone. Log text is
+assignments and options, YAML, headers, query strings and `user:password@host`; prose is left alone. Tokens
+that are known by their form need no key, nor do the short options of programs such as curl. Log text is
 cut and glued anywhere, so a value without an end is masked up to the next record or the end of its line.
-Masking twice changes nothing more. Op ids are no secrets.
+Lines of a private key are known by themselves, as a view may begin in the middle of one. What cannot be seen,
+such as colours, hides no key. Masking twice changes nothing more. Op ids are no secrets, nor are counts of
+tokens, nor what a program says of a credential.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 
 FULL_ID_LENGTH = 32
 MASK = "***"
@@ -17,38 +21,243 @@ MAX_DEPTH = 100
 """Documents nested deeper are masked from there on, so that no input can exhaust the stack."""
 
 AGENT_WORD = "agent[_-]?id"
-SECRET_WORDS = f"token|secret|passw|otp|private|{AGENT_WORD}|api[_-]?key|authorization|credential"
+SECRET_WORDS = (
+    "token(?!i[sz])|secret(?!ar)|passw(?!ordless)|passphrase|passcode|(?<=[a-z0-9][_-])pass(?![a-z0-9_-])"
+    "|(?<![a-z])pwd(?![a-z])|cookie(?!cutter)|otp(?!ath|int|lug|oint|ool|r[io])"
+    f"|private(?!er)|{AGENT_WORD}|api[_-]?key|authorization|credential"
+)
+"""What names of secrets contain; words such as secretary, footprint and tokenizer do not count.
+
+MYSQL_PWD is one, and PWD when its value is no path.
+"""
+SECRET_FORMS = (
+    r"eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]+)?|gh[opsru]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
+    r"|A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])|xox[abeoprs]-[\w-]{10,}|AIza[\w-]{30,}"
+)
+"""Secrets known by their form: JWTs, and tokens of GitHub, GitLab, AWS, Slack and Google."""
+SECRET_OPTIONS = {
+    "curl": r"(?:-[A-Za-z]*[uU]|--(?:proxy-)?user)%s[^\s'\":]*:",
+    "(?:mysql|mariadb)[\\w-]*": r"-p(?!['\"]?[\s,])%s",
+    "sshpass": "-p%s",
+    "redis-cli": "-a%s",
+    "ldap[a-z]+": "-w%s",
+    "(?:docker|podman|helm) login": "-p%s",
+    "(?:mongo|snowsql)[a-z]*": "-p%s",
+    "openssl": "-(?:k|pass(?:in|out)?)%s(?:pass:)?",
+    "smbclient": r"-U%s[^\s'\"%%]*%%",
+}
+"""Programs with short options for secrets: what comes before the secret, and `%s` for spaces and quotes."""
 
 _SECRET_KEY = re.compile(SECRET_WORDS, re.IGNORECASE | re.ASCII)
 _AGENT_GATE = re.compile(r"agent(?:[_-]?id|-local/|\\*['\"]?[:=])", re.ASCII)
 _KEY_GATE = re.compile("api[_-]?key")
 
 
+MOST_PASSES = 4
+"""Masking may uncover a secret among characters that are not seen; a text is masked at most so often."""
+_UNSEEN = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
+)
+"""Colours and other sequences for terminals, and characters that are not seen."""
+_COUNT = re.compile("tokens|cookies|token_?(?:count|len|limit|budget)", re.IGNORECASE)
+_NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e\d{1,3})?", re.ASCII)
+_GITHUB_GATE = re.compile("gh[opsru]_")
+_OPTION = re.compile(r"--?[\w.\-]+", re.ASCII)
+_NAME = re.compile(r"[\w.\-]+", re.ASCII)
+_KEY_BEGIN = re.compile("-----BEGIN [A-Z ]{0,40}PRIVATE KEY")
+_KEY_END = "-----END "
+_KEY_LINE = re.compile(r"[^\w+/=]*(?:[A-Za-z0-9+/=]*|(?:Proc-Type|DEK-Info|Comment): .*)[^\w+/=]*", re.ASCII)
+_KEY_BODY = re.compile(
+    r"(?:^|(?<=[\s'\"|>:]))[A-Za-z0-9+/]{60,76}={0,2}(?=[\s'\"\\]*$)", re.ASCII | re.MULTILINE
+)
+_KEY_REST = re.compile(r"[A-Za-z0-9+/]{16,}={1,2}", re.ASCII)
+_KEY_END_LINE = re.compile(
+    r"[\s'\"|>\\]*(?P<body>[A-Za-z0-9+/]{16,76}(?P<padding>={0,2}))[\s'\"\\]*", re.ASCII
+)
+_LEAST_CHANGES = 0.4
+"""How often letters of one kind follow those of another in base64 at least, and hardly ever in words."""
+_KEY_LENGTH = 60
+"""Characters in a line of a key at least, 76 at most; its last line may be shorter, padded."""
+_MOST_SLASHES = 6
+
+
+def masked_lines(lines: Iterable[str]) -> Iterator[str]:
+    """The same lines of one text with what is secret in them masked, private keys as a whole."""
+    from jobtui.model.secret_scan import without_blocks
+
+    is_private = False
+    for line in without_blocks(lines):
+        is_private = is_private and _KEY_END not in line and _KEY_LINE.fullmatch(line) is not None
+        if is_private:
+            yield MASK
+            continue
+        is_private = _KEY_BEGIN.search(line) is not None and _KEY_END not in line
+        yield mask_text(line)
+
+
 def mask_text(text: str) -> str:
     """`text` with every secret in it masked. Never raises."""
+    for _ in range(MOST_PASSES):
+        if text.isprintable() or (seen := _UNSEEN.sub("", text)) == text:
+            break
+        before, masked = text, _masked(seen)
+        if masked != seen:
+            text = _with_unseen(text, seen, masked)
+        text = _masked(text)  # also what is seen of `\x1b[password=x` where its escape character is shown
+        if text == before:
+            return text
+    return _masked(text)
+
+
+def _with_unseen(text: str, seen: str, masked: str) -> str:
+    """What was masked without the characters that are not seen, with these again where no secret is."""
+    places: list[tuple[int, str]] = []
+    gone = 0
+    for found in _UNSEEN.finditer(text):
+        places.append((found.start() - gone, found[0]))
+        gone += len(found[0])
+    parts: list[str] = []
+    at = next_place = 0
+    kept = re.split(rf"({re.escape(MASK)}|{CUT})", masked)
+    for number, part in enumerate(kept):
+        is_last = number == len(kept) - 1
+        start = len(seen) - len(part) if is_last else seen.find(part, at)
+        if number % 2 or start < at:
+            parts.append(part)
+            continue
+        at = start
+        while next_place < len(places) and places[next_place][0] <= start + len(part):
+            place, unseen = places[next_place]
+            next_place += 1
+            if place >= start:
+                parts += seen[at:place], unseen
+                at = place
+        parts.append(seen[at : start + len(part)])
+        at = start + len(part)
+    return "".join(parts)
+
+
+MAY_BE_MASKED = (
+    r"(?i)secret|credential|token|otp|passw|[_-]pass|pwd|private|authoriz|://[^\s/?#'\x22@]*@|bearer|srj-|api[_-]?key"
+    r"|cookie|passphrase|passcode|curl|mysql|mariadb|sshpass|redis-cli|ldap|smbclient| login"
+    r"|mongo|snowsql|openssl"
+    r"|eyj|gh[opsru]_|github_pat_|glpat-|a(?:kia|sia)[a-z0-9]|xox[abeoprs]-|aiza"
+    r"|agent(?:[_-]?id|-local/|\\*['\x22]?[:=])|^(?-u:[^'\n]){0,140}'|[a-z0-9+/]{60}"
+    r"|^[\s'\x22|>\\]*[a-z0-9+/]{16,76}={0,2}[\s'\x22\\]*$"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}]"
+)
+"""For ripgrep: found in every line that `mask_line` changes, and in few others."""
+
+
+def mask_line(line: str) -> str:
+    """A line of a log masked; also one that may be the last of a private key, as none beside it is known."""
+    masked = mask_text(line)
+    if "\n" in masked:
+        return "\n".join(MASK if _may_end_key(part) else part for part in masked.split("\n"))
+    return MASK if _may_end_key(masked) else masked
+
+
+def _may_end_key(line: str) -> bool:
+    """Whether all of a line is base64; without padding, whether its letters change as they do in no word."""
+    found = _KEY_END_LINE.fullmatch(line) if len(line) >= 16 and " " not in line.strip() else None
+    if found is None or found["padding"]:
+        return found is not None
+    kinds = [(char.islower(), char.isupper(), char.isdigit()) for char in found["body"]]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return _is_mixed(found["body"]) and changes >= _LEAST_CHANGES * len(kinds)
+
+
+def _is_mixed(body: str) -> bool:
+    """Whether base64 has letters of all kinds, and is no path."""
+    kinds = (str.islower, str.isupper, str.isdigit)
+    is_path = body.count("/") > (2 if body[0] == "/" else _MOST_SLASHES)
+    return not is_path and all(any(map(kind, body)) for kind in kinds)
+
+
+def _may_end_in_key(text: str) -> bool:
+    """Whether the last word may be a line of a key; cheap, as it is asked of every line."""
+    word = text[-2 * _KEY_LENGTH :].rstrip(" \t\r'\"\\").rpartition(" ")[2]
+    return len(word) >= _KEY_LENGTH and word.count("/") <= 2 * _MOST_SLASHES and "." not in word
+
+
+def _without_key_lines(text: str) -> str:
+    """`text` with lines of a private key masked, which are nothing but base64."""
+    return _KEY_BODY.sub(lambda found: MASK if _is_mixed(found[0]) else found[0], text)
+
+
+def _masked(text: str) -> str:
     # the scan is imported where it is needed first: its patterns are a good part of what starting costs
     low = text.lower()
     if "srj-" in low or "'" in low[: FULL_ID_LENGTH + 2]:
         from jobtui.model.secret_scan import without_torn
 
         text = without_torn(text)
-    # plain substring tests, because nearly every line ends here and a pattern takes twice as long
-    if (
-        "cre" in low  # secret, credential
-        or "token" in low
-        or "otp" in low
-        or "passw" in low
-        or "private" in low
-        or "authoriz" in low
-        or "://" in low
-        or "bearer" in low
-        or ("agent" in low and _AGENT_GATE.search(low))
-        or ("key" in low and _KEY_GATE.search(low))
-    ):
+    if len(text) >= _KEY_LENGTH and ("\n" in text or _may_end_in_key(text)):
+        text = _without_key_lines(text)
+    elif text[-1:] == "=" and _KEY_REST.fullmatch(text):
+        return MASK
+    if _may_have_form(text):
+        from jobtui.model.secret_scan import without_forms
+
+        text = without_forms(text)
+    if (" -" in low or "'-" in low or '"-' in low) and _may_have_option(low):
+        from jobtui.model.secret_scan import without_options
+
+        text = without_options(text)
+    if _may_have_key(low):
         from jobtui.model.secret_scan import masked
 
         return masked(text)
     return text
+
+
+# plain substring tests, because nearly every line ends here and a pattern takes twice as long
+
+
+def _may_have_form(text: str) -> bool:
+    return (
+        "eyJ" in text
+        or "AKIA" in text
+        or "ASIA" in text
+        or "AIza" in text
+        or "glpat-" in text
+        or "xox" in text
+        or "github_pat_" in text
+        or ("gh" in text and _GITHUB_GATE.search(text) is not None)
+    )
+
+
+def _may_have_option(low: str) -> bool:
+    return (
+        "curl" in low
+        or "sql" in low  # mysql, snowsql
+        or "mariadb" in low
+        or "mongo" in low
+        or "openssl" in low
+        or "sshpass" in low
+        or "redis-cli" in low
+        or "ldap" in low
+        or " login" in low
+        or "smbclient" in low
+    )
+
+
+def _may_have_key(low: str) -> bool:
+    return (
+        "cre" in low  # secret, credential
+        or "token" in low
+        or "otp" in low
+        or "pass" in low
+        or "pwd" in low
+        or "cookie" in low
+        or "private" in low
+        or "authoriz" in low
+        or "://" in low
+        or "bearer" in low
+        or ("agent" in low and _AGENT_GATE.search(low) is not None)
+        or ("key" in low and _KEY_GATE.search(low) is not None)
+    )
 
 
 def mask_document(value: object) -> object:
@@ -58,6 +267,11 @@ def mask_document(value: object) -> object:
     and attributes are often kept.
     """
     return _mask_value(value, 0)
+
+
+def is_count(name: str, value: str) -> bool:
+    """Whether this is how many tokens, and no token."""
+    return _NUMBER.fullmatch(value) is not None and _COUNT.search(name) is not None
 
 
 def is_secret_key(key: str) -> bool:
@@ -77,8 +291,29 @@ def _mask_value(value: object, depth: int) -> object:
             _mask_value(key, depth): _mask_entry(_key_name(value, key), entry, depth + 1)
             for key, entry in value.items()
         }
-    entries = (_mask_value(entry, depth + 1) for entry in value)
+    entries = _mask_list(value, depth + 1)
     return tuple(entries) if isinstance(value, tuple) else list(entries)
+
+
+def _mask_list(values: Iterable[object], depth: int) -> Iterator[object]:
+    """The entries of a list: behind an option of a command such as `--password` there is its value."""
+    values = [*values]
+    name = ""
+    for at, entry in enumerate(values):
+        text = _text_in(entry)
+        is_pair = len(values) == 2 and at == 0 and _NAME.fullmatch(text) is not None
+        if name and isinstance(entry, Mapping):
+            yield {key: _mask_entry(name, inner, depth + 1) for key, inner in entry.items()}
+        else:
+            yield _mask_entry(name, entry, depth)
+        name = text if (is_pair or _OPTION.fullmatch(text)) and is_secret_key(text) else ""
+
+
+def _text_in(entry: object) -> str:
+    """A text, or that in `{"stringValue": text}`; "" for anything else."""
+    if isinstance(entry, Mapping) and len(entry) == 1:
+        entry = next(iter(entry.values()))
+    return entry if isinstance(entry, str) else ""
 
 
 def _key_name(mapping: Mapping[object, object], key: object) -> str:
@@ -90,7 +325,7 @@ def _key_name(mapping: Mapping[object, object], key: object) -> str:
 def _mask_entry(name: str, value: object, depth: int) -> object:
     if not is_secret_key(name):
         return _mask_value(value, depth)
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool) or (isinstance(value, int) and _COUNT.search(name)):
         return value
     if not isinstance(value, str):
         return MASK

@@ -1,12 +1,42 @@
 """What names a source: one value of a source setting, split into its parts. Opens nothing."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple
 
-from jobtui.model.access import NO_ACCESS, Access
-from jobtui.model.servers import labels_of
+from jobtui.model.numbers import whole
+
+VARIABLES: Mapping[str, str] = {"bearer": "_BEARER", "basic": "_BASIC", "headers": "_HEADERS"}
+"""What may be said in the environment, and how the name of the variable ends."""
+
+
+class Access(NamedTuple):
+    """How to ask a server. All but `bearer_file` and `ca_file` is secret.
+
+    `bearer_file` holds a token that others renew. `ca_file` is "" for the authorities of the system.
+    """
+
+    bearer: str = ""
+    bearer_file: str = ""
+    user: str = ""
+    password: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    ca_file: str = ""
+
+    def __repr__(self) -> str:
+        """Without what is secret, which must not get into a traceback."""
+        given = [name for name, value in zip(self._fields, self, strict=True) if value]
+        return f"Access({', '.join(given)})"
+
+    @property
+    def has_login(self) -> bool:
+        """Whether something secret is sent."""
+        return bool(self.bearer or self.bearer_file or self.user or self.headers)
+
+
+NO_ACCESS = Access()
 
 
 class LogRole(StrEnum):
@@ -42,11 +72,16 @@ class SourceSpec(NamedTuple):
     kept: int = 0
 
 
-def parse_srdb(text: str) -> SourceSpec:
-    """The source that `--srdb DIR` names. Raises ValueError when there is no directory in it."""
+def parse_path(setting: str, expected: str, text: str) -> SourceSpec:
+    """The source that a path names. Raises ValueError when the text is no path."""
     if not text.strip() or "\0" in text:
-        raise ValueError("expected a directory")
-    return SourceSpec("srdb", text)
+        raise ValueError(f"expected {expected}")
+    return SourceSpec(setting, text)
+
+
+parse_srdb = partial(parse_path, "srdb", "a directory")
+parse_trace_file = partial(parse_path, "trace_file", "a file")
+parse_condor_log = partial(parse_path, "condor_log", "a file")
 
 
 def parse_log(text: str) -> SourceSpec:
@@ -93,20 +128,6 @@ def parse_journal(text: str) -> SourceSpec:
     return SourceSpec("journal", f"{scheme}://{remote['rest'].rstrip('/')}")
 
 
-def parse_trace_file(text: str) -> SourceSpec:
-    """The source that `--trace-file FILE` names. Raises ValueError when there is no file in it."""
-    if not text.strip() or "\0" in text:
-        raise ValueError("expected a file")
-    return SourceSpec("trace_file", text)
-
-
-def parse_condor_log(text: str) -> SourceSpec:
-    """The source that `--condor-log FILE` names. Raises ValueError when there is no file in it."""
-    if not text.strip() or "\0" in text:
-        raise ValueError("expected a file")
-    return SourceSpec("condor_log", text)
-
-
 _SERVER = re.compile(r"(?!/)(?:(?![?#])[!-~])+")
 """A host, a port and a path, in what ASCII prints."""
 
@@ -123,9 +144,6 @@ def parse_balsam(text: str) -> SourceSpec:
         )
     return SourceSpec("balsam", f"{found['scheme'].lower()}://{found['rest'].rstrip('/')}")
 
-
-NUMBERING = ("balsam", "slurm")
-"""Settings whose systems give their jobs mere numbers."""
 
 LOCAL_SLURM = "local"
 SLURM_EXPECTED = "expected local or ssh://[user@]host[:port]"
@@ -148,19 +166,89 @@ def parse_slurm(text: str) -> SourceSpec:
     return SourceSpec("slurm", f"ssh://{rest}")
 
 
-def told_apart(specs: Iterable[SourceSpec]) -> tuple[SourceSpec, ...]:
-    """The same sources, none twice; where there are several servers or clusters, each with a label."""
-    found = tuple(dict.fromkeys(specs))
-    labels = {
-        setting: labels_of([spec.target for spec in found if spec.setting == setting])
-        for setting in NUMBERING
-    }
-    return tuple(
-        spec._replace(label=labels[spec.setting][spec.target]) if spec.setting in NUMBERING else spec
-        for spec in found
-    )
-
-
 def is_directory(spec: SourceSpec) -> bool:
     """Whether a journal is a directory of files."""
     return spec.target != LOCAL_JOURNAL and _REMOTE.fullmatch(spec.target) is None
+
+
+OTLP_PORT = 4318
+"""The port of OTLP over HTTP."""
+LOOPBACK = "127.0.0.1"
+_URL = re.compile(r"(?P<scheme>https?)://(?P<rest>(?![/:])(?:(?![?#])[!-~])+)", re.IGNORECASE)
+_LISTEN = re.compile(r"(?:(?P<host>\[[0-9a-f:.]+\]|[\w.-]+|\*)?:)?(?P<port>\d{1,5})?", re.ASCII | re.I)
+
+
+def parse_server(setting: str, text: str) -> SourceSpec:
+    """The source that `--jaeger URL` or `--tempo URL` names. Raises ValueError for what is no address."""
+    found = _URL.fullmatch(text.strip())
+    if found is None:
+        raise ValueError("expected http://host:port or https://host, perhaps with the path it is served at")
+    if "@" in found["rest"]:
+        raise ValueError(
+            "a name or password in the address is not taken, all may see it: put it into [servers] of the "
+            f"configuration file, or into JOBTUI_{setting.upper()}_BASIC"
+        )
+    return SourceSpec(setting, f"{found['scheme'].lower()}://{found['rest'].rstrip('/')}")
+
+
+parse_jaeger = partial(parse_server, "jaeger")
+parse_tempo = partial(parse_server, "tempo")
+
+
+def parse_otlp_listen(text: str) -> SourceSpec:
+    """The source that `--otlp-listen HOST:PORT` names; without a host it is this machine alone.
+
+    Raises ValueError for what is no address.
+    """
+    found = _LISTEN.fullmatch(text.strip()) if text.strip() else None
+    port = whole(found["port"], OTLP_PORT) if found else 0
+    if found is None or port > 65_535:
+        raise ValueError("expected HOST:PORT, such as 127.0.0.1:4318, or a port alone")
+    return SourceSpec("otlp_listen", f"{found['host'] or LOOPBACK}:{port}")
+
+
+def listen_place(target: str) -> tuple[str, int]:
+    """The host and port of an address to listen at. Raises ValueError for what is none."""
+    host, _, port = target.rpartition(":")
+    number = whole(port)
+    if number is None:
+        raise ValueError(f"{port!r} is no port")
+    return host.strip("[]"), number
+
+
+def is_loopback(host: str) -> bool:
+    return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d+){1,3}", host) is not None
+
+
+_CLUSTER = re.compile(r"(?P<cluster>\w[\w.-]*)=(?P<path>.*)", re.ASCII | re.DOTALL)
+_BROKERS = re.compile(r"[\w.:\[\]-]+(?:,[\w.:\[\]-]+)*/[\w.-]{1,249}", re.ASCII)
+
+
+def split_cluster(text: str) -> tuple[str, str]:
+    """The label of a cluster and the path behind it; a path that has that form is given as `./a=b`."""
+    found = _CLUSTER.fullmatch(text)
+    return (found["cluster"], found["path"]) if found else ("", text)
+
+
+def parse_archive(text: str) -> SourceSpec:
+    """The source that `--archive [CLUSTER=]DIR` names. Raises ValueError when there is no directory in it."""
+    label, path = split_cluster(text)
+    if not path.strip() or "\0" in path:
+        raise ValueError("expected a directory, or CLUSTER=DIR")
+    return SourceSpec("archive", path, label=label)
+
+
+def parse_elastic(text: str) -> SourceSpec:
+    """The source that `--elastic URL/INDEX` names. Raises ValueError for what is none."""
+    spec = parse_server("elastic", text)
+    if "/" not in spec.target.partition("://")[2]:
+        raise ValueError("the index is missing: expected http://host:port/index")
+    return spec
+
+
+def parse_kafka(text: str) -> SourceSpec:
+    """The source that `--kafka BROKERS/TOPIC` names. Raises ValueError for what is none."""
+    text = text.strip()
+    if not _BROKERS.fullmatch(text):
+        raise ValueError("expected host:port[,host:port...]/topic")
+    return SourceSpec("kafka", text)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from jobtui.model.changes import StateChange, in_order
 from jobtui.model.jobs import JobStatus
+from jobtui.model.secrets import MASK, is_secret_key
 from jobtui.model.slurm import STATUSES
 
 RUNNING = "RUNNING"
@@ -46,6 +47,11 @@ def error_of(change: StateChange) -> str | None:
     if change.after == RUN_ERROR and "returncode" in detail:
         tail = str(detail.get("error") or "").strip()
         return f"return code {detail['returncode']}{': ' if tail else ''}{tail}"[:MESSAGE_CHARACTERS]
-    if change.after in FAILURES and (words := detail.get("message") or detail.get("exception")):
-        return str(words)[:MESSAGE_CHARACTERS]
+    if change.after in FAILURES:
+        words = dict.fromkeys(str(detail[key]) for key in ("message", "exception") if detail.get(key))
+        return ": ".join(words)[:MESSAGE_CHARACTERS] or None
     return None
+
+
+def tag_word(name: str, value: str) -> str:
+    return f"{name}:{MASK if is_secret_key(name) else value}".replace(" ", "_")

@@ -5,14 +5,43 @@ unit of time. Attribute values are what JSON has: not masked, not safe for a ter
 `analysis.traces`.
 """
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from enum import StrEnum
+from typing import Protocol
 
 import msgspec
 
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.condor import condor_id
 from jobtui.model.health import Skip
-from jobtui.model.trace_ids import SpanId, TraceId
+from jobtui.model.ids import SpanId, TraceId, numbered
+
+JOB_ATTRIBUTES = ("jobsub.job.id", "job.id", "batch.job.id", "slurm.job.id", "condor.job.id")
+"""Attributes in which jobs say who they are; there is no standard."""
+
+
+def spellings(job_id: str) -> tuple[str, ...]:
+    """The ways in which spans may write the id of a job, the likeliest first."""
+    if (condor := condor_id(job_id)) is not None:
+        return tuple(dict.fromkeys((condor.job_id, condor.number)))
+    parts = numbered(job_id)
+    return (job_id,) if parts is None else (job_id, parts.number)
+
+
+def names_job(attributes: Mapping[str, object], names: tuple[str, ...]) -> str | None:
+    """The job that attributes name, as it is written there; None for none."""
+    for name in names:
+        if (value := attributes.get(name)) is not None and str(value):
+            return str(value)
+    return None
+
+
+def is_same_job(written: str, job_id: str) -> bool:
+    if written == job_id or written in spellings(job_id):
+        return True
+    one, other = condor_id(written), condor_id(job_id)
+    return one is not None and other is not None and one.proc is not None and other.holds(one)
+
 
 Attributes = Mapping[str, object]
 
@@ -85,12 +114,10 @@ class Span(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def service(self) -> str:
-        """The name of the service that sent it."""
         return self.resource.service
 
     @property
     def is_error(self) -> bool:
-        """Whether it says that it failed."""
         return self.status is SpanStatus.ERROR
 
     @property
@@ -126,3 +153,208 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     trace_id: TraceId
     spans: tuple[Span, ...]
     logs: tuple[SpanLog, ...] = ()
+
+
+QUIET_S = 30.0
+"""So long after its last span a trace may still grow: senders wait for a batch."""
+AGED_S = 3600.0
+"""After so long nobody waits for what is missing."""
+
+
+def growing(trace: Trace | None, now: Nanos, grew_at: Nanos | None = None) -> str:
+    """Why more of a trace may come, "" when it is complete. `grew_at` is when it was last seen to grow."""
+    if trace is None or not trace.spans:
+        return "no span was received"
+    ids = {span.span_id for span in trace.spans}
+    ended = {span.span_id for span in trace.spans if span.ended_at is not None}
+    missing = {span.parent_id for span in trace.spans} - ids - {None}
+    roots = {span.span_id for span in trace.spans if span.parent_id is None}
+    if not roots:
+        return "its root was not received"
+    if roots - ended:
+        return "its root has not ended"
+    if missing:
+        return f"{len(missing)} parent{'s were' if len(missing) > 1 else ' was'} not received"
+    quiet_s = _quiet_s(trace, now, grew_at)
+    return f"its last span came {quiet_s:.0f}s ago" if quiet_s < QUIET_S else ""
+
+
+def is_waited_for(trace: Trace | None, now: Nanos, grew_at: Nanos | None = None) -> bool:
+    """Whether to read a trace again: what is not complete after `AGED_S` will not be."""
+    if trace is None or not trace.spans:
+        return True
+    return bool(growing(trace, now, grew_at)) and _quiet_s(trace, now, grew_at) < AGED_S
+
+
+def _quiet_s(trace: Trace, now: Nanos, grew_at: Nanos | None) -> float:
+    """Seconds since the last sign of it. An end ahead is that of another clock."""
+    ends = (max(span.started_at, span.ended_at or Nanos(0)) for span in trace.spans)
+    last = max((at for at in ends if at <= now), default=Nanos(0))
+    return seconds_between(max(last, grew_at or Nanos(0)), now)
+
+
+MOST = 50
+"""Traces that are listed when no other number is asked for."""
+
+
+class TraceSearch(msgspec.Struct, frozen=True, kw_only=True):
+    """Which traces are wanted: all that is given must hold; nothing given asks for the most recent.
+
+    `value` is that of an attribute of one of the `names`, of a span or of what sent it; without it the jobs
+    that these attributes name are told of as far as that costs little. `service` and
+    `operation` are those of a span; `since` and `until` bound its start. The newest `most` are listed.
+    """
+
+    names: tuple[str, ...] = ()
+    value: str = ""
+    service: str = ""
+    operation: str = ""
+    since: Nanos | None = None
+    until: Nanos | None = None
+    most: int = MOST
+
+
+class TraceSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One trace of a list: its root and its size. None and nothing where a server does not say.
+
+    `source` is the name of the source that told of it first.
+    """
+
+    trace_id: TraceId
+    service: str = ""
+    name: str = ""
+    started_at: Nanos | None = None
+    ended_at: Nanos | None = None
+    spans: int | None = None
+    errors: int | None = None
+    services: tuple[str, ...] = ()
+    source: str = ""
+    jobs: tuple[str, ...] = ()
+    """The jobs that its spans name, as far as a server tells."""
+
+
+class TraceList(msgspec.Struct, frozen=True):
+    """Traces that were found, the newest first; `notes` say what could not be asked, or only in part.
+
+    `awaited` are the sources that have not answered yet. `left_out` counts those that were found and are not
+    listed, as there are too many; `may_be_more` says that a source told of as many as it was asked for.
+    """
+
+    traces: tuple[TraceSummary, ...] = ()
+    notes: tuple[str, ...] = ()
+    awaited: frozenset[str] = frozenset()
+    left_out: int = 0
+    may_be_more: bool = False
+
+
+class TraceAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a trace by now, None for nothing; `notes` say which source could not be asked.
+
+    `growing` says why more of it may come, in a few words; it is "" when it is complete.
+    """
+
+    trace: Trace | None = None
+    notes: tuple[str, ...] = ()
+    growing: str = ""
+
+
+class TraceDesk(Protocol):
+    """Answers questions about traces out of every source that knows of some. Its methods raise nothing.
+
+    A source that cannot be asked is named in the notes, and in its health; the others are asked all the same.
+    """
+
+    @property
+    def asks_servers(self) -> bool:
+        """Whether there are servers of traces, which tell only what they are asked for."""
+        ...
+
+    async def fetch(self, trace_id: TraceId) -> TraceAnswer:
+        """A trace, read anew from every source; the store knows it then too."""
+        ...
+
+    def follow(self, trace_id: TraceId, expects_more: Callable[[], bool] = ...) -> AsyncIterator[TraceAnswer]:
+        """A trace, and again whenever it is known better, until it is complete.
+
+        It is complete when its root has ended, no parent is missing and nothing came for a while; not as
+        long as `expects_more` says so, as of a job that still runs.
+        """
+        ...
+
+    async def search(self, search: TraceSearch) -> TraceList: ...
+
+    def searching(self, search: TraceSearch) -> AsyncGenerator[TraceList]:
+        """The same at once, as far as it is known, and again whenever one more source has answered."""
+        ...
+
+    async def services(self) -> tuple[str, ...]: ...
+
+    async def operations(self, service: str) -> tuple[str, ...]: ...
+
+
+def better_told(known: TraceSummary | None, told: TraceSummary) -> TraceSummary:
+    """Of two that tell of one trace the one that knows more spans."""
+    return known if known is not None and (known.spans or 0) >= (told.spans or 0) else told
+
+
+def with_awaited(
+    found: TraceList, before: Iterable[TraceSummary], most: int = MOST
+) -> tuple[TraceSummary, ...]:
+    """What was found and what sources told `before` that have not answered yet, at `most` so many."""
+    told = {one.trace_id: one for one in found.traces}
+    for one in before:
+        if one.source in found.awaited:
+            told[one.trace_id] = better_told(told.get(one.trace_id), one)
+    return newest(told.values(), most)
+
+
+def summary_of(trace: Trace, source: str = "", names: tuple[str, ...] = ()) -> TraceSummary:
+    """A trace in short, by its spans; `names` are the attributes that name jobs."""
+    spans = trace.spans
+    ids = {span.span_id for span in spans}
+    starts = [span.started_at for span in spans if span.started_at]
+    ends = [max(span.started_at, span.ended_at or Nanos(0)) for span in spans if span.started_at]
+    root = min(spans, key=lambda span: (span.parent_id is not None, span.started_at), default=None)
+    return TraceSummary(
+        trace_id=trace.trace_id,
+        service=root.service if root else "",
+        name=root.name if root else "",
+        started_at=min(starts, default=None),
+        ended_at=max(ends, default=None),
+        spans=len(ids),
+        errors=len({span.span_id for span in spans if span.is_error}),
+        services=tuple(dict.fromkeys(span.service for span in sorted(spans, key=lambda one: one.started_at))),
+        source=source,
+        jobs=tuple(
+            dict.fromkeys(
+                job
+                for span in spans
+                for held in (span.attributes, span.resource.attributes)
+                if (job := names_job(held, names)) is not None
+            )
+        ),
+    )
+
+
+def is_wanted(trace: Trace, search: TraceSearch) -> bool:
+    return any(_fits(span, search) for span in trace.spans)
+
+
+def _fits(span: Span, search: TraceSearch) -> bool:
+    return (
+        (not search.service or span.service == search.service)
+        and (not search.operation or span.name == search.operation)
+        and (search.since is None or span.started_at >= search.since)
+        and (search.until is None or span.started_at <= search.until)
+        and (not search.value or any(_holds(span, name, search.value) for name in search.names))
+    )
+
+
+def _holds(span: Span, name: str, value: str) -> bool:
+    held = (span.resource.attributes.get(name), span.attributes.get(name))
+    return any(one is not None and str(one) == value for one in held)
+
+
+def newest(summaries: Iterable[TraceSummary], most: int) -> tuple[TraceSummary, ...]:
+    """The newest of these, the newest first; what has no time comes last."""
+    return tuple(sorted(summaries, key=lambda one: (-(one.started_at or 0), one.trace_id))[:most])

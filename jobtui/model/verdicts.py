@@ -6,7 +6,9 @@ from typing import NamedTuple
 import msgspec
 
 from jobtui.model.clock import Nanos
+from jobtui.model.commands import Command
 from jobtui.model.ids import JobId
+from jobtui.model.ops import Op, Step
 
 
 class Code(StrEnum):
@@ -37,6 +39,8 @@ class Code(StrEnum):
     CANCEL_UNCONFIRMED = "cancel_unconfirmed"
     WAITING_PARENTS = "waiting_parents"
     STAGING = "staging"
+    STAGING_FAILED = "staging_failed"
+    POSTPROCESS_FAILED = "postprocess_failed"
     WAITING_ALLOCATION = "waiting_allocation"
     NO_ALLOCATION = "no_allocation"
     ALLOCATION_KILLED = "allocation_killed"
@@ -90,6 +94,8 @@ CONCERNS: dict[Code, Concern] = {
     Code.CANCEL_UNCONFIRMED: Concern.STUCK,
     Code.WAITING_PARENTS: Concern.FINE,
     Code.STAGING: Concern.FINE,
+    Code.STAGING_FAILED: Concern.STUCK,
+    Code.POSTPROCESS_FAILED: Concern.FAILED,
     Code.WAITING_ALLOCATION: Concern.FINE,
     Code.NO_ALLOCATION: Concern.STUCK,
     Code.ALLOCATION_KILLED: Concern.FAILED,
@@ -114,26 +120,34 @@ RELIABLE = 0.8
 """From so much confidence on a verdict may be relied on."""
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """One raw line a verdict rests on. `line` is 0 for what is no line of a log but a fact of a record.
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a source says, such as a raw line that a verdict rests on.
 
     `what` says in the words of the flow what it tells. `text` is as written: neither masked nor
-    safe for a terminal.
+    safe for a terminal. `line` is 0 for what is no line of a log but a fact of a record.
     """
 
-    what: str
     text: str
     source: str
+    what: str = ""
     at: Nanos | None = None
     line: int = 0
     cursor: str | None = None
+
+
+class Contradiction(NamedTuple):
+    """Two facts that cannot both be so. Nothing says which of them is right."""
+
+    about: str
+    one: Fact
+    other: Fact
 
 
 class NextStep(NamedTuple):
     """Something to do: why, and the command to type, ready to be copied. It is never run."""
 
     why: str
-    command: str
+    command: Command
 
 
 class Usual(NamedTuple):
@@ -142,6 +156,50 @@ class Usual(NamedTuple):
     n: int
     p50_s: float
     p99_s: float
+
+
+class Slot(StrEnum):
+    """What an op may wait for, in the order in which it is asked for."""
+
+    OP = "op_slot"
+    RUN_DIR = "run_dir_slot"
+    CPU = "cpu_slot"
+
+
+class Holder(NamedTuple):
+    """An op that has, by inference, the slot that another waits for.
+
+    `held_s` since it was sent; `limit_s` how long it may run; `cancel_s` since it was to be canceled, and
+    `is_confirmed` whether its agent answered to that.
+    """
+
+    op: Op
+    held_s: float | None
+    limit_s: float | None = None
+    cancel_s: float | None = None
+    is_confirmed: bool = False
+
+
+class Wait(NamedTuple):
+    """One op that waits, since when, for what, behind how many others, and who has it."""
+
+    op: Op
+    slot: Slot
+    step: Step
+    waited_s: float | None
+    ahead: int
+    holders: tuple[Holder, ...]
+
+
+class Chain(NamedTuple):
+    """From an op to the end of what it waits for. `cycle` names ops that wait for each other.
+
+    `range_s` is the least and the most seconds until the first op gets its slot, None where nothing tells.
+    """
+
+    waits: tuple[Wait, ...] = ()
+    cycle: tuple[Op, ...] = ()
+    range_s: tuple[float, float] | None = None
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,11 +220,19 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     waited_s: float | None = None
     limit_s: float | None = None
     usual: Usual | None = None
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[Fact, ...] = ()
     next: tuple[NextStep, ...] = ()
     blind_spots: tuple[str, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    waits: Chain = Chain()
+    rests_on: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def concern(self) -> Concern:
-        """How much it is a person's concern."""
         return CONCERNS[self.code]
+
+    @property
+    def is_reliably_bad(self) -> bool:
+        """Whether somebody should act on it, as it is sure enough for that."""
+        return self.concern in (Concern.FAILED, Concern.STUCK) and self.confidence >= RELIABLE

@@ -49,15 +49,17 @@ def lines(
     now: Nanos,
     cells: int,
     labels: Mapping[str, str] | None = None,
+    clocks: Mapping[str, Nanos] | None = None,
 ) -> Iterator[Span]:
     """Sites first, then allocations; what a person must look at stands out.
 
     `labels` tell several servers apart, by the name of the source: in a column, or above the rows of each.
+    `clocks` are the times of the servers' own clocks, by which their words are judged; `now` is of others.
     """
-    label_of = labels or {}
+    label_of, now_of = labels or {}, clocks or {}
     yield Span(fit(" SITES", cells), "heading")
     for site in sorted(sites, key=lambda site: (label_of.get(site.source, ""), site.name)):
-        yield _site_line(site, now, cells, label_of.get(site.source, ""))
+        yield _site_line(site, now_of.get(site.source, now), cells, label_of.get(site.source, ""))
     if not sites:
         none = "none is known yet" if label_of else "no source of sites: give --balsam URL"
         yield Span(f" {none}", "dim")
@@ -76,10 +78,11 @@ def lines(
         if is_grouped and one.source != last:
             last = one.source
             yield Span(fit(f" {label_of.get(last, '')}", cells).rstrip(), "dim")
-        row_cells = _cells(one, names, now, label_of.get(one.source, ""))
+        its_now = now_of.get(one.source, now)
+        row_cells = _cells(one, names, its_now, label_of.get(one.source, ""))
         row = dict(zip((column.head for column in COLUMNS), row_cells, strict=True))
         text = " ".join(_fit(row[column.head], column) for column in shown)
-        yield Span(fit(f" {text}", cells).rstrip(), _style(one, now))
+        yield Span(fit(f" {text}", cells).rstrip(), _style(one, its_now))
         if one.note and one.state in BAD:
             yield Span(fit(f"   {show(' '.join(one.note.split()))}", cells).rstrip(), "error")
 
@@ -127,7 +130,6 @@ def _cells(one: Allocation, names: dict[tuple[str, int], str], now: Nanos, label
 
 
 def _taken(one: Allocation, now: Nanos) -> str:
-    """For how long it waits, runs or ran."""
     start = one.start_at if one.start_at is not None else one.submitted_at
     if start is None:
         return NONE

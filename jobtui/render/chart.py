@@ -1,36 +1,190 @@
-"""A chart in cells: lines of dots, the two axes around them, and what is told of one time in words."""
+"""A chart in cells: lines of dots, the two axes around them, what is told of one time in words, and the table
+of how long jobs stay in each state.
+"""
 
+import math
+import re
+import threading
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from jobtui.analysis.charts import Chart, ChartKind
-from jobtui.analysis.curves import Curve, Step, curve_turns, rate, steps
-from jobtui.analysis.turns import at_once
-from jobtui.model.clock import Nanos
+from jobtui.analysis.reports.charts import Chart, ChartKind
+from jobtui.analysis.reports.cooperative import at_once
+from jobtui.analysis.reports.curves import Curve, Step, curve_turns, rate, rate_at, rate_width, steps
+from jobtui.analysis.reports.rates import StateTime
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.jobs import JobStatus
-from jobtui.render.plot import DOTS_HIGH, DOTS_WIDE, Cell, Dots, draw
-from jobtui.render.spans import Line, Span, padded, width_of
-from jobtui.render.status import STYLES
-from jobtui.render.text import fit, show, width
-from jobtui.render.time_axis import axis_lines
+from jobtui.model.numbers import whole
+from jobtui.render.spans import Line, Span, fitting, padded, width_of
+from jobtui.render.styles import STATUS_STYLES
+from jobtui.render.text import Zone, clock_time, date_time, duration, fit, show, width
+
+MARKER = "braille"
+DOTS_WIDE, DOTS_HIGH = 2, 4
+"""Dots of one cell."""
+
+_drawing = threading.Lock()
+_COLOUR = re.compile(r"\x1b\[(?:38;5;(\d+)|[\d;]*)m")
+
+
+class Dots(NamedTuple):
+    """One line: the column and the row of dots of each of its points, from the left end and the bottom."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+class DotCell(NamedTuple):
+    """A character of the picture, and the number of the line it shows, -1 for none."""
+
+    text: str
+    line: int
+
+
+def draw(lines: Sequence[Dots], width: int, height: int) -> list[list[DotCell]]:
+    """The lines in a picture of so many cells; where they meet the last one is seen."""
+    drawn = [(number, line) for number, line in enumerate(lines) if line.x]
+    if not drawn or width < 1 or height < 1:
+        return [[DotCell(" ", -1)] * width for _ in range(height)]
+    with _drawing:
+        picture = _draw(drawn, width, height)
+    return [_dot_cells(row, width) for row in picture.split("\n")[:height]]
+
+
+def _draw(lines: Sequence[tuple[int, Dots]], width: int, height: int) -> str:
+    import plotext
+
+    plotext.terminal.limit(False, False)
+    figure = plotext.figure
+    figure.clear()
+    figure.plot_size(width, height)
+    figure.axes(False)
+    figure.canvas("default")
+    for axis, dots in (("x", width * DOTS_WIDE), ("y", height * DOTS_HIGH)):
+        figure.ruler(axis).alignment(lim="edge")
+        figure.ruler(axis).ticks([], [])
+        figure.ruler(axis).lim(0, dots)
+    for number, line in lines:
+        marker = plotext.marker(MARKER, number + 1)
+        # A dot is in the middle of its place
+        x, y = [at + 0.5 for at in line.x], [at + 0.5 for at in line.y]
+        figure.draw(figure.signal(x, y, marker=marker).lines())
+    picture: str = figure.build().string()
+    figure.clear()
+    return picture
+
+
+def _dot_cells(row: str, width: int) -> list[DotCell]:
+    """A row of the picture; the colour of a character is the number of its line."""
+    cells: list[DotCell] = []
+    line, at = -1, 0
+    for found in _COLOUR.finditer(row):
+        cells += [DotCell(char, line) for char in row[at : found.start()]]
+        line, at = whole(found[1], 0) - 1, found.end()
+    cells += [DotCell(char, line) for char in row[at:]]
+    cells = [DotCell(" ", -1) if cell.text == " " else cell for cell in cells[:width]]
+    return cells + [DotCell(" ", -1)] * (width - len(cells))
+
+
+DAY = 86_400 * SECOND
+STEPS_S = (
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400,
+    172_800, 604_800, 1_209_600, 2_592_000, 7_776_000, 31_536_000,
+)  # fmt: skip
+TICK_GAP = 3
+"""Blank cells between two times at least."""
+FINE_S = 2 * 3_600
+"""Up to this long seconds are told."""
+
+
+def time_text(at: Nanos, span: int) -> str:
+    """A time as fine as it matters in a window of this length: "14:20:31", "14:20", "11-20 14:20"."""
+    if span > DAY:
+        return date_time(at)[5:16]
+    return clock_time(at) if span <= FINE_S * SECOND else clock_time(at)[:5]
+
+
+def axis_lines(since: Nanos, until: Nanos, left: int, columns: int, cursor: int | None) -> list[Line]:
+    """The axis and the times below it, `left` cells further to the right."""
+    span = max(1, until - since)
+    ticks = _ticks(since, until, columns)
+    axis = ["─"] * columns
+    texts = [" "] * columns
+    apart = min(1, left)  # from the mark of the zone
+    day = ""
+    for at in ticks:
+        column = (at - since) * columns // span
+        text = _tick_text(at, ticks, span)
+        if span <= DAY and (date := date_time(at)[5:10]) != day:
+            text = f"{date} {text}"
+        begin = max(apart, min(column - len(text) // 2, columns - len(text)))
+        axis[column] = "┬"
+        if begin + len(text) <= columns:
+            day = date_time(at)[5:10]
+            texts[begin : begin + len(text)] = text
+            apart = begin + len(text) + 1
+    if cursor is not None and 0 <= cursor < columns:
+        axis[cursor] = "▲"
+    zone = Zone.mark().strip()
+    mark = f"{zone[: max(0, left)]:>{left}}"
+    return [
+        (Span(" " * (left - 1) + "└", "rule", left), Span("".join(axis), "rule", columns)),
+        (Span(mark, "dim", left), Span("".join(texts)[:columns], "dim", columns)),
+    ]
+
+
+def _ticks(since: Nanos, until: Nanos, columns: int) -> list[Nanos]:
+    """Round times in the window, at the smallest step at which their texts do not touch."""
+    span = until - since
+    room = len(time_text(since, span)) + TICK_GAP
+    for step_s in STEPS_S:
+        step = step_s * SECOND
+        if span / step * room <= columns:
+            break
+    else:
+        return []
+    # Days begin at midnight of the zone that is shown
+    offset = _offset(since) if step >= 3_600 * SECOND else 0
+    first = -(-(since + offset) // step) * step - offset
+    return [Nanos(at) for at in range(first, until, step)]
+
+
+def _tick_text(at: Nanos, ticks: list[Nanos], span: int) -> str:
+    text = time_text(at, span)
+    step = ticks[1] - ticks[0] if len(ticks) > 1 else 0
+    if span > DAY and step and step % DAY == 0:
+        return text[:5]
+    return text[:5] if step and step % (60 * SECOND) == 0 and span <= DAY else text
+
+
+def _offset(at: Nanos) -> int:
+    """How far the zone that is shown is ahead of UTC."""
+    if not Zone.is_local:
+        return 0
+    import time
+
+    return (time.localtime(at // SECOND).tm_gmtoff or 0) * SECOND
+
 
 AXIS_ROWS = 2
 """Rows below the dots: the axis, and the times on it."""
 ROWS_BETWEEN = 4
 """Rows from one number at the side to the next."""
 STYLES_IN_TURN = ("source.0", "source.2", "source.1", "source.3", "source.4")
+SIGNS, SIGN_EVERY = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", 24
+"""What tells lines apart, and how many cells apart it is written into them."""
 OUTLINE = "dim"
 LEGEND_GAP = "   "
 MORE_CELLS = len(LEGEND_GAP) + len("99 more")
 _SETTLED = frozenset({JobStatus.CANCELED, JobStatus.MISSING, JobStatus.PURGED})
 """Of these that are completed could not be told apart."""
-_KNOWN_STYLES = {status.value: STYLES[status] for status in JobStatus if status not in _SETTLED} | {
-    "RUNNING": STYLES[JobStatus.RUNNING],
-    "JOB_FINISHED": STYLES[JobStatus.COMPLETED],
-    "FAILED": STYLES[JobStatus.FAILED],
-    "RUN_ERROR": STYLES[JobStatus.FAILED],
+_KNOWN_STYLES = {status.value: STATUS_STYLES[status] for status in JobStatus if status not in _SETTLED} | {
+    "RUNNING": STATUS_STYLES[JobStatus.RUNNING],
+    "JOB_FINISHED": STATUS_STYLES[JobStatus.COMPLETED],
+    "FAILED": STATUS_STYLES[JobStatus.FAILED],
+    "RUN_ERROR": STATUS_STYLES[JobStatus.FAILED],
 }
 
 
@@ -47,7 +201,7 @@ class Drawn(NamedTuple):
     """A chart that was drawn. `left` is how many cells the numbers at the side take, `top` the highest."""
 
     frame: Frame
-    cells: list[list[Cell]]
+    cells: list[list[DotCell]]
     left: int
     top: float
     styles: tuple[str, ...]
@@ -55,18 +209,17 @@ class Drawn(NamedTuple):
 
     @property
     def columns(self) -> int:
-        """Cells beside the numbers at the side."""
         return self.frame.cells - self.left
 
     def time_of(self, column: int) -> tuple[Nanos, Nanos]:
         """From when until when a column of cells reaches, the end left out."""
         since, until, _, _ = self.frame
         span, columns = until - since, max(1, self.columns)
-        return Nanos(since + span * column // columns), Nanos(since + span * (column + 1) // columns)
+        # rounded up, so that the column of its first instant is this one and not the one before
+        return Nanos(since - -span * column // columns), Nanos(since - -span * (column + 1) // columns)
 
 
 def shown_curves(chart: Chart, frame: Frame) -> tuple[Curve, ...]:
-    """The curves of a chart in the order they are drawn: an outline lies below."""
     if chart.kind is ChartKind.RATE:
         curve = chart.curves[0]
         told = rate(curve, frame.since, frame.until, chart.end, max(1, frame.cells // 2))
@@ -75,7 +228,6 @@ def shown_curves(chart: Chart, frame: Frame) -> tuple[Curve, ...]:
 
 
 def style_names(chart: Chart) -> tuple[str, ...]:
-    """A style for each curve that is shown."""
     below = (OUTLINE,) if chart.outline is not None else ()
     if chart.kind is not ChartKind.STATES:
         return below + ("accent",) * len(chart.curves)
@@ -105,7 +257,23 @@ def draw_chart(chart: Chart, frame: Frame, chosen: int | None = None) -> Drawn:
     for curve in curves:
         found = steps(curve, frame.since, frame.until, chart.end, columns * DOTS_WIDE)
         lines.append(_dots(found, top, rows))
-    return Drawn(frame, draw(lines, columns, rows), left, top, styles)
+    cells = draw(lines, columns, rows)
+    if len(lines) > 1:
+        _put_signs(cells, len(lines))
+    return Drawn(frame, cells, left, top, styles)
+
+
+def _put_signs(cells: list[list[DotCell]], lines: int) -> None:
+    """Write the sign of each line into it, here and there: colours come again, and may not be there."""
+    for number in range(lines):
+        for column in range(number * SIGN_EVERY // lines, len(cells[0]), SIGN_EVERY):
+            row = next((row for row in cells if row[column].line == number), None)
+            if row is not None:
+                row[column] = DotCell(sign_of(number), number)
+
+
+def sign_of(number: int) -> str:
+    return SIGNS[number % len(SIGNS)]
 
 
 def _dots(found: Sequence[Step], top: float, rows: int) -> Dots:
@@ -124,14 +292,13 @@ def _dots(found: Sequence[Step], top: float, rows: int) -> Dots:
 
 def nice_top(most: float) -> float:
     """The number at the top of the side: 1, 2, 4, 5, 6 or 8 times a power of ten, not below `most`."""
-    if most <= 1:
+    if not 1 < most < math.inf:
         return 1.0
-    power = 10.0 ** (len(str(int(most))) - 1)
+    power = 10.0 ** math.floor(math.log10(most))
     return next(power * part for part in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if power * part >= most)
 
 
 def _numbers(top: float, rows: int) -> dict[int, str]:
-    """The numbers at the side, by the row from above they stand in."""
     count = max(1, min((rows - 1) // ROWS_BETWEEN, 8))
     while count > 1 and (top / count) % 1:
         count -= 1
@@ -145,11 +312,10 @@ def _numbers(top: float, rows: int) -> dict[int, str]:
 def number_text(value: float) -> str:
     """A number in few cells: "1,200", "3.5"."""
     rounded = round(value, 1)
-    return f"{rounded:,.0f}" if rounded == int(rounded) else f"{rounded:,.1f}"
+    return f"{rounded:,.0f}" if rounded % 1 == 0 else f"{rounded:,.1f}"
 
 
 def chart_lines(drawn: Drawn, cursor: int | None = None) -> list[Line]:
-    """The rows of a chart. `cursor` is a column."""
     numbers = _numbers(drawn.top, len(drawn.cells))
     lines = []
     for row, cells in enumerate(drawn.cells):
@@ -168,7 +334,6 @@ def chart_lines(drawn: Drawn, cursor: int | None = None) -> list[Line]:
 
 
 def spark_line(chart: Chart, frame: Frame, words: str) -> Line:
-    """What matters most of a chart in one line: bars, and a number."""
     bars = " ▁▂▃▄▅▆▇█"
     text = fit(words, max(0, min(frame.cells, width(words))))
     room = frame.cells - width(text) - 2
@@ -180,6 +345,15 @@ def spark_line(chart: Chart, frame: Frame, words: str) -> Line:
     top = max((step.high for step in found), default=0.0) or 1.0
     drawn = "".join(bars[max(1, round(step.high / top * 8))] if step.high > 0 else "▁" for step in found)
     return (Span(f"{drawn:<{room}} ", "accent"), Span(f" {text}"))
+
+
+def scale_words(chart: Chart, frame: Frame) -> str:
+    """What a line of bars stands for: its highest value, and from when until when it goes."""
+    curves = shown_curves(chart, frame)
+    curve = curves[-1] if chart.kind is not ChartKind.STATES else curves[0]
+    top = curve.step(frame.since, frame.until).high
+    since, until = (date_time(at)[5:16] for at in (frame.since, frame.until))
+    return f"0 to {number_text(top)} {show(curve.series.unit)}, {since} to {until}{Zone.mark()}"
 
 
 def legend_lines(chart: Chart, chosen: int | None, cells: int, most: int) -> list[Line]:
@@ -204,4 +378,121 @@ def _legend_entries(chart: Chart, chosen: int | None) -> Iterator[Line]:
     named = (*((chart.outline,) if chart.outline is not None else ()), *chart.curves)
     for number, (curve, style) in enumerate(zip(named, style_names(chart), strict=True)):
         look = f"strong {style}" if number == chosen else style if chosen is None else "rule"
-        yield Span("━━ ", look, 3), Span(show(curve.series.name), "strong" if number == chosen else "")
+        name = Span(show(curve.series.name), "strong" if number == chosen else "")
+        yield Span(f"{sign_of(number)}━ ", look, 3), name
+
+
+STATES_TOLD = 12
+"""States that are told of one time at most."""
+
+
+def words_at(chart: Chart, at: Nanos, frame: Frame) -> str:
+    """ "14:07  38 of 40 nodes busy, 2 idle, 11 jobs waiting", safe to show."""
+    time = f"{time_text(at, frame.until - frame.since)}{Zone.mark()}"
+    if at > chart.end:
+        return f"{time}  not yet"
+    if not chart.curves and chart.kind is not ChartKind.TIMES:
+        return f"{time}  nothing is known of jobs"
+    reading = "still being read, so far " if chart.is_reading else ""
+    return f"{time}  {reading}{_values(chart, at, frame)}"
+
+
+def _values(chart: Chart, at: Nanos, frame: Frame) -> str:
+    match chart.kind:
+        case ChartKind.UTILIZATION:
+            return _utilization(chart, at)
+        case ChartKind.THROUGHPUT | ChartKind.RATE:
+            width = rate_width(frame.until - frame.since, max(1, frame.cells // 2))
+            done, pace = chart.curves[0].at(at), rate_at(chart.curves[0], at, width)
+            return f"{number_text(done)} jobs done, {number_text(pace)}/min over {duration(width / 1e9)}"
+        case ChartKind.STATES:
+            named = [
+                f"{number_text(value)} {show(curve.series.name)}"
+                for curve in chart.curves
+                if (value := curve.at(at))
+            ]
+            return ", ".join(named[:STATES_TOLD]) or "no jobs"
+    return ""
+
+
+def _utilization(chart: Chart, at: Nanos) -> str:
+    busy = chart.curves[0].at(at)
+    waits = chart.waiting.at(at) if chart.waiting is not None else 0.0
+    waiting = f"{number_text(waits)} jobs waiting" if waits != 1 else "1 job waiting"
+    unit = show(chart.curves[0].series.unit)
+    if unit == "jobs":
+        return f"{number_text(busy)} jobs running, {waiting}" if busy != 1 else f"1 job running, {waiting}"
+    if chart.outline is None:
+        return f"{number_text(busy)} nodes busy, {waiting}"
+    there = chart.outline.at(at)
+    idle = f"{number_text(there - busy)} idle" if there >= busy else f"{number_text(busy - there)} too many"
+    return f"{number_text(busy)} of {number_text(there)} nodes busy, {idle}, {waiting}"
+
+
+def title_of(chart: Chart) -> str:
+    match chart.kind:
+        case ChartKind.UTILIZATION:
+            unit = show(chart.curves[0].series.unit) if chart.curves else "jobs"
+            return "nodes busy (b), over nodes available (a)" if chart.outline else f"{unit} running"
+        case ChartKind.THROUGHPUT:
+            return "jobs done since the beginning"
+        case ChartKind.RATE:
+            return "jobs done per minute"
+        case ChartKind.STATES:
+            return "jobs in each state"
+    return "how long jobs stay in each state"
+
+
+def time_of_cursor(drawn: Drawn, column: int, end: Nanos) -> Nanos:
+    """The time that a column tells of: its last instant, as far as anything is known."""
+    begin, behind = drawn.time_of(column)
+    return max(begin, min(Nanos(behind - 1), end))
+
+
+HEADS = ("STATE", "STAYS", "NOW", "HALF WITHIN", "9 OF 10", "LONGEST")
+NAME_CELLS = 20
+FEWEST_BAR_CELLS = 10
+GAP = "  "
+
+
+def time_rows(times: Sequence[StateTime]) -> list[tuple[str, ...]]:
+    """The cells of the table, safe to show."""
+    return [
+        (
+            fit(show(one.state), NAME_CELLS).rstrip(),
+            f"{one.stays:,}",
+            f"{one.open:,}",
+            duration(one.p50_s),
+            duration(one.p90_s),
+            duration(one.longest_s),
+        )
+        for one in times
+    ]
+
+
+def times_lines(times: Sequence[StateTime], cells: int, chosen: int | None = None) -> list[Line]:
+    """The table. A bar is solid for half of the stays, and goes on thin for 9 of 10."""
+    rows = time_rows(times)
+    widths = [max(map(width, column)) for column in zip(HEADS, *rows, strict=True)]
+    bar = cells - sum(widths) - len(GAP) * len(widths) - 1
+    longest = max((one.p90_s for one in times), default=0.0)
+    lines = [fitting(_spans(HEADS, widths, "heading"), cells)]
+    for number, (one, row) in enumerate(zip(times, rows, strict=True)):
+        spans = _spans(row, widths, "strong" if number == chosen else "")
+        if bar >= FEWEST_BAR_CELLS and longest > 0:
+            spans += _bar(one, longest, bar)
+        lines.append(fitting(spans, cells))
+    return lines
+
+
+def _spans(row: Sequence[str], widths: Sequence[int], style: str) -> list[Span]:
+    spans = [Span(" ", style, 1)]
+    for column, (text, cells) in enumerate(zip(row, widths, strict=True)):
+        spans.append(Span(fit(text, cells, align="left" if column == 0 else "right"), style, cells))
+        spans.append(Span(GAP, style, len(GAP)))
+    return spans
+
+
+def _bar(one: StateTime, longest_s: float, cells: int) -> list[Span]:
+    half, most = (round(seconds / longest_s * cells) for seconds in (one.p50_s, one.p90_s))
+    return [Span("━" * half, "accent", half), Span("─" * (most - half), "dim", most - half)]

@@ -3,38 +3,64 @@
 Sorting is by the values of the record, never by what is shown.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol, Self, TypeVar
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from operator import attrgetter
+from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 
 import msgspec
 
-from jobtui.model.jobs import Job
-from jobtui.render.cells import (
-    RowContext,
-    SortKey,
-    driver_cell,
-    duration_cell,
-    elapsed_order,
-    host_cell,
-    mode_cell,
-    percent_cell,
-    plain_style,
-    since_cell,
-    since_order,
-    state_cell,
-    state_glyphs,
-    state_style,
-    status_order,
-    text_cell,
-    text_order,
-    time_cell,
-    waits_cell,
-    waits_style,
-    whole_host_cell,
+from jobtui.analysis.flags import needs_person, waits_for
+from jobtui.analysis.times import age_s, status_since
+from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.faults import FAULTS
+from jobtui.model.health import ClockOf, here
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.render.spans import Line, Span
+from jobtui.render.styles import (
+    NEEDS_PERSON_GLYPH,
+    NEEDS_PERSON_STYLE,
+    PLAIN_STYLE,
+    SETTLED_STYLE,
+    STATUS_STYLES,
+    WORDS,
+    glyph,
 )
-from jobtui.render.text import Align
+from jobtui.render.table import Cell, Head, filled_table
+from jobtui.render.text import NONE, Align, age, date_time, duration, fit, short_time, show
 
-__all__ = ["DEFAULT_COLUMNS", "JOB_COLUMNS", "Column", "RowContext", "columns_for", "gap_for", "sort_jobs"]
+_DOMAIN_NAME = re.compile(r"(?=[^.]*[a-z])[\w-]+(\.[\w-]+)*\.[a-z][\w-]*\.?", re.IGNORECASE | re.ASCII)
+"""With a letter in its first and last label, so that no address is taken for one."""
+_MODES = {"sequential": "seq", "parallel": "par"}
+_MINUTE_S = 60.0
+_STATUS_ORDER = {status: place for place, status in enumerate(JobStatus)}
+_RUNNING_ORDER = 1 << 64
+"""More than any finished job took, in nanoseconds."""
+
+TextOf = Callable[[Job], str | None]
+SortKey = str | int | float | None
+
+
+class RowContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What a cell depends on beside its job.
+
+    `relative` shows ages instead of times, `local` times in the zone of this machine. `host_of` and
+    `driver_of` tell what the logs know of a job; without them the record's own values are shown.
+    `is_disputed` tells whether sources disagree about it, `late_of` how much longer than usual it takes,
+    `now_at` what the clock of its source shows.
+    """
+
+    now: Nanos
+    local: bool = False
+    relative: bool = True
+    host_of: TextOf = attrgetter("host")
+    driver_of: TextOf = attrgetter("driver")
+    is_disputed: Callable[[Job], bool] = lambda job: False
+    late_of: TextOf = lambda job: None
+    now_at: ClockOf = here
+
+    def now_of(self, job: Job) -> Nanos:
+        return self.now_at(job.source, self.now)
 
 
 class Cells(NamedTuple):
@@ -45,285 +71,234 @@ class Cells(NamedTuple):
     most: int
 
 
-class Fitted(Protocol):
-    """What is asked of a column when it is fitted into a width, whatever its table shows."""
-
-    @property
-    def cells(self) -> Cells:
-        """How many cells it takes."""
-        ...
-
-    @property
-    def priority(self) -> int:
-        """Which goes first: that with the least."""
-        ...
-
-    @property
-    def narrow(self) -> Self | None:
-        """What takes its place in a narrow table."""
-        ...
-
-    @property
-    def narrow_below(self) -> int:
-        """Cells below which a table is narrow."""
-        ...
+Record = TypeVar("Record")
+Look = TypeVar("Look")
 
 
-AnyColumn = TypeVar("AnyColumn", bound=Fitted)
+class TableColumn(msgspec.Struct, Generic[Record, Look], frozen=True, kw_only=True):
+    """One column of a table. `cell` gives text that may be shown as it is, `style` the name of its style.
 
-
-class Column(msgspec.Struct, frozen=True, kw_only=True):
-    """One column. `cell` gives text that may be shown as it is, `style` the name of its style.
-
-    `sort` gives None where there is no value; such jobs come last in either direction. Of a table too narrow
-    for all, the columns with the least `priority` go first. In a table narrower than `narrow_below` cells
-    `narrow` takes its place.
+    Both depend on the record and on what a table knows beside it, as the present time. `sort` gives None
+    where there is no value; such records come last in either direction. Of a table too narrow for all, the
+    columns with the least `priority` go first. In one narrower than `narrow_below` cells `narrow` takes its
+    place.
     """
 
     key: str
     header: str
-    about: str
-    cell: Callable[[Job, RowContext], str]
-    sort: Callable[[Job], SortKey]
+    cell: Callable[[Record, Look], str]
+    sort: Callable[[Record], SortKey]
     cells: Cells
     priority: int
-    style: Callable[[Job, RowContext], str] = plain_style
+    style: Callable[[Record, Look], str] = lambda record, look: ""
     align: Align = "left"
-    narrow: "Column | None" = None
+    narrow: Self | None = None
     narrow_below: int = 0
+
+
+AnyColumn = TypeVar("AnyColumn", bound=TableColumn[Any, Any])
+
+
+def sort_records(
+    records: Iterable[Record], column: TableColumn[Record, Any], *, reverse: bool = False
+) -> list[Record]:
+    """Records in the order of a column, those without a value last in either direction, else as they were."""
+    keyed = [(column.sort(record), record) for record in records]
+    with_value = [pair for pair in keyed if pair[0] is not None]
+    with_value.sort(key=lambda pair: pair[0], reverse=reverse)  # type: ignore[arg-type, return-value]
+    return [record for _, record in with_value] + [record for key, record in keyed if key is None]
+
+
+def plain_style(job: Job, context: RowContext) -> str:
+    """The style of most cells: what is settled steps back."""
+    settled = not job.status.is_live and job.status is not JobStatus.FAILED
+    return SETTLED_STYLE if settled else PLAIN_STYLE
+
+
+class Column(TableColumn[Job, RowContext], frozen=True, kw_only=True):
+    """One column of the job table."""
+
+    about: str
+    style: Callable[[Job, RowContext], str] = plain_style
     is_default: bool = True
 
 
-def _fixed(cells: int) -> Cells:
+def text_cell(get: Callable[[Record], str | None]) -> Callable[[Record, object], str]:
+    return lambda record, look: show(get(record) or "") or NONE
+
+
+def text_order(get: Callable[[Record], str | None]) -> Callable[[Record], SortKey]:
+    """Texts in the order of a dictionary, no text being no value."""
+    return lambda record: (get(record) or "").casefold() or None
+
+
+def short_host(host: str) -> str:
+    """The first label of a DNS name; an address, and whatever else is no name, as it is."""
+    return host.partition(".")[0] if _DOMAIN_NAME.fullmatch(host) else host
+
+
+def _glyphs(job: Job, context: RowContext, between: str = "") -> str:
+    mark = NEEDS_PERSON_GLYPH if needs_person(job, context.now_of(job)) or context.is_disputed(job) else " "
+    return f"{mark}{between}{glyph(job.status)}"
+
+
+def _state_style(job: Job, context: RowContext) -> str:
+    return NEEDS_PERSON_STYLE if needs_person(job, context.now_of(job)) else STATUS_STYLES[job.status]
+
+
+DISPUTED = "sources disagree"
+
+
+def _waits_cell(job: Job, context: RowContext) -> str:
+    """What a live job waits for; what went wrong with one that ended."""
+    text = waits_for(job, context.now_of(job)) if job.status.is_live else None
+    if text is None and job.status is not JobStatus.PENDING:
+        text = job.error or job.alert
+    if late := context.late_of(job):
+        text = f"{late}; {text}" if text else late
+    if context.is_disputed(job):
+        text = f"{DISPUTED}, {text}" if text else DISPUTED
+    return show(text) if text else ""
+
+
+def _waits_style(job: Job, context: RowContext) -> str:
+    """Weight only where a person should look; a reason is never pale."""
+    return NEEDS_PERSON_STYLE if needs_person(job, context.now_of(job)) else PLAIN_STYLE
+
+
+def _since_cell(job: Job, context: RowContext) -> str:
+    """Since when it is in its present state; of jobs that have ended to the minute, which is all one asks."""
+    if context.relative:
+        seconds = age_s(job, context.now_of(job))
+        return age(seconds) if job.status.is_live else age(seconds, coarse_from_s=_MINUTE_S)
+    at = status_since(job)
+    return NONE if at is None else short_time(at, context.now, local=context.local)
+
+
+def _since_order(job: Job) -> SortKey:
+    since = status_since(job)
+    return None if since is None else -since
+
+
+def _elapsed_cell(job: Job, context: RowContext) -> str:
+    """How long it ran; coarser while it runs, so that it changes less often."""
+    words = age if job.status.is_live else duration
+    return words(job.elapsed_s(context.now_of(job)))
+
+
+def _elapsed_order(job: Job) -> SortKey:
+    """How long a job took; those still running come last, the earliest started at the end."""
+    if job.started_at is None:
+        return None
+    return job.ended_at - job.started_at if job.ended_at is not None else _RUNNING_ORDER - job.started_at
+
+
+def fixed(cells: int) -> Cells:
     return Cells(cells, cells, cells)
 
 
-_TIME = Cells(8, 19, 19)
+def _text(
+    key: str, header: str, about: str, get: TextOf, cells: Cells, priority: int, *, is_default: bool = True
+) -> Column:
+    return Column(
+        key=key, header=header, about=about, cell=text_cell(get), sort=text_order(get), cells=cells,
+        priority=priority, is_default=is_default,
+    )  # fmt: skip
+
+
+def _time(key: str, about: str, get: Callable[[Job], Nanos | None], priority: int) -> Column:
+    def cell(job: Job, context: RowContext) -> str:
+        at = get(job)
+        if at is None:
+            return NONE
+        if context.relative:
+            return age(seconds_between(at, context.now_of(job)))
+        return date_time(at, local=context.local)
+
+    return Column(
+        key=key, header=key.upper(), about=about, cell=cell, sort=get, align="right", cells=Cells(8, 19, 19),
+        priority=priority, is_default=False,
+    )  # fmt: skip
+
+
+def _state(header: str, about: str, cell: Callable[[Job, RowContext], str], cells: int) -> Column:
+    return Column(
+        key="state", header=header, about=about, cell=cell, sort=lambda job: _STATUS_ORDER[job.status],
+        style=_state_style, cells=fixed(cells), priority=100,
+    )  # fmt: skip
+
+
+def _host(host_of: Callable[[Job, RowContext], str], cells: Cells) -> Column:
+    return Column(
+        key="host", header="HOST", about="where it runs, as far as known",
+        cell=lambda job, context: show(host_of(job, context)) or NONE, sort=text_order(lambda job: job.host),
+        cells=cells, priority=35,
+    )  # fmt: skip
+
+
 _WHOLE_HOSTS_FROM = 160
 """Cells of a table in which there is room for the domain of a host."""
 
 JOB_COLUMNS: tuple[Column, ...] = (
-    Column(
-        key="state",
-        header="  STATE",
-        about="what it is doing; ! where a person should look",
-        cell=state_cell,
-        sort=status_order,
-        style=state_style,
-        cells=_fixed(12),
-        priority=100,
-        narrow=Column(
-            key="state",
-            header="",
-            about="what it is doing, as a sign",
-            cell=state_glyphs,
-            sort=status_order,
-            style=state_style,
-            cells=_fixed(2),
-            priority=100,
+    msgspec.structs.replace(
+        _state(
+            "  STATE", "what it is doing; ! where a person should look",
+            lambda job, context: f"{_glyphs(job, context, ' ')} {WORDS[job.status]}", 12,
         ),
-        narrow_below=80,
+        narrow=_state("", "what it is doing, as a sign", _glyphs, 2), narrow_below=80,
     ),
     Column(
-        key="age",
-        header="AGE",
-        about="time in its present state",
-        cell=since_cell,
-        sort=since_order,
-        align="right",
-        cells=_fixed(6),
-        priority=80,
+        key="age", header="AGE", about="time in its present state", cell=_since_cell, sort=_since_order,
+        align="right", cells=fixed(6), priority=80,
     ),
+    _text("user", "USER", "whose job it is", lambda job: job.owner, Cells(8, 8, 12), 60),
+    _text("name", "JOB", "name given by the user", lambda job: job.name, Cells(14, 22, 40), 90),
+    _text("app", "APP", "application", lambda job: job.app, Cells(5, 7, 12), 40),
+    _text("model", "MODEL", "what of the application is computed", lambda job: job.model,
+          Cells(12, 21, 32), 50),
     Column(
-        key="user",
-        header="USER",
-        about="whose job it is",
-        cell=text_cell(lambda job: job.owner),
-        sort=text_order(lambda job: job.owner),
-        cells=Cells(8, 8, 12),
-        priority=60,
+        key="mode", header="MODE", about="sequential, parallel or sbatch",
+        cell=text_cell(lambda job: _MODES.get(job.mode, job.mode)), sort=text_order(lambda job: job.mode),
+        cells=fixed(6), priority=30,
     ),
-    Column(
-        key="name",
-        header="JOB",
-        about="name given by the user",
-        cell=text_cell(lambda job: job.name),
-        sort=text_order(lambda job: job.name),
-        cells=Cells(14, 22, 40),
-        priority=90,
-    ),
-    Column(
-        key="app",
-        header="APP",
-        about="application",
-        cell=text_cell(lambda job: job.app),
-        sort=text_order(lambda job: job.app),
-        cells=Cells(5, 7, 12),
-        priority=40,
-    ),
-    Column(
-        key="model",
-        header="MODEL",
-        about="what of the application is computed",
-        cell=text_cell(lambda job: job.model),
-        sort=text_order(lambda job: job.model),
-        cells=Cells(12, 21, 32),
-        priority=50,
-    ),
-    Column(
-        key="mode",
-        header="MODE",
-        about="sequential, parallel or sbatch",
-        cell=mode_cell,
-        sort=text_order(lambda job: job.mode),
-        cells=_fixed(6),
-        priority=30,
-    ),
-    Column(
-        key="host",
-        header="HOST",
-        about="where it runs, as far as known",
-        cell=whole_host_cell,
-        sort=text_order(lambda job: job.host),
-        cells=Cells(4, 12, 40),
-        priority=35,
-        narrow=Column(
-            key="host",
-            header="HOST",
-            about="where it runs, as far as known",
-            cell=host_cell,
-            sort=text_order(lambda job: job.host),
-            cells=Cells(4, 6, 16),
-            priority=35,
-        ),
+    msgspec.structs.replace(
+        _host(lambda job, context: context.host_of(job) or "", Cells(4, 12, 40)),
+        narrow=_host(lambda job, context: short_host(context.host_of(job) or ""), Cells(4, 6, 16)),
         narrow_below=_WHOLE_HOSTS_FROM,
     ),
     Column(
-        key="percent",
-        header="%",
-        about="how much is done",
-        cell=percent_cell,
-        sort=lambda job: job.percent,
-        align="right",
-        cells=_fixed(3),
-        priority=45,
+        key="percent", header="%", about="how much is done",
+        cell=lambda job, context: NONE if job.percent is None else f"{job.percent:.0f}",
+        sort=lambda job: job.percent, align="right", cells=fixed(3), priority=45,
     ),
     Column(
-        key="waits",
-        header="WAITS FOR",
-        about="what it waits for, or why it failed",
-        cell=waits_cell,
+        key="waits", header="WAITS FOR", about="what it waits for, or why it failed", cell=_waits_cell,
         sort=text_order(lambda job: job.message if job.status.is_live else job.error or job.alert),
-        style=waits_style,
-        cells=Cells(14, 24, 10_000),
-        priority=70,
+        style=_waits_style, cells=Cells(14, 24, 10_000), priority=70,
+    ),
+    _text("id", "ID", "id of the job", lambda job: job.id, Cells(17, 38, 60), 65, is_default=False),
+    Column(
+        key="runs", header="RUNS", about="how often it was run", cell=lambda job, context: str(job.runs),
+        sort=lambda job: job.runs, align="right", cells=fixed(4), priority=28, is_default=False,
     ),
     Column(
-        key="id",
-        header="ID",
-        about="id of the job",
-        cell=text_cell(lambda job: job.id),
-        sort=text_order(lambda job: job.id),
-        cells=Cells(17, 38, 60),
-        priority=65,
-        is_default=False,
+        key="dur", header="DUR", about="how long it runs or ran", cell=_elapsed_cell, sort=_elapsed_order,
+        align="right", cells=fixed(6), priority=48, is_default=False,
     ),
+    _time("queued", "when it was submitted", lambda job: job.queued_at, 26),
+    _time("started", "when it started", lambda job: job.started_at, 25),
+    _time("ended", "when it ended", lambda job: job.ended_at, 24),
+    _text("plan", "PLAN", "the user's plan", lambda job: job.plan, Cells(5, 8, 12), 20, is_default=False),
     Column(
-        key="runs",
-        header="RUNS",
-        about="how often it was run",
-        cell=lambda job, context: str(job.runs),
-        sort=lambda job: job.runs,
-        align="right",
-        cells=_fixed(4),
-        priority=28,
-        is_default=False,
+        key="driver", header="DRIVER", about="what starts its agent",
+        cell=lambda job, context: show(context.driver_of(job) or "") or NONE,
+        sort=text_order(lambda job: job.driver), cells=Cells(6, 12, 20), priority=22, is_default=False,
     ),
-    Column(
-        key="dur",
-        header="DUR",
-        about="how long it runs or ran",
-        cell=duration_cell,
-        sort=elapsed_order,
-        align="right",
-        cells=_fixed(6),
-        priority=48,
-        is_default=False,
-    ),
-    Column(
-        key="queued",
-        header="QUEUED",
-        about="when it was submitted",
-        cell=time_cell(lambda job: job.queued_at),
-        sort=lambda job: job.queued_at,
-        align="right",
-        cells=_TIME,
-        priority=26,
-        is_default=False,
-    ),
-    Column(
-        key="started",
-        header="STARTED",
-        about="when it started",
-        cell=time_cell(lambda job: job.started_at),
-        sort=lambda job: job.started_at,
-        align="right",
-        cells=_TIME,
-        priority=25,
-        is_default=False,
-    ),
-    Column(
-        key="ended",
-        header="ENDED",
-        about="when it ended",
-        cell=time_cell(lambda job: job.ended_at),
-        sort=lambda job: job.ended_at,
-        align="right",
-        cells=_TIME,
-        priority=24,
-        is_default=False,
-    ),
-    Column(
-        key="plan",
-        header="PLAN",
-        about="the user's plan",
-        cell=text_cell(lambda job: job.plan),
-        sort=text_order(lambda job: job.plan),
-        cells=Cells(5, 8, 12),
-        priority=20,
-        is_default=False,
-    ),
-    Column(
-        key="driver",
-        header="DRIVER",
-        about="what starts its agent",
-        cell=driver_cell,
-        sort=text_order(lambda job: job.driver),
-        cells=Cells(6, 12, 20),
-        priority=22,
-        is_default=False,
-    ),
-    Column(
-        key="system",
-        header="SYSTEM",
-        about="the system it belongs to",
-        cell=text_cell(lambda job: job.system),
-        sort=text_order(lambda job: job.system),
-        cells=Cells(6, 8, 12),
-        priority=15,
-        is_default=False,
-    ),
-    Column(
-        key="source",
-        header="SOURCE",
-        about="the source it was read from",
-        cell=text_cell(lambda job: job.source),
-        sort=text_order(lambda job: job.source),
-        cells=Cells(6, 20, 40),
-        priority=10,
-        is_default=False,
-    ),
-)
+    _text("system", "SYSTEM", "the system it belongs to", lambda job: job.system, Cells(6, 8, 12), 15,
+          is_default=False),
+    _text("source", "SOURCE", "the source it was read from", lambda job: job.source, Cells(6, 20, 40), 10,
+          is_default=False),
+)  # fmt: skip
 DEFAULT_COLUMNS = tuple(column for column in JOB_COLUMNS if column.is_default)
 
 _ESSENTIAL = 80
@@ -336,11 +311,6 @@ _WIDE = 100
 def gap_for(width: int) -> int:
     """How many blanks stand between two columns of a table `width` cells wide."""
     return 2 if width >= _WIDE else 1
-
-
-def columns_for(width: int, chosen: Sequence[Column] = DEFAULT_COLUMNS) -> tuple[tuple[Column, int], ...]:
-    """The columns of jobs that are shown in a table `width` cells wide; as `fit_columns` says."""
-    return fit_columns(width, chosen)
 
 
 def fit_columns(width: int, chosen: Sequence[AnyColumn]) -> tuple[tuple[AnyColumn, int], ...]:
@@ -362,10 +332,11 @@ def fit_columns(width: int, chosen: Sequence[AnyColumn]) -> tuple[tuple[AnyColum
 
 
 def _variant(column: AnyColumn, width: int) -> AnyColumn:
-    return column.narrow if column.narrow is not None and width < column.narrow_below else column
+    is_narrow = column.narrow is not None and width < column.narrow_below
+    return cast("AnyColumn", column.narrow) if is_narrow else column
 
 
-def _squeezed(column: Fitted) -> int:
+def _squeezed(column: TableColumn[Any, Any]) -> int:
     return min(column.cells.least, _SQUEEZED)
 
 
@@ -373,7 +344,7 @@ def _have_room(sizes: Sequence[int], gap: int, width: int) -> bool:
     return sum(sizes) + gap * (len(sizes) - 1) <= width
 
 
-def _shared(columns: Sequence[Fitted], room: int) -> list[int]:
+def _shared(columns: Sequence[TableColumn[Any, Any]], room: int) -> list[int]:
     """How many of the cells in `room` each gets: the least, then towards the usual, then towards the most."""
     sizes = [min(_squeezed(column), room) for column in columns]
     for step in range(len(Cells._fields)):
@@ -392,7 +363,96 @@ def _shared(columns: Sequence[Fitted], room: int) -> list[int]:
 
 def sort_jobs(jobs: Iterable[Job], column: Column, *, reverse: bool = False) -> list[Job]:
     """Jobs in the order of a column, those without a value last in either direction, then by id."""
-    keyed = [(column.sort(job), job) for job in sorted(jobs, key=lambda job: job.id)]
-    with_value = [pair for pair in keyed if pair[0] is not None]
-    with_value.sort(key=lambda pair: pair[0], reverse=reverse)  # type: ignore[arg-type, return-value]
-    return [job for _, job in with_value] + [job for key, job in keyed if key is None]
+    return sort_records(sorted(jobs, key=lambda job: job.id), column, reverse=reverse)
+
+
+PRINTED = ("state", "age", "id", "name", "app", "mode", "host", "percent", "waits")
+"""Columns of the table that is printed: user and model are in the id, which is what one copies from it."""
+_NEVER_DROPPED = frozenset({"state", "id"})
+_WHOLE_ID = 1_000
+"""Ids are never cut, they are there to be copied."""
+
+
+def job_table(jobs: Iterable[Job], context: RowContext, width: int | None, colour: bool) -> Iterator[str]:
+    by_key = {column.key: column for column in JOB_COLUMNS}
+    columns = [by_key[key] for key in PRINTED]
+
+    def row_of(job: Job) -> list[Cell]:
+        return [Cell(column.cell(job, context), column.style(job, context)) for column in columns]
+
+    heads = [
+        Head(
+            column.header,
+            column.align,
+            _WHOLE_ID if column.key == "id" else column.cells.least,
+            0 if column.key in _NEVER_DROPPED else drop_of(column),
+        )
+        for column in columns
+    ]
+    return filled_table(heads, list(FAULTS.each("printing a job", jobs, row_of)), width, colour)
+
+
+HIGHEST_PRIORITY = 100
+
+
+def drop_of(column: TableColumn[Any, Any]) -> int:
+    """How early a column goes from a table that is printed: the least important first."""
+    return HIGHEST_PRIORITY - column.priority + 1
+
+
+MARGIN = 2
+"""Cells before the first column, for the sign of a marked row."""
+CLOCKS = frozenset({"age", "dur", "queued", "started", "ended"})
+"""Columns that go on with time."""
+TIMED = CLOCKS | {"state", "waits"}
+"""Columns that may change with time alone."""
+
+
+class JobLines:
+    """Draws jobs into the columns that a width has room for."""
+
+    def __init__(self, chosen: Sequence[Column], cells: int) -> None:
+        room = max(1, cells - MARGIN - 1)
+        self._placed = fit_columns(room, chosen)
+        self._blanks = " " * gap_for(room)
+
+    def heading(self, sorted_by: str | None, *, reverse: bool) -> Line:
+        spans = [Span(" " * MARGIN, "", MARGIN)]
+        for column, cells in self._placed:
+            is_sorted = column.key == sorted_by
+            arrow = ("▼" if reverse else "▲") if is_sorted else ""
+            style = "sorted" if is_sorted else "heading"
+            text = fit(column.header + arrow, cells, align=column.align)
+            spans += [Span(text, style, cells), Span(self._blanks, "heading", len(self._blanks))]
+        return tuple(spans[:-1])
+
+    def line(self, job: Job, context: RowContext, changed: Set[str], *, is_marked: bool) -> Line:
+        """The row of a job; cells of `changed` columns are shown as such."""
+        spans = [Span("▌ " if is_marked else "  ", "marked" if is_marked else "", MARGIN)]
+        for place in self._placed:
+            spans += self._cell(place, job, context, changed)
+        return tuple(spans[:-1])
+
+    def later(self, before: Line, job: Job, context: RowContext, changed: Set[str]) -> Line:
+        """The row of the same job at another time; only what time may change is worked out."""
+        spans = list(before)
+        for at, place in enumerate(self._placed):
+            if place[0].key in TIMED:
+                spans[1 + 2 * at : 3 + 2 * at] = self._cell(place, job, context, changed)
+        return tuple(spans[: len(before)])
+
+    def _cell(
+        self, place: tuple[Column, int], job: Job, context: RowContext, changed: Set[str]
+    ) -> tuple[Span, Span]:
+        column, cells = place
+        style = column.style(job, context)
+        text = fit(column.cell(job, context), cells, align=column.align)
+        own = f"{style} changed".strip() if column.key in changed else style
+        return Span(text, own, cells), Span(self._blanks, style, len(self._blanks))
+
+    def changed_columns(self, before: Line, after: Line) -> Iterator[str]:
+        """Of two rows of the same job: the columns whose text differs, but for those that time changes."""
+        for place, (column, _) in enumerate(self._placed):
+            at = 1 + 2 * place
+            if before[at].text != after[at].text and column.key not in CLOCKS:
+                yield column.key

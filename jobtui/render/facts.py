@@ -3,15 +3,19 @@
 from collections.abc import Iterator
 
 from jobtui.analysis.flags import Flag, flags_of, needs_person, waits_for
-from jobtui.analysis.job_times import status_since
+from jobtui.analysis.keys import slurm_words
+from jobtui.analysis.times import status_since
 from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.job_desk import SbatchStatus
 from jobtui.model.jobs import Job, JobStatus
+from jobtui.render.json_output import Document, text_or_null, time_or_null
 from jobtui.render.spans import Line, Span
-from jobtui.render.status import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STYLES, WORDS
+from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS
 from jobtui.render.text import Zone, age, clock_time, date_time, duration, fit, show
 
 FLAG_WORDS = {
     Flag.NO_PROGRESS: "pending without a reason",
+    Flag.CONTRADICTION: "sources disagree",
     Flag.OVER_LIMIT: "over its time limit",
     Flag.EXCEPTION: "exception in the supervisor",
     Flag.STALE: "no word for long",
@@ -29,7 +33,10 @@ def status_words(job: Job, now: Nanos, *, absolute: bool | None) -> Line:
     """Glyph, status and since when: as an age, as a time of day, or with None not at all."""
     words = WORDS[job.status] if job.status is not JobStatus.UNKNOWN else show(job.native_status)
     person = (Span(f"{NEEDS_PERSON_GLYPH} ", NEEDS_PERSON_STYLE),) if needs_person(job, now) else ()
-    return (*person, Span(f"{GLYPHS[job.status]} {words}{_since(job, now, absolute)}", STYLES[job.status]))
+    return (
+        *person,
+        Span(f"{GLYPHS[job.status]} {words}{_since(job, now, absolute)}", STATUS_STYLES[job.status]),
+    )
 
 
 def _since(job: Job, now: Nanos, absolute: bool | None) -> str:
@@ -45,7 +52,7 @@ def _since(job: Job, now: Nanos, absolute: bool | None) -> str:
 def matter(job: Job, now: Nanos) -> Span:
     """The one thing to know about it: what it failed of, what it waits for, or that all is well."""
     if job.error:
-        return Span(show(job.error), STYLES[JobStatus.FAILED])
+        return Span(show(job.error), STATUS_STYLES[JobStatus.FAILED])
     if job.alert:
         return Span(show(job.alert), "warning")
     if job.status is JobStatus.CANCELED and job.limit_s is not None:
@@ -72,11 +79,6 @@ _FINE = {
 }
 
 
-def flag_words(job: Job, now: Nanos) -> list[str]:
-    """Its flags in words."""
-    return [FLAG_WORDS[Flag(flag)] for flag in flags_of(job, now)]
-
-
 def record_line(job: Job, now: Nanos, cells: int, cluster: str = "") -> Line:
     """What the record says, in the order in which it is worth a place; `cluster` is what is noted there."""
     return (Span(" " + fit(SEPARATOR.join(_facts(job, now, cluster)), max(0, cells - 1)), "dim"),)
@@ -98,8 +100,43 @@ def _facts(job: Job, now: Nanos, cluster: str) -> Iterator[str]:
         yield f"waited {duration(job.waited_s(now))}"
         elapsed_s = job.elapsed_s(now)
         yield f"runs {duration(_whole(elapsed_s))}" if job.status.is_live else f"ran {duration(elapsed_s)}"
-    yield from flag_words(job, now)
+    yield from (FLAG_WORDS[Flag(flag)] for flag in flags_of(job, now))
 
 
 def _whole(seconds: float | None) -> float | None:
     return None if seconds is None else float(int(max(0.0, seconds)))
+
+
+def cluster_words(status: SbatchStatus | None, slurm: Job | None = None) -> str:
+    """Its id in Slurm and its state there: Slurm's own word, else what the agent noted last."""
+    if slurm is not None:
+        noted = (
+            f" (its agent noted {show(status.state)})"
+            if status is not None and _differ(status, slurm)
+            else ""
+        )
+        return f"{show(slurm_words(slurm))}{noted}"
+    if status is None:
+        return ""
+    number = f"Slurm {show(status.slurm_id)}" if status.slurm_id else "Slurm"
+    return f"{number} {show(status.state)}"
+
+
+def _differ(status: SbatchStatus, slurm: Job) -> bool:
+    said = {"error": JobStatus.FAILED}.get(status.state)
+    return slurm.status != (said or status.state)
+
+
+def joined_words(job_id: str, job: Job | None) -> str:
+    return f"Sirepo's {show(job_id)}{f' {job.status.value}' if job is not None else ''}"
+
+
+def cluster_record(status: SbatchStatus, directory: str) -> Document:
+    return {
+        "slurm_id": text_or_null(status.slurm_id),
+        "state": text_or_null(status.state),
+        "submitted_at": time_or_null(status.submitted_at),
+        "started_at": time_or_null(status.started_at),
+        "percent": status.percent,
+        "directory": text_or_null(directory),
+    }

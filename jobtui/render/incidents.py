@@ -1,16 +1,17 @@
 """Incidents as lines of text and as JSON documents."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from jobtui.analysis.incidents import Incident
-from jobtui.analysis.time_words import age
+from jobtui.analysis.times import age
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
+from jobtui.model.ids import JobId
 from jobtui.model.secrets import mask_text
 from jobtui.render.spans import Line, Span
 from jobtui.render.table import paint
 from jobtui.render.text import clock_time, fit, show
 
-CSV_COLUMNS = ("verdict", "count", "first_at", "last_at", "error", "first", "jobs")
+INCIDENT_COLUMNS = ("verdict", "count", "first_at", "last_at", "error", "first", "jobs")
 INDENT = "  "
 COUNT_CELLS, CODE_CELLS, TIME_CELLS, SMALLEST_CODE = 7, 22, 10, 14
 LABEL_CELLS = len("verdicts ")
@@ -26,6 +27,8 @@ def incident_lines(one: Incident, now: Nanos, colour: bool) -> Iterator[str]:
     count = len(one.jobs)
     yield paint(f"{count} × {one.code}{_span(one, now)}", "error" if count > 1 else "warning", colour)
     yield f"{INDENT}{show(one.sentence)}"
+    if doubt := _doubt(one):
+        yield f"{INDENT}{doubt}"
     if len(one.codes) > 1:
         yield f"{INDENT}verdicts: {_codes(one)}"
     if one.error and count > 1:
@@ -42,6 +45,17 @@ def _codes(one: Incident) -> str:
     return ", ".join(f"{number:,} {show(code)}" for code, number in one.codes)
 
 
+def _doubt(one: Incident) -> str:
+    """How many of several are doubted; of one its own sentence tells that."""
+    return f"not sure of {one.doubtful:,} of them" if one.doubtful and len(one.jobs) > 1 else ""
+
+
+def doubtful_words(jobs: Sequence[JobId]) -> str:
+    """Which jobs may be otherwise than they seem."""
+    more = f" and {len(jobs) - 1:,} more" if len(jobs) > 1 else ""
+    return f"what is known of {show(jobs[0])}{more} may not be so: jobtui explain tells why"
+
+
 def _span(one: Incident, now: Nanos) -> str:
     if one.first_at is None or one.last_at is None:
         return ""
@@ -56,6 +70,8 @@ def incident_record(one: Incident) -> dict[str, object]:
         "verdicts": dict(one.codes),
         "count": len(one.jobs),
         "sentence": mask_text(one.sentence),
+        "confidence": round(one.confidence, 2),
+        "doubtful": one.doubtful,
         "error": mask_text(one.error),
         "first_at": None if one.first_at is None else to_rfc3339(one.first_at),
         "last_at": None if one.last_at is None else to_rfc3339(one.last_at),
@@ -109,6 +125,8 @@ def incident_facts(one: Incident) -> Iterator[tuple[str, str]]:
     """All about a group, each fact with its style; safe to show."""
     count = len(one.jobs)
     yield show(one.sentence), "error" if count > 1 else "warning"
+    if doubt := _doubt(one):
+        yield doubt, "warning"
     if len(one.codes) > 1:
         yield _labelled("verdicts", _codes(one)), ""
     if one.error:

@@ -9,13 +9,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from jobtui.analysis.flags import flags_of
-from jobtui.analysis.job_lines import JobLine
-from jobtui.model.clock import Nanos, to_rfc3339
-from jobtui.model.clocks import clock_of
+from jobtui.analysis.timeline import JobLine
+from jobtui.model.clock import SECOND, Nanos, clock_of, shown_seconds, to_rfc3339
+from jobtui.model.faults import FAULTS
 from jobtui.model.health import SourceHealth
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.ops import Op, Step, Unlinked
-from jobtui.model.secrets import mask_document, mask_text
+from jobtui.model.secrets import mask_document, mask_line, mask_text
 
 Document = dict[str, object]
 
@@ -59,7 +59,6 @@ def _writable(value: object) -> object:
 def document(
     command: str, body: Mapping[str, object], sources: Iterable[SourceHealth], now: Nanos, *, partial: bool
 ) -> Document:
-    """What a command prints: the schema first, the sources last."""
     return {
         "schema": f"jobtui/{command}/{CONTRACT_VERSION}",
         **body,
@@ -70,10 +69,7 @@ def document(
 
 def time_or_null(at: Nanos | None) -> str | None:
     """RFC 3339 UTC with `Z`; null when absent or outside what the calendar holds."""
-    try:
-        return None if at is None else to_rfc3339(at)
-    except (ValueError, OverflowError, OSError):
-        return None
+    return None if at is None or shown_seconds(at) != at // SECOND else to_rfc3339(at)
 
 
 def text_or_null(text: str | None) -> str | None:
@@ -82,7 +78,6 @@ def text_or_null(text: str | None) -> str | None:
 
 
 def source_record(source: SourceHealth, now: Nanos) -> Document:
-    """The state of a source."""
     return {
         "name": mask_text(source.name),
         "kind": source.kind,
@@ -96,8 +91,22 @@ def source_record(source: SourceHealth, now: Nanos) -> Document:
     }
 
 
+def fault_records() -> list[Document]:
+    """The faults of jobtui itself in this process: where they were, never what they said."""
+    return [
+        {
+            "place": fault.place,
+            "kind": fault.kind,
+            "stage": fault.stage,
+            "count": fault.count,
+            "first": to_rfc3339(fault.first),
+            "last": to_rfc3339(fault.last),
+        }
+        for fault in FAULTS.all()
+    ]
+
+
 def job_record(job: Job, now: Nanos) -> Document:
-    """A job as in `jobs`."""
     return {
         "id": job.id,
         "system": job.system,
@@ -133,11 +142,11 @@ def job_record(job: Job, now: Nanos) -> Document:
         "quasi": job.is_quasi,
         "reason": mask_text(job.reason),
         "exit": mask_text(job.exit),
+        "others": [job_record(other, now) for other in job.others],
     }
 
 
 def run_record(run: Run) -> Document:
-    """One entry of a job's history."""
     return {
         "run": run.number,
         "status": run.status.value,
@@ -162,7 +171,6 @@ def detail_record(detail: JobDetail, now: Nanos) -> Document:
 
 
 def op_record(op: Op) -> Document:
-    """An op with its steps."""
     return {
         "op": op.op,
         "op_id": op.op_id,
@@ -193,7 +201,6 @@ def op_record(op: Op) -> Document:
 
 
 def step_record(step: Step) -> Document:
-    """One step of an op."""
     return {
         "step": step.step,
         "at": time_or_null(step.at),
@@ -207,7 +214,6 @@ def step_record(step: Step) -> Document:
 
 
 def unlinked_record(unlinked: Unlinked) -> Document:
-    """A line that names the job and belongs to no op that is known."""
     return step_record(unlinked.step) | {"why": unlinked.why}
 
 
@@ -220,7 +226,7 @@ def line_record(line: JobLine) -> Document:
         "host": clock_of(line.source) if line.cursor is not None else None,
         "line": line.line or None,
         "level": line.level,
-        "text": mask_text(line.text),
+        "text": mask_line(line.text),
         "ids": {
             "job": line.job_id,
             "op": op.op if op else None,
@@ -236,5 +242,4 @@ def line_record(line: JobLine) -> Document:
 
 
 def history_records(runs: Sequence[Run]) -> list[Document]:
-    """A job's history, oldest first."""
     return [run_record(run) for run in runs]

@@ -76,7 +76,6 @@ def lanes_in(cells: int, of: Component = Component.SERVER) -> Lanes | None:
 
 
 def heading(op: Op | None, cells: int) -> Line:
-    """Names of lanes and columns of times."""
     lanes = lanes_in(cells, op.steps[0].component if op and op.steps else Component.SERVER)
     times = fit("start", TIME_CELLS, align="right")
     if lanes is None:
@@ -141,7 +140,6 @@ def _rank(certainty: Certainty) -> int:
 
 
 def gap_line(row: TimelineRow, before: TimelineRow, cells: int) -> Line:
-    """The time that passed before a step, where it was long."""
     lanes = lanes_in(cells, before.lane)
     at = SHORT_CELLS + 1 if lanes is None else lanes.columns[before.lane]
     return (Span(" " * at, "", at), Span(f"┊ {duration(row.since_prev_s)}", "warning"))
@@ -155,7 +153,6 @@ def waiting_line(last: TimelineRow, seconds: float, cells: int) -> Line:
 
 
 def _lane_line(row: TimelineRow, before: TimelineRow | None, lanes: Lanes) -> Line:
-    """Mark, arrow from the lane before and words."""
     at = lanes.columns[row.lane]
     source = at if before is None else lanes.columns.get(before.lane, at)
     stroke = "┄" if row.certainty is Certainty.ADJACENT else "─"

@@ -1,6 +1,6 @@
 """How many jobs come and end, as bars of one line and numbers."""
 
-from jobtui.analysis.pace import Flow, Pace
+from jobtui.analysis.counts import Flow, Pace
 from jobtui.render.spans import Line, Span
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -24,7 +24,6 @@ def pace_line(pace: Pace, *, with_ends: bool) -> Line:
 
 
 def bars(flow: Flow, most: int) -> str:
-    """A bar for each minute; a full one stands for `most`."""
     return "".join(
         BARS[max(1, round(count / most * (len(BARS) - 1)))] if count > 0 else BARS[0]
         for count in flow.by_minute

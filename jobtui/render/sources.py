@@ -1,10 +1,12 @@
 """How sources are named and judged on a screen: short labels, ages, what is late or dead."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from jobtui.backends.registry import of_kind
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.numbers import counted
 from jobtui.render.spans import Line, Span, width_of
 from jobtui.render.text import age, fit, show
 
@@ -13,8 +15,6 @@ FRESH_S = 5.0
 LATE_S = 15.0
 """From this age on it is late; so it is when it gives nothing for so long from the start."""
 
-KIND_LABELS: Mapping[str, str] = {"sirepo_db": "db"}
-"""Labels for kinds of which there is one as a rule; others are called by the end of their name."""
 SEPARATOR = Span(" · ", "rule", 3)
 REASON_CELLS = 24
 """Fewest cells for the reason why a source is down."""
@@ -39,12 +39,17 @@ def labels(sources: Sequence[SourceHealth]) -> list[str]:
 
 def _candidates(source: SourceHealth) -> list[str]:
     parts = source.name.rstrip("/").split("/")
-    first = [KIND_LABELS[source.kind]] if source.kind in KIND_LABELS else []
-    return [*first, parts[-1] or source.name, "/".join(parts[-2:]), "/".join(parts[-3:]), source.name]
+    label = of_kind(source.kind).label
+    return [
+        *([label] if label else []),
+        parts[-1] or source.name,
+        "/".join(parts[-2:]),
+        "/".join(parts[-3:]),
+        source.name,
+    ]
 
 
 def judge(source: SourceHealth, now: Nanos) -> Judgement:
-    """How a source stands, in a word or two."""
     lag_s = source.lag_s(now)
     if source.state is SourceState.DOWN:
         return Judgement("down" if lag_s is None else f"down, last read {age(lag_s)} ago", "error")
@@ -78,14 +83,19 @@ def judge_all(sources: Sequence[SourceHealth], now: Nanos) -> Judgement:
     return found._replace(words=f"{label} {found.words}")
 
 
-def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int) -> Line:
-    """All sources in one line. Where not all fit, those to look at come first, and the rest are counted."""
+def strip_line(sources: Sequence[SourceHealth], now: Nanos, cells: int, faults: int = 0) -> Line:
+    """All sources in one line. Where not all fit, those to look at come first, and the rest are counted.
+
+    So many faults of jobtui itself there were: they are listed with the sources.
+    """
     parts = [_part(label, source, now) for label, source in zip(labels(sources), sources, strict=True)]
+    if faults:
+        parts.insert(0, (Span(counted(faults, "fault"), "warning"),))
     drawn = _joined(parts)
     if width_of(drawn) + 1 > cells:
         parts.sort(key=lambda part: part[0].style == "dim")
         drawn = _as_many_as_fit(parts, cells - 1)
-    return (Span(" ", "", 1), *drawn) if sources else (Span(fit(" no sources", cells), "warning", cells),)
+    return (Span(" ", "", 1), *drawn) if parts else (Span(fit(" no sources", cells), "warning", cells),)
 
 
 def _part(label: str, source: SourceHealth, now: Nanos) -> Line:

@@ -1,9 +1,9 @@
 """Lines of styled spans, and which of their cells changed. Styles are names that the theme explains."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from rich.cells import cell_len
+from jobtui.render.text import cells_of
 
 
 class Span(NamedTuple):
@@ -18,8 +18,13 @@ class Span(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Cells it takes."""
-        return self.cells if self.cells >= 0 else cell_len(self.text)
+        if self.cells >= 0:
+            return self.cells
+        if self.text.isascii():
+            return len(self.text)
+        from rich.cells import cell_len  # what is printed for programs needs none
+
+        return cell_len(self.text)
 
 
 Line = tuple[Span, ...]
@@ -33,7 +38,6 @@ class Difference(NamedTuple):
 
 
 def width_of(line: Iterable[Span]) -> int:
-    """Cells a line takes."""
     return sum(span.width for span in line)
 
 
@@ -59,7 +63,6 @@ def difference(before: Line, after: Line) -> Difference | None:
 
 
 def styled(line: Line, style: str) -> Line:
-    """The line with one more style on every span."""
     return tuple(span._replace(style=f"{span.style} {style}".strip()) for span in line)
 
 
@@ -87,3 +90,84 @@ def fitting(spans: Iterable[Span], cells: int) -> Line:
             break
         kept.append(span)
     return tuple(kept)
+
+
+def crop(line: Line, start: int, cells: int) -> Line:
+    """The cells from `start` on, at most `cells` of them."""
+    kept: list[Span] = []
+    at = 0
+    stop = start + cells
+    for span in line:
+        width = span.width
+        if at + width > start and at < stop:
+            kept.append(_part(span, max(0, start - at), min(width, stop - at)))
+        at += width
+        if at >= stop:
+            break
+    return tuple(kept)
+
+
+def _part(span: Span, start: int, stop: int) -> Span:
+    if start == 0 and stop >= span.width:
+        return span
+    if span.width == len(span.text) and span.text.isascii():
+        return Span(span.text[start:stop], span.style, stop - start)
+    parts: list[str] = []
+    at = 0
+    for char in span.text:
+        size = cells_of(char)
+        if start <= at and at + size <= stop and (size or parts):
+            parts.append(char)
+        elif size and at < stop and at + size > start:
+            parts.append(" " * (min(stop, at + size) - max(start, at)))
+        at += size
+        if at > stop:
+            break
+    return Span("".join(parts), span.style, stop - start)
+
+
+def rows(line: Line, cells: int, most: int) -> list[Line]:
+    """The line broken into rows of at most `cells`; at most `most` of them, the rest is left out."""
+    broken: list[Line] = []
+    row: list[Span] = []
+    left = cells
+    for piece in _pieces(line, cells):
+        if piece.width > left:
+            broken.append(tuple(row))
+            row, left = [], cells
+            if len(broken) == most:
+                return broken
+        row.append(piece)
+        left -= piece.width
+    return [*broken, tuple(row)]
+
+
+def _pieces(line: Line, cells: int) -> Iterator[Span]:
+    left = cells
+    for span in line:
+        text = span.text
+        if not text.isascii():
+            for part in _characters(span):
+                left = (left if part.width <= left else cells) - part.width
+                yield part
+            continue
+        while text:
+            if left == 0:
+                left = cells
+            yield Span(text[:left], span.style, min(left, len(text)))
+            taken = min(left, len(text))
+            text, left = text[taken:], left - taken
+
+
+def _characters(span: Span) -> Iterator[Span]:
+    held = ""
+    size = 0
+    for char in span.text:
+        char_size = cells_of(char)
+        if char_size and held:
+            yield Span(held, span.style, size)
+            held, size = "", 0
+        held += char
+        size += char_size
+    if held:
+        yield Span(held, span.style, size)

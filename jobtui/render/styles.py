@@ -1,11 +1,14 @@
-"""The names of styles, and how a style is written: in words, as `bold #e57373 on #202020`."""
+"""Names of styles and how one is written, and the sign, word and style of each status."""
 
 import re
 from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
 
-STYLES: Mapping[str, str] = {
+from jobtui.model.jobs import JobStatus
+from jobtui.model.verdicts import Concern
+
+STYLE_NAMES: Mapping[str, str] = {
     "title": "names of screens", "strong": "what must be seen", "dim": "what is beside the point",
     "settled": "what nobody must look at", "rule": "lines", "heading": "heads of columns",
     "accent": "what is chosen", "sorted": "the head of the column sorted by", "key": "keys in the footer",
@@ -35,7 +38,6 @@ _HEX = re.compile(r"#[0-9A-Fa-f]{6}")
 
 
 def mistake_in_style(text: str) -> str:
-    """What is wrong with a style, "" when nothing is."""
     words = text.lower().split()
     colors = Counter(
         before == "on" for before, word in pairwise(("", *words)) if word in _NAMED or _HEX.fullmatch(word)
@@ -47,3 +49,38 @@ def mistake_in_style(text: str) -> str:
     if words and known and words[-1] not in _AFTER and max(colors.values(), default=0) <= 1:
         return ""
     return f'"{text}" is no style; such as "bold red", "#e57373 on black", "underline"'
+
+
+GLYPHS: Mapping[JobStatus, str] = {
+    JobStatus.RUNNING: "●",
+    JobStatus.PENDING: "○",
+    JobStatus.COMPLETED: "✓",
+    JobStatus.FAILED: "✗",
+    JobStatus.CANCELED: "⊘",
+    JobStatus.MISSING: "·",
+    JobStatus.PURGED: "…",
+    JobStatus.UNKNOWN: "?",
+}
+"""One cell each, in every font."""
+NEEDS_PERSON_GLYPH = "!"
+
+WORDS: Mapping[JobStatus, str] = {status: status.value for status in JobStatus} | {
+    JobStatus.COMPLETED: "done"
+}
+
+STATUS_STYLES: Mapping[JobStatus, str] = {status: f"status.{status.value}" for status in JobStatus}
+NEEDS_PERSON_STYLE = "status.needs_person"
+CONCERN_STYLES: Mapping[Concern, str] = {
+    Concern.FINE: "",
+    Concern.FAILED: "error",
+    Concern.STUCK: "warning",
+    Concern.OPEN: "settled",
+}
+"""How a verdict is painted; its words say the same."""
+PLAIN_STYLE = ""
+SETTLED_STYLE = "settled"
+"""For what nobody must look at any more."""
+
+
+def glyph(status: JobStatus) -> str:
+    return GLYPHS[status]

@@ -8,10 +8,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from jobtui.render.text import Align, fit, safe, width
+from jobtui.render.text import NONE, Align, fit, safe, width
 
 GAP = "  "
-RULE = "─"
 SMALLEST = 4
 """Cells below which no column is squeezed."""
 
@@ -74,6 +73,18 @@ def table_lines(
         yield _line([row[i] for i in kept], [heads[i] for i in kept], widths, colour)
 
 
+def filled_table(
+    heads: Sequence[Head], rows: Sequence[Sequence[Cell]], cells: int | None, colour: bool
+) -> Iterator[str]:
+    """The lines of a table without the columns in which no row has a value, but for those that never go."""
+    used = [
+        at
+        for at, head in enumerate(heads)
+        if head.drop == 0 or any(row[at].text not in ("", NONE) for row in rows)
+    ]
+    return table_lines([heads[at] for at in used], [[row[at] for at in used] for row in rows], cells, colour)
+
+
 def fact_lines(facts: Iterable[tuple[str, Cell]], cells: int | None, colour: bool = False) -> Iterator[str]:
     """Names and values under each other; a long value is cut when there is a limit."""
     known = list(facts)
@@ -88,7 +99,6 @@ def fact_lines(facts: Iterable[tuple[str, Cell]], cells: int | None, colour: boo
 def _layout(
     heads: Sequence[Head], rows: Sequence[Sequence[Cell]], cells: int | None
 ) -> tuple[list[int], list[int]]:
-    """Which columns are kept, and how wide each is."""
     natural = [
         max(width(head.title), max((width(row[i].text) for row in rows), default=0))
         for i, head in enumerate(heads)

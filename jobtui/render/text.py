@@ -15,10 +15,8 @@ import unicodedata
 from functools import lru_cache
 from typing import Literal
 
-from rich.cells import get_character_cell_size
-
-from jobtui.analysis.time_words import NONE, age, duration
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.analysis.times import NONE, age, duration
+from jobtui.model.clock import SECOND, Nanos, shown_seconds
 from jobtui.model.secrets import mask_text
 
 __all__ = ["NONE", "age", "clock_time", "date_time", "duration", "fit", "safe", "short_time", "show", "width"]
@@ -84,7 +82,7 @@ def safe(text: str) -> str:
 def width(text: str) -> int:
     """How many cells `safe(text)` takes."""
     text = safe(text)
-    return len(text) if text.isascii() else sum(map(get_character_cell_size, text))
+    return len(text) if text.isascii() else sum(map(cells_of, text))
 
 
 def fit(text: str, cells: int, *, align: Align = "left", ellipsis: str = ELLIPSIS) -> str:
@@ -111,7 +109,7 @@ def _cut(text: str, cells: int, ellipsis: str) -> tuple[str, int]:
     taken = kept = kept_taken = 0
     signs = 1 if ellipsis else 0
     for index, char in enumerate(text):
-        size = get_character_cell_size(char)
+        size = cells_of(char)
         if size and taken <= cells - signs:
             kept, kept_taken = index, taken
         taken += size
@@ -121,8 +119,15 @@ def _cut(text: str, cells: int, ellipsis: str) -> tuple[str, int]:
 
 
 @lru_cache(maxsize=4096)
+def cells_of(char: str) -> int:
+    """How many cells a character takes. Rich is loaded for what is not ASCII only."""
+    from rich.cells import get_character_cell_size
+
+    return get_character_cell_size(char)
+
+
+@lru_cache(maxsize=4096)
 def _symbol(char: str) -> str:
-    """What is shown for one character."""
     code = ord(char)
     if code < 0x80:
         return _ASCII.get(code, char)
@@ -136,7 +141,7 @@ def _symbol(char: str) -> str:
 @lru_cache(maxsize=4096)
 def _is_mark(char: str) -> bool:
     """Whether a character takes no cell of its own, once it is safe."""
-    return get_character_cell_size(_symbol(char)) == 0
+    return cells_of(_symbol(char)) == 0
 
 
 def _limit_marks(text: str) -> str:
@@ -197,12 +202,35 @@ def short_time(at: Nanos, now: Nanos, *, local: bool | None = None) -> str:
 
 def _broken_down(at: Nanos, local: bool | None) -> time.struct_time:
     local = Zone.is_local if local is None else local
-    seconds = min(max(at // SECOND, _FIRST_S), _LAST_S)
+    seconds = shown_seconds(at)
     return time.localtime(seconds) if local else time.gmtime(seconds)
 
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 """Not those of the locale, which may be wider."""
-_FIRST_S = -62_135_510_400
-"""The second day of year 1; with `_LAST_S`, the last but one of 9999, what every time zone can tell."""
-_LAST_S = 253_402_214_400
+
+
+def wrapped(text: str, cells: int, *, hang: int = 0) -> list[str]:
+    """A safe text in lines of at most so many cells, broken at blanks where there are any.
+
+    Lines after the first begin with `hang` blanks, unless that would take more than half of the width; the
+    same holds for the blanks that the text itself begins with.
+    """
+    from rich.cells import chop_cells
+
+    indent = " " * (hang if 2 * hang <= cells else 0)
+    words = text.lstrip(" ")
+    lead = len(text) - len(words)
+    lines: list[str] = []
+    line = " " * (lead if 2 * lead <= cells else 0)
+    for word in words.split(" "):
+        joined = f"{line} {word}" if line.strip() else line + word
+        if width(joined) <= cells:
+            line = joined
+            continue
+        if line.strip():
+            lines.append(line)
+        *full, last = chop_cells(word, cells - len(indent)) or [""]
+        lines += [indent + part for part in full]
+        line = indent + last
+    return [*lines, line]

@@ -1,16 +1,18 @@
 """A verdict and a chain of waits as lines of text and as JSON documents."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from jobtui.analysis.contradictions import Contradiction, Fact
-from jobtui.analysis.time_words import age, duration
-from jobtui.analysis.usual import usual_words
-from jobtui.analysis.waits import Chain, Holder, Wait
-from jobtui.model.clock import to_rfc3339
-from jobtui.model.ops import Op
+from jobtui.analysis.explain.flow import usual_words
+from jobtui.analysis.times import age, duration
+from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
+from jobtui.model.health import SourceHealth
+from jobtui.model.jobs import Job, Run
+from jobtui.model.ops import Op, Step
 from jobtui.model.secrets import mask_text
-from jobtui.model.verdicts import Evidence, Verdict
-from jobtui.render.status import CONCERN_STYLES
+from jobtui.model.verdicts import Chain, Contradiction, Fact, Holder, NextStep, Verdict, Wait
+from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.table import paint
 from jobtui.render.text import NONE, clock_time, fit, show
 from jobtui.render.text import width as cells_of
@@ -75,7 +77,7 @@ def _evidence_lines(verdict: Verdict, most: int | None) -> Iterator[str]:
         yield f"{INDENT * 5}{text if room is None or cells_of(text) <= room else fit(text, room)}"
 
 
-def evidence_head(evidence: Evidence, most: int | None) -> str:
+def evidence_head(evidence: Fact, most: int | None) -> str:
     """When, which step of the flow, and where it stands, in `most` cells as far as that can be done."""
     at = clock_time(evidence.at) if evidence.at is not None else NONE
     place = f"{evidence.source}:{evidence.line}" if evidence.line > 0 else evidence.source
@@ -92,7 +94,6 @@ def _end_of(path: str, most: int | None) -> str:
 
 
 def contradiction_lines(found: Sequence[Contradiction], colour: bool) -> Iterator[str]:
-    """Sources that disagree, each with its fact and its time."""
     if found:
         yield ""
         yield paint("sources disagree", "heading", colour)
@@ -122,7 +123,6 @@ def _fact_record(fact: Fact) -> dict[str, object]:
 
 
 def chain_lines(chain: Chain, colour: bool) -> Iterator[str]:
-    """Who waits for whom, an indented line for each link."""
     if not chain.waits:
         return
     yield ""
@@ -173,12 +173,14 @@ def verdict_record(verdict: Verdict) -> dict[str, object]:
         "limit_s": verdict.limit_s,
         "usual": None if usual is None else {"n": usual.n, "p50_s": usual.p50_s, "p99_s": usual.p99_s},
         "evidence": [_evidence_record(one) for one in verdict.evidence],
-        "next": [{"why": step.why, "command": mask_text(step.command)} for step in verdict.next],
+        "next": [{"why": step.why, "command": str(mask_text(step.command))} for step in verdict.next],
         "blind_spots": [mask_text(spot) for spot in verdict.blind_spots],
+        "rests_on": [mask_text(source) for source in verdict.rests_on],
+        "doubts": [mask_text(doubt) for doubt in verdict.doubts],
     }
 
 
-def _evidence_record(evidence: Evidence) -> dict[str, object]:
+def _evidence_record(evidence: Fact) -> dict[str, object]:
     return {
         "what": evidence.what,
         "text": mask_text(evidence.text),
@@ -221,3 +223,190 @@ def _holder_record(holder: Holder) -> dict[str, object]:
 
 def _op_name(op: Op) -> dict[str, object]:
     return {"op": op.op, "name": op.name, "job": op.jid, "uid": op.uid}
+
+
+Item = Fact | NextStep
+
+
+class WhyPart(NamedTuple):
+    """Some text, safe to show, and the evidence or the command it is about.
+
+    What is not `whole` is cut at the width instead of being wrapped.
+    """
+
+    text: str = ""
+    style: str = ""
+    item: Item | None = None
+    whole: bool = True
+
+
+def why_parts(verdict: Verdict) -> Iterator[WhyPart]:
+    """All that is known of why a job stands as it does."""
+    yield WhyPart(f"{verdict.code.value}  {sureness(verdict)}", CONCERN_STYLES[verdict.concern])
+    yield WhyPart(show(verdict.sentence))
+    if stands := step_line(verdict):
+        yield WhyPart(stands, "dim")
+    yield from _why_evidence(verdict)
+    yield from map(_line, contradiction_lines(verdict.contradictions, colour=False))
+    yield from map(_line, chain_lines(verdict.waits, colour=False))
+    if verdict.blind_spots:
+        yield from _why_head("not known")
+        yield from (WhyPart(f"{INDENT}{show(spot)}") for spot in verdict.blind_spots)
+    if verdict.next:
+        yield from _why_head("next")
+    for step in verdict.next:
+        yield WhyPart(f"{INDENT}{show(step.why)}:", "dim", step)
+        yield WhyPart(f"{INDENT * 2}{show(step.command)}", "accent", step)
+
+
+def _why_evidence(verdict: Verdict) -> Iterator[WhyPart]:
+    if verdict.evidence:
+        yield from _why_head("evidence")
+    for one in verdict.evidence:
+        yield WhyPart(f"{INDENT}{evidence_head(one, 0)}", "dim", one, whole=False)
+        yield WhyPart(f"{INDENT * 2}{show(one.text)}", "", one, whole=False)
+
+
+def _why_head(title: str) -> Iterator[WhyPart]:
+    yield WhyPart()
+    yield WhyPart(title, "heading")
+
+
+def _line(text: str) -> WhyPart:
+    """A line of a section; what is not indented is its title."""
+    return WhyPart(text, "" if text.startswith(INDENT) else "heading")
+
+
+LONGEST = 200
+"""Characters of a line of a log that are quoted."""
+_TICKS = re.compile("`+")
+
+
+class PostMortem(NamedTuple):
+    """What there is to tell: the job, what is the matter with it, its runs and ops, and what was read."""
+
+    job: Job
+    verdict: Verdict
+    runs: Sequence[Run]
+    ops: Sequence[Op]
+    sources: Sequence[SourceHealth]
+    now: Nanos
+
+
+def post_mortem_lines(told: PostMortem) -> Iterator[str]:
+    yield f"# {_plain(told.job.id)}: {_plain(told.job.status.value)}"
+    yield ""
+    yield f"**{_plain(told.verdict.sentence)}**"
+    yield ""
+    yield f"Verdict {code(told.verdict.code.value)}, {sureness(told.verdict)}, {to_rfc3339(told.now)}."
+    if step := step_line(told.verdict):
+        yield f"Flow: {_plain(step)}."
+    yield from _markdown_section("The job", _markdown_table(("", ""), _facts(told.job)))
+    yield from _markdown_section(
+        "Runs", _markdown_table(("run", "state", "queued", "started", "ended", "took"), _runs(told.runs))
+    )
+    yield from _markdown_section("What happened", _timeline(told.ops))
+    yield from _markdown_section("What the verdict rests on", _quoted_evidence(told.verdict))
+    yield from _markdown_section("Sources disagree", _disputes(told.verdict.contradictions))
+    yield from _markdown_section(
+        "What is not known", (f"- {_plain(spot)}" for spot in told.verdict.blind_spots)
+    )
+    yield from _markdown_section("What to do next", _next(told.verdict))
+    yield from _markdown_section(
+        "What was read", _markdown_table(("source", "state", "read at", "records", "left out"), _read(told))
+    )
+
+
+def code(text: str) -> str:
+    """Outside text as Markdown's code, whatever it holds; `|` as a table needs it."""
+    shown = show(text)
+    longest = max((len(run) for run in _TICKS.findall(shown)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{fence}{pad}{shown}{pad}{fence}".replace("|", "\\|") if shown else NONE
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>#|~])", r"\\\1", show(text))
+
+
+def _markdown_section(title: str, lines: Iterator[str]) -> Iterator[str]:
+    first = next(lines, None)
+    if first is not None:
+        yield from ("", f"## {title}", "", first)
+        yield from lines
+
+
+def _markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    filled = list(rows)
+    if filled:
+        yield f"| {' | '.join(heads)} |"
+        yield f"|{'---|' * len(heads)}"
+        yield from (f"| {' | '.join(row)} |" for row in filled)
+
+
+def _facts(job: Job) -> Iterator[tuple[str, str]]:
+    texts = {
+        "name": job.name, "owner": job.owner, "app": job.app, "model": job.model, "mode": job.mode,
+        "driver": job.driver, "host": job.host, "state in its system": job.native_status, "error": job.error,
+        "message": job.message, "alert": job.alert,
+    }  # fmt: skip
+    yield from ((name, code(text[:LONGEST])) for name, text in texts.items() if text)
+    times = {"queued": job.queued_at, "started": job.started_at, "ended": job.ended_at}
+    yield from ((name, to_rfc3339(at)) for name, at in times.items() if at is not None)
+
+
+def _runs(runs: Sequence[Run]) -> Iterator[tuple[str, ...]]:
+    for run in runs:
+        took = (
+            NONE
+            if run.started_at is None or run.ended_at is None
+            else duration(seconds_between(run.started_at, run.ended_at))
+        )
+        times = (_time(at) for at in (run.queued_at, run.started_at, run.ended_at))
+        yield (str(run.number), _plain(run.status.value), *times, took)
+
+
+def _time(at: Nanos | None) -> str:
+    return NONE if at is None else to_rfc3339(at)
+
+
+def _timeline(ops: Sequence[Op]) -> Iterator[str]:
+    steps = sorted(
+        ((step, op) for op in ops for step in op.steps if step.at is not None),
+        key=lambda pair: (pair[0].at or 0, pair[0].source, pair[0].offset),
+    )
+    return _markdown_table(("time", "op", "who", "step", "line"), (_step_row(step, op) for step, op in steps))
+
+
+def _step_row(step: Step, op: Op) -> tuple[str, ...]:
+    place = f"{step.source}:{step.line}" if step.line > 0 else step.source
+    return (_time(step.at), code(f"{op.name} {op.op}"), _plain(step.component), code(step.step), code(place))
+
+
+def _quoted_evidence(verdict: Verdict) -> Iterator[str]:
+    for one in verdict.evidence:
+        place = f"{one.source}:{one.line}" if one.line > 0 else one.source
+        yield f"- {_plain(one.what)}, {_time(one.at)}, {code(place)}:"
+        yield f"  {code(one.text[:LONGEST])}"
+
+
+def _disputes(found: Sequence[Contradiction]) -> Iterator[str]:
+    for one in found:
+        yield f"- {_plain(one.about)}"
+        for fact in (one.one, one.other):
+            yield f"    - {_time(fact.at)} {code(fact.source)}: {code(fact.text[:LONGEST])}"
+
+
+def _next(verdict: Verdict) -> Iterator[str]:
+    for step in verdict.next:
+        yield f"- {_plain(step.why)}: {code(step.command)}"
+
+
+def _read(told: PostMortem) -> Iterator[tuple[str, ...]]:
+    for source in told.sources:
+        note = source.error or source.note or NONE
+        yield (
+            code(source.name), _plain(source.state.value), _time(source.read_at), f"{source.records:,}",
+            _plain(note) if not source.skipped else f"{source.skipped:,} skipped; {_plain(note)}",
+        )  # fmt: skip

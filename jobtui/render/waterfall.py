@@ -1,24 +1,349 @@
-"""The waterfall on the screen: sign, service, name in its place of the tree, bar on an axis, length."""
+"""A line of a trace, on the screen and as text: sign, service, name in its place of the tree, bar, length."""
 
-from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, takewhile
 from typing import NamedTuple
 
-from jobtui.analysis.traces.layout import LineKind, TraceLine
-from jobtui.render.span_words import span_time
+from jobtui.analysis.times import duration
+from jobtui.analysis.traces.axis import Axis
+from jobtui.analysis.traces.critical_path import Segment
+from jobtui.analysis.traces.failures import EXCEPTION as EXCEPTION_EVENT
+from jobtui.analysis.traces.failures import FailureKind, Findings
+from jobtui.analysis.traces.layout import Layout, LineKind, ServiceMark, SpanRun, TraceLine
+from jobtui.analysis.traces.tree import SpanFlag, Tree, end_of, flags_of_span
+from jobtui.model.ids import SpanId, TraceId
+from jobtui.model.numbers import counted
+from jobtui.model.traces import Span
 from jobtui.render.spans import Line, padded, width_of
 from jobtui.render.spans import Span as Text
 from jobtui.render.text import NONE, fit, show, width
-from jobtui.render.trace_bars import bar_of
-from jobtui.render.trace_line import (
-    AWAITED,
-    View,
-    name_of,
-    remarks_on,
-    service_style,
-    sign_of,
-    took_of,
-)
+
+MICROSECOND = 1_000
+MILLISECOND = 1_000_000
+_SECOND = 1_000_000_000
+
+FLAG_WORDS: Mapping[SpanFlag, str] = {
+    SpanFlag.OPEN: "open",
+    SpanFlag.NEGATIVE: "ends before it begins",
+    SpanFlag.UNTIMED: "without a time",
+    SpanFlag.TWICE: "came twice",
+    SpanFlag.LOOP: "circle of parents",
+    SpanFlag.SKEWED: "before its parent",
+}
+
+
+def span_time(nanos: int | None) -> str:
+    """A length of time as spans have it: "1m23s", "2.9s", "845ms", "12.3µs"."""
+    if nanos is None:
+        return NONE
+    if nanos < 0:
+        return f"-{span_time(-nanos)}"
+    if nanos < MICROSECOND:
+        return f"{nanos}ns" if nanos else "0"
+    if nanos < MILLISECOND:
+        return f"{nanos / MICROSECOND:.1f}µs" if nanos < 100 * MICROSECOND else f"{nanos // MICROSECOND}µs"
+    if nanos < _SECOND:
+        return f"{nanos / MILLISECOND:.1f}ms" if nanos < 10 * MILLISECOND else f"{nanos // MILLISECOND}ms"
+    return duration(nanos / _SECOND)
+
+
+GIVEN_CELLS = 24
+"""An attribute that is longer is not told in a line."""
+GIVEN = 2
+STAGES = 5
+"""So many stretches between waits are told at most."""
+
+
+class Sentence(NamedTuple):
+    """What is to be said, safe to show, and its style."""
+
+    text: str
+    style: str
+
+
+def short_id(trace_id: TraceId) -> str:
+    return f"{trace_id[:8]}…{trace_id[-4:]}"
+
+
+def sentence_of(found: Findings, growing: str = "") -> Sentence:
+    """How a trace stands, in one sentence; `growing` says why more may come."""
+    fatal = [cause for cause in found.causes if not cause.is_handled]
+    if fatal:
+        more = f"  (and {len(fatal) - 1:,} more)" if len(fatal) > 1 else ""
+        return Sentence(f"✗ {named(fatal[0].span)}: {show(fatal[0].message) or 'failed'}{more}", "error")
+    said = [failure for failure in found.failures if failure.kind is not FailureKind.UNFINISHED]
+    if said:
+        return Sentence(f"✗ {show(said[0].text)}", "error")
+    if growing:
+        return Sentence(f"… not complete: {show(growing)}", "good")
+    last = next((failure for failure in found.failures if failure.is_last), None)
+    if last is not None:
+        return Sentence(f"✗ {show(last.text)}", "warning")
+    if not found.tree.spans:
+        return Sentence("no span of it was received", "warning")
+    if found.causes:
+        more = f"  (and {len(found.causes) - 1:,} more)" if len(found.causes) > 1 else ""
+        first = found.causes[0]
+        words = f"{named(first.span)}: {show(first.message) or 'failed'}, and what it was in went on well"
+        return Sentence(f"! {words}{more}", "warning")
+    return Sentence("✓ nothing failed in it", "settled")
+
+
+def named(span: Span) -> str:
+    given = (f"{key}={value}" for key, value in span.attributes.items())
+    short = [words for words in given if len(words) <= GIVEN_CELLS][:GIVEN]
+    return " ".join((show(span.name) or NONE, *map(show, short)))
+
+
+def stage_words(found: Findings) -> str:
+    return " · ".join(_stages(found))
+
+
+def _stages(found: Findings) -> Iterator[str]:
+    tree = found.tree
+    if tree.started_at is None or tree.ended_at is None:
+        return
+    waits = sorted(found.waits)[: STAGES // 2]
+    begins = [tree.started_at, *(wait.end for wait in waits)]
+    ends = [*(wait.start for wait in waits), tree.ended_at]
+    for nth, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        if nth:
+            yield f"waited {span_time(waits[nth - 1].duration_ns)}"
+        within = [span for span in tree.spans if begin <= span.started_at and end_of(span) <= end]
+        service = show(within[0].service) if within else ""
+        yield f"{service} {span_time(end - begin)}".strip()
+
+
+def count_words(found: Findings) -> str:
+    spans, services = len(found.tree.spans), len(found.tree.services)
+    errors = sum(span.is_error for span in found.tree.spans)
+    parts = [counted(spans, "span"), counted(services, "service")]
+    if errors:
+        parts.insert(1, counted(errors, "error"))
+    if found.tree.missing:
+        parts.append(f"{len(found.tree.missing):,} not received")
+    if found.tree.doubles:
+        parts.append(f"{found.tree.doubles:,} came twice")
+    if found.skewed:
+        parts.append("clocks differ")
+    return ", ".join(parts)
+
+
+ROOT_CAUSE, PASSED_ON, HANDLED = ("✗", "error"), ("↑", "error"), ("!", "warning")
+"""Sign and style: where it failed, what an error only passed through, an error that was handled."""
+HIDDEN_ERROR, OPEN_SPAN, NOT_RECEIVED = ("✗", "warning"), ("●", "good"), ("◌", "warning")
+"""The same of what is folded over an error, of what has not ended, of a parent that did not come."""
+NO_SIGN = (" ", "")
+AWAITED = "┄"
+"""What stands for time that passed without a span."""
+COLOURS = 6
+"""Styles `service.0` and on."""
+
+Path = Mapping[SpanId, Sequence[Segment]]
+
+
+class View(NamedTuple):
+    """What a line is drawn by. `failed_at` has the spans at which something failed: whether it was handled.
+
+    `path` is None unless the critical path is marked, with the segments by span. `passes` tells, where there
+    is a filter, which spans pass.
+    """
+
+    tree: Tree
+    layout: Layout
+    axis: Axis
+    failed_at: Mapping[SpanId, bool]
+    mark_of: Callable[[str], ServiceMark]
+    path: Path | None = None
+    passes: Callable[[Span], bool] | None = None
+
+
+def service_style(mark: ServiceMark) -> str:
+    return f"service.{mark.number % COLOURS}"
+
+
+def took_of(line: TraceLine) -> tuple[str, str]:
+    match line.kind:
+        case LineKind.WAIT if line.wait is not None:
+            return span_time(line.wait.duration_ns), "dim"
+        case LineKind.RUN if line.run is not None:
+            return span_time(line.run.total_ns), "dim"
+        case LineKind.SPAN if line.span is not None:
+            return ("open", "good") if line.span.ended_at is None else (span_time(line.span.duration_ns), "")
+    return "", "dim"
+
+
+def sign_of(view: View, index: int, *, is_closed: bool) -> tuple[str, str]:
+    line = view.layout.lines[index]
+    span = line.span if line.kind is LineKind.SPAN else None
+    if line.kind is LineKind.MISSING:
+        return NOT_RECEIVED
+    if span is not None and (is_handled := view.failed_at.get(span.span_id)) is not None:
+        return HANDLED if is_handled else ROOT_CAUSE
+    if span is not None and span.is_error:
+        return PASSED_ON
+    if is_closed and view.layout.errors[index]:
+        return HIDDEN_ERROR
+    return OPEN_SPAN if span is not None and span.ended_at is None else NO_SIGN
+
+
+def name_of(view: View, line: TraceLine) -> tuple[str, str]:
+    """What it is called, safe to show, and its style."""
+    match line.kind:
+        case LineKind.WAIT:
+            return f"{AWAITED * 2} nothing ran {AWAITED * 2}", "dim"
+        case LineKind.MISSING:
+            return f"{line.missing}", "settled"
+        case LineKind.RUN if line.run is not None:
+            return show(line.run.name) or NONE, ""
+    assert line.span is not None
+    is_beside = view.passes is not None and not view.passes(line.span)
+    return show(line.span.name) or NONE, "settled" if is_beside else bar_style(view, line.span)
+
+
+def remarks_on(view: View, index: int, *, is_closed: bool) -> list[str]:
+    line = view.layout.lines[index]
+    words: list[str] = []
+    match line.kind:
+        case LineKind.MISSING:
+            return ["not received"]
+        case LineKind.RUN if line.run is not None:
+            words.append(f"× {len(line.run.spans):,}")
+        case LineKind.SPAN if line.span is not None:
+            flags = flags_of_span(view.tree, line.span)
+            words += [FLAG_WORDS[flag] for flag in flags if flag in FLAG_WORDS and flag != "open"]
+            if is_closed:
+                words.append(f"{view.layout.spans[index] - 1:,} below")
+    if is_closed and (errors := view.layout.errors[index]):
+        words.append(f"✗ {errors:,}")
+    return words
+
+
+def bar_style(view: View, span: Span) -> str:
+    is_handled = view.failed_at.get(span.span_id)
+    return "" if is_handled is None else "warning" if is_handled else "error"
+
+
+def path_by_span(segments: Iterable[Segment]) -> Path:
+    found: dict[SpanId, list[Segment]] = {}
+    for segment in segments:
+        found.setdefault(segment.span.span_id, []).append(segment)
+    return found
+
+
+FULL, LEFT, RIGHT, TICK = "━", "╸", "╺", "│"
+THIN = "─"
+SQUEEZED, EXCEPTION = "┊", "✗"
+EARLIER, LATER = "‹", "›"
+
+
+class Bar:
+    """The cells of an axis, with what is drawn on them: at first where it is squeezed."""
+
+    def __init__(self, axis: Axis) -> None:
+        self._axis = axis
+        self._signs = [" "] * axis.cells
+        self._styles = [""] * axis.cells
+        for squeezed in axis.squeezed:
+            self._put(squeezed.first + squeezed.cells // 2, SQUEEZED, "rule")
+
+    @property
+    def text(self) -> str:
+        return "".join(self._signs)
+
+    def parts(self) -> Iterator[Text]:
+        pairs = zip(self._signs, self._styles, strict=True)
+        for style, same in groupby(pairs, key=lambda pair: pair[1]):
+            text = "".join(sign for sign, _ in same)
+            yield Text(text, style, len(text))
+
+    def mark(self, at: int, sign: str, style: str) -> None:
+        self._put(self._axis.half(at) // 2, sign, style)
+
+    def is_beside(self, start: int, end: int) -> bool:
+        """Whether something lies before or after what is looked at; on which side is marked then."""
+        if end < self._axis.low:
+            self._put(0, EARLIER, "dim")
+        elif start > self._axis.high:
+            self._put(len(self._signs) - 1, LATER, "dim")
+        else:
+            return False
+        return True
+
+    def stroke(self, start: int, end: int, sign: str, style: str, *, with_tick: bool = False) -> None:
+        """A stroke from one time to another; one of less than a cell is a tick where that is wanted."""
+        first, last = self._axis.half(start), self._axis.half(end)
+        if last - first < 2:
+            self._put(first // 2, TICK if with_tick else sign, style)
+            return
+        if first % 2:
+            self._put(first // 2, RIGHT if sign == FULL else sign, style)
+        if last % 2:
+            self._put(last // 2, LEFT if sign == FULL else sign, style)
+        for cell in range((first + 1) // 2, last // 2):
+            self._put(cell, sign, style)
+
+    def run(self, run: SpanRun, sign: str, style: str) -> None:
+        time = self._axis.time
+        for cell in range(len(self._signs)):
+            if run.runs_within(time(2 * cell), max(time(2 * cell + 2), 1)):
+                self._put(cell, sign, style)
+
+    def _put(self, at: int, sign: str, style: str) -> None:
+        at = min(at, len(self._signs) - 1)
+        self._signs[at], self._styles[at] = sign, style
+
+
+def bar_of(view: View, index: int, *, is_closed: bool) -> Bar:
+    line, bar = view.layout.lines[index], Bar(view.axis)
+    if line.wait is not None:
+        if not bar.is_beside(line.wait.start, line.wait.end):
+            bar.stroke(line.wait.start, line.wait.end, AWAITED, "dim")
+    elif line.run is not None:
+        _draw_run(bar, view, line.run)
+    elif line.span is not None:
+        last = view.layout.lasts[index]
+        if is_closed and last > end_of(line.span):
+            bar.stroke(end_of(line.span), last, AWAITED, "dim")
+        _draw_span(bar, view, line.span)
+    return bar
+
+
+def _draw_span(bar: Bar, view: View, span: Span) -> None:
+    if not span.started_at:
+        return
+    own = service_style(view.mark_of(span.service))
+    style = bar_style(view, span) or own
+    end = view.tree.ended_at or end_of(span) if span.ended_at is None else end_of(span)
+    if bar.is_beside(span.started_at, end):
+        return
+    look = (FULL, style) if view.path is None else (THIN, "settled")
+    bar.stroke(span.started_at, end, *look, with_tick=True)
+    if span.ended_at is None and span.started_at <= view.axis.high:
+        bar.mark(end, LATER, "good")
+    _draw_path(bar, view, span, style)
+    for event in span.events[-1:] if style != own else ():
+        if event.name == EXCEPTION_EVENT and view.axis.low <= event.at <= view.axis.high:
+            bar.mark(event.at, EXCEPTION, style)
+
+
+def _draw_run(bar: Bar, view: View, run: SpanRun) -> None:
+    if bar.is_beside(run.spans[0].started_at, run.ended_at):
+        return
+    style = service_style(view.mark_of(run.spans[0].service))
+    bar.run(run, *((FULL, style) if view.path is None else (THIN, "settled")))
+    begin = view.tree.started_at or 0
+    for span in run.spans if view.path is not None else ():
+        if segments := (view.path or {}).get(span.span_id):
+            bar.stroke(begin + segments[0].from_ns, begin + segments[-1].to_ns, FULL, f"{style} path")
+
+
+def _draw_path(bar: Bar, view: View, span: Span, style: str) -> None:
+    begin = view.tree.started_at or 0
+    for segment in (view.path or {}).get(span.span_id, ()):
+        look = (AWAITED, "dim") if segment.is_wait else (FULL, f"{style} path")
+        bar.stroke(begin + segment.from_ns, begin + segment.to_ns, *look)
+
 
 OPENED, CLOSED = "▾", "▸"
 WAIT_CELLS = 9
@@ -51,7 +376,6 @@ def columns_in(cells: int) -> Columns:
 
 
 def heading_line(view: View, columns: Columns) -> Line:
-    """The services with their letters, and the ruler."""
     name, bar, took = columns
     legend = _legend(view, name - 1)
     line = padded((Text(" ", "heading", 1), *legend), name, "heading")
@@ -98,14 +422,12 @@ def _ruler(view: View, bar: int) -> Iterable[Text]:
 
 
 def _write(cells: list[str], at: int, words: str) -> None:
-    """Write words where nothing stands yet, with a blank before and behind them."""
     end = at + len(words)
     if end <= len(cells) and all(cell == " " for cell in cells[max(0, at - 1) : end + 1]):
         cells[at:end] = words
 
 
 def trace_line(view: View, columns: Columns, index: int, *, is_closed: bool) -> Line:
-    """A line of the waterfall."""
     name = _name_part(view, columns, index, is_closed=is_closed)
     bar = bar_of(view, index, is_closed=is_closed).parts() if columns.bar else ()
     took, style = took_of(view.layout.lines[index])

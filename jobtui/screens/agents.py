@@ -1,218 +1,237 @@
-"""The agents: what each does and holds, what became of it, and where its log is."""
+"""The agents: state, the ops they hold, and where their logs are."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from textual import on
-from textual.app import ComposeResult
+from textual.app import App
 
-from jobtui.actions import Place, hints_at
+from jobtui.actions import Place
 from jobtui.analysis.agent_filter import FIELD_NAMES, AgentTest, parse_agent_filter, values_of
-from jobtui.analysis.agent_logs import AgentLog, log_of
-from jobtui.analysis.filter import token_span
+from jobtui.analysis.paths import SLACK, AgentLog, LogPlace, log_of, reached
+from jobtui.backends.registry import SIREPO_DB
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.journal import place_at
 from jobtui.model.ops import Agent
-from jobtui.render.agent_columns import AGENT_COLUMNS, AgentLook, is_trouble, sort_agents
-from jobtui.render.agent_facts import agent_facts
-from jobtui.render.text import Zone, safe, show
-from jobtui.screens.base import Board, Taken, bindings_at
-from jobtui.screens.filtering import FilteredList
-from jobtui.store.store import Changes
-from jobtui.widgets.agent_table import AgentTable
-from jobtui.widgets.filter_bar import Completion, FilterBar
-from jobtui.widgets.header import Header
-from jobtui.widgets.key_line import KeyLine
-from jobtui.widgets.row_view import Move
-from jobtui.widgets.rule_line import RuleLine
-from jobtui.widgets.source_strip import SourceStrip
+from jobtui.render.agents import AGENT_COLUMNS, AgentLook, agent_facts, is_trouble, log_facts, sort_agents
+from jobtui.render.text import Zone, show
+from jobtui.screens.base import TableScreen, bindings_at
+from jobtui.screens.choices import Goal
+from jobtui.screens.command_table import complete_fields
+from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.text import ErrorScreen
+from jobtui.widgets.filter_bar import Completion
+from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.text_pane import Paragraph, TextPane
+
+COPIES = "agent-sbatch"
+"""The directory in which the supervisor keeps copies of the logs of agents on clusters."""
+Opening = tuple[str, int | None]
+"""The name of a log, and the place in it; None for its end."""
+
+
+class LogSheet(ErrorScreen):
+    """Where to find the log of an agent that cannot be read here."""
+
+    def __init__(self, shared: Shared, agent: Agent, log: AgentLog) -> None:
+        text = "\n\n".join(sheet(agent, log))
+        self._command = log.command
+        super().__init__(shared, f"log of {show(agent.agent)}", text, Taken(text, self._command))
+
+    def action_copy(self) -> None:
+        if self._command:
+            self.copy(self._command)
+        else:
+            super().action_copy()
+
+
+def open_log(app: App[None], shared: Shared, agent: Agent, log: AgentLog) -> None:
+    from jobtui.screens.logs import LogsScreen
+
+    opening = where_to_open(shared, agent, log)
+    if opening is not None:
+        app.push_screen(LogsScreen(shared, *opening))
+        return
+    app.push_screen(LogSheet(shared, agent, log))
+
+
+def where_to_open(shared: Shared, agent: Agent, log: AgentLog) -> Opening | None:
+    if (
+        log.place is LogPlace.CLUSTER
+        and not _is_read_itself(agent)
+        and (path := _path_of(shared, agent, log))
+    ):
+        return path, None
+    if agent.log is not None and (agent.log != agent.supervisor or log.place is LogPlace.SUPERVISOR):
+        return agent.log, agent.log_at
+    if log.place is LogPlace.SUPERVISOR and log.name:
+        return log.name, agent.supervisor_at
+    if log.place is LogPlace.JOURNAL:
+        return log.described, place_at(Nanos(log.at - SLACK)) if log.at is not None else None
+    if log.place is LogPlace.CLUSTER:
+        found = [name for name in shared.logs.names() if log.copies and name.startswith(log.copies)]
+        return (found[-1], None) if found else None
+    return None
+
+
+def _is_read_itself(agent: Agent) -> bool:
+    return agent.log not in (None, agent.supervisor) and f"/{COPIES}/" not in (agent.log or "")
+
+
+def _path_of(shared: Shared, agent: Agent, log: AgentLog) -> str | None:
+    """The log on a cluster where it is mounted as configured, or over ssh; it says more than copies do."""
+    if not log.path:
+        return None
+    places = list(reached(log.path, agent.host, shared.reach))
+    configured = [place for place in places if place != log.path]
+    return configured[0] if configured else None
+
+
+def sheet(agent: Agent, log: AgentLog) -> Iterator[str]:
+    """What is said instead of a log that cannot be read here; masked."""
+    yield f"The log of agent {show(agent.agent)} cannot be read from here."
+    yield from (f"{name}: {text}" for name, text, _ in log_facts(log))
+    if agent.log is not None and agent.log == agent.supervisor:
+        yield f"A part of it was forwarded into {show(agent.supervisor)}, which can be read in the logs."
+
+
+def go_to_held(app: App[None], shared: Shared, agent: Agent) -> None:
+    from jobtui.screens.choices import ChoosingScreen
+    from jobtui.screens.job import JobScreen
+
+    goals = tuple(_goals(agent))
+    if not goals:
+        app.notify("it holds no op of a job", timeout=2)
+    elif len({goal.job for goal in goals}) == 1:
+        app.push_screen(JobScreen(shared, _job(goals[0])))
+    else:
+        app.push_screen(ChoosingScreen(shared, agent.agent, goals, lambda goal: _push(app, shared, goal)))
+
+
+def _goals(agent: Agent) -> Iterator[Goal]:
+    for op in agent.ops:
+        if op.jid is not None:
+            yield Goal(op.jid, f"{op.name} {op.op}", job=op.jid)
+
+
+def _job(goal: Goal) -> JobId:
+    assert goal.job is not None
+    return goal.job
+
+
+def _push(app: App[None], shared: Shared, goal: Goal) -> None:
+    from jobtui.screens.job import JobScreen
+
+    app.push_screen(JobScreen(shared, _job(goal)))
+
 
 MOST_OFFERED = 50
 """Values offered for a field of the filter."""
 NAME_CELLS = 16
 """Cells of the names of facts."""
-JOBS_SOURCE = "sirepo_db"
 """The kind of sources whose names are database roots."""
 
 
-class AgentFilterBar(FilterBar):
-    """A filter of agents is typed in it."""
-
-    PLACEHOLDER = "words, or: state:lost host:v4 user:vn9m driver:docker op:pb5u"
+def key_of(agent: Agent) -> tuple[str, ...]:
+    return agent.supervisor, agent.driver, agent.kind, f"{agent.uid[:4]} {agent.agent}"
 
 
-class AgentsScreen(FilteredList):
-    """All agents, and all about the one under the cursor."""
+class AgentsScreen(TableScreen):
+    """All agents, and the details of the one under the cursor."""
 
     PLACE = Place.AGENTS
     BINDINGS = bindings_at(Place.AGENTS)
-    SORT_KEYS = tuple(column.key for column in AGENT_COLUMNS)
+    COLUMNS = AGENT_COLUMNS
+    PLACEHOLDER = "words, or: state:lost host:v4 user:vn9m driver:docker op:pb5u"
 
     DEFAULT_CSS = """
-    AgentsScreen AgentTable { height: 1fr; }
     AgentsScreen TextPane { height: 11; max-height: 35%; }
     AgentsScreen.-low TextPane, AgentsScreen.-flat TextPane { display: none; }
-    AgentsScreen.-low RuleLine.-needed { display: block; }
-    AgentsScreen.-tiny Header, AgentsScreen.-tiny NoticeLine { display: none; }
     """
 
-    def __init__(self, board: Board) -> None:
-        super().__init__(board)
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
         self._agents: tuple[Agent, ...] = ()
         self._read_of: tuple[int, ...] = ()
         self._passes: AgentTest = parse_agent_filter("")
-        self._header = Header(board.now, board.title)
-        self._strip = SourceStrip(board.now)
-        self._table = AgentTable(self._look)
-        self._about = TextPane()
-
-    def compose(self) -> ComposeResult:
-        """From top to bottom."""
-        yield self._header
-        yield self._strip
-        yield RuleLine()
-        yield self._table
-        yield self._rule
-        yield self._about
-        yield RuleLine()
-        yield KeyLine(hints_at(Place.AGENTS))
-
-    def on_mount(self) -> None:
-        """Show what is known already."""
-        self._read()
-        self.show_all()
-
-    def show_trail(self) -> None:
-        """Say where one is."""
-        self._header.set_title(self.titled(self.crumb))
-
-    def take(self, changes: Changes) -> None:
-        """Show how the agents are now."""
-        self._read()
-        self.show_all()
-
-    def tick(self) -> None:
-        """Let ages go on; news of an agent need not be news of a job."""
-        self._read()
-        self.show_all()
-        self._header.repaint()
+        self._main = self._table = RecordTable[Agent](AGENT_COLUMNS, self.look, key_of)
+        self._about = self._text = TextPane()
 
     def _read(self) -> None:
-        """Look at the agents anew if something was read since, and not everything is to stay as it is."""
-        read = tuple(source.records for source in self.board.store.sources())
-        if read != self._read_of and (self.board.paused_at is None or not self._agents):
+        read = tuple(source.records for source in self.shared.store.sources())
+        if read != self._read_of and (self.shared.paused_at is None or not self._agents):
             self._read_of = read
-            self._agents = self.board.store.correlation.agents()
+            self._agents = self.shared.store.correlation.agents()
 
     def show_all(self) -> None:
-        """Show the agents anew; what is the same is not painted again."""
+        self._read()
         passing = [agent for agent in self._agents if self._passes(agent)]
-        ordered = sort_agents(passing, self.board.now(), self._sorted_by, reverse=self._reverse)
-        self._table.set_records(ordered, sorted_by=self._sorted_by, reverse=self._reverse)
-        self._strip.set_sources(self.board.store.sources())
-        self._show_words()
+        self.show_records(
+            self._table,
+            sort_agents(passing, self.shared.now(), self._sorted_by, reverse=self._reverse),
+        )
         self._show_about()
 
-    def move_list(self, move: Move) -> None:
-        """Move the cursor."""
-        self._table.move(move)
-
-    def _look(self) -> AgentLook:
-        return AgentLook(self.board.now(), relative=not self.board.absolute, local=Zone.is_local)
+    def look(self) -> AgentLook:
+        return AgentLook(self.shared.now(), relative=not self.shared.absolute, local=Zone.is_local)
 
     def log_of(self, agent: Agent) -> AgentLog:
-        """Where the log of an agent is, by what is configured."""
-        roots = (source.name for source in self.board.store.sources() if source.kind == JOBS_SOURCE)
-        return log_of(agent, self.board.hosts, roots)
+        roots = (source.name for source in self.shared.store.sources() if SIREPO_DB.made(source))
+        return log_of(agent, self.shared.hosts, roots)
 
-    @on(AgentTable.Highlighted)
+    @on(RecordTable.Highlighted)
     def _show_about(self) -> None:
-        self._about.set_text(self._paragraphs(self._table.record))
+        self._text.set_text(self._paragraphs(self._table.record))
 
     def _paragraphs(self, agent: Agent | None) -> Iterator[Paragraph]:
-        """All that is known of an agent; without one why there is none."""
         if agent is None:
             yield Paragraph(_silence(self._agents, self._filter_text), "dim")
             return
-        for name, text, style in agent_facts(agent, self.log_of(agent), self._look()):
+        for name, text, style in agent_facts(agent, self.log_of(agent), self.look()):
             yield Paragraph(f"{name:<{NAME_CELLS}}{text}", style, NAME_CELLS)
 
-    def _show_words(self) -> None:
-        self._rule.set_words(self._words())
-        self._rule.set_class(bool(self._filter_text), "-needed")
-
-    def _words(self) -> str:
-        """How many agents there are, how many of them are in trouble, what is shown of them."""
-        trouble = sum(is_trouble(agent, self.board.now()) for agent in self._agents)
+    def words(self) -> Iterator[str]:
+        trouble = sum(is_trouble(agent, self.shared.now()) for agent in self._agents)
         shown, total = self._table.count, len(self._agents)
-        count = f"{shown:,} of {total:,} agents" if self._filter_text else f"{total:,} agents"
-        filtered = f"/{safe(self._filter_text)}" if self._filter_text else ""
-        lost = f"{trouble:,} lost or never came in the last hour" if trouble else ""
-        return " · ".join(part for part in (filtered, count, lost, self._order_words) if part)
+        yield f"{shown:,} of {total:,} agents" if self._filter_text else f"{total:,} agents"
+        yield f"{trouble:,} lost or never came in the last hour" if trouble else ""
 
     # Going on from an agent.
 
-    @on(AgentTable.Opened)
+    @on(RecordTable.Opened)
     def action_open(self) -> None:
-        """Read the log of the agent, or what to type to read it."""
-        # Imported here, as the first paint does not need it
-        from jobtui.screens.agent_log import open_log
-
         if (agent := self._table.record) is not None:
-            open_log(self.app, self.board, agent, self.log_of(agent))
+            open_log(self.app, self.shared, agent, self.log_of(agent))
 
     def action_jobs(self) -> None:
-        """Go to a job whose op the agent holds."""
-        # Imported here, as the first paint does not need it
-        from jobtui.screens.agent_log import go_to_held
-
         if (agent := self._table.record) is not None:
-            go_to_held(self.app, self.board, agent)
+            go_to_held(self.app, self.shared, agent)
 
     def action_copy(self) -> None:
-        """Copy the command that shows the log of the agent, or what its log is called."""
         if (agent := self._table.record) is not None:
             log = self.log_of(agent)
-            self.copy(show(log.command or log.described or agent.agent))
+            self.copy(log.command or show(log.described or agent.agent))
 
     async def taken(self) -> Taken | None:
-        """All about the agent under the cursor, and the command that lists these agents."""
-        # Imported here, as the first paint does not need it
-        from jobtui.screens.taking import jobtui_command
+        from jobtui.screens.export import jobtui_command
 
         block = "\n".join(part.text for part in self._paragraphs(self._table.record))
         words = (self._filter_text,) if self._filter_text else ()
-        return Taken(block, jobtui_command(self.board, "agents", *words))
+        return Taken(block, jobtui_command(self.shared, "agents", about=words))
 
     # Which agents.
 
-    def filter_bar(self) -> FilterBar:
-        """The line in which the filter is typed."""
-        return AgentFilterBar(
-            self._filter_text, history=self._filters, completer=completer(lambda: self._agents)
-        )
+    def complete(self, text: str, cursor: int) -> Completion:
+        return complete_fields(text, cursor, FIELD_NAMES, self._values)
+
+    def _values(self, field: str) -> set[str]:
+        return {value for name, value in values_of(self._agents) if name == field}
 
     def let_pass(self, text: str) -> None:
-        """Let only agents pass of which this is true."""
         self._passes = parse_agent_filter(text)
 
 
-def completer(agents: Callable[[], tuple[Agent, ...]]) -> Callable[[str, int], Completion]:
-    """What completes a filter of these agents: fields, and the values that they have."""
-
-    def complete(text: str, cursor: int) -> Completion:
-        start, end = token_span(text, cursor)
-        field, colon, begun = text[start:end].partition(":")
-        if not colon:
-            return Completion(start, end, [f"{name}:" for name in FIELD_NAMES if name.startswith(field)])
-        found = {value for name, value in values_of(agents()) if name == field.lower()}
-        words = sorted(value for value in found if value.lower().startswith(begun.lower()))
-        plain = [word for word in words if not any(char in ' "(),' for char in word)]
-        return Completion(start, end, [f"{field}:{word}" for word in plain[:MOST_OFFERED]])
-
-    return complete
-
-
 def _silence(agents: tuple[Agent, ...], filter_text: str) -> str:
-    """Why no agent is shown."""
     if agents and filter_text:
         return "no agent passes the filter"
     return "no line of a supervisor's log that was read speaks of an agent"

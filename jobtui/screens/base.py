@@ -1,26 +1,33 @@
-"""What all screens share: live data a few times a second, keys out of the table of actions, room by size."""
+"""What all screens share: live data a few times a second, keys out of the table of actions, room by size.
+
+What the first paint does not need is imported in the functions that need it, here and in the other screens.
+"""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingsMap, BindingType
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
-from jobtui.actions import ACTIONS, Action, Keymap, Place, actions_at
-from jobtui.screens.board import Board as Board
-from jobtui.screens.board import Taken as Taken
+from jobtui.actions import ACTIONS, Action, Keymap, Place, actions_at, hints_at
+from jobtui.model.faults import Fault
+from jobtui.render.text import safe, show
+from jobtui.screens.shared import Shared, Taken
 from jobtui.store.store import NO_CHANGES, Changes
 from jobtui.views import ViewsError
-from jobtui.widgets.filter_bar import FilterBar
-from jobtui.widgets.header import TRAIL
-from jobtui.widgets.key_line import KeyLine
+from jobtui.widgets.filter_bar import Completion, FilterBar, History, Mistake
+from jobtui.widgets.frame import TRAIL, Header, KeyLine, NoticeLine, RuleLine, SourceStrip
 from jobtui.widgets.lines import LineView
-from jobtui.widgets.notice_line import NoticeLine
-from jobtui.widgets.row_view import Move
+from jobtui.widgets.row_view import Move, RowView
+
+if TYPE_CHECKING:
+    from jobtui.widgets.record_list import RecordTable
+    from jobtui.widgets.text_pane import TextPane
 
 FLUSH_S = 0.25
 """Changes are shown at most this often."""
@@ -31,7 +38,6 @@ TICK_S = 1.0
 
 
 def bindings_at(place: Place) -> list[BindingType]:
-    """The usual keys of a screen."""
     return [*_bindings(action for action in ACTIONS if place in action.places)]
 
 
@@ -64,9 +70,9 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (6, "-low"), (16, "-high")]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (70, "-wide")]
 
-    def __init__(self, board: Board, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.board = board
+    def __init__(self, shared: Shared) -> None:
+        super().__init__()
+        self.shared = shared
         if Keymap.actions is not ACTIONS:
             self._bindings = BindingsMap(_bindings(actions_at(self.PLACE)))
         self._pending = NO_CHANGES
@@ -77,26 +83,24 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         self._unsubscribe: Callable[[], None] = lambda: None
         self._notice: NoticeLine | None = None
         self._missed_pause = False
+        self._fault_words = ""
 
     @property
     def is_current(self) -> bool:
-        """Whether it can be seen. Textual takes the one below for seen, too, where nothing shines through."""
+        """Whether it is visible. Textual also counts the screen below an opaque modal as current."""
         top = self.app.screen if super().is_current else None
         return top is self or (top is not None and top.styles.background.a < 1)
 
     def take(self, changes: Changes) -> None:
-        """Show what changed."""
         raise NotImplementedError
 
     def tick(self) -> None:
-        """Let ages go on."""
         raise NotImplementedError
 
     def show_all(self) -> None:
-        """Show everything anew, as after a change of how times are shown."""
+        """Redraw everything, as after a change of how times are shown."""
 
     def caller(self, call: str) -> Callable[[], Awaitable[object]]:
-        """What takes an action of the table of actions here."""
         return lambda: self.run_action(call)
 
     def move_list(self, move: Move) -> None:
@@ -107,56 +111,49 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         return next((view.selected_text for view in self.query(LineView) if view.selected_text), "")
 
     def forget_selected(self) -> None:
-        """Let nothing be selected with the mouse."""
         for view in self.query(LineView):
             view.forget_selected()
 
     def action_move(self, move: str) -> None:
-        """Move the cursor."""
         self.forget_selected()
         self.move_list(Move(move))
 
     def action_back(self) -> None:
-        """Leave the screen."""
         self.app.pop_screen()
 
     async def action_command(self) -> None:
-        """Let a command be typed."""
-        # Imported here, as the first paint does not need it
         from jobtui.screens.command_table import complete_command
-        from jobtui.widgets.command_bar import CommandBar
+        from jobtui.widgets.filter_bar import CommandBar
 
         if self.query(FilterBar):
             return
         known = self.known_values()
         bar = CommandBar(
-            history=self.board.commands,
+            history=self.shared.commands,
             completer=lambda text, cursor: complete_command(text, cursor, known),
         )
         await self.mount(bar, before=next(iter(self.query(KeyLine)), None))
 
     def known_values(self) -> Mapping[str, Sequence[str]]:
-        """Values to complete with."""
         from jobtui.screens.command_table import known_values
 
         try:
-            views = self.board.views.names()
+            views = self.shared.views.names()
         except ViewsError:
             views = []
-        return known_values(self.board.store.jobs.values(), views)
+        return known_values(self.shared.store.jobs.values(), views)
 
     def follow(self, command: str) -> bool:
-        """Do what is said behind `:` if only this screen understands it; whether it is done."""
+        """Run a `:` command that only this screen knows; False when it knows none."""
         return False
 
     @property
     def crumb(self) -> str:
-        """What it is called in the trail of screens; safe to show."""
+        """Its name in the trail of screens; safe to show."""
         return str(self.PLACE)
 
     @property
     def trail(self) -> tuple[str, ...]:
-        """The screens between the jobs and this one, the nearest last."""
         below: list[str] = []
         for screen in self.app.screen_stack[1:]:
             if screen is self:
@@ -166,70 +163,68 @@ class LiveScreen(Screen[None], inherit_bindings=False):
         return tuple(below)
 
     def titled(self, name: str) -> str:
-        """The words that say where one is: the program, the trail, and this screen."""
-        return TRAIL.join((self.board.title, *self.trail, name))
+        return TRAIL.join((self.shared.title, *self.trail, name))
 
     def show_trail(self) -> None:
         """Say where one is: it was come to from elsewhere."""
 
     async def taken(self) -> Taken | None:
-        """What can be taken along from under the cursor."""
         return None
 
     def copy(self, text: str) -> None:
-        """Put text where the user can paste it from, and say where that is."""
-        # Imported here, as the first paint does not need it
-        from jobtui.screens.copying import copy
+        from jobtui.screens.export import copy
 
         copy(self, text)
 
     def on_mount(self) -> None:
-        """Follow the store."""
-        self._unsubscribe = self.board.live.subscribe(self._collect)
+        self._unsubscribe = self.shared.live.subscribe(self._collect)
         self.set_interval(TICK_S, self._tick)
         self.show_pause()
 
     def on_unmount(self) -> None:
-        """Leave the store alone, and let go of what was drawn, as widgets do."""
         self._unsubscribe()
         self._styles_cache.clear()
 
     def on_screen_suspend(self) -> None:
-        """Let go of what was drawn, a kilobyte each line; it is drawn anew when it is seen again."""
+        """Free what was drawn, a kilobyte a line; it is drawn again when the screen is shown."""
+        self._fault_words = ""
         for widget in self.walk_children(Widget):
             widget._styles_cache.clear()
 
     def on_screen_resume(self) -> None:
-        """Show what happened while another screen was in front."""
         self.show_trail()
         self.show_pause()
-        if self.board.paused_at is None:
+        if self.shared.paused_at is None:
             self._go_on()
         elif self._due != NO_CHANGES:
             due, self._due = self._due, NO_CHANGES
             self.take(due)
 
     def show_pause(self) -> None:
-        """Say that all is paused, or that it no longer is."""
-        words = self.board.notice()
+        words = self.shared.notice() or self._fault_words or None
         if words is not None and self._notice is None:
             self._notice = NoticeLine(words)
             self.mount(self._notice)
         elif words is not None and self._notice is not None:
-            self._notice.set_words(words)
+            self._notice.words = words
         elif self._notice is not None:
             self._notice.remove()
             self._notice = None
 
+    def say_fault(self, fault: Fault, then: str = "") -> None:
+        """Report a fault of jobtui on this screen until it is left."""
+        self._fault_words = f"{fault.words}{then}"
+        self.show_pause()
+
     def pause_begins(self) -> None:
-        """Show what changed up to now, where one looks; keep it apart where one may come back to."""
+        """Show the pending changes if current; else keep them for when it is."""
         if self.is_current:
             self._flush()
         else:
             self._due, self._pending = self._pending, NO_CHANGES
 
     def pause_ended(self) -> None:
-        """Show everything that waited: at once where one looks, later where one comes back to."""
+        """Show all that waited: now if current, else when it is."""
         self._pending, self._due = self._due | self._pending, NO_CHANGES
         self._missed_pause = True
         if self.is_current:
@@ -245,7 +240,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
 
     @on(events.Resize)
     def _measure(self, event: events.Resize) -> None:
-        """Below the rules by height there is one for a few lines, in which only the worst is said."""
+        """One more class for a screen of a few lines, where only the worst is shown."""
         self.set_class(event.size.height <= TINY_ROWS, "-tiny")
         self.set_class(event.size.height == 1, "-line")
         self.show_pause()
@@ -253,14 +248,14 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     def _tick(self) -> None:
         if not self.is_current:
             return
-        if self.board.paused_at is None:
+        if self.shared.paused_at is None:
             self.tick()
-        if self.board.notice() is not None:
+        if self.shared.notice() is not None:
             self.show_pause()
 
     def _collect(self, changes: Changes) -> None:
         self._pending |= changes
-        if not self._flush_is_due and self.board.paused_at is None:
+        if not self._flush_is_due and self.shared.paused_at is None:
             self._flush_is_due = True
             wait_s = self._flushed_at + FLUSH_S - monotonic()
             if wait_s > 0:
@@ -270,8 +265,186 @@ class LiveScreen(Screen[None], inherit_bindings=False):
 
     def _flush(self) -> None:
         self._flush_is_due = False
-        if self._pending == NO_CHANGES or not self.is_current or self.board.paused_at is not None:
+        if self._pending == NO_CHANGES or not self.is_current or self.shared.paused_at is not None:
             return
         self._flushed_at = monotonic()
         changes, self._pending = self._pending, NO_CHANGES
         self.take(changes)
+
+
+class HeadedScreen(LiveScreen):
+    """Header, sources, what `body` gives, keys. `show_all` shows it at every change, and every second."""
+
+    FOOT = ""
+    """Words on the rule below what is shown."""
+    _main: RowView
+    """What the keys of the cursor move."""
+    _about: "TextPane | None" = None
+    """All about what is under the cursor, below the main part."""
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._header = Header(shared.now, shared.title)
+        self._strip = SourceStrip(shared.now)
+        self._rule = RuleLine(self.FOOT)
+
+    def body(self) -> Iterator[Widget]:
+        yield RuleLine()
+        yield self._main
+        yield self._rule
+        if self._about is not None:
+            yield self._about
+            yield RuleLine()
+
+    def compose(self) -> ComposeResult:
+        yield self._header
+        yield self._strip
+        yield from self.body()
+        yield KeyLine(hints_at(self.PLACE))
+
+    def on_mount(self) -> None:
+        self.show_all()
+
+    @property
+    def heading(self) -> str:
+        """Its name in its own header; safe to show."""
+        return self.crumb
+
+    def show_trail(self) -> None:
+        self._header.title = self.titled(self.heading)
+
+    def take(self, changes: Changes) -> None:
+        self.show_all()
+
+    def tick(self) -> None:
+        self.show_all()
+        self._header.repaint()
+
+    def show_all(self) -> None:
+        self._strip.sources = self.shared.store.sources()
+
+    def move_list(self, move: Move) -> None:
+        self._main.move(move)
+
+
+class FilteringScreen(HeadedScreen):
+    """A screen of what passes a filter, which is typed above its rule."""
+
+    DEFAULT_CSS = """
+    FilteringScreen.-low RuleLine.-needed { display: block; }
+    FilteringScreen.-tiny Header, FilteringScreen.-tiny NoticeLine { display: none; }
+    """
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self.filters = History()
+
+    def filter_bar(self) -> FilterBar:
+        """The input line, with the present filter in it."""
+        raise NotImplementedError
+
+    def set_filter(self, text: str) -> Mistake | None:
+        """Filter by this text; returns the mistake in it, which means no filter."""
+        raise NotImplementedError
+
+    def preview_filter(self, text: str) -> Mistake | None:
+        """Apply a filter while it is typed; returns the mistake in it."""
+        return self.set_filter(text)
+
+    async def action_filter(self) -> None:
+        if not self.query(FilterBar):
+            await self.mount(self.filter_bar(), before=self._rule)
+
+    def edit_filter(self, bar: FilterBar, text: str) -> None:
+        bar.set_mistake(self.preview_filter(text))
+
+    async def close_filter(self, bar: FilterBar, text: str) -> None:
+        mistake = self.set_filter(text)
+        if mistake is None:
+            await bar.remove()
+        else:
+            bar.set_mistake(mistake)
+
+    @on(FilterBar.Edited)
+    def _filter_edited(self, message: FilterBar.Edited) -> None:
+        self.edit_filter(message.bar, message.text)
+
+    @on(FilterBar.Closed)
+    async def _filter_closed(self, message: FilterBar.Closed) -> None:
+        if type(message.bar) is not FilterBar:
+            return  # a command, for the app
+        bar, text = message.bar, message.text
+        await self.close_filter(bar, bar.before if text is None else text)
+
+
+class TableScreen(FilteringScreen):
+    """A table of the records that pass a filter, sorted by a column; `show_all` redraws it."""
+
+    COLUMNS: ClassVar[Sequence[Any]]
+    PLACEHOLDER: ClassVar[str]
+    """What may be typed as a filter."""
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._filter_text = ""
+        self._sorted_by: str | None = None
+        self._reverse = False
+
+    def look(self) -> object:
+        raise NotImplementedError
+
+    def let_pass(self, text: str) -> None:
+        """Set the filter. Raises FilterError, and changes nothing then."""
+        raise NotImplementedError
+
+    def complete(self, text: str, cursor: int) -> Completion:
+        raise NotImplementedError
+
+    def words(self) -> Iterable[str]:
+        """The words on the rule besides filter and order; empty parts are left out."""
+        raise NotImplementedError
+
+    def show_records(self, table: "RecordTable[Any]", records: Sequence[Any]) -> None:
+        table.sorted_by, table.reverse = self._sorted_by, self._reverse
+        table.set_records(records)
+        filtered = f"/{safe(self._filter_text)}" if self._filter_text else ""
+        order = f"by {self._sorted_by}{', reversed' * self._reverse}" if self._sorted_by else ""
+        self._rule.words = " · ".join(part for part in (filtered, *self.words(), order) if part)
+        self._rule.set_class(bool(self._filter_text), "-needed")
+        self._strip.sources = self.shared.store.sources()
+
+    def filter_bar(self) -> FilterBar:
+        return FilterBar(
+            self._filter_text,
+            history=self.filters,
+            completer=self.complete,
+            placeholder=self.PLACEHOLDER,
+        )
+
+    def set_filter(self, text: str) -> Mistake | None:
+        from jobtui.analysis.filter_syntax import FilterError  # the first paint has no filter
+
+        mistake = None
+        try:
+            self.let_pass(text)
+        except FilterError as error:
+            mistake, text = Mistake(error.start, error.end, show(str(error))), ""
+            self.let_pass(text)
+        self._filter_text = text.strip()
+        self.show_all()
+        return mistake
+
+    def action_sort(self) -> None:
+        keys = (None, *(column.key for column in self.COLUMNS))
+        self._sorted_by = keys[(keys.index(self._sorted_by) + 1) % len(keys)]
+        self.show_all()
+
+    def action_reverse(self) -> None:
+        self._reverse = not self._reverse
+        self.show_all()
+
+    def action_back(self) -> None:
+        if self._filter_text:
+            self.set_filter("")
+        else:
+            super().action_back()

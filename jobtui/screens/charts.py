@@ -1,28 +1,26 @@
 """The charts: how busy all is, how much gets done, how many jobs are in which state and how long."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from time import monotonic
 
-from textual.app import ComposeResult
+from textual.widget import Widget
 
-from jobtui.actions import Place, hints_at
-from jobtui.analysis.charts import ChartKind
+from jobtui.actions import Place
+from jobtui.analysis.reports.charts import Chart, ChartKind, KnownJobs, Material, chart_turns, material_turns
+from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import SECOND
-from jobtui.model.words import counted
-from jobtui.render.chart_times import HEADS, time_rows
-from jobtui.render.chart_words import title_of
+from jobtui.model.numbers import counted
+from jobtui.render.chart import HEADS, time_rows, title_of
 from jobtui.render.text import Zone, clock_time, duration, safe, show
-from jobtui.screens.base import Board, Taken, bindings_at
-from jobtui.screens.chart_maker import ChartMaker
-from jobtui.screens.filtering import FilteringScreen
-from jobtui.screens.job_filter import JobFilter, Whereabouts, mistake_in
+from jobtui.screens.base import bindings_at
+from jobtui.screens.jobs import JobFilter, JobsFilteringScreen, mistake_in
+from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.slices import in_turns
 from jobtui.store.store import Changes
 from jobtui.widgets.chart import ChartView
-from jobtui.widgets.filter_bar import FilterBar, Mistake
-from jobtui.widgets.header import Header
-from jobtui.widgets.key_line import KeyLine
+from jobtui.widgets.filter_bar import Mistake
+from jobtui.widgets.frame import TabLine
 from jobtui.widgets.row_view import Move
-from jobtui.widgets.source_strip import SourceStrip
-from jobtui.widgets.tab_line import TabLine
 from jobtui.widgets.text_pane import Paragraph
 
 OLD_S = 2
@@ -38,60 +36,43 @@ REPORTS = {
 """The report that prints the figures of a chart."""
 
 
-class ChartsScreen(FilteringScreen):
+class ChartsScreen(JobsFilteringScreen):
     """One chart at a time, of the jobs that pass a filter."""
 
     PLACE = Place.CHARTS
     BINDINGS = bindings_at(Place.CHARTS)
 
-    DEFAULT_CSS = """
-    ChartsScreen.-flat TabLine, ChartsScreen.-tiny Header, ChartsScreen.-tiny NoticeLine { display: none; }
-    """
+    DEFAULT_CSS = "ChartsScreen.-flat TabLine { display: none; }"
 
-    def __init__(self, board: Board) -> None:
-        super().__init__(board)
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
         self._kind = KINDS[0]
-        self._filter = JobFilter(board.now, Whereabouts(board).context)
-        self._maker = ChartMaker(board, self._filter)
-        self._header = Header(board.now, board.title)
-        self._strip = SourceStrip(board.now)
+        self._maker = ChartMaker(shared, self._filter)
         self._tabs = TabLine(KINDS)
-        self._view = ChartView(board.now)
+        self._view = ChartView(shared.now)
 
-    def compose(self) -> ComposeResult:
-        """From top to bottom."""
-        yield self._header
-        yield self._strip
+    def body(self) -> Iterator[Widget]:
         yield self._tabs
         yield self._view
         yield self._rule
-        yield KeyLine(hints_at(Place.CHARTS))
 
     def on_mount(self) -> None:
-        """Show what is known already."""
-        self._strip.set_sources(self.board.store.sources())
+        self._strip.sources = self.shared.store.sources()
         self._make()
 
-    def show_trail(self) -> None:
-        """Say where one is."""
-        self._header.set_title(self.titled(self.crumb))
-
     def take(self, changes: Changes) -> None:
-        """Count what changed, when it is time again."""
         if changes.jobs or changes.gone:
             self._maker.is_stale = True
-        self._strip.set_sources(self.board.store.sources())
+        self._strip.sources = self.shared.store.sources()
         self._make_when_due()
 
     def tick(self) -> None:
-        """Let the time go on."""
-        self._strip.set_sources(self.board.store.sources())
+        self._strip.sources = self.shared.store.sources()
         self._header.repaint()
         self._make_when_due()
         self._show()
 
     def show_all(self) -> None:
-        """Draw everything anew."""
         self._show()
 
     def _make_when_due(self) -> None:
@@ -99,7 +80,6 @@ class ChartsScreen(FilteringScreen):
             self._make()
 
     def _make(self) -> None:
-        """Begin to make the chart that is shown, unless that is being done."""
         if not self._maker.is_busy:
             self._maker.is_busy = True
             self.run_worker(self._made(), name="charts")
@@ -110,20 +90,18 @@ class ChartsScreen(FilteringScreen):
         self._show()
 
     def _show(self) -> None:
-        """Show the chart as far as it is known now."""
         chart = self._maker.chart(self._kind)
         if chart is not None:
             self._view.set_chart(chart)
         self._show_words()
 
     def _show_words(self) -> None:
-        self._tabs.set_current(self._kind)
-        self._tabs.set_words(" · ".join(filter(None, self._words())))
+        self._tabs.current = self._kind
+        self._tabs.words = " · ".join(filter(None, self._words()))
         chart = self._maker.chart(self._kind)
-        self._rule.set_words(show(" · ".join(chart.notes)) if chart is not None else "")
+        self._rule.words = show(" · ".join(chart.notes)) if chart is not None else ""
 
     def _words(self) -> Iterator[str]:
-        """What is looked at, and how old it is."""
         chart, window = self._maker.chart(self._kind), self._view.window
         if self._filter.text:
             yield f"/{safe(self._filter.text)}"
@@ -133,7 +111,7 @@ class ChartsScreen(FilteringScreen):
             yield f"{'all ' * window.is_whole}{duration(window.span // SECOND)}" + (
                 "" if window.follows else " then"
             )
-        if chart is not None and self._maker.is_stale and self.board.now() - chart.end > OLD_S * SECOND:
+        if chart is not None and self._maker.is_stale and self.shared.now() - chart.end > OLD_S * SECOND:
             yield f"as of {clock_time(chart.end)}{Zone.mark()}"
         if self._maker.is_busy and chart is None:
             yield "counting …"
@@ -141,34 +119,28 @@ class ChartsScreen(FilteringScreen):
     # What is looked at.
 
     def action_next_chart(self, by: int) -> None:
-        """Show the next chart."""
-        self._kind = KINDS[(KINDS.index(self._kind) + by) % len(KINDS)]
+        self._kind = self._view.kind = KINDS[(KINDS.index(self._kind) + by) % len(KINDS)]
         self._show()
         if not self._maker.is_made(self._kind):
             self._make()
 
     def action_cursor(self, columns: int) -> None:
-        """Move the cursor."""
         self._view.move_cursor(columns)
         self._show_words()
 
     def action_zoom(self, factor: float) -> None:
-        """Look at more or less."""
         self._view.window.zoom(factor)
         self._look()
 
     def action_pan(self, part: float) -> None:
-        """Look at other times."""
         self._view.window.pan(part)
         self._look()
 
     def action_whole(self) -> None:
-        """Look at everything."""
         self._view.window.show_whole()
         self._look()
 
     def action_window(self) -> None:
-        """Look at the next longer stretch up to now."""
         self._view.window.next_span()
         self._look()
 
@@ -177,7 +149,6 @@ class ChartsScreen(FilteringScreen):
         self._show_words()
 
     def move_list(self, move: Move) -> None:
-        """Let one state stand alone, go to other times, to the beginning or to now."""
         match move:
             case Move.UP | Move.DOWN:
                 self._view.choose(-1 if move is Move.UP else 1)
@@ -195,24 +166,10 @@ class ChartsScreen(FilteringScreen):
 
     # Which jobs count.
 
-    def filter_bar(self) -> FilterBar:
-        """The line in which the filter is typed."""
-        # Imported here, as the first paint does not need it
-        from jobtui.screens.command_table import complete_filter_at
-
-        known = self.known_values()
-        return FilterBar(
-            self._filter.text,
-            history=self._filters,
-            completer=lambda text, cursor: complete_filter_at(text, cursor, known),
-        )
-
     def preview_filter(self, text: str) -> Mistake | None:
-        """What is wrong with it; counting by it takes too long for every key."""
         return mistake_in(text)
 
     def set_filter(self, text: str) -> Mistake | None:
-        """Let only these jobs count, or all when something is wrong with it: what it is."""
         before = self._filter.text
         mistake = self._filter.set(text)
         if self._filter.text != before:
@@ -220,7 +177,6 @@ class ChartsScreen(FilteringScreen):
         return mistake
 
     def action_back(self) -> None:
-        """End the filter, then the cursor, then leave the screen."""
         if self._filter.text:
             self.set_filter("")
         elif self._view.window.cursor is not None:
@@ -232,26 +188,22 @@ class ChartsScreen(FilteringScreen):
     # What is taken along.
 
     def action_open(self) -> None:
-        """Read all that the chart says."""
-        # Imported here, as the first paint does not need it
-        from jobtui.screens.reading import ReadingScreen
+        from jobtui.screens.text import ReadingScreen
 
-        self.app.push_screen(ReadingScreen(self.board, "chart", list(self._paragraphs()), self._taken()))
+        self.app.push_screen(ReadingScreen(self.shared, "chart", list(self._paragraphs()), self._taken()))
 
     def action_copy(self) -> None:
-        """Copy what is said of the time under the cursor."""
         if self._view.words:
             self.copy(self._view.words)
 
     async def taken(self) -> Taken | None:
-        """All that the chart says, and the command that prints its figures."""
         return self._taken()
 
     def _taken(self) -> Taken:
-        from jobtui.screens.taking import jobtui_command
+        from jobtui.screens.export import jobtui_command
 
         block = "\n".join(part.text for part in self._paragraphs())
-        return Taken(block, jobtui_command(self.board, "report", REPORTS[self._kind]))
+        return Taken(block, jobtui_command(self.shared, "report", REPORTS[self._kind]))
 
     def _paragraphs(self) -> Iterator[Paragraph]:
         chart = self._maker.chart(self._kind)
@@ -268,3 +220,70 @@ class ChartsScreen(FilteringScreen):
             )
         for note in chart.notes:
             yield Paragraph(show(note), "dim")
+
+
+REST_S = 1.0
+RESTS = 20
+"""After charts were made comes a rest: that long, or so many times as long as it took."""
+
+
+class ChartMaker:
+    """The charts of the jobs that pass a filter."""
+
+    def __init__(self, shared: Shared, jobs: JobFilter) -> None:
+        self._shared = shared
+        self._jobs = jobs
+        self._material: Material | None = None
+        self._counted: str | None = None
+        self._charts: dict[ChartKind, Chart] = {}
+        self._charts_of: Material | None = None
+        self._due_at = 0.0
+        self.is_stale = True
+        """Whether something changed since the jobs were counted."""
+        self.is_busy = False
+
+    @property
+    def is_due(self) -> bool:
+        return self.is_stale and self._shared.paused_at is None and monotonic() >= self._due_at
+
+    def is_made(self, kind: ChartKind) -> bool:
+        """Whether a chart is made of what was counted last, by the filter that holds."""
+        is_counted = self._charts_of is self._material and self._counted == self._jobs.text
+        return is_counted and kind in self._charts
+
+    def chart(self, kind: ChartKind) -> Chart | None:
+        """A chart as it was made last; where nothing changed since, it goes on until now."""
+        chart = self._charts.get(kind)
+        if chart is not None and not self.is_stale and self._shared.paused_at is None:
+            chart = self._charts[kind] = chart._replace(end=self._shared.now())
+        return chart
+
+    async def make(self, kind: Callable[[], ChartKind]) -> None:
+        begun, self.is_busy = monotonic(), True
+        counts_anew = self.is_due
+        try:
+            while counts_anew or not self.is_made(kind()):
+                if counts_anew or self._counted != self._jobs.text:
+                    counts_anew = False
+                    await self._count()
+                await self._make(kind())
+        finally:
+            self.is_busy = False
+        self._due_at = monotonic() + max(REST_S, RESTS * (monotonic() - begun))
+
+    async def _count(self) -> None:
+        self.is_stale, counted, store = False, self._jobs.text, self._shared.store
+        keeps = None if self._jobs.is_empty else self._jobs.keeper()
+        of_jobs = kinds_that_give(Gives.JOBS)
+        is_reading = any(one.is_first_read for one in store.sources() if one.kind in of_jobs)
+        now = self._shared.now()
+        known = KnownJobs(store.jobs, store.changes.histories(), store.allocations(), now, is_reading)
+        self._material = await in_turns(material_turns(known, keeps))
+        self._counted = counted
+
+    async def _make(self, kind: ChartKind) -> None:
+        material = self._material
+        if material is not None:
+            chart = await in_turns(chart_turns(kind, material))
+            self._charts = {**(self._charts if self._charts_of is material else {}), kind: chart}
+            self._charts_of = material

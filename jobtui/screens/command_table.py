@@ -1,18 +1,18 @@
-"""What can be said behind `:`, in one table; parsing, completion and help are made of it. Runs nothing."""
+"""The `:` commands in one table, from which parsing, completion and help are made. Runs nothing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from jobtui.analysis.filter import complete as complete_filter
 from jobtui.analysis.filter import token_span
-from jobtui.analysis.near import nearest
+from jobtui.analysis.spelling import nearest
 from jobtui.model.jobs import Job
 from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.text import safe
 from jobtui.widgets.filter_bar import Completion
 
 
-class Command(NamedTuple):
+class AppCommand(NamedTuple):
     """One command.
 
     `call` is an action of the app as the table of actions writes it, or the name of a method of `Commander`
@@ -26,39 +26,41 @@ class Command(NamedTuple):
     needs_argument: bool = False
 
 
-COMMANDS: tuple[Command, ...] = (
-    Command("jobs", "all jobs", "app.go('jobs')"),
-    Command("logs", "the logs", "app.go('logs')"),
-    Command("agents", "what starts jobs, and what became of it", "app.go('agents')"),
-    Command("charts", "jobs over time", "app.go('charts')"),
-    Command("traces", "recent traces of jobs", "app.go('traces')"),
-    Command("trace", "a trace by its id, a TRACEPARENT, or a text that holds one", "trace", "THING", True),
-    Command("sources", "what is read", "app.go('sources')"),
-    Command("incidents", "what went wrong lately, grouped", "app.go('incidents')"),
-    Command("allocations", "sites, and the nodes schedulers give them", "app.go('allocations')"),
-    Command("help", "the keys", "app.keys"),
-    Command("filter", "show only these jobs; without words all again", "filter", "FILTER"),
-    Command("sort", "sort by a column, - before it the other way round", "sort", "COLUMN"),
-    Command("columns", "choose columns and their order", "columns"),
-    Command("save", "keep filter, order and columns; without a name for the next start", "save", "NAME"),
-    Command("view", "show what was kept under a name", "view", "NAME"),
-    Command("forget", "forget what was kept under a name", "forget", "NAME"),
-    Command("goto", "go to anything that can be pasted: an id, a path, a line", "goto", "THING", True),
-    Command("utc", "times in UTC", "utc"),
-    Command("local", "times in the zone of this machine", "local"),
-    Command("times", "ages or times of day", "app.times"),
-    Command("pause", "let everything stay as it is; and go on", "app.pause"),
-    Command("at", "in a replay: go to a time, as 20:34, or to so long before, as 15m", "at", "TIME", True),
-    Command("mouse", "use the mouse, or leave it to the terminal", "app.mouse"),
-    Command("quit", "end jobtui", "app.quit"),
+COMMANDS: tuple[AppCommand, ...] = (
+    AppCommand("jobs", "all jobs", "app.go('jobs')"),
+    AppCommand("logs", "the logs", "app.go('logs')"),
+    AppCommand("agents", "what starts jobs, and what became of it", "app.go('agents')"),
+    AppCommand("charts", "jobs over time", "app.go('charts')"),
+    AppCommand("traces", "recent traces of jobs", "app.go('traces')"),
+    AppCommand("trace", "a trace by its id, a TRACEPARENT, or a text that holds one", "trace", "THING", True),
+    AppCommand("sources", "what is read", "app.go('sources')"),
+    AppCommand("incidents", "what went wrong lately, grouped", "app.go('incidents')"),
+    AppCommand("allocations", "sites, and the nodes schedulers give them", "app.go('allocations')"),
+    AppCommand("help", "the keys", "app.keys"),
+    AppCommand("filter", "show only these jobs; without words all again", "filter", "FILTER"),
+    AppCommand("sort", "sort by a column, - before it the other way round", "sort", "COLUMN"),
+    AppCommand("columns", "choose columns and their order", "columns"),
+    AppCommand("save", "keep filter, order and columns; without a name for the next start", "save", "NAME"),
+    AppCommand("view", "show what was kept under a name", "view", "NAME"),
+    AppCommand("forget", "forget what was kept under a name", "forget", "NAME"),
+    AppCommand("goto", "go to anything that can be pasted: an id, a path, a line", "goto", "THING", True),
+    AppCommand("utc", "times in UTC", "app.set_zone(False)"),
+    AppCommand("local", "times in the zone of this machine", "app.set_zone(True)"),
+    AppCommand("times", "ages or times of day", "app.times"),
+    AppCommand("pause", "let everything stay as it is; and go on", "app.pause"),
+    AppCommand("at", "in a replay: go to a time, as 20:34, or to so long before, as 15m", "at", "TIME", True),
+    AppCommand("mouse", "use the mouse, or leave it to the terminal", "app.mouse"),
+    AppCommand("quit", "end jobtui", "app.quit"),
 )  # fmt: skip
-COMMAND_BY_NAME: Mapping[str, Command] = {command.name: command for command in COMMANDS}
+COMMAND_BY_NAME: Mapping[str, AppCommand] = {command.name: command for command in COMMANDS}
 COLUMN_KEYS = tuple(column.key for column in JOB_COLUMNS)
 
 Known = Mapping[str, Sequence[str]]
 """Values to offer, by the field of the filter language; those of `view` are the names that were kept."""
 
 
+MOST_VALUES = 50
+"""Values offered for a field of other filters."""
 MOST_OFFERED = 200
 """Values offered for a field of the filter."""
 
@@ -89,15 +91,15 @@ class CommandError(Exception):
         self.end = end
 
 
-class Said(NamedTuple):
-    """A command and what stands behind it, which begins at `start` of the text."""
+class ParsedCommand(NamedTuple):
+    """A command and its argument, which begins at `start` of the text."""
 
-    command: Command
+    command: AppCommand
     rest: str
     start: int
 
 
-def parse_command(text: str) -> Said:
+def parse_command(text: str) -> ParsedCommand:
     """What a text says. A name may be cut as long as only one begins so. Raises CommandError."""
     word = text.split(maxsplit=1)[0] if text.strip() else ""
     start = text.find(word)
@@ -113,10 +115,10 @@ def parse_command(text: str) -> Said:
         raise CommandError(rest_start, len(text), f"{command.name} takes nothing behind it")
     if command.needs_argument and not rest:
         raise CommandError(start, end, f"{command.name} {command.argument}: {command.help}")
-    return Said(command, rest, rest_start)
+    return ParsedCommand(command, rest, rest_start)
 
 
-def _named(word: str) -> Command | None:
+def _named(word: str) -> AppCommand | None:
     if word in COMMAND_BY_NAME:
         return COMMAND_BY_NAME[word]
     begun = [command for command in COMMANDS if word and command.name.startswith(word)]
@@ -124,7 +126,6 @@ def _named(word: str) -> Command | None:
 
 
 def complete_command(text: str, cursor: int, known: Known) -> Completion:
-    """What may stand at the cursor: a command, or what it takes."""
     head = text[:cursor]
     if not head.strip() or " " not in head.lstrip():
         start = len(head) - len(head.lstrip())
@@ -138,9 +139,21 @@ def complete_command(text: str, cursor: int, known: Known) -> Completion:
 
 
 def complete_filter_at(text: str, cursor: int, known: Known) -> Completion:
-    """What may stand at the cursor of a filter."""
     start, end = token_span(text, cursor)
     return Completion(start, end, complete_filter(text, cursor, known))
+
+
+def complete_fields(
+    text: str, cursor: int, names: Iterable[str], values: Callable[[str], Iterable[str]] = lambda field: ()
+) -> Completion:
+    """Completes names of fields, and after a colon the values of a field that can be typed as they are."""
+    start, end = token_span(text, cursor)
+    field, colon, begun = text[start:end].partition(":")
+    if not colon:
+        return Completion(start, end, [f"{name}:" for name in names if name.startswith(field)])
+    found = sorted(value for value in values(field.lower()) if value.lower().startswith(begun.lower()))
+    plain = [value for value in found if not any(char in ' "(),' for char in value)]
+    return Completion(start, end, [f"{field}:{value}" for value in plain[:MOST_VALUES]])
 
 
 def _beginning(head: str, start: int, words: Sequence[str]) -> Completion:

@@ -1,40 +1,295 @@
 """One job: how it stands, and in tabs what happened to it, its lines, its runs, its files, its record."""
 
+import asyncio
+from collections.abc import Callable, Collection
 from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
+from textual.dom import DOMNode
 
 from jobtui.actions import Place, hints_at
-from jobtui.model.ids import JobId
-from jobtui.model.job_desk import Unreadable
-from jobtui.model.jobs import Run
-from jobtui.render.sources import judge_all
-from jobtui.render.text import show
-from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
-from jobtui.screens.beside import BesideScreen
-from jobtui.screens.error import ErrorScreen
-from jobtui.screens.explaining import Explaining
+from jobtui.analysis.compare import last_good
+from jobtui.analysis.paths import CLUSTER_MODE
+from jobtui.analysis.timeline import RunWindow, ops_in, unlinked_in, window_of
+from jobtui.backends.registry import Gives, kinds_that_give
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.health import SourceState
+from jobtui.model.ids import JobId, numbered
+from jobtui.model.job_desk import Noted, Reached, Unreadable
+from jobtui.model.jobs import JobDetail, Run
+from jobtui.model.ops import Op
+from jobtui.model.slurm import SYSTEM as SLURM
+from jobtui.model.verdicts import Verdict
+from jobtui.render.facts import cluster_words, joined_words
+from jobtui.render.sources import judge_all, labels
+from jobtui.render.text import Zone, clock_time, date_time, show
+from jobtui.screens.base import LiveScreen, bindings_at
 from jobtui.screens.job_files import FilesTab
 from jobtui.screens.job_history import HistoryTab
-from jobtui.screens.job_logs import LogsTab
-from jobtui.screens.job_raw import RawTab
 from jobtui.screens.job_script import ScriptTab
-from jobtui.screens.job_subject import Known, subject_of
-from jobtui.screens.job_tab import JobTab, Subject, start
-from jobtui.screens.job_timeline import TimelineTab
-from jobtui.screens.job_trace import TraceTab
-from jobtui.screens.job_tracing import JobTracing
-from jobtui.screens.job_why import WhyTab
-from jobtui.screens.on_cluster import concerns, show_cluster
-from jobtui.screens.reaching import Reaching
-from jobtui.store.store import Changes
+from jobtui.screens.job_tabs import JobTab, LogsTab, RawTab, Subject, TimelineTab, WhyTab, start
+from jobtui.screens.job_trace import JobTracing, TraceTab
+from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.text import ErrorScreen
+from jobtui.store.store import Changes, Store
+from jobtui.widgets.frame import KeyLine, RuleLine, SourceStrip, TabLine
 from jobtui.widgets.job_facts import JobFacts, ends_of
-from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.row_view import Move
-from jobtui.widgets.rule_line import RuleLine
-from jobtui.widgets.source_strip import SourceStrip
-from jobtui.widgets.tab_line import TabLine
+
+if TYPE_CHECKING:
+    from jobtui.session.evidence import Texts
+
+SLACK_S = 600
+"""How much is read before the submission of a run, seconds: its agent was started before it."""
+PATIENCE_S = 10.0
+"""How long is waited for logs that were not read at all yet."""
+DAY = 86_400 * SECOND
+MB = 1_000_000
+TELL_S = 0.25
+"""How often it is said how far reading is."""
+STOPS = "· esc stops"
+
+
+class Reaching:
+    """Reads the logs back to a run where they were not read from early enough."""
+
+    def __init__(self, shared: Shared, changed: Callable[[], None]) -> None:
+        self._shared = shared
+        self._changed = changed
+        self._back_to: Nanos | None = None
+        self._problem = ""
+        self._told_at = 0.0
+        self.words = ""
+        """Its progress while it reads, else empty; safe to show."""
+
+    async def reach(self, queued_at: Nanos | None) -> None:
+        self._tell("")
+        if queued_at is None:
+            return
+        await self._logs_begun()
+        if not self._shared.desk.begins_after(queued_at):
+            return
+        at = Nanos(max(0, queued_at - SLACK_S * SECOND))
+        self._problem = "They were not read further back, as that was stopped."
+        begun = f"reading the logs back to {self._time(at)}"
+        self._tell(f"{begun} … {STOPS}")
+        try:
+            if await self._shared.desk.reach_back(at, lambda reached: self._tell_share(begun, reached)):
+                self._back_to = at if self._back_to is None else min(at, self._back_to)
+            self._problem = ""
+        except Unreadable as error:
+            self._problem = f"They were not read back to {self._time(at)}: {show(str(error))}."
+        finally:
+            self._tell("")
+
+    @property
+    def goes_on(self) -> bool:
+        return bool(self.words)
+
+    def _tell_share(self, begun: str, reached: Reached) -> None:
+        now = monotonic()
+        if now - self._told_at < TELL_S:
+            return
+        self._told_at = now
+        if reached.size:
+            read, size = (f"{count / MB:,.0f}" for count in (reached.read, reached.size))
+            self._tell(f"{begun}: {read} of {size} MB {STOPS}")
+        else:
+            self._tell(f"{begun}: {reached.records:,} records {STOPS}")
+
+    async def _logs_begun(self) -> None:
+        news = asyncio.Event()
+        logs = kinds_that_give(Gives.LOGS)
+        unsubscribe = self._shared.live.subscribe(lambda changes: news.set())
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while any(
+                    source.kind in logs and source.state is SourceState.STARTING
+                    for source in self._shared.live.sources()
+                ):
+                    await news.wait()
+                    news.clear()
+        except TimeoutError:
+            return
+        finally:
+            unsubscribe()
+
+    def _tell(self, words: str) -> None:
+        if words != self.words:
+            self.words = words
+            self._changed()
+
+    def _time(self, at: Nanos) -> str:
+        now = self._shared.now()
+        words = clock_time(at)[:-3] if now - at < DAY else date_time(at)[:-3]
+        return f"{words}{Zone.mark()}"
+
+    def silence(self, job_id: JobId, number: int | None) -> tuple[str, ...]:
+        """What is said where no op is known: what was read, and what was not; safe to show.
+
+        `number` is the run that was chosen. Other systems than Sirepo tell of states, without a log.
+        """
+        if (other := numbered(job_id)) is not None:
+            return (f"{show(other.system)} has told of no change of its state.",)
+        if self.words:
+            return (f"No op of it yet: {self.words}",)
+        sources = self._shared.store.sources()
+        kinds = kinds_that_give(Gives.LOGS)
+        logs = [
+            (label, source)
+            for source, label in zip(sources, labels(sources), strict=True)
+            if source.kind in kinds
+        ]
+        if not logs:
+            return ("No log is read, so that nothing is known of what happened to it.",)
+        what = "this job" if number is None else f"run {number}"
+        told = [f"No op of {what} in what was read of the logs:"]
+        for label, source in logs:
+            state = source.error if source.state is SourceState.DOWN else source.note
+            told.append(f"{show(label)}: {show(state) if state else 'read as a whole'}")
+        if self._problem:
+            told.append(self._problem)
+        elif self._back_to is not None:
+            told.append(f"They were read back to {self._time(self._back_to)} for this.")
+        return tuple(told)
+
+
+def ops_of_states(store: Store, job_id: JobId, detail: JobDetail | None) -> tuple[Op, ...]:
+    """The runs of a job by the changes of its state, those that were read with its record where more."""
+    changes = store.changes_of(job_id)
+    if detail is not None and len(detail.changes) > len(changes):
+        changes = detail.changes
+    if not changes:
+        return ()
+    from jobtui.analysis.timeline import ops_of_changes
+
+    return ops_of_changes(store.job(job_id), changes)
+
+
+class RecordRead(NamedTuple):
+    """What was read of the record, and why not."""
+
+    detail: JobDetail | None = None
+    problem: str = ""
+
+
+def subject_of(
+    store: Store, job_id: JobId, known: RecordRead, run: Run | None, reaching: Reaching
+) -> Subject:
+    runs = known.detail.runs if known.detail else ()
+    window = window_of(runs, run.number) if run else RunWindow()
+    all_ops = store.correlation.ops_of(job_id) or ops_of_states(store, job_id, known.detail)
+    ops = ops_in(window, all_ops)
+    good = last_good(runs, run.number) if run else None
+    return Subject(
+        job_id=job_id,
+        job=store.job(job_id),
+        ops=ops,
+        unlinked=unlinked_in(window, store.correlation.unlinked_of(job_id)),
+        detail=known.detail,
+        run=run,
+        silence=() if ops else reaching.silence(job_id, run.number if run else None),
+        problem=known.problem,
+        good=good,
+        good_ops=ops_in(window_of(runs, good.number), all_ops) if good else (),
+    )
+
+
+LIVE_S = 5.0
+"""The verdict on a live job is renewed so often although nothing changed: time alone may make it late."""
+
+
+class Explaining:
+    """The verdict on a job. `told` is called when it changes."""
+
+    def __init__(self, screen: DOMNode, shared: Shared, job_id: JobId, told: Callable[[], None]) -> None:
+        self._screen = screen
+        self._shared = shared
+        self._job_id = job_id
+        self._told = told
+        self._detail: JobDetail | None = None
+        self._slurm_id: str | None = None
+        self._is_due = False
+        self._works = False
+        self._made_at = 0.0
+        self._texts: Texts = {}
+        self.verdict: Verdict | None = None
+        """The latest verdict; None before the first."""
+
+    def renew(self, detail: JobDetail | None) -> None:
+        self._detail = detail
+        self._is_due = True
+        if not self._works:
+            self._works = True
+            self._screen.call_after_refresh(start, self._screen, self._work, group="verdict")
+
+    def note_slurm(self, slurm_id: str | None) -> None:
+        if slurm_id != self._slurm_id:
+            self._slurm_id = slurm_id
+            self.renew(self._detail)
+
+    def tick(self) -> None:
+        job = self._shared.store.job(self._job_id)
+        if job is not None and job.status.is_live and monotonic() - self._made_at >= LIVE_S:
+            self.renew(self._detail)
+
+    async def _work(self) -> None:
+        from jobtui.analysis.explain.next_steps import on_sources
+        from jobtui.analysis.explain.verdict import explain
+        from jobtui.session.evidence import Gatherer
+
+        shared = self._shared
+        try:
+            while self._is_due:
+                self._is_due = False
+                gatherer = Gatherer(shared.store, shared.desk, shared.now(), shared.reach, self._texts)
+                made = explain(await gatherer.gather(self._job_id, self._detail, self._slurm_id))
+                self._made_at = monotonic()
+                self.verdict = on_sources(made, shared.words)
+                self._told()
+        finally:
+            self._works = False
+
+
+async def show_cluster(
+    facts: JobFacts, shared: Shared, job_id: JobId, note: Callable[[str | None], None] = lambda slurm_id: None
+) -> None:
+    from jobtui.session.evidence import noted_of  # the first paint does not need it
+
+    noted = await noted_of(shared.store, shared.desk, shared.store.job(job_id), shared.reach)
+    note(noted.status.slurm_id if noted is not None else None)
+    facts.cluster = words_of(shared, job_id, noted)
+
+
+def words_of(shared: Shared, job_id: JobId, noted: Noted | None) -> str:
+    """Which it is in Slurm and how it stands there, by Slurm's own word where there is one, else as noted.
+
+    "" where neither tells.
+    """
+    from jobtui.analysis.keys import sirepo_of, slurm_of
+
+    job = shared.store.job(job_id)
+    if job is None:
+        return ""
+    if (submitter := sirepo_of(job)) is not None:
+        return joined_words(submitter, shared.store.job(submitter))
+    slurm = slurm_of(job, shared.store.jobs.values(), noted.status.slurm_id if noted is not None else None)
+    return cluster_words(noted.status if noted is not None else None, slurm)
+
+
+def concerns(shared: Shared, job_id: JobId, changed: Collection[JobId]) -> bool:
+    from jobtui.analysis.keys import sirepo_of
+
+    job = shared.store.job(job_id)
+    if job is None:
+        return False
+    if job.mode == CLUSTER_MODE:
+        return any(one.startswith(SLURM) for one in changed)
+    return sirepo_of(job) in changed
+
 
 TABS: tuple[type[JobTab], ...] = (
     TimelineTab,
@@ -48,8 +303,8 @@ TABS: tuple[type[JobTab], ...] = (
 )
 
 
-class JobScreen(BesideScreen):
-    """A job in tabs, of which those are made that were looked at."""
+class JobScreen(LiveScreen):
+    """A job in tabs, each made when it is first shown."""
 
     PLACE = Place.JOB
     BINDINGS = bindings_at(Place.JOB)
@@ -63,25 +318,24 @@ class JobScreen(BesideScreen):
     """
     VERTICAL_BREAKPOINTS = [*LiveScreen.VERTICAL_BREAKPOINTS, (34, "-tall")]
 
-    def __init__(self, board: Board, job_id: JobId) -> None:
-        super().__init__(board)
+    def __init__(self, shared: Shared, job_id: JobId) -> None:
+        super().__init__(shared)
         self.job_id = job_id
-        self._known = Known()
+        self._known = RecordRead()
         self._number: int | None = None
         self._waits_to_reach = False
-        self._reaching = Reaching(board, self._say)
-        self._tracing = JobTracing(self, board, self._say)
-        self._explaining = Explaining(self, board, job_id, self._say)
-        self._facts = JobFacts(board.now, job_id)
-        self._cluster = partial(show_cluster, self._facts, board, job_id, self._explaining.note_slurm)
-        self._strip = SourceStrip(board.now)
+        self._reaching = Reaching(shared, self._say)
+        self._tracing = JobTracing(self, shared, self._say)
+        self._explaining = Explaining(self, shared, job_id, self._say)
+        self._facts = JobFacts(shared.now_of, job_id)
+        self._cluster = partial(show_cluster, self._facts, shared, job_id, self._explaining.note_slurm)
+        self._strip = SourceStrip(shared.now)
         self._tab_line = TabLine([tab.NAME for tab in TABS])
         self._foot = RuleLine()
         self._tabs: dict[str, JobTab] = {}
         self._tab: JobTab = self._tab_of(TimelineTab.NAME)
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
         yield self._facts
         yield self._strip
         yield self._tab_line
@@ -90,18 +344,15 @@ class JobScreen(BesideScreen):
         yield KeyLine(hints_at(Place.JOB))
 
     def on_mount(self) -> None:
-        """Show what is known already, and read more."""
         self.show_all()
         start(self, self._open_up, group="open")
 
     @property
     def crumb(self) -> str:
-        """User and model of the job."""
         return show(ends_of(self.job_id))
 
     def show_trail(self) -> None:
-        """Say where one is."""
-        self._facts.set_trail(self.trail)
+        self._facts.trail = self.trail
 
     async def _open_up(self) -> None:
         await self._read_record()
@@ -115,45 +366,41 @@ class JobScreen(BesideScreen):
     async def _read_record(self) -> None:
         start(self, self._cluster, group="cluster", exclusive=True)
         try:
-            self._known = Known(await self.board.desk.detail(self.job_id))
+            self._known = RecordRead(await self.shared.desk.detail(self.job_id))
         except Unreadable as error:
-            self._known = Known(self._known.detail, show(str(error)))
+            self._known = RecordRead(self._known.detail, show(str(error)))
         self._explaining.renew(self._known.detail)
         self._show()
 
-    @on(JobTab.Wanted)
-    def _read_back_to(self, message: JobTab.Wanted) -> None:
+    @on(JobTab.LogsWanted)
+    def _read_back_to(self, message: JobTab.LogsWanted) -> None:
         reading = partial(self._reaching.reach, message.run.queued_at)
         start(self, reading, group="open", exclusive=True)
 
     async def _reach(self) -> None:
-        """Read the logs back to the chosen run, if they were read from later only; after a pause."""
-        self._waits_to_reach = self.board.paused_at is not None
+        self._waits_to_reach = self.shared.paused_at is not None
         if self._waits_to_reach:
             return
-        job, run = self.board.live.job(self.job_id), self._run
+        job, run = self.shared.live.job(self.job_id), self._run
         queued_at = run.queued_at if run else job.queued_at if job else None
         await self._reaching.reach(queued_at)
         self._explaining.renew(self._known.detail)
         self._show()
 
     def pause_ended(self) -> None:
-        """Go on, and do what waited for that."""
         super().pause_ended()
         if self._waits_to_reach:
             start(self, self._reach, group="open", exclusive=True)
 
     def _say(self) -> None:
-        """The words about reading back changed, or the verdict."""
         if self.is_attached:
             self._show()
 
     def take(self, changes: Changes) -> None:
-        """Show what changed about this job."""
         if self.job_id in changes.jobs or self.job_id in changes.gone:
             start(self, self._read_record, group="record", exclusive=True)
             self._show()
-        elif concerns(self.board, self.job_id, changes.jobs):
+        elif concerns(self.shared, self.job_id, changes.jobs):
             start(self, self._cluster, group="cluster", exclusive=True)
             self._explaining.renew(self._known.detail)
         elif changes.sources:
@@ -164,21 +411,19 @@ class JobScreen(BesideScreen):
         self._show_sources()
 
     def show_all(self) -> None:
-        """Show everything anew; what is the same is not painted again."""
         self._show_sources()
         self._show()
 
     def _show_sources(self) -> None:
-        """How old the data is."""
-        sources = self.board.store.sources()
-        self._strip.set_sources(sources)
-        self._facts.set_age(self._tab.age or judge_all(sources, self.board.now()))
+        sources = self.shared.store.sources()
+        self._strip.sources = sources
+        self._facts.age = self._tab.age or judge_all(sources, self.shared.now())
 
     def _show(self) -> None:
         subject = self._subject()
         shown_run = subject.run.number if subject.run else None
-        self._facts.set_verdict(subject.study.verdict if subject.study else None)
-        self._facts.set_job(subject.job, absolute=self.board.absolute, run=shown_run)
+        self._facts.verdict = subject.verdict
+        self._facts.set_job(subject.job, absolute=self.shared.absolute, run=shown_run)
         self._tab.set_subject(subject)
         self._show_words()
 
@@ -186,7 +431,7 @@ class JobScreen(BesideScreen):
     def _show_words(self) -> None:
         problem = self._known.problem if self._known.detail else ""
         not_read = f"the record could not be read again: {problem}" if problem else ""
-        self._tab_line.set_words(self._reaching.words or not_read or self._tab.words)
+        self._tab_line.words = self._reaching.words or not_read or self._tab.words
 
     @property
     def _runs(self) -> tuple[Run, ...]:
@@ -194,22 +439,20 @@ class JobScreen(BesideScreen):
 
     @property
     def _run(self) -> Run | None:
-        """The run that was chosen, else the newest."""
         newest = self._runs[-1] if self._runs else None
         return next((run for run in self._runs if run.number == self._number), newest)
 
     def _subject(self) -> Subject:
-        subject = subject_of(self.board.store, self.job_id, self._known, self._run, self._reaching)
+        subject = subject_of(self.shared.store, self.job_id, self._known, self._run, self._reaching)
         traced = self._tracing.ops(subject.ops, subject.unlinked)
         return subject._replace(
             ops=(*subject.ops, *traced),
             silence=() if traced else subject.silence,
-            study=self._explaining.study,
+            verdict=self._explaining.verdict,
             tracing=self._tracing,
         )
 
     def tick(self) -> None:
-        """Let ages go on."""
         self._facts.tick()
         self._explaining.tick()
         self._tab.tick()
@@ -217,27 +460,24 @@ class JobScreen(BesideScreen):
         self._show_words()
 
     def move_list(self, move: Move) -> None:
-        """Move in the pane that has the keys."""
         self._tab.move(move)
 
     async def action_tab(self, name: str) -> None:
-        """Bring another tab to the front."""
         self._tab.display = False
         self._tab = self._tab_of(name)
         self._tab.display = True
         if not self._tab.is_attached:
             await self.mount(self._tab, before=self._foot)
-        self._tab_line.set_current(name)
+        self._tab_line.current = name
         self._show_sources()
         self._show()
 
     def _tab_of(self, name: str) -> JobTab:
         if name not in self._tabs:
-            self._tabs[name] = next(tab for tab in TABS if name == tab.NAME)(self.board)
+            self._tabs[name] = next(tab for tab in TABS if name == tab.NAME)(self.shared)
         return self._tabs[name]
 
     def action_run(self, step: int) -> None:
-        """The run before or after."""
         numbers = [run.number for run in self._runs]
         if self._run is None:
             return
@@ -257,44 +497,42 @@ class JobScreen(BesideScreen):
             start(self, self._reach, group="open", exclusive=True)
 
     def action_back(self) -> None:
-        """Stop reading the logs back while that goes on; leave the screen otherwise."""
         if self._reaching.goes_on:
             self.workers.cancel_group(self, "open")
         else:
             super().action_back()
 
+    def action_compare(self) -> None:
+        from jobtui.screens.job_history import open_comparison  # few look so far
+
+        comparing = partial(open_comparison, self, self.shared, self.job_id)
+        start(self, comparing, group="compare", exclusive=True)
+
     def action_switch_pane(self) -> None:
-        """From one pane to the other."""
         self._tab.switch_pane()
 
     def action_show_hidden(self) -> None:
-        """Show or hide the ops that are only clutter."""
         if isinstance(self._tab, TimelineTab):
             self._tab.show_hidden()
 
     def action_open(self) -> None:
-        """Open what is under the cursor."""
         self._tab.open()
 
     def action_copy(self) -> None:
-        """Copy what is under the cursor, the job's id otherwise."""
         self.copy(self._tab.copied or self.job_id)
 
     async def taken(self) -> Taken | None:
-        """The line or the file under the cursor, the job otherwise, and the command that shows the same."""
-        # Imported here, as the first paint does not need it
-        from jobtui.screens.taking import tab_taken
+        from jobtui.screens.export import tab_taken
 
-        return await tab_taken(self.board, self._tab, self.job_id)
+        return await tab_taken(self.shared, self._tab, self.job_id)
 
     async def action_error(self) -> None:
-        """Read the error as a whole."""
-        job, run = self.board.store.job(self.job_id), self._run
+        job, run = self.shared.store.job(self.job_id), self._run
         told = run or job
         text = (told.error or told.alert or told.message) if told else None
         if text or self._known.problem:
             title = f"run {run.number}" if run else "error"
             taken = await self.taken()
-            self.app.push_screen(ErrorScreen(self.board, title, text or self._known.problem, taken))
+            self.app.push_screen(ErrorScreen(self.shared, title, text or self._known.problem, taken))
         else:
             self.notify("no error is known of this run", timeout=2)

@@ -1,23 +1,110 @@
 """The runs of a job, and the chosen one beside the last good one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
 from textual.message import Message
+from textual.screen import Screen
 
-from jobtui.analysis.run_steps import step_pairs
+from jobtui.analysis.compare import (
+    Choice,
+    Comparison,
+    Kept,
+    Side,
+    choose,
+    compare,
+    step_pairs,
+    texts_compared,
+)
+from jobtui.analysis.paths import run_dirs_of
+from jobtui.analysis.timeline import ops_in, window_of
 from jobtui.model.clock import Nanos
-from jobtui.model.jobs import Run
-from jobtui.render.run_steps import step_lines
-from jobtui.render.run_table import result_text, side_by_side
+from jobtui.model.ids import JobId
+from jobtui.model.job_desk import Unreadable
+from jobtui.model.jobs import JobDetail, Run
+from jobtui.render.runs import PARTS, SLOWER, comparison_lines, result_text, side_by_side, step_lines
 from jobtui.render.spans import Span
-from jobtui.screens.base import Board
-from jobtui.screens.job_tab import JobTab, Subject
-from jobtui.widgets.row_view import Move
-from jobtui.widgets.rule_line import RuleLine
-from jobtui.widgets.run_list import RunList
+from jobtui.screens.job_tabs import JobTab, Subject
+from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.text import ReadingScreen
+from jobtui.widgets.frame import RuleLine
+from jobtui.widgets.record_list import RunList
+from jobtui.widgets.row_view import RowView
 from jobtui.widgets.text_pane import Paragraph, TextPane
+
+if TYPE_CHECKING:
+    from jobtui.model.jobs import Run
+
+MARGIN = 3
+
+
+async def open_comparison(screen: Screen[None], shared: Shared, job_id: JobId) -> None:
+    from jobtui.screens.export import jobtui_command
+
+    found = await _compared(shared, job_id)
+    if isinstance(found, str):
+        screen.notify(found, timeout=4, markup=False)
+        return
+    command = jobtui_command(shared, "compare", about=[job_id, *({found.right.job.id} - {job_id})])
+    text = list(_paragraphs(found, max(20, screen.size.width - MARGIN)))
+    screen.app.push_screen(ReadingScreen(shared, "beside the last good run", text, Taken("", command)))
+
+
+def _paragraphs(found: Comparison, cells: int) -> Iterator[Paragraph]:
+    for at, line in enumerate(comparison_lines(found, cells, colour=False)):
+        marked = line.rstrip().endswith((PARTS, SLOWER))
+        yield Paragraph(line.rstrip(), "title" if at == 0 else "warning" if marked else "")
+
+
+async def _compared(shared: Shared, job_id: JobId) -> Comparison | str:
+    from jobtui.analysis.explain.verdict import explain  # the first paint does not need it
+    from jobtui.session.evidence import Gatherer
+
+    store = shared.store
+    try:
+        detail = await shared.desk.detail(job_id)
+    except Unreadable:
+        detail = None
+    job = store.job(job_id) or (detail.job if detail is not None else None)
+    if job is None:
+        return "no source has a record of this job"
+    choice = choose(job, detail.runs if detail is not None else (), tuple(store.jobs.values()))
+    if choice is None:
+        return "no good run is known to compare it with"
+    other = detail if choice.job_id == job_id else await _detail(shared, choice)
+    if other is None:
+        return "the record of the good run could not be read"
+    left = _side(shared, detail or JobDetail(job=job, runs=(), history=(), native={}, path=None), None)
+    right = _side(shared, other, choice.number)
+    files = await texts_compared(shared.desk, _kept(shared, left, detail), _kept(shared, right, other))
+    gatherer = Gatherer(store, shared.desk, shared.now(), shared.reach)
+    verdicts = [explain(await gatherer.whole(one)) for one in dict.fromkeys((job_id, choice.job_id))]
+    return compare(left, right, choice.why, shared.now(), files, verdicts, gatherer.blind_spots())
+
+
+async def _detail(shared: Shared, choice: Choice) -> JobDetail | None:
+    try:
+        return await shared.desk.detail(choice.job_id)
+    except Unreadable:
+        return None
+
+
+def _side(shared: Shared, detail: JobDetail, number: int | None) -> Side:
+    runs: Sequence[Run] = detail.runs
+    wanted = next((one for one in runs if one.number == number), runs[-1] if runs else None)
+    correlation = shared.store.correlation
+    ops = correlation.ops_of(detail.job.id)
+    agent = correlation.agent_of(detail.job.id)
+    ops = ops if wanted is None else ops_in(window_of(runs, wanted.number), ops)
+    return Side(detail.job, wanted, ops, agent)
+
+
+def _kept(shared: Shared, side: Side, detail: JobDetail | None) -> Kept:
+    path = detail.path if detail is not None else None
+    return Kept(side, run_dirs_of(side.job, path, side.ops, side.host, shared.reach), detail)
+
 
 SIDE_BY_SIDE_CELLS = 70
 """Cells from which there is room for two runs."""
@@ -30,7 +117,7 @@ NEVER = Nanos(1 << 62)
 
 
 class HistoryTab(JobTab):
-    """Every run that the record tells of. The one under the cursor is the one the other tabs show."""
+    """Every run of the record. The one under the cursor is the one the other tabs show."""
 
     NAME = "history"
     SCOPED_CSS = False  # its rules name the screen, whose classes say how much room there is
@@ -41,27 +128,25 @@ class HistoryTab(JobTab):
     """
 
     class Chosen(Message):
-        """Another run is to be shown."""
+        """The user chose another run."""
 
         def __init__(self, number: int) -> None:
             self.number = number
             super().__init__()
 
-    def __init__(self, board: Board) -> None:
-        super().__init__(board)
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
         self._subject: Subject | None = None
-        self._runs = RunList(board.now)
+        self._runs = RunList(shared.now)
         self._about = TextPane()
         self._about.is_active = False
 
     def compose(self) -> ComposeResult:
-        """The runs, and more about one below."""
         yield self._runs
         yield RuleLine()
         yield self._about
 
     def set_subject(self, subject: Subject) -> None:
-        """Show these runs."""
         self._subject = subject
         runs = subject.detail.runs if subject.detail else ()
         self._runs.set_runs(runs, subject.run.number if subject.run else None)
@@ -69,64 +154,52 @@ class HistoryTab(JobTab):
         self._compare()
 
     def tick(self) -> None:
-        """Let the times of a run that goes on go on."""
         self._runs.tick()
 
-    def move(self, move: Move) -> None:
-        """Choose another run, or scroll what is said of it."""
-        (self._about if self._about.is_active else self._runs).move(move)
-
-    def switch_pane(self) -> None:
-        """From the runs to what is said of one, or back."""
-        to_text = not self._about.is_active and self._about.display
-        self._about.set_active(to_text)
-        self._runs.set_active(not to_text)
+    def panes(self) -> Sequence[RowView]:
+        return self._runs, self._about
 
     def on_resize(self) -> None:
-        """Lay both out for the width."""
         self._compare()
 
     @property
     def copied(self) -> str | None:
-        """What the run ended with."""
-        run = self._runs.run_under_cursor
+        run = self._runs.record
         return (result_text(run) or None) if run else None
 
     @on(RunList.Highlighted)
     def _chosen(self, message: RunList.Highlighted) -> None:
-        self.post_message(self.Chosen(message.run.number))
+        self.post_message(self.Chosen(message.record.number))
 
     def _compare(self) -> None:
         if self._subject is None:
             return
-        run, detail = self._runs.run_under_cursor, self._subject.detail
+        run, detail = self._runs.record, self._subject.detail
         if run is None or detail is None:
             self._about.set_text([Paragraph(self._nothing(), "dim")])
             return
         cells = max(1, self.size.width - 3)
         good = self._subject.good if cells >= SIDE_BY_SIDE_CELLS else None
-        facts = side_by_side(run, good, self.board.now(), cells)
+        facts = side_by_side(run, good, self.shared.now(), cells)
         lines = (*facts, Span(""), *self._steps(run, good, cells))
         self._about.set_text(Paragraph(span.text, span.style) for span in lines)
 
     def _steps(self, run: Run, good: Run | None, cells: int) -> Iterator[Span]:
-        """What happened in the run, and in the good one."""
         subject = self._subject
         if subject is None or good is None or subject.run is None or subject.run.number != run.number:
             return
         if not subject.ops or not subject.good_ops:
             unknown = run if not subject.ops else good
             yield Span(f"No op of run {unknown.number} in what was read of the logs.", "dim")
-            if subject.ops and self.board.desk.begins_after(good.queued_at or NEVER):
+            if subject.ops and self.shared.desk.begins_after(good.queued_at or NEVER):
                 yield Span(f"↵ reads them back to run {good.number}, to compare what happened.", "dim")
             return
-        pairs = step_pairs(subject.ops, subject.good_ops, self.board.now())
+        pairs = step_pairs(subject.ops, subject.good_ops, self.shared.now())
         yield from step_lines(pairs, (run.number, good.number), cells)
 
     def open(self) -> None:
-        """Have the logs read back to the good run."""
         if self._subject is not None and self._subject.good is not None and not self._subject.good_ops:
-            self.post_message(self.Wanted(self._subject.good))
+            self.post_message(self.LogsWanted(self._subject.good))
 
     def _nothing(self) -> str:
         subject = self._subject

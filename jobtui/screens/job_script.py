@@ -9,25 +9,28 @@ from typing import NamedTuple
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from jobtui.analysis.cluster_paths import reached
-from jobtui.analysis.job_outputs import Output, outputs_of, told_outputs
-from jobtui.analysis.run_dirs import run_dirs_of
-from jobtui.analysis.script_wanted import wanted_of_sirepo, wanted_of_slurm
-from jobtui.analysis.slurm_join import CLUSTER_MODE, slurm_of
+from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
+from jobtui.analysis.paths import reached, run_dirs_of
+from jobtui.analysis.scripts import Output, outputs_of, told_outputs, wanted_of_sirepo, wanted_of_slurm
 from jobtui.model.job_desk import Unreadable
 from jobtui.model.jobs import JobDetail
 from jobtui.model.scripts import Answer, Wanted
 from jobtui.model.slurm import SYSTEM
-from jobtui.render.run_files import part_lines, part_title
-from jobtui.render.script import head_facts, script_lines, tried_lines, variable_rows
+from jobtui.render.job_files import (
+    head_facts,
+    part_lines,
+    part_title,
+    script_lines,
+    tried_lines,
+    variable_rows,
+)
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import Zone, show
-from jobtui.screens.base import Board
-from jobtui.screens.job_tab import JobTab, Subject, start
-from jobtui.screens.reading import ReadingScreen
-from jobtui.widgets.row_view import Move
-from jobtui.widgets.span_pane import SpanPane
-from jobtui.widgets.text_pane import Paragraph
+from jobtui.screens.job_tabs import JobTab, Subject, start
+from jobtui.screens.shared import Shared
+from jobtui.screens.text import ReadingScreen
+from jobtui.widgets.row_view import RowView
+from jobtui.widgets.text_pane import Paragraph, SpanPane
 
 MOST_LINES = 2_000
 """Lines of a script that are shown here; the command shows all."""
@@ -38,7 +41,7 @@ NO_NUMBER = "Only jobs of Slurm have an archived script; no number of this job i
 
 
 class Read(NamedTuple):
-    """What was found: whose script, what came of looking, and where the output went."""
+    """Whose script it is, what the archives answered, and where the output went."""
 
     wanted: Wanted
     answer: Answer
@@ -46,7 +49,7 @@ class Read(NamedTuple):
 
 
 class ScriptTab(JobTab):
-    """The script on the left, all about it on the right. It is read when this is looked at."""
+    """The script on the left, its facts on the right. Read when the tab is shown."""
 
     NAME = "script"
     COMMAND = ("script",)
@@ -55,30 +58,29 @@ class ScriptTab(JobTab):
     DEFAULT_CSS = """
     ScriptTab #parts { layout: horizontal; height: 1fr; }
     ScriptTab SpanPane { width: 3fr; height: 100%; }
-    ScriptTab #about { width: 2fr; margin: 0 0 0 1; }
+    ScriptTab .about { width: 2fr; margin: 0 0 0 1; }
     JobScreen.-narrow ScriptTab #parts { layout: vertical; }
     JobScreen.-narrow ScriptTab SpanPane { width: 100%; height: 3fr; }
-    JobScreen.-narrow ScriptTab #about { width: 100%; height: 2fr; margin: 0; }
+    JobScreen.-narrow ScriptTab .about { width: 100%; height: 2fr; margin: 0; }
     """
 
-    def __init__(self, board: Board) -> None:
-        super().__init__(board)
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
         self._subject: Subject | None = None
         self._asked: tuple[object, ...] = ()
         self._read: Read | None = None
         self._problem = ""
         self._script = SpanPane()
-        self._about = SpanPane(id="about")
+        self._about = SpanPane()
+        self._about.add_class("about")
         self._about.is_active = False
 
     def compose(self) -> ComposeResult:
-        """Beside each other, below each other where it is narrow."""
         with Container(id="parts"):
             yield self._script
             yield self._about
 
     def set_subject(self, subject: Subject) -> None:
-        """Look for the script of this job, anew when it stands otherwise."""
         self._subject = subject
         asked = (subject.job_id, subject.job and subject.job.status, subject.detail is None, Zone.mark())
         if asked != self._asked:
@@ -87,33 +89,30 @@ class ScriptTab(JobTab):
 
     @property
     def words(self) -> str:
-        """Where it was found, or that it was not."""
         if self._read is None:
             return self._problem
         script = self._read.answer.script
         return show(script.source) if script is not None else "no script was found"
 
-    def move(self, move: Move) -> None:
-        """Move in the pane that has the keys."""
-        (self._about if self._about.is_active or not self._script.display else self._script).move(move)
-
-    def switch_pane(self) -> None:
-        """From the script to what is said about it, or back."""
-        to_about = not self._about.is_active
-        self._about.set_active(to_about)
-        self._script.set_active(not to_about)
+    def panes(self) -> Sequence[RowView]:
+        return self._script, self._about
 
     def open(self) -> None:
-        """Read what the job has printed."""
         if self._read is not None and self._read.outputs:
             start(self, partial(self._open_outputs, self._read), group="outputs", exclusive=True)
 
     @property
     def copied(self) -> str | None:
-        """The text of the pane that has the keys, secrets masked."""
         return (self._about if self._about.is_active else self._script).text or None
 
     async def _find(self) -> None:
+        try:
+            await self._find_script()
+        except Unreadable as error:
+            self._read, self._problem = None, "the script cannot be looked for"
+            self._set((), (_line(show(str(error))),))
+
+    async def _find_script(self) -> None:
         subject = self._subject
         assert subject is not None
         wanted, detail = await self._wanted(subject)
@@ -124,7 +123,7 @@ class ScriptTab(JobTab):
         if self._read is None:
             self._problem = "looking for the script"
             self.post_message(self.Told())
-        answer = await self.board.desk.script(wanted)
+        answer = await self.shared.desk.script(wanted)
         told = told_outputs(detail.facts) if detail is not None else ()
         script = answer.script
         outputs = told or (outputs_of(script, wanted) if script is not None else ())
@@ -133,7 +132,6 @@ class ScriptTab(JobTab):
         self._set(*await asyncio.to_thread(_drawn, self._read))
 
     async def _wanted(self, subject: Subject) -> tuple[Wanted | None, JobDetail | None]:
-        """Whose script it is: the job's own, or that of the Slurm job it runs as."""
         job = subject.job or (subject.detail.job if subject.detail is not None else None)
         if job is None:
             return None, None
@@ -141,15 +139,15 @@ class ScriptTab(JobTab):
             return wanted_of_slurm(job, subject.detail), subject.detail
         if job.mode != CLUSTER_MODE:
             return None, None
-        agent = self.board.store.correlation.agent_of(job.id)
-        paths = run_dirs_of(job, None, subject.ops, agent.host if agent else None, self.board.reach)
-        noted = await self.board.desk.noted_on_cluster(paths)
+        agent = self.shared.store.correlation.agent_of(job.id)
+        paths = run_dirs_of(job, None, subject.ops, agent.host if agent else None, self.shared.reach)
+        noted = await self.shared.desk.noted_on_cluster(paths)
         number = noted.status.slurm_id if noted is not None else None
-        slurm = slurm_of(job, self.board.store.jobs.values(), number)
+        slurm = slurm_of(job, self.shared.store.jobs.values(), number)
         if slurm is None:
             return wanted_of_sirepo(noted.status) if noted is not None else None, None
         try:
-            detail = await self.board.desk.detail(slurm.id)
+            detail = await self.shared.desk.detail(slurm.id)
         except Unreadable:
             detail = None
         return wanted_of_slurm(slurm, detail), detail
@@ -165,16 +163,15 @@ class ScriptTab(JobTab):
         text: list[Paragraph] = []
         for output in read.outputs:
             text += [*await self._output(output), Paragraph()]
-        self.app.push_screen(ReadingScreen(self.board, "output", text))
+        self.app.push_screen(ReadingScreen(self.shared, "output", text))
 
     async def _output(self, output: Output) -> Sequence[Paragraph]:
-        """The end of one of the files, out of the first place where it can be read."""
         problem = "its path is not known in full"
         host = self._subject.job.host if self._subject is not None and self._subject.job is not None else None
-        for path in reached(output.path, host, self.board.reach):
+        for path in reached(output.path, host, self.shared.reach):
             directory, name = split(path)
             try:
-                part = await self.board.desk.read_file(directory, name, tail=True)
+                part = await self.shared.desk.read_file(directory, name, tail=True)
             except Unreadable as error:
                 problem = str(error)
                 continue
@@ -185,7 +182,6 @@ class ScriptTab(JobTab):
 
 
 def _drawn(read: Read) -> tuple[list[Line], list[Line]]:
-    """The script, and what is said about it, as lines."""
     script = read.answer.script
     about = [_fact(name, text) for name, text in head_facts(script, read.outputs)] if script else []
     about += [(), _line("tried", "title"), *(_fact(*pair) for pair in tried_lines(read.answer.tried))]

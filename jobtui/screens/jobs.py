@@ -1,28 +1,177 @@
 """All jobs: the table, what it is filtered and sorted by, and whether it can be believed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from time import thread_time
+from typing import TYPE_CHECKING
 
+import msgspec
 from textual import on
-from textual.app import ComposeResult
 from textual.timer import Timer
+from textual.widget import Widget
 
-from jobtui.actions import Place, hints_at
-from jobtui.model.words import counted
+from jobtui.actions import Place
+from jobtui.analysis.flags import differing
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job
+from jobtui.model.numbers import counted
 from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, RowContext
-from jobtui.render.text import Zone, duration, safe
-from jobtui.screens.base import Board, LiveScreen, Taken, bindings_at
-from jobtui.screens.job_filter import JobFilter, Whereabouts, mistake_in
+from jobtui.render.text import Zone, duration, safe, show
+from jobtui.screens.base import FilteringScreen, bindings_at
+from jobtui.screens.shared import Shared, Taken
 from jobtui.store.store import Changes
 from jobtui.views import View
 from jobtui.widgets.filter_bar import FilterBar, Mistake
-from jobtui.widgets.header import Header
-from jobtui.widgets.history import History
+from jobtui.widgets.frame import OneLine
 from jobtui.widgets.job_table import JobTable
-from jobtui.widgets.key_line import KeyLine
-from jobtui.widgets.one_line import OneLine
-from jobtui.widgets.row_view import Move
-from jobtui.widgets.rule_line import RuleLine
-from jobtui.widgets.source_strip import SourceStrip
+
+if TYPE_CHECKING:
+    from jobtui.analysis.explain.verdict import Disputes
+    from jobtui.analysis.filter import Filter, FilterContext
+    from jobtui.analysis.late_jobs import Lateness
+
+TRIED, ROUNDS = 200, 5
+"""Jobs on which a filter is tried to learn what it costs, and in how many rounds, of which one may be odd."""
+
+
+class JobFilter:
+    """The filter of jobs; one with a mistake in it is no filter."""
+
+    def __init__(self, now: Callable[[], Nanos], context: "Callable[[], FilterContext]") -> None:
+        self._now = now
+        self._context = context
+        self._filter: Filter | None = None
+        self.text = ""
+        self.shows_hidden = False
+
+    @property
+    def is_empty(self) -> bool:
+        return self._filter is None or self._filter.is_empty
+
+    def set(self, text: str) -> Mistake | None:
+        """Filter by this text; returns the mistake in it, which means no filter."""
+        mistake = mistake_in(text)
+        self.text = "" if mistake else text.strip()
+        self._filter = _parsed(self.text) if self.text else None
+        return mistake
+
+    def cost_s(self, text: str, jobs: Mapping[JobId, Job]) -> float:
+        """Estimated seconds to filter these jobs, measured on a few of them."""
+        if mistake_in(text):
+            return 0.0
+        from statistics import median
+
+        chosen, now, context = _parsed(text), self._now(), self._context()
+        step = max(1, len(jobs) // TRIED)
+        tried = list(islice(jobs.values(), 0, step * TRIED, step))
+        spent = []
+        for part in range(ROUNDS):
+            some = tried[part::ROUNDS]
+            begin = thread_time()  # what else the machine does is not to count
+            for job in some:
+                chosen.matches(job, now, context)
+            spent.append((thread_time() - begin) / max(1, len(some)))
+        return median(spent) * len(jobs)
+
+    def keeper(self) -> Callable[[Job], bool] | None:
+        """The predicate for shown jobs, None when all are shown."""
+        chosen, now = self._filter, self._now
+        if chosen is None or chosen.is_empty:
+            return None if self.shows_hidden else lambda job: not job.is_quasi
+        context = self._context()
+        if not self.shows_hidden:
+            return lambda job: chosen.matches(job, now(), context)
+        return lambda job: chosen.matches(_as_plain(job), now(), context)
+
+
+class Whereabouts:
+    """Host and driver of a job, also from the logs; which jobs are disputed or late."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._changed_early: list[tuple[Iterable[JobId], Nanos]] = []
+        self._disputes: Disputes | None = None
+        self._lateness: Lateness | None = None
+
+    def note(self, changed: Iterable[JobId]) -> None:
+        if self._disputes is None or self._lateness is None:
+            self._changed_early.append((changed, self._shared.now()))
+        else:
+            self._disputes.note(changed, self._shared.now())
+            self._lateness.note(changed)
+
+    def turned(self) -> set[JobId]:
+        store, now = self._shared.store, self._shared.now()
+        if self._disputes is None or self._lateness is None:
+            # the first paint does not need them
+            from jobtui.analysis.explain.verdict import Disputes
+            from jobtui.analysis.late_jobs import Lateness
+
+            self._disputes, self._lateness = Disputes(), Lateness(lambda *at: self._shared.store.now_at(*at))
+            for changed, at in self._changed_early:
+                self._disputes.note(changed, at)
+                self._lateness.note(changed)
+            self._changed_early.clear()
+        from jobtui.session.evidence import Gatherer
+
+        gatherer = Gatherer(store, self._shared.desk, now)
+        disputed = self._disputes.look(store.jobs, now, gatherer.is_disputed)
+        return disputed | self._lateness.look(store.jobs, now)
+
+    def is_disputed(self, job: Job) -> bool:
+        return bool(differing(job)) or (self._disputes is not None and job.id in self._disputes)
+
+    def context(self) -> "FilterContext":
+        from jobtui.analysis.filter import FilterContext
+
+        return FilterContext(
+            host_of=self.host_of,
+            driver_of=self.driver_of,
+            is_disputed=self.is_disputed,
+            is_late=lambda job: self.late_of(job) is not None,
+            now_at=self._shared.store.now_at,
+        )
+
+    def late_of(self, job: Job) -> str | None:
+        """How much longer than usual a job takes, None where it does not."""
+        late = self._lateness.late(job, self._shared.now()) if self._lateness is not None else None
+        return late.words if late is not None else None
+
+    def host_of(self, job: Job) -> str | None:
+        if job.host:
+            return job.host
+        agent = self._shared.store.correlation.agent_of(job.id)
+        return agent.host if agent else None
+
+    def driver_of(self, job: Job) -> str | None:
+        if job.driver:
+            return job.driver
+        agent = self._shared.store.correlation.agent_of(job.id)
+        return agent.driver if agent else None
+
+
+def mistake_in(text: str) -> Mistake | None:
+    if not text.strip():
+        return None
+    from jobtui.analysis.filter import FilterError
+
+    try:
+        _parsed(text)
+    except FilterError as error:
+        return Mistake(error.start, error.end, show(str(error)))
+    return None
+
+
+def _parsed(text: str) -> "Filter":
+    from jobtui.analysis.filter import parse
+
+    return parse(text)
+
+
+def _as_plain(job: Job) -> Job:
+    return msgspec.structs.replace(job, is_quasi=False) if job.is_quasi else job
+
 
 PREVIEW_S, REST_S = 0.08, 0.3
 """So long after a key the filter that is typed is tried: when that is quick, when it is not."""
@@ -30,224 +179,198 @@ QUICK_S, SLOW_S = 0.05, 1.0
 """Up to here all jobs are looked at quickly; beyond the second it is not done before it is asked for."""
 
 
-class JobsScreen(LiveScreen):
+class JobsFilteringScreen(FilteringScreen):
+    """A screen of jobs that pass a filter."""
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._whereabouts = Whereabouts(shared)
+        self._filter = JobFilter(shared.now, self._whereabouts.context)
+
+    def filter_bar(self) -> FilterBar:
+        from jobtui.screens.command_table import complete_filter_at
+
+        known = self.known_values()
+        return FilterBar(
+            self._filter.text,
+            history=self.filters,
+            completer=lambda text, cursor: complete_filter_at(text, cursor, known),
+        )
+
+
+class JobsScreen(JobsFilteringScreen):
     """The first screen."""
 
     PLACE = Place.JOBS
     BINDINGS = bindings_at(Place.JOBS)
 
     DEFAULT_CSS = """
-    JobsScreen.-low RuleLine.-needed { display: block; }
-    JobsScreen.-tiny Header, JobsScreen.-tiny NoticeLine { display: none; }
     JobsScreen.-tiny OneLine { display: block; }
     """
 
-    def __init__(self, board: Board) -> None:
-        super().__init__(board)
-        self._whereabouts = Whereabouts(board)
-        self._filter = JobFilter(board.now, self._whereabouts.context)
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
         self._preview_text = ""
         self._preview_timer: Timer | None = None
-        self.filters = History()
-        self.columns = usual_columns(board)
-        self._header = Header(board.now, board.title)
-        self._strip = SourceStrip(board.now)
-        self._one_line = OneLine(board.now)
-        self._table = JobTable(self._row_context, self.columns)
-        self._rule = RuleLine()
+        self.columns = usual_columns(shared)
+        self._one_line = OneLine(shared.now_of)
+        self._main = self._table = JobTable(self._row_context, self.columns)
 
-    def compose(self) -> ComposeResult:
-        """From top to bottom."""
-        yield self._header
+    def body(self) -> Iterator[Widget]:
         yield self._one_line
-        yield self._strip
-        yield RuleLine()
-        yield self._table
-        yield self._rule
-        yield KeyLine(hints_at(Place.JOBS))
+        yield from super().body()
+
+    def show_trail(self) -> None:
+        """Every trail begins here."""
 
     def on_mount(self) -> None:
-        """Show what is known already."""
-        looks = self.board.looks
+        looks = self.shared.looks
         if looks.sort or looks.reverse:
             self.sort_by(looks.sort, reverse=looks.reverse)
         self._apply_filter()
-        self._table.apply(self.board.store.jobs.values())
-        self._show_surroundings()
+        self._table.apply(self.shared.store.jobs.values())
 
     def take(self, changes: Changes) -> None:
-        """Show what changed."""
-        find = self.board.store.job
+        find = self.shared.store.job
         jobs = [job for job_id in changes.jobs if (job := find(job_id)) is not None]
         self._table.apply(jobs, changes.gone)
         self._whereabouts.note(changes.jobs)
         self._show_surroundings()
 
     def tick(self) -> None:
-        """Let ages go on, and flag what has come to be in dispute."""
         if turned := self._whereabouts.turned():
-            self._table.apply(job for job_id in turned if (job := self.board.store.job(job_id)))
+            self._table.apply(job for job_id in turned if (job := self.shared.store.job(job_id)))
         self._table.tick()
         self._show_surroundings()
 
     def show_all(self) -> None:
-        """Draw everything anew."""
         self._table.redraw()
         self._show_surroundings()
 
-    def move_list(self, move: Move) -> None:
-        """Move the cursor."""
-        self._table.move(move)
-
     def action_open(self) -> None:
-        """Open the job under the cursor."""
         self._table.open()
 
     def action_copy(self) -> None:
-        """Copy the ids of the marked jobs, or that of the job under the cursor."""
         ids = sorted(self._table.selected) or [job_id for job_id in (self._table.cursor_id,) if job_id]
         if ids:
             self.copy("\n".join(ids))
 
     async def taken(self) -> Taken | None:
-        """The job under the cursor, and the command that shows these jobs."""
-        # Imported here, as the first paint does not need it
-        from jobtui.screens.taking import job_taken, jobs_taken
+        from jobtui.screens.export import job_taken, jobs_taken
 
         job = self._table.job(self._table.cursor_id) if self._table.cursor_id else None
-        chosen = await job_taken(self.board, job, self._row_context()) if job else None
-        return jobs_taken(self.board, chosen, self._filter.text)
+        chosen = await job_taken(self.shared, job, self._row_context()) if job else None
+        return jobs_taken(self.shared, chosen, self._filter.text)
 
     def action_mark(self) -> None:
-        """Mark the job under the cursor."""
         self._table.toggle()
 
     def action_sort(self) -> None:
-        """Sort by the next column."""
         key, _ = self._table.sorted_by
         keys = (None, *(column.key for column in self.columns))
         self._table.sort_by(keys[(keys.index(key) + 1) % len(keys)] if key in keys else None)
 
     def action_reverse(self) -> None:
-        """Sort the other way round."""
         key, reverse = self._table.sorted_by
         self._table.sort_by(key, reverse=not reverse)
 
     def action_columns(self) -> None:
-        """Let columns be chosen."""
-        from jobtui.screens.columns import ColumnsScreen
+        from jobtui.screens.choices import ColumnsScreen
 
-        self.app.push_screen(ColumnsScreen(self.board, self.view(), self._take_columns))
+        self.app.push_screen(ColumnsScreen(self.shared, self.view(), self._take_columns))
 
     def _take_columns(self, view: View) -> None:
-        """Show the columns that were chosen."""
         by_key = {column.key: column for column in JOB_COLUMNS}
         self.set_columns([by_key[key] for key in view.columns])
         self.sort_by(view.sort, reverse=view.reverse)
 
     def action_show_hidden(self) -> None:
-        """Show or hide the records of mere compute calls."""
         self._filter.shows_hidden = not self._filter.shows_hidden
         self._apply_filter()
 
     def action_back(self) -> None:
-        """Take away one after the other: the filter, the marks."""
         if self._filter.text:
             self.set_filter("")
         elif self._table.selected:
             self._table.clear_selection()
 
-    async def action_filter(self) -> None:
-        """Let a filter be typed."""
-        # Imported here, as the first paint does not need it
-        from jobtui.screens.command_table import complete_filter_at
-
-        if not self.query(FilterBar):
-            known = self.known_values()
-            bar = FilterBar(
-                self._filter.text,
-                history=self.filters,
-                completer=lambda text, cursor: complete_filter_at(text, cursor, known),
-            )
-            await self.mount(bar, before=self._rule)
-
-    @on(FilterBar.Edited)
-    def _preview(self, message: FilterBar.Edited) -> None:
+    def edit_filter(self, bar: FilterBar, text: str) -> None:
         """Show soon what the filter does; a mistake is shown at its place, and filters nothing.
 
         What takes long is tried only once the keys rest, and what takes very long only when it is given.
         """
-        self._preview_text = message.text
-        cost_s = self._filter.cost_s(message.text, self.board.store.jobs)
-        message.bar.set_mistake(mistake_in(message.text))
+        self._preview_text = text
+        cost_s = self._filter.cost_s(text, self.shared.store.jobs)
+        bar.set_mistake(mistake_in(text))
         if self._preview_timer is not None and cost_s > QUICK_S:
             self._preview_timer.stop()
             self._preview_timer = None
         if cost_s > SLOW_S:
-            message.bar.set_note(f"looking at every job takes some {duration(cost_s)}: ↵ filters")
+            bar.set_note(f"looking at every job takes some {duration(cost_s)}: ↵ filters")
         elif self._preview_timer is None:
             wait_s = PREVIEW_S if cost_s <= QUICK_S else REST_S
             self._preview_timer = self.set_timer(wait_s, self._show_preview)
 
     def _show_preview(self) -> None:
-        """Filter by what is typed."""
         self._preview_timer = None
         if self.query(FilterBar):
             self.set_filter(self._preview_text)
 
-    @on(FilterBar.Closed)
-    async def _close_filter(self, message: FilterBar.Closed) -> None:
-        """Keep the filter, or the one before; a filter with a mistake stays to be mended.
+    async def close_filter(self, bar: FilterBar, text: str) -> None:
+        from jobtui.screens.choices import NOWHERE, jump_to, names_a_job
 
-        What names a job and was pasted leads there instead.
-        """
-        from jobtui.screens.jumping import NOWHERE, jump_to, names_a_job
-
-        text, before = message.text, message.bar.before
-        asked = text != before and (message.bar.was_pasted or names_a_job(text))
-        jump = jump_to(text, self.board.store) if asked else NOWHERE
-        if jump.goals and (names_a_job(text) or not jump.goals[0].filter):
+        before = bar.before
+        named = names_a_job(text) or bool(self.shared.store.traces.naming(text))
+        asked = text != before and (bar.was_pasted or named)
+        jump = jump_to(text, self.shared.store) if asked else NOWHERE
+        if jump.goals and (named or not jump.goals[0].filter):
             self.set_filter(before)
-            await message.bar.remove()
+            await bar.remove()
             self.post_message(self.Pasted(text))
             return
-        mistake = self.set_filter(text)
-        if mistake is None:
-            await message.bar.remove()
-        else:
-            message.bar.set_mistake(mistake)
+        await super().close_filter(bar, text)
+        if bar.mistake is None and text != before and not self._table.count:
+            self._seek_trace(text, before)
+
+    def _seek_trace(self, text: str, before: str) -> None:
+        from jobtui.screens.commander import Commander
+
+        commander = Commander(self.app, self.shared)
+
+        async def seek() -> None:
+            if await commander.seek(text) and self._filter.text == text.strip():
+                self.set_filter(before)
+
+        if commander.asks_servers(text):
+            self.run_worker(seek(), group="seek trace", exclusive=True)
 
     @on(JobTable.Opened)
     def _open_job(self, message: JobTable.Opened) -> None:
-        # Imported here, as the first paint does not need it
         from jobtui.screens.job import JobScreen
 
-        self.app.push_screen(JobScreen(self.board, message.job_id))
+        self.app.push_screen(JobScreen(self.shared, message.job_id))
 
     @on(JobTable.Recounted)
     def _show_words(self) -> None:
-        self._rule.set_words(table_words(self._table, self._filter.text))
+        self._rule.words = table_words(self._table, self._filter.text)
         self._rule.set_class(bool(self._filter.text or self._table.selected), "-needed")
 
     def _show_surroundings(self) -> None:
-        """Counts, clock and sources."""
-        now = self.board.now()
+        now = self.shared.now()
         self._header.set_counts(self._table.rows.tally.counts(now), len(self._table.rows.needy))
-        self._strip.set_sources(self.board.store.sources())
+        self._strip.sources = self.shared.store.sources()
         self._show_one_line()
 
     def _show_one_line(self) -> None:
         if self.has_class("-tiny"):
-            is_paused = self.board.paused_at is not None
+            is_paused = self.shared.paused_at is not None
             self._one_line.set_state(self._header.glyphs(), self._table.rows.worst, is_paused=is_paused)
 
     def show_pause(self) -> None:
-        """Say that all is paused, or that it no longer is."""
         super().show_pause()
         self._show_one_line()
 
     def set_filter(self, text: str) -> Mistake | None:
-        """Filter by this text, or by nothing when something is wrong with it: what it is."""
         mistake = self._filter.set(text)
         self._apply_filter()
         return mistake
@@ -257,12 +380,10 @@ class JobsScreen(LiveScreen):
         self._table.sort_by(key, reverse=reverse)
 
     def set_columns(self, columns: Sequence[Column]) -> None:
-        """Show these columns, without any those that are usual."""
-        self.columns = tuple(columns) or usual_columns(self.board)
+        self.columns = tuple(columns) or usual_columns(self.shared)
         self._table.set_columns(self.columns)
 
     def view(self) -> View:
-        """How the jobs are shown now."""
         key, reverse = self._table.sorted_by
         return View(self._filter.text, key, reverse, tuple(column.key for column in self.columns))
 
@@ -271,24 +392,23 @@ class JobsScreen(LiveScreen):
 
     def _row_context(self) -> RowContext:
         return RowContext(
-            now=self.board.now(),
-            relative=not self.board.absolute,
+            now=self.shared.now(),
+            relative=not self.shared.absolute,
             local=Zone.is_local,
             host_of=self._whereabouts.host_of,
             driver_of=self._whereabouts.driver_of,
             is_disputed=self._whereabouts.is_disputed,
             late_of=self._whereabouts.late_of,
+            now_at=self.shared.store.now_at,
         )
 
 
-def usual_columns(board: Board) -> tuple[Column, ...]:
-    """The columns that the user wants, else those of everybody."""
+def usual_columns(shared: Shared) -> tuple[Column, ...]:
     by_key = {column.key: column for column in JOB_COLUMNS}
-    return tuple(by_key[key] for key in board.looks.columns) or DEFAULT_COLUMNS
+    return tuple(by_key[key] for key in shared.looks.columns) or DEFAULT_COLUMNS
 
 
 def table_words(table: JobTable, filter_text: str) -> str:
-    """How many jobs a table shows, in which order, under which filter."""
     key, reverse = table.sorted_by
     order = "urgent first" if key is None else f"by {key}"
     hidden = table.total - table.count

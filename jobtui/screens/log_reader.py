@@ -1,8 +1,46 @@
-"""One log that is open on a screen: how far it goes, what is searched in it, where one was. No widgets."""
+"""One log that is open on a screen: its extent, search and position. No widgets."""
 
+from collections.abc import Mapping
+
+from jobtui.backends.registry import JOURNAL
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import CanRest, Extent, LineSource, Log, LogSearch, Place, Query, SearchState
-from jobtui.widgets.log_filter import FilteredLines
+from jobtui.render.log_lines import Tags, stream_label
+from jobtui.render.sources import labels
+from jobtui.render.text import fit, safe, show
+from jobtui.screens.shared import Shared
+from jobtui.widgets.log_feed import FilteredLines
+from jobtui.widgets.log_view import LogView
+
+Names = tuple[str | None, ...]
+"""Names of logs; None for all in one."""
+
+
+def all_names(shared: Shared, extra: str | None) -> Names:
+    """The names of logs: first None for all in one where there are several, `extra` last."""
+    known = shared.logs.names()
+    more = () if extra is None or extra in known else (extra,)
+    return (*((None,) if len(known) > 1 else ()), *known, *more)
+
+
+def labels_of(shared: Shared, names: Names) -> Mapping[str, str]:
+    """A short name for each, safe to show."""
+    health = [source for source in shared.store.sources() if source.name in names]
+    short = dict(zip((source.name for source in health), labels(health), strict=True))
+    return {name: short.get(name) or stream_label(name) for name in names if name is not None}
+
+
+def tags_of(shared: Shared, known: Mapping[str, str], most: int) -> Tags:
+    """What stands before the lines of logs with these labels, at most so many cells wide.
+
+    Journals as a whole have tags, too: before what is said of all their streams.
+    """
+    sources = shared.store.sources()
+    short = zip(sources, labels(sources), strict=True)
+    names = {source.name: label for source, label in short if JOURNAL.made(source)}
+    names.update(known)
+    return Tags({name: label.removesuffix(".log") for name, label in names.items()}, most)
+
 
 STATE_WORDS = {
     SearchState.TIMED_OUT: " (out of time)",
@@ -12,7 +50,7 @@ STATE_WORDS = {
 
 
 class LogReader:
-    """A log and what a user does with it. `name` is None for all logs in one."""
+    """An open log: its position, search and bookmarks. `name` is None for all logs in one."""
 
     def __init__(self, log: Log, name: str | None, place: Place | None = None) -> None:
         self.log = log
@@ -28,47 +66,42 @@ class LogReader:
         self.read_at: Nanos | None = None
         """When it was last looked at with success."""
         self.seeks = 0
-        """Towards where a hit is awaited: 1 behind the cursor, -1 before it, 0 none."""
+        """The direction of the hit that is awaited: 1 after the cursor, -1 before it, 0 none."""
         self.bookmarks: set[Place] = set()
 
     @property
     def lines(self) -> LineSource:
-        """The lines that are shown."""
         if self.is_filtered and self.search is not None:
             return FilteredLines(self.log, self.search)
         return self.log
 
     def begin_search(self, query: Query, around: Place) -> LogSearch:
-        """A new search instead of the one before."""
         self.end_search()
         self.search = self.log.search(query, around)
         return self.search
 
     def end_search(self) -> None:
-        """Stop searching, and forget what was found."""
         if self.search is not None:
             self.search.cancel()
         self.search, self.seeks = None, 0
 
     def rest(self) -> None:
-        """Nobody looks: what can be read again need not be held. Places that are kept in mind stay."""
+        """Free what can be read again. Kept while there is a search or a bookmark."""
         if self.search is None and not self.bookmarks and isinstance(self.log, CanRest):
             self.log.rest()
 
     @property
     def is_searching(self) -> bool:
-        """Whether a search is going on."""
         return self.search is not None and self.search.state is SearchState.RUNNING
 
     def next_hit(self, begin: Place, end: Place, direction: int) -> Place | None:
-        """The nearest hit behind `end` or before `begin`."""
+        """The nearest hit after `end` or before `begin`."""
         if self.search is None:
             return None
         hits = self.search.hits
         return hits.next_after(end) if direction > 0 else hits.last_before(begin)
 
     def may_come(self, begin: Place, end: Place, direction: int) -> bool:
-        """Whether a search that is going on may still find something in that direction."""
         if self.search is None or not self.is_searching:
             return False
         hits = self.search.hits
@@ -102,3 +135,39 @@ class LogReader:
         here = hits.rank(end) if hits.rank(end) > hits.rank(begin) else None
         count = f"{len(hits):,}{more}"
         return (f"{here:,} of {count}" if here else count) + STATE_WORDS.get(self.search.state, "")
+
+
+QUERY_CELLS = 24
+PROBLEM_CELLS = 40
+
+Words = list[tuple[str, str]]
+"""Words with their styles, the most important first; safe to show."""
+
+
+def status_words(reader: LogReader | None, view: LogView, number: int | None) -> Words:
+    if reader is None:
+        return [("no logs to read", "warning")]
+    problem = reader.problem.removeprefix(f"{reader.name}: ")
+    words = [(fit(show(problem), PROBLEM_CELLS).rstrip(), "error")] if problem else []
+    if reader.search is not None:
+        line = view.line_at_cursor
+        begin, end = (line.place, line.end) if line else (0, 0)
+        sign = "&" if reader.is_filtered else "/"
+        typed = safe(reader.search.query.text)
+        short = typed if len(typed) <= QUERY_CELLS else fit(typed, QUERY_CELLS)
+        words.append((f"{sign}{short} {reader.search_words(begin, end)}", "accent"))
+    words.append(("following", "good") if view.follows else (_position(reader, view, number), "dim"))
+    if view.selection is not None:
+        words.append(("selecting", "accent"))
+    if reader.extent.event:
+        words.append((show(reader.extent.event), "warning"))
+    return words
+
+
+def _position(reader: LogReader, view: LogView, number: int | None) -> str:
+    if number is not None:
+        return f"line {number:,}"
+    place, extent = view.place, reader.extent
+    if place is None or extent.end <= extent.begin or reader.name is None:
+        return ""
+    return f"{(place - extent.begin) * 100 // (extent.end - extent.begin)} %"

@@ -1,22 +1,328 @@
 """The logs: one of them or the ends of all, followed or read, searched, filtered, copied."""
 
-from collections.abc import AsyncIterator, Iterable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from functools import partial
+from time import monotonic
+from typing import Any
+
+from textual import events, on
+from textual.app import ComposeResult
 
 from jobtui.actions import Place as At
-from jobtui.model.pages import LogLine, LogUnreadable
+from jobtui.actions import hints_at
+from jobtui.model.numbers import whole
+from jobtui.model.pages import Extent, LogLine, LogUnreadable, Place, Query, SearchState, query_of
+from jobtui.render.log_lines import LineLook, Tags, finder
 from jobtui.render.text import Zone, date_time, show
-from jobtui.screens.base import Taken, bindings_at
-from jobtui.screens.log_reader import LogReader
-from jobtui.screens.log_searching import SearchedLogScreen
+from jobtui.screens.base import LiveScreen, bindings_at
+from jobtui.screens.log_reader import LogReader, Names, all_names, labels_of, status_words, tags_of
+from jobtui.screens.shared import Shared, Taken
+from jobtui.store.store import Changes
+from jobtui.terminal.textual_patches import kept_up
+from jobtui.widgets.filter_bar import FilterBar, LogPrompt
+from jobtui.widgets.frame import KeyLine
+from jobtui.widgets.log_feed import LogFeed
+from jobtui.widgets.log_header import LogHeader, LogHistogram, LogStatus
+from jobtui.widgets.log_view import LogView
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.text_pane import Paragraph
 
+FIRST_WAIT_S = 0.05
+"""How long the first paint waits for lines; without them it is made of what there is."""
+LOOK_S = 2.0
+"""How often a log is looked at that does not seem to change."""
+WORK_S = 0.1
+"""How long it is looked through between two looks."""
+OVERVIEW_S = 0.5
+"""How often the histogram is redrawn while the log is scanned."""
+TAG_CELLS, NARROW_TAG_CELLS = 14, 3
+"""Cells of the name of a log before its lines, and the same on a narrow screen."""
+NARROW = 70
+ALL = "all"
+SEARCH_S = 0.05
+"""How often the hits of a search that goes on are counted."""
+NOTHING = {1: "nothing more below", -1: "nothing more above"}
+FORWARD = 1
 COPIED_LINES = 5_000
 """Lines that are copied at most; a terminal takes fewer as a rule."""
 
 
-class LogsScreen(SearchedLogScreen):
+class LogScreen(LiveScreen):
+    """Which log is shown, how it goes on, and what the header says. Subclasses give the actions."""
+
+    DEFAULT_CSS = """
+    LogScreen.-low LogHistogram, LogScreen.-flat LogHistogram { display: none; }
+    LogScreen.-line LogHeader { display: none; }
+    """
+
+    def __init__(self, shared: Shared, source_name: str | None = None, offset: Place | None = None) -> None:
+        super().__init__(shared)
+        self._extra = source_name
+        self._names: Names = all_names(shared, source_name)
+        self._chosen = 0 if source_name is None else self._names.index(source_name)
+        self._offset = offset
+        self._is_picked = source_name is not None
+        self._set: tuple[str, ...] | None = None
+        self._readers: dict[str | None, LogReader] = {}
+        self._reader: LogReader | None = None
+        self._number: int | None = None
+        self._worked_at: Extent | None = None
+        self._shown = asyncio.Event()
+        self._awake = asyncio.Event()
+        self._labels = labels_of(shared, self._names)
+        self._header = LogHeader(shared.now)
+        self._histogram = LogHistogram()
+        self._view = LogView()
+
+    def compose(self) -> ComposeResult:
+        if self._names:
+            self._choose(self._chosen)
+        else:
+            self._shown.set()
+        yield self._header
+        yield self._histogram
+        yield self._view
+        yield KeyLine(hints_at(At.LOGS))
+
+    @on(events.Mount)
+    async def _wait_for_lines(self) -> None:
+        """Let the first paint wait a moment for lines: two paints cost more than one."""
+        self._show_status()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_WAIT_S):
+                await self._shown.wait()
+
+    @on(events.Unmount)
+    async def _release(self) -> None:
+        for reader in self._readers.values():
+            reader.end_search()
+            await reader.log.aclose()
+
+    @on(events.ScreenResume)
+    def _wake(self) -> None:
+        self._awake.set()
+
+    def pause_ended(self) -> None:
+        super().pause_ended()
+        self._awake.set()
+
+    def take(self, changes: Changes) -> None:
+        """The log is looked at here, not through the store."""
+
+    def tick(self) -> None:
+        self._renew_names()
+        self._header.repaint()
+
+    def show_all(self) -> None:
+        self._view.redraw()
+        self._histogram.redraw()
+        self._show_status()
+
+    def show_trail(self) -> None:
+        self._header.trail = self.trail
+
+    def move_list(self, move: Move) -> None:
+        self._view.move(move)
+
+    def start(self, group: str, call: Callable[[], Awaitable[None]]) -> None:
+        work: Any = call  # a callable, which Textual's type of work does not admit when it gives nothing
+        self.run_worker(work, group=group, exclusive=True)
+
+    # Which log.
+
+    def _choose(self, chosen: int) -> None:
+        if self._reader is not None:
+            self._reader.place = None if self._view.follows else self._view.place
+        self._chosen = chosen
+        name = self._names[chosen]
+        reader = self._readers.get(name)
+        if reader is None:
+            log = self.shared.logs.merged(self._set) if name is None else self.shared.logs.open(name)
+            reader = self._readers[name] = LogReader(log, name, place=self._offset)
+            self._offset = None
+        self._reader = reader
+        self._number = None
+        self._header.read_at = reader.read_at
+        self._view.set_look(LineLook(self._view.shows_heads, self._tags() if name is None else None))
+        self._view.bookmarks = reader.bookmarks
+        self._view.set_finder(finder(reader.search.query) if reader.search else None)
+        self.start("keep up", partial(kept_up, self, "following a log", partial(self._keep_up, reader)))
+
+    def _tags(self) -> Tags:
+        return tags_of(self.shared, self._labels, NARROW_TAG_CELLS if self.size.width < NARROW else TAG_CELLS)
+
+    def on_resize(self) -> None:
+        if self._reader is not None and self._reader.name is None:
+            self._view.set_look(LineLook(self._view.shows_heads, self._tags()))
+
+    # How it goes on.
+
+    async def _keep_up(self, reader: LogReader) -> None:
+        await self._look(reader)
+        await self._show_lines(reader)
+        self._worked_at = None
+        drawn_at = 0.0
+        while self._reader is reader:
+            is_live = self.is_current and self.shared.paused_at is None
+            worked = is_live and await self._look(reader) and reader.extent != self._worked_at
+            busy = worked and await self._work(reader)
+            if worked and (not busy or monotonic() - drawn_at >= OVERVIEW_S):
+                drawn_at = monotonic()
+                self._show_overview(reader)
+            if busy:
+                await asyncio.sleep(0.0)
+            elif is_live:
+                await reader.log.changed(LOOK_S)
+            else:
+                if self._view.follows and not self.is_current:
+                    reader.rest()
+                self._awake.clear()
+                await self._awake.wait()
+
+    async def _show_lines(self, reader: LogReader) -> None:
+        feed = LogFeed(reader.lines)
+        try:
+            await feed.jump(reader.place)
+        except LogUnreadable as error:
+            self._set_problem(reader, str(error))
+        self._view.take_over(feed, reader.place)
+        self._shown.set()
+
+    async def _look(self, reader: LogReader) -> bool:
+        """Notice what was written; whether the log can be read."""
+        try:
+            extent = await reader.log.look()
+        except LogUnreadable as error:
+            self._set_problem(reader, str(error))
+            return False
+        self._set_problem(reader, "")
+        reader.read_at = self.shared.now()
+        if reader is self._reader:
+            self._header.read_at = reader.read_at
+        if extent != reader.extent:
+            before, reader.extent = reader.extent, extent
+            self._grown(reader, before)
+        return True
+
+    def _grown(self, reader: LogReader, before: Extent) -> None:
+        if reader.search is not None and not reader.is_searching:
+            self.start("search on", partial(self._search_on, reader))
+        if not reader.is_filtered:
+            self._view.grown(reader.extent)
+        if reader.extent.revision != before.revision and not reader.is_filtered:
+            self._view.reload()
+        if reader.extent.event != before.event:
+            self._show_status()
+
+    async def _search_on(self, reader: LogReader) -> None:
+        if reader.search is not None:
+            await reader.search.extend()
+            self._show_status()
+            if reader.is_filtered and self._reader is reader:
+                self._view.grown(reader.extent)
+
+    async def _work(self, reader: LogReader) -> bool:
+        until = monotonic() + WORK_S
+        extent = reader.extent
+        try:
+            while await reader.log.work():
+                if monotonic() >= until:
+                    return True
+        except LogUnreadable as error:
+            self._set_problem(reader, str(error))
+        self._worked_at = extent
+        return False
+
+    def _show_overview(self, reader: LogReader) -> None:
+        overview = reader.log.overview()
+        if overview != self._histogram.overview:
+            self._histogram.overview = overview
+            self._find_number()
+
+    def _set_problem(self, reader: LogReader, problem: str) -> None:
+        if reader.problem != problem:
+            reader.problem = problem
+            self._show_status()
+
+    # What the header says.
+
+    @on(LogView.Moved)
+    def _moved(self) -> None:
+        self._histogram.set_place(self._view.place)
+        self._show_status()
+        self._find_number()
+
+    @on(LogView.Failed)
+    def _failed(self, message: LogView.Failed) -> None:
+        if self._reader is not None:
+            self._set_problem(self._reader, message.words)
+
+    def _find_number(self) -> None:
+        if self._reader is not None and self._view.place is not None:
+            self.start("number", partial(self._show_number, self._reader, self._view.place))
+
+    async def _show_number(self, reader: LogReader, place: Place) -> None:
+        try:
+            self._number = await reader.log.number_of(place)
+        except LogUnreadable:
+            self._number = None
+        self._show_status()
+
+    def _show_status(self) -> None:
+        whole = ALL if self._set is None else f"{len(self._set)} logs"
+        names = tuple(whole if name is None else self._labels[name] for name in self._names)
+        words = status_words(self._reader, self._view, self._number)
+        self._header.status = LogStatus(names, self._chosen, tuple(words))
+
+    # Other logs. Streams of journals become known as they are read.
+
+    def say(self, words: str) -> None:
+        self.notify(words, timeout=2, markup=False)
+
+    def action_next_log(self, steps: int) -> None:
+        if len(self._names) > 1:
+            self._is_picked = True
+            self._choose((self._chosen + steps) % len(self._names))
+
+    def action_log_set(self) -> None:
+        known = [name for name in self._names if name is not None]
+        if None not in self._names:
+            self.say("there is one log only" if known else "no logs to read")
+            return
+        from jobtui.screens.choices import LogSetScreen
+
+        labels = {name: self._labels[name] for name in known}
+        self.app.push_screen(LogSetScreen(self.shared, labels, self._set or known, self._show_set))
+
+    def _renew_names(self) -> None:
+        names = all_names(self.shared, self._extra)
+        if names == self._names or (self._names and self._names[self._chosen] not in names):
+            return
+        shown = self._names[self._chosen] if self._names else None
+        self._names, self._labels = names, labels_of(self.shared, names)
+        self._chosen = names.index(shown) if shown in names else 0
+        if names and (self._reader is None or (None in names and not self._is_picked and shown is not None)):
+            self._choose(0 if not self._is_picked else self._chosen)
+        elif self._reader is not None and self._reader.name is None:
+            self._view.set_look(LineLook(self._view.shows_heads, self._tags()))
+        self._show_status()
+
+    def _show_set(self, chosen: tuple[str, ...]) -> None:
+        self._is_picked = True
+        if len(chosen) == 1 and chosen[0] in self._names:
+            self._choose(self._names.index(chosen[0]))
+            return
+        known = tuple(name for name in self._names if name is not None)
+        self._set = None if set(chosen) == set(known) else chosen
+        if (reader := self._readers.pop(None, None)) is not None:
+            reader.end_search()
+            self.start("release", reader.log.aclose)
+        self._choose(self._names.index(None))
+
+
+class LogsScreen(LogScreen):
     """Opened at a byte of one source, or at the end."""
 
     PLACE = At.LOGS
@@ -25,28 +331,22 @@ class LogsScreen(SearchedLogScreen):
     # Moving and looking.
 
     def action_select(self, move: str) -> None:
-        """Move the cursor and select lines."""
         self._view.select(Move(move))
 
     def action_select_lines(self) -> None:
-        """Begin or end selecting lines."""
         self._view.toggle_selection()
         self._show_status()
 
     def action_sideways(self, steps: int) -> None:
-        """Show what is farther to the right or left."""
         self._view.go_sideways(steps)
 
     def action_wrap(self) -> None:
-        """Break long lines into rows, or not."""
         self._view.toggle_wrap()
 
     def action_heads(self) -> None:
-        """Show the heads of lines as they are, or the time of day only."""
         self._view.toggle_heads()
 
     def action_follow(self) -> None:
-        """Stay at the end while lines come, or no longer."""
         if self._view.follows:
             self._view.stop_following()
             self._show_status()
@@ -54,17 +354,14 @@ class LogsScreen(SearchedLogScreen):
             self._view.go_to(None)
 
     def action_bookmark(self) -> None:
-        """Keep the line in mind."""
         self._view.toggle_bookmark()
 
     def action_next_bookmark(self) -> None:
-        """Go to the next line kept in mind."""
         if not self._view.bookmarks:
             self.say("no bookmarks: m sets one")
         self._view.next_bookmark()
 
     def action_back(self) -> None:
-        """Take away one after the other: the selection, the search, the screen."""
         if self._view.selection is not None:
             self.action_select_lines()
         elif self._reader is not None and self._reader.search is not None:
@@ -73,14 +370,12 @@ class LogsScreen(SearchedLogScreen):
             self.app.pop_screen()
 
     async def action_open(self) -> None:
-        """Read the whole line."""
         line = self._view.line_at_cursor
         if line is not None:
-            # Imported here, as the first paint does not need it
-            from jobtui.screens.reading import ReadingScreen
+            from jobtui.screens.text import ReadingScreen
 
             taken = await self.taken()
-            self.app.push_screen(ReadingScreen(self.board, "log line", self._about(line), taken))
+            self.app.push_screen(ReadingScreen(self.shared, "log line", self._about(line), taken))
 
     def _about(self, line: LogLine) -> Iterable[Paragraph]:
         name = line.origin or (self._reader.name if self._reader else None) or ""
@@ -96,7 +391,6 @@ class LogsScreen(SearchedLogScreen):
     # Taking along.
 
     def action_copy(self) -> None:
-        """Copy the selected lines, or the line under the cursor."""
         line = self._view.line_at_cursor
         if self._view.selection is not None:
             self.action_copy_block()
@@ -104,26 +398,23 @@ class LogsScreen(SearchedLogScreen):
             self.copy(show(line.text))
 
     async def taken(self) -> Taken | None:
-        """The line under the cursor, its log, and the command that shows the same."""
-        # Imported here, as the first paint does not need it
-        from jobtui.screens import taking
+        from jobtui.screens.export import ends_taken, file_taken, found_taken, is_file, jobtui_command
 
         line, reader = self._view.line_at_cursor, self._reader
         if line is None or reader is None:
             return None
         name = line.origin or reader.name or ""
-        if not taking.is_file(self.board, name):
-            return Taken(show(line.text), taking.jobtui_command(self.board, "find", line.text))
-        taken = taking.file_taken(name, *((self._number or 0, line.place) if reader.name else ()))
+        if not is_file(self.shared, name):
+            return Taken(show(line.text), jobtui_command(self.shared, "find", about=[line.text]))
+        taken = file_taken(name, *((self._number or 0, line.place) if reader.name else ()))
         if reader.name is None and self._view.follows:
-            names = [known for known in self._names if known and taking.is_file(self.board, known)]
-            taken = taken._replace(command=taking.ends_taken(names).command)
+            names = [known for known in self._names if known and is_file(self.shared, known)]
+            taken = taken._replace(command=ends_taken(names).command)
         elif reader.name and reader.is_filtered and reader.search is not None:
-            taken = taken._replace(command=taking.found_taken(name, reader.search.query).command)
+            taken = taken._replace(command=found_taken(name, reader.search.query).command)
         return taken._replace(block=show(line.text))
 
     def action_copy_block(self) -> None:
-        """Copy the selected lines, or the line with those that belong to it."""
         reader = self._reader
         if reader is not None and self._view.line_at_cursor is not None:
             self.start("copy", partial(self._copy_block, reader))
@@ -151,3 +442,155 @@ class LogsScreen(SearchedLogScreen):
             for line in page.lines:
                 if line.place <= chosen[1]:
                     yield line
+
+    # Errors.
+
+    def action_error(self, direction: int) -> None:
+        if self._reader is not None and (place := self._view.place) is not None:
+            seeking = partial(self._seek_error, self._reader, place, direction)
+            self.start("seek", seeking)
+
+    async def _seek_error(self, reader: LogReader, place: Place, direction: int) -> None:
+        try:
+            found = await reader.log.next_error(place, forward=direction > 0)
+        except LogUnreadable as error:
+            self._set_problem(reader, str(error))
+            return
+        if found is None:
+            self.say(f"no error {'below' if direction > 0 else 'above'}")
+            return
+        if reader.is_filtered:
+            reader.set_filtered(None, on=False)
+            self._view.show(reader.lines, found)
+        else:
+            self._view.go_to(found)
+
+    # What is typed.
+
+    async def action_search(self) -> None:
+        if self._reader is not None and not self.query(FilterBar):
+            await self.mount(LogPrompt(), before=self.query_one(KeyLine))
+
+    def follow(self, command: str) -> bool:
+        number = whole(command.strip().replace(",", ""))
+        if self._reader is None or number is None or number < 0:
+            return False
+        self.start("seek", partial(self._seek_line, self._reader, number))
+        return True
+
+    def on_filter_bar_edited(self, message: FilterBar.Edited) -> None:
+        if isinstance(message.bar, LogPrompt):
+            query = query_of(message.text)
+            self._view.set_finder(finder(query) if query else None)
+
+    @on(FilterBar.Closed)
+    async def _search_typed(self, message: FilterBar.Closed) -> None:
+        if not isinstance(message.bar, LogPrompt):
+            return
+        await message.bar.remove()
+        reader = self._reader
+        if reader is None:
+            return
+        query = query_of(message.text) if message.text else None
+        if query is None:
+            before = reader.search.query if reader.search else None
+            self._view.set_finder(finder(before) if before else None)
+        else:
+            self._search(reader, query)
+
+    async def _seek_line(self, reader: LogReader, number: int) -> None:
+        try:
+            found = await reader.log.place_of_line(number)
+        except LogUnreadable as error:
+            self._set_problem(reader, str(error))
+            return
+        if found is None:
+            self.say("lines here have no numbers")
+        else:
+            self._view.go_to(found)
+
+    # Searching.
+
+    def _search(self, reader: LogReader, query: Query) -> None:
+        was_filtered = reader.is_filtered
+        place = self._view.place
+        reader.begin_search(query, reader.extent.end if place is None else place)
+        reader.seeks = FORWARD
+        self._view.set_finder(finder(query))
+        if was_filtered:
+            self._view.show(reader.lines, place)
+        self.start("search", partial(self._run_search, reader))
+
+    async def _run_search(self, reader: LogReader) -> None:
+        search = reader.search
+        if search is None:
+            return
+        watching = self.set_interval(SEARCH_S, lambda: self._found_more(reader))
+        try:
+            await search.run()
+        finally:
+            watching.stop()
+        if search is reader.search:
+            self._found_more(reader)
+            if search.state is SearchState.FAILED:
+                self.notify(show(search.problem), title="search", severity="warning", markup=False)
+            elif search.state is SearchState.DONE and not len(search.hits):
+                self.say("not found")
+
+    def _found_more(self, reader: LogReader) -> None:
+        if reader is not self._reader:
+            return
+        if reader.seeks and not self._go_to_hit(reader, reader.seeks, nearest=True):
+            reader.seeks = reader.seeks if reader.is_searching else 0
+        if reader.is_filtered:
+            self._view.reload()
+        self._show_status()
+
+    def action_hit(self, direction: int) -> None:
+        reader = self._reader
+        if reader is None or reader.search is None:
+            self.say("nothing is searched for: / begins")
+        elif not self._go_to_hit(reader, direction):
+            line = self._view.line_at_cursor
+            if line is not None and reader.may_come(line.place, line.end, direction):
+                reader.seeks = direction
+            else:
+                self.say(NOTHING[direction])
+
+    def _go_to_hit(self, reader: LogReader, direction: int, *, nearest: bool = False) -> bool:
+        """Go to the next hit; with `nearest` the line itself counts, and when all is searched any other."""
+        line = self._view.line_at_cursor
+        begin, end = (line.place, line.end) if line else (reader.extent.end, reader.extent.end)
+        found = reader.next_hit(begin, begin if nearest and direction > 0 else end, direction)
+        if found is None and nearest and not reader.may_come(begin, end, direction):
+            found = reader.next_hit(begin, end, -direction)
+        if found is None:
+            return False
+        reader.seeks = 0
+        self._view.go_to(found)
+        return True
+
+    def action_matches(self) -> None:
+        reader = self._reader
+        if reader is None or reader.search is None:
+            self.say("nothing is searched for: / begins")
+            return
+        place = self._view.place
+        if reader.is_filtered:
+            place = self._place_in_all(reader)
+        reader.set_filtered(place, on=not reader.is_filtered)
+        self._view.show(reader.lines, place)
+        self._show_status()
+
+    def _place_in_all(self, reader: LogReader) -> Place | None:
+        line = self._view.line_at_cursor
+        return reader.place_in_all(line.place, line.end) if line else reader.left_from
+
+    def _end_search(self, reader: LogReader) -> None:
+        was_filtered, place = reader.is_filtered, self._place_in_all(reader)
+        reader.end_search()
+        reader.set_filtered(None, on=False)
+        self._view.set_finder(None)
+        if was_filtered:
+            self._view.show(reader.lines, place)
+        self._show_status()

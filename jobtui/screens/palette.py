@@ -1,6 +1,6 @@
 """What the palette finds: the actions that can be taken on the screen, and jobs, as the filter finds them."""
 
-import asyncio
+from asyncio import Queue, sleep
 from collections.abc import AsyncIterator
 from functools import partial
 from itertools import islice
@@ -9,7 +9,8 @@ from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.widgets import Input
 
-from jobtui.analysis.filter import FilterError, parse
+from jobtui.analysis.filter import FilterContext, FilterError, parse
+from jobtui.model.faults import contained
 from jobtui.model.jobs import Job
 from jobtui.render.text import show
 from jobtui.screens.base import LiveScreen
@@ -36,20 +37,23 @@ class Palette(CommandPalette):
     """Textual's, with a cursor that does not blink: each blink would be sent over the line."""
 
     def on_mount(self) -> None:
-        """Keep the cursor still."""
         self.query_one(Input).cursor_blink = False
+
+    @staticmethod
+    async def _consume(hits: Hits, commands: Queue[DiscoveryHit | Hit]) -> None:
+        """Offer what a provider finds; one that raises does not silence the others."""
+        with contained("searching from the palette"):
+            await CommandPalette._consume(hits, commands)
 
 
 class ActionProvider(Provider):
     """The actions of the screen the palette was called on."""
 
     async def discover(self) -> Hits:
-        """All of them."""
         for title, keys, callback, *_ in self.app.get_system_commands(self.screen):
             yield DiscoveryHit(_with_keys(Content(title), keys), callback, text=title)
 
     async def search(self, query: str) -> Hits:
-        """Those whose words fit."""
         matcher = self.matcher(query)
         for title, keys, callback, *_ in self.app.get_system_commands(self.screen):
             if (score := matcher.match(title)) > 0:
@@ -66,43 +70,41 @@ class JobProvider(Provider):
     """The jobs that the query filters, or one that it names."""
 
     async def search(self, query: str) -> Hits:
-        """The first that pass."""
         if not isinstance(self.screen, LiveScreen):
             return
-        board = self.screen.board
+        shared = self.screen.shared
         async for job in self._passing(query):
             words = f"{show(job.name or '')}  {show(job.id)}".strip()
-            go = partial(self.app.push_screen, JobScreen(board, job.id))
+            go = partial(self.app.push_screen, JobScreen(shared, job.id))
             yield Hit(JOB_SCORE, Content(words), go, text=words)
 
     async def _passing(self, query: str) -> AsyncIterator[Job]:
         assert isinstance(self.screen, LiveScreen)
-        board = self.screen.board
+        shared = self.screen.shared
         try:
             chosen = parse(query)
         except FilterError:
             return
-        found = 0
-        jobs = list(board.store.jobs.values())
+        found, context = 0, FilterContext(now_at=shared.store.now_at)
+        jobs = list(shared.store.jobs.values())
         for at in range(0, len(jobs), SLICE):
-            for job in chosen.select(jobs[at : at + SLICE], board.now()):
+            for job in chosen.select(jobs[at : at + SLICE], shared.now(), context):
                 yield job
                 found += 1
                 if found >= MOST_JOBS:
                     return
-            await asyncio.sleep(0)
+            await sleep(0)
 
 
 class IdProvider(Provider):
     """Ops, agents and containers by their ids, as far as those are shown anywhere."""
 
     async def search(self, query: str) -> Hits:
-        """Those that are called so."""
         asked = query.strip()
         if len(asked) < LEAST_ID or not isinstance(self.screen, LiveScreen):
             return
-        board = self.screen.board
-        correlation = board.store.correlation
+        shared = self.screen.shared
+        correlation = shared.store.correlation
         ops = (
             op
             for op in correlation.ops()
@@ -117,10 +119,8 @@ class IdProvider(Provider):
             yield Hit(ID_SCORE, Content(words), partial(self._jump, asked), text=words)
 
     async def _jump(self, text: str) -> None:
-        """Go to what this names, as if it was said behind `:`."""
         await self.app.run_action(f"jump({text!r})")
 
 
 def _with_keys(title: Content, keys: str) -> Content:
-    """A title with its keys before it, in a column."""
     return Content.assemble((f"{keys:<{KEY_CELLS}}", "$primary"), title)

@@ -3,18 +3,16 @@
 from collections.abc import Iterator
 
 from textual import on
-from textual.widget import Widget
 
 from jobtui.actions import Place
+from jobtui.backends.registry import LOG_FILE
+from jobtui.model.faults import FAULTS, FAULTS_KIND
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.render.text import show
-from jobtui.screens.base import Board, Taken, bindings_at
-from jobtui.screens.error import ErrorScreen
-from jobtui.screens.headed import HeadedScreen
-from jobtui.screens.reading import ReadingScreen
-from jobtui.widgets.row_view import Move
-from jobtui.widgets.rule_line import RuleLine
-from jobtui.widgets.source_list import SourceList
+from jobtui.screens.base import HeadedScreen, bindings_at
+from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.text import ErrorScreen, ReadingScreen
+from jobtui.widgets.record_list import SourceList
 from jobtui.widgets.text_pane import Paragraph, TextPane
 
 LEAST_ROWS = 3
@@ -22,7 +20,7 @@ LEAST_ROWS = 3
 
 
 class SourcesScreen(HeadedScreen):
-    """All sources, and all about the one under the cursor."""
+    """All sources, and the details of the one under the cursor."""
 
     PLACE = Place.SOURCES
     BINDINGS = bindings_at(Place.SOURCES)
@@ -37,68 +35,57 @@ class SourcesScreen(HeadedScreen):
     SourcesScreen.-low TextPane, SourcesScreen.-flat TextPane { display: none; }
     """
 
-    def __init__(self, board: Board) -> None:
-        super().__init__(board)
-        self._list = SourceList(board.now)
-        self._about = TextPane()
-
-    def body(self) -> Iterator[Widget]:
-        """The list, and below it all about one."""
-        yield self._list
-        yield RuleLine()
-        yield self._about
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._main = self._list = SourceList(shared.now)
+        self._about = self._text = TextPane()
 
     def show_all(self) -> None:
-        """Show the sources anew; what is the same is not painted again."""
-        sources = self.board.store.sources()
-        self._strip.set_sources(sources)
-        self._list.set_sources(sources, absolute=self.board.absolute)
+        sources = self.shared.store.sources()
+        self._strip.sources = sources
+        if (ours := FAULTS.health()) is not None:
+            sources = (*sources, ours)
+        self._list.set_sources(sources, absolute=self.shared.absolute)
         self._list.styles.height = max(LEAST_ROWS, len(sources) + self._list.HEADINGS)
 
-    def move_list(self, move: Move) -> None:
-        """Move the cursor."""
-        self._list.move(move)
-
     async def action_open(self) -> None:
-        """Read all about the source."""
-        if self._list.source is not None:
-            paragraphs = about(self._list.source)
-            self.app.push_screen(ReadingScreen(self.board, "source", paragraphs, await self.taken()))
+        if self._list.record is not None:
+            paragraphs = about(self._list.record)
+            self.app.push_screen(ReadingScreen(self.shared, "source", paragraphs, await self.taken()))
 
     async def taken(self) -> Taken | None:
-        """All about the source under the cursor."""
-        from jobtui.screens.taking import sources_taken
+        from jobtui.screens.export import sources_taken
 
-        if self._list.source is None:
+        if self._list.record is None:
             return None
-        block = "\n".join(part.text for part in about(self._list.source))
-        path = self._list.source.name if self._list.source.kind == "logfile" else ""
-        return sources_taken(self.board, block)._replace(path=path)
+        block = "\n".join(part.text for part in about(self._list.record))
+        path = self._list.record.name if LOG_FILE.made(self._list.record) else ""
+        return sources_taken(self.shared, block)._replace(path=path)
 
     async def action_error(self) -> None:
-        """Read the error of the source as a whole."""
-        source = self._list.source
+        source = self._list.record
         if source is not None and source.error:
-            sheet = ErrorScreen(self.board, show(source.name), source.error, await self.taken())
+            sheet = ErrorScreen(self.shared, show(source.name), source.error, await self.taken())
             self.app.push_screen(sheet)
         else:
             self.notify("nothing is wrong with this source", timeout=2)
 
     def action_copy(self) -> None:
-        """Copy the name of the source."""
-        if self._list.source is not None:
-            self.copy(show(self._list.source.name))
+        if self._list.record is not None:
+            self.copy(show(self._list.record.name))
 
     @on(SourceList.Highlighted)
-    def _chosen(self, message: SourceList.Highlighted) -> None:
-        self._about.set_text(about(message.source))
+    def _chosen(self) -> None:
+        if self._list.record is not None:
+            self._text.set_text(about(self._list.record))
 
 
 def about(source: SourceHealth) -> Iterator[Paragraph]:
-    """All that is known of a source in words."""
     yield Paragraph(show(source.name), "title")
-    if source.error:
-        yield Paragraph(show(source.reason), "error" if source.state is SourceState.DOWN else "warning")
+    for line in source.reason.splitlines():
+        yield Paragraph(show(line), "error" if source.state is SourceState.DOWN else "warning")
+    if source.kind == FAULTS_KIND:
+        return
     if source.note:
         yield Paragraph(show(source.note))
     if not source.error and not source.note and not source.skipped:

@@ -1,100 +1,354 @@
 """One trace: which span failed and why, what came before it, on what the time went."""
 
-from textual.app import ComposeResult
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from time import monotonic
 
-from jobtui.actions import Place, hints_at
-from jobtui.analysis.filter import token_span
-from jobtui.analysis.traces.findings import Findings
-from jobtui.analysis.traces.span_filter import FIELD_NAMES, values_of
-from jobtui.model.trace_ids import SpanId, TraceId
-from jobtui.render.text import show
-from jobtui.render.trace_facts import Sentence, sentence_of, short_id
-from jobtui.screens.base import Board, Taken, bindings_at
-from jobtui.screens.filtering import FilteringScreen
-from jobtui.screens.trace_pane import TracePane
-from jobtui.screens.trace_reader import TraceReader
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.dom import DOMNode
+from textual.message import Message
+from textual.widget import Widget
+
+from jobtui.actions import Place
+from jobtui.analysis.filter_syntax import FilterError
+from jobtui.analysis.traces.failures import Findings, study_trace
+from jobtui.analysis.traces.filters import FIELD_NAMES, SpanTest, parse_span_filter, values_of
+from jobtui.analysis.traces.layout import LineKey
+from jobtui.model.commands import Command
+from jobtui.model.ids import SpanId, TraceId
+from jobtui.model.numbers import counted
+from jobtui.model.traces import Span, Trace, growing
+from jobtui.render.text import safe, show
+from jobtui.render.traces import Part, detail_parts
+from jobtui.render.waterfall import Sentence, sentence_of, short_id, span_time
+from jobtui.screens.base import FilteringScreen, bindings_at
+from jobtui.screens.command_table import complete_fields
+from jobtui.screens.export import jobtui_command
+from jobtui.screens.job_tabs import start
+from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.slices import without_collecting
+from jobtui.screens.text import ReadingScreen
 from jobtui.store.store import Changes
-from jobtui.widgets.filter_bar import Completion, FilterBar, Mistake
-from jobtui.widgets.header import Header
-from jobtui.widgets.key_line import KeyLine
+from jobtui.terminal.textual_patches import kept_up
+from jobtui.widgets.filter_bar import FilterBar, Mistake
+from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.row_view import Move
-from jobtui.widgets.source_strip import SourceStrip
-from jobtui.widgets.trace_facts import TraceFacts
+from jobtui.widgets.text_pane import Paragraph, TextPane
+from jobtui.widgets.waterfall import Picture, TraceFacts, Waterfall, failed_keys, path_of, picture_of
+
+SHARE = 10
+"""A trace that grows is studied again for no more than one part in so many of the time."""
+
+
+class TraceReader:
+    """Reads and follows one trace. `told` is called when it changes; `expects_more` says that more must come.
+
+    `part_of` gives what of it is shown, when that is not all.
+    """
+
+    def __init__(
+        self,
+        node: DOMNode,
+        shared: Shared,
+        trace_id: TraceId,
+        told: Callable[[], None],
+        expects_more: Callable[[], bool] = lambda: False,
+        part_of: Callable[[Trace], Trace] = lambda trace: trace,
+    ) -> None:
+        self.trace_id = trace_id
+        self.picture: Picture | None = None
+        """The trace as it was studied last, None while it is read, or when nobody has it."""
+        self.growing = ""
+        """Why more of it may come, "" when it is complete; outside text."""
+        self.notes: tuple[str, ...] = ()
+        """Which sources could not be asked, and why; outside text."""
+        self.is_read = False
+        """Whether all that could be asked was asked once."""
+        self._node, self._shared, self._told, self._expects_more = node, shared, told, expects_more
+        self._part_of = part_of
+        self._size = -1
+        self._rests_until = 0.0
+        self._is_due = False
+
+    def begin(self) -> None:
+        following = partial(kept_up, self._node, "following a trace", self._follow)
+        start(self._node, following, group="follow trace", exclusive=True)
+
+    def changed(self) -> None:
+        self._is_due = True
+        self.look()
+
+    def look(self) -> None:
+        if self._is_due and self._shared.paused_at is None and monotonic() >= self._rests_until:
+            start(self._node, self._study_known, group="study trace", exclusive=True)
+
+    async def _follow(self) -> None:
+        if self._shared.trace_desk is None:
+            await self._study_known()
+            self.is_read = True
+            self._told()
+            return
+        async for answer in self._shared.trace_desk().follow(self.trace_id, self._expects_more):
+            self.growing, self.notes = answer.growing, answer.notes
+            self._is_due = True
+            if self.picture is None or self._shared.paused_at is None:
+                await self._study_known()
+            self.is_read = True
+            self._told()
+
+    async def _study_known(self) -> None:
+        self._is_due = False
+        book = self._shared.live.traces
+        size, trace = book.size(self.trace_id), book.trace(self.trace_id)
+        if trace is None or size == self._size:
+            return
+        self._size = size
+        began = monotonic()
+        with without_collecting():
+            self.picture = await asyncio.to_thread(lambda: picture_of(study_trace(self._part_of(trace))))
+            if self.growing:  # why is known better than when it was asked for
+                self.growing = await asyncio.to_thread(growing, trace, self._shared.now(), self._shared.now())
+        self._rests_until = monotonic() + SHARE * (monotonic() - began)
+        self._told()
+
+
+FILTERING = "filter"
+"""What looks at the spans that a filter is for; a later one takes its place."""
+
+
+class TracePane(Container):
+    """The waterfall of one trace, its rule, and the details of a span below."""
+
+    SCOPED_CSS = False  # its rules name the classes of screens, which say how much room there is
+    DEFAULT_CSS = """
+    TracePane { height: 1fr; }
+    TracePane Waterfall { height: 1fr; }
+    TracePane TextPane { height: 34%; min-height: 4; }
+    .-low TracePane TextPane, .-flat TracePane TextPane { display: none; }
+    .-low TracePane RuleLine.-needed { display: block; }
+    """
+
+    class Filtered(Message):
+        """Other spans are shown than before."""
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__()
+        self.shared = shared
+        self.waterfall = Waterfall(shared.service_marks())
+        self.filter_text = ""
+        self._only_failures = False
+        self._failed: frozenset[LineKey] = frozenset()
+        self._rule = RuleLine()
+        self._detail = TextPane()
+        self._at: object = None
+        self._finding: object = None
+        self._place = ""
+
+    def compose(self) -> ComposeResult:
+        yield self.waterfall
+        yield self._rule
+        yield self._detail
+
+    def on_mount(self) -> None:
+        self.show_words()
+
+    def set_trace(self, picture: Picture) -> None:
+        self.waterfall.set_trace(picture)
+        if self._only_failures and failed_keys(picture.found) != self._failed:
+            self._show_failures()
+        self._know_path()
+        self.show_words()
+
+    def move(self, move: Move) -> None:
+        (self.waterfall if self.waterfall.is_active else self._detail).move(move)
+
+    def switch_pane(self) -> None:
+        to_text = self.waterfall.is_active and self._detail.display
+        self.waterfall.set_active(not to_text)
+
+    def next_failure(self, step: int) -> None:
+        found = self.waterfall.next_failure(step)
+        self._place = f"failure {found[0]:,} of {found[1]:,}" if found else ""
+        if found is None:
+            self.notify("nothing failed in this trace", timeout=2)
+        self.show_words()
+
+    def set_filter(self, text: str) -> Mistake | None:
+        """Show only spans that pass, all when something is wrong with the filter: what it is.
+
+        What looks at every span of a large trace is done beside the event loop.
+        """
+        mistake = None
+        try:
+            passes = parse_span_filter(text) if text.strip() else None
+        except FilterError as error:
+            passes, mistake, text = None, Mistake(error.start, error.end, show(str(error))), ""
+        self.filter_text, self._only_failures = text.strip(), False
+        self._let_pass(passes)
+        return mistake
+
+    def toggle_failures(self) -> None:
+        found = self.waterfall.found
+        if found is None or self._only_failures:
+            self.set_filter("")
+        elif not failed_keys(found):
+            self.notify("nothing failed in this trace", timeout=2)
+        else:
+            self.filter_text, self._only_failures = "", True
+            self._show_failures()
+
+    def _show_failures(self) -> None:
+        found = self.waterfall.found
+        if found is not None:
+            self.workers.cancel_group(self, FILTERING)
+            self._failed = failed_keys(found)
+            self.waterfall.set_filter(self._is_failure, keys=self._failed)
+            self.show_words()
+
+    def toggle_path(self) -> None:
+        self.waterfall.toggle_path()
+        self._know_path()
+        self.show_words()
+
+    def _know_path(self) -> None:
+        if self.waterfall.lacks_path and self._finding is not self.waterfall.found:
+            self._finding = self.waterfall.found
+            start(self, self._find_path, group="find path", exclusive=True)
+
+    async def _find_path(self) -> None:
+        found = self.waterfall.found
+        if found is not None:
+            self.waterfall.set_path(found, await asyncio.to_thread(path_of, found))
+
+    def _is_failure(self, span: Span) -> bool:
+        return span.span_id in self._failed
+
+    def _let_pass(self, passes: SpanTest | None) -> None:
+        start(self, partial(self._filter, passes), group=FILTERING, exclusive=True)
+
+    async def _filter(self, passes: SpanTest | None) -> None:
+        found = self.waterfall.found
+        tested: dict[SpanId, bool] | None = None
+        if found is not None and passes is not None:
+            tested = await asyncio.to_thread(lambda: {one.span_id: passes(one) for one in found.tree.spans})
+        self.waterfall.set_filter(passes, tested)
+        self.show_words()
+
+    def read(self) -> None:
+        text = [*self.paragraphs()]
+        if text:
+            taken = Taken("", self.command)
+            self.app.push_screen(ReadingScreen(self.shared, "span", text, taken))
+
+    @property
+    def filter_sign(self) -> str:
+        """The filter that holds, in few cells; "" when all is shown."""
+        return " /failures" if self._only_failures else f" /{safe(self.filter_text)}" * bool(self.filter_text)
+
+    @property
+    def trace_id(self) -> TraceId | None:
+        return self.waterfall.trace_id
+
+    @property
+    def command(self) -> Command:
+        return jobtui_command(self.shared, "trace", about=[self.trace_id]) if self.trace_id else Command()
+
+    def paragraphs(self) -> Iterator[Paragraph]:
+        found, line = self.waterfall.found, self.waterfall.current
+        if found is not None and line is not None:
+            yield from map(_paragraph, detail_parts(found, line, self.waterfall.names_above))
+
+    @on(Waterfall.LineHighlighted)
+    def _show_detail(self, message: Waterfall.LineHighlighted) -> None:
+        key = (self.trace_id, message.line.key) if message.line else None
+        is_other, self._at = key != self._at, key
+        self._detail.set_text(self.paragraphs())
+        if is_other:
+            self._detail.move(Move.TOP)
+
+    def show_words(self) -> None:
+        words = " · ".join(self._words())
+        self.post_message(self.Filtered())
+        self._rule.words = words
+        self._rule.set_class(self.waterfall.passing is not None, "-needed")
+
+    def _words(self) -> Iterator[str]:
+        view = self.waterfall
+        if (passing := view.passing) is not None:
+            wanted = f"/{safe(self.filter_text)}" if self.filter_text else "what leads to failures"
+            yield f"{wanted}: {counted(passing, 'span')}"
+        if self._place:
+            yield self._place
+        if not view.is_whole and (seen := view.seen) is not None:
+            begin = view.found.tree.started_at or 0 if view.found else 0
+            yield f"+{span_time(seen[0] - begin)} to +{span_time(seen[1] - begin)}"
+        if view.marks_path:
+            yield "critical path thick"
+        if not view.squeezes:
+            yield "to scale"
+
+
+def _paragraph(part: Part) -> Paragraph:
+    return Paragraph(part.text, part.style, part.hang)
+
 
 MOST_OFFERED = 50
 ZOOM_IN, PAN = 0.5, 0.25
 
 
-class SpanFilterBar(FilterBar):
-    """A filter of spans is typed in it."""
-
-    PLACEHOLDER = "words, or: service:worker dur>10ms error:yes name:step host.name:w03"
-
-
 class TraceScreen(FilteringScreen):
-    """A trace as a waterfall, and all about the span under the cursor."""
+    """A trace as a waterfall, and the details of the span under the cursor."""
 
     PLACE = Place.TRACE
     BINDINGS = bindings_at(Place.TRACE)
 
-    DEFAULT_CSS = """
-    TraceScreen.-low SourceStrip, TraceScreen.-tiny Header, TraceScreen.-tiny NoticeLine { display: none; }
-    """
+    DEFAULT_CSS = "TraceScreen.-low SourceStrip { display: none; }"
 
     def __init__(
-        self, board: Board, trace_id: TraceId, span_id: SpanId | None = None, note: str = ""
+        self, shared: Shared, trace_id: TraceId, span_id: SpanId | None = None, note: str = ""
     ) -> None:
-        super().__init__(board)
+        super().__init__(shared)
         self.trace_id = trace_id
         self._span_id = span_id
         self._note = note
-        self._reader = TraceReader(self, board, trace_id, self._told)
-        self._header = Header(board.now, board.title)
+        self._reader = TraceReader(self, shared, trace_id, self._told)
         self._facts = TraceFacts()
-        self._strip = SourceStrip(board.now)
-        self._pane = TracePane(board)
+        self._pane = TracePane(shared)
 
-    def compose(self) -> ComposeResult:
-        """From top to bottom."""
-        yield self._header
-        yield self._strip
+    def body(self) -> Iterator[Widget]:
         yield self._facts
         yield self._pane
         yield self._rule
-        yield KeyLine(hints_at(Place.TRACE))
 
     def on_mount(self) -> None:
-        """Read it."""
         self._told()
         self._reader.begin()
 
+    @on(TracePane.Filtered)
+    def _filtered(self) -> None:
+        self.show_trail()
+
     @property
     def crumb(self) -> str:
-        """The trace, short."""
-        return short_id(self.trace_id)
-
-    def show_trail(self) -> None:
-        """Say where one is."""
-        self._header.set_title(self.titled(self.crumb))
+        return f"{short_id(self.trace_id)}{self._pane.filter_sign}"
 
     def take(self, changes: Changes) -> None:
-        """Study it again when more of it came."""
         if self.trace_id in changes.traces:
             self._reader.changed()
-        self._strip.set_sources(self.board.store.sources())
+        self._strip.sources = self.shared.store.sources()
 
     def tick(self) -> None:
-        """Let the clock go on."""
         self._header.repaint()
-        self._strip.set_sources(self.board.store.sources())
+        self._strip.sources = self.shared.store.sources()
         self._reader.look()
 
     def show_all(self) -> None:
-        """Show everything anew, in other times perhaps."""
         self._told()
 
     def _told(self) -> None:
-        """There is news of the trace."""
         picture = self._reader.picture
         if picture is not None:
             self._pane.set_trace(picture)
@@ -104,8 +358,8 @@ class TraceScreen(FilteringScreen):
         else:
             self._pane.waterfall.set_empty(self._silence())
         self._facts.set_facts(*self._sentence(picture.found if picture else None))
-        self._rule.set_words(self._words())
-        self._strip.set_sources(self.board.store.sources())
+        self._rule.words = self._words()
+        self._strip.sources = self.shared.store.sources()
 
     def _sentence(self, found: Findings | None) -> tuple[Sentence, str]:
         picture = self._reader.picture
@@ -114,14 +368,12 @@ class TraceScreen(FilteringScreen):
         return sentence_of(found, self._reader.growing), picture.stages
 
     def _words(self) -> str:
-        """How much of it there is, what could not be asked, how it was found."""
         counts = self._reader.picture.counts if self._reader.picture else ""
         growing = f"not complete: {show(self._reader.growing)}" if self._reader.growing and counts else ""
         notes = map(show, (*self._reader.notes, self._note))
         return " · ".join(filter(None, (counts, growing, *notes)))
 
     def _silence(self) -> tuple[str, ...]:
-        """Why there is nothing to see."""
         if not self._reader.is_read:
             return ()
         asked = f"no source that was asked knows of trace {self.trace_id}"
@@ -130,95 +382,75 @@ class TraceScreen(FilteringScreen):
     # Moving, folding, looking.
 
     def move_list(self, move: Move) -> None:
-        """Move in the part that has the keys."""
         self._pane.move(move)
 
     def action_switch_pane(self) -> None:
-        """From the waterfall to the text, or back."""
         self._pane.switch_pane()
 
     def action_open(self) -> None:
-        """Read all about the span; unfold a run."""
         line = self._pane.waterfall.current
         if line is None or line.run is None or not self._pane.waterfall.toggle_fold():
             self._pane.read()
 
     def action_fold(self, step: int) -> None:
-        """Fold, or unfold."""
         if step < 0:
             self._pane.waterfall.fold()
         elif not self._pane.waterfall.unfold():
             self._pane.waterfall.move(Move.DOWN)
 
     def action_toggle_fold(self) -> None:
-        """Fold or unfold."""
         self._pane.waterfall.toggle_fold()
 
     def action_fold_all(self) -> None:
-        """Fold everything, or unfold it."""
         self._pane.waterfall.toggle_all()
 
     def action_failure(self, step: int) -> None:
-        """The next span that failed."""
         self._pane.next_failure(step)
 
     def action_failures(self) -> None:
-        """Only what leads to a failure."""
         self._pane.toggle_failures()
 
     def action_zoom(self, factor: float) -> None:
-        """Look at less or more of the time."""
         self._pane.waterfall.zoom(factor)
         self._pane.show_words()
 
     def action_pan(self, part: float) -> None:
-        """Look at other times."""
         self._pane.waterfall.pan(part)
         self._pane.show_words()
 
     def action_zoom_to(self) -> None:
-        """Look at the span under the cursor."""
         self._pane.waterfall.zoom_to_line()
         self._pane.show_words()
 
     def action_whole(self) -> None:
-        """Look at everything."""
         self._pane.waterfall.show_whole()
         self._pane.show_words()
 
     def action_path(self) -> None:
-        """Mark the critical path."""
         self._pane.toggle_path()
 
     def action_squeeze(self) -> None:
-        """Squeeze what is idle, or not."""
         self._pane.waterfall.toggle_squeeze()
         self._pane.show_words()
 
     # Which spans.
 
     def filter_bar(self) -> FilterBar:
-        """The line in which the filter is typed."""
-        return SpanFilterBar(self._pane.filter_text, history=self._filters, completer=self._complete)
+        return FilterBar(
+            self._pane.filter_text,
+            history=self.filters,
+            completer=lambda text, cursor: complete_fields(text, cursor, FIELD_NAMES, self._values),
+            placeholder="words, or: service:worker dur>10ms error:yes name:step host.name:w03",
+        )
 
     def set_filter(self, text: str) -> Mistake | None:
-        """Show only spans that pass, all when something is wrong with the filter: what it is."""
         return self._pane.set_filter(text)
 
-    def _complete(self, text: str, cursor: int) -> Completion:
-        """Fields, and the values that the spans have."""
-        start, end = token_span(text, cursor)
-        field, colon, begun = text[start:end].partition(":")
-        if not colon:
-            return Completion(start, end, [f"{name}:" for name in FIELD_NAMES if name.startswith(field)])
+    def _values(self, field: str) -> Iterable[str]:
         found = self._pane.waterfall.found
-        values = values_of(found.tree.spans, field.lower()) if found else ()
-        plain = [value for value in values if not any(char in ' "(),' for char in value)]
-        begun_so = [value for value in plain if value.lower().startswith(begun.lower())]
-        return Completion(start, end, [f"{field}:{value}" for value in sorted(begun_so)[:MOST_OFFERED]])
+        return values_of(found.tree.spans, field) if found else ()
 
     def action_back(self) -> None:
-        """End the filter, then look at everything, then leave the screen."""
         if self._pane.waterfall.passing is not None:
             self._pane.set_filter("")
         elif not self._pane.waterfall.is_whole:
@@ -229,10 +461,8 @@ class TraceScreen(FilteringScreen):
     # What is taken along.
 
     def action_copy(self) -> None:
-        """Copy the id of the trace."""
         self.copy(self.trace_id)
 
     async def taken(self) -> Taken | None:
-        """All about the span, and the command that shows the trace."""
         block = "\n".join(part.text for part in self._pane.paragraphs())
         return Taken(block, self._pane.command)

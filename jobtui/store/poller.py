@@ -1,41 +1,46 @@
-"""Polling: one task for each source, one poll in flight, back-off on errors, nothing raised."""
+"""Polling: one task for each source, one poll in flight, back-off on errors, nothing raised.
+
+A fault of ours in reading a source, or in what is made of it, costs that source a turn and no other source.
+"""
 
 import asyncio
-import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from jobtui.backends.base import Source, SourceError, next_delay
-from jobtui.store.parts import apply_in_parts
+from msgspec import structs
+
+from jobtui.backends.base import LISTS, Batch, MeasuredSource, Source, next_delay
+from jobtui.backends.registry import of_kind
+from jobtui.model.clock import Nanos
+from jobtui.model.faults import contained
+from jobtui.model.health import Skip
+from jobtui.model.ids import SpanId
+from jobtui.model.job_desk import Reached
+from jobtui.model.source_errors import SourceError
+from jobtui.model.traces import Span
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
-    from jobtui.backends.staging import Witness
+    from jobtui.backends.record_replay import Observer
 
-PERIOD_S = 2.0
-"""How long a source may wait for a sign of change; a poll is due at the latest then."""
-PERIODS_S: Mapping[str, float] = {"jaeger": 10.0, "tempo": 10.0}
-"""The same by kind: those that are asked when somebody wants to know are only looked for."""
-PAUSES_S: Mapping[str, float] = {"logfile": 0.25}
-"""How long a source that failed is left alone whatever it may tell, by kind; the others for a period."""
 
-log = logging.getLogger(__name__)
+SPANS_AT_ONCE = 2_000
+EMPTY = Batch(cursor="", more=True)
+RECORDS = tuple(name for name in LISTS if name != "skipped")
+SINGLY_AT_ONCE = 100
+"""Records taken in one by one before others have their turn."""
 
 
 class Poller:
     """Keeps the store up to date with one source."""
 
-    def __init__(
-        self, source: Source, store: Store, *, strict: bool = False, witness: "Witness | None" = None
-    ) -> None:
+    def __init__(self, source: Source, store: Store, *, observer: "Observer | None" = None) -> None:
         self._source = source
         self._store = store
-        self._witness = witness
-        self._strict = strict
+        self._observer = observer
         self._cursor: str | None = None
         self._failures = 0
-        self._period_s = PERIODS_S.get(source.kind, PERIOD_S)
-        self._pause_s = PAUSES_S.get(source.kind, PERIOD_S)
+        self._type = of_kind(source.kind)
         store.add_source(source.name, source.kind)
 
     @property
@@ -53,10 +58,17 @@ class Poller:
             if await self.poll_once():
                 await asyncio.sleep(0)
             elif self._failures:
-                await asyncio.sleep(self._pause_s)
-                await self._source.changed(next_delay(self._period_s, self._failures) - self._pause_s)
+                await asyncio.sleep(self._type.pause_s)
+                await self._wait(next_delay(self._type.period_s, self._failures) - self._type.pause_s)
             else:
-                await self._source.changed(self._period_s)
+                await self._wait(self._type.period_s)
+
+    async def _wait(self, longest_s: float) -> None:
+        """Wait for a sign of change; by the clock when the source cannot wait for one."""
+        with contained(f"waiting for {self._source.kind}") as waiting:
+            await self._source.changed(longest_s)
+        if waiting.fault is not None:
+            await asyncio.sleep(longest_s)
 
     async def catch_up(self) -> None:
         """Poll until the source has no more for now."""
@@ -65,26 +77,145 @@ class Poller:
 
     async def poll_once(self) -> bool:
         """One poll into the store; whether there is more at once."""
-        try:
-            batch = await self._source.poll(self._cursor)
-        except SourceError as error:
-            self._fail(str(error))
-            return False
-        except Exception as error:
-            log.exception("internal error in source %s", self._source.name)
-            if self._strict:
-                raise
-            self._fail(f"internal error: {type(error).__name__}: {error}")
-            return False
-        self._failures = 0
-        if self._witness is not None:
-            self._witness.delivered(self._source, batch)
-        await apply_in_parts(self._store, self._source.name, batch)
-        self._cursor = batch.cursor
-        return batch.more
+        batch = await self.fetch()
+        return batch is not None and await self.take(batch)
 
-    def _fail(self, error: str) -> None:
+    async def fetch(self) -> Batch | None:
+        """What one poll gives, for `take`; None when it failed."""
+        problem = ""
+        with contained(f"reading {self._source.kind}") as reading:
+            try:
+                batch = await self._source.poll(self._cursor)
+                self._failures = 0
+                with contained("recording"):
+                    if self._observer is not None:
+                        self._observer.delivered(self._source, batch)
+                return batch
+            except SourceError as error:
+                problem = str(error)
+        self._fail(reading.words or problem)
+        return None
+
+    async def take(self, batch: Batch) -> bool:
+        """Let the store take in what a poll gave; whether there is more at once."""
+        with contained(f"reading {self._source.kind}") as taking:
+            await apply_in_parts(self._store, self._source.name, batch)
+            self._cursor = batch.cursor
+            return batch.more
+        self._fail(taking.words)
+        return False
+
+    def _fail(self, problem: str) -> None:
         self._failures += 1
-        if self._witness is not None:
-            self._witness.failed(self._source, error)
-        self._store.fail(self._source.name, error)
+        with contained("recording"):
+            if self._observer is not None:
+                self._observer.failed(self._source, problem)
+        self._store.fail(self._source.name, problem)
+
+
+async def apply_in_parts(store: Store, source: str, batch: Batch) -> None:
+    """Let a store take in a batch; cut short, all of it can be taken in again.
+
+    What the store cannot take is found by taking in each record by itself: it costs that record.
+    """
+    try:
+        await _apply(store, source, batch)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is found again below, where it is counted
+        await _apply_singly(store, source, batch, error)
+
+
+async def _apply(store: Store, source: str, batch: Batch) -> None:
+    if len(batch.spans) > SPANS_AT_ONCE:
+        for part in _parts(batch.spans):
+            store.apply(source, Batch(cursor="", spans=part))
+            await asyncio.sleep(0)
+        batch = structs.replace(batch, spans=())
+    if batch.condor:
+        for _ in store.take_in(batch.condor):
+            await asyncio.sleep(0)
+        batch = structs.replace(batch, condor=())
+    store.apply(source, batch)
+
+
+async def _apply_singly(store: Store, source: str, batch: Batch, error: Exception) -> None:
+    """Take in record by record, and at last what the batch says of itself; `error` is why."""
+    lost = []
+    records = [(name, record) for name in RECORDS for record in getattr(batch, name)]
+    for number, (name, record) in enumerate(records, 1):
+        with contained(f"taking in {name}") as taking:
+            store.apply(source, structs.replace(EMPTY, **{name: (record,)}))
+        if taking.fault is not None:
+            lost.append(Skip(f"{source}: one of {name}", taking.words))
+        if number % SINGLY_AT_ONCE == 0:
+            await asyncio.sleep(0)
+    with contained("taking in a batch"):
+        if not lost:
+            raise error
+    skips = {"skipped": (*batch.skipped, *lost), "skip_count": batch.skip_count + len(lost)}
+    store.apply(source, structs.replace(batch, **dict.fromkeys(RECORDS, ()), **skips))
+
+
+def _parts(spans: Iterable[Span]) -> Iterator[tuple[Span, ...]]:
+    """Spans in parts of about so many, those of one id together: they tell that one was sent twice."""
+    by_id: dict[SpanId, list[Span]] = {}
+    for span in spans:
+        by_id.setdefault(span.span_id, []).append(span)
+    part: list[Span] = []
+    for same in by_id.values():
+        part += same
+        if len(part) >= SPANS_AT_ONCE:
+            yield tuple(part)
+            part = []
+    yield tuple(part)
+
+
+REACHED_BYTES = 2 << 30
+"""So much of logs is read again at most: half a minute of reading as a rule."""
+REACHED_RECORDS = 5_000_000
+"""The same for a source that does not know its size."""
+GB = 1 << 30
+
+
+async def read_again(pollers: Sequence[Poller], store: Store, progress: Callable[[Reached], None]) -> None:
+    """Let pollers read all there is, in the order of time, telling how far they are.
+
+    So what a log and its copies have in common is told once and in its order, wherever each begins. Raises
+    SourceError when more than REACHED_BYTES would have to be read, before they are, and when a source that
+    does not know its size has more than REACHED_RECORDS.
+    """
+    batches = dict(zip(pollers, await asyncio.gather(*(poller.fetch() for poller in pollers)), strict=True))
+    reached = _reached(pollers, store)
+    if reached.size > REACHED_BYTES:
+        size, most = (f"{count / GB:.1f} GB" for count in (reached.size, REACHED_BYTES))
+        raise SourceError(f"{size} of logs would have to be read, and {most} are read at most")
+    progress(reached)
+    fetched = {poller: batch for poller, batch in batches.items() if batch is not None}
+    while fetched:
+        poller = min(fetched, key=lambda one: _begin(fetched[one]))
+        if await poller.take(fetched.pop(poller)) and (batch := await poller.fetch()) is not None:
+            _refuse_too_many(poller, store)
+            fetched[poller] = batch
+        progress(_reached(pollers, store))
+        await asyncio.sleep(0)
+
+
+def _begin(batch: Batch) -> Nanos:
+    return next((record.at for record in batch.records if record.at is not None), Nanos(0))
+
+
+def _refuse_too_many(poller: Poller, store: Store) -> None:
+    name = poller.source.name
+    if isinstance(poller.source, MeasuredSource):
+        return
+    if next(source.records for source in store.sources() if source.name == name) >= REACHED_RECORDS:
+        raise SourceError(f"{name}: more than {REACHED_RECORDS:,} records would have to be read")
+
+
+def _reached(pollers: Sequence[Poller], store: Store) -> Reached:
+    """How far these are."""
+    measured = [poller.source.measured for poller in pollers if isinstance(poller.source, MeasuredSource)]
+    return Reached(
+        read=sum(read for read, _ in measured),
+        size=sum(size for _, size in measured),
+        records=sum(source.records for source in store.sources()),
+    )

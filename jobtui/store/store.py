@@ -1,88 +1,205 @@
-"""All that is known now: jobs by id, ops by job, the health of every source.
+"""All that is known now: jobs by id, ops by job, state changes, the health of every source.
 
 Plain data behind methods, no locks: only the event loop touches it. It keeps no view state (filter, sort and
 selection belong to screens). Correlation is handed in, so that the store knows what it needs and not how it
 is done.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import islice
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from jobtui.backends.base import Batch
+from jobtui.backends.registry import CONDOR_LOG, Gives, kinds_that_give
 from jobtui.model.changes import Allocation, Site, StateChange
-from jobtui.model.clock import Clock
-from jobtui.model.health import Skip, SourceHealth, SourceState
-from jobtui.model.heard import Heard
-from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobDetail
-from jobtui.model.logs import LogRecord
-from jobtui.model.ops import Agent, Op, Step, Unlinked
-from jobtui.model.trace_ids import TraceId
-from jobtui.store.change_log import ChangeLog
-from jobtui.store.still import StillCorrelation
-from jobtui.store.trace_book import TraceBook
+from jobtui.model.clock import Clock, Nanos, seconds_between
+from jobtui.model.faults import FAULTS
+from jobtui.model.health import MOST_NEWS, Skip, SourceHealth, SourceState
+from jobtui.model.ids import JobId, TraceId
+from jobtui.model.jobs import Job, JobDetail, together
+from jobtui.model.ops import Agent, Correlation, Heard, Op, Step, Unlinked
+from jobtui.store.traces import TraceBook
 
 if TYPE_CHECKING:
-    from jobtui.model.condor_facts import CondorFact
-    from jobtui.store.condor_book import CondorBook, News
-
-TRACE_KINDS = frozenset({"trace_file", "jaeger", "tempo", "otlp"})
-CONDOR_KIND = "condor_log"
-"""Kinds of the sources that give spans."""
-SKIPS_KEPT = 20
-"""How many of a source's skipped inputs are kept by name; all are counted."""
+    from jobtui.model.condor import CondorFact
+    from jobtui.store.condor import CondorBook, CondorNews
 
 
-class Correlation(Protocol):
-    """What ties log records to jobs. `analysis.correlate.Correlator` is one."""
+CHANGES_KEPT = 1_000_000
+"""Changes held at most, about 200 bytes each."""
+LET_GO = 100
+"""When there are too many, so much more than needed goes as the most divided by this."""
 
-    def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
-        """Take in records, return the jobs that are now known better."""
-        ...
+_order = attrgetter("at", "id", "source")
+_at = attrgetter("at")
 
-    def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
-        """The ops of a job, oldest first."""
-        ...
 
-    def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
-        """Lines that name a job and could not be placed."""
-        ...
+class ChangeLog:
+    """What is known of jobs' states over time. Only the event loop touches it."""
 
-    def ops(self, after: int = 0) -> Iterable[Op]:
-        """Every op that is kept and has a larger key, also those without a job, oldest first."""
-        ...
+    def __init__(self, most: int = CHANGES_KEPT) -> None:
+        self._most = most
+        self._changes: list[StateChange] = []
+        self._oldest = Nanos(0)
+        self._by_job: dict[JobId, tuple[StateChange, ...]] = {}
+        self.dropped = 0
+        self.version = 0
+        """Another one whenever something was added or forgotten."""
 
-    def agents(self) -> tuple[Agent, ...]:
-        """Every agent that is known."""
-        ...
+    def __len__(self) -> int:
+        return len(self._changes)
 
-    def agent_of(self, job_id: JobId) -> Agent | None:
-        """The agent that holds or last held the job's run op."""
-        ...
+    def add(self, changes: Iterable[StateChange]) -> set[JobId]:
+        """Take in changes in any order; the jobs of those that were not known yet."""
+        fresh = sorted((change for change in changes if self._take(change)), key=_order)
+        if not fresh:
+            return set()
+        self.version += 1
+        self._merge(fresh)
+        self._drop_old()
+        return {change.job_id for change in fresh}
+
+    def forget(self, jobs: Iterable[JobId]) -> None:
+        """Let go of all changes of jobs that were deleted: nobody can tell how these went on."""
+        gone = {job_id for job_id in jobs if self._by_job.pop(job_id, None) is not None}
+        if gone:
+            self.version += 1
+            self._changes = [change for change in self._changes if change.job_id not in gone]
+
+    def all(self) -> Sequence[StateChange]:
+        """Every change that is kept, oldest first; not to be changed."""
+        return self._changes
+
+    def between(self, since: Nanos | None, until: Nanos | None) -> Sequence[StateChange]:
+        """Those of a stretch of time, both ends included."""
+        begin = 0 if since is None else bisect_left(self._changes, since, key=_at)
+        end = len(self._changes) if until is None else bisect_right(self._changes, until, key=_at)
+        return self._changes[begin:end]
+
+    def of_job(self, job_id: JobId) -> tuple[StateChange, ...]:
+        """Those of one job, oldest first."""
+        return self._by_job.get(job_id, ())
+
+    def histories(self) -> list[tuple[StateChange, ...]]:
+        """The changes of each job as they are now, oldest first."""
+        return list(self._by_job.values())
+
+    def _take(self, change: StateChange) -> bool:
+        """Put a change among those of its job; False for one that is known, or too old.
+
+        Ids alone do not tell: a system set up anew counts from the beginning.
+        """
+        if change.at < self._oldest:
+            return False
+        own, order = self._by_job.get(change.job_id, ()), _order(change)
+        place = len(own)
+        if own and _order(own[-1]) >= order:
+            place = bisect_left(own, order, key=_order)
+            if _order(own[place]) == order:
+                return False
+        # Tuples, as the garbage collector soon looks at them no more: there are hundreds of thousands
+        self._by_job[change.job_id] = (*own[:place], change, *own[place:])
+        return True
+
+    def _merge(self, fresh: Sequence[StateChange]) -> None:
+        """Put changes, which are in order, each in its place: those between are moved and not looked at."""
+        first = last = bisect_left(self._changes, _order(fresh[0]), key=_order)
+        merged: list[StateChange] = []
+        for change in fresh:
+            place = bisect_left(self._changes, _order(change), last, key=_order)
+            merged += self._changes[last:place]
+            merged.append(change)
+            last = place
+        self._changes[first:last] = merged
+
+    def _drop_old(self) -> None:
+        surplus = len(self._changes) - self._most
+        if surplus <= 0:
+            return
+        # Some more than needed, so that this is not done for each batch
+        old = self._changes[: surplus + self._most // LET_GO]
+        del self._changes[: len(old)]
+        self.dropped += len(old)
+        self._oldest = self._changes[0].at if self._changes else self._oldest
+        last = _order(old[-1])
+        for job_id in {change.job_id for change in old}:
+            own = self._by_job[job_id]
+            kept = own[bisect_right(own, last, key=_order) :]
+            if kept:
+                self._by_job[job_id] = kept
+            else:
+                del self._by_job[job_id]
+
+
+RUNS_COMPARED = 300
+"""Earlier runs that tell how long things usually take."""
+
+
+class CorrelationSnapshot(Correlation):
+    """What another correlation knows now. It takes in nothing more.
+
+    Costs some microseconds for each op. Of lines that could not be placed those of jobs with ops are kept.
+    """
+
+    def __init__(self, correlation: Correlation) -> None:
+        self._all = tuple(correlation.ops())
+        self._agents = correlation.agents()
+        self._dropped = correlation.dropped_ops
+        jobs = {op.jid for op in self._all if op.jid is not None}
+        self._ops: Mapping[JobId, tuple[Op, ...]] = {job: correlation.ops_of(job) for job in jobs}
+        self._unlinked = {job: found for job in jobs if (found := correlation.unlinked_of(job))}
+        self._agent_of = {job: agent for job in jobs if (agent := correlation.agent_of(job)) is not None}
+        self._restarted = {job: older for job in jobs if (older := correlation.restarted_ops(job))}
+        self._heard = correlation.heard
+        self._repeated = correlation.repeated
 
     @property
     def heard(self) -> Heard:
-        """Whose lines were read."""
-        ...
+        return self._heard
 
-    def open_ops(self) -> tuple[Op, ...]:
-        """Every op that has not ended, oldest first."""
-        ...
-
-    def runs_like(self, model: str, driver: str | None) -> tuple[Op, ...]:
-        """The latest runs of a model on a driver that have ended, newest first."""
-        ...
-
-    def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
-        """Those ops of a job that are older than a restart of their supervisor, by key: the restart."""
-        ...
+    @property
+    def repeated(self) -> Mapping[str, str]:
+        return self._repeated
 
     @property
     def dropped_ops(self) -> int:
-        """How many old ops were let go to stay within bounds."""
-        ...
+        return self._dropped
+
+    def ops(self, after: int = 0) -> Iterable[Op]:
+        return self._all if not after else (op for op in self._all if op.key > after)
+
+    def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
+        return self._ops.get(job_id, ())
+
+    def runs_like(self, model: str, driver: str | None, most: int = RUNS_COMPARED) -> tuple[Op, ...]:
+        alike = (op for op in reversed(self._all) if _is_run_of(op, model, driver))
+        return tuple(islice(alike, most))
+
+    def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
+        return self._restarted.get(job_id, {})
+
+    def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
+        return self._unlinked.get(job_id, ())
+
+    def agents(self) -> tuple[Agent, ...]:
+        return self._agents
+
+    def agent_of(self, job_id: JobId) -> Agent | None:
+        return self._agent_of.get(job_id)
+
+
+def _is_run_of(op: Op, model: str, driver: str | None) -> bool:
+    is_model = op.jid is not None and op.jid.endswith(f"-{model}")
+    return op.name == "run" and op.driver == driver and not op.status.is_open and is_model
+
+
+ORIGINS_KEPT = 10_000
+SKIPS_KEPT = 20
+"""How many of a source's skipped inputs are kept by name; all are counted."""
 
 
 class Changes(NamedTuple):
@@ -125,7 +242,11 @@ class Store:
         self._sites: dict[tuple[str, int], Site] = {}
         self._condor: CondorBook | None = None
         self.changes = ChangeLog()
+        self._fact_at: dict[str, Nanos] = {}
+        """When the newest happened of what files have just told of jobs of HTCondor."""
         self.traces = TraceBook()
+        self.origins: dict[str, str] = {}
+        """Which source gave a stream of another name, as journals do."""
 
     @property
     def jobs(self) -> Mapping[JobId, Job]:
@@ -151,19 +272,23 @@ class Store:
 
     def sources(self) -> tuple[SourceHealth, ...]:
         """The health of every source, in the order they were added."""
-        notices: dict[str, str | None] = dict.fromkeys(TRACE_KINDS, self.traces.notice)
-        notices[CONDOR_KIND] = self._condor.notice if self._condor is not None else None
-        return tuple(_noticed(one, notices.get(one.kind)) for one in self._health.values())
+        notices: dict[str, str | None] = dict.fromkeys(kinds_that_give(Gives.SPANS), self.traces.notice)
+        notices[CONDOR_LOG.kind] = self._condor.notice if self._condor is not None else None
+        logs = self._correlation.repeated
+        return tuple(
+            _noticed(one, notices.get(one.kind, logs.get(one.name))) for one in self._health.values()
+        )
 
     def snapshot(self) -> "Store":
         """All that is known now, to be looked at while this one goes on. Changes and traces are shared."""
-        copy = Store(StillCorrelation(self._correlation), self._clock)
+        copy = Store(CorrelationSnapshot(self._correlation), self._clock)
         copy._jobs = dict(self._jobs)
         copy._health = dict(self._health)
         copy._allocations = dict(self._allocations)
         copy._sites = dict(self._sites)
         copy.changes = self.changes
         copy.traces = self.traces
+        copy.origins = self.origins
         copy._condor = self._condor
         return copy
 
@@ -199,23 +324,43 @@ class Store:
 
     def apply(self, source: str, batch: Batch) -> Changes:
         """Take in one batch of a source. Applying it twice changes nothing more."""
-        changed = {job.id for job in batch.jobs if self._jobs.get(job.id) != job}
-        self._jobs.update((job.id, job) for job in batch.jobs if job.id in changed)
-        gone = frozenset(job_id for job_id in batch.gone if self._drop(job_id, source))
-        changed |= self._correlation.feed(batch.records)
-        changed |= self.changes.add(batch.changes)
+        self._note_origins(source, batch)
+        new = {}
+        for job in batch.jobs:
+            known = self._jobs.get(job.id)
+            if known is not None and (known.others or known.source != job.source):
+                job = self._with_others(job, known)
+            if known != job:
+                new[job.id] = job
+        self._jobs.update(new)
+        changed = {*new, *(job_id for job_id in batch.gone if self._drop(job_id, source))}
+        gone = frozenset(job_id for job_id in batch.gone if job_id not in self._jobs) & changed
+        if batch.records:
+            self._correlation = self._correlation.begun()
+            changed |= self._correlation.feed(batch.records)
+        went = self.changes.add(batch.changes)
+        news_late = self._news_late(self._health[source], batch, new.keys(), went)
+        changed |= went
         if batch.condor:
             put_together, replaced = self._renew(self._condor_book().add(batch.condor))
             changed, gone = changed | put_together, gone | replaced
+        self.changes.forget(batch.deleted)
+        if batch.is_whole_frame:
+            self._allocations = {key: one for key, one in self._allocations.items() if key[0] != source}
+            self._sites = {key: one for key, one in self._sites.items() if key[0] != source}
         self._allocations.update(((one.source, one.id), one) for one in batch.allocations)
         self._sites.update(((one.source, one.id), one) for one in batch.sites)
         now = self._clock.now() if batch.spans or batch.span_logs else None
         traces = self.traces.add(batch.spans, batch.span_logs, source, now)
-        is_other = self._succeeded(source, batch)
-        return self._tell(Changes(frozenset(changed - gone), gone, is_other, traces))
+        is_other = self._succeeded(source, batch, news_late)
+        return self._tell(Changes(frozenset(changed - gone if gone else changed), gone, is_other, traces))
 
     def take_in(self, facts: "Iterable[CondorFact]") -> Iterator[Changes]:
         """Take in what files say of jobs of HTCondor, in steps that hold up nobody."""
+        facts = tuple(facts)
+        for fact in facts:
+            if fact.at is not None and not fact.is_local:
+                self._fact_at[fact.source] = max(fact.at, self._fact_at.get(fact.source, fact.at))
         for news in self._condor_book().steps(facts):
             yield self._tell(Changes(*self._renew(news)))
 
@@ -231,37 +376,71 @@ class Store:
         self._jobs, self._health, self._correlation = other._jobs, other._health, other._correlation
         self._allocations, self._sites = other._allocations, other._sites
         self.changes, self.traces, self._condor = other.changes, other.traces, other._condor
+        self.origins = other.origins
         return self._tell(Changes(frozenset(self._jobs), before - self._jobs.keys(), sources=True))
 
     def take_over(self, other: "Store") -> Changes:
-        """Replace what logs have told, and the health of their sources, by what another store has of them."""
-        known = {op.jid for op in (*self._correlation.ops(), *other.correlation.ops()) if op.jid is not None}
-        self._correlation = other.correlation
-        self._health.update((source.name, source) for source in other.sources())
+        """Know what another store was told by logs, and what was told here besides; nothing twice."""
+        newer = other.correlation.begun()
+        newer.take_in(self._correlation.begun())
+        self._correlation = newer
+        known = {op.jid for op in self._correlation.ops() if op.jid is not None}
+        for source in other.sources():
+            before = self._health[source.name]
+            if source.state is not SourceState.DOWN:
+                more = before if before.skipped > source.skipped else source
+                self._health[source.name] = msgspec.structs.replace(
+                    source, state=more.state, skipped=more.skipped, last_skips=more.last_skips
+                )
         return self._tell(Changes(frozenset(known), sources=True))
+
+    def _note_origins(self, source: str, batch: Batch) -> None:
+        streams = {record.source for record in batch.records}
+        for job in batch.jobs:
+            if job.others:
+                streams.update(other.source for other in job.others)
+        for stream in streams - {source} - self.origins.keys():
+            if len(self.origins) >= ORIGINS_KEPT:
+                del self.origins[next(iter(self.origins))]
+            self.origins[stream] = source
 
     def _condor_book(self) -> "CondorBook":
         if self._condor is None:
-            from jobtui.store.condor_book import CondorBook  # most have no such jobs
+            from jobtui.store.condor import CondorBook  # most have no such jobs
 
             self._condor = CondorBook()
         return self._condor
 
-    def _renew(self, news: "News") -> tuple[frozenset[JobId], frozenset[JobId]]:
+    def _renew(self, news: "CondorNews") -> tuple[frozenset[JobId], frozenset[JobId]]:
         """Let news of jobs of HTCondor hold; the jobs that are others now, and those that are no more."""
         changed = {job.id for job in news.jobs if self._jobs.get(job.id) != job}
         self._jobs.update((job.id, job) for job in news.jobs)
         gone = frozenset(job_id for job_id in news.gone if self._jobs.pop(job_id, None) is not None)
         return frozenset(changed | self.changes.add(news.changes)) - gone, gone
 
-    def _drop(self, job_id: JobId, source: str) -> bool:
-        job = self._jobs.get(job_id)
-        if job is None or job.source != source:
-            return False
-        del self._jobs[job_id]
-        return True
+    def _with_others(self, job: Job, known: Job) -> Job:
+        """A job as a source tells it now, with what other sources told of the same id."""
+        others = [one for one in (known, *known.others) if self._origin(one) != job.source]
+        if not others:
+            return job
+        order = {name: number for number, name in enumerate(self._health)}
+        return together(sorted((job, *others), key=lambda one: order.get(one.source, len(order))))
 
-    def _succeeded(self, source: str, batch: Batch) -> bool:
+    def _origin(self, job: Job) -> str:
+        return self.origins.get(job.source, job.source)
+
+    def _drop(self, job_id: JobId, source: str) -> bool:
+        """Forget what a source told of a job; whether it had told anything."""
+        job = self._jobs.get(job_id)
+        records = () if job is None else (job, *job.others)
+        left = [one for one in records if self._origin(one) != source]
+        if left:
+            self._jobs[job_id] = together(left)
+        elif records:
+            del self._jobs[job_id]
+        return len(left) < len(records)
+
+    def _succeeded(self, source: str, batch: Batch, news_late: tuple[float, ...]) -> bool:
         before = self._health[source]
         skipped = max(0, before.skipped + batch.skip_count - batch.recovered)
         self._health[source] = after = msgspec.structs.replace(
@@ -275,13 +454,46 @@ class Store:
             note=batch.note if batch.note is not None else before.note,
             begins_at=batch.begins_at if batch.begins_at is not None else before.begins_at,
             is_behind=batch.more,
+            ahead_s=batch.ahead_s or before.ahead_s,
+            was_at_end=before.was_at_end or (bool(batch.cursor) and not batch.more),
+            news_late=news_late,
         )
         return (before.state, before.skipped, before.note) != (after.state, after.skipped, after.note)
+
+    def _news_late(
+        self, before: SourceHealth, batch: Batch, jobs: Set[JobId], went: Set[JobId]
+    ) -> tuple[float, ...]:
+        """How old the newest news are: of these jobs, and of their states, which have changed.
+
+        Nothing is added by what was read first, or after the source was away: that may be old.
+        """
+        now = self._clock.now()
+        told_at = self._fact_at.pop(before.name, None)
+        was_away = before.state is SourceState.DOWN or before.is_quiet(now)
+        if not (batch.cursor and before.was_at_end) or was_away:
+            return before.news_late
+        times = [record.at for record in batch.records]
+        times.append(told_at)
+        times += [change.at for change in batch.changes if change.job_id in went]
+        times += [job.written_at or job.updated_at for job in batch.jobs if job.id in jobs]
+        times += [site.seen_at for site in batch.sites if self._sites.get((site.source, site.id)) != site]
+        newest = max((at for at in times if at is not None), default=None)
+        if newest is None:
+            return before.news_late
+        return (*before.news_late, seconds_between(newest, before.shifted(now)))[-MOST_NEWS:]
+
+    def now_at(self, source: str, now: Nanos) -> Nanos:
+        """The time by the clock of a source when it was last known how things are there."""
+        health = self._health.get(self.origins.get(source, source))
+        return now if health is None else health.now_at(now)
 
     def _tell(self, changes: Changes) -> Changes:
         if changes != NO_CHANGES:
             for listener in tuple(self._listeners):
-                listener(changes)
+                try:
+                    listener(changes)
+                except Exception as error:  # noqa: BLE001 - it costs this listener
+                    FAULTS.note(error, "telling of changes")
         return changes
 
 

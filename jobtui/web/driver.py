@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual.drivers.web_driver import WebDriver
 
-from jobtui.web import SIZE
-from jobtui.web.sizes import size_of
+from jobtui.web import SIZE, size_of
 
 if TYPE_CHECKING:
     from textual.app import App

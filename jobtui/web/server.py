@@ -3,23 +3,157 @@
 Leans on insides of the version of textual-serve that pyproject.toml pins: its page, and its messages.
 """
 
+import asyncio
+import ipaddress
 import json
+import os
 import re
+import secrets
+import shlex
+import signal
 import socket
-from collections.abc import Sequence
+from asyncio.subprocess import Process
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from hmac import compare_digest
+from urllib.parse import urlsplit
 
 import aiohttp_jinja2
 from aiohttp import web
+from aiohttp.typedefs import Handler
+from textual_serve.app_service import AppService
+from textual_serve.download_manager import DownloadManager
 from textual_serve.server import Server, to_int
 
-from jobtui.web.guard import TOKEN, Guard, add_headers
-from jobtui.web.service import DashboardService
+from jobtui.model.numbers import whole_of
+from jobtui.web import DRIVER, SIZE, bounded
+
+TOKEN = "token"
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+POLICY = (
+    "default-src 'none'; connect-src 'self' ws://{host}; font-src 'self' data:; img-src 'self' data:; "
+    "script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""What the page may load: what comes from here, and nothing from anywhere else."""
+
+
+class Guard:
+    """Refuses, with one line that says why, what is not asked by whom the dashboard is for."""
+
+    def __init__(self, names: Collection[str], port: int) -> None:
+        self.token = secrets.token_urlsafe(32)
+        self._names = frozenset(name.lower() for name in names)
+        # A browser sends its cookies to every port of a host
+        self._cookie = f"jobtui-{port}"
+
+    @web.middleware
+    async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if not self.is_ours(request.host):
+            raise web.HTTPForbidden(text="This dashboard does not go by that name.\n")
+        if request.headers.get("Origin", own := f"http://{request.host}").lower() != own.lower():
+            raise web.HTTPForbidden(text="Pages of others may not read this dashboard.\n")
+        if request.path == "/" and self._is_token(request.query.get(TOKEN, "")):
+            answer = web.HTTPSeeOther("/")
+            answer.set_cookie(self._cookie, self.token, path="/", httponly=True, samesite="Strict")
+            raise answer
+        if not self._is_token(request.cookies.get(self._cookie, "")):
+            raise web.HTTPForbidden(text="Open the address that `jobtui serve` printed, with its token.\n")
+        return await handler(request)
+
+    def is_ours(self, host: str) -> bool:
+        """Whether a `Host` is an address, or a name of this machine; other names may be anybody's."""
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return name in self._names
+        return True
+
+    def _is_token(self, text: str) -> bool:
+        return compare_digest(text.encode(), self.token.encode())
+
+
+async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """Say with each answer what the page may do, and that nobody keeps it."""
+    response.headers.update({**HEADERS, "Content-Security-Policy": POLICY.format(host=request.host)})
+
+
+GRACE_S = 5.0
+"""How long a dashboard may take to end before it is ended."""
+OF_A_TERMINAL = frozenset({"COLUMNS", "LINES", "ROWS", "STY", "TMUX", "SSH_TTY", "SSH_CONNECTION"})
+"""What tells of the terminal that the server was started in, which is not the browser's."""
+
+
+class DashboardService(AppService):
+    """Starts the dashboard, and passes on what it writes and what is typed."""
+
+    def __init__(
+        self, words: Sequence[str], websocket: web.WebSocketResponse, downloads: DownloadManager
+    ) -> None:
+        super().__init__(
+            f"exec {shlex.join(words)}",
+            write_bytes=websocket.send_bytes,
+            write_str=websocket.send_str,
+            close=self._close,
+            download_manager=downloads,
+        )
+        self._websocket = websocket
+
+    async def _close(self) -> None:
+        await self._websocket.close()
+
+    def _build_environment(self, width: int = 80, height: int = 24) -> dict[str, str]:
+        columns, lines = bounded(width, height)
+        kept = {name: value for name, value in os.environ.items() if name not in OF_A_TERMINAL}
+        return kept | {
+            "TEXTUAL_DRIVER": DRIVER,
+            "TEXTUAL_COLOR_SYSTEM": "truecolor",
+            "TERM": "xterm-256color",
+            SIZE: f"{columns}x{lines}",
+        }
+
+    async def set_terminal_size(self, width: int, height: int) -> None:
+        await super().set_terminal_size(*bounded(whole_of(width) or 0, whole_of(height) or 0))
+
+    async def run(self) -> None:
+        try:
+            await super().run()
+        finally:
+            with suppress(ConnectionError):
+                await self._websocket.close()
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        process: Process | None = self._process
+        if task is None or process is None:
+            return
+        with suppress(ConnectionError):
+            self.stdin.close()  # one that is still starting sees this, where it misses a request to quit
+        try:
+            await asyncio.wait_for(process.wait(), GRACE_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+        await task
+
 
 MOST = 8
 """Dashboards at a time; each is a process, and reads the sources for itself."""
 LARGEST_MESSAGE = 1 << 20
 """Bytes of what a browser sends at once; the largest is a text that is pasted."""
 SHUTDOWN_S = 10.0
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ELSEWHERE = re.compile(r"<link[^>]*https://[^>]*>")
 """What the page would load from others: a font, which is not to tell them who looks when."""
 ANY_HOST = ("0.0.0.0", "[::]")
@@ -38,21 +172,24 @@ class DashboardServer(Server):
 
     @property
     def address(self) -> str:
-        """What to open in a browser. Whoever has it can look."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         if host in ANY_HOST:
             host = socket.gethostname()
         return f"http://{host}:{self.port}/?{TOKEN}={self.guard.token}"
 
     def run(self) -> None:
-        """Serve until SIGINT or SIGTERM."""
-        web.run_app(
-            self._make_app(),
-            sock=self._listener,
-            print=None,
-            access_log=None,
-            shutdown_timeout=SHUTDOWN_S,
-        )
+        # What is to end the program waits until aiohttp handles it: it would leave a task that never began
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            web.run_app(
+                self._make_app(),
+                sock=self._listener,
+                print=None,
+                access_log=None,
+                shutdown_timeout=SHUTDOWN_S,
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
     async def _make_app(self) -> web.Application:
         app = await super()._make_app()
@@ -62,14 +199,13 @@ class DashboardServer(Server):
 
     async def on_startup(self, app: web.Application) -> None:
         """Print nothing: `jobtui serve` has told the address."""
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
     async def on_shutdown(self, app: web.Application) -> None:
-        """End all dashboards."""
         for websocket in [*self._open]:
             await websocket.close(code=1001, message=b"the server ends")
 
     async def handle_index(self, request: web.Request) -> web.Response:
-        """The page, whose links lead to where it was asked for."""
         own = f"//{request.host}"
         told = {
             "font_size": min(max(to_int(request.query.get("fontsize", ""), 16), 6), 60),
@@ -82,7 +218,6 @@ class DashboardServer(Server):
         return page
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """One dashboard, from when the page asks for it until either is gone."""
         if "Origin" not in request.headers:
             raise web.HTTPForbidden(text="Only a page of this dashboard may open it.\n")
         if len(self._open) >= MOST:

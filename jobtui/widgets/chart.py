@@ -1,22 +1,33 @@
-"""One chart: what is looked at of it, the cursor in it, and what it says of the time under the cursor."""
+"""One chart: its time window, the cursor in it, and the values at the cursor."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
-from jobtui.analysis.charts import Chart, ChartKind
-from jobtui.model.clock import Nanos
-from jobtui.render.chart import Drawn, Frame, chart_lines, draw_chart, legend_lines, spark_line
-from jobtui.render.chart_times import times_lines
-from jobtui.render.chart_words import time_of_cursor, title_of, words_at
+from jobtui.analysis.reports.charts import Chart, ChartKind
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.render.chart import (
+    Drawn,
+    Frame,
+    chart_lines,
+    draw_chart,
+    legend_lines,
+    scale_words,
+    spark_line,
+    time_of_cursor,
+    times_lines,
+    title_of,
+    words_at,
+)
 from jobtui.render.spans import Line, Span, spread
-from jobtui.render.text import Zone, fit, show
-from jobtui.render.wrapping import wrapped
-from jobtui.widgets.chart_window import ChartWindow
+from jobtui.render.text import Zone, fit, show, wrapped
 from jobtui.widgets.lines import LineView
 
 FEWEST_CELLS, FEWEST_ROWS = 60, 8
 """Below either there is one line of bars and a number."""
+KEYS_AHEAD = 200
 LEGEND_SHARE = 6
 """One row of so many may be taken by the names of lines."""
 NOTHING = "nothing is known of when jobs began or ended"
@@ -31,17 +42,19 @@ class _Wish(NamedTuple):
     chosen: int | None
 
     def is_as(self, other: "_Wish | None") -> bool:
-        """Whether the other one looks the same."""
         return other is not None and other.chart.curves is self.chart.curves and other[1:] == self[1:]
 
 
 class ChartView(LineView):
-    """A chart with a cursor. It is drawn in a thread; until that is done the one before is shown."""
+    """A chart with a cursor. A thread draws it; the previous drawing is shown until then."""
 
-    def __init__(self, now: Callable[[], Nanos], *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, now: Callable[[], Nanos]) -> None:
+        super().__init__()
         self.window = ChartWindow(now)
         self.chosen: int | None = None
+        self.kind: ChartKind | None = None
+        """The kind that was asked for. Keys wait until its chart is there."""
+        self._keys_ahead: deque[Callable[[], None]] = deque(maxlen=KEYS_AHEAD)
         self._chart: Chart | None = None
         self._drawn: Drawn | None = None
         self._drawn_of: _Wish | None = None
@@ -53,17 +66,14 @@ class ChartView(LineView):
 
     @property
     def chart(self) -> Chart | None:
-        """What is shown."""
         return self._chart
 
     @property
     def is_small(self) -> bool:
-        """Whether there is no room for more than a line of bars."""
         return self.cells < FEWEST_CELLS or self.rows_high < FEWEST_ROWS or bool(self._problem)
 
     @property
     def frame(self) -> Frame:
-        """What is looked at."""
         return self.window.frame(self.cells, max(3, self.rows_high - 1 - len(self._legend())))
 
     @property
@@ -75,31 +85,33 @@ class ChartView(LineView):
 
     @property
     def cursor_time(self) -> Nanos:
-        """The time under the cursor."""
         end = self._chart.end if self._chart is not None else self.window.now()
         if self.window.cursor is None or self._drawn is None:
             return min(end, self.window.until) if self.window.cursor is None else self.window.cursor
         return time_of_cursor(self._drawn, self._column(self._drawn), end)
 
     def set_chart(self, chart: Chart) -> None:
-        """Show this chart."""
         if self._chart is not None and self._chart.kind is not chart.kind:
             self.chosen = None
             self._drawn = None
-        self._chart = chart
+        self._chart, self.kind = chart, chart.kind
         self.window.begin = chart.begin
+        while self._keys_ahead:
+            self._keys_ahead.popleft()()
         self.redraw()
 
+    @property
+    def _is_awaited(self) -> bool:
+        return self._chart is None or self._chart.kind is not (self.kind or self._chart.kind)
+
     def redraw(self) -> None:
-        """Show what is looked at now; it is drawn when it was not yet."""
         self._lines = []
         if not self._is_drawing and self._wish() is not None:
             self._is_drawing = True
-            self.run_worker(self._draw(), name="draw", exit_on_error=True)
+            self.run_worker(self._draw(), name="draw")
         self.repaint()
 
     def _wish(self) -> "_Wish | None":
-        """What is to be drawn, if anything."""
         chart, frame = self._chart, self.frame
         if chart is None or not chart.curves or self.is_small or not self.cells:
             return None
@@ -109,7 +121,6 @@ class ChartView(LineView):
         return None if wish.is_as(self._drawn_of) else wish
 
     async def _draw(self) -> None:
-        """Draw what is wished until nothing more is."""
         try:
             while (wish := self._wish()) is not None:
                 self._drawn = await asyncio.to_thread(draw_chart, wish.chart, wish.frame, wish.chosen)
@@ -123,20 +134,28 @@ class ChartView(LineView):
             self._is_drawing = False
 
     def move_cursor(self, columns: int) -> None:
-        """Move the cursor; at an edge what is looked at goes along."""
-        if self._drawn is None:
+        if self._is_awaited:
+            self._keys_ahead.append(partial(self.move_cursor, columns))
             return
-        column = self._column(self._drawn) + columns
+        if self._chart is None or not self._chart.curves:
+            return
+        # by what is looked at, as what is drawn may be of an earlier window
+        left = self._drawn.left if self._drawn is not None else 0
+        looked_at = Drawn(self.frame, [], left, 0.0, ())
+        column = self._column(looked_at) + columns
         if column < 0:
             self.window.pan(-0.5)
-        elif column >= self._drawn.columns:
+        elif column >= looked_at.columns:
             self.window.pan(0.5)
-        begin, _ = self._drawn.time_of(column)
+        begin, _ = looked_at.time_of(column)
         self.window.put_cursor(begin)
         self.redraw()
 
     def choose(self, by: int) -> None:
         """Let the next state stand alone; beyond the last one all are there again."""
+        if self._is_awaited:
+            self._keys_ahead.append(partial(self.choose, by))
+            return
         is_of_states = self._chart is not None and self._chart.kind in (ChartKind.STATES, ChartKind.TIMES)
         lines = len(self._chart.times or self._chart.curves) if self._chart and is_of_states else 0
         places = [None, *range(lines)]
@@ -146,12 +165,10 @@ class ChartView(LineView):
             self.redraw()
 
     def on_resize(self) -> None:
-        """Draw it in its new size."""
         super().on_resize()
         self.redraw()
 
     def line(self, y: int) -> Line:
-        """What is said, and the chart below it."""
         if not self._lines:
             self._lines = self._made()
         return self._lines[y] if y < len(self._lines) else ()
@@ -167,7 +184,10 @@ class ChartView(LineView):
         if self.is_small:
             problem = [(Span(fit(f" {self._problem}", self.cells), "warning"),)] if self._problem else []
             told = self.words.partition("  ")[2] if self.rows_high == 1 else ""
-            words = [(Span(line),) for line in wrapped(self.words, max(2, self.cells))]
+            scale = (scale_words(chart, self.frame),) if self.rows_high > 1 else ()
+            words = [
+                (Span(line),) for text in (self.words, *scale) for line in wrapped(text, max(2, self.cells))
+            ]
             return [spark_line(chart, self.frame, told), *words, *problem]
         return [self._head(chart), *self._picture(chart)]
 
@@ -194,9 +214,94 @@ class ChartView(LineView):
         return [(Span(" ", "", 1), *line) for line in lines]
 
     def _column(self, drawn: Drawn) -> int:
-        """The column under the cursor."""
         if self.window.cursor is None:
             return drawn.columns - 1
         since, until, _, _ = drawn.frame
         column = (self.window.cursor - since) * drawn.columns // max(1, until - since)
         return max(0, min(drawn.columns - 1, column))
+
+
+MINUTE, HOUR, DAY = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND
+SPANS = (5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY)
+"""What can be looked at with one key, beside everything."""
+SMALLEST = 10 * SECOND
+ZOOM = 2
+
+
+class ChartWindow:
+    """The time window of a chart: at first the last day, following the present.
+
+    `begin` is the first time of which anything is known. `cursor` is None where there is none: the newest is
+    told then.
+    """
+
+    def __init__(self, now: Callable[[], Nanos]) -> None:
+        self.now = now
+        self.begin: Nanos | None = None
+        self.cursor: Nanos | None = None
+        self._span: int | None = DAY
+        self._end: Nanos | None = None
+
+    @property
+    def follows(self) -> bool:
+        return self._end is None
+
+    @property
+    def whole(self) -> int:
+        return max(SMALLEST, self.now() - (self.begin if self.begin is not None else self.now()))
+
+    @property
+    def span(self) -> int:
+        return self.whole if self._span is None else min(self._span, self.whole)
+
+    @property
+    def until(self) -> Nanos:
+        return self.now() if self._end is None else self._end
+
+    @property
+    def is_whole(self) -> bool:
+        return self._span is None or self._span >= self.whole
+
+    def frame(self, cells: int, rows: int) -> Frame:
+        """The window in so many cells. While it follows, it goes on a cell at a time."""
+        until, span = self.until, self.span
+        if self._end is None:
+            cell = max(1, span // max(1, cells))
+            until = Nanos(-(-until // cell) * cell)
+            span = -(-span // cell) * cell
+        return Frame(Nanos(until - span), until, cells, rows)
+
+    def zoom(self, factor: float) -> None:
+        before, span = self.span, max(SMALLEST, int(self.span * factor))
+        if span >= self.whole:
+            self.show_whole()
+            return
+        if self.cursor is not None or self._end is not None:
+            middle = self.cursor if self.cursor is not None else Nanos(self.until - before // 2)
+            part = (self.until - middle) / before
+            self._go_to(Nanos(middle + int(span * part)), span)
+        self._span = span
+
+    def pan(self, part: float) -> None:
+        if self.is_whole:
+            return
+        span = self.span
+        self._go_to(Nanos(self.until + int(span * part)), span)
+
+    def _go_to(self, end: Nanos, span: int) -> None:
+        first = (self.begin if self.begin is not None else self.now()) + min(span, self.whole)
+        end = Nanos(max(end, first))
+        self._end = None if end >= self.now() else end
+        if self.cursor is not None:
+            self.cursor = max(Nanos(self.until - span), min(self.cursor, self.until))
+
+    def show_whole(self) -> None:
+        self._span = self._end = None
+
+    def next_span(self) -> None:
+        fitting = [span for span in SPANS if span < self.whole and (self.is_whole or span > self.span)]
+        self._span, self._end, self.cursor = (fitting[0] if fitting else None), None, None
+
+    def put_cursor(self, at: Nanos) -> None:
+        at = max(at, Nanos(self.until - self.span))
+        self.cursor = None if self._end is None and at >= self.now() else min(at, self.until)

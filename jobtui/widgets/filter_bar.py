@@ -1,4 +1,4 @@
-"""The line in which a filter or a command is typed, with a mistake shown at its place."""
+"""The line in which a filter, a command or a search is typed, with a mistake shown at its place."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -8,10 +8,46 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
 from jobtui.render.spans import Line, Span
-from jobtui.render.text import fit, safe
-from jobtui.render.wrapping import wrapped
-from jobtui.widgets.history import History
+from jobtui.render.text import fit, wrapped
 from jobtui.widgets.lines import LineView
+
+MOST = 100
+"""Of more than these the oldest are forgotten."""
+
+
+class History:
+    """History of typed lines. The unfinished line is kept while browsing."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._at = 0
+        self._draft = ""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return tuple(self._lines)
+
+    def add(self, line: str) -> None:
+        line = line.strip()
+        if line:
+            self._lines = [*(before for before in self._lines if before != line), line][-MOST:]
+        self.begin()
+
+    def begin(self) -> None:
+        self._at = len(self._lines)
+        self._draft = ""
+
+    def earlier(self, now: str) -> str:
+        if self._at == len(self._lines):
+            self._draft = now
+        self._at = max(0, self._at - 1)
+        return self._lines[self._at] if self._lines else now
+
+    def later(self, now: str) -> str:
+        if self._at >= len(self._lines):
+            return now
+        self._at += 1
+        return self._draft if self._at == len(self._lines) else self._lines[self._at]
 
 
 class Mistake(NamedTuple):
@@ -35,7 +71,7 @@ Completer = Callable[[str, int], Completion]
 
 
 class FilterBar(Vertical):
-    """An input. Every change is told; `enter` keeps the filter, `escape` puts the old one back.
+    """An input. Every change is told; `enter` closes it with a text, `escape` without.
 
     With a history `up` and `down` bring back what was typed before; with a completer `tab` completes.
     """
@@ -58,8 +94,13 @@ class FilterBar(Vertical):
             self.text = text
             super().__init__()
 
-    class Closed(Edited):
-        """The user is done; the text is the new filter, or the one from before."""
+    class Closed(Message):
+        """The user is done; `text` is None when the old one is to hold."""
+
+        def __init__(self, bar: "FilterBar", text: str | None) -> None:
+            self.bar = bar
+            self.text = text
+            super().__init__()
 
     def __init__(
         self,
@@ -67,14 +108,15 @@ class FilterBar(Vertical):
         *,
         history: History | None = None,
         completer: Completer | None = None,
-        id: str | None = None,
+        placeholder: str | None = None,
     ) -> None:
-        super().__init__(id=id)
+        super().__init__()
+        self._placeholder = self.PLACEHOLDER if placeholder is None else placeholder
         self.before = text
-        """What holds when the user thinks better of it."""
-        self._history = history or History()
-        self._history.begin()
-        self._completer = completer
+        """The text from before, used on escape."""
+        self.history = history or History()
+        self.history.begin()
+        self.completer = completer
         self.was_pasted = False
         """Whether some of the text was pasted."""
         self.had_keys = False
@@ -83,63 +125,29 @@ class FilterBar(Vertical):
         self.mistake: Mistake | None = None
 
     def compose(self) -> ComposeResult:
-        """The words on a mistake, and the input."""
         # Textual's Input would cost every start some milliseconds, and is needed only from here on
         from jobtui.widgets.filter_input import FilterInput
 
         yield self._mistake_line
         with Horizontal():
             yield Prompt(self.SIGN)
-            yield FilterInput(self, self.before, self.PLACEHOLDER)
+            yield FilterInput(self, self.before, self._placeholder)
 
     def set_mistake(self, mistake: Mistake | None) -> None:
-        """Show what is wrong, or that nothing is."""
         self.mistake = mistake
         self._mistake_line.set_mistake(mistake)
         self.query("FilterInput").refresh()
 
     def set_note(self, words: str) -> None:
-        """Say something about the text, which is safe to show, until it is another."""
         self._mistake_line.set_words(words, "dim")
 
-    def earlier(self, text: str) -> str:
-        """What was typed before this."""
-        return self._history.earlier(text)
-
-    def later(self, text: str) -> str:
-        """What was typed after this."""
-        return self._history.later(text)
-
-    def complete(self, text: str, cursor: int) -> tuple[str, int]:
-        """The text with what is sure at the cursor, and the cursor behind it; choices are named."""
-        if self._completer is None:
-            return text, cursor
-        start, end, choices = self._completer(text, cursor)
-        if not choices:
-            return text, cursor
-        found = choices[0] if len(choices) == 1 else _shared_start(choices)
-        if len(choices) > 1:
-            self._mistake_line.set_words(safe("  ".join(choices)), "dim")
-        if len(found) <= end - start:
-            return text, cursor
-        return text[:start] + found + text[end:], start + len(found)
-
     def edited(self, text: str) -> None:
-        """The input has another text."""
         self.post_message(self.Edited(self, text))
 
     def close(self, text: str | None) -> None:
-        """The input is done with: this is the filter, or with None the one from before."""
         if text is not None and self.mistake is None:
-            self._history.add(text)
-        self.post_message(self.Closed(self, self.before if text is None else text))
-
-
-def _shared_start(words: Sequence[str]) -> str:
-    """What all of some words begin with."""
-    first, last = min(words), max(words)
-    same = next((at for at, char in enumerate(first) if not last.startswith(char, at)), len(first))
-    return first[:same]
+            self.history.add(text)
+        self.post_message(self.Closed(self, text))
 
 
 class Prompt(LineView):
@@ -150,7 +158,6 @@ class Prompt(LineView):
         self._sign = sign
 
     def line(self, y: int) -> Line:
-        """The key that led here."""
         return (Span(f" {self._sign} ", "key"),)
 
 
@@ -169,11 +176,9 @@ class MistakeLine(LineView):
         self.display = False
 
     def set_mistake(self, mistake: Mistake | None) -> None:
-        """Say what is wrong; the input marks the place below."""
         self.set_words(mistake.words if mistake else "", "error")
 
     def set_words(self, words: str, style: str) -> None:
-        """Say this, which is safe to show."""
         self._words = words
         self._style = style
         self.display = bool(words)
@@ -181,18 +186,32 @@ class MistakeLine(LineView):
         self.repaint()
 
     def on_resize(self) -> None:
-        """Break the words for another width."""
         super().on_resize()
         self._rows_for(self.cells)
 
     def _rows_for(self, cells: int) -> None:
-        """Take a second row where one is too narrow."""
         self._rows = wrapped(self._words, max(2, cells - 1))
         self.styles.height = min(MOST_ROWS, len(self._rows))
 
     def line(self, y: int) -> Line:
-        """The words, the last row cut."""
         rest = (
             " ".join(self._rows[y:]) if y == MOST_ROWS - 1 else self._rows[y] if y < len(self._rows) else ""
         )
         return (Span(fit(f" {rest}", self.cells), self._style),)
+
+
+class CommandBar(FilterBar):
+    """An input for a command. It goes only when the command was followed, or at `escape`."""
+
+    SIGN = ":"
+    PLACEHOLDER = "jobs, sources, filter, sort, ... or anything to go to: an id, a path, a log line"
+
+    def edited(self, text: str) -> None:
+        if self.mistake is not None:
+            self.set_mistake(None)
+
+
+class LogPrompt(FilterBar):
+    """An input for a search."""
+
+    PLACEHOLDER = "text in the lines, ~ before a regular expression"

@@ -1,5 +1,6 @@
-"""The input of the filter bar, apart from it because only here Textual's Input is needed."""
+"""The input of the filter bar, with completion and history. Only here Textual's Input is needed."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.highlighter import Highlighter
@@ -40,16 +41,13 @@ class FilterInput(Input):
         self._bar = bar
 
     def validate_value(self, value: str) -> str:
-        """What is hostile in a text that was completed or kept is shown, never sent to the terminal."""
         return safe(value)
 
     def on_mount(self) -> None:
-        """Take the keys."""
         self._selection = self.screen.text_selection_started_signal
         self.focus()
 
     def on_focus(self) -> None:
-        """Keys go in from here on."""
         self._bar.had_keys = True
 
     def on_unmount(self) -> None:
@@ -57,23 +55,25 @@ class FilterInput(Input):
         self._selection.unsubscribe(self)
 
     def action_cancel(self) -> None:
-        """Leave the filter as it was before."""
         self._bar.close(None)
 
     def action_earlier(self) -> None:
-        """Bring back what was typed before."""
-        self._put(self._bar.earlier(self.value))
+        self._put(self._bar.history.earlier(self.value))
 
     def action_later(self) -> None:
-        """Go forth again."""
-        self._put(self._bar.later(self.value))
+        self._put(self._bar.history.later(self.value))
 
     def action_complete(self) -> None:
-        """Complete what the cursor is behind of."""
-        text, cursor = self._bar.complete(self.value, self.cursor_position)
-        if text != self.value:
-            self.value = text
-            self.cursor_position = cursor
+        if self._bar.completer is None:
+            return
+        text, cursor = self.value, self.cursor_position
+        start, end, choices = self._bar.completer(text, cursor)
+        if len(choices) > 1:
+            self._bar.set_note(safe("  ".join(choices)))
+        found = choices[0] if len(choices) == 1 else _shared_start(choices)
+        if len(found) > end - start:
+            self.value = text[:start] + found + text[end:]
+            self.cursor_position = start + len(found)
 
     def _put(self, text: str) -> None:
         if text != self.value:
@@ -91,7 +91,6 @@ class FilterInput(Input):
         self._bar.close(message.value)
 
     def on_paste(self, event: events.Paste) -> None:
-        """A pasted text goes in as one line; what is hostile in it is shown, never sent."""
         event.prevent_default()
         event.stop()
         self._bar.was_pasted = True
@@ -108,3 +107,11 @@ class _Underline(Highlighter):
         mistake = self._bar.mistake
         if mistake is not None:
             text.stylize("underline", mistake.start, max(mistake.end, mistake.start + 1))
+
+
+def _shared_start(words: Sequence[str]) -> str:
+    if not words:
+        return ""
+    first, last = min(words), max(words)
+    same = next((at for at, char in enumerate(first) if not last.startswith(char, at)), len(first))
+    return first[:same]

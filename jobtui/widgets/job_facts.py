@@ -1,6 +1,6 @@
-"""The top of a job's screen: which job, how it stands, and what its record says."""
+"""The top of a job's screen: which job, its state, and what its record says."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
@@ -9,10 +9,10 @@ from jobtui.model.verdicts import Code, Verdict
 from jobtui.render.facts import matter, record_line, status_words
 from jobtui.render.sources import Judgement
 from jobtui.render.spans import Line, Span, spread, width_of
-from jobtui.render.status import CONCERN_STYLES
+from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.text import fit, show, width
 from jobtui.render.verdicts import sureness
-from jobtui.widgets.lines import LineView
+from jobtui.widgets.lines import LineView, Shown
 
 ROOT = "jobs"
 NO_RECORD = "no source has a record of this job; its ops are those that logs name"
@@ -25,87 +25,68 @@ FULL_ROWS = 3
 
 
 class JobFacts(LineView):
-    """Three lines, of which the first ones matter most."""
+    """The three lines at the top of a job, most important first."""
 
     DEFAULT_CSS = "JobFacts { height: 3; }"
 
-    def __init__(self, now: Callable[[], Nanos], job_id: JobId, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._now = now
+    verdict = Shown[Verdict | None](None)
+    """None as long as nobody has looked."""
+    cluster = Shown("")
+    """Its state on its cluster."""
+    age = Shown(Judgement("", "dim"))
+    """Shown where the sources have no line of their own."""
+    trail = Shown[tuple[str, ...]](())
+    """The screens between the jobs and this one."""
+
+    def __init__(self, now_of: Callable[[Job], Nanos], job_id: JobId) -> None:
+        super().__init__()
+        self._now_of = now_of
         self._job_id = job_id
         self._job: Job | None = None
         self._absolute = False
         self._run: int | None = None
-        self._trail: tuple[str, ...] = ()
-        self._age = Judgement("", "dim")
-        self._cluster = ""
-        self._verdict: Verdict | None = None
-
-    def set_verdict(self, verdict: Verdict | None) -> None:
-        """Say what is the matter with the job, None as long as nobody has looked."""
-        self._verdict = verdict
-        self.repaint()
-
-    def set_cluster(self, words: str) -> None:
-        """Say how it stands on its cluster; the words must be safe to show."""
-        self._cluster = words
-        self.repaint()
-
-    def set_age(self, data: Judgement) -> None:
-        """Say how old the data is where there is no line for that alone."""
-        self._age = data
-        self.repaint()
-
-    def set_trail(self, trail: Sequence[str]) -> None:
-        """Say how one came here: the screens between the jobs and this one, safe to show."""
-        self._trail = tuple(trail)
-        self.repaint()
 
     def set_job(self, job: Job | None, *, absolute: bool, run: int | None = None) -> None:
-        """Show this record, None when no source has one; `run` is the one that is looked at."""
         self._job = job
         self._run = run
         self._absolute = absolute
         self.repaint()
 
     def tick(self) -> None:
-        """Let ages go on."""
         self.repaint()
 
     def line(self, y: int) -> Line:
-        """Which job, what matters, or what the record says."""
         cells = self.cells
         if y == 0:
             return self._name_line(cells)
         if y == 1:
             return self._matter_line(cells)
         if self._job is None:
-            return (Span(" " + fit(NO_RECORD, max(0, cells - 1)), "warning"),) if self._verdict else ()
-        return record_line(self._job, self._now(), cells, self._cluster)
+            return (Span(" " + fit(NO_RECORD, max(0, cells - 1)), "warning"),) if self.verdict else ()
+        return record_line(self._job, self._now_of(self._job), cells, self.cluster)
 
     def _matter_line(self, cells: int) -> Line:
-        """What matters most, and the age of the data where that has no line of its own."""
         age = self._age_spans()
-        verdict = self._verdict
+        verdict = self.verdict
         if verdict is not None and verdict.code is not Code.UNKNOWN:
             sure = (Span(f"  {sureness(verdict)} ", "dim"),) if cells >= SURE_CELLS else ()
             words, style, age = show(verdict.sentence), CONCERN_STYLES[verdict.concern], (*sure, *age)
         elif self._job is None:
             words, style = NO_RECORD, "warning"
         else:
-            said = matter(self._job, self._now())
+            said = matter(self._job, self._now_of(self._job))
             words, style = said.text, said.style
         return (Span(" " + fit(words, max(0, cells - 1 - width_of(age))), style), *age)
 
     def _age_spans(self) -> Line:
-        has_room = self.rows_high >= FULL_ROWS or not self._age.words
-        return () if has_room else (Span(f"  {self._age.words} ", self._age.style),)
+        has_room = self.rows_high >= FULL_ROWS or not self.age.words
+        return () if has_room else (Span(f"  {self.age.words} ", self.age.style),)
 
     def _name_line(self, cells: int) -> Line:
         right = self._right(cells)
         room = cells - width_of(right)
         name = show(self._job_id)
-        trails = (f" {' › '.join((ROOT, *self._trail))} › ", f" {ROOT} › ")
+        trails = (f" {' › '.join((ROOT, *self.trail))} › ", f" {ROOT} › ")
         trail = next((trail for trail in trails if width(trail + name) <= room), " ")
         if width(trail + name) > room:
             name = shortened(name, max(0, room - len(trail)))
@@ -115,7 +96,7 @@ class JobFacts(LineView):
         if self._job is None:
             return ()
         shortest = min(width(self._job_id), width(ends_of(self._job_id)), max(LEAST_ID_CELLS, cells // 3))
-        now, least = self._now(), shortest + 1
+        now, least = self._now_of(self._job), shortest + 1
         since = status_words(self._job, now, absolute=self._absolute)
         status = (Span("  "), *since, Span(" "))
         bare = (Span("  "), *status_words(self._job, now, absolute=None), Span(" "))

@@ -1,4 +1,4 @@
-"""The jobs behind the table: which are shown, in which order, which need a person. No terminal in it.
+"""The rows of the job table: which are shown, in which order, which need a person. No terminal in it.
 
 Single changes are worked in at once. A new order, a new filter and very many changes at a time are worked out
 in slices; until that is done the old order is served.
@@ -9,16 +9,18 @@ from itertools import islice
 from time import perf_counter
 from typing import Any
 
+from jobtui.analysis.counts import Tally
 from jobtui.analysis.flags import needs_person
-from jobtui.analysis.job_times import status_since
-from jobtui.analysis.tally import Tally
+from jobtui.analysis.times import status_since
 from jobtui.model.clock import Nanos
+from jobtui.model.faults import FAULTS, contained
+from jobtui.model.health import ClockOf, here
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.widgets.row_index import Order, RowIndex
 
 BULK = 4096
-"""More changes than this at once are sorted in anew rather than one by one."""
+"""More changes than this at once rebuild the index."""
 SLICE_S = 0.006
 """How long a slice of work on a new order may take."""
 SWEPT = 250
@@ -40,7 +42,6 @@ class _Round:
         self._left: Iterator[JobId] = iter(())
 
     def next(self) -> list[JobId]:
-        """The next few."""
         found = list(islice(self._left, SWEPT))
         if not found:
             self._left = iter(list(self._mapping))
@@ -51,8 +52,8 @@ class _Round:
 class JobRows:
     """All jobs and the index of those shown. Without a sort key those that need a person come first."""
 
-    def __init__(self, now: Callable[[], Nanos]) -> None:
-        self._now = now
+    def __init__(self, now: Callable[[], Nanos], now_at: ClockOf = here) -> None:
+        self._now, self._now_at = now, now_at
         self.jobs: dict[JobId, Job] = {}
         self.tally = Tally(now)
         self.needy: set[JobId] = set()
@@ -72,16 +73,13 @@ class JobRows:
 
     @property
     def worst(self) -> Job | None:
-        """The job that needs a person most."""
         return min((self.jobs[job_id] for job_id in self.needy), key=self._urgency, default=None)
 
     @property
     def is_sorting(self) -> bool:
-        """Whether a new order is being worked out."""
         return self._work is not None
 
     def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> bool:
-        """Take in new and changed jobs, forget others; whether the rows shown are other ones or moved."""
         jobs = list(changed)
         if len(jobs) > BULK:
             for job in jobs:
@@ -97,7 +95,6 @@ class JobRows:
         return moved
 
     def _put(self, jobs: Iterable[Job]) -> bool:
-        """Work in a few jobs; whether rows moved. Most news are of no consequence for the order."""
         known, put, stays = self.jobs, self._index.put, self._stays
         moved = False
         for job in jobs:
@@ -116,7 +113,9 @@ class JobRows:
         if not self._is_urgent_first or job.status in LIVE or before.is_quasi is not job.is_quasi:
             return False
         keep = self._index.order.keep
-        return keep is None or keep(before) == keep(job)
+        with contained("filtering"):
+            return keep is None or keep(before) == keep(job)
+        return False
 
     def set_order(
         self, sort: Sort | None, *, reverse: bool = False, keep: Keep | None = None, ages: bool = False
@@ -130,7 +129,6 @@ class JobRows:
         self._begin()
 
     def work(self) -> bool:
-        """Go on with a new order for some milliseconds; whether it is done and now served."""
         if self._work is None:
             return False
         end = perf_counter() + SLICE_S
@@ -140,16 +138,18 @@ class JobRows:
         except StopIteration as done:
             self._serve(done.value)
             return self._work is None
+        except Exception as error:  # noqa: BLE001 - the order that was shown goes on being shown
+            FAULTS.note(error, "sorting rows")
+            self._work = None
         return False
 
     def sweep(self) -> bool:
         """Look again at some jobs of which time alone may change what is said; whether rows moved."""
-        now = self._now()
         moved = False
         for job_id in (*self._live_round.next(), *(self._round.next() if self._ages else ())):
             if job := self.jobs.get(job_id):
                 if job.status in LIVE:
-                    self._judge(job, now)
+                    self._judge(job)
                 moved |= self._index.put(job)
         return moved
 
@@ -158,7 +158,6 @@ class JobRows:
         return self._index.position(job_id)
 
     def window(self, start: int, stop: int) -> list[JobId]:
-        """The jobs shown at these places."""
         return [JobId(row_id) for row_id in self._index.window(start, stop)]
 
     def _take(self, job: Job) -> None:
@@ -167,17 +166,16 @@ class JobRows:
         self.tally.move(before, job)
         if job.status in LIVE:
             self._live[job.id] = None
-            self._judge(job, self._now())
+            self._judge(job)
         elif before is None or before.status in LIVE:
             self._live.pop(job.id, None)
             self.needy.discard(job.id)
 
-    def _judge(self, job: Job, now: Nanos) -> None:
-        """Whether a live job needs a person now."""
-        if not job.is_quasi and needs_person(job, now):
-            self.needy.add(job.id)
-        else:
-            self.needy.discard(job.id)
+    def _judge(self, job: Job) -> None:
+        self.needy.discard(job.id)
+        with contained("judging a job"):
+            if not job.is_quasi and needs_person(job, self._now_at(job.source, self._now())):
+                self.needy.add(job.id)
 
     def _drop(self, job_id: JobId) -> bool:
         self.tally.move(self.jobs.pop(job_id, None), None)
@@ -192,7 +190,6 @@ class JobRows:
         self._work = RowIndex.rebuilt(list(self.jobs.values()), self._wanted)
 
     def _serve(self, index: RowIndex[Job]) -> None:
-        """Use a new index once what changed meanwhile is worked in; begin again if that is too much."""
         if len(self._late) > BULK:
             self._begin()
             return

@@ -5,17 +5,120 @@ job while rows move. On the first row it stays there until somebody moves it, so
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from time import monotonic
 
 from textual import events
 from textual.message import Message
 
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
-from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, RowContext
+from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, JobLines, RowContext
 from jobtui.render.spans import Line
-from jobtui.widgets.drawn_rows import DrawnRows
 from jobtui.widgets.job_rows import JobRows, Keep
 from jobtui.widgets.row_view import Move, RowView
+
+MARK_S = 2.0
+"""How long a changed cell stays marked."""
+NONE: frozenset[str] = frozenset()
+
+
+class ChangeMarks:
+    """Marks by row and column, each for some seconds."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, tuple[frozenset[str], float]] = {}
+
+    def add(self, row_id: str, columns: Iterable[str]) -> None:
+        marked = self.of(row_id).union(columns)
+        if marked:
+            self._marks[row_id] = (marked, monotonic() + MARK_S)
+
+    def of(self, row_id: str) -> frozenset[str]:
+        return self._marks.get(row_id, (NONE, 0.0))[0]
+
+    def forget(self, row_id: str) -> None:
+        self._marks.pop(row_id, None)
+
+    def expire(self) -> list[str]:
+        now = monotonic()
+        over = [row_id for row_id, (_, until) in self._marks.items() if until <= now]
+        for row_id in over:
+            del self._marks[row_id]
+        return over
+
+
+MOST_KEPT = 400
+"""Rows kept drawn at most; a page or a few of them."""
+
+
+class DrawnRows:
+    """Rows by job, drawn for one width."""
+
+    def __init__(self, chosen: Sequence[Column]) -> None:
+        self.chosen = tuple(chosen)
+        self._lines = JobLines(self.chosen, 0)
+        self._drawn: dict[JobId, Line] = {}
+        self._marks = ChangeMarks()
+
+    def __len__(self) -> int:
+        return len(self._drawn)
+
+    def choose(self, columns: Sequence[Column], cells: int) -> None:
+        self.chosen = tuple(columns)
+        self.resize(cells)
+
+    def resize(self, cells: int) -> None:
+        self._lines = JobLines(self.chosen, cells)
+        self.clear()
+
+    def clear(self) -> None:
+        self._drawn.clear()
+
+    def redraw(self, job_id: JobId) -> None:
+        self._drawn.pop(job_id, None)
+
+    def forget(self, job_id: JobId) -> None:
+        self.redraw(job_id)
+        self._marks.forget(job_id)
+
+    def heading(self, sorted_by: str | None, *, reverse: bool) -> Line:
+        return self._lines.heading(sorted_by, reverse=reverse)
+
+    def line(self, job: Job, context: Callable[[], RowContext], *, is_marked: bool) -> Line:
+        """The row of a job; `context` is asked for when it must be drawn."""
+        drawn = self._drawn.get(job.id)
+        if drawn is None:
+            if len(self._drawn) >= MOST_KEPT:
+                self._drawn.clear()
+            drawn = self._draw(job, context(), is_marked=is_marked)
+            self._drawn[job.id] = drawn
+        return drawn
+
+    def change(self, jobs: Iterable[Job], context: RowContext) -> bool:
+        is_drawn = False
+        for job in jobs:
+            before = self._drawn.pop(job.id, None)
+            if before is not None:
+                is_drawn = True
+                after = self._draw(job, context, is_marked=False)
+                self._marks.add(job.id, self._lines.changed_columns(before, after))
+        return is_drawn
+
+    def age(self, job: Job, context: RowContext) -> bool:
+        drawn = self._drawn.get(job.id)
+        if drawn is None:
+            return False
+        line = self._lines.later(drawn, job, context, self._marks.of(job.id))
+        self._drawn[job.id] = line
+        return line != drawn
+
+    def expire_marks(self) -> None:
+        for row_id in self._marks.expire():
+            self.redraw(JobId(row_id))
+
+    def _draw(self, job: Job, context: RowContext, *, is_marked: bool) -> Line:
+        return self._lines.line(job, context, self._marks.of(job.id), is_marked=is_marked)
+
 
 TICKED = 4
 """Rows that may be painted in a second because of time alone; with more the ages go on by turns."""
@@ -27,39 +130,29 @@ class JobTable(RowView):
     """Jobs, one a row."""
 
     class Opened(Message):
-        """Somebody wants to see a job."""
+        """The user opened a job."""
 
         def __init__(self, job_id: JobId) -> None:
             self.job_id = job_id
             super().__init__()
 
-    class Highlighted(Message):
-        """The cursor is on another job, or on none."""
-
-        def __init__(self, job_id: JobId | None) -> None:
-            self.job_id = job_id
-            super().__init__()
-
     class Recounted(Message):
-        """Other rows are shown, or an order was worked out."""
+        """The shown rows or their order changed."""
 
     def __init__(
         self,
         context: Callable[[], RowContext],
         columns: Sequence[Column] = DEFAULT_COLUMNS,
-        *,
-        id: str | None = None,
     ) -> None:
-        super().__init__(id=id)
+        super().__init__()
         self._row_context = context
-        self.rows = JobRows(lambda: context().now)
+        self.rows = JobRows(lambda: context().now, lambda *at: context().now_at(*at))
         """All its jobs, their counts, and which of them need a person."""
         self._sorted_by: str | None = None
         self._reverse = False
         self._keep: Keep | None = None
         self._ages = False
         self._held: JobId | None = None
-        self._told: JobId | None = None
         self._visible: list[JobId] = []
         self._drawn = DrawnRows(columns)
         self._next_tick = 0
@@ -69,22 +162,18 @@ class JobTable(RowView):
 
     @property
     def count(self) -> int:
-        """How many jobs pass the filter."""
         return len(self.rows)
 
     @property
     def total(self) -> int:
-        """How many jobs there are."""
         return len(self.rows.jobs)
 
     @property
     def cursor_id(self) -> JobId | None:
-        """The job under the cursor."""
         return next(iter(self.rows.window(self.cursor, self.cursor + 1)), None)
 
     @property
     def visible_jobs(self) -> list[Job]:
-        """The jobs on the screen, from top to bottom."""
         return [self.rows.jobs[job_id] for job_id in self._visible]
 
     @property
@@ -94,15 +183,12 @@ class JobTable(RowView):
 
     @property
     def is_sorting(self) -> bool:
-        """Whether a new order is still being worked out."""
         return self.rows.is_sorting
 
     def job(self, job_id: JobId) -> Job | None:
-        """A job it was told of."""
         return self.rows.jobs.get(job_id)
 
     def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> None:
-        """Take in new and changed jobs, forget others."""
         jobs = list(changed)
         gone = list(gone)
         was_empty = not self.rows.jobs
@@ -128,7 +214,6 @@ class JobTable(RowView):
         self._reorder()
 
     def set_columns(self, columns: Sequence[Column]) -> None:
-        """Show these columns in this order."""
         self._drawn.choose(columns, self.cells)
         self._reorder()
         self.start_over()
@@ -156,17 +241,14 @@ class JobTable(RowView):
         self.repaint()
 
     def redraw(self) -> None:
-        """Draw all rows anew: how cells are shown has changed."""
         self._drawn.clear()
         self.repaint()
 
     def open(self) -> None:
-        """Ask to see the job under the cursor."""
         if self.cursor_id is not None:
             self.post_message(self.Opened(self.cursor_id))
 
     def toggle(self) -> None:
-        """Mark the job under the cursor or take the mark away, and go to the next one."""
         job_id = self.cursor_id
         if job_id is None:
             return
@@ -176,22 +258,18 @@ class JobTable(RowView):
         self.move(Move.DOWN)
 
     def clear_selection(self) -> None:
-        """Take all marks away."""
         self.selected.clear()
         self.redraw()
         self.post_message(self.Recounted())
 
     def move(self, move: Move) -> None:
-        """Move the cursor; on top it stays with whatever comes first."""
         super().move(move)
         if move is Move.TOP:
             self._held = None
 
     def go(self, index: int) -> None:
-        """Put the cursor on a row, and keep it with that job."""
         super().go(index)
         self._held = self.cursor_id
-        self._tell()
 
     def go_to(self, job_id: JobId) -> bool:
         """Put the cursor on a job; False when it is not shown."""
@@ -201,21 +279,17 @@ class JobTable(RowView):
         return at is not None
 
     def on_click(self, event: events.Click) -> None:
-        """A second click on a row opens it."""
         if event.chain == 2:
             self.open()
 
     def repaint(self) -> None:
-        """Mark for painting whatever differs from what is on the screen."""
         self._look()
         super().repaint()
 
     def heading(self, y: int) -> Line:
-        """Names of the columns."""
         return self._drawn.heading(self._sorted_by, reverse=self._reverse)
 
     def row(self, index: int) -> Line:
-        """A job; drawn once, until it changes."""
         at = index - self.top
         if at >= len(self._visible):
             return ()
@@ -223,13 +297,11 @@ class JobTable(RowView):
         return self._drawn.line(job, self._row_context, is_marked=job.id in self.selected)
 
     def on_resize(self) -> None:
-        """Choose the columns anew."""
         self._drawn.resize(self.cells)
         self.keep_in_view()
         self._look()
 
     def _look(self) -> None:
-        """Note which jobs are on the screen."""
         self._visible = self.rows.window(self.top, self.top + self.page)
 
     def _reorder(self) -> None:
@@ -242,7 +314,6 @@ class JobTable(RowView):
         self.post_message(self.Recounted())
 
     def _work_on(self) -> None:
-        """Go on working out an order, in slices between which keys are answered."""
         if self.rows.is_sorting and not self._is_working:
             self._is_working = True
             self._work()
@@ -257,16 +328,8 @@ class JobTable(RowView):
             self.set_timer(WORK_EVERY_S, self._work)
 
     def _follow(self) -> None:
-        """Keep the cursor with its job, at the same height on the screen; it comes back when the job does."""
         at = self.rows.position(self._held) if self._held is not None else 0
         if at is not None:
             self.top += at - self.cursor
             self.cursor = at
         self.keep_in_view()
-        self._tell()
-
-    def _tell(self) -> None:
-        """Say so when the cursor is on another job than before."""
-        if (job_id := self.cursor_id) != self._told:
-            self._told = job_id
-            self.post_message(self.Highlighted(job_id))

@@ -4,8 +4,10 @@ A widget says what a line holds; this compares it with what is on the screen and
 are names (`failed`, `dim`), several with blanks between; theme variables `jobtui-<name>` say how they look.
 """
 
+from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
+from typing import Generic, NamedTuple, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -14,8 +16,66 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from jobtui.render.spans import Line, difference, width_of
-from jobtui.widgets.text_selection import TextSelection
+from jobtui.model.faults import FAULTS, place_of
+from jobtui.model.numbers import counted
+from jobtui.render.spans import Line, Span, crop, difference, padded, styled, width_of
+from jobtui.render.text import fit, width
+
+STYLE = "selection"
+
+
+class TextSelection(NamedTuple):
+    """From the cell at `anchor` to that at `end`, both as (line, column), in either direction; both count."""
+
+    anchor: tuple[int, int]
+    end: tuple[int, int]
+
+    def columns(self, y: int, cells: int) -> tuple[int, int]:
+        """From where to where line `y` of so many cells is selected; the same twice where it is not."""
+        (first, left), (last, right) = sorted(self)
+        if not first <= y <= last:
+            return 0, 0
+        return left if y == first else 0, min(cells, right + 1) if y == last else cells
+
+    def marked(self, line: Line, y: int, cells: int) -> Line:
+        """Line `y` with what of it is selected in a style of its own."""
+        start, stop = self.columns(y, cells)
+        if start >= stop:
+            return line
+        line = padded(line, cells)
+        chosen = styled(crop(line, start, stop - start), STYLE)
+        return (*crop(line, 0, start), *chosen, *crop(line, stop, cells - stop))
+
+    def text(self, lines: Sequence[Line], cells: int) -> str:
+        (first, _), (last, _) = sorted(self)
+        parts = []
+        for y in range(first, min(last + 1, len(lines))):
+            start, stop = self.columns(y, cells)
+            parts.append("".join(span.text for span in crop(lines[y], start, stop - start)).rstrip())
+        return "\n".join(parts)
+
+
+Value = TypeVar("Value")
+
+
+class Shown(Generic[Value]):
+    """An attribute of a `LineView`: a new value is painted at once. Texts must be safe to show."""
+
+    def __init__(self, usual: Value) -> None:
+        self._usual = usual
+        self._name = ""
+
+    def __set_name__(self, owner: type[Widget], name: str) -> None:
+        self._name = f"_shown_{name}"
+
+    def __get__(self, view: "LineView", owner: type[Widget]) -> Value:
+        found: Value = view.__dict__.get(self._name, self._usual)
+        return found
+
+    def __set__(self, view: "LineView", value: Value) -> None:
+        view.__dict__[self._name] = value
+        view.repaint()
+
 
 VARIABLE = "jobtui-"
 """What the names of the theme variables with our styles begin with."""
@@ -26,9 +86,10 @@ class LineView(Widget):
 
     DEFAULT_CSS = "LineView { height: 1fr; }"
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self) -> None:
+        super().__init__()
         self._painted: dict[int, Line] = {}
+        self._broken: dict[int, tuple[str, Line]] = {}
         self._looks: dict[str, Style] = {}
         self._pressed: tuple[int, int] | None = None
         self._selection: TextSelection | None = None
@@ -42,7 +103,6 @@ class LineView(Widget):
 
     @property
     def rows_high(self) -> int:
-        """Its height."""
         return self._size.height
 
     def line(self, y: int) -> Line:
@@ -60,24 +120,50 @@ class LineView(Widget):
                 self.refresh(Region(changed.start, y, changed.stop - changed.start, 1))
 
     def render_line(self, y: int) -> Strip:
-        """A line as Textual wants it."""
         line = self._painted.get(y)
         if line is None:
             line = self._painted[y] = self._marked_line(y)
         return self.strip(line, self.cells)
 
     def _marked_line(self, y: int) -> Line:
-        """A line with what is selected of it."""
-        line = self.line(y)
-        return line if self._selection is None else self._selection.marked(line, y, self.cells)
+        """A line with what is selected of it; one that cannot be made says so, and is tried at each paint."""
+        try:
+            line = self.line(y)
+            marked = line if self._selection is None else self._selection.marked(line, y, self.cells)
+        except Exception as error:  # noqa: BLE001 - it costs this line; a `with` would cost all others time
+            return self._broken_line(y, error)
+        if self._broken:
+            self._broken.pop(y, None)
+        return self._signed(marked) if y == 0 and FAULTS.all() else marked
+
+    def _signed(self, line: Line) -> Line:
+        """The first line of a screen says how many faults there were where no strip of sources does."""
+        sign = f" {counted(len(FAULTS), 'fault')} "
+        room = self.cells - width(sign)
+        is_first = self.region.y == 0 and self.region.right == self.screen.size.width
+        if not is_first or room < 0 or any(strip.display for strip in self.screen.query("SourceStrip")):
+            return line
+        kept: list[Span] = []
+        for span in line:
+            left = room - width_of(kept)
+            kept.append(span if span.width <= left else Span(fit(span.text, left), span.style, left))
+        return (*padded(tuple(kept), room), Span(sign, "warning", self.cells - room))
+
+    def _broken_line(self, y: int, error: Exception) -> Line:
+        """What stands in place of a line; what breaks it goes on doing so, and is counted once."""
+        place = place_of(error)
+        known, line = self._broken.get(y, ("", ()))
+        if known != place:
+            words = FAULTS.note(error, f"drawing {type(self).__name__}").words
+            line = (Span(fit(f" {words}", self.cells), "warning", self.cells),)
+            self._broken[y] = (place, line)
+        return line
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Perhaps begin to select text."""
         self.forget_selected()
         self._pressed = (event.y, event.x) if event.button == 1 else None
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Select up to here."""
         if self._pressed is None:
             return
         self.capture_mouse()
@@ -87,7 +173,6 @@ class LineView(Widget):
             self.repaint()
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """Keep what is selected as it is now, however the lines go on."""
         self.release_mouse()
         self._pressed = None
         if self._selection is not None:
@@ -95,7 +180,6 @@ class LineView(Widget):
             self.selected_text = self._selection.text(lines, self.cells)
 
     def forget_selected(self) -> None:
-        """Let nothing be selected with the mouse."""
         if self._selection is not None:
             self._selection, self.selected_text = None, ""
             self.repaint()
@@ -111,7 +195,7 @@ class LineView(Widget):
         )
 
     def look(self, names: str) -> Style:
-        """The style behind one or several names; a name the theme does not know changes nothing."""
+        """The style of one or several names; a name the theme does not know changes nothing."""
         found = self._looks.get(names)
         if found is None:
             variables = self.app.theme_variables
@@ -120,12 +204,10 @@ class LineView(Widget):
         return found
 
     def notify_style_update(self) -> None:
-        """Forget looks when the theme or a rule changed."""
         self._looks = {}
         super().notify_style_update()
 
     def on_resize(self) -> None:
-        """Everything is another width: begin anew."""
         self.start_over()
 
     def on_unmount(self) -> None:
@@ -133,7 +215,7 @@ class LineView(Widget):
         self._styles_cache.clear()
 
     def start_over(self) -> None:
-        """Forget what is on the screen and paint all of it."""
         self._selection, self.selected_text = None, ""
         self._painted.clear()
+        self._broken.clear()
         self.refresh()

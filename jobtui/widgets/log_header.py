@@ -1,15 +1,15 @@
 """The top lines of the log screen: which logs there are, whether it follows or searches, what time it is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.pages import Overview, Place
-from jobtui.render.histogram import Histogram
+from jobtui.render.log_lines import Histogram
 from jobtui.render.sources import judge_age
 from jobtui.render.spans import Line, Span, fitting, padded, width_of
 from jobtui.render.text import Zone, clock_time, fit
-from jobtui.widgets.lines import LineView
+from jobtui.widgets.lines import LineView, Shown
 
 SEPARATOR = Span(" · ", "rule", 3)
 TITLE = "logs"
@@ -31,33 +31,21 @@ class LogHeader(LineView):
 
     DEFAULT_CSS = "LogHeader { height: 1; }"
 
-    def __init__(self, now: Callable[[], Nanos], *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    status = Shown(LogStatus())
+    trail = Shown[tuple[str, ...]](())
+    """The screens between the jobs and this one."""
+    read_at = Shown[Nanos | None](None)
+    """When the log was last looked at."""
+
+    def __init__(self, now: Callable[[], Nanos]) -> None:
+        super().__init__()
         self._now = now
-        self._status = LogStatus()
-        self._trail: tuple[str, ...] = ()
-        self._read_at: Nanos | None = None
-
-    def set_read_at(self, at: Nanos | None) -> None:
-        """Say how old the lines are; it is said anew when the clock is."""
-        self._read_at = at
-        self.repaint()
-
-    def set_trail(self, trail: Sequence[str]) -> None:
-        """Say how one came here: the screens between the jobs and this one, safe to show."""
-        self._trail = tuple(trail)
-        self.repaint()
-
-    def set_status(self, status: LogStatus) -> None:
-        """Say this."""
-        self._status = status
-        self.repaint()
 
     def line(self, y: int) -> Line:
         """All of it, as far as there is room: names of other logs go first, then the clock and the title."""
         age = self._age()
         clock = Span(f" {clock_time(self._now())}{Zone.mark()} ", "dim")
-        words = tuple(Span(f"  {text}", style) for text, style in self._status.words if text)
+        words = tuple(Span(f"  {text}", style) for text, style in self.status.words if text)
         title = Span(f" {TITLE} ", "title")
         for names in (
             self._whole(),
@@ -73,27 +61,23 @@ class LogHeader(LineView):
         return (Span(left, "accent"), *right)
 
     def _age(self) -> Span:
-        """How long ago the log was looked at."""
-        lag_s = None if self._read_at is None else max(0.0, seconds_between(self._read_at, self._now()))
+        lag_s = None if self.read_at is None else max(0.0, seconds_between(self.read_at, self._now()))
         words, style = judge_age(lag_s)
         return Span(f"  {words} ", style)
 
     def _whole(self) -> Line:
-        """The trail that led here, and the names of all logs."""
-        trail = "".join(f" {name} ›" for name in self._trail)
+        trail = "".join(f" {name} ›" for name in self.trail)
         return (*((Span(trail, "dim"),) if trail else ()), Span(f" {TITLE} ", "title"), *self._names())
 
     def _chosen_name(self) -> Line:
-        """The name of the log that is shown."""
-        names = self._status.names
-        return (Span(f" {names[self._status.chosen]}", "accent"),) if names else ()
+        names = self.status.names
+        return (Span(f" {names[self.status.chosen]}", "accent"),) if names else ()
 
     def _names(self) -> Line:
-        """The names of all logs."""
         spans: list[Span] = [Span(" ", "", 1)]
-        for at, name in enumerate(self._status.names):
+        for at, name in enumerate(self.status.names):
             spans += [SEPARATOR] if at else []
-            spans.append(Span(name, "accent" if at == self._status.chosen else "dim"))
+            spans.append(Span(name, "accent" if at == self.status.chosen else "dim"))
         return tuple(spans)
 
 
@@ -102,47 +86,29 @@ class LogHistogram(LineView):
 
     DEFAULT_CSS = "LogHistogram { height: 1; }"
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._overview = Overview((), 0, 0, complete=False)
+    overview = Shown(Overview((), 0, 0, complete=False))
+
+    def __init__(self) -> None:
+        super().__init__()
         self._place: Place | None = None
         self._drawn: Histogram | None = None
         self._drawn_for: tuple[Overview, int] | None = None
 
-    @property
-    def overview(self) -> Overview:
-        """What it shows."""
-        return self._overview
-
-    def set_overview(self, overview: Overview) -> None:
-        """Show this."""
-        self._overview = overview
-        self.repaint()
-
     def redraw(self) -> None:
-        """Draw it anew: how times are shown has changed."""
         self._drawn = None
         self.repaint()
 
     def set_place(self, place: Place | None) -> None:
-        """Show the cursor there."""
         if place != self._place:
             self._place = place
             self.repaint()
 
     def line(self, y: int) -> Line:
-        """The bars."""
         return self._histogram().line(self._place)
 
     def _histogram(self) -> Histogram:
-        """The bars of the overview, worked out once for each."""
         before = self._drawn_for
-        if (
-            self._drawn is None
-            or before is None
-            or before[0] is not self._overview
-            or before[1] != self.cells
-        ):
-            self._drawn = Histogram(self._overview, self.cells)
-            self._drawn_for = (self._overview, self.cells)
+        if self._drawn is None or before is None or before[0] is not self.overview or before[1] != self.cells:
+            self._drawn = Histogram(self.overview, self.cells)
+            self._drawn_for = (self.overview, self.cells)
         return self._drawn

@@ -6,23 +6,112 @@ searched, filtered or followed is decided by its screen, which hands it a source
 """
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from textual import events
 from textual.message import Message
 
-from jobtui.model.pages import Extent, LineSource, LogUnreadable, Place
-from jobtui.render.log_line import Look
-from jobtui.widgets.log_feed import Filled, LogFeed
-from jobtui.widgets.log_lines import PLAIN_LOOK, LogLines
+from jobtui.model.faults import contained
+from jobtui.model.pages import Extent, LineSource, LogLine, LogUnreadable, Place
+from jobtui.render.log_lines import GUTTER_CELLS, HIT, NO_GUTTER, Finder, LineLook, body, gutter, marked
+from jobtui.render.spans import Line, Span, crop, padded, rows, styled, width_of
+from jobtui.widgets.lines import LineView
+from jobtui.widgets.log_feed import Filled, LogFeed, LogWindow
 from jobtui.widgets.row_view import WHEEL_ROWS, Move
 
+DRAWN = 600
+"""Drawn lines that are kept."""
+MORE_LEFT, MORE_RIGHT = "‹", "›"
+NEVER_MORE = 50
+"""Rows of one line at most."""
 
-class LogView(LogLines):
+
+class Drawing(NamedTuple):
+    """What decides how lines are drawn."""
+
+    cells: int
+    page: int
+    wraps: bool = False
+    left: int = 0
+    look: LineLook = LineLook()
+    find: Finder | None = None
+
+
+class LogRows:
+    """Draws lines; `set` drops what is cached when the drawing changes."""
+
+    def __init__(self) -> None:
+        self.drawing = Drawing(0, 1)
+        self._bodies: dict[tuple[Place, int], Line] = {}
+
+    def set(self, drawing: Drawing) -> None:
+        if (drawing.look, drawing.find) != (self.drawing.look, self.drawing.find):
+            self._bodies.clear()
+        self.drawing = drawing
+
+    def forget(self) -> None:
+        self._bodies.clear()
+
+    def of(self, line: LogLine, *, bookmarked: bool = False) -> list[Line]:
+        drawing = self.drawing
+        whole = self._body(line)
+        cells = max(1, drawing.cells - GUTTER_CELLS)
+        if drawing.wraps:
+            shown = rows(whole, cells, min(drawing.page, NEVER_MORE))
+        else:
+            shown = [self._cropped(whole, cells)]
+        hides_hit = _has_hit(whole) and not any(map(_has_hit, shown))
+        first = gutter(line, bookmarked=bookmarked, hides_hit=hides_hit)
+        return [(*(NO_GUTTER if at else first), *row) for at, row in enumerate(shown)]
+
+    def height(self, line: LogLine) -> int:
+        return len(self.of(line)) if self.drawing.wraps else 1
+
+    def width(self, line: LogLine) -> int:
+        return width_of(self._body(line))
+
+    def _body(self, line: LogLine) -> Line:
+        key = (line.place, line.size)
+        found = self._bodies.get(key)
+        if found is None:
+            if len(self._bodies) >= DRAWN:
+                self._bodies.clear()
+            with contained("drawing a line of a log") as drawing:
+                found = body(line, self.drawing.look)
+                if self.drawing.find is not None:
+                    found = marked(found, self.drawing.find("".join(span.text for span in found)))
+            if drawing.fault is not None or found is None:
+                found = (Span(drawing.words, "warning"),)
+            self._bodies[key] = found
+        return found
+
+    def _cropped(self, whole: Line, cells: int) -> Line:
+        left = self.drawing.left
+        width = width_of(whole)
+        if not left and width <= cells:
+            return whole
+        before = left > 0 and width > 0
+        behind = width > left + cells
+        middle = crop(whole, left + before, cells - before - behind)
+        start = (Span(MORE_LEFT, "dim", 1),) if before else ()
+        end = (Span(MORE_RIGHT, "dim", 1),) if behind else ()
+        return (*start, *middle, *end)
+
+
+def _has_hit(line: Line) -> bool:
+    return any("hit" in span.style for span in line)
+
+
+SIDE_STEP = 20
+"""Cells a step to the left or right goes."""
+PLAIN_LOOK = LineLook()
+
+
+class LogView(LineView):
     """Lines of a log out of a source."""
 
     class Moved(Message):
-        """The cursor is on another line, or the log has other lines around it."""
+        """The cursor or the lines around it changed."""
 
     class Failed(Message):
         """Lines could not be read; the words are outside text."""
@@ -31,13 +120,140 @@ class LogView(LogLines):
             self.words = words
             super().__init__()
 
-    def __init__(self, *, look: Look = PLAIN_LOOK, id: str | None = None) -> None:
-        super().__init__(look=look, id=id)
+    def __init__(self, *, look: LineLook = PLAIN_LOOK, id: str | None = None) -> None:
+        super().__init__()
+        self.bookmarks: set[Place] = set()
+        """Lines somebody wants to find again."""
+        self._look = look
+        self._find: Finder | None = None
+        self._wraps = False
+        self._left = 0
+        self._window = LogWindow()
+        self._rows = LogRows()
+        self._top = 0
+        self._skip = 0
+        self._cursor = 0
+        self._anchor: Place | None = None
+        self._layout: list[Line] = []
+        self._visible = 1
         self.follows = True
         """Whether it stays at the end while lines come."""
         self._feed: LogFeed | None = None
         self._owed = 0
         self._fetching = False
+
+    @property
+    def line_at_cursor(self) -> LogLine | None:
+        return self._window.lines[self._cursor] if len(self._window) else None
+
+    @property
+    def place(self) -> Place | None:
+        line = self.line_at_cursor
+        return line.place if line else None
+
+    @property
+    def selection(self) -> tuple[Place, Place] | None:
+        """The first and last place of the selected lines, None when none are."""
+        if self._anchor is None or self.place is None:
+            return None
+        return min(self._anchor, self.place), max(self._anchor, self.place)
+
+    @property
+    def wraps(self) -> bool:
+        return self._wraps
+
+    @property
+    def shows_heads(self) -> bool:
+        return self._look.whole
+
+    def set_finder(self, find: Finder | None) -> None:
+        self._find = find
+        self._redraw()
+
+    def redraw(self) -> None:
+        self._rows.forget()
+        self._redraw()
+
+    def set_look(self, look: LineLook) -> None:
+        self._look = look
+        self._redraw()
+
+    def toggle_selection(self) -> None:
+        self._anchor = self.place if self._anchor is None else None
+        self.repaint()
+
+    def toggle_wrap(self) -> None:
+        self._wraps = not self._wraps
+        self._left = 0
+        self._redraw()
+
+    def toggle_heads(self) -> None:
+        self.set_look(self._look._replace(whole=not self._look.whole))
+
+    def go_sideways(self, steps: int) -> None:
+        widest = max((self._rows.width(line) for line in self._on_screen()), default=0)
+        most = max(0, widest - self.cells // 2)
+        self._left = max(0, min(self._left + steps * SIDE_STEP, most)) if not self._wraps else 0
+        self._redraw()
+
+    def toggle_bookmark(self) -> None:
+        if self.place is not None:
+            self.bookmarks ^= {self.place}
+            self.repaint()
+
+    # How it is drawn.
+
+    def line(self, y: int) -> Line:
+        return self._layout[y] if y < len(self._layout) else ()
+
+    def repaint(self) -> None:
+        self._lay_out()
+        super().repaint()
+
+    def _redraw(self) -> None:
+        indents = any(line.at is not None for line in self._on_screen())
+        look = self._look._replace(indents=indents)
+        self._rows.set(Drawing(self.cells, max(1, self.rows_high), self._wraps, self._left, look, self._find))
+        self._keep_in_view()
+        self.repaint()
+
+    def _on_screen(self) -> list[LogLine]:
+        return self._window.lines[self._top : self._top + self._visible]
+
+    def _lay_out(self) -> None:
+        layout: list[Line] = []
+        shown = 0
+        chosen = self.selection
+        for line in self._window.lines[self._top :]:
+            if len(layout) >= self.rows_high:
+                break
+            style = "cursor" if line.place == self.place else ""
+            if not style and chosen and chosen[0] <= line.place <= chosen[1]:
+                style = "selected"
+            drawn = self._rows.of(line, bookmarked=line.place in self.bookmarks)
+            hidden = 0 if layout else self._skip
+            layout += [_in_style(padded(row, self.cells), style) if style else row for row in drawn[hidden:]]
+            shown += len(layout) <= self.rows_high
+        self._layout = layout[: self.rows_high]
+        self._visible = max(1, shown)
+
+    def _keep_in_view(self) -> None:
+        count = len(self._window)
+        self._cursor = max(0, min(self._cursor, count - 1))
+        if not count:
+            self._top = self._skip = 0
+            return
+        begin = max((0, 0), min((self._top, self._skip), (self._cursor, 0), self._begin_above(count - 1)))
+        self._top, self._skip = max(begin, self._begin_above(self._cursor))
+
+    def _begin_above(self, index: int) -> tuple[int, int]:
+        """Which line is the first, and how many of its rows are hidden, when a line ends at the bottom."""
+        left = self.rows_high
+        if not self._wraps:
+            return max(0, index - left + 1), 0
+        while index >= 0 and (left := left - self._rows.height(self._window.lines[index])) > 0:
+            index -= 1
+        return max(0, index), max(0, -left) if index >= 0 else 0
 
     # What it is told.
 
@@ -56,22 +272,18 @@ class LogView(LogLines):
         self._show_window(feed, place, self.rows_high // 3)
 
     def go_to(self, place: Place | None) -> None:
-        """Put the cursor on the line that holds `place`, or on the last one."""
         if place is not None and self._is_held(place):
             self._go(self._window.index_of(place))
         else:
             self._jump_to(place, self.rows_high // 3)
 
     def stop_following(self) -> None:
-        """Stay where it is while lines come."""
         self.follows = False
 
     def reload(self) -> None:
-        """Ask again for the lines around the cursor: the source holds others now."""
         self._jump_to(None if self.follows else self.place, self._cursor - self._top)
 
     def grown(self, extent: Extent) -> None:
-        """Lines were added behind the last one."""
         if not len(self._window):
             self.reload()
         elif extent.end > self._window.lines[-1].end:
@@ -81,7 +293,6 @@ class LogView(LogLines):
     # What the user does.
 
     def move(self, move: Move) -> None:
-        """Move the cursor."""
         page = max(1, self._visible - 1)
         steps = {
             Move.UP: -1,
@@ -99,20 +310,17 @@ class LogView(LogLines):
             self._go(self._cursor + self._owed + steps[move], by_page=move in (Move.PAGE_UP, Move.PAGE_DOWN))
 
     def select(self, move: Move) -> None:
-        """Move the cursor, and select what it goes over."""
         if self._anchor is None:
             self._anchor = self.place
         self.move(move)
 
     def next_bookmark(self) -> None:
-        """Go to the next line kept in mind, after the last one to the first."""
         here = -1 if self.place is None else self.place
         if self.bookmarks:
             self.go_to(min((mark for mark in self.bookmarks if mark > here), default=min(self.bookmarks)))
 
     def on_resize(self) -> None:
-        """Draw for another size, which may need more lines."""
-        super().on_resize()
+        self._redraw()
         self._fetch()
         self.post_message(self.Moved())
 
@@ -174,7 +382,6 @@ class LogView(LogLines):
             self.run_worker(work, group="fill")
 
     async def _fill(self) -> None:
-        """Ask for lines until enough are held on both sides."""
         try:
             while self._feed is not None and self._window is self._feed.window:
                 feed = self._feed
@@ -200,11 +407,17 @@ class LogView(LogLines):
             self._settle()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Scroll by the wheel."""
         event.stop()
         self._go(self._cursor + WHEEL_ROWS)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Scroll by the wheel."""
         event.stop()
         self._go(self._cursor - WHEEL_ROWS)
+
+
+def _in_style(line: Line, style: str) -> Line:
+    parts: list[Span] = []
+    for span in line:
+        is_found = HIT in span.style.split()
+        parts += [span._replace(style=f"{style} {span.style}")] if is_found else styled((span,), style)
+    return tuple(parts)

@@ -3,10 +3,73 @@
 Knows nothing of a terminal. A new order over many rows is worked out in slices, so that no key waits for it.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Generator, Iterator, Sequence
+from itertools import islice
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from jobtui.widgets.sorted_blocks import Entry, SortedBlocks
+from jobtui.model.faults import FAULTS
+
+BLOCK = 512
+"""Entries in a block when it is made; it is halved at twice that."""
+
+Entry = tuple[Any, str]
+"""Sort key and id. The keys of one list compare with each other; the id decides between equal ones."""
+
+
+class SortedBlocks:
+    """Distinct entries in ascending order. `entries` must be sorted already."""
+
+    def __init__(self, entries: Sequence[Entry] = ()) -> None:
+        self._blocks = [list(entries[at : at + BLOCK]) for at in range(0, len(entries), BLOCK)]
+        self._last = [block[-1] for block in self._blocks]
+        self._count = len(entries)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, entry: Entry) -> None:
+        if not self._blocks:
+            self._blocks.append([entry])
+            self._last.append(entry)
+            self._count += 1
+            return
+        at = min(bisect_left(self._last, entry), len(self._blocks) - 1)
+        block = self._blocks[at]
+        insort(block, entry)
+        self._count += 1
+        self._last[at] = block[-1]
+        if len(block) >= 2 * BLOCK:
+            self._blocks[at : at + 1] = [block[:BLOCK], block[BLOCK:]]
+            self._last.insert(at, block[BLOCK - 1])
+
+    def remove(self, entry: Entry) -> None:
+        at = bisect_left(self._last, entry)
+        block = self._blocks[at]
+        del block[bisect_left(block, entry)]
+        self._count -= 1
+        if block:
+            self._last[at] = block[-1]
+        else:
+            del self._blocks[at], self._last[at]
+
+    def position(self, entry: Entry) -> int:
+        at = bisect_left(self._last, entry)
+        before = sum(map(len, self._blocks[:at]))
+        return before if at == len(self._blocks) else before + bisect_left(self._blocks[at], entry)
+
+    def window(self, start: int, stop: int) -> list[Entry]:
+        """The entries at `start` up to `stop`, clipped to what there is."""
+        start, stop = max(0, start), min(stop, self._count)
+        found: list[Entry] = []
+        for block in self._blocks:
+            if stop <= 0:
+                break
+            if start < len(block):
+                found += islice(block, start, min(stop, len(block)))
+            start, stop = max(0, start - len(block)), stop - len(block)
+        return found
+
 
 SLICE = 1024
 """Rows looked at in one slice of a rebuild."""
@@ -18,9 +81,7 @@ class HasId(Protocol):
     """All an index needs of a row."""
 
     @property
-    def id(self) -> str:
-        """Unique among the rows."""
-        ...
+    def id(self) -> str: ...
 
 
 Row = TypeVar("Row", bound=HasId)
@@ -54,22 +115,22 @@ class RowIndex(Generic[Row]):
 
     def put(self, row: Row) -> bool:
         """Take in a new or changed row; whether it came, went or moved."""
-        sort, _, keep = self.order
         before = self._entries.get(row.id)
-        if keep is not None and not keep(row):
+        if (entry := _entry(row, self.order)) is None:
             return before is not None and self.discard(row.id)
-        key = sort(row)
-        if before is not None and before[0] == key:
+        if before is not None and before[0] == entry[0]:
             return False
-        entry = (key, row.id)
         if before is not None:
             self._part(before).remove(before)
+        try:
+            self._part(entry).add(entry)
+        except TypeError as error:  # its key does not compare with those of others
+            FAULTS.note(error, "sorting rows")
+            self._keyless.add(entry := (None, row.id))
         self._entries[row.id] = entry
-        self._part(entry).add(entry)
         return True
 
     def discard(self, row_id: str) -> bool:
-        """Forget a row; whether it was shown."""
         entry = self._entries.pop(row_id, None)
         if entry is None:
             return False
@@ -77,7 +138,6 @@ class RowIndex(Generic[Row]):
         return True
 
     def position(self, row_id: str) -> int | None:
-        """At which place a row is shown, None when it is not."""
         entry = self._entries.get(row_id)
         if entry is None:
             return None
@@ -121,12 +181,20 @@ class RowIndex(Generic[Row]):
 
 def _entries(rows: Sequence[Row], order: Order[Row]) -> Iterator[Entry | None]:
     """The entries of the shown rows, with a None after each slice."""
-    sort, _, keep = order
     for at in range(0, len(rows), SLICE):
         for row in rows[at : at + SLICE]:
-            if keep is None or keep(row):
-                yield (sort(row), row.id)
+            if (entry := _entry(row, order)) is not None:
+                yield entry
         yield None
+
+
+def _entry(row: Row, order: Order[Row]) -> Entry | None:
+    """The entry of a row, None when it is not shown; with a fault of ours it is shown after all others."""
+    try:
+        return (order.sort(row), row.id) if order.keep is None or order.keep(row) else None
+    except Exception as error:  # noqa: BLE001 - it costs this row its place; a `with` would cost the others time
+        FAULTS.note(error, "sorting rows")
+        return (None, row.id)
 
 
 def _sorted(entries: list[Entry]) -> Generator[None, None, list[Entry]]:

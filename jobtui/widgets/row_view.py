@@ -6,8 +6,7 @@ from enum import StrEnum
 from textual import events
 
 from jobtui.render.spans import Line, Span, padded, styled
-from jobtui.render.text import fit, width
-from jobtui.render.wrapping import wrapped
+from jobtui.render.text import fit, width, wrapped
 from jobtui.widgets.lines import LineView
 
 WHEEL_ROWS = 3
@@ -32,8 +31,8 @@ class RowView(LineView):
     HEADINGS = 1
     """Lines of heading; there are none where all of the widget is one or two lines high."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self) -> None:
+        super().__init__()
         self.top = 0
         self.cursor = 0
         self.shows_cursor = True
@@ -42,34 +41,28 @@ class RowView(LineView):
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
         raise NotImplementedError
 
     @property
     def headings(self) -> int:
-        """Lines of heading there are at this height."""
         return self.HEADINGS if self.rows_high > 2 else 0
 
     @property
     def page(self) -> int:
-        """How many rows are visible at once."""
         return max(1, self.rows_high - self.headings)
 
     def heading(self, y: int) -> Line:
-        """A line of heading."""
         raise NotImplementedError
 
     def row(self, index: int) -> Line:
-        """A row, no wider than the widget."""
         raise NotImplementedError
 
     def set_active(self, is_active: bool) -> None:
-        """Whether it is the one that has the keys."""
         self.is_active = is_active
         self.repaint()
 
     def set_empty(self, words: Sequence[str]) -> None:
-        """What is said in place of rows while there are none; each a paragraph that is safe to show."""
+        """Paragraphs shown while there are no rows; safe to show."""
         self._empty = tuple(words)
         self.repaint()
 
@@ -77,7 +70,6 @@ class RowView(LineView):
         """Called after the cursor went to another row."""
 
     def line(self, y: int) -> Line:
-        """What line `y` of the widget holds now."""
         if y < self.headings:
             return self.heading(y)
         index = self.top + y - self.headings
@@ -95,7 +87,6 @@ class RowView(LineView):
         return (Span(f" {lines[at]}", "dim"),) if at < len(lines) else ()
 
     def move(self, move: Move) -> None:
-        """Move the cursor, and the rows with it when it would leave the view."""
         half = max(1, self.page // 2)
         steps = {
             Move.UP: -1,
@@ -110,7 +101,6 @@ class RowView(LineView):
         self.go(self.cursor + steps[move])
 
     def go(self, index: int) -> None:
-        """Put the cursor on a row."""
         before = self.cursor
         self.cursor = max(0, min(index, self.count - 1))
         self.keep_in_view()
@@ -119,32 +109,26 @@ class RowView(LineView):
             self.cursor_moved()
 
     def keep_in_view(self) -> None:
-        """Move the rows as far as needed to show the cursor and no emptiness below the last row."""
         self.cursor = max(0, min(self.cursor, self.count - 1))
         self.top = max(min(self.top, self.cursor), self.cursor - self.page + 1)
         self.top = max(0, min(self.top, self.count - self.page))
 
     def on_resize(self) -> None:
-        """Keep the cursor in view; the base paints anew."""
         self.keep_in_view()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Scroll by the wheel."""
         event.stop()
         self.scroll_rows(WHEEL_ROWS)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Scroll by the wheel."""
         event.stop()
         self.scroll_rows(-WHEEL_ROWS)
 
     def scroll_rows(self, rows: int) -> None:
-        """Move the rows, and the cursor only as far as it must to stay in view."""
         self.top = max(0, min(self.top + rows, self.count - self.page))
         self.go(max(self.top, min(self.cursor, self.top + self.page - 1)))
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor where the mouse is."""
         if self.selected_text:
             return  # this click ended a selection
         index = self.top + event.y - self.headings

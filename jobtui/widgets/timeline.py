@@ -1,19 +1,200 @@
-"""The steps of one op as lanes, and the log line behind the step under the cursor."""
+"""The steps of one op as lanes, and the log line of the step under the cursor."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from textual.message import Message
 
-from jobtui.analysis.timeline import GAP_S, Fold, TimelineRow, folds_in, timeline_rows, waits_since
+from jobtui.analysis.timeline import (
+    GAP_S,
+    Fold,
+    TimelineRow,
+    folds_in,
+    op_duration_s,
+    timeline_rows,
+    waits_since,
+)
 from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.ops import Op, Step
+from jobtui.model.numbers import counted
+from jobtui.model.ops import Component, Op, OpStatus, Step
 from jobtui.render import lanes
-from jobtui.render.spans import Line
+from jobtui.render.lanes import certainty_words
+from jobtui.render.spans import Line, Span, fitting, padded
+from jobtui.render.text import duration, fit, show, wrapped
+from jobtui.widgets.lines import LineView
+from jobtui.widgets.record_list import RecordList
 from jobtui.widgets.row_view import RowView
 
+MOST_SHOWN = 4_000
+"""Characters of a line that may be shown here; what is longer is read on its own screen."""
 
-class Place(NamedTuple):
+
+def where(step: Step, *, full: bool = False) -> str:
+    """File and line of a step; the byte where lines are not counted yet; of a journal the stream alone."""
+    source = show(step.source)
+    name = source if full else source.rstrip("/").rsplit("/", 1)[-1]
+    if step.cursor is not None or step.component is Component.SPAN:
+        return name
+    return f"{name}:{step.line}" if step.line > 0 else f"{name} at byte {step.offset:,}"
+
+
+class StepDetail(LineView):
+    """The line in a few lines of the screen, and a sentence on certainty below it."""
+
+    DEFAULT_CSS = "StepDetail { height: 4; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._step: Step | None = None
+        self._more: tuple[str, ...] = ()
+
+    @property
+    def step(self) -> Step | None:
+        return self._step
+
+    def set_step(self, step: Step | None) -> None:
+        if step != self._step:
+            self._more = ()
+        self._step = step
+        self.repaint()
+
+    @property
+    def more(self) -> tuple[str, ...]:
+        return self._more
+
+    def set_more(self, lines: Iterable[str]) -> None:
+        self._more = tuple(lines)
+        self.repaint()
+
+    def line(self, y: int) -> Line:
+        if self._step is None:
+            return ()
+        cells = self.cells
+        place = where(self._step)
+        lines = self._lines(place, max(2, cells - 2))
+        shown = min(len(lines), self.rows_high - 1)
+        if y == shown:
+            return (
+                Span(
+                    " " + fit(certainty_words(self._step.component, self._step.certainty), max(0, cells - 1)),
+                    "dim",
+                ),
+            )
+        if y > shown:
+            return ()
+        text = lines[y]
+        if y == shown - 1 and len(lines) > shown:
+            count = len(lines) - shown
+            left = f" … {counted(count, 'more line')}"
+            text = fit(text, max(0, cells - 2 - len(left))) + left
+        if y == 0 and text.startswith(place):
+            return (Span(f" {place}", "accent"), Span(text[len(place) :]))
+        return (Span(f" {text}"),)
+
+    def _lines(self, place: str, cells: int) -> list[str]:
+        """The line of the step, wrapped, and those that continue its record, each cut to the width."""
+        if self._step is None:
+            return []
+        first = wrapped(f"{place}  {show(self._step.text)[:MOST_SHOWN]}", cells)
+        return first + [fit(f"  {line[:MOST_SHOWN]}", cells).rstrip() for line in self._more]
+
+
+GLYPHS: Mapping[OpStatus, tuple[str, str]] = {
+    OpStatus.CREATED: ("○", ""),
+    OpStatus.WAITING: ("○", "warning"),
+    OpStatus.SENT: ("●", "good"),
+    OpStatus.REPLIED: ("●", "good"),
+    OpStatus.ENDED: ("✓", "settled"),
+    OpStatus.DESTROYED: ("✗", "settled"),
+    OpStatus.LOST: ("?", "settled"),
+}
+"""Sign and style of each status, as long as nothing is known of how it ended."""
+RESULT_GLYPHS: Mapping[str, tuple[str, str]] = {
+    "ok": ("✓", "settled"),
+    "completed": ("✓", "settled"),
+    "canceled": ("⊘", "warning"),
+    "error": ("✗", "error"),
+}
+"""The same by how it ended."""
+FAILED = RESULT_GLYPHS["error"]
+OTHER_RESULT = ("?", "warning")
+"""For a word of the supervisor that is not known here."""
+TIME_CELLS = 7
+PREFIX_CELLS = 6
+EDGE = Span(" │", "rule", 2)
+"""What parts the ops from the steps beside them."""
+
+
+class OpList(RecordList[Op]):
+    """Ops, oldest first. As long as nobody moved the cursor, it is on the newest run."""
+
+    def __init__(self, now: Callable[[], Nanos]) -> None:
+        super().__init__()
+        self._now = now
+        self._hidden = 0
+
+    def key_of(self, record: Op) -> Hashable:
+        return record.key
+
+    def set_ops(self, ops: Sequence[Op], hidden: int = 0) -> None:
+        self._hidden = hidden
+        is_known = any(op.key == self._held for op in ops)
+        self.set_records(ops, None if is_known else _newest_run(ops))
+
+    def tick(self) -> None:
+        if any(op.status.is_open for op in self.records):
+            self.repaint()
+
+    def heading(self, y: int) -> Line:
+        more = f"  {self._hidden} hidden" if self._hidden else ""
+        cells, edge = self._room()
+        return (Span(fit(f" OPS {self.count}{more}", cells), "heading", cells), *edge)
+
+    def row(self, index: int) -> Line:
+        cells, _ = self._room()
+        return op_line(self.records[index], self._now(), cells)
+
+    def line(self, y: int) -> Line:
+        cells, edge = self._room()
+        line = super().line(y)
+        return line if y < self.headings else (*fitting(padded(line, cells), cells), *edge)
+
+    def _room(self) -> tuple[int, Line]:
+        beside = self.cells < self.screen.size.width
+        return (self.cells - EDGE.width, (EDGE,)) if beside else (self.cells, ())
+
+
+def op_line(op: Op, now: Nanos, cells: int) -> Line:
+    sign, style = op_glyph(op)
+    time = fit(duration(_whole(op, op_duration_s(op, now))), TIME_CELLS, align="right")
+    name_cells = max(1, cells - 3 - PREFIX_CELLS - TIME_CELLS)
+    prefix = fit(show(op.op), PREFIX_CELLS - 1)
+    quiet = "settled" if style == "settled" else ""
+    spans = (
+        Span(f" {sign} ", style, 3),
+        Span(fit(show(op.name), name_cells), quiet, name_cells),
+        Span(f" {prefix}", "dim", PREFIX_CELLS),
+        Span(time, "dim", TIME_CELLS),
+    )
+    return fitting(spans, cells)
+
+
+def op_glyph(op: Op) -> tuple[str, str]:
+    """Sign and style of an op: how it ended where that is known, else how far it has come."""
+    if op.result is not None and not op.status.is_open:
+        return FAILED if op.error else RESULT_GLYPHS.get(op.result, OTHER_RESULT)
+    return FAILED if op.error else GLYPHS[op.status]
+
+
+def _whole(op: Op, seconds: float | None) -> float | None:
+    return seconds if seconds is None or not op.status.is_open else float(int(seconds))
+
+
+def _newest_run(ops: Sequence[Op]) -> int:
+    return next((at for at in range(len(ops) - 1, -1, -1) if ops[at].name == "run"), max(0, len(ops) - 1))
+
+
+class TimelineLine(NamedTuple):
     """A line of the timeline: a step, the gap before it, or what stands for all steps of a fold."""
 
     row: int
@@ -27,19 +208,19 @@ class Timeline(RowView):
     Steps that repeat are folded into one row; below it they are all shown once it was unfolded.
     """
 
-    class Highlighted(Message):
+    class StepHighlighted(Message):
         """The cursor went to another step, or to none."""
 
         def __init__(self, step: Step | None) -> None:
             self.step = step
             super().__init__()
 
-    def __init__(self, now: Callable[[], Nanos], *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, now: Callable[[], Nanos]) -> None:
+        super().__init__()
         self._now = now
         self._op: Op | None = None
         self._rows: tuple[TimelineRow, ...] = ()
-        self._places: list[Place] = []
+        self._places: list[TimelineLine] = []
         self._unfolded: set[Step] = set()
         """The first steps of what was unfolded."""
         self._fine = False
@@ -48,19 +229,16 @@ class Timeline(RowView):
 
     @property
     def count(self) -> int:
-        """How many lines it has, gaps included, and the one that says for how long nothing came."""
         return len(self._places) + (self._silence_s is not None)
 
     @property
     def step(self) -> Step | None:
-        """The step under the cursor."""
         if not self._places:
             return None
         place = self._places[self.cursor]
         return self._rows[place.fold.last if place.fold else place.row].step
 
     def toggle_fold(self) -> bool:
-        """Show all steps of the fold under the cursor, or no longer; whether there is one."""
         fold = self._places[self.cursor].fold if self._places else None
         if fold is None:
             return False
@@ -71,7 +249,6 @@ class Timeline(RowView):
         return True
 
     def set_op(self, op: Op | None, *, absolute: bool = False) -> None:
-        """Show the steps of an op. With another op the cursor goes to what is worth reading first."""
         is_other = op is None or self._op is None or op.key != self._op.key
         at_end = not self._places or self.cursor == len(self._places) - 1
         step = self.step
@@ -89,30 +266,25 @@ class Timeline(RowView):
         self.keep_in_view()
         self.repaint()
         if is_other or step != self.step:
-            self.post_message(self.Highlighted(self.step))
+            self.post_message(self.StepHighlighted(self.step))
 
     def tick(self) -> None:
-        """Let the time since the last step go on."""
         if self._silence_s is not None:
             self.repaint()
 
     def go(self, index: int) -> None:
-        """Put the cursor on a step; it jumps over gaps and stops at the last step."""
         index = max(0, min(index, len(self._places) - 1))
         if self._places and self._places[index].is_gap:
             index += 1 if index >= self.cursor else -1
         super().go(index)
 
     def cursor_moved(self) -> None:
-        """Tell which step it is."""
-        self.post_message(self.Highlighted(self.step))
+        self.post_message(self.StepHighlighted(self.step))
 
     def heading(self, y: int) -> Line:
-        """The lanes."""
         return lanes.heading(self._op, self.cells)
 
     def row(self, index: int) -> Line:
-        """A step or a gap."""
         if index >= len(self._places):
             return lanes.waiting_line(self._rows[-1], self._silence_s or 0.0, self.cells)
         place = self._places[index]
@@ -137,29 +309,27 @@ class Timeline(RowView):
         return seconds if seconds >= GAP_S else None
 
     def _first_to_read(self) -> int:
-        """The last step that went wrong, otherwise the last one."""
         places = enumerate(self._places)
         bad = [at for at, place in places if not place.is_gap and self._rows[place.row].is_bad]
         return bad[-1] if bad else max(0, len(self._places) - 1)
 
-    def _lay_out(self) -> list[Place]:
-        places: list[Place] = []
+    def _lay_out(self) -> list[TimelineLine]:
+        places: list[TimelineLine] = []
         at = 0
         for fold in folds_in(self._rows):
             places += self._plain(at, fold.first)
             if self._rows[fold.first].is_gap:
-                places.append(Place(fold.first, is_gap=True))
-            places.append(Place(fold.first, fold=fold))
+                places.append(TimelineLine(fold.first, is_gap=True))
+            places.append(TimelineLine(fold.first, fold=fold))
             at = fold.last + 1
             if self._rows[fold.first].step in self._unfolded:
                 places += self._plain(fold.first, at)[self._rows[fold.first].is_gap :]
         return places + self._plain(at, len(self._rows))
 
-    def _plain(self, begin: int, end: int) -> list[Place]:
-        """Each step from one row up to another, with the gap before it."""
-        places: list[Place] = []
+    def _plain(self, begin: int, end: int) -> list[TimelineLine]:
+        places: list[TimelineLine] = []
         for at in range(begin, end):
             if self._rows[at].is_gap:
-                places.append(Place(at, is_gap=True))
-            places.append(Place(at))
+                places.append(TimelineLine(at, is_gap=True))
+            places.append(TimelineLine(at))
         return places

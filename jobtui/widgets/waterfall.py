@@ -1,36 +1,210 @@
 """The spans of a trace as a waterfall: folded, filtered, looked at from near, gone through by what failed.
 
 It opens on the span at which things failed. The cursor, what is folded and what is looked at stay as they are
-while the trace grows.
+while the trace grows. Only lines that are visible are drawn, each once until it changes.
 """
 
+from typing import NamedTuple
+
 from textual import events
+from textual.message import Message
 
-from jobtui.analysis.traces.failures import FailureKind
-from jobtui.analysis.traces.findings import Findings
-from jobtui.analysis.traces.layout import LineKey
-from jobtui.analysis.traces.shown import ShownLines
-from jobtui.analysis.traces.span_filter import SpanTest
+from jobtui.analysis.traces.axis import Axis, TraceWindow
+from jobtui.analysis.traces.critical_path import whole_path
+from jobtui.analysis.traces.failures import FailureKind, Findings
+from jobtui.analysis.traces.filters import SpanTest
+from jobtui.analysis.traces.layout import Layout, LineKey, ServiceMarks, ShownLines, TraceLine, lay_out
 from jobtui.analysis.traces.tree import end_of
-from jobtui.model.trace_ids import SpanId, TraceId
-from jobtui.render.trace_line import Path
-from jobtui.widgets.trace_lines import Picture, TraceLines
+from jobtui.model.ids import SpanId, TraceId
+from jobtui.render.spans import Line, Span
+from jobtui.render.text import fit, width
+from jobtui.render.waterfall import (
+    WAIT_CELLS,
+    Path,
+    Sentence,
+    View,
+    columns_in,
+    count_words,
+    heading_line,
+    path_by_span,
+    stage_words,
+    trace_line,
+)
+from jobtui.widgets.lines import LineView
+from jobtui.widgets.row_view import RowView
 
 
-class Waterfall(TraceLines):
-    """The spans of one trace."""
+class TraceFacts(LineView):
+    """One line."""
 
-    _begun: LineKey | None = None
-    """Where it was opened: the line under the cursor."""
-    _is_scrolled = False
+    DEFAULT_CSS = "TraceFacts { height: 1; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sentence = Sentence("", "")
+        self._words = ""
+
+    def set_facts(self, sentence: Sentence, words: str) -> None:
+        self._sentence, self._words = sentence, words
+        self.repaint()
+
+    def line(self, y: int) -> Line:
+        text, style = self._sentence
+        cells = self.cells
+        words = f"   {self._words} " if self._words else ""
+        if width(words) + width(text) + 1 > cells:
+            words = ""
+        room = max(0, cells - width(words))
+        return (Span(fit(f" {text}", room), style, room), Span(words, "dim"))
+
+
+MOST_DRAWN = 1_000
+"""Lines that are kept drawn."""
+
+
+class Picture(NamedTuple):
+    """A trace, all that is to be said of it, and the lines that it can have.
+
+    `counts` say how much there is of it, `stages` on what its time went.
+    """
+
+    found: Findings
+    layout: Layout
+    counts: str
+    stages: str
+
+
+def picture_of(found: Findings) -> Picture:
+    """What is shown of a trace. Takes time in proportion to its spans: not for the event loop."""
+    return Picture(found, lay_out(found), count_words(found), stage_words(found))
+
+
+def path_of(found: Findings) -> Path:
+    """What a trace spent its time on. Takes as long as all the rest: only for who wants to see it."""
+    return path_by_span(whole_path(found.tree))
+
+
+class Waterfall(RowView):
+    """The spans of one trace that are shown, and the part of its time that is looked at."""
+
+    class LineHighlighted(Message):
+        """The cursor is on another line, or that line is known better."""
+
+        def __init__(self, line: TraceLine | None) -> None:
+            self.line = line
+            super().__init__()
+
+    def __init__(self, marks: ServiceMarks) -> None:
+        super().__init__()
+        self._marks = marks
+        self._picture: Picture | None = None
+        self._path: tuple[Findings, Path] | None = None
+        self._shown: ShownLines | None = None
+        self._window = TraceWindow()
+        self._view: View | None = None
+        self._columns = columns_in(0)
+        self._drawn: dict[tuple[int, bool], Line] = {}
+        self.marks_path = False
+        """Whether the critical path is marked."""
+        self.squeezes = True
+        """Whether stretches in which nothing ran are squeezed."""
+        self._begun: LineKey | None = None
+        """The line under the cursor when it was opened."""
+        self._is_scrolled = False
+
+    @property
+    def found(self) -> Findings | None:
+        return self._picture.found if self._picture else None
+
+    @property
+    def count(self) -> int:
+        return len(self._shown.numbers) if self._shown else 0
+
+    @property
+    def current(self) -> TraceLine | None:
+        return self._shown.line(self.cursor) if self._shown and self.cursor < self.count else None
+
+    @property
+    def passing(self) -> int | None:
+        """How many spans pass the filter, None without one."""
+        return self._shown.passing if self._shown and self._shown.passes is not None else None
+
+    @property
+    def is_whole(self) -> bool:
+        return self._window.is_whole
+
+    @property
+    def seen(self) -> tuple[int, int] | None:
+        """From when to when it is looked at, nanoseconds since the epoch; None without a trace."""
+        return (self._view.axis.low, self._view.axis.high) if self._view else None
+
+    @property
+    def names_above(self) -> tuple[str, ...]:
+        """The names of the spans above the line under the cursor, the highest first; outside text."""
+        if self._shown is None or not self.count:
+            return ()
+        layout = self._shown.layout
+        above = (layout.lines[at].span for at in layout.above(self._shown.numbers[self.cursor]))
+        return tuple(span.name for span in above if span is not None)[::-1]
+
+    def heading(self, y: int) -> Line:
+        return heading_line(self._view, self._columns) if self._view else ()
+
+    def row(self, index: int) -> Line:
+        if self._shown is None or self._view is None:
+            return ()
+        number = self._shown.numbers[index]
+        is_closed = self._shown.is_closed(self._shown.layout.lines[number].key)
+        drawn = self._drawn.get((number, is_closed))
+        if drawn is None:
+            if len(self._drawn) >= MOST_DRAWN:
+                self._drawn.clear()
+            drawn = trace_line(self._view, self._columns, number, is_closed=is_closed)
+            self._drawn[number, is_closed] = drawn
+        return drawn
+
+    def cursor_moved(self) -> None:
+        self.post_message(self.LineHighlighted(self.current))
+
+    def on_resize(self) -> None:
+        self._renew()
+
+    def _refold(self) -> None:
+        if self._view is not None and self._shown is not None and self._view.passes is not self._shown.passes:
+            self._renew()
+        self.keep_in_view()
+        self.repaint()
+
+    def _renew(self) -> None:
+        self._drawn.clear()
+        self._view = self._new_view()
+        self.keep_in_view()
+        self.repaint()
+
+    def _new_view(self) -> View | None:
+        if self._picture is None or self._shown is None:
+            return None
+        found, layout = self._picture[:2]
+        self._columns = columns_in(self.cells)
+        return View(
+            found.tree,
+            layout,
+            self._axis(max(1, self._columns.bar)),
+            found.failed_at,
+            self._marks.of,
+            self._path[1] if self.marks_path and self._path else None,
+            self._shown.passes,
+        )
+
+    def _axis(self, cells: int) -> Axis:
+        waits = self._picture.found.waits if self._picture and self.squeezes else ()
+        return self._window.axis(cells, waits, WAIT_CELLS)
 
     @property
     def trace_id(self) -> TraceId | None:
-        """The trace that is shown."""
         return self.found.tree.trace_id if self.found else None
 
     def set_trace(self, picture: Picture) -> None:
-        """Show a trace; when it is the one that is shown already, as it is now."""
         if picture is self._picture:
             return  # it is told of again and again, and may be large
         is_other = self.trace_id != picture.found.tree.trace_id
@@ -69,7 +243,6 @@ class Waterfall(TraceLines):
             self.cursor_moved()
 
     def fold(self) -> None:
-        """Fold the line under the cursor; when there is nothing to fold go to the one above it."""
         if self._shown is None or not self.count:
             return
         if self._shown.close(self.cursor):
@@ -78,14 +251,12 @@ class Waterfall(TraceLines):
             self.go(above)
 
     def unfold(self) -> bool:
-        """Unfold the line under the cursor; whether it was folded."""
         if self._shown is None or not self.count or not self._shown.open(self.cursor):
             return False
         self._refold()
         return True
 
     def toggle_fold(self) -> bool:
-        """Fold the line under the cursor, or unfold it; whether there was anything to fold."""
         if self.unfold():
             return True
         if self._shown is None or not self.count or not self._shown.close(self.cursor):
@@ -94,7 +265,6 @@ class Waterfall(TraceLines):
         return True
 
     def toggle_all(self) -> None:
-        """Fold all that is below something; when all is folded unfold all but the runs."""
         if self._shown is None:
             return
         key = self._key
@@ -116,7 +286,6 @@ class Waterfall(TraceLines):
         return sorted(keys, key=lambda one: at.get(one, 0)).index(key) + 1, len(keys)
 
     def reveal(self, key: LineKey) -> None:
-        """Put the cursor on a line, whatever hides it."""
         if self._shown is not None:
             index = self._shown.reveal(key)
             self._refold()
@@ -124,19 +293,16 @@ class Waterfall(TraceLines):
                 self.go(index)
 
     def zoom(self, factor: float) -> None:
-        """Look at less or more of the time, around the span under the cursor."""
         if self._view is not None:
             self._window.zoom(self._view.axis, factor, self._focus)
             self._renew()
 
     def pan(self, part: float) -> None:
-        """Look at earlier or later times."""
         if self._view is not None:
             self._window.pan(self._view.axis, part)
             self._renew()
 
     def zoom_to_line(self) -> None:
-        """Look at the time of the span under the cursor and of all below it."""
         line = self.current
         if self._shown is not None and line is not None and line.span is not None:
             last = self._shown.layout.lasts[self._shown.numbers[self.cursor]]
@@ -144,37 +310,30 @@ class Waterfall(TraceLines):
             self._renew()
 
     def show_whole(self) -> None:
-        """Look at all of the time."""
         self._window.show_whole()
         self._renew()
 
     @property
     def lacks_path(self) -> bool:
-        """Whether the path is not known of the trace as it is now."""
         return self.found is not None and (not self._path or self._path[0] is not self.found)
 
     def set_path(self, found: Findings, path: Path) -> None:
-        """Know what the trace spent its time on."""
         self._path = (found, path)
         self._renew()
 
     def toggle_path(self) -> None:
-        """Mark what the trace spent its time on once that is known, or no longer."""
         self.marks_path = not self.marks_path
         self._renew()
 
     def toggle_squeeze(self) -> None:
-        """Squeeze stretches in which nothing ran, or show them to scale."""
         self.squeezes = not self.squeezes
         self._renew()
 
     def scroll_rows(self, rows: int) -> None:
-        """Move the rows; what comes moves them no more."""
         self._is_scrolled = True
         super().scroll_rows(rows)
 
     def on_click(self, event: events.Click) -> None:
-        """A second click on a line folds or unfolds it."""
         if event.chain == 2:
             self.toggle_fold()
 
@@ -194,7 +353,6 @@ class Waterfall(TraceLines):
         return self._view.axis.time(self._view.axis.cells)
 
     def _begin(self, picture: Picture) -> None:
-        """Put the cursor where things failed, with what came before in view; at the top when nothing did."""
         self.cursor = self.top = 0
         self._path = None if self._path and self._path[0] is not picture.found else self._path
         first = first_to_read(picture.found)
@@ -205,7 +363,6 @@ class Waterfall(TraceLines):
         self._begun, self._is_scrolled = self._key, False
 
     def _follow(self, picture: Picture) -> None:
-        """Go to where things failed once that is known; until then stay, as nobody has moved."""
         first = first_to_read(picture.found)
         if first is None or first == self._begun:
             return
@@ -218,7 +375,6 @@ class Waterfall(TraceLines):
         return self._key == self._begun and not self._is_scrolled
 
     def _stay_at(self, key: LineKey | None) -> None:
-        """Keep the cursor on a line, at the same height of the screen; on the one above when it is hidden."""
         index = self._shown.index_of(key) if self._shown and key else None
         if index is not None:
             self.top += index - self.cursor

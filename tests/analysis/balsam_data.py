@@ -38,7 +38,6 @@ def change_of(event: Mapping[str, object]) -> StateChange:
 
 
 def allocation_of(row: Mapping[str, object]) -> Allocation:
-    """A batch job as it is recorded."""
     start, end, tags = row["start_time"], row["end_time"], row["filter_tags"]
     assert isinstance(tags, dict)
     return Allocation(

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jobtui.analysis.correlate import Correlator
+from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.logs import LogRecord
@@ -37,7 +37,6 @@ class Seen(NamedTuple):
 
 
 def seen(op: Op) -> Seen:
-    """An op as it was found."""
     return Seen(op.jid, op.op, op.name, op.agent, op.sends, op.replies, op.updates, op.api, op.job_cmd)
 
 
@@ -49,7 +48,6 @@ def expected(capture: str) -> dict[str, Any]:
 
 
 def true_ops(capture: str) -> list[Seen]:
-    """Every op as it was, in any order."""
     truth = expected(capture)
     of_jobs = [(jid, op) for jid, job in truth["jobs"].items() for op in job["ops"]]
     return [

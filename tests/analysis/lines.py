@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from jobtui.analysis.correlate import Correlator
+from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
@@ -97,11 +97,9 @@ def cmd(op: str = "abcd", jid: str = JID, kind: str = "_Cmd", agent: str = "t7K7
 
 
 def steps_of(op: Op) -> list[str]:
-    """The words of an op's steps."""
     return [step.step for step in op.steps]
 
 
 def the_op(correlator: Correlator, name: str = "run") -> Op:
-    """The one op of this name, whatever job it is of."""
     (found,) = [op for op in correlator.ops() if op.name == name]
     return found

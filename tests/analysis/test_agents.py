@@ -1,11 +1,30 @@
 """What is known of agents: where each is, what it does, what it holds, and what became of it."""
 
-import pytest
+import json
+import shlex
+import subprocess
 
-from jobtui.analysis.correlate import Correlator
-from jobtui.model.clock import SECOND
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobtui.analysis.agent_filter import FIELD_NAMES, parse_agent_filter, values_of
+from jobtui.analysis.correlation.correlator import Correlator
+from jobtui.analysis.explain.case import FALLS, WITHIN_S, Flaps
+from jobtui.analysis.filter_syntax import FilterError
+from jobtui.analysis.paths import AgentLog, LogPlace, log_of, over_ssh
+from jobtui.backends.sirepo.records import read_detail
+from jobtui.demo.agents import SIGKILL
+from jobtui.demo.incidents import HEAVY, Scenario, good_plan
+from jobtui.demo.site import SUPERVISOR_LOG, DriverName, Settings
+from jobtui.demo.world import World
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpPrefix
 from jobtui.model.ops import Agent, AgentState, HeldOp
+from jobtui.model.verdicts import Code
 from tests.analysis.captured import CAPTURES, correlate, correlate_interleaved, expected, logs
+from tests.analysis.explain.cases import gatherer_of, incidents, samples_of
 from tests.analysis.lines import (
     AGENT,
     JID,
@@ -17,6 +36,8 @@ from tests.analysis.lines import (
     sent,
     update,
 )
+from tests.builders import ago, an_agent
+from tests.conftest import NOW
 
 SBATCH = "SbatchDriver(a=ukUt k=parallel u=VUlh [])"
 FULL_AGENT = "t7K7Gov6a5UmCGYNsiZFC9Eir3jSge4x"
@@ -240,3 +261,298 @@ def test_an_agents_own_log_comes_before_what_was_forwarded_or_copied(sources: li
         Log(name, seconds=at + 1, pid=77).feed(correlator, lines)
     (agent,) = correlator.agents()
     assert agent.log == log
+
+
+STARTED = Nanos(1_795_207_772 * SECOND)
+"""Nov 20 20:49:32 of 2026."""
+DOCKER = Agent(
+    agent=AgentPrefix("t7K7"),
+    driver="DockerDriver",
+    kind="parallel",
+    uid="VUlhaMOD",
+    state=AgentState.CONNECTED,
+    host="v1.sirepo.example",
+    container=ContainerName("srj-p-VUlhaMOD"),
+    container_id="14ebb6cea369",
+    started_at=STARTED,
+    supervisor="supervisor.log",
+)
+ON_CLUSTER = Agent(
+    agent=AgentPrefix("ukUt"),
+    driver="SbatchDriver",
+    kind="parallel",
+    uid="3pMDuIiL",
+    state=AgentState.IDLE,
+    host="cori.example",
+    cluster_log="/scratch/jdoe/sirepo prod/job_agent.log",
+)
+GROUP = (("CONTAINER_NAME", "srj-p-VUlhaMOD"), ("CONTAINER_ID", "14ebb6cea369"))
+
+
+def but(of: Agent, /, **changes: object) -> Agent:
+    return msgspec.structs.replace(of, **changes)
+
+
+def typed(command: str) -> list[str]:
+    """The words that a program on the other side gets of a command typed into a shell here."""
+    said = (
+        'ssh() { test "$1" = v1.sirepo.example -o "$1" = cori.example || exit 9; shift; sh -c "$*"; }\n'
+        "print() { printf '%s\\n' \"$@\"; }\n"
+        "export -f print\n"
+    )
+    ends = "journalctl", "tail"
+    for program in ends:
+        said += f"{program}() {{ printf '%s\\n' {program} \"$@\"; }}\nexport -f {program}\n"
+    said = said.replace('sh -c "$*"', 'bash -c "$*"')
+    done = subprocess.run(
+        ["bash", "-c", said + command], capture_output=True, text=True, check=True, timeout=20
+    )
+    return done.stdout.splitlines()
+
+
+def test_the_log_of_a_local_agent_is_the_supervisors() -> None:
+    local = but(DOCKER, driver="LocalDriver", container=None, host=None)
+    assert log_of(local, {}) == AgentLog(LogPlace.SUPERVISOR, "supervisor.log", at=STARTED)
+    assert log_of(but(local, log="other.log"), {}).name == "other.log"
+
+
+def test_a_docker_agent_on_a_host_that_is_not_configured() -> None:
+    found = log_of(DOCKER, {"v2": "ssh://v2"})
+    assert found.place is LogPlace.REMOTE
+    assert found.command == (
+        'ssh v1.sirepo.example "journalctl --utc CONTAINER_NAME=srj-p-VUlhaMOD CONTAINER_ID=14ebb6cea369'
+        " --since '2026-11-20 20:49:27 UTC'\""
+    )
+    assert "[hosts]" in found.note
+    assert found.described == found.command
+    assert typed(found.command) == [
+        "journalctl", "--utc", "CONTAINER_NAME=srj-p-VUlhaMOD", "CONTAINER_ID=14ebb6cea369",
+        "--since", "2026-11-20 20:49:27 UTC",
+    ]  # fmt: skip
+
+
+def test_the_command_for_an_agent_that_is_gone_has_an_end() -> None:
+    gone = but(DOCKER, state=AgentState.LOST, since=Nanos(STARTED + 10 * SECOND))
+    assert typed(log_of(gone, {}).command)[-2:] == ["--until", "2026-11-20 20:50:42 UTC"]
+    killed_before = but(gone, since=Nanos(STARTED - SECOND))
+    assert "--until" not in log_of(killed_before, {}).command
+    timeless = but(DOCKER, started_at=None)
+    assert typed(log_of(timeless, {}).command)[-2:] == ["-n", "1000"]
+
+
+@pytest.mark.parametrize("name", ["v1.sirepo.example", "v1"])
+def test_a_docker_agent_on_a_host_that_is_configured(name: str) -> None:
+    found = log_of(DOCKER, {name: "ssh://op@v1:22"})
+    assert (found.place, found.name, found.matches) == (LogPlace.JOURNAL, "ssh://op@v1:22", (GROUP,))
+    assert found.described == "ssh://op@v1:22 CONTAINER_NAME=srj-p-VUlhaMOD CONTAINER_ID=14ebb6cea369"
+    assert found.command.startswith("ssh v1.sirepo.example ")
+
+
+def test_the_log_of_a_docker_agent_whose_own_lines_are_read_is_where_they_are() -> None:
+    read = log_of(but(DOCKER, log="srj-p-VUlhaMOD@v1"), {})
+    assert (read.place, read.described, read.note) == (LogPlace.READ, "srj-p-VUlhaMOD@v1", "")
+    assert read.command.startswith("ssh v1.sirepo.example ")
+    forwarded = log_of(but(DOCKER, log="supervisor.log"), {})
+    assert forwarded.place is LogPlace.REMOTE
+
+
+def test_what_is_not_known_is_said() -> None:
+    assert "container" in log_of(but(DOCKER, container=None), {}).described
+    no_host = log_of(but(DOCKER, host=None), {"v1": "ssh://v1"})
+    assert (no_host.place, "not known" in no_host.note) == (LogPlace.REMOTE, True)
+    assert shlex.split(no_host.command)[0] == "journalctl"
+    assert log_of(but(DOCKER, driver="OddDriver"), {}).place is LogPlace.UNKNOWN
+    assert "cluster" in log_of(but(ON_CLUSTER, cluster_log=None), {}).described
+
+
+@pytest.mark.parametrize("host", ["-oProxyCommand=touch x", "a b", "$(id)", "", "v1;id", "v1\n", "-v", "[x]"])
+def test_what_is_no_name_of_a_host_gets_no_command(host: str) -> None:
+    assert log_of(but(DOCKER, host=host), {}).command == ""
+    assert over_ssh(host, ["true"]) == ""
+
+
+def test_an_odd_container_gets_no_command() -> None:
+    assert log_of(but(DOCKER, container="x; rm -rf /"), {}).place is LogPlace.UNKNOWN
+
+
+def test_the_log_of_a_clusters_agent() -> None:
+    found = log_of(ON_CLUSTER, {"cori": "ssh://cori"}, ["/srv/db/"])
+    assert (found.place, found.name) == (LogPlace.CLUSTER, "ssh://cori")
+    assert found.copies == "/srv/db/user/3pMDuIiL/agent-sbatch/cori.example"
+    assert typed(found.command) == ["tail", "-n", "1000", "--", "/scratch/jdoe/sirepo prod/job_agent.log"]
+    assert log_of(but(ON_CLUSTER, host=None), {}, ["/srv/db"]).copies == "/srv/db/user/3pMDuIiL/agent-sbatch"
+    assert log_of(but(ON_CLUSTER, uid="3pMD"), {}, ["/srv/db"]).copies == ""
+
+
+@given(st.text(max_size=30))
+@settings(max_examples=60, deadline=None)
+def test_a_path_is_one_word_or_no_command(path: str) -> None:
+    command = over_ssh("cori.example", ["tail", "--"], path)
+    if command:
+        assert typed(command) == ["tail", "--", path]
+    else:
+        assert not (path.isascii() and path.isalnum()), "there is nothing in it that forbids a command"
+
+
+HELD = HeldOp(OpPrefix("pb5u"), "run", JobId("VUlhaMOD-HrCJ26rQ-activityAnimation"))
+AGENTS: dict[str, Agent] = {
+    "docker": but(DOCKER, ops=(HELD,)),
+    "sbatch": ON_CLUSTER,
+    "lost": but(DOCKER, agent="hOJT", state=AgentState.LOST, why="docker start: non-zero exit=137"),
+    "never": but(DOCKER, agent="XGv8", state=AgentState.NEVER_CONNECTED, host="v2", kind="sequential"),
+}
+
+
+def passing(text: str) -> set[str]:
+    passes = parse_agent_filter(text)
+    return {name for name, agent in AGENTS.items() if passes(agent)}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", {"docker", "sbatch", "lost", "never"}),
+        ("state:lost", {"lost"}),
+        ("state:never", {"never"}),
+        ('state:"never connected"', {"never"}),
+        ("state=never_connected", {"never"}),
+        ("state:idle,lost", {"sbatch", "lost"}),
+        ("state!=lost", {"docker", "sbatch", "never"}),
+        ("host:v1", {"docker", "lost"}),
+        ("host=v2", {"never"}),
+        ("user:vulh -state:lost", {"docker", "never"}),
+        ("driver:sbatch or kind:seq", {"sbatch", "never"}),
+        ("op:pb5u", {"docker"}),
+        ("op:run", {"docker"}),
+        ("job:HrCJ26rQ", {"docker"}),
+        ("why:137", {"lost"}),
+        ("container:14ebb6cea369", {"docker", "lost", "never"}),
+        ("XGv8", {"never"}),
+        ("cori", {"sbatch"}),
+        ("not (state:lost or state:never)", {"docker", "sbatch"}),
+    ],
+)
+def test_which_agents_pass(text: str, found: set[str]) -> None:
+    assert passing(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "marked", "says"),
+    [
+        ("state:lots", "lots", "did you mean lost?"),
+        ("hots:v1", "hots", "did you mean host?"),
+        ("state>lost", ">", "did you mean state:?"),
+        ("host:~v.", ":~", "cannot be asked"),
+        ("(", None, ""),
+    ],
+)
+def test_a_mistake_says_where_it_is(text: str, marked: str | None, says: str) -> None:
+    with pytest.raises(FilterError) as raised:
+        parse_agent_filter(text)
+    assert says in str(raised.value)
+    assert marked is None or text[raised.value.start : raised.value.end] == marked
+
+
+@given(
+    st.text(max_size=40)
+    | st.sampled_from(FIELD_NAMES).flatmap(lambda name: st.text().map(f"{name}:".__add__))
+)
+@settings(max_examples=200, deadline=None)
+def test_any_text_is_a_filter_or_a_mistake(text: str) -> None:
+    try:
+        passes = parse_agent_filter(text)
+    except FilterError:
+        return
+    for agent in AGENTS.values():
+        assert passes(agent) in (True, False)
+
+
+def test_values_to_offer() -> None:
+    offered = set(values_of(AGENTS.values()))
+    assert {("host", "v2"), ("state", "lost"), ("op", "pb5u"), ("driver", "SbatchDriver")} <= offered
+
+
+def fallen(*seconds: float, uid: str = "EPRSqtUW", host: str = "v3.example.org") -> Agent:
+    return an_agent(uid=uid, host=host, falls=tuple(ago(one) for one in seconds))
+
+
+@pytest.mark.parametrize(
+    ("agents", "words"),
+    [
+        ([fallen(10, 20)], None),
+        ([fallen(10, 200, 400)], "the parallel agent of user EPRSqtUW ended 3 times within 6m30s"),
+        ([fallen(10, 20, WITHIN_S + 1)], None),
+        # today's Docker: each start is another agent
+        (
+            [fallen(10), fallen(20), fallen(30)],
+            "the parallel agent of user EPRSqtUW ended 3 times within 20s",
+        ),
+        (
+            [fallen(10, 20), *(fallen(5, 60, uid=f"u{n}serabc") for n in (1, 2))],
+            "agents on v3.example.org ended 6 times within 55s",
+        ),
+        ([fallen(10, 20), *(fallen(5, 60, uid=f"u{n}serabc", host="v9") for n in (1, 2))], None),
+    ],
+)
+def test_so_many_ends_in_so_short_a_time(agents: list[Agent], words: str | None) -> None:
+    found = Flaps(agents).around(agents[0], NOW)
+    assert (found.words if found is not None else None) == words
+
+
+def test_what_ended_later_does_not_count() -> None:
+    agent = fallen(10, 20, 30)
+    assert Flaps([agent]).around(agent, ago(25)) is None
+
+
+async def dies_again_and_again(scenario: Scenario, times: int) -> None:
+    for number in range(times):
+        simulation = await scenario.simulation(HEAVY, f"beamline {number}")
+        answer = await scenario.browser.start(simulation, good_plan(simulation.model, 900))
+        answer = await scenario.browser.watch(simulation, answer, for_s=10 + 3 * number)
+        for agent in list(scenario.world.agents):
+            if (agent.identity.uid, agent.identity.kind) == (scenario.user.uid, "parallel"):
+                agent.die(SIGKILL)
+        await scenario.browser.watch(simulation, answer)
+
+
+@pytest.mark.parametrize("driver", list(DriverName))
+@pytest.mark.parametrize("times", [1, FALLS + 1])
+def test_the_jobs_of_an_agent_that_flaps_are_one_incident(driver: DriverName, times: int) -> None:
+    world = World(5, Settings(users=0, driver=driver))
+    world.start()
+    scenario = Scenario(world, world.add_user())
+    world.play(lambda: dies_again_and_again(scenario, times))
+    world.advance(Nanos(world.kernel.now + 300 * SECOND))
+    now = world.kernel.now
+    jobs = [
+        read_detail(json.dumps(record).encode(), JobId(jid), 0, "db", "record").job
+        for jid, record in world.records().items()
+    ]
+    knows = correlate({SUPERVISOR_LOG: world.log(SUPERVISOR_LOG)})
+    explained = samples_of(gatherer_of(knows, jobs, now), jobs)
+    verdicts = [sample.verdict for sample in explained if sample.verdict is not None]
+    assert {verdict.code for verdict in verdicts} == {Code.AGENT_LOST}
+    flaps = [verdict for verdict in verdicts if "It flaps" in verdict.sentence]
+    assert len(flaps) == max(0, times - FALLS + 1)
+    if flaps:
+        found = incidents(explained)
+        assert any(name == "flapping" for group in found.groups for name, _, _ in group.shared)
+
+
+def test_agents_that_a_supervisor_stops_do_not_flap() -> None:
+    world = World(5, Settings(users=3))
+    world.start()
+    scenario = Scenario(world, world.add_user())
+
+    async def restarted() -> None:
+        for _ in range(4):
+            simulation = await scenario.simulation(HEAVY, "ring")
+            await scenario.browser.start(simulation, good_plan(simulation.model, 900))
+            await scenario.wait(10)
+            await world.restart()
+
+    world.play(restarted)
+    world.advance(Nanos(world.kernel.now + 200 * SECOND))
+    knows = correlate({SUPERVISOR_LOG: world.log(SUPERVISOR_LOG)})
+    assert knows.agents()
+    assert not any(agent.falls for agent in knows.agents())

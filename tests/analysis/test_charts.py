@@ -1,7 +1,26 @@
 """What charts are made of: changes of one system, records of another, and what is left out."""
 
-from jobtui.analysis.charts import Chart, ChartKind, Known, Material, chart_turns, material_turns
-from jobtui.analysis.turns import at_once
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobtui.analysis.counts import MINUTES, Pulse
+from jobtui.analysis.reports.charts import Chart, ChartKind, KnownJobs, Material, chart_turns, material_turns
+from jobtui.analysis.reports.cooperative import at_once
+from jobtui.analysis.reports.curves import (
+    BLOCK,
+    MINUTE,
+    Curve,
+    Series,
+    curve_turns,
+    rate,
+    rate_at,
+    rate_width,
+    steps,
+)
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
@@ -21,7 +40,7 @@ GIVEN = Allocation(id=1, source="b", site_id=1, state="running", nodes=4, start_
 
 
 def material(*jobs: Job, changes: tuple[StateChange, ...] = (), app: str = "") -> Material:
-    known = Known({job.id: job for job in jobs}, [changes] if changes else [], (GIVEN,), NOW)
+    known = KnownJobs({job.id: job for job in jobs}, [changes] if changes else [], (GIVEN,), NOW)
     return at_once(material_turns(known, (lambda job: job.app == app) if app else None))
 
 
@@ -79,3 +98,128 @@ def test_without_anything_there_is_nothing_to_draw() -> None:
         chart = made(kind, material())
         assert chart.jobs == 0
         assert all(not curve.series.x for curve in chart.curves)
+
+
+HOUR = 3_600 * SECOND
+
+
+def curve(*points: tuple[int, float]) -> Curve:
+    """A curve of points in seconds."""
+    x, y = [Nanos(at * SECOND) for at, _ in points], [value for _, value in points]
+    return at_once(curve_turns(Series("s", "jobs", x, y)))
+
+
+values = st.lists(st.integers(-5, 5), min_size=1, max_size=3 * BLOCK)
+
+
+@settings(max_examples=50, deadline=None)
+@given(values, st.integers(-10, 800), st.integers(0, 800))
+def test_a_step_has_all_values_of_its_stretch(values: list[int], since: int, length: int) -> None:
+    made = curve(*((at, float(value)) for at, value in enumerate(values)))
+    until = since + length
+    step = made.step(Nanos(since * SECOND), Nanos(until * SECOND))
+    first = float(values[min(since, len(values) - 1)]) if since >= 0 else 0.0
+    all_values = [first, *(float(one) for one in values[max(0, since + 1) : max(0, until)])]
+    assert step == (first, min(all_values), max(all_values), all_values[-1])
+
+
+def test_what_is_not_known_yet_is_not_drawn() -> None:
+    made = curve((0, 1.0))
+    assert len(steps(made, Nanos(0), Nanos(100 * SECOND), Nanos(49 * SECOND), 10)) == 5
+
+
+def test_the_rate_of_an_even_sum_is_even() -> None:
+    made = curve(*((at * 60, float(at * 2)) for at in range(61)))
+    told = rate(made, Nanos(0), Nanos(HOUR), Nanos(HOUR), 60)
+    assert set(told.y[1:]) == {2.0}
+    assert all(at % MINUTE == 0 for at in told.x)
+    assert rate_at(made, Nanos(HOUR), 10 * MINUTE) == 2.0
+
+
+def test_a_stretch_that_has_just_begun_is_not_told() -> None:
+    made = curve(*((at, float(at)) for at in range(3_700)))
+    end = Nanos(62 * MINUTE + 5 * SECOND)
+    told = rate(made, Nanos(0), Nanos(2 * HOUR), end, 12)
+    assert told.x[-1] == 50 * MINUTE
+
+
+@pytest.mark.parametrize(
+    ("hours", "most", "width"), [(1, 60, MINUTE), (6, 60, 10 * MINUTE), (10_000, 10, 1_000 * HOUR)]
+)
+def test_rates_are_told_for_stretches_that_people_count_in(hours: int, most: int, width: int) -> None:
+    assert rate_width(hours * HOUR, most) == width
+
+
+def came(seconds: float, number: int = 1, ended_s: float | None = None) -> Job:
+    return a_job(
+        number,
+        status=JobStatus.RUNNING if ended_s is None else JobStatus.COMPLETED,
+        queued_at=Nanos(NOW - round(seconds * SECOND)),
+        ended_at=None if ended_s is None else Nanos(NOW - round(ended_s * SECOND)),
+    )
+
+
+def pulse_of(*jobs: Job) -> Pulse:
+    pulse = Pulse(lambda: NOW)
+    for job in jobs:
+        pulse.note(None, job)
+    return pulse
+
+
+def test_arrivals_and_ends_are_told_by_minute() -> None:
+    pace = pulse_of(came(30, 1), came(90, 2), came(95, 3, ended_s=20), came(3600, 4, ended_s=65)).pace(NOW)
+    assert pace.arrivals.by_minute == (0,) * (MINUTES - 3) + (2, 1, 0)
+    assert pace.ends.by_minute == (0,) * (MINUTES - 3) + (1, 1, 0)
+    assert (pace.arrivals.per_minute, pace.ends.per_minute) == (1, 1)
+
+
+def test_a_later_minute_moves_the_bars_on_and_what_is_old_is_let_go() -> None:
+    pulse = pulse_of(came(30))
+    assert pulse.pace(Nanos(NOW + 3 * MINUTE)).arrivals.by_minute[-5:] == (1, 0, 0, 0, 0)
+    assert pulse.pace(Nanos(NOW + MINUTES * MINUTE)).is_still
+    assert pulse.pace(NOW).is_still, "it was let go"
+
+
+def test_the_same_news_again_count_once() -> None:
+    pulse = Pulse(lambda: NOW)
+    job = came(30)
+    pulse.note(None, job)
+    for percent in (10.0, 20.0):
+        pulse.note(job, msgspec.structs.replace(job, percent=percent))
+    assert pulse.pace(NOW).arrivals.per_minute == 1
+
+
+def test_a_job_that_runs_again_comes_and_ends_again() -> None:
+    pulse = Pulse(lambda: NOW)
+    steps: Sequence[Job] = [came(50), came(50, ended_s=40), came(30), came(30, ended_s=20)]
+    for before, after in zip([None, *steps], steps, strict=False):
+        pulse.note(before, after)
+    pace = pulse.pace(NOW)
+    assert (pace.arrivals.per_minute, pace.ends.per_minute) == (2, 2)
+
+
+def test_an_end_that_becomes_better_known_counts_once() -> None:
+    pulse = Pulse(lambda: NOW)
+    steps = [came(200, ended_s=100), came(200, ended_s=20)]
+    pulse.note(None, steps[0])
+    pulse.note(steps[0], steps[1])
+    assert pulse.pace(NOW).ends.by_minute[-3:] == (0, 1, 0)
+
+
+@pytest.mark.parametrize("seconds", [86_400.0, -86_400.0])
+def test_what_is_long_past_or_to_come_is_not_counted(seconds: float) -> None:
+    pulse = pulse_of(came(seconds))
+    assert pulse.pace(NOW).is_still
+    assert not pulse._arrivals
+
+
+def test_compute_calls_are_not_jobs() -> None:
+    assert pulse_of(msgspec.structs.replace(came(30), is_quasi=True)).pace(NOW).is_still
+
+
+@given(st.lists(st.integers(0, 20 * 60), max_size=50), st.integers(0, 59))
+def test_every_arrival_is_in_the_bar_of_its_minute(seconds: list[int], past: int) -> None:
+    now = Nanos(NOW + past * SECOND)
+    pulse = pulse_of(*(came(s, number) for number, s in enumerate(seconds)))
+    minutes = [(NOW - s * SECOND) // MINUTE - NOW // MINUTE + MINUTES - 1 for s in seconds]
+    assert pulse.pace(now).arrivals.by_minute == tuple(minutes.count(bar) for bar in range(MINUTES))

@@ -2,15 +2,14 @@
 
 import random
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.clock_offset import KnownOffsets, clock_offsets, telling
-from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.clocks import HERE, Offset, clock_of, spread_between
+from jobtui.analysis.clock_offset import Bounds, KnownOffsets, telling
+from jobtui.model.clock import HERE, SECOND, Nanos, Offset, Offsets, clock_of, spread_between
 from jobtui.model.ids import OpPrefix
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step
 
@@ -37,6 +36,13 @@ def an_op(
         key=key, op=OpPrefix("abcd"), name="run", status=OpStatus.ENDED, sent_at=sent, arrived_at=arrived,
         replied_at=replied, sends=sends, steps=steps,
     )  # fmt: skip
+
+
+def clock_offsets(ops: Iterable[Op]) -> Offsets:
+    bounds = Bounds()
+    for op in ops:
+        bounds.take(op)
+    return bounds.offsets()
 
 
 @given(

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis import agent_pass, agent_track, job_events
-from jobtui.analysis.correlate import Correlator
-from jobtui.analysis.op_track import FIRST_STEPS_KEPT, STEPS_KEPT, OpTrack, Room
+from jobtui.analysis.correlation import agent_lines, agents, job_events
+from jobtui.analysis.correlation import correlator as correlator_module
+from jobtui.analysis.correlation.correlator import Correlator
+from jobtui.analysis.correlation.ops import FIRST_STEPS_KEPT, STEPS_KEPT, OpTrack, Room
 from jobtui.formats.schema import Shape, load
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId, jid_of_run_dir, split_jid
@@ -66,7 +67,7 @@ def test_when_nothing_ends_the_oldest_go_all_the_same() -> None:
 
 
 def test_agent_lines_wait_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_pass, "WAITING_KEPT", FEW)
+    monkeypatch.setattr(agent_lines, "WAITING_KEPT", FEW)
     correlator = Correlator()
     log = Log("agent.log")
     for number in range(5 * FEW):
@@ -105,10 +106,11 @@ def day_of_work(correlator: Correlator, numbers: list[int]) -> None:
 
 
 def test_memory_does_not_grow_with_what_has_been_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_pass, "WAITING_KEPT", FEW)
+    monkeypatch.setattr(agent_lines, "WAITING_KEPT", FEW)
     monkeypatch.setattr(job_events, "JOBS_KEPT", FEW)
-    monkeypatch.setattr(agent_track, "AGENTS_KEPT", FEW)
-    monkeypatch.setattr(agent_track, "PROCESSES_KEPT", FEW)
+    monkeypatch.setattr(agents, "AGENTS_KEPT", FEW)
+    monkeypatch.setattr(agents, "PROCESSES_KEPT", FEW)
+    monkeypatch.setattr(correlator_module, "LINES_KNOWN", FEW)
     correlator = Correlator(limit=FEW)
     numbers = count(1)
     sizes = []

@@ -1,11 +1,16 @@
+"""Filters of jobs: what is understood, what each means, its words completed, and moments in it."""
+
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.filter import Filter, FilterContext, FilterError, parse
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.analysis.filter import Filter, FilterContext, FilterError, complete, parse, token_span
+from jobtui.analysis.filter_fields import FIELDS
+from jobtui.analysis.times import age, duration, parse_duration, parse_moment
+from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from tests.analysis.filter_texts import ANY_FILTER_TEXT
@@ -18,87 +23,34 @@ def before(seconds: float) -> Nanos:
     return Nanos(NOW - round(seconds * SECOND))
 
 
-SURVEY = Job(
-    id=JobId("vn9m3eZW-a1B2c3D4-multiElectronAnimation"),
-    system="sirepo",
-    source="/srv/db",
-    status=JobStatus.PENDING,
-    native_status="pending",
-    owner="vn9m3eZW",
-    name="Beamline 7 survey",
-    app="srw",
-    model="multiElectronAnimation",
-    mode="parallel",
-    queued_at=before(372),
-    written_at=before(372),
-    runs=1,
-    plan="basic",
-)
-SCAN = Job(
-    id=JobId("EPRSqtUW-IVh7w74d-animation"),
-    system="sirepo",
-    source="/srv/db",
-    status=JobStatus.RUNNING,
-    native_status="running",
-    owner="EPRSqtUW",
-    name="fel scan 12",
-    app="warp",
-    model="animation",
-    mode="parallel",
-    queued_at=before(3900),
-    started_at=before(3840),
-    updated_at=before(5),
-    percent=98.0,
-    frames=40,
-    runs=3,
-    host="v3",
-)
-HEIGHTS = Job(
-    id=JobId("LoIEQ6fa-Qq0w9E8r-heightWeightReport"),
-    system="sirepo",
-    source="/srv/db",
-    status=JobStatus.COMPLETED,
-    native_status="completed",
-    owner="LoIEQ6fa",
-    name="heights",
-    app="myapp",
-    model="heightWeightReport",
-    mode="sequential",
-    queued_at=before(130),
-    started_at=before(125),
-    updated_at=before(120),
-    ended_at=before(120),
-    alert="coarse",
-    runs=2,
-)
-FAILED = Job(
-    id=JobId("vn9m3eZW-Zz9Yy8Xx-intensityReport"),
-    system="sirepo",
-    source="/srv/old",
-    status=JobStatus.FAILED,
-    native_status="error",
-    owner="vn9m3eZW",
-    name="Beamline 7 test",
-    app="srw",
-    model="intensityReport",
-    mode="sequential",
-    queued_at=before(3 * 86400),
-    started_at=before(3 * 86400 - 2),
-    updated_at=before(3 * 86400 - 4),
-    ended_at=before(3 * 86400 - 4),
-    error="no such element: crystal3",
-    runs=1,
-)
-QUASI = Job(
-    id=JobId("vn9m3eZW-_1_stlss-statelessCompute"),
-    system="sirepo",
-    source="/srv/db",
-    status=JobStatus.MISSING,
-    native_status="missing",
-    owner="vn9m3eZW",
-    model="statelessCompute",
-    is_quasi=True,
-)
+def a_job(jid: str, status: JobStatus, native: str, **fields: Any) -> Job:
+    return Job(
+        id=JobId(jid), system="sirepo", source=fields.pop("source", "/srv/db"), status=status,
+        native_status=native, owner=jid[:8], model=jid[18:], **fields,
+    )  # fmt: skip
+
+
+SURVEY = a_job(
+    "vn9m3eZW-a1B2c3D4-multiElectronAnimation", JobStatus.PENDING, "pending", name="Beamline 7 survey",
+    app="srw", mode="parallel", queued_at=before(372), written_at=before(372), runs=1, plan="basic",
+)  # fmt: skip
+SCAN = a_job(
+    "EPRSqtUW-IVh7w74d-animation", JobStatus.RUNNING, "running", name="fel scan 12", app="warp",
+    mode="parallel", queued_at=before(3900), started_at=before(3840), updated_at=before(5), percent=98.0,
+    frames=40, runs=3, host="v3",
+)  # fmt: skip
+HEIGHTS = a_job(
+    "LoIEQ6fa-Qq0w9E8r-heightWeightReport", JobStatus.COMPLETED, "completed", name="heights", app="myapp",
+    mode="sequential", queued_at=before(130), started_at=before(125), updated_at=before(120),
+    ended_at=before(120), alert="coarse", runs=2,
+)  # fmt: skip
+FAILED = a_job(
+    "vn9m3eZW-Zz9Yy8Xx-intensityReport", JobStatus.FAILED, "error", source="/srv/old",
+    name="Beamline 7 test", app="srw", mode="sequential", queued_at=before(3 * 86400),
+    started_at=before(3 * 86400 - 2), updated_at=before(3 * 86400 - 4), ended_at=before(3 * 86400 - 4),
+    error="no such element: crystal3", runs=1,
+)  # fmt: skip
+QUASI = a_job("vn9m3eZW-_1_stlss-statelessCompute", JobStatus.MISSING, "missing", is_quasi=True)
 JOBS = {"survey": SURVEY, "scan": SCAN, "heights": HEIGHTS, "failed": FAILED, "quasi": QUASI}
 REAL = "survey scan heights failed"
 
@@ -365,3 +317,153 @@ def test_filters_are_equal_when_they_mean_the_same() -> None:
     assert len({parse("a b"), parse("a  b"), parse("(a b)")}) == 1
     assert parse(" ").is_empty
     assert not parse("a").is_empty
+
+
+@pytest.mark.parametrize(
+    ("text", "completions"),
+    [
+        ("sta", ["status:", "state:", "started:"]),
+        ("app:srw sou", ["source:"]),
+        ("-mod", ["model:", "mode:"]),
+        ("(us", ["user:"]),
+        ("status:pe", ["status:pending"]),
+        ("status:failed,pe", ["status:failed,pending"]),
+        ("flag:no", ["flag:no_progress"]),
+        ("quasi:", ["quasi:yes", "quasi:true", "quasi:no", "quasi:false"]),
+        ("app:", ["app:srw", "app:warp"]),
+        ("name:", ['name:"fel scan"']),
+        ("nothing:", []),
+        ("zzz", []),
+    ],
+)
+def test_completion(text: str, completions: list[str]) -> None:
+    known = {"app": ["srw", "warp"], "name": ["fel scan"]}
+    assert complete(text, len(text), known) == completions
+
+
+def test_an_empty_text_completes_to_every_field() -> None:
+    assert len(complete("", 0)) == sum(len(field.names) for field in FIELDS)
+
+
+def test_completion_looks_at_the_cursor() -> None:
+    assert complete("sou app:srw", 3) == ["source:"]
+    assert token_span("a -sou app:srw", 6) == (3, 6)
+
+
+@settings(deadline=None, max_examples=200)
+@given(ANY_FILTER_TEXT, st.integers(-3, 60))
+def test_completion_never_raises(text: str, cursor: int) -> None:
+    start, end = token_span(text, cursor)
+    assert 0 <= start <= end <= len(text)
+    for completion in complete(text, cursor):
+        assert completion
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("14:00", "2026-11-20T14:00:00Z", "2026-11-20T14:01:00Z"),
+        ("9:05", "2026-11-20T09:05:00Z", "2026-11-20T09:06:00Z"),
+        ("14:00:30", "2026-11-20T14:00:30Z", "2026-11-20T14:00:31Z"),
+        ("14:00:30.25", "2026-11-20T14:00:30.250000Z", "2026-11-20T14:00:30.250000Z"),
+        ("23:00", "2026-11-19T23:00:00Z", "2026-11-19T23:01:00Z"),
+        ("14:00Z", "2026-11-20T14:00:00Z", "2026-11-20T14:01:00Z"),
+        ("14:00+05:30", "2026-11-20T08:30:00Z", "2026-11-20T08:31:00Z"),
+        ("2026-11-20", "2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z"),
+        ("2027-01-01", "2027-01-01T00:00:00Z", "2027-01-02T00:00:00Z"),
+        ("2024-02-29T12:00", "2024-02-29T12:00:00Z", "2024-02-29T12:01:00Z"),
+        ("2026-11-20 12:00", "2026-11-20T12:00:00Z", "2026-11-20T12:01:00Z"),
+        ("2026-11-20T12:00:00-0100", "2026-11-20T13:00:00Z", "2026-11-20T13:00:01Z"),
+        ("today", "2026-11-20T00:00:00Z", "2026-11-21T00:00:00Z"),
+        ("yesterday", "2026-11-19T00:00:00Z", "2026-11-20T00:00:00Z"),
+        ("Yesterday 14:00", "2026-11-19T14:00:00Z", "2026-11-19T14:01:00Z"),
+        ("2h", "2026-11-20T18:45:31Z", "2026-11-20T18:45:31Z"),
+        ("1d12h", "2026-11-19T08:45:31Z", "2026-11-19T08:45:31Z"),
+    ],
+)
+def test_moments(text: str, start: str, end: str) -> None:
+    moment = parse_moment(text)
+    assert moment is not None
+    span = moment.span(NOW)
+    assert (to_rfc3339(span.start), to_rfc3339(span.end)) == (start, end)
+
+
+def test_moments_without_a_zone_are_in_the_zone_given() -> None:
+    moment = parse_moment("01:00")
+    assert moment is not None
+    # there it is 02:15:31 of the next day
+    assert to_rfc3339(moment.span(NOW, 19_800).start) == "2026-11-20T19:30:00Z"
+    today = parse_moment("today")
+    assert today is not None
+    assert to_rfc3339(today.span(NOW, 19_800).start) == "2026-11-20T18:30:00Z"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "T",
+        "Z",
+        "+01:00",
+        "24:00",
+        "12:60",
+        "12:00:60",
+        "2026-13-01",
+        "2026-02-30",
+        "0000-01-01",
+        "soon",
+        "14",
+    ],
+)
+def test_no_moments(text: str) -> None:
+    assert parse_moment(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        *(
+            ("90s", 90),
+            ("10m", 600),
+            ("2h30m", 9000),
+            ("1d", 86400),
+            ("3d 2h", 266400),
+            ("1w", 604800),
+            ("0.5s", 0.5),
+        ),
+        *(
+            ("1H", 3600),
+            ("", None),
+            ("m", None),
+            ("10", None),
+            ("-5m", None),
+            ("5x", None),
+            ("m10", None),
+            ("30m2h", None),
+        ),
+    ],
+)
+def test_durations(text: str, seconds: float | None) -> None:
+    assert parse_duration(text) == seconds
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.text("0123456789:-+TZwdhms. todayesr", max_size=24) | st.text(max_size=12), st.integers(-86400, 86400)
+)
+def test_anything_may_be_written(text: str, offset_s: int) -> None:
+    parse_duration(text)
+    moment = parse_moment(text)
+    if moment is not None:
+        start, end = moment.span(NOW, offset_s)
+        assert start <= end
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(0, 10**7))
+def test_shown_lengths_can_be_read_again(seconds: int) -> None:
+    for words in (age, duration):
+        again = parse_duration(words(seconds))
+        assert again is not None
+        assert again <= seconds
+        assert words(again) == words(seconds)

@@ -1,4 +1,8 @@
+"""Finding in text and near it."""
+
+import random
 import re
+import string
 from collections.abc import Mapping
 
 import pytest
@@ -6,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.analysis.find import MAX_CANDIDATES, Candidate, find, is_ambiguous
+from jobtui.analysis.spelling import near, nearest
+from jobtui.commands.find import SURE
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpId, OpPrefix, split_jid
 from jobtui.model.jobs import Job, JobStatus
@@ -199,6 +205,15 @@ def test_what_nobody_knows_has_no_candidates(thing: str) -> None:
     assert found(thing) == ()
 
 
+@pytest.mark.parametrize(
+    "thing", ["7.0@schedd02.example.org", "1234.1@schedd02.example.org", "1234.0@schedd03.example.org"]
+)
+def test_an_id_of_condor_that_looks_alike_is_offered_and_not_taken(thing: str) -> None:
+    best = find(thing, {}, ids=["1234.0@schedd02.example.org"])
+    assert all(candidate.score < SURE for candidate in best)
+    assert find("1234.0@schedd02.example.org", {}, ids=["1234.0@schedd02.example.org"])[0].score >= SURE
+
+
 def test_further_ids_are_known_too() -> None:
     other = "LoIEQ6fa-Qq0w9E8r-animation"
     assert find(other, {}) == ()
@@ -249,3 +264,66 @@ def test_anything_may_be_pasted(thing: str) -> None:
     )
     assert all(0 < candidate.score <= 1 for candidate in candidates)
     assert not re.search(AGENT_ID, repr(candidates))
+
+
+MODELS = ("heightWeightReport", "animation", "multiElectronAnimation")
+
+
+def some_ids(count: int) -> list[str]:
+    choose = random.Random(7)
+
+    def part() -> str:
+        return "".join(choose.choices(string.ascii_letters + string.digits, k=8))
+
+    return [f"{part()}-{part()}-{choose.choice(MODELS)}" for _ in range(count)]
+
+
+IDS = some_ids(20_000)
+MEANT = IDS[1234]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        MEANT,
+        MEANT.upper(),
+        f"  {MEANT}\n",
+        MEANT[:2] + "x" + MEANT[3:],
+        MEANT[:2] + MEANT[3:],
+        MEANT[:5] + "yy" + MEANT[5:],
+        MEANT[1:3] + MEANT[0] + MEANT[3:],
+        MEANT[:17],
+        MEANT[:12],
+        MEANT[9:17],
+        MEANT[2:14],
+        MEANT[:8],
+        MEANT[:3] + "_" + MEANT[4:8],
+        MEANT.replace("-", "_", 1),
+        MEANT.rsplit("-", 1)[0] + "-otherModel",
+    ],
+)
+def test_the_id_that_was_meant_is_near(typed: str) -> None:
+    assert MEANT in near(typed, IDS)
+
+
+@pytest.mark.parametrize("typed", ["", "-", "\x00", "zzzzzzzzzzzzzzzz", "q" * 5000, "???????"])
+def test_nothing_is_near_to_nonsense(typed: str) -> None:
+    assert len(near(typed, ["EPRSqtUW-IVh7w74d-animation"])) <= 1
+    assert near("zzzzzzzzzzzzzzzz", IDS) == ()
+
+
+def test_no_more_than_asked() -> None:
+    assert len(near("animation", IDS, n=5)) == 5
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.text(), st.lists(st.text(), max_size=20))
+def test_near_never_raises(typed: str, ids: list[str]) -> None:
+    assert set(near(typed, ids)) <= set(ids)
+
+
+@pytest.mark.parametrize(
+    ("word", "found"), [("faild", "failed"), ("FAILED", "failed"), ("xyz", None), ("", None)]
+)
+def test_nearest(word: str, found: str | None) -> None:
+    assert nearest(word, ["failed", "running"]) == found

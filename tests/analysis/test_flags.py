@@ -1,5 +1,19 @@
-import pytest
+"""Flags: what looks wrong with a job, and why."""
 
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobtui.analysis.alerts import Trouble
+from jobtui.analysis.correlation.correlator import Correlator
+from jobtui.analysis.explain.flow import LEAST_RUNS, TELLING_RUNS, is_beyond, usual_of, usual_words
+from jobtui.analysis.explain.verdict import REST, Disputes, explain
+from jobtui.analysis.filter import FilterContext, parse
 from jobtui.analysis.flags import (
     AGENT_START_S,
     LIMIT_GRACE_S,
@@ -9,133 +23,409 @@ from jobtui.analysis.flags import (
     needs_person,
     waits_for,
 )
-from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.ids import JobId
+from jobtui.analysis.late_jobs import KINDS_KEPT, RUNS_KEPT, Lateness
+from jobtui.analysis.waits import waited_slot
+from jobtui.backends.base import Batch
+from jobtui.backends.job_desk import SessionDesk
+from jobtui.demo.incidents import INCIDENTS
+from jobtui.demo.site import DriverName
+from jobtui.formats.parser import LogParser
+from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.ids import AgentPrefix, JobId
 from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.verdicts import Slot, Usual, Verdict
+from jobtui.session.evidence import Gatherer
+from jobtui.store.store import Store
+from tests.analysis.captured import CAPTURES, ROOT, expected, logs
+from tests.analysis.explain.cases import Played, evidence_of, gatherer_of, played, record_in, written_at
+from tests.builders import a_job, a_step, ago, an_op, job_id
+from tests.conftest import NOW
+from tests.fakes import FakeCorrelation
 
-NOW = Nanos(1_795_207_531 * SECOND)
 CPU = "Waiting for CPU resources await=cpu_slot"
+GRAVE = {"no_progress", "over_limit", "exception", "stale"}
+"""Flags that need a person."""
 
 
-def before(seconds: float | None) -> Nanos | None:
-    return None if seconds is None else Nanos(NOW - round(seconds * SECOND))
+def a_case(status: JobStatus, mode: str = "parallel", **fields: Any) -> Job:
+    """A job without other times than `queued`, `started` and `written`, in seconds before now."""
+    times = {f"{at}_at": ago(fields.pop(at)) for at in ("queued", "started", "written") if at in fields}
+    values = {"plan": "basic", "queued_at": None, "started_at": None, "updated_at": None, **times, **fields}
+    return a_job(id=JobId("EPRSqtUW-IVh7w74d-animation"), status=status, mode=mode, **values)
 
 
-def a_job(
-    status: JobStatus,
-    mode: str = "parallel",
-    *,
-    queued: float | None = None,
-    started: float | None = None,
-    written: float | None = None,
-    message: str | None = None,
-    plan: str | None = "basic",
-    alert: str | None = None,
-    limit: float | None = None,
-    quasi: bool = False,
-) -> Job:
-    """A job whose times are seconds before now."""
-    return Job(
-        id=JobId("EPRSqtUW-IVh7w74d-animation"),
-        system="sirepo",
-        source="db",
-        status=status,
-        native_status=status.value,
-        mode=mode,
-        queued_at=before(queued),
-        started_at=before(started),
-        written_at=before(written),
-        message=message,
-        plan=plan,
-        alert=alert,
-        limit_s=limit,
-        is_quasi=quasi,
-    )
-
-
-PENDING, RUNNING, COMPLETED, CANCELED = (
-    JobStatus.PENDING,
-    JobStatus.RUNNING,
-    JobStatus.COMPLETED,
-    JobStatus.CANCELED,
-)
+PENDING, RUNNING = JobStatus.PENDING, JobStatus.RUNNING
+COMPLETED, CANCELED = JobStatus.COMPLETED, JobStatus.CANCELED
 
 CASES = [
     # an agent that never started
-    (a_job(PENDING, queued=3), (), "its agent"),
-    (a_job(PENDING, queued=AGENT_START_S), (), "its agent"),
-    (a_job(PENDING, queued=372), (Flag.NO_PROGRESS,), "no agent answered for 6m12s (limit 20s)"),
-    (a_job(PENDING, "sequential", queued=21), (Flag.NO_PROGRESS,), "no agent answered for 21s (limit 20s)"),
-    (a_job(PENDING, written=60), (Flag.NO_PROGRESS,), "no agent answered for 1m (limit 20s)"),
-    (a_job(PENDING), (), "its agent"),
-    (a_job(PENDING, queued=-100), (), "its agent"),
+    (a_case(PENDING, queued=3), (), "its agent"),
+    (a_case(PENDING, queued=AGENT_START_S), (), "its agent"),
+    (a_case(PENDING, queued=372), (Flag.NO_PROGRESS,), "no agent answered for 6m12s (limit 20s)"),
+    (a_case(PENDING, "sequential", queued=21), (Flag.NO_PROGRESS,), "no agent answered for 21s (limit 20s)"),
+    (a_case(PENDING, written=60), (Flag.NO_PROGRESS,), "no agent answered for 1m (limit 20s)"),
+    (a_case(PENDING), (), "its agent"),
+    (a_case(PENDING, queued=-100), (), "its agent"),
     # Slurm's queue looks the same and is no fault
-    (a_job(PENDING, "sbatch", queued=5000), (), "Slurm or its agent"),
-    (a_job(PENDING, "", queued=5000), (), "its agent"),
+    (a_case(PENDING, "sbatch", queued=5000), (), "Slurm or its agent"),
+    (a_case(PENDING, "", queued=5000), (), "its agent"),
     # slots, in the words of all versions
-    (a_job(PENDING, queued=60, message=CPU), (), "CPU slot"),
-    (a_job(PENDING, queued=700, message=CPU), (Flag.LONG_WAIT,), "CPU slot"),
+    (a_case(PENDING, queued=60, message=CPU), (), "CPU slot"),
+    (a_case(PENDING, queued=700, message=CPU), (Flag.LONG_WAIT,), "CPU slot"),
     (
-        a_job(PENDING, queued=60, message="Waiting for another sim op to complete await=op_slot"),
+        a_case(PENDING, queued=60, message="Waiting for another sim op to complete await=op_slot"),
         (),
         "another op of this user",
     ),
     (
-        a_job(PENDING, queued=60, message="Waiting for another simulation to complete"),
+        a_case(PENDING, queued=60, message="Waiting for another simulation to complete"),
         (),
         "another op of this user",
     ),
     (
-        a_job(PENDING, queued=60, message="Waiting for access to sim state await=run_dir_slot"),
+        a_case(PENDING, queued=60, message="Waiting for access to sim state await=run_dir_slot"),
         (),
         "another op in its run directory",
     ),
-    (a_job(PENDING, queued=60, message="Something new"), (), "Something new"),
+    (a_case(PENDING, queued=60, message="Something new"), (), "Something new"),
     (
-        a_job(PENDING, queued=60, message=f"Exception: boom, while {CPU}"),
+        a_case(PENDING, queued=60, message=f"Exception: boom, while {CPU}"),
         (Flag.EXCEPTION,),
         f"Exception: boom, while {CPU}",
     ),
     # limits
-    (a_job(RUNNING, started=3000), (), None),
-    (a_job(RUNNING, started=3600 + LIMIT_GRACE_S - 1), (), "59s over its limit"),
-    (a_job(RUNNING, started=3840), (Flag.OVER_LIMIT,), "4m over its limit"),
-    (a_job(RUNNING, started=3840, plan="premium"), (), None),
-    (a_job(RUNNING, started=7440, plan="enterprise"), (Flag.OVER_LIMIT,), "4m over its limit"),
-    (a_job(RUNNING, "sequential", started=430, plan="premium"), (Flag.OVER_LIMIT,), "1m10s over its limit"),
-    (a_job(RUNNING, "sbatch", started=100_000), (), None),
-    (a_job(RUNNING, started=-50), (), None),
-    (a_job(RUNNING), (), None),
+    (a_case(RUNNING, started=3000), (), None),
+    (a_case(RUNNING, started=3600 + LIMIT_GRACE_S - 1), (), "59s over its limit"),
+    (a_case(RUNNING, started=3840), (Flag.OVER_LIMIT,), "4m over its limit"),
+    (a_case(RUNNING, started=3840, plan="premium"), (), None),
+    (a_case(RUNNING, started=7440, plan="enterprise"), (Flag.OVER_LIMIT,), "4m over its limit"),
+    (a_case(RUNNING, "sequential", started=430, plan="premium"), (Flag.OVER_LIMIT,), "1m10s over its limit"),
+    (a_case(RUNNING, "sbatch", started=100_000), (), None),
+    (a_case(RUNNING, started=-50), (), None),
+    (a_case(RUNNING), (), None),
     # records that nobody writes any more
-    (a_job(RUNNING, "sbatch", started=9 * 86400, written=4 * 86400), (Flag.STALE,), "no word for 4d"),
-    (a_job(RUNNING, "sbatch", started=9 * 86400, written=86400), (), None),
+    (a_case(RUNNING, "sbatch", started=9 * 86400, written=4 * 86400), (Flag.STALE,), "no word for 4d"),
+    (a_case(RUNNING, "sbatch", started=9 * 86400, written=86400), (), None),
     (
-        a_job(RUNNING, started=90_000, written=89_000),
+        a_case(RUNNING, started=90_000, written=89_000),
         (Flag.OVER_LIMIT, Flag.STALE),
         "1d over its limit",
     ),
     # what has ended
-    (a_job(COMPLETED, queued=9999, started=9000), (), None),
-    (a_job(COMPLETED, alert="mesh is coarse"), (Flag.ALERT,), None),
-    (a_job(CANCELED, limit=20.0), (Flag.TIME_LIMIT,), None),
-    (a_job(JobStatus.MISSING, quasi=True), (Flag.QUASI,), None),
-    (a_job(JobStatus.UNKNOWN), (Flag.UNKNOWN_STATUS,), None),
-    (a_job(JobStatus.FAILED, message=CPU), (), None),
+    (a_case(COMPLETED, queued=9999, started=9000), (), None),
+    (a_case(COMPLETED, alert="mesh is coarse"), (Flag.ALERT,), None),
+    (a_case(CANCELED, limit_s=20.0), (Flag.TIME_LIMIT,), None),
+    (a_case(JobStatus.MISSING, is_quasi=True), (Flag.QUASI,), None),
+    (a_case(JobStatus.UNKNOWN), (Flag.UNKNOWN_STATUS,), None),
+    (a_case(JobStatus.FAILED, message=CPU), (), None),
 ]
 
 
 @pytest.mark.parametrize(("job", "flags", "reason"), CASES)
-def test_flags_and_reason(job: Job, flags: tuple[str, ...], reason: str | None) -> None:
+def test_flags_and_reason_and_whether_a_person_is_needed(
+    job: Job, flags: tuple[str, ...], reason: str | None
+) -> None:
     assert flags_of(job, NOW) == flags
     assert waits_for(job, NOW) == reason
-
-
-@pytest.mark.parametrize(("job", "flags", "reason"), CASES)
-def test_who_needs_a_person(job: Job, flags: tuple[str, ...], reason: str | None) -> None:
-    grave = {"no_progress", "over_limit", "exception", "stale"}
-    assert needs_person(job, NOW) == bool(grave & set(flags))
+    assert needs_person(job, NOW) == bool(GRAVE & set(flags))
 
 
 def test_limits() -> None:
-    assert limit_s(a_job(RUNNING)) == 3600
-    assert limit_s(a_job(RUNNING, "sbatch")) is None
+    assert limit_s(a_case(RUNNING)) == 3600
+    assert limit_s(a_case(RUNNING, "sbatch")) is None
+
+
+LIVE = job_id(9_999)
+
+
+def done(number: int, ran_s: int, waited_s: int = 2, model: str = "animation") -> Job:
+    queued = NOW - 86_400 * SECOND
+    started = queued + waited_s * SECOND
+    return a_job(
+        number,
+        status=JobStatus.COMPLETED,
+        model=model,
+        queued_at=Nanos(queued),
+        started_at=Nanos(started),
+        ended_at=Nanos(started + ran_s * SECOND),
+    )
+
+
+def live(status: JobStatus, for_s: int, model: str = "animation") -> Job:
+    since = Nanos(NOW - for_s * SECOND)
+    started = since if status is JobStatus.RUNNING else None
+    return a_job(9_999, status=status, model=model, queued_at=since, started_at=started, ended_at=None)
+
+
+def known(*jobs: Job) -> dict[JobId, Job]:
+    return {job.id: job for job in jobs}
+
+
+HISTORY = [done(number, 100 + number) for number in range(TELLING_RUNS)]
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (live(JobStatus.RUNNING, 100), None),
+        (live(JobStatus.RUNNING, 600), "late: runs 10m, usually 1m49s (p99 1m59s, n=20)"),
+        (live(JobStatus.PENDING, 5), None),
+        (live(JobStatus.PENDING, 60), "late: waits 1m, usually 2s (p99 2s, n=20)"),
+        (live(JobStatus.RUNNING, 600, model="other"), None),
+    ],
+)
+def test_a_job_is_late_beyond_what_is_usual_for_its_like(one: Job, words: str | None) -> None:
+    lateness = Lateness.of(known(one, *HISTORY), NOW)
+    late = lateness.late(one, NOW)
+    assert (late.words if late is not None else None) == words
+
+
+def test_too_few_runs_make_nothing_late() -> None:
+    one = live(JobStatus.RUNNING, 86_400)
+    assert Lateness.of(known(one, *HISTORY[1:]), NOW).late(one, NOW) is None
+
+
+def test_failed_runs_do_not_count() -> None:
+    failed = [msgspec.structs.replace(job, status=JobStatus.FAILED) for job in HISTORY]
+    one = live(JobStatus.RUNNING, 86_400)
+    assert Lateness.of(known(one, *failed), NOW).late(one, NOW) is None
+
+
+def test_time_alone_makes_a_job_late_and_its_end_ends_that() -> None:
+    one = live(JobStatus.RUNNING, 100)
+    jobs = known(one, *HISTORY)
+    lateness = Lateness()
+    lateness.note(jobs)
+    assert lateness.look(jobs, NOW, 10.0) == set()
+    later = Nanos(NOW + 600 * SECOND)
+    assert lateness.look(jobs, later, 10.0) == {LIVE}
+    assert lateness.look(jobs, later, 10.0) == set()
+    jobs[LIVE] = a_job(9_999, status=JobStatus.COMPLETED)
+    assert lateness.look(jobs, later, 10.0) == {LIVE}
+
+
+def test_lateness_over_the_budget_is_found_next_time() -> None:
+    one = live(JobStatus.RUNNING, 600)
+    jobs = known(one, *HISTORY)
+    lateness = Lateness()
+    lateness.note(jobs)
+    assert lateness.look(jobs, NOW, 0.0) == set()
+    assert lateness.look(jobs, NOW, 10.0) == {LIVE}
+
+
+def test_what_is_kept_has_a_bound() -> None:
+    lateness = Lateness()
+    jobs = known(*(done(number, 5) for number in range(RUNS_KEPT + 50)))
+    jobs |= known(*(done(10_000 + n, 5, model=f"m{n}") for n in range(KINDS_KEPT + 50)))
+    lateness.note(jobs)
+    lateness.look(jobs, NOW, 10.0)
+    assert len(lateness._kinds) == KINDS_KEPT
+    assert all(len(lengths._taken) <= RUNS_KEPT for lengths in lateness._kinds.values())
+
+
+def test_the_filter_finds_late_ones() -> None:
+    context = FilterContext(is_late=lambda job: job.id == LIVE)
+    for words in ("flag:late", "is:any"):
+        assert parse(words).matches(live(JobStatus.RUNNING, 1), NOW, context)
+        assert not parse(words).matches(done(1, 1), NOW, context)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=LEAST_RUNS, max_size=200))
+@settings(max_examples=50)
+def test_nothing_that_was_seen_is_beyond_what_is_usual_but_the_last_hundredth(seconds: list[float]) -> None:
+    usual = usual_of(seconds)
+    assert usual is not None
+    assert usual.p50_s <= usual.p99_s <= max(seconds)
+    assert sum(is_beyond(one, usual) for one in seconds) <= len(seconds) // 100
+
+
+def test_few_runs_are_said_to_be_few() -> None:
+    assert usual_of([1.0, 2.0]) is None
+    assert usual_words(Usual(34, 120, 300)) == "usually 2m (p99 5m, n=34)"
+    assert usual_words(Usual(4, 120, 300)) == "usually 2m (n=4, too few to tell what is late)"
+
+
+LATER = Nanos(NOW + REST)
+
+
+def looked_at(
+    disputes: Disputes, knows: FakeCorrelation, jobs: Mapping[JobId, Job], at: Nanos, budget_s: float = 10.0
+) -> set[JobId]:
+    """What is found when it is looked at this time in a store that knows these jobs."""
+    store = Store(knows, FixedClock(at))
+    for source in {job.source for job in jobs.values()}:
+        store.add_source(source, "sirepo_db")
+        told = tuple(job for job in jobs.values() if job.source == source)
+        store.apply(source, Batch(cursor="", jobs=told))
+    desk = SessionDesk(tuple, lambda at, progress: asyncio.sleep(0, False))
+    return disputes.look(store.jobs, at, Gatherer(store, desk, at).is_disputed, budget_s)
+
+
+def at_odds(*numbers: int) -> tuple[FakeCorrelation, dict[JobId, Job]]:
+    """Jobs whose records say running, and whose logs say that they ended half a minute ago."""
+    jobs = {job_id(number): a_job(number, written_at=NOW) for number in numbers}
+    steps = [a_step("op created"), a_step("sent", 1), a_step("status completed", 30)]
+    return FakeCorrelation(an_op(jid=one, steps=steps) for one in jobs), jobs
+
+
+def test_a_job_is_looked_at_when_it_has_rested() -> None:
+    knows, jobs = at_odds(1)
+    disputes = Disputes()
+    disputes.note(jobs, NOW)
+    assert looked_at(disputes, knows, jobs, NOW) == set()
+    assert looked_at(disputes, knows, jobs, LATER) == {job_id(1)}
+    assert job_id(1) in disputes
+    disputes.note(jobs, LATER)
+    agreeing = {job_id(1): a_job(1, status=JobStatus.COMPLETED, written_at=NOW)}
+    assert looked_at(disputes, knows, agreeing, Nanos(LATER + REST)) == {job_id(1)}
+    assert job_id(1) not in disputes
+
+
+def test_a_change_begins_the_rest_anew() -> None:
+    knows, jobs = at_odds(1, 2)
+    disputes = Disputes()
+    disputes.note(jobs, NOW)
+    disputes.note([job_id(1)], Nanos(NOW + 5 * SECOND))
+    assert looked_at(disputes, knows, jobs, LATER) == {job_id(2)}
+
+
+def test_disputes_over_the_budget_are_found_next_time() -> None:
+    knows, jobs = at_odds(*range(50))
+    disputes = Disputes()
+    disputes.note(jobs, NOW)
+    assert looked_at(disputes, knows, jobs, LATER, budget_s=0.0) == set()
+    assert looked_at(disputes, knows, jobs, LATER, budget_s=10.0) == set(jobs)
+
+
+def test_the_filter_finds_them() -> None:
+    job = a_job(1)
+    context = FilterContext(is_disputed=lambda one: one.id == job.id)
+    for words in ("flag:contradiction", "is:any"):
+        assert parse(words).matches(job, NOW, context)
+        assert not parse(words).matches(a_job(2), NOW, context)
+
+
+AT_ODDS = {"stale-record"}
+"""Incidents that leave a record which nobody sets right."""
+
+
+@pytest.mark.parametrize("name", INCIDENTS)
+def test_only_incidents_that_leave_a_wrong_record_have_any(name: str) -> None:
+    for seed in range(5):
+        evidence = played(name, seed, DriverName.LOCAL, 420 if name == "time-limit" else 130).evidence()
+        found = explain(evidence).contradictions
+        assert bool(found) == (name in AT_ODDS), found
+        for one in found:
+            assert one.one.source != one.other.source
+            assert one.one.at is not None
+            assert one.other.at is not None
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_captures_that_came_to_rest_have_none(capture: str) -> None:
+    for jid in expected(capture)["jobs"]:
+        detail = record_in(ROOT / capture, jid)
+        evidence = evidence_of(jid, logs(capture), detail, Nanos(written_at(detail) + 30 * SECOND))
+        assert explain(evidence).contradictions == ()
+
+
+BEGAN = ago(100)
+
+
+def looked(trouble: Trouble, *jobs: Job, after_s: int = 0) -> set[JobId]:
+    known = {job.id: job for job in jobs}
+    trouble.note(known)
+    return set(trouble.look(known, Nanos(NOW + after_s * SECOND), 10.0))
+
+
+def failed(number: int, ended_at: Nanos) -> Job:
+    return a_job(number, status=JobStatus.FAILED, ended_at=ended_at)
+
+
+def pending(number: int, queued_at: Nanos) -> Job:
+    return a_job(number, status=JobStatus.PENDING, mode="parallel", queued_at=queued_at, started_at=None)
+
+
+def test_a_failure_since_one_looks_is_told_once() -> None:
+    trouble = Trouble(BEGAN)
+    assert looked(trouble, failed(1, ago(200)), failed(2, ago(50))) == {job_id(2)}
+    assert looked(trouble, failed(1, ago(200)), failed(2, ago(50))) == set()
+    assert looked(trouble, failed(2, ago(1))) == {job_id(2)}
+
+
+def test_a_job_that_comes_to_be_stuck_is_told_once() -> None:
+    trouble = Trouble(BEGAN)
+    waits = pending(1, ago(5))
+    assert looked(trouble, waits) == set()
+    assert trouble.look({waits.id: waits}, Nanos(NOW + 60 * SECOND), 10.0) == [waits.id]
+    assert trouble.look({waits.id: waits}, Nanos(NOW + 90 * SECOND), 10.0) == []
+
+
+def test_what_was_stuck_before_is_not_new() -> None:
+    assert looked(Trouble(BEGAN), pending(1, ago(500))) == set()
+    assert looked(Trouble(BEGAN), pending(1, ago(50))) == {job_id(1)}
+
+
+def test_one_that_got_well_and_stuck_again_is_told_again() -> None:
+    trouble = Trouble(BEGAN)
+    assert looked(trouble, pending(1, ago(50))) == {job_id(1)}
+    assert looked(trouble, a_job(1, status=JobStatus.RUNNING, started_at=NOW)) == set()
+    assert looked(trouble, pending(1, NOW), after_s=60) == {job_id(1)}
+
+
+def test_trouble_over_the_budget_is_told_next_time() -> None:
+    trouble = Trouble(BEGAN)
+    known = {job.id: job for job in (failed(1, ago(5)), failed(2, ago(5)))}
+    trouble.note(known)
+    assert trouble.look(known, NOW, 0.0) == []
+    assert set(trouble.look(known, NOW, 10.0)) == set(known)
+
+
+def studied(play: Played) -> tuple[Correlator, Verdict]:
+    correlator = Correlator()
+    for name, data in play.logs.items():
+        correlator.feed(LogParser(name).parse(data, 0, 1, Nanos(play.now + SECOND)).records)
+    job_id = JobId(play.jid)
+    assert play.detail is not None
+    gatherer = gatherer_of(correlator, [play.detail.job], play.now)
+    return correlator, explain(asyncio.run(gatherer.gather(job_id, play.detail)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("driver", [DriverName.LOCAL, DriverName.DOCKER])
+def test_a_run_that_waits_for_a_cpu_slot_names_those_that_have_them(driver: DriverName, seed: int) -> None:
+    correlator, found = studied(played("waiting-for-slot", seed, driver, 130))
+    (wait,) = found.waits.waits
+    assert wait.slot is Slot.CPU
+    holders = {holder.op.jid for holder in wait.holders}
+    hosts = {agent.agent: agent.host for agent in correlator.agents()}
+    own = hosts[wait.op.assigned_agent or wait.op.agent or AgentPrefix("")]
+    running = {
+        op.jid
+        for op in correlator.open_ops()
+        if op.name == "run" and op.kind == "parallel" and op.agent is not None and hosts[op.agent] == own
+    }
+    assert holders == running
+    assert found.job_id not in holders
+    assert all(holder.held_s is not None and holder.held_s > 0 for holder in wait.holders)
+    assert found.waits.cycle == ()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_run_behind_another_of_its_user_names_that_one(seed: int) -> None:
+    _, found = studied(played("waiting-op-slot", seed, DriverName.LOCAL, 130))
+    (wait,) = found.waits.waits
+    assert wait.slot is Slot.OP
+    (holder,) = wait.holders
+    assert holder.op.uid is not None
+    assert found.job_id.startswith(holder.op.uid)
+    assert holder.limit_s == 3600
+    assert found.waits.range_s is not None
+    low, high = found.waits.range_s
+    assert 0 <= low <= high <= 3600
+
+
+def test_what_runs_waits_for_nothing() -> None:
+    correlator, found = studied(played("healthy", 1, DriverName.LOCAL, 90))
+    assert found.waits.waits == ()
+    assert all(waited_slot(op) is None for op in correlator.open_ops())

@@ -1,16 +1,38 @@
-"""Failures grouped by how they went and what they share."""
+"""Failures grouped by how they went and what they share, and the line or event each is found by."""
 
+import json
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.flow import Mark
-from jobtui.analysis.incidents import Sample, fold, incidents, shape_of
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.analysis.explain.verdict import explain
+from jobtui.analysis.incidents import Incidents, Sample, fold, shape_of
+from jobtui.backends.base import Batch
+from jobtui.backends.job_desk import SessionDesk
+from jobtui.backends.registry import build
+from jobtui.backends.sirepo.records import read_detail
+from jobtui.demo.incidents import LIGHT, Scenario, good_plan, program_error
+from jobtui.demo.site import DriverName, Settings
+from jobtui.demo.world import World
+from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import JobId, OpPrefix
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step
+from jobtui.model.specs import SourceSpec
 from jobtui.model.verdicts import Code, Verdict
+from jobtui.session import Session
+from jobtui.session.evidence import MOST_ASKED, Gatherer
+from jobtui.store.store import Store
+from tests.analysis.captured import CAPTURES, NEWEST, ROOT, correlate
+from tests.analysis.explain.cases import check_incidents_say_the_same, gatherer_of, incidents, samples_of
+from tests.builders import a_job
+from tests.conftest import NOW
 
 
 def sample(
@@ -123,6 +145,17 @@ def test_numbers_ids_and_directories_do_not_tell_failures_apart(one: str, other:
     assert fold(one) == fold(other)
 
 
+def test_what_waits_for_other_things_is_apart() -> None:
+    reasons = ("held: disk quota exceeded", "held: disk quota exceeded", "held: no such file /data/a")
+    held = [
+        one._replace(job=msgspec.structs.replace(one.job, status=JobStatus.PENDING, alert=reason))
+        for number, reason in enumerate(reasons)
+        if (one := sample(number, Code.HELD))
+    ]
+    found = incidents(held)
+    assert [len(group.jobs) for group in (*found.groups, *found.alone)] == [2, 1]
+
+
 def test_words_do() -> None:
     assert fold("no such element: crystal") != fold("no such element: mirror")
 
@@ -133,5 +166,189 @@ def test_every_bad_job_is_in_one_group(jobs: list[tuple[Code, str]]) -> None:
     samples = [sample(number, code, error) for number, (code, error) in enumerate(jobs)]
     found = incidents(samples)
     grouped = [job for group in (*found.groups, *found.alone) for job in group.jobs]
-    bad = [one.job.id for one in samples if one.verdict.concern in ("failed", "stuck")]
+    bad = [one.job.id for one in samples if one.verdict and one.verdict.concern in ("failed", "stuck")]
     assert sorted(grouped) == sorted(bad)
+
+
+MODELS = (
+    ("srw", "multiElectronAnimation"), ("genesis", "animation"), ("elegant", "animation"), LIGHT,
+    ("zgoubi", "twissReport"),
+)  # fmt: skip
+LONG_S = 3_000.0
+ASKED_FOR_S = 20.0
+
+
+async def runs_on(scenario: Scenario, model: tuple[str, str], *, asks_again: bool) -> None:
+    """A run that is to take long; its user may look again once it is lost."""
+    simulation = await scenario.simulation(model, "long")
+    answer = await scenario.browser.start(simulation, good_plan(simulation.model, LONG_S))
+    await scenario.browser.watch(simulation, answer, for_s=ASKED_FOR_S)
+    await scenario.wait(ASKED_FOR_S)
+    if asks_again:
+        await scenario.browser.watch(simulation, await scenario.browser.poll(simulation))
+
+
+class Site:
+    """A simulated site with runs of many models, of many users."""
+
+    def __init__(self, driver: DriverName) -> None:
+        self.world = World(7, Settings(users=0, driver=driver, slots_parallel=3, slots_sequential=3))
+        self.world.start()
+        self.stages: list[Scenario] = []
+
+    def begin(self) -> None:
+        """Let runs begin, half of whose users look again later."""
+        for number, model in enumerate((*MODELS, *MODELS)):
+            scenario = self.scenario()
+            asks = number < len(MODELS)
+            self.world.play(lambda s=scenario, m=model, a=asks: runs_on(s, m, asks_again=a))  # type: ignore[misc]
+        self.wait(28)
+
+    def scenario(self) -> Scenario:
+        self.stages.append(Scenario(self.world, self.world.add_user()))
+        return self.stages[-1]
+
+    def play(self, script: Callable[[], Coroutine[object, object, None]], seconds: int) -> None:
+        self.world.play(script)
+        self.wait(seconds)
+
+    def wait(self, seconds: int) -> None:
+        self.world.advance(Nanos(self.world.kernel.now + seconds * SECOND))
+
+    def incidents(self) -> Incidents:
+        records = {JobId(jid): json.dumps(one).encode() for jid, one in self.world.records().items()}
+        jobs = [read_detail(text, jid, 0, "db", "record").job for jid, text in records.items()]
+        knows = correlate({name: self.world.log(name) for name in self.world.logs()})
+        return incidents(samples_of(gatherer_of(knows, jobs, self.world.kernel.now), jobs))
+
+
+@pytest.mark.parametrize("crash", [False, True])
+@pytest.mark.parametrize("driver", [DriverName.LOCAL, DriverName.DOCKER])
+def test_a_restart_is_one_incident_and_what_failed_by_itself_stands_apart(
+    driver: DriverName, crash: bool
+) -> None:
+    site = Site(driver)
+    other = site.scenario()
+    site.play(lambda: program_error(other), 40)
+    site.begin()
+    site.play(lambda: site.world.restart(crash=crash), 60)
+    found = site.incidents()
+    (group,) = found.groups
+    assert len(group.jobs) == 2 * len(MODELS)
+    assert {code for code, _ in group.codes} == {Code.SUPERVISOR_RESTARTED, Code.STALE_RECORD}
+    assert sum(count for _, count in group.codes) == len(group.jobs)
+    assert group.shared[0][0] == "restart"
+    assert [(one.code, one.first) for one in found.alone] == [(Code.PROGRAM_FAILED, other.jid)]
+
+
+def test_two_restarts_are_two_incidents() -> None:
+    site = Site(DriverName.LOCAL)
+    for _ in range(2):
+        site.begin()
+        site.play(site.world.restart, 60)
+    found = site.incidents()
+    assert [len(group.jobs) for group in found.groups] == [2 * len(MODELS)] * 2
+    assert len({group.shared[0][1] for group in found.groups}) == 2
+
+
+def test_jobs_of_other_systems_get_verdicts_of_their_own() -> None:
+    job = a_job(system="slurm", status=JobStatus.FAILED, native_status="OUT_OF_MEMORY")
+    (one,) = samples_of(gatherer_of(correlate({}), [job], NOW), [job])
+    assert one.verdict is not None
+    assert (one.verdict.code, one.run) == (Code.OUT_OF_MEMORY, None)
+
+
+@pytest.mark.parametrize("at_s", [0, 7 * 86_400])
+@pytest.mark.parametrize("capture", CAPTURES)
+async def test_incidents_tell_of_a_job_of_a_capture_what_explain_tells(capture: str, at_s: int) -> None:
+    """Alarms and the job's screen judge by `whole` as well."""
+    place, now = ROOT / capture, Nanos(NEWEST + at_s * SECOND)
+    specs = [SourceSpec("srdb", str(place))]
+    specs += [SourceSpec("log", str(log)) for log in sorted(place.glob("*.log"))]
+    async with Session(list(map(build, specs)), FixedClock(now)) as session:
+        await session.catch_up()
+        gatherer, jobs = Gatherer.of(session), tuple(session.store.jobs.values())
+        assert jobs
+        for job in jobs:
+            verdict = explain(await Gatherer.of(session).whole(job.id))
+            check_incidents_say_the_same(verdict, await gatherer.sample(job))
+
+
+class Desk(SessionDesk):
+    """Counts the records that it is asked for, and has that of one job."""
+
+    def __init__(self, has: JobDetail | None = None) -> None:
+        super().__init__(lambda: (), reach_back)
+        self.has, self.asked = has, 0
+
+    async def detail(self, job_id: JobId) -> JobDetail | None:
+        self.asked += 1
+        return self.has if self.has is not None and self.has.job.id == job_id else None
+
+
+def failed_in_slurm(number: int) -> Job:
+    return a_job(
+        id=JobId(f"slurm/{number}"), system="slurm", source="cluster", mode="", status=JobStatus.FAILED,
+        native_status="FAILED", exit="1:0", ended_at=NOW,
+    )  # fmt: skip
+
+
+async def test_incidents_read_the_steps_of_a_job_as_explain_does() -> None:
+    """By its own row its program failed; one of its steps says that memory was short."""
+    job = failed_in_slurm(1)
+    steps = (("step 1.0", "OUT_OF_MEMORY"),)
+    desk = Desk(JobDetail(job=job, runs=(), history=(), native={}, facts=steps))
+    gatherer = Gatherer(in_store("slurm", [job]), desk, NOW)
+    verdict = explain(await gatherer.whole(job.id))
+    assert verdict.code is Code.OUT_OF_MEMORY
+    check_incidents_say_the_same(verdict, await gatherer.sample(job))
+
+
+async def test_servers_are_asked_for_few_records_and_what_was_not_asked_for_is_not_sure() -> None:
+    """The next look asks for others; those that are as they were are not asked for again."""
+    jobs = [failed_in_slurm(number) for number in range(MOST_ASKED + 5)]
+    desk, store, records = Desk(), in_store("slurm", jobs), dict[Any, Any]()
+    for asked, doubtful in ((MOST_ASKED, 5), (MOST_ASKED + 5, 0), (MOST_ASKED + 5, 0)):
+        gatherer = Gatherer(store, desk, NOW, records=records)
+        (group,) = (await gatherer.survey(Nanos(0), NOW, rests)).groups
+        assert (len(group.jobs), group.doubtful, desk.asked) == (len(jobs), doubtful, asked)
+        assert (group.confidence < 0.5) is bool(doubtful)
+
+
+async def test_records_on_a_disk_are_all_read() -> None:
+    jobs = [a_job(n, source="cluster", status=JobStatus.FAILED, ended_at=NOW) for n in range(MOST_ASKED + 5)]
+    desk = Desk()
+    await Gatherer(in_store("sirepo_db", jobs), desk, NOW).survey(Nanos(0), NOW, rests)
+    assert desk.asked == len(jobs)
+
+
+async def test_a_completed_job_that_another_record_contradicts_is_not_taken_for_well() -> None:
+    other = a_job(status=JobStatus.FAILED, source="/elsewhere", ended_at=NOW)
+    job = a_job(status=JobStatus.COMPLETED, source="cluster", ended_at=NOW, others=(other,))
+    found = await Gatherer(in_store("sirepo_db", [job]), Desk(), NOW).survey(Nanos(0), NOW, rests)
+    assert (found.groups, found.alone, found.doubtful, found.is_well) == ((), (), (job.id,), False)
+
+
+async def test_with_a_source_down_nothing_is_said_to_be_well() -> None:
+    store = in_store("sirepo_db", [a_job(status=JobStatus.COMPLETED, source="cluster", ended_at=NOW)])
+    gatherer = Gatherer(store, Desk(), NOW)
+    assert (await gatherer.survey(Nanos(0), NOW, rests)).is_well
+    store.fail("cluster", "cluster: no answer")
+    found = await Gatherer(store, Desk(), NOW).survey(Nanos(0), NOW, rests)
+    assert not found.is_well
+    assert found.blind_spots[0].startswith("cluster cannot be read: no answer")
+
+
+def in_store(kind: str, jobs: Sequence[Job]) -> Store:
+    store = Store(Correlator(), FixedClock(NOW))
+    store.add_source("cluster", kind)
+    store.apply("cluster", Batch(cursor="", jobs=tuple(jobs)))
+    return store
+
+
+async def rests() -> None:
+    """Nothing else is to be done."""
+
+
+async def reach_back(at: Nanos, progress: object) -> bool:
+    return False

@@ -1,29 +1,36 @@
 """Reports as they should be, and where and why they differ from Balsam's own."""
 
 import json
+from collections.abc import Iterable, Mapping
 from statistics import quantiles
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis import rates_exact
-from jobtui.analysis.rates import (
+from jobtui.analysis.reports import rates_exact
+from jobtui.analysis.reports.cooperative import at_once
+from jobtui.analysis.reports.curves import Series, Window
+from jobtui.analysis.reports.rates import (
+    BALSAM,
     SIREPO,
+    StateTime,
+    Stay,
+    Weights,
     available_nodes,
     by_job,
-    jobs_per_state,
-    stays,
-    throughput,
-    time_in_states,
-    utilization,
+    jobs_per_state_turns,
+    stays_of,
+    throughput_turns,
+    time_in_states_turns,
+    utilization_turns,
     within_turns,
 )
-from jobtui.analysis.series import Series, Window
-from jobtui.analysis.turns import at_once
+from jobtui.analysis.reports.rates_exact import ReportError
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.clock import Nanos
-from jobtui.model.ids import system_job_id
+from jobtui.model.ids import JobId, system_job_id
 from tests.analysis.balsam_data import FOLDER, allocation_of, change_of, load, nanos
 
 SECOND = 10**9
@@ -40,6 +47,28 @@ CASES: dict[str, list[StateChange]] = {
 def seconds(series: Series) -> list[tuple[float, float]]:
     """Points as seconds after 16:00 and values."""
     return [((x - HOUR) / SECOND, y) for x, y in zip(series.x, series.y, strict=True)]
+
+
+def utilization(
+    changes: Iterable[StateChange],
+    window: Window,
+    now: Nanos = NOW,
+    nodes_of: Mapping[JobId, float] | None = None,
+) -> Series:
+    turns = utilization_turns(by_job(changes), window, now, BALSAM.running, Weights(nodes_of or {}))
+    return at_once(turns)
+
+
+def stays(changes: Iterable[StateChange]) -> list[Stay]:
+    return [stay for own in by_job(changes) for stay in stays_of(own)]
+
+
+def jobs_per_state(changes: Iterable[StateChange], window: Window) -> tuple[Series, ...]:
+    return at_once(jobs_per_state_turns(by_job(changes), window, NOW, BALSAM.unborn))
+
+
+def time_in_states(changes: Iterable[StateChange]) -> tuple[StateTime, ...]:
+    return at_once(time_in_states_turns(by_job(changes), NOW, BALSAM.unborn))
 
 
 def change(
@@ -63,7 +92,7 @@ def change(
     ],
 )  # fmt: skip
 def test_utilization_of_crafted_cases(case: str, points: list[tuple[float, float]], note: str) -> None:
-    series = utilization(CASES[case], EVER, NOW)
+    series = utilization(CASES[case], EVER)
     assert seconds(series) == points
     assert note in " ".join(series.notes)
     assert bool(note) == bool(series.notes)
@@ -71,7 +100,7 @@ def test_utilization_of_crafted_cases(case: str, points: list[tuple[float, float
 
 def test_a_job_that_finished_twice_counts_once() -> None:
     exact = rates_exact.throughput(CASES["finished_twice"])
-    series = throughput(CASES["finished_twice"], EVER, "JOB_FINISHED")
+    series = at_once(throughput_turns([CASES["finished_twice"]], EVER, "JOB_FINISHED"))
     assert (exact.y[-1], series.y[-1]) == (2, 1)
     assert series.notes == ("1 jobs reached JOB_FINISHED more than once and count once",)
 
@@ -79,16 +108,16 @@ def test_a_job_that_finished_twice_counts_once() -> None:
 def test_what_began_before_the_window_counts_in_it() -> None:
     changes = [change(1, 0, "READY", "RUNNING", nodes=4), change(2, 30, "RUNNING", "RUN_DONE")]
     window = Window(Nanos(HOUR + 10 * SECOND), Nanos(HOUR + 20 * SECOND))
-    assert seconds(utilization(changes, window, NOW)) == [(10, 4)]
+    assert seconds(utilization(changes, window)) == [(10, 4)]
     after = Window(Nanos(HOUR + 40 * SECOND), None)
-    assert seconds(utilization(changes, after, NOW)) == [(40, 0)]
+    assert seconds(utilization(changes, after)) == [(40, 0)]
 
 
 def test_an_end_without_a_beginning_counts_from_the_beginning_of_the_window() -> None:
     changes = [change(2, 30, "RUNNING", "RUN_DONE")]
     window = Window(Nanos(HOUR), None)
     nodes = {system_job_id("balsam", 1): 3.0}
-    series = utilization(changes, window, NOW, nodes_of=nodes)
+    series = utilization(changes, window, nodes_of=nodes)
     assert seconds(series) == [(0, 3), (30, 0)]
     assert series.notes == (
         "1 runs began before what is known: counted from the beginning",
@@ -98,7 +127,7 @@ def test_an_end_without_a_beginning_counts_from_the_beginning_of_the_window() ->
 
 def test_a_missing_end_lasts_until_the_next_change_and_is_said() -> None:
     changes = [change(1, 0, "READY", "RUNNING", nodes=2), change(3, 30, "RUN_DONE", "JOB_FINISHED")]
-    series = utilization(changes, EVER, NOW)
+    series = utilization(changes, EVER)
     assert seconds(series) == [(0, 2), (30, 0)]
     assert "no known end" in series.notes[0]
 
@@ -110,7 +139,7 @@ def test_the_order_of_the_system_counts_not_that_of_clocks() -> None:
         change(3, 11, "RUN_TIMEOUT", "RUNNING", nodes=1),
         change(4, 20, "RUNNING", "RUN_DONE"),
     ]
-    assert seconds(utilization(changes, EVER, NOW)) == [(11, 1), (20, 0)]
+    assert seconds(utilization(changes, EVER)) == [(11, 1), (20, 0)]
 
 
 def test_recorded_data_never_goes_below_nothing_and_ends_with_what_runs() -> None:
@@ -145,7 +174,7 @@ def allocation_with(one: Allocation, **changes: object) -> Allocation:
 
 def test_jobs_per_state_add_up_to_all_jobs() -> None:
     changes = [change_of(event) for event in load("dump_events")]
-    series = jobs_per_state(changes, EVER, nanos("2026-11-20T19:30:00"))
+    series = at_once(jobs_per_state_turns(by_job(changes), EVER, nanos("2026-11-20T19:30:00"), BALSAM.unborn))
     held = {one.name: one.y[-1] for one in series if one.y[-1]}
     jobs = [str(job["state"]) for job in load("dump_jobs")]
     assert held == {state: jobs.count(state) for state in set(jobs)}
@@ -156,7 +185,7 @@ def test_time_in_states() -> None:
         *(change(number, 0, "CREATED", "READY", job=number) for number in range(1, 5)),
         *(change(10 + number, number, "READY", "RUNNING", job=number, nodes=1) for number in range(1, 4)),
     ]
-    ready, running = time_in_states(changes, NOW)
+    ready, running = time_in_states(changes)
     assert (ready.state, ready.stays, ready.open, ready.p50_s, ready.longest_s) == ("READY", 3, 1, 2.0, 60.0)
     assert (running.state, running.stays, running.open) == ("RUNNING", 0, 3)
     assert running.longest_s == 59.0
@@ -168,9 +197,9 @@ def test_it_serves_other_systems() -> None:
         change(2, 5, "pending", "running"),
         change(3, 9, "running", "completed"),
     ]
-    series = utilization(changes, EVER, NOW, is_weighted=False, running=SIREPO.running)
+    series = at_once(utilization_turns(by_job(changes), EVER, NOW, SIREPO.running))
     assert seconds(series) == [(5, 1), (9, 0)]
-    assert seconds(throughput(changes, EVER, SIREPO.done)) == [(9, 1)]
+    assert seconds(at_once(throughput_turns(by_job(changes), EVER, SIREPO.done))) == [(9, 1)]
     assert [stay.state for stay in stays(changes)] == ["pending", "running", "completed"]
 
 
@@ -191,7 +220,7 @@ def test_utilization_is_what_counting_gives(
             changes.append(change(number, at, state.get(job, "CREATED"), after, job, nodes=1))
             state[job] = after
     window = Window(Nanos(HOUR + since * SECOND), Nanos(HOUR + (since + length) * SECOND))
-    series = utilization(changes, window, NOW)
+    series = utilization(changes, window)
     for at in range(since, min(60, since + length) + 1):
         time = Nanos(HOUR + at * SECOND)
         last = {one.job_id: one.after for one in changes if one.at <= time}
@@ -232,7 +261,7 @@ def test_jobs_per_state_is_what_counting_gives(
         change(number, at, before, after, job) for number, (job, at, before, after) in enumerate(moves)
     ]
     window = Window(Nanos(HOUR + since * SECOND), Nanos(HOUR + (since + length) * SECOND))
-    found = {one.name: dict(zip(one.x, one.y, strict=True)) for one in jobs_per_state(changes, window, NOW)}
+    found = {one.name: dict(zip(one.x, one.y, strict=True)) for one in jobs_per_state(changes, window)}
     assert found == {state: points for state, points in counted(changes, window).items() if points}
 
 
@@ -266,10 +295,90 @@ def test_times_in_states_are_what_the_library_gives(moves: list[tuple[int, int, 
     changes = [
         change(number, at, before, after, job) for number, (job, at, before, after) in enumerate(moves)
     ]
-    for one in time_in_states(changes, NOW):
+    for one in time_in_states(changes):
         known = [stay for stay in stays(changes) if stay.state == one.state and stay.begin is not None]
         ended = [(stay.end - stay.begin) / SECOND for stay in known if stay.end is not None and stay.begin]
         assert (one.stays, one.open) == (len(ended), len(known) - len(ended))
         if len(ended) > 1:
             cuts = quantiles(ended, n=10, method="inclusive")
             assert (one.p50_s, one.p90_s) == pytest.approx((cuts[4], cuts[8]))
+
+
+TOLERANCE = 1e-9
+
+EVENTS = load("dump_events")
+JOBS = {job["id"]: job for job in load("dump_jobs")}
+TRUTH: list[dict[str, Any]] = json.loads((FOLDER / "analytics_groundtruth.json").read_text())
+CRAFTED: list[dict[str, Any]] = json.loads((FOLDER / "analytics_edge_cases.json").read_text())["cases"]
+
+
+def events_of(query: dict[str, Any]) -> list[StateChange]:
+    """The events that the server gives for a query, which a scheduler's id does not narrow."""
+
+    def is_wanted(event: dict[str, object]) -> bool:
+        job: Any = JOBS[event["job_id"]]
+        if "batch_job_id" in query and job["batch_job_id"] != query["batch_job_id"]:
+            return False
+        tags: dict[str, str] = query.get("tags", {})
+        return all(job["tags"].get(name) == value for name, value in tags.items())
+
+    return [change_of(event) for event in EVENTS if is_wanted(event)]
+
+
+def allocations_of(query: dict[str, Any]) -> list[Allocation]:
+    def is_wanted(one: Allocation) -> bool:
+        return (
+            one.state in query.get("state", [one.state])
+            and str(query.get("scheduler_id", one.scheduler_id)) == str(one.scheduler_id)
+            and set(query.get("filter_tags", {}).items()) <= set(one.tags)
+        )
+
+    return [one for one in map(allocation_of, load("dump_batch_jobs")) if is_wanted(one)]
+
+
+def report(truth: dict[str, Any]) -> Series:
+    query, options = truth["filter"], truth["kwargs"]
+    match truth["function"]:
+        case "throughput_report":
+            return rates_exact.throughput(events_of(query), options["to_state"])
+        case "utilization_report":
+            return rates_exact.utilization(events_of(query), is_weighted=options["node_weighting"])
+        case "available_nodes":
+            return rates_exact.available_nodes(allocations_of(query))
+    raise AssertionError(truth["function"])
+
+
+def check(truth: dict[str, Any], series: Series) -> None:
+    assert list(series.x) == [nanos(text) for text in truth["x"]]
+    assert list(series.y) == pytest.approx(truth["y"], abs=TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    "truth", TRUTH, ids=[f"{one['function']} {one['filter']} {one['kwargs']}" for one in TRUTH]
+)
+def test_every_recorded_report(truth: dict[str, Any]) -> None:
+    if "error" in truth:
+        with pytest.raises(ReportError, match="nothing ran"):
+            report(truth)
+        return
+    check(truth, report(truth))
+
+
+@pytest.mark.parametrize("case", CRAFTED, ids=[case["case"] for case in CRAFTED])
+@pytest.mark.parametrize("is_weighted", [True, False], ids=["weighted", "unweighted"])
+def test_crafted_utilization(case: dict[str, Any], is_weighted: bool) -> None:
+    truth = case["utilization_weighted" if is_weighted else "utilization_unweighted"]
+    changes = [change_of(event) for event in case["events"]]
+    if "error" in truth:
+        with pytest.raises(ReportError):
+            rates_exact.utilization(changes, is_weighted=is_weighted)
+        return
+    check(truth, rates_exact.utilization(changes, is_weighted=is_weighted))
+
+
+@pytest.mark.parametrize("case", CRAFTED, ids=[case["case"] for case in CRAFTED])
+def test_crafted_throughput(case: dict[str, Any]) -> None:
+    check(
+        case["throughput_JOB_FINISHED"],
+        rates_exact.throughput([change_of(event) for event in case["events"]]),
+    )

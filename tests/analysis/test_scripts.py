@@ -1,17 +1,43 @@
 """What a script and its environment say: their lines, where output goes, and how two differ."""
 
+from collections.abc import Mapping
+from typing import Any, cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.analysis.job_outputs import filled, outputs_of
-from jobtui.analysis.last_good import last_good_like
-from jobtui.analysis.script_diff import Kind, diff_scripts, unified, without_noise
-from jobtui.analysis.script_text import masked_script, pieces, shown_variables
-from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.scripts import ArchivedScript, Environment, Scheduler, Variable, Wanted
+from jobtui.analysis.compare import FileDiff, Kept, Side, compare, last_good_like, texts_compared
+from jobtui.analysis.scripts import (
+    RowKind,
+    diff_scripts,
+    masked_script,
+    outputs_of,
+    pieces,
+    shown_variables,
+    unified,
+    wanted_of_sirepo,
+    wanted_of_slurm,
+    without_noise,
+)
+from jobtui.formats.slurm import filled
+from jobtui.model.job_desk import FilePart, JobDesk, SbatchStatus, Unreadable
+from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
+from jobtui.model.scripts import (
+    Answer,
+    ArchivedScript,
+    Environment,
+    Outcome,
+    Scheduler,
+    Tried,
+    Variable,
+    Wanted,
+)
 from jobtui.model.secrets import MASK
-from tests.builders import a_job, ago
+from jobtui.render.job_files import head_facts
+from tests.analysis.captured import correlate, logs
+from tests.builders import a_job, ago, an_agent
+from tests.conftest import NOW
 
 
 def a_script(text: str | bytes, number: str = "7", **variables: str) -> ArchivedScript:
@@ -53,6 +79,7 @@ def test_environments_are_masked_by_name_and_by_content() -> None:
         ("#SBATCH --output=%x.%j.log\n#SBATCH -J beam\n", Wanted("7"), ["/w/beam.7.log"]),
         ("#SBATCH -o%5j.o -e %j.e\n", Wanted("7"), ["/w/00007.o", "/w/7.e"]),
         ("#SBATCH --output a_%A_%a\n", Wanted("7", "12"), ["/w/a_7_12"]),
+        ("#SBATCH --output %J.%2n.%s.%t.%b.%N.%u%%\n", Wanted("7"), ["/w/7.00.batch.0.%b.%N.me%"]),
         ("#SBATCH --output=/abs/%u/100%%\n", Wanted("7"), ["/abs/me/100%"]),
         ("#SBATCH -D sub --output='a b'\n", Wanted("7"), ["/w/sub/a b"]),
         ("#SBATCH --output=x --error=x\n", Wanted("7"), ["/w/x"]),
@@ -117,7 +144,8 @@ def test_scripts_and_environments_are_compared() -> None:
     ]  # fmt: skip
     kinds = {variable.name: variable.kind for variable in found.variables}
     assert kinds == {
-        "A": Kind.CHANGED, "SAME": Kind.SAME, "NEW": Kind.THIS, "OLD": Kind.OTHER, "TOKEN": Kind.CHANGED,
+        "A": RowKind.CHANGED, "SAME": RowKind.SAME, "NEW": RowKind.THIS, "OLD": RowKind.OTHER,
+        "TOKEN": RowKind.CHANGED,
     }  # fmt: skip
     token = next(variable for variable in found.variables if variable.name == "TOKEN")
     assert (token.this, token.other) == (MASK, MASK)
@@ -134,6 +162,13 @@ def test_a_unified_difference_turns_the_other_into_this(this: list[str], other: 
     assert [row.this for row in found.rows if row.this is not None] == this
     assert [row.other for row in found.rows if row.other is not None] == other
     assert found.is_same is (this == other)
+
+
+def test_signs_of_a_path_that_are_not_known_are_said_beside_it() -> None:
+    script = a_script("#!/bin/sh\n#SBATCH -o %x.%N.%j.%%d -e %q\n#SBATCH -J beam\n")
+    told = outputs_of(script, Wanted("7"))
+    assert [output.unknown for output in told] == ["%N", "%q"]
+    assert any("%N is not known here" in text for _, text in head_facts(script, told))
 
 
 def test_large_scripts_are_compared_as_far_as_is_quick() -> None:
@@ -162,3 +197,166 @@ def test_the_last_good_job_is_of_the_same_name_and_user() -> None:
     assert last_good_like(failed, jobs) == jobs[2]
     assert last_good_like(failed, [jobs[0], jobs[-1]]) == jobs[-1]
     assert last_good_like(failed, jobs[:2]) is None
+
+
+def slurm(native: str, **fields: object) -> Job:
+    return a_job(
+        id=native, system="slurm", **{"status": JobStatus.COMPLETED, "queued_at": ago(100), **fields}
+    )
+
+
+def detail_of(job: Job, runs: tuple[Run, ...] = (), **native: Any) -> JobDetail:
+    return JobDetail(job=job, runs=runs, history=(), native=native)
+
+
+@pytest.mark.parametrize(
+    ("native", "number", "task"),
+    [("slurm/22", "22", ""), ("slurm/22_1", "22", "1"), ("slurm@login1/22_1", "22", "1")],
+)
+def test_a_task_means_the_script_of_its_array(native: str, number: str, task: str) -> None:
+    job = slurm(native)
+    assert wanted_of_slurm(job) == Wanted(number, task, submitted_at=job.queued_at)
+
+
+def test_the_cluster_is_the_one_that_slurm_names_and_not_where_it_is_asked() -> None:
+    job = slurm("slurm@login1/22")
+    found = wanted_of_slurm(job, detail_of(job, slurm={"cluster": "huppel"}))
+    assert found is not None
+    assert found.cluster == "huppel"
+
+
+def test_a_job_that_was_requeued_was_submitted_the_first_time() -> None:
+    job = slurm("slurm/22")
+    runs = tuple(
+        Run(number=n, status=JobStatus.FAILED, native_status="", queued_at=ago(at))
+        for n, at in ((1, 900), (2, 100))
+    )
+    found = wanted_of_slurm(job, detail_of(job, runs))
+    assert found is not None
+    assert found.submitted_at == ago(900)
+
+
+@pytest.mark.parametrize(
+    ("native", "status", "is_batch"),
+    [
+        ({"scontrol": {"BatchFlag": "0"}}, JobStatus.RUNNING, False),
+        ({"scontrol": {"BatchFlag": "1"}}, JobStatus.RUNNING, True),
+        ({"slurm": {"steps": [{"id": "22.0"}, {"id": "22.extern"}]}}, JobStatus.COMPLETED, False),
+        ({"slurm": {"steps": [{"id": "22.batch"}, {"id": "22.0"}]}}, JobStatus.COMPLETED, True),
+        ({"slurm": {"steps": []}}, JobStatus.COMPLETED, True),
+        ({"slurm": {"steps": [{"id": "22.0"}]}}, JobStatus.PENDING, True),
+        ({"slurm": None, "scontrol": "odd"}, JobStatus.COMPLETED, True),
+    ],
+)
+def test_srun_and_salloc_have_no_script(native: dict[str, Any], status: JobStatus, is_batch: bool) -> None:
+    job = slurm("slurm/22", status=status)
+    found = wanted_of_slurm(job, detail_of(job, **native))
+    assert found is not None
+    assert found.is_batch is is_batch
+
+
+def test_other_jobs_have_none() -> None:
+    assert wanted_of_slurm(a_job(1)) is None
+    assert wanted_of_slurm(a_job(id="balsam/7", system="balsam")) is None
+
+
+def test_a_run_of_sirepo_has_the_number_that_was_noted() -> None:
+    noted = SbatchStatus("running", "4007", submitted_at=ago(50))
+    assert wanted_of_sirepo(noted) == Wanted("4007", submitted_at=ago(50))
+    assert wanted_of_sirepo(SbatchStatus("pending")) is None
+
+
+class Shelf:
+    """A desk with these files, and scripts by the number of their job."""
+
+    def __init__(self, files: Mapping[str, str], scripts: Mapping[str, ArchivedScript]) -> None:
+        self._files = files
+        self._scripts = scripts
+
+    async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
+        if (text := self._files.get(f"{path}/{name}")) is None:
+            raise Unreadable(f"{path}/{name}: is not there")
+        return FilePart(name=name, text=text, begin=0, size=len(text), written_at=NOW)
+
+    async def script(self, wanted: Wanted) -> Answer:
+        found = self._scripts.get(wanted.number)
+        return Answer(found, (Tried("/archive", Outcome.FOUND if found else Outcome.NOT_THERE),))
+
+
+def desk(files: Mapping[str, str] | None = None, *scripts: ArchivedScript) -> JobDesk:
+    return cast(JobDesk, Shelf(files or {}, {script.number: script for script in scripts}))
+
+
+def archived(number: str, script: bytes, **variables: str) -> ArchivedScript:
+    kept = tuple(Variable(name.encode(), value.encode()) for name, value in variables.items())
+    return ArchivedScript(
+        number=number, script=script, source=f"/archive/{number}", environment=Environment(kept)
+    )
+
+
+def kept(job: Job, *dirs: str) -> Kept:
+    return Kept(Side(job, None, ()), dirs, None)
+
+
+def kept_of_slurm(number: int) -> Kept:
+    return kept(a_job(number, id=f"slurm/{number}", system="slurm"))
+
+
+def named(files: tuple[FileDiff, ...]) -> dict[str, FileDiff]:
+    return {file.name: file for file in files}
+
+
+async def test_inputs_differ_by_content_and_secrets_are_masked() -> None:
+    files = {
+        "/a/in.json": '{"size": 3, "password": "hush1"}',
+        "/b/in.json": '{"password": "hush2", "size": 4}',
+        "/b/parameters.py": "x = 1",
+    }
+    found = named(await texts_compared(desk(files), kept(a_job(1), "/gone", "/a"), kept(a_job(2), "/b")))
+    assert {'- "size": 4', '+ "size": 3'} <= set(found["in.json"].lines)
+    assert "hush" not in str(found)
+    assert found["parameters.py"].note == "/gone/parameters.py: is not there"
+    assert "script" not in found
+
+
+async def test_jobs_of_slurm_have_no_files_of_inputs_to_miss() -> None:
+    for other in (kept_of_slurm(7), kept_of_slurm(8)):
+        found = named(await texts_compared(desk(), kept_of_slurm(7), other))
+        assert not found.keys() & {"in.json", "parameters.py"}
+
+
+async def test_scripts_and_environments_where_both_are_archived() -> None:
+    one = archived("7", b"#!/bin/sh\nsrun a\n", N="1", API_TOKEN="hush", SAME="x")
+    two = archived("8", b"#!/bin/sh\nsrun b\n", N="2", API_TOKEN="hush2", SAME="x")
+    found = named(await texts_compared(desk({}, one, two), kept_of_slurm(7), kept_of_slurm(8)))
+    assert found["script"].lines == ("-srun b", "+srun a")
+    assert {"-N=2", "+N=1"} <= set(found["environment"].lines)
+    assert "hush" not in str(found)
+    assert not any("SAME" in line for line in found["environment"].lines)
+
+
+async def test_what_differs_between_any_two_jobs_is_only_counted() -> None:
+    one, two = (archived(str(n), b"date 2026-11-2%d\nsrun a\n" % n) for n in (7, 8))
+    found = named(await texts_compared(desk({}, one, two), kept_of_slurm(7), kept_of_slurm(8)))
+    assert found["script"].lines == ()
+    assert found["script"].note == "the same; 1 more differ in dates, ids and ports only"
+
+
+async def test_a_script_that_is_not_archived_is_said_to_be_missing() -> None:
+    found = named(await texts_compared(desk({}, archived("7", b"x\n")), kept_of_slurm(7), kept_of_slurm(8)))
+    assert found["script"].note == "none of slurm/8 was found (/archive: not there)"
+
+
+def test_container_and_image_are_facts_of_a_side() -> None:
+    good, bad = (an_agent(image=f"radiasoft/sirepo:{tag}") for tag in ("prod", "dev"))
+    found = compare(Side(a_job(1), None, (), bad), Side(a_job(2), None, (), good), "", NOW)
+    facts = {pair.name: pair for pair in found.facts}
+    assert facts["image"].differs
+    assert facts["container"].left == "srj-p-EPRSqtUW"
+    assert not facts["host"].differs
+
+
+def test_the_image_is_the_one_that_docker_was_told() -> None:
+    for capture in ("docker-debug", "legacy-2020"):
+        agents = correlate(logs(capture)).agents()
+        assert {agent.image for agent in agents if agent.image} == {"radiasoft/sirepo:dev"}, capture

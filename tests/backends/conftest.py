@@ -10,14 +10,12 @@ from tests.backends.journal.ssh_rig import SshClient, Sshd, ssh_client
 
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshClient]:
-    """An ssh before all others on the PATH."""
     with ssh_client(tmp_path / "client", monkeypatch) as made:
         yield made
 
 
 @pytest.fixture
 def server(tmp_path: Path, client: SshClient) -> Iterator[Sshd]:
-    """A running sshd that lets `client` in."""
     made = Sshd(tmp_path / "server")
     made.prepare()
     client.settings(made.root)

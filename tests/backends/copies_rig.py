@@ -5,6 +5,7 @@ from pathlib import Path
 
 from jobtui.backends.agent_copies import AgentCopies
 from jobtui.backends.base import Batch, Source
+from jobtui.formats.parser import LogParser
 
 UID = "3pMDuIiL"
 LINE = "Nov 20 20:{:02}:00  9015     0 job_agent.py:487:_op opName=run o=ab{:02} runDir=/scratch/x"
@@ -13,6 +14,7 @@ LINE = "Nov 20 20:{:02}:00  9015     0 job_agent.py:487:_op opName=run o=ab{:02}
 class AgentCopiesRig:
     """A database root below which the supervisor keeps copies of one agent's log. Each record is a line."""
 
+    makes = (LogParser, "_read")
     tells = False
     reconnects = False
 

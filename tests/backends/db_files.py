@@ -5,7 +5,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+from jobtui.backends.base import Batch
+from jobtui.backends.sirepo.records import read_detail, read_job
+from jobtui.backends.sirepo.source import SirepoDb
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job, JobDetail
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "sirepo"
 DIRECTORY = "supervisor-job"
@@ -61,7 +67,6 @@ def a_record(job_id: str, **fields: Any) -> Record:
 
 
 def to_bytes(record: Record) -> bytes:
-    """A record as its file holds it."""
     return json.dumps(record, separators=(",", ":")).encode("ascii")
 
 
@@ -75,7 +80,6 @@ class Db:
             self.directory.mkdir(parents=True)
 
     def path(self, job_id: str) -> Path:
-        """Where the record of a job is."""
         return self.directory / f"{job_id}.json"
 
     def put(self, job_id: str, **fields: Any) -> JobId:
@@ -93,5 +97,76 @@ class Db:
         return JobId(job_id)
 
     def remove(self, job_id: str) -> None:
-        """Remove a record."""
         self.path(job_id).unlink()
+
+
+class Reader:
+    """Reads a source on and on, and keeps what it told."""
+
+    def __init__(self, source: SirepoDb) -> None:
+        self.source = source
+        self.cursor: str | None = None
+        self.jobs: dict[JobId, Job] = {}
+        self.skipped = 0
+        self.skips: list[Skip] = []
+        self.batches: list[Batch] = []
+
+    async def catch_up(self) -> list[Batch]:
+        """Read until there is no more for now; the batches of this time."""
+        batches = [await self.step()]
+        while batches[-1].more:
+            batches.append(await self.step())
+        return batches
+
+    async def step(self) -> Batch:
+        batch = await self.source.poll(self.cursor)
+        self.cursor = batch.cursor
+        self.jobs.update((job.id, job) for job in batch.jobs)
+        for job_id in batch.gone:
+            self.jobs.pop(job_id, None)
+        self.skipped += batch.skip_count - batch.recovered
+        self.skips += batch.skipped
+        self.batches.append(batch)
+        return batch
+
+    async def news(self) -> list[JobId]:
+        """Read on; the ids of the jobs that came, in the order they came."""
+        return [job.id for batch in await self.catch_up() for job in batch.jobs]
+
+
+SOURCE = "/srv/sirepo/db"
+MTIME = 1_800_000_000 * SECOND
+JID = jid()
+
+
+def at(seconds: float) -> Nanos:
+    return Nanos(round(seconds * 1_000_000) * 1_000)
+
+
+def read(data: bytes, job_id: JobId = JID) -> tuple[Job, str | None]:
+    """The job that must be in `data`, and what is wrong with it."""
+    job, fault = read_job(data, job_id, MTIME, SOURCE)
+    assert job is not None, fault
+    return job, fault
+
+
+def job_of(**fields: Any) -> Job:
+    job, fault = read(to_bytes(a_record(JID, **fields)))
+    assert fault is None
+    return job
+
+
+def detail_of(data: bytes, job_id: JobId = JID) -> JobDetail:
+    """Everything in `data`."""
+    return read_detail(data, job_id, MTIME, SOURCE, f"{SOURCE}/x.json")
+
+
+def run(status: str, serial: int, **fields: Any) -> dict[str, Any]:
+    return {
+        "computeJobQueued": serial,
+        "computeJobSerial": serial,
+        "computeJobStart": serial and serial + 1,
+        "lastUpdateTime": serial and serial + 5,
+        "status": status,
+        "jobRunMode": "sequential",
+    } | fields

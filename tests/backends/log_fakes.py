@@ -8,21 +8,19 @@ from pathlib import Path
 from typing import ClassVar
 
 from jobtui.backends.base import Source
-from jobtui.backends.file_blocks import Limits
 from jobtui.backends.log_start import Start
 from jobtui.backends.logfile import LogFile
 from jobtui.formats.parser import Parsed
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
+from jobtui.transport.blocks import Limits
 from tests.waiting import LONG_S
 
 QUICK = Limits(hold_s=0.05, retire_s=0.2, gone_s=0.05)
 
 
 class KeepingParser:
-    """One record for each line. A line's time is `@<seconds> ` at its head."""
-
     def __init__(self, source: str, role: str = "auto") -> None:
         self.source = source
         self.blocks: list[tuple[int, int, bytes]] = []
@@ -61,12 +59,10 @@ class Parsers:
 
     @property
     def texts(self) -> list[bytes]:
-        """What each file gave that gave anything."""
         return [parser.text for parser in self.made if parser.blocks]
 
     @property
     def text(self) -> bytes:
-        """What all gave, together."""
         return b"".join(self.texts)
 
 
@@ -84,11 +80,9 @@ class Reading:
 
     @property
     def texts(self) -> list[str]:
-        """The lines read, without their newlines."""
         return [record.text for record in self.records]
 
     async def poll(self) -> bool:
-        """One poll; whether there is more at once."""
         batch = await self.source.poll(self.cursor)
         self.cursor = batch.cursor
         self.records += batch.records
@@ -132,23 +126,19 @@ class Opened:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write the file anew."""
     path.write_bytes(data)
 
 
 def append(path: Path, data: bytes) -> None:
-    """Write to its end."""
     with path.open("ab") as file:
         file.write(data)
 
 
 def rename(path: Path, name: str) -> None:
-    """Give it another name in its directory."""
     path.rename(path.with_name(name))
 
 
 def inode(path: Path) -> int:
-    """Which file it is."""
     return path.stat().st_ino
 
 

@@ -7,17 +7,21 @@ from typing import Protocol
 
 import httpx
 
+from jobtui.backends.balsam import records as balsam_records
 from jobtui.backends.balsam.client import BalsamClient
 from jobtui.backends.balsam.source import Balsam
 from jobtui.backends.base import Batch, Source
-from jobtui.backends.condor_files import CondorFile
-from jobtui.backends.journal.local_shell import LocalShell
-from jobtui.backends.sirepo_db import SirepoDb
-from jobtui.backends.slurm.commands import Commands
-from jobtui.backends.slurm.faults import SLURM
+from jobtui.backends.condor.source import CondorFile
+from jobtui.backends.sirepo import client as sirepo_files
+from jobtui.backends.sirepo.source import SirepoDb
+from jobtui.backends.slurm import records as slurm_records
+from jobtui.backends.slurm.client import SLURM, Commands
 from jobtui.backends.slurm.source import Slurm
-from jobtui.backends.trace_files import TraceFile
+from jobtui.backends.traces.files import TraceFile
+from jobtui.formats import spans
+from jobtui.formats.condor_events import EventReader
 from jobtui.model.clock import FixedClock
+from jobtui.transport.ssh import LocalShell
 from tests.backends.copies_rig import AgentCopiesRig
 from tests.backends.db_files import Db, jid
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
@@ -31,48 +35,43 @@ class Rig(Protocol):
 
     def source(self) -> Source:
         """A new source that reads the system."""
-        ...
 
     def add(self) -> str:
         """Let the system write one more record; its key."""
-        ...
 
     def tear(self) -> None:
         """Let there be one record that makes no sense."""
-        ...
 
     def mend(self) -> str:
         """Let that record make sense; its key."""
-        ...
 
     def go_away(self) -> None:
         """Let the system as a whole be gone."""
-        ...
 
     def come_back(self) -> None:
         """Let it be there again, as it was."""
-        ...
 
     def keys(self, batch: Batch) -> list[str]:
         """The keys of the records in a batch."""
-        ...
+
+    @property
+    def makes(self) -> tuple[object, str]:
+        """What makes one record of bytes from outside: the module or class that has it, and its name."""
 
     @property
     def tells(self) -> bool:
         """Whether the system tells of changes by itself, so that nobody has to ask."""
-        ...
 
     @property
     def reconnects(self) -> bool:
         """Whether the source keeps a connection, which is made anew some time after the system is back."""
-        ...
 
 
 class SirepoDbRig:
-    """A supervisor's db directory."""
-
     tells = True
     reconnects = False
+
+    makes = (sirepo_files, "read_job")
 
     def __init__(self, folder: Path) -> None:
         self._db = Db(folder / "db")
@@ -104,8 +103,7 @@ class SirepoDbRig:
 
 
 class BalsamRig:
-    """A Balsam server. Records are its events; each is of a job of its own."""
-
+    makes = (balsam_records, "change_of")
     tells = False
     reconnects = False
 
@@ -168,7 +166,6 @@ class GrowingFileRig:
         self._torn = ("", "")
 
     def _record(self, number: int) -> tuple[str, str]:
-        """The key and the text of a record."""
         raise NotImplementedError
 
     def _next(self) -> tuple[str, str]:
@@ -202,6 +199,8 @@ class GrowingFileRig:
 class TraceFileRig(GrowingFileRig):
     """A file of traces that grows. Its records are spans, each larger than the one before."""
 
+    makes = (spans, "_span")
+
     def source(self) -> Source:
         return TraceFile(self._path, piece_bytes=300)
 
@@ -215,8 +214,7 @@ class TraceFileRig(GrowingFileRig):
 
 
 class SlurmRig:
-    """The commands of a cluster. Its records are jobs in the queue."""
-
+    makes = (slurm_records, "queued_job")
     tells = False
     reconnects = False
 
@@ -256,6 +254,8 @@ class SlurmRig:
 
 class CondorRig(GrowingFileRig):
     """An event log of HTCondor. Each record is the submission of one job."""
+
+    makes = (EventReader, "_event")
 
     def source(self) -> Source:
         return CondorFile(self._path, piece_bytes=400)

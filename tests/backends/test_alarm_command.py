@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.analysis.correlate import Correlator
+from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.backends.alarm_command import AlarmCommand
 from jobtui.model.clock import FixedClock
 from jobtui.model.health import SourceHealth, SourceState

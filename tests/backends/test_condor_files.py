@@ -1,14 +1,16 @@
 """Files of HTCondor jobs as a source: followed, written anew, packed, very large, broken."""
 
 import gzip
+import lzma
 import os
 from pathlib import Path
 
 import pytest
 
-from jobtui.backends.base import Batch, SourceError
-from jobtui.backends.condor_files import CondorFile
+from jobtui.backends.base import Batch
+from jobtui.backends.condor.source import CondorFile
 from jobtui.model.ids import JobId
+from jobtui.model.source_errors import SourceError
 from tests.condor import CONDOR, book_of, event, executing, facts_in, submitted
 from tests.tracing import CAPTURES
 
@@ -65,7 +67,7 @@ async def test_a_file_that_was_cut_short_is_read_anew(tmp_path: Path) -> None:
     path.write_text(submitted(job="008.000.000"))
     second = await source.poll(first.cursor)
     await source.aclose()
-    assert said([second]) == [("submit", "8.0@jobsub02.fnal.gov")]
+    assert said([second]) == [("log_gap", ""), ("submit", "8.0@jobsub02.fnal.gov")]
 
 
 def replaced(path: Path, text: str) -> None:
@@ -104,6 +106,136 @@ async def test_what_a_rotated_log_says_is_behind_what_the_one_before_it_said(
     detail = book.detail(JobId("7.0@jobsub02.fnal.gov"))
     assert detail is not None
     assert detail.job.native_status == "IDLE"
+
+
+HEADS = {
+    "classic": "008 (-01.-01.-01) 11/22 09:54:{0:02} Global JobLog: ctime={0} sequence={0} size=0\n...\n",
+    "xml": '<c>\n    <a n="Info"><s>Global JobLog: ctime={0} sequence={0} size=0</s></a>\n'
+    '    <a n="MyType"><s>GenericEvent</s></a>\n    <a n="EventTypeNumber"><i>8</i></a>\n</c>\n',
+    "json": '{{\n  "Info": "Global JobLog: ctime={0} sequence={0} size=0",\n'
+    '  "MyType": "GenericEvent",\n  "EventTypeNumber": 8\n}}\n',
+}
+TOLD = {
+    "classic": "{number:03} (007.{proc:03}.000) 2026-11-20 10:{minute:02}:00Z Job\n...\n",
+    "xml": '<c>\n    <a n="Cluster"><i>7</i></a>\n    <a n="Proc"><i>{proc}</i></a>\n    <a n="Props"><c>\n'
+    '        <a n="Cpus"><i>1</i></a>\n    </c></a>\n    <a n="EventTypeNumber"><i>{number}</i></a>\n'
+    '    <a n="EventTime"><s>2026-11-20T10:{minute:02}:00Z</s></a>\n</c>\n',
+    "json": '{{\n  "Cluster": 7,\n  "Proc": {proc},\n  "Props": {{\n    "Cpus": 1\n  }},\n'
+    '  "EventTypeNumber": {number},\n  "EventTime": "2026-11-20T10:{minute:02}:00Z"\n}}\n',
+}
+
+
+class EventLog:
+    """A schedd's own log, rotated as HTCondor does it: the head of the old file is written anew before."""
+
+    def __init__(self, path: Path, form: str, kept: int) -> None:
+        self.path, self._form, self._kept, self._rotations = path, form, kept, 0
+        path.write_text(HEADS[form].format(0))
+
+    def write(self, number: int, proc: int, minute: int) -> None:
+        with self.path.open("a") as file:
+            file.write(TOLD[self._form].format(number=number, proc=proc, minute=minute))
+
+    def rotate(self) -> None:
+        self._rotations += 1
+        text = self.path.read_text().replace("size=0", "size=9", 1)
+        with self.path.open("r+") as file:
+            file.write(text)
+        os.utime(self.path, (self._rotations, self._rotations))
+        if self._kept == 1:
+            self.path.replace(f"{self.path}.old")
+        else:
+            for number in range(self._kept, 0, -1):
+                older = Path(f"{self.path}.{number - 1}") if number > 1 else self.path
+                if older.exists():
+                    older.replace(f"{self.path}.{number}")
+        self.path.write_text(HEADS[self._form].format(self._rotations))
+
+
+@pytest.mark.parametrize("form", HEADS)
+@pytest.mark.parametrize(
+    ("kept", "rotations", "missing"),
+    [(1, 1, False), (3, 2, False), (3, 3, False), (1, 2, True), (2, 5, True)],
+)
+async def test_a_rotated_log_of_a_schedd_is_read_to_its_end_or_what_is_missing_is_said(
+    tmp_path: Path, form: str, kept: int, rotations: int, *, missing: bool
+) -> None:
+    log = EventLog(tmp_path / "EventLog", form, kept)
+    for proc in (0, 1):
+        log.write(0, proc, 1)
+        log.write(1, proc, 2)
+    source = CondorFile(log.path)
+    first = await source.poll(None)
+    log.write(9, 0, 3)
+    for rotation in range(rotations):
+        log.rotate()
+        log.write(6, 1, 4 + rotation)
+    batches = [first, await source.poll(first.cursor)]
+    while batches[-1].more:
+        batches.append(await source.poll(batches[-1].cursor))
+    await source.aclose()
+    assert sum(batch.skip_count for batch in batches) == 0
+    book, _ = book_of(*(batch.condor for batch in batches))
+    jobs = [book.detail(JobId(f"7.{proc}")) for proc in (0, 1)]
+    assert [detail and detail.job.native_status for detail in jobs] == [
+        "RUNNING" if missing else "REMOVED",
+        "RUNNING",
+    ]
+    assert [detail and detail.job.alert for detail in jobs] == [
+        "a part of its log is missing" if missing else None,
+        None,
+    ]
+    told = [fact.what for fact in book.facts_of(JobId("7.0"))]
+    assert told == ["submit", "execute", "log_gap" if missing else "aborted"]
+
+
+async def test_like_events_of_a_second_on_both_sides_of_a_rotation_are_two(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "EventLog", "classic", 3)
+    for number in (0, 1, 4, 1):
+        log.write(number, 0, 1)
+    log.rotate()
+    for number in (4, 1, 5):
+        log.write(number, 0, 1)
+    book, _ = book_of(*(batch.condor for batch in await all_of(CondorFile(log.path))))
+    detail = book.detail(JobId("7.0"))
+    assert detail is not None
+    assert [run.ended_at is None for run in detail.runs] == [False, False, False]
+
+
+async def test_of_a_log_of_a_schedd_the_older_files_are_read_first(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "EventLog", "classic", 3)
+    for minute, number in enumerate((0, 1, 12)):
+        log.write(number, 0, minute)
+        log.rotate()
+    log.write(13, 0, 9)
+    (tmp_path / "EventLog.9").mkdir()
+    (tmp_path / "EventLog.8").write_text("no log\n")
+    assert [what for what, job in said(await all_of(CondorFile(log.path))) if job] == [
+        "submit", "execute", "held", "released"
+    ]  # fmt: skip
+    small = await all_of(CondorFile(log.path, most_bytes=1))
+    assert any("oldest files are not read" in (batch.note or "") for batch in small)
+
+
+async def test_older_files_of_a_schedd_are_read_although_they_are_packed(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "EventLog", "classic", 4)
+    for minute, number in enumerate((0, 1, 12)):
+        log.write(number, 0, minute)
+        log.rotate()
+    log.write(13, 0, 9)
+    for number, pack in ((3, gzip.compress), (2, lzma.compress)):
+        plain = tmp_path / f"EventLog.{number}"
+        packed = plain.with_name(plain.name + (".gz" if number == 3 else ".xz"))
+        packed.write_bytes(pack(plain.read_bytes()))
+        os.utime(packed, (plain.stat().st_mtime,) * 2)
+        if number == 3:
+            plain.unlink()
+    batches = await all_of(CondorFile(log.path))
+    assert [what for what, job in said(batches) if job] == ["submit", "execute", "held", "released"]
+    assert len({(fact.rotation, fact.part) for batch in batches for fact in batch.condor if fact.job}) == 4
+    (tmp_path / "EventLog.3.gz").write_bytes(b"\x28\xb5\x2f\xfd and no more")
+    batches = await all_of(CondorFile(log.path))
+    assert any("EventLog.3.gz" in (batch.note or "") for batch in batches)
 
 
 async def test_a_log_that_was_copied_anew_as_it_grew_says_nothing_twice(tmp_path: Path) -> None:

@@ -5,10 +5,13 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from jobtui.backends.base import Batch, Source, SourceError
+from jobtui.backends.base import Batch, Source
+from jobtui.model.faults import Faults
+from jobtui.model.source_errors import SourceError
 from tests.backends.journal.source_rig import JOURNAL_RIGS, JournalRig
 from tests.backends.rigs import RIGS, Rig
 from tests.waiting import LONG_S
@@ -148,6 +151,37 @@ async def test_one_torn_record_costs_only_itself(source: Source, rig: Rig) -> No
     (skip,) = (skip for batch in batches for skip in batch.skipped)
     assert source.name in skip.where
     assert skip.why
+
+
+async def test_a_fault_of_ours_in_making_one_record_costs_only_that(
+    source: Source, rig: Rig, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    """Where a record is made of bytes from outside, one of them raises what nobody expects."""
+    written = [rig.add() for _ in range(3)]
+    holder, name = rig.makes
+    make, made = getattr(holder, name), 0
+
+    def making(*given: Any, **named: Any) -> Any:
+        nonlocal made
+        made += 1
+        if made == 2:
+            raise LookupError("hunter2")
+        return make(*given, **named)
+
+    monkeypatch.setattr(holder, name, making)
+    cursor, batches = await read_on(source)
+    assert len(keys_in(rig, batches)) == len(written) - 1
+    assert sum(batch.skip_count for batch in batches) == 1
+    (fault,) = expected_faults.all()
+    assert (fault.kind, fault.count) == ("LookupError", 1)
+    (skip,) = (skip for batch in batches for skip in batch.skipped)
+    assert (source.name in skip.where, skip.why) == (True, fault.words)
+    more = rig.add()
+    after = await read_new(source, rig, cursor)
+    more_from, rest = await read_on(source, after[-1].cursor)
+    assert more in keys_in(rig, [*after, *rest])
+    assert not rig.keys(await source.poll(more_from)), "what raised is not read for ever"
+    assert len(expected_faults) == 1
 
 
 async def test_a_torn_record_that_is_mended_is_no_fault_any_more(source: Source, rig: Rig) -> None:

@@ -1,15 +1,19 @@
 """What is behind a step: the lines of its record as they stand in the file now."""
 
+from inspect import getmembers, iscoroutinefunction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jobtui.backends.job_desk import SessionDesk
 from jobtui.backends.logfile import LogFile
-from jobtui.backends.sirepo_db import SirepoDb
+from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.model.clock import Nanos, SystemClock
+from jobtui.model.faults import Faults
 from jobtui.model.ids import JobId
 from jobtui.model.job_desk import Unreadable
+from jobtui.model.scripts import Wanted
 from jobtui.session import Session
 from tests.builders import a_step
 
@@ -73,3 +77,33 @@ async def test_the_record_of_a_job_or_why_there_is_none(tmp_path: Path) -> None:
         await SessionDesk(lambda: (gone,), nothing_before).detail(job_id)
     await db.aclose()
     await gone.aclose()
+
+
+ASKED: dict[str, tuple[Any, ...]] = {
+    "reach_back": (Nanos(0), lambda reached: None),
+    "detail": (JobId("a"),),
+    "lines_behind": (a_step(), 5),
+    "list_files": ("/run",),
+    "read_file": ("/run", "a"),
+    "noted_on_cluster": (None,),
+    "script": (Wanted("1"),),
+}
+"""What a desk can be asked, with what."""
+
+
+@pytest.mark.parametrize(
+    "question", [name for name, _ in getmembers(SessionDesk, iscoroutinefunction) if name[0] != "_"]
+)
+async def test_a_fault_in_answering_is_why_there_is_no_answer(question: str, expected_faults: Faults) -> None:
+    class Broken(SessionDesk):
+        def _dirs_of(self, path: str) -> Any:
+            raise LookupError("hunter2")
+
+    def fail(*asked: object) -> Any:
+        raise LookupError("hunter2")
+
+    desk = Broken(fail, fail, fail)
+    named = {"tail": False} if question == "read_file" else {}
+    with pytest.raises(Unreadable) as raised:
+        await getattr(desk, question)(*ASKED[question], **named)
+    assert str(raised.value) == expected_faults.all()[0].words

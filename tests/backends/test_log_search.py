@@ -1,3 +1,4 @@
+import gzip
 import os
 import random
 import re
@@ -8,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.backends import log_search, search_program
-from jobtui.backends.log_pages import LogPages
-from jobtui.backends.log_search import FileSearch
-from jobtui.backends.merged_log import MergedLog
-from jobtui.backends.search_program import arguments, ripgrep
+from jobtui.logs import search as log_search
+from jobtui.logs import search as search_program
+from jobtui.logs.merged import MergedLog
+from jobtui.logs.pages import LogPages
+from jobtui.logs.search import FileSearch, arguments, ripgrep
 from jobtui.model.pages import Hits, LogSearch, Query, SearchState, query_of
+from jobtui.model.secrets import MAY_BE_MASKED, mask_line
 
 WORDS = ("alpha", "Beta", "gamma [x]", "ε Straße", "-e", "--pre=sh", "$(touch x)", "a.c", "\x1b[31m")
 
@@ -113,6 +115,91 @@ async def test_an_expression_is_tried_by_another_process(
         assert search.problem
         return
     assert await texts(pages, search) == wanted
+
+
+@with_and_without_ripgrep
+@pytest.mark.parametrize("kind", ["file", "packed", "merged"])
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [
+        ("hunter2", [3]),
+        ("HUNTER2", []),
+        ("hunter", [3]),
+        ("password=", [0, 1, 2, 4]),
+        ("password=h", []),
+        ("*", [0, 1, 2, 4, 5]),
+        ("~password=[^h]", [0, 1, 2, 4]),
+        ("~password=(h|x)", []),
+        ("~^(p|c).*=.$", []),
+        ("~hunter2$", [3]),
+        ("mdW5ueSBt", []),
+    ],
+)
+async def test_what_is_masked_cannot_be_searched_for(
+    tmp_path: Path, installed: bool, kind: str, typed: str, wanted: list[int]
+) -> None:
+    lines = [
+        "password=hunter2",
+        "color password=x*y",
+        "\x1b[0mpassword=hunter2 then pass\x1b[0mword=hunter2",
+        "hunter2",
+        "password='hunter2",
+        "aXQgaXMgYSBmdW5ueSBtZXNzYWdl9",
+    ]
+    text = "".join(f"{line}\n" for line in lines).encode()
+    path = tmp_path / ("x.log.gz" if kind == "packed" else "x.log")
+    path.write_bytes(gzip.compress(text) if kind == "packed" else text)
+    pages = LogPages(path)
+    log = MergedLog({"x": pages}) if kind == "merged" else pages
+    extent = await log.look()
+    search = log.search(asked(typed), extent.end)
+    await search.run()
+    assert search.state is SearchState.DONE
+    found, place = [], 0
+    while (hit := search.hits.next_after(place)) is not None:
+        (line,) = (await log.after(hit, 1)).lines
+        found.append(lines.index(line.text))
+        place = line.end
+    assert found == wanted
+    search.cancel()
+    await log.aclose()
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "token",
+                "=",
+                "'",
+                ":",
+                " ",
+                "Bearer ",
+                "://",
+                "u:pw@",
+                "\x1b[1m",
+                "\u200b",
+                "agent",
+                "_id",
+                "srj-p-",
+                "API-key",
+                "private",
+                "é",
+                "İ",
+                "K",
+            ]
+        )
+        | st.sampled_from(
+            ["aB3" * 21, "aB3/" * 5, "x" * 32, "creDential", "\\", "--", "0123456789abcdef" * 2]
+        ),
+        max_size=8,
+    ).map("".join)
+)
+def test_lines_that_masking_changes_are_handed_over(line: str) -> None:
+    pattern = MAY_BE_MASKED.replace("(?-u:[^'\\n])", "[^'\\n]")
+    pattern = re.sub(r"\\x\{([0-9a-f]+)\}", lambda found: f"\\u{int(found[1], 16):04x}", pattern)
+    if mask_line(line) != line:
+        assert re.search(pattern, line)
 
 
 @with_and_without_ripgrep

@@ -1,21 +1,31 @@
-"""LogFile on real files: where reading begins, how it goes on, and what a batch holds."""
+"""LogFile on real files: where reading begins, how it goes on, and what may happen to a file meanwhile."""
 
 import asyncio
 import gzip
 import os
+import shutil
+import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from jobtui.backends.base import SourceError
-from jobtui.backends.file_blocks import Limits
+from jobtui.backends import log_follow
+from jobtui.backends.log_follow import RETIRED_KEPT, Follower
 from jobtui.backends.log_start import FromStart, FromTime, TailBytes
 from jobtui.backends.logfile import LogFile
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
-from tests.backends.log_fakes import Opened, Reading, append, inode, open_inodes, write
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing
+from jobtui.transport import files
+from jobtui.transport.blocks import Limits
+from tests.backends.log_fakes import Opened, Parsers, Reading, append, inode, open_inodes, rename, write
+from tests.loopback import nobody
+from tests.waiting import LONG_S
 
 CAPTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
 CAPTURED_LOGS = sorted(path for path in CAPTURES.rglob("*.log") if "user" not in path.parts)
@@ -60,17 +70,6 @@ async def test_a_second_reader_from_the_beginning_gets_the_same(path: Path) -> N
     first = await opened.log.poll(None)
     again = await opened.log.poll(None)
     assert first.records == again.records != ()
-
-
-async def test_a_lost_batch_is_given_again(path: Path) -> None:
-    write(path, b"one\n")
-    opened = Opened(path)
-    await opened.reading.drain()
-    append(path, b"two\n")
-    lost = await opened.log.poll(opened.reading.cursor)
-    again = await opened.log.poll(opened.reading.cursor)
-    assert [record.text for record in lost.records] == ["two"]
-    assert again.records == lost.records
 
 
 async def test_a_cursor_of_someone_else_begins_anew(path: Path) -> None:
@@ -224,7 +223,7 @@ async def test_a_packed_file_that_breaks_off_gives_what_it_has_and_says_so_once(
         await opened.reading.drain()
     assert opened.reading.texts[0] == "one"
     assert opened.reading.skip_count == 1
-    assert "gzip breaks off" in opened.reading.skips[0].why
+    assert "packed text ends" in opened.reading.skips[0].why
 
 
 async def test_something_that_only_begins_like_a_packed_file(path: Path) -> None:
@@ -293,3 +292,445 @@ async def test_closing_twice_releases_all_and_a_closed_source_says_so(path: Path
     assert inode(path) not in open_inodes()
     with pytest.raises(SourceError, match="closed"):
         await opened.reading.poll()
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def make_directory(path: Path) -> None:
+    path.mkdir()
+
+
+def forbid(path: Path) -> None:
+    path.chmod(0)
+
+
+async def fails(opened: Opened, error: type[SourceError]) -> str:
+    end = time.monotonic() + LONG_S
+    while time.monotonic() < end:
+        try:
+            await opened.reading.drain()
+        except error as raised:
+            return str(raised)
+        await opened.log.changed(0.02)
+    raise AssertionError(f"never failed: {opened.reading.texts}")
+
+
+async def test_a_renamed_file_is_read_to_its_end_before_the_new_one(path: Path) -> None:
+    write(path, b"one\n")
+    opened = Opened(path)
+    await opened.reading.drain()
+    append(path, b"two\n")
+    rename(path, "supervisor.log.1")
+    append(path, b"three\n")
+    await opened.reading.drain()
+    assert opened.reading.texts == ["one", "two", "three"]
+    assert opened.parsers.texts == [b"one\ntwo\n", b"three\n"]
+    assert opened.reading.records[-1].line == 1
+
+
+async def test_a_rotated_file_that_comes_after_newer_lines_is_counted_once(path: Path) -> None:
+    write(path, b"one\n")
+    opened = Opened(path)
+    await opened.reading.drain()
+    write(late := path.with_name("supervisor.log.3"), b"late\n")
+    os.utime(late, (1, 1))
+    rename(path, "supervisor.log.2")
+    write(path, b"two\n")
+    await opened.reading.drain()
+    rename(path, "supervisor.log.1")
+    write(path, b"three\n")
+    await opened.reading.drain()
+    assert opened.reading.texts == ["one", "two", "three"]
+    assert [(skip.where, "after newer lines" in skip.why) for skip in opened.reading.skips] == [
+        (str(late), True)
+    ]
+
+
+async def test_files_that_begin_alike_are_all_read(path: Path) -> None:
+    """As where a script that is long, and always the same, is the first that is logged in each."""
+    alike = b"alike\n" * 1_000
+    write(path, alike)
+    opened = Opened(path)
+    await opened.reading.drain()
+    rename(path, "supervisor.log-20261122-1")
+    write(path, b"between\n")
+    rename(path, "supervisor.log-20261122-2")
+    write(path, alike + b"then\n")
+    rename(path, "supervisor.log-20261122-3")
+    write(path, b"last\n")
+    await opened.reading.drain()
+    assert opened.reading.texts[-3:] == ["alike", "then", "last"]
+    assert opened.reading.texts.count("between") == 1
+
+
+async def test_a_file_that_is_rotated_twice_in_the_middle_of_a_poll_is_read_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(path, b"one\n")
+    opened = Opened(path)
+    await opened.reading.drain()
+
+    def rotate_twice() -> None:
+        shutil.copy2(path, path.with_name("supervisor.log-20261122-1"))
+        os.truncate(path, 0)
+        append(path, b"two\n")
+        rename(path, "supervisor.log-20261122-2")
+        write(path, b"three\n")
+
+    pending = [rotate_twice]
+
+    def look_before(looked: Path) -> files.Look:
+        seen = files.look(looked)
+        if pending:
+            pending.pop()()
+        return seen
+
+    monkeypatch.setattr(log_follow, "look", look_before)
+    await opened.reading.drain()
+    await opened.reading.drain()
+    assert opened.reading.texts == ["one", "two", "three"]
+
+
+async def test_what_is_still_written_to_the_renamed_file_is_read(path: Path) -> None:
+    write(path, b"one\n")
+    opened = Opened(path, Limits(retire_s=3600))
+    await opened.reading.drain()
+    with path.open("ab") as writer:
+        rename(path, "supervisor.log.1")
+        append(path, b"new\n")
+        await opened.reading.drain()
+        writer.write(b"late\n")
+    await opened.reading.drain()
+    assert opened.reading.texts == ["one", "new", "late"]
+
+
+async def test_the_renamed_file_is_released_in_the_end(path: Path) -> None:
+    write(path, b"one\n")
+    opened = Opened(path)
+    await opened.reading.drain()
+    old = inode(path)
+    rename(path, "supervisor.log.1")
+    write(path, b"two\n")
+    await opened.reading.drain()
+    assert old in open_inodes()
+    await opened.reading.until(lambda: old not in open_inodes())
+
+
+async def test_a_truncated_file_begins_again_and_says_so(path: Path) -> None:
+    write(path, b"one\ntwo\n")
+    opened = Opened(path)
+    await opened.reading.drain()
+    os.truncate(path, 0)
+    append(path, b"new\n")
+    await opened.reading.drain()
+    assert opened.reading.texts == ["one", "two", "new"]
+    assert opened.reading.records[-1].line == 1
+    assert "truncated" in (opened.reading.note or "")
+    assert opened.reading.skip_count == 0
+
+
+async def test_a_file_written_anew_to_a_greater_size_begins_again(path: Path) -> None:
+    write(path, b"one\ntwo\n")
+    opened = Opened(path)
+    await opened.reading.drain()
+    write(path, b"quite another text\nand more\n")
+    await opened.reading.drain()
+    assert opened.reading.texts[2:] == ["quite another text", "and more"]
+
+
+async def test_bytes_that_a_truncation_took_before_they_were_read_are_reported(path: Path) -> None:
+    write(path, b"one\nunfinished")
+    opened = Opened(path, Limits(hold_s=3600))
+    await opened.reading.drain()
+    os.truncate(path, 0)
+    await opened.reading.drain()
+    assert opened.reading.skip_count == 1
+    assert "10 bytes" in opened.reading.skips[0].why
+    assert opened.reading.skips[0].where == f"{path}:2 (byte 4)"
+
+
+async def test_a_missing_file_is_missing_at_once(path: Path) -> None:
+    with pytest.raises(SourceMissing, match=r"supervisor\.log: no such file"):
+        await Opened(path, Limits()).log.poll(None)
+
+
+async def test_a_file_below_a_file_is_missing(path: Path) -> None:
+    write(path, b"")
+    with pytest.raises(SourceMissing):
+        await Opened(path / "below").log.poll(None)
+
+
+async def test_a_vanished_file_is_read_to_its_end_then_missing_and_read_anew_when_it_is_back(
+    path: Path,
+) -> None:
+    write(path, b"one\n")
+    opened = Opened(path)
+    await opened.reading.drain()
+    append(path, b"two\n")
+    remove(path)
+    await fails(opened, SourceMissing)
+    assert opened.reading.texts == ["one", "two"]
+    write(path, b"three\n")
+    await opened.reading.drain()
+    assert opened.reading.texts == ["one", "two", "three"]
+
+
+async def test_a_file_that_is_away_for_a_moment_is_not_missing(path: Path) -> None:
+    write(path, b"one\n")
+    opened = Opened(path, Limits())
+    await opened.reading.drain()
+    rename(path, "supervisor.log.1")
+    await opened.reading.drain()
+    write(path, b"two\n")
+    await opened.reading.drain()
+    assert opened.reading.texts == ["one", "two"]
+
+
+async def test_a_deleted_file_is_let_go_of_and_known_again_when_it_comes_back(path: Path) -> None:
+    aside = path.with_name("aside")
+    write(path, b"a line long enough to be known again" * 9 + b"\n")
+    opened = Opened(path)
+    await opened.reading.drain()
+    rename(path, aside.name)
+    while inode(aside) in open_inodes():
+        await fails(opened, SourceMissing)
+    append(aside, b"two\n")
+    rename(aside, path.name)
+    await opened.reading.drain()
+    assert [text[:6] for text in opened.reading.texts] == ["a line", "two"]
+
+
+async def test_a_copy_that_goes_on_with_the_same_text_is_read_on(path: Path) -> None:
+    text = b"".join(b"line %d of a log that is copied again and again\n" % nth for nth in range(20))
+    write(path, text)
+    opened = Opened(path)
+    await opened.reading.drain()
+    copy = path.with_name("copy")
+    write(copy, text + b"news\n")
+    rename(copy, path.name)
+    await opened.reading.drain()
+    assert opened.parsers.texts == [text + b"news\n"]
+
+
+async def test_replaced_by_a_directory(path: Path) -> None:
+    write(path, b"one\n")
+    opened = Opened(path)
+    await opened.reading.drain()
+    append(path, b"two\n")
+    rename(path, "supervisor.log.1")
+    make_directory(path)
+    assert "is a directory" in await fails(opened, SourceError)
+    assert opened.reading.texts == ["one", "two"]
+
+
+async def test_a_pipe_is_refused_without_blocking(path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(SourceError, match="is a pipe, not a log file"):
+        await asyncio.wait_for(Opened(path).log.poll(None), LONG_S)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("/dev/zero", "a device"), ("/", "a directory")])
+async def test_what_is_no_file_is_refused(name: str, kind: str) -> None:
+    with pytest.raises(SourceError, match=f"is {kind}"):
+        await Opened(Path(name)).log.poll(None)
+
+
+async def test_a_path_that_cannot_be_is_an_error_of_the_source(tmp_path: Path) -> None:
+    for name in ("a\0b", "x" * 5000):
+        with pytest.raises(SourceError):
+            await Opened(tmp_path / name).log.poll(None)
+
+
+async def test_line_numbers_are_settled_after_a_rotation(path: Path) -> None:
+    write(path, b"".join(b"%d\n" % nth for nth in range(1, 10_001)))
+    opened = Opened(path, Limits(count=100), TailBytes(100))
+    await opened.reading.drain()
+    rename(path, "supervisor.log.1")
+    write(path, b"new\n")
+    assert await opened.log.line_number(opened.reading.records[-1].line) == 10_000
+
+
+async def test_changed_returns_early_when_something_was_written(path: Path) -> None:
+    write(path, b"one\n")
+    opened = Opened(path)
+    await opened.reading.drain()
+    waiting = asyncio.create_task(opened.log.changed(LONG_S))
+    append(path, b"two\n")
+    await asyncio.wait_for(waiting, LONG_S / 2)
+
+
+@pytest.mark.parametrize("happens", [remove, lambda path: rename(path, "other")])
+async def test_changed_returns_early_when_the_file_is_gone(
+    path: Path, happens: Callable[[Path], None]
+) -> None:
+    write(path, b"one\n")
+    opened = Opened(path)
+    await opened.reading.drain()
+    happens(path)
+    await asyncio.wait_for(opened.log.changed(LONG_S), LONG_S / 2)
+
+
+async def test_changed_returns_in_time_when_nothing_was_written(path: Path) -> None:
+    write(path, b"one\n")
+    opened = Opened(path)
+    await opened.reading.drain()
+    started = time.monotonic()
+    await opened.log.changed(0.2)
+    assert 0.19 <= time.monotonic() - started < LONG_S
+
+
+async def test_an_unreadable_file_is_denied(path: Path) -> None:
+    write(path, b"one\n")
+    forbid(path)
+    for parent in (path.parent, path.parent.parent, path.parent.parent.parent):
+        parent.chmod(0o755)
+    with nobody(), pytest.raises(SourceDenied, match="permission denied"):
+        await Opened(path).log.poll(None)
+
+
+LIMITS = Limits(block=16, line=64, batch=100, batch_records=5, hold_s=1000, retire_s=1e9, gone_s=1000)
+CHUNKS = st.sampled_from([b"", b"\n", b"ab", b"ab\n", b"a\nb", b"a longer line\nand another\n", b"\r\n"])
+
+
+class Written:
+    """One file behind the name, and what should be given of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.due = b""
+        self._let_go = False
+
+    def append(self, data: bytes) -> None:
+        with self.path.open("ab") as file:
+            file.write(data)
+        if self._let_go and data:
+            # The newline of a line that was given without it is no line of its own.
+            data = data.removeprefix(b"\n")
+            self._let_go = False
+        self.due += data
+
+    def let_go(self) -> None:
+        """The unfinished last line has been waited for long enough."""
+        if self.due and not self.due.endswith(b"\n"):
+            self.due += b"\n"
+            self._let_go = True
+
+    def lose_unfinished(self) -> None:
+        """What has no newline is cut off."""
+        self.due = self.due[: self.due.rfind(b"\n") + 1]
+
+
+class FollowedFile(RuleBasedStateMachine):
+    """Things done to a file in any order, with polls between them that stop anywhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.path = self.folder / "log"
+        self.path.touch()
+        self.now = 0.0
+        self.parsers = Parsers()
+        self.follower = Follower(
+            self.path, lambda: self.parsers("log", "auto"), FromStart(), LIMITS, lambda: self.now
+        )
+        self.cursor: str | None = None
+        self.files = [Written(self.path)]
+        self.renamed: list[Written] = []
+        self.serial = 0
+        self.drain()
+
+    def drain(self) -> None:
+        while self.poll():
+            pass
+
+    def piece(self, data: bytes) -> bytes:
+        """Every piece differs from all others, as times make lines of a real log differ."""
+        self.serial += 1
+        return data.replace(b"a", b"%d:" % self.serial)
+
+    def poll(self) -> bool:
+        batch = self.follower.poll(self.cursor)
+        self.cursor = batch.cursor
+        assert batch.count < LIMITS.batch_records + LIMITS.block
+        return batch.more
+
+    @rule()
+    def one_poll(self) -> None:
+        self.poll()
+
+    @rule(data=CHUNKS)
+    def append(self, data: bytes) -> None:
+        self.files[-1].append(self.piece(data))
+
+    @precondition(lambda self: len(self.renamed) < RETIRED_KEPT)
+    @rule(data=CHUNKS)
+    def rotate(self, data: bytes) -> None:
+        aside = self.folder / f"log.{len(self.renamed)}"
+        self.path.rename(aside)
+        self.files[-1].path = aside
+        self.renamed.append(self.files[-1])
+        self.path.touch()
+        self.files.append(Written(self.path))
+        self.append(data)
+        self.poll()
+
+    @precondition(lambda self: self.renamed)
+    @rule(data=CHUNKS)
+    def write_to_a_renamed_one(self, data: bytes) -> None:
+        self.renamed[-1].append(self.piece(data))
+
+    @rule()
+    def truncate(self) -> None:
+        self.drain()
+        os.truncate(self.path, 0)
+        self.drain()
+        self.files[-1].lose_unfinished()
+        if self.files[-1].due:
+            self.files.append(Written(self.path))
+
+    @rule()
+    def wait(self) -> None:
+        self.drain()
+        self.now += LIMITS.hold_s
+        self.drain()
+        for file in (*self.renamed, self.files[-1]):
+            file.let_go()
+
+    def teardown(self) -> None:
+        self.wait()
+        self.follower.close()
+        shutil.rmtree(self.folder)
+        # The first parser was asked for times only.
+        given = [parser.text for parser in self.parsers.made[1:] if parser.text]
+        assert given == [file.due for file in self.files if file.due]
+
+
+FollowedFile.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestFollowedFile = FollowedFile.TestCase
+
+
+@given(st.lists(st.tuples(CHUNKS, st.booleans())))
+@settings(max_examples=60, deadline=None)
+def test_batches_lost_on_the_way_are_given_again(steps: list[tuple[bytes, bool]]) -> None:
+    parsers = Parsers()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log"
+        path.touch()
+        follower = Follower(path, lambda: parsers("log", "auto"), FromStart(), LIMITS)
+        cursor = follower.poll(None).cursor
+        texts: list[str] = []
+        written = b""
+        for data, is_lost in [*steps, (b"\n", False)]:
+            written += data
+            with path.open("ab") as file:
+                file.write(data)
+            if is_lost:
+                follower.poll(cursor)
+                continue
+            while (batch := follower.poll(cursor)).more or batch.records:
+                cursor = batch.cursor
+                texts += [record.text for record in batch.records]
+        follower.close()
+    assert texts == written.decode().split("\n")[:-1]

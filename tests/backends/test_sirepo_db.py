@@ -1,19 +1,26 @@
-"""The supervisor's db directory as a source: what it finds, when, and in which order."""
+"""The supervisor's db directory as a source: what it finds, in which order, and what can be wrong there."""
 
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator
+import socket
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from jobtui.backends.base import DetailSource, Source, SourceError, SourceMissing
-from jobtui.backends.sirepo_db import SirepoDb
+from jobtui.backends.base import DetailSource, Source
+from jobtui.backends.sirepo.client import MAX_BYTES, SKIPS_NAMED, JobFiles, TooLarge, listed, read_file
+from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
-from tests.backends.db_files import FIXTURES, Db, a_record, jid, to_bytes
-from tests.backends.db_reading import Reader
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.transport.worker import Worker
+from tests.backends.db_files import FIXTURES, Db, Reader, a_record, jid, to_bytes
+from tests.loopback import nobody
 from tests.waiting import LONG_S
 
 CAPTURES = sorted(path.name for path in FIXTURES.iterdir() if (path / "supervisor-job").is_dir())
@@ -260,3 +267,307 @@ async def test_the_loop_goes_on_while_files_are_read(db: Db, reader: Reader) -> 
     await reader.step()
     ticking.cancel()
     assert ticks > 1
+
+
+GOOD, BAD = jid(1), jid(2)
+
+
+@pytest.fixture
+def open_db() -> Iterator[Db]:
+    """A db below a directory that anybody may search, which those of pytest are not."""
+    with tempfile.TemporaryDirectory(prefix="jobtui-test-") as folder:
+        os.chmod(folder, 0o755)
+        yield Db(Path(folder) / "db")
+
+
+@pytest.fixture
+async def reading_all(db: Db) -> AsyncIterator[Reader]:
+    source = SirepoDb(db.root)
+    yield Reader(source)
+    await source.aclose()
+
+
+async def assert_only_bad_is_skipped(reading_all: Reader, db: Db, why: str) -> None:
+    assert set(reading_all.jobs) == {GOOD}
+    assert reading_all.skipped == 1
+    (skip,) = reading_all.skips
+    assert skip.where == str(db.path(BAD))
+    assert why in skip.why
+    assert await reading_all.news() == []
+    assert (reading_all.skipped, len(reading_all.skips)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "empty"),
+        (b"\0" * 4096, "NUL"),
+        (to_bytes(a_record(BAD))[:200], "not valid JSON"),
+        (b"[1, 2]", "a list"),
+        (b"\x80\x81", "not valid JSON"),
+        (b"[" * 50_000, "nested too deep"),
+    ],
+)
+async def test_a_file_without_a_record(data: bytes, why: str, db: Db, reading_all: Reader) -> None:
+    db.put(GOOD)
+    db.put_bytes(BAD, data)
+    await reading_all.catch_up()
+    await assert_only_bad_is_skipped(reading_all, db, why)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (os.mkfifo, "a pipe"),
+        (Path.mkdir, "a directory"),
+        (lambda path: path.symlink_to("/dev/zero"), "a device"),
+        (lambda path: path.symlink_to(path), "a link that cannot be followed"),
+    ],
+    ids=["pipe", "directory", "link to a device", "link in a circle"],
+)
+async def test_what_is_no_file(db: Db, reading_all: Reader, make: Callable[[Path], object], why: str) -> None:
+    db.put(GOOD)
+    make(db.path(BAD))
+    await reading_all.catch_up()
+    await assert_only_bad_is_skipped(reading_all, db, why)
+
+
+async def test_a_socket(db: Db, reading_all: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    db.put(GOOD)
+    monkeypatch.chdir(db.directory)  # the path of a socket may not be long
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(db.path(BAD).name)
+        await reading_all.catch_up()
+    await assert_only_bad_is_skipped(reading_all, db, "a socket")
+
+
+async def test_a_link_that_leads_nowhere_until_it_does(db: Db, reading_all: Reader, tmp_path: Path) -> None:
+    db.put(GOOD)
+    db.path(BAD).symlink_to(tmp_path / "elsewhere")
+    await reading_all.catch_up()
+    await assert_only_bad_is_skipped(reading_all, db, "a link that cannot be followed: No such file")
+    (tmp_path / "elsewhere").write_bytes(to_bytes(a_record(BAD, status="running")))
+    assert await reading_all.news() == [BAD]
+    (tmp_path / "elsewhere").write_bytes(to_bytes(a_record(BAD, status="completed")))
+    assert await reading_all.news() == [BAD]
+    assert (reading_all.jobs[BAD].status, reading_all.skipped) == (
+        JobStatus.COMPLETED,
+        0,
+    )
+
+
+async def test_a_file_of_100_mb(db: Db, reading_all: Reader) -> None:
+    db.put(GOOD)
+    db.put_bytes(BAD, b"")
+    os.truncate(db.path(BAD), 100_000_000)
+    await reading_all.catch_up()
+    await assert_only_bad_is_skipped(reading_all, db, f"100000000 bytes, more than the {MAX_BYTES}")
+    with pytest.raises(SourceError, match="100000000 bytes"):
+        await reading_all.source.detail(BAD)
+
+
+async def test_the_largest_size_can_be_chosen(db: Db) -> None:
+    record = to_bytes(a_record(GOOD, error="e" * 40_000))
+    db.put_bytes(GOOD, record)
+    for max_bytes, jobs in [(len(record), 1), (len(record) - 1, 0)]:
+        reading_all = Reader(SirepoDb(db.root, max_bytes=max_bytes))
+        await reading_all.catch_up()
+        assert (len(reading_all.jobs), reading_all.skipped) == (jobs, 1 - jobs)
+        await reading_all.source.aclose()
+
+
+@pytest.mark.parametrize("size", [8191, 8192, 8193, 16384, 100_000])
+async def test_every_size_is_read_whole(size: int, db: Db, reading_all: Reader) -> None:
+    record = to_bytes(a_record(GOOD))
+    db.put_bytes(GOOD, record + b" " * (size - len(record)))
+    assert await reading_all.news() == [GOOD]
+    assert reading_all.skipped == 0
+
+
+def test_a_file_that_grows_without_end_is_given_up() -> None:
+    with pytest.raises(TooLarge):
+        read_file("/dev/zero", None, 100_000)
+
+
+async def test_a_pipe_in_place_of_a_file_that_was_listed_does_not_block(db: Db) -> None:
+    db.put(BAD)
+    files = JobFiles("where", "source")
+    directory = os.open(db.directory, os.O_RDONLY)
+    try:
+        files.sweep(directory)
+        db.remove(BAD)
+        os.mkfifo(db.path(BAD))
+        reading = await asyncio.wait_for(Worker("reader").run(lambda: files.read(directory, 10)), LONG_S)
+        assert (reading.jobs, [skip.why for skip in reading.skipped]) == ((), ["empty"])
+    finally:
+        os.close(directory)
+
+
+async def test_a_file_that_vanishes_between_listing_and_reading_is_no_fault(db: Db) -> None:
+    for number in range(4):
+        db.put(jid(number))
+    files = JobFiles("where", "source")
+    directory = os.open(db.directory, os.O_RDONLY)
+    try:
+        files.sweep(directory)
+        db.remove(jid(2))
+        reading = files.read(directory, 10)
+        assert sorted(job.id for job in reading.jobs) == [jid(0), jid(1), jid(3)]
+        assert (reading.skip_count, reading.gone) == (0, ())
+    finally:
+        os.close(directory)
+
+
+async def test_the_last_good_record_stays_while_the_file_is_torn(db: Db, reading_all: Reader) -> None:
+    db.put(GOOD, status="running")
+    await reading_all.catch_up()
+    db.put_bytes(GOOD, b'{"status": "comp')
+    (batch,) = await reading_all.catch_up()
+    assert (batch.jobs, batch.gone, batch.skip_count) == ((), (), 1)
+    assert reading_all.jobs[GOOD].status == JobStatus.RUNNING
+    db.put(GOOD, status="completed")
+    (batch,) = await reading_all.catch_up()
+    assert (batch.recovered, reading_all.skipped, reading_all.jobs[GOOD].status) == (
+        1,
+        0,
+        JobStatus.COMPLETED,
+    )
+
+
+async def test_another_damage_to_the_same_file_counts_once(db: Db, reading_all: Reader) -> None:
+    db.put_bytes(BAD, b"")
+    await reading_all.catch_up()
+    db.put_bytes(BAD, b"[]")
+    await reading_all.catch_up()
+    assert reading_all.skipped == 1
+    assert [skip.why for skip in reading_all.skips] == ["empty", "not a JSON object but a list"]
+    db.remove(BAD)
+    (batch,) = await reading_all.catch_up()
+    assert (batch.recovered, reading_all.skipped) == (1, 0)
+
+
+async def test_an_odd_field_is_told_and_the_job_is_there(db: Db, reading_all: Reader) -> None:
+    db.put(GOOD, computeJobStart="soon")
+    assert await reading_all.news() == [GOOD]
+    assert (reading_all.skipped, reading_all.jobs[GOOD].started_at) == (1, None)
+    assert "computeJobStart" in reading_all.skips[0].why
+    db.put(GOOD)
+    assert await reading_all.news() == [GOOD]
+    assert reading_all.skipped == 0
+
+
+async def test_the_file_name_is_the_id_whatever_the_record_says(db: Db, reading_all: Reader) -> None:
+    db.put_bytes(GOOD, to_bytes(a_record(BAD)))
+    assert await reading_all.news() == [GOOD]
+    assert reading_all.skipped == 1
+    assert BAD in reading_all.skips[0].why
+
+
+async def test_of_very_many_faults_a_few_are_named_and_all_counted(db: Db, reading_all: Reader) -> None:
+    for number in range(SKIPS_NAMED + 5):
+        db.put_bytes(jid(number), b"")
+    await reading_all.catch_up()
+    assert (reading_all.skipped, len(reading_all.skips)) == (
+        SKIPS_NAMED + 5,
+        SKIPS_NAMED,
+    )
+
+
+async def test_a_file_that_may_not_be_read_until_it_may(open_db: Db) -> None:
+    open_db.put(GOOD)
+    open_db.put(BAD)
+    open_db.path(BAD).chmod(0)
+    reading_all = Reader(SirepoDb(open_db.root))
+    with nobody():
+        await reading_all.catch_up()
+        await assert_only_bad_is_skipped(reading_all, open_db, "Permission denied")
+        with pytest.raises(SourceDenied, match="permission denied"):
+            await reading_all.source.detail(BAD)
+    open_db.path(BAD).chmod(0o644)
+    assert await reading_all.news() == [BAD]
+    assert reading_all.skipped == 0
+    await reading_all.source.aclose()
+
+
+async def test_a_file_that_could_never_be_read_is_no_fault_once_it_is_gone(open_db: Db) -> None:
+    open_db.put(BAD)
+    open_db.path(BAD).chmod(0)
+    reading_all = Reader(SirepoDb(open_db.root))
+    with nobody():
+        await reading_all.catch_up()
+    assert reading_all.skipped == 1
+    open_db.remove(BAD)
+    (batch,) = await reading_all.catch_up()
+    assert (batch.gone, reading_all.skipped) == ((), 0)
+    await reading_all.source.aclose()
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o400, 0o100], ids=["nothing", "only listed", "only searched"])
+async def test_a_directory_that_may_not_be_read(mode: int, open_db: Db) -> None:
+    open_db.put(GOOD)
+    if os.geteuid() == 0:
+        os.chown(open_db.directory, 65534, -1)
+    open_db.directory.chmod(mode)
+    source = SirepoDb(open_db.root)
+    with nobody():
+        with pytest.raises(SourceDenied, match="permission denied; run as") as raised:
+            await source.poll(None)
+        assert str(open_db.directory) in str(raised.value)
+    open_db.directory.chmod(0o755)
+    assert [job.id for job in (await source.poll(None)).jobs] == [GOOD]
+    await source.aclose()
+
+
+async def raised_by(root: Path) -> SourceError:
+    source = SirepoDb(root)
+    with pytest.raises(SourceError) as raised:
+        await source.poll(None)
+    await source.changed(0.0)
+    await source.aclose()
+    return raised.value
+
+
+async def test_a_root_that_is_missing_or_none(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "supervisor-job").mkdir()
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "supervisor-job").write_text("")
+    for name, text in [
+        ("nowhere", "no such directory; name the db directory of Sirepo"),
+        ("file", "not a directory; name the db directory of Sirepo"),
+        ("supervisor-job", "name the directory above it"),
+        ("odd", "has no supervisor-job directory: it is not the db directory of Sirepo"),
+    ]:
+        error = await raised_by(tmp_path / name)
+        assert isinstance(error, SourceMissing)
+        assert str(tmp_path / name) in str(error)
+        assert text in str(error)
+
+
+async def test_a_root_that_no_file_system_can_have() -> None:
+    assert isinstance(await raised_by(Path("/a\x00b")), SourceUnreachable)
+    assert isinstance(await raised_by(Path("/" + "x" * 5000)), SourceUnreachable)
+
+
+async def test_a_db_before_the_first_run_is_found_once_it_is_there(tmp_path: Path) -> None:
+    root = tmp_path / "db"
+    root.mkdir()
+    reading_all = Reader(SirepoDb(root))
+    with pytest.raises(SourceMissing, match="or its supervisor has not run yet"):
+        await reading_all.step()
+    db = Db(root)
+    db.put(GOOD)
+    assert await reading_all.news() == [GOOD]
+    await reading_all.source.aclose()
+
+
+ANY_NAME = st.text(st.characters(exclude_characters="/\0", codec="utf-8"), min_size=1, max_size=20)
+
+
+@given(st.lists(ANY_NAME, max_size=5))
+def test_no_name_is_taken_for_another(names: list[str]) -> None:
+    with tempfile.TemporaryDirectory(prefix="jobtui-test-") as folder:
+        for name in [*names, f"{GOOD}.json"]:
+            if name not in (".", ".."):
+                Path(folder, name).touch()
+        assert listed(folder) == [GOOD]

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.backends.base import Batch, SourceDenied, SourceError, SourceMissing
-from jobtui.backends.trace_files import TraceFile
+from jobtui.backends.base import Batch
+from jobtui.backends.traces.files import TraceFile
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing
 from tests.tracing import CAPTURES, capture_file
 
 
@@ -67,7 +68,7 @@ async def test_what_cannot_be_read_says_why(tmp_path: Path, monkeypatch: pytest.
         await whole(tmp_path / "none")
     with pytest.raises(SourceError, match="is a directory"):
         await whole(tmp_path)
-    monkeypatch.setattr("jobtui.backends.trace_files.LARGEST_BYTES", 10)
+    monkeypatch.setattr("jobtui.backends.traces.files.LARGEST_BYTES", 10)
     with pytest.raises(SourceError, match="is larger than"):
         await whole(CAPTURES / "job-fail.otlp.json")
 
@@ -86,3 +87,35 @@ async def test_rubbish_is_one_skip_that_names_the_file(tmp_path: Path) -> None:
     (batch,), _ = await whole(path)
     assert (batch.skip_count, batch.count) == (1, 0)
     assert str(path) in batch.skipped[0].where
+
+
+def lines_of_spans(count: int) -> bytes:
+    """So many spans, one document a line."""
+    span = '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"%s","spanId":"%016x"}]}]}]}'
+    return "".join(f"{span % ('ab' * 16, number)}\n" for number in range(1, count + 1)).encode()
+
+
+async def test_a_packed_file_is_read_in_pieces_and_a_torn_one_as_far_as_it_goes(tmp_path: Path) -> None:
+    path = tmp_path / "spans.jsonl.gz"
+    packed = gzip.compress(lines_of_spans(300)) + gzip.compress(lines_of_spans(400))
+    path.write_bytes(packed)
+    file = TraceFile(path, piece_bytes=2_000)
+    batch = await file.poll(None)
+    await file.aclose()
+    assert (len(batch.spans), batch.skip_count, batch.more) == (700, 0, False)
+    path.write_bytes(packed[: len(packed) // 3])
+    (torn,), _ = await whole(path)
+    assert 0 < len(torn.spans) < 400
+    assert "the rest is left out" in torn.skipped[0].why
+
+
+@pytest.mark.parametrize("text", [lines_of_spans(30_000), b" " * (3 << 20) + lines_of_spans(1)])
+async def test_a_small_packed_file_that_becomes_large_is_read_up_to_a_limit(
+    text: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobtui.backends.traces.files.PACKED_BYTES", 1 << 20)
+    path = tmp_path / "spans.jsonl.gz"
+    path.write_bytes(gzip.compress(text))
+    (batch,), _ = await whole(path)
+    assert "unpacks to more than 1 MiB: the rest is left out; unpack it" in batch.skipped[0].why
+    assert len(batch.spans) < 20_000

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from jobtui.backends.worker import Worker, a_worker
+from jobtui.transport.worker import Worker, a_worker
 from tests.waiting import wait_until
 
 
@@ -64,7 +64,7 @@ async def test_a_cancelled_call_that_has_not_begun_never_does() -> None:
 def test_a_call_that_hangs_does_not_keep_the_program_from_ending() -> None:
     program = """
 import asyncio, threading
-from jobtui.backends.worker import Worker, a_worker
+from jobtui.transport.worker import Worker, a_worker
 began = threading.Event()
 def hang():
     began.set()

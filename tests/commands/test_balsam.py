@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobtui.backends.recording.tape import Tape
+from jobtui.recording.database import Recording
 from tests.balsam_http import served, write_login
 from tests.balsam_server import FOLDER, TOKEN, RecordedBalsam
 from tests.commands.contract import check_document
@@ -133,6 +133,23 @@ def test_hostile_rows_are_shown_as_text(site: Site) -> None:
             assert "very-secret-value" not in ran.out + ran.err
 
 
+def test_secrets_in_what_a_job_carries_are_masked(site: Site) -> None:
+    row = next(row for row in site.balsam.jobs if row["state"] == "FAILED")
+    secret = "s3cr3t-of-the-job"
+    row["tags"] = {"password": f"{secret}-1"}
+    row["parameters"] = {"api_key": f"{secret}-2", "line": f"--password={secret}-3"}
+    row["data"] = {"token": f"{secret}-4"}
+    row["last_update"] = "2026-11-20T19:29:00+00:00"
+    for event in site.balsam.events:
+        if event["job_id"] == row["id"]:
+            event["data"] = {**event["data"], "message": f"PASSWORD={secret}-5", "token": f"{secret}-6"}
+    for words in ("jobs", "show", "timeline", "explain", "report"):
+        thing = [] if words == "jobs" else [str(row["id"])]
+        for form in ([], ["--json"], ["--csv"]):
+            ran = site(words, *thing, *(["--markdown"] if words == "report" else []), *form)
+            assert secret not in ran.out + ran.err, (words, form)
+
+
 @pytest.fixture
 def mounted(site: Site, tmp_path: Path) -> Path:
     """The file system of the site is mounted here."""
@@ -167,7 +184,7 @@ def test_bundle_and_report_have_the_verdict_that_explain_has(
     file = tmp_path / "one.jobtui"
     assert site("bundle", job, "--output", str(file)).code == 0
     assert run("replay", file, "explain", job, "--json").out == live.out
-    kept = Tape(file)
+    kept = Recording(file)
     assert kept.about.verdict is not None
     assert kept.about.verdict["sentence"] == live.json["sentence"]
     kept.close()

@@ -56,6 +56,32 @@ def test_inputs_are_compared_by_content_and_masked(run: Runner, tmp_path: Path) 
     assert files["parameters.py"]["note"] == "the same"
 
 
+def test_a_good_run_that_another_record_contradicts_is_doubted_first(run: Runner, tmp_path: Path) -> None:
+    records = tmp_path / "supervisor-job"
+    records.mkdir()
+    told = json.loads((CAPTURES / "local" / "supervisor-job" / f"{GOOD}.json").read_bytes())
+    told |= {"status": "error", "error": "no space left", "dbUpdateTime": told["dbUpdateTime"] - 60}
+    (records / f"{GOOD}.json").write_text(json.dumps(told))
+    words = ("compare", BAD, GOOD, "--at", AT, "--srdb", tmp_path, *sources_of("local"))
+    ran, document = run(*words), run(*words, "--json")
+    assert ran.code == document.code == 3
+    (doubt,) = document.json["doubts"]
+    assert doubt.startswith(f"{GOOD}: its sources disagree")
+    assert ran.out.splitlines()[1] == f"not sure: {doubt}"
+    assert "as far as is known, they part where" in ran.out
+
+
+def test_what_cannot_be_read_is_said_before_the_difference(run: Runner, tmp_path: Path) -> None:
+    lost = tmp_path / "server.log"
+    words = ("compare", BAD, "--at", AT, *sources_of("local"), "--log", lost)
+    ran = run(*words)
+    assert ran.code == 3
+    assert ran.out.splitlines()[1].startswith(f"not sure: {lost} cannot be read")
+    assert run(*words, "--json").json["doubts"]
+    intact = run(*words[:-2], "--json")
+    assert (intact.code, intact.json["doubts"]) == (0, [])
+
+
 def test_without_a_good_run_it_says_so(run: Runner, tmp_path: Path) -> None:
     (tmp_path / "supervisor-job").mkdir()
     shutil.copy(CAPTURES / "local" / "supervisor-job" / f"{BAD}.json", tmp_path / "supervisor-job")

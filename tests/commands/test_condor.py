@@ -41,7 +41,8 @@ def test_captured_jobs_are_rows_of_the_table(run: Runner) -> None:
 )
 def test_a_job_is_shown_by_any_of_its_ids(word: str, run: Runner) -> None:
     ran = run(*LOGS, "show", word, "--json")
-    assert (ran.code, ran.json["job"]["id"]) == (1, "81422934.0@jobsub02.fnal.gov")
+    # its event log tells of a signal, its job ad of an exit status
+    assert (ran.code, ran.json["job"]["id"]) == (3, "81422934.0@jobsub02.fnal.gov")
     assert ran.json["job"]["native"]["ad"]["ExitCode"] == "2"
 
 
@@ -60,7 +61,7 @@ def test_a_line_of_its_output_leads_to_a_job(run: Runner) -> None:
 @pytest.mark.parametrize(
     ("job", "verdict", "code"),
     [
-        ("81422934.0", "killed_by_signal", 1),
+        ("81422934.0", "killed_by_signal", 3),
         ("81422934.1", "canceled", 0),
         ("81419552.0", "program_failed", 1),
     ],

@@ -1,11 +1,14 @@
 """Every command's JSON keeps the contract, on every capture, and the checker that says so can say no."""
 
 import copy
+import csv
+import io
 import json
 from typing import Any
 
 import pytest
 
+from jobtui.commands.printing import print_csv
 from tests.commands.contract import check_document
 from tests.commands.running import AT, CAPTURES, Runner, sources_of
 
@@ -76,3 +79,21 @@ def test_the_checker_sees_what_is_wrong(run: Runner) -> None:
 def test_schema_is_first_and_sources_last_as_printed(run: Runner) -> None:
     pairs = json.loads(run("jobs", "--json", *sources_of("local")).out, object_pairs_hook=list)
     assert (pairs[0][0], pairs[-1][0]) == ("schema", "sources")
+
+
+def test_a_text_in_csv_is_no_formula_and_a_number_stays_one(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("a", "b", "c", "d", "e", "f")
+    texts = ["=1+1", "+cmd", "-cmd", "@SUM(A1)", " =1", ["=x", "y"]]
+    print_csv(names, [dict(zip(names, texts, strict=True)), {"a": -1.5, "b": "-1.5", "c": "a=b", "d": -3}])
+
+    _, *rows = csv.reader(io.StringIO(capsys.readouterr().out))
+    assert rows[0] == ["'=1+1", "'+cmd", "'-cmd", "'@SUM(A1)", "' =1", "'=x y"]
+    assert rows[1] == ["-1.5", "-1.5", "a=b", "-3", "", ""]
+
+
+@pytest.mark.parametrize("sign", "\uff1d\uff0b\uff0d\uff20")
+def test_a_wide_sign_begins_a_formula_too(sign: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_csv(("a",), [{"a": f"{sign}1+1"}, {"a": f"\t{sign}1"}], head=False)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == f"'{sign}1+1"
+    assert not second.startswith(sign)

@@ -1,10 +1,11 @@
 """`incidents` on the captures of a real system."""
 
+from collections import Counter
 from pathlib import Path
 
 from tests.analysis.captured import expected
 from tests.analysis.explain.test_explain import ASKED
-from tests.commands.contract import each, has, one_of, or_null, text, texts, time, whole
+from tests.commands.contract import each, has, number, one_of, or_null, text, texts, time, whole
 from tests.commands.running import AT, Runner, sources_of
 from tests.condor import event, executing, submitted
 
@@ -15,7 +16,8 @@ def counts(value: object) -> bool:
 
 
 GROUP = {
-    "verdict": text, "verdicts": counts, "count": whole, "sentence": text, "first_at": or_null(time),
+    "verdict": text, "verdicts": counts, "count": whole, "sentence": text, "confidence": number,
+    "doubtful": whole, "first_at": or_null(time),
     "last_at": or_null(time), "shape": texts, "first": text, "jobs": texts,
 }  # fmt: skip
 CONTRACT = {
@@ -23,6 +25,8 @@ CONTRACT = {
     "incidents": each(GROUP),
     "alone": each(GROUP),
     "looked_at": whole,
+    "doubtful": texts,
+    "blind_spots": texts,
 }
 
 
@@ -37,13 +41,28 @@ def test_what_went_wrong_is_grouped(run: Runner) -> None:
     assert sorted(group["jobs"]) == sorted(failed)
     assert {one["verdict"] for one in ran.json["alone"]} == {
         "killed_by_signal", "timed_out", "prepare_failed", "agent_lost", "supervisor_restarted",
+        "run_dir_gone",
     }  # fmt: skip
+    assert (ran.json["doubtful"], ran.json["blind_spots"]) == ([], [])
+    for one in (group, *ran.json["alone"]):
+        told = [run("explain", jid, "--json", "--at", AT, *sources_of("local")).json for jid in one["jobs"]]
+        assert Counter(each["verdict"] for each in told) == one["verdicts"]
+        assert min(each["confidence"] for each in told) == one["confidence"]
 
 
 def test_a_window_in_which_nothing_went_wrong(run: Runner) -> None:
     ran = run("incidents", "--at", "2026-11-25T00:00:00Z", "--since", "1h", *sources_of("local"))
     assert ran.code == 0
     assert ran.out.startswith("nothing went wrong with 0 jobs")
+
+
+def test_with_a_source_that_cannot_be_read_nothing_is_said_to_be_well(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "supervisor-job").mkdir()
+    ran = run("incidents", "--srdb", tmp_path, "--condor-log", tmp_path / "missing.log")
+    assert ran.code == 3
+    first, second = ran.out.splitlines()
+    assert "missing.log cannot be read" in first
+    assert second.startswith("nothing is known to have gone wrong with 0 jobs")
 
 
 def test_jobs_of_htcondor_get_their_own_verdicts(run: Runner, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from jobtui.backends.discovery import Surroundings
 from jobtui.backends.suggestions import suggest
-from jobtui.commands.init import file_text
+from jobtui.commands.config import file_text
 from jobtui.config import ConfigError, check_text, load
 from tests.commands.running import Runner
 from tests.tmux import Tmux

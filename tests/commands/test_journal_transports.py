@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobtui.backends.journal import libsystemd
+from jobtui.backends.journal import local
 from tests.backends.journal.gateway_rig import Gatewayd, needs_gatewayd
 from tests.backends.journal.make import make_journal, needs_journal_tools
 from tests.backends.journal.readers import needs_systemd_python
@@ -47,7 +47,7 @@ def in_process(directory: Path) -> Iterator[str]:
 @contextmanager
 def by_journalctl(directory: Path) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(libsystemd, "is_installed", lambda: False)
+        patch.setattr(local, "is_installed", lambda: False)
         yield str(directory)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.backends.balsam.credentials import read_login
+from jobtui.backends.balsam.login import read_login
 from tests.balsam_http import served, write_login
 from tests.balsam_server import TOKEN, RecordedBalsam
 from tests.commands.running import ROOT, Runner

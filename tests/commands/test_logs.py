@@ -10,10 +10,14 @@ from typing import Any
 
 import pytest
 
-from jobtui.commands import reading
-from jobtui.model.secrets import mask_text
+from jobtui.analysis.timeline import JobLine
+from jobtui.commands import reader
+from jobtui.model.secrets import MASK, mask_text
+from jobtui.render.json_output import line_record
+from jobtui.render.log_lines import job_line
 from tests.commands.contract import check_document
 from tests.commands.running import CAPTURES, Runner, environment, sources_of
+from tests.hostile.records import hostile
 from tests.waiting import wait_for
 
 JID = "DJouDZ9T-3mJbMh8p-activityAnimation"
@@ -107,17 +111,26 @@ def test_secrets_in_lines_are_masked(run: Runner) -> None:
     assert token not in text
 
 
+@pytest.mark.parametrize("end", ["aB3dE5fG7hI9jK1lM3nO5p", "Zm9vYmFyQmF6MTIzNDU2=="])
+def test_what_may_be_the_last_line_of_a_key_is_masked(end: str) -> None:
+    line = hostile(JobLine, "x")._replace(text=end)
+    shown = "".join(span.text for span in job_line(line, "log", 8, 120))
+    assert line_record(line)["text"] == MASK
+    assert MASK in shown
+    assert end not in shown
+
+
 def test_a_large_log_is_read_from_the_last_run_on_and_says_so(
     run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "WHOLE_BYTES", 1000)
-    monkeypatch.setattr(reading, "SLACK_S", 5)
+    monkeypatch.setattr(reader, "WHOLE_BYTES", 1000)
+    monkeypatch.setattr(reader, "SLACK_S", 5)
     ran = run("logs", JID, "--json", *sources_of("local"))
     whole_notes = [source["note"] for source in ran.json["sources"] if source["kind"] == "logfile"]
     assert all("what is before was not read" in note for note in whole_notes)
     assert "what is before was not read" in ran.err
     assert any("new status=completed" in line["text"] for line in ran.json["lines"])
-    monkeypatch.setattr(reading, "STRETCH_BYTES", 1000)
+    monkeypatch.setattr(reader, "STRETCH_BYTES", 1000)
     for at in ((), ("--at", "2026-11-20T21:00:00Z")):
         ended = run("logs", JID, "--json", *at, *sources_of("local"))
         assert any("nothing after" in (source["note"] or "") for source in ended.json["sources"])

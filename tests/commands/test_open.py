@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from jobtui import cli
-from jobtui.commands import demo, open, reading
+from jobtui.commands import demo, open, reader
 from jobtui.commands.context import Context, make_context
-from jobtui.commands.exits import Exit
+from jobtui.commands.streams import Exit
 from jobtui.config import load
-from jobtui.model.ids import JobId
-from jobtui.model.trace_ids import TraceRef
+from jobtui.model.ids import JobId, TraceRef
 from jobtui.session import Session
 from tests.commands.running import CAPTURES, sources_of
 from tests.tracing import capture_file
@@ -79,8 +78,8 @@ def test_it_is_opened_at_the_job_that_was_meant(dashboard: Dashboard) -> None:
 def test_a_large_log_is_read_from_where_the_job_needs_it(
     dashboard: Dashboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "WHOLE_BYTES", 1000)
-    monkeypatch.setattr(reading, "SLACK_S", 5)
+    monkeypatch.setattr(reader, "WHOLE_BYTES", 1000)
+    monkeypatch.setattr(reader, "SLACK_S", 5)
     open.run(context(dashboard, JID, *sources_of("local")))
     assert dashboard.ops == 4
     assert all(note and "what is before was not read" in note for note in dashboard.notes[1:])

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.backends.recording.codec import What, unpacked
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.live import LiveDemo
-from jobtui.demo.settings import DriverName
+from jobtui.demo.site import DriverName
 from jobtui.model.clock import to_rfc3339
+from jobtui.recording.database import What, unpacked
 from tests.analysis.captured import expected
 from tests.analysis.explain.cases import played
 from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, environment, sources_of

@@ -22,10 +22,10 @@ SERVERS = ("[servers.\"{url}\"]\nbearer = \"{secret}\"\nheaders = {{ X-Key = \"{
 def contents(path: Path) -> Iterator[bytes]:
     """A file as it is, and every value of a database, unpacked where it is packed."""
     yield path.read_bytes()
-    with closing(sqlite3.connect(path)) as tape:
-        tables = [name for (name,) in tape.execute("select name from sqlite_master where type = 'table'")]
+    with closing(sqlite3.connect(path)) as db:
+        tables = [name for (name,) in db.execute("select name from sqlite_master where type = 'table'")]
         for table in tables:
-            for row in tape.execute(f'select * from "{table}"'):
+            for row in db.execute(f'select * from "{table}"'):
                 yield from map(_unpacked, row)
 
 

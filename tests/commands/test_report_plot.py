@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from jobtui.analysis.series import Series, Window
-from jobtui.commands.report_plot import plot_lines
+from jobtui.analysis.reports.curves import Series, Window
+from jobtui.commands.report import plot_lines
 from jobtui.model.clock import SECOND, Nanos
 from tests.commands.test_report import Site, site
 from tests.conftest import NOW

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from jobtui.backends.base import Batch
-from jobtui.commands import sites
-from jobtui.commands.sites import watch_sites
+from jobtui.backends.registry import SITE_LOGS
+from jobtui.commands import reader
+from jobtui.commands.reader import watch_sites
 from jobtui.model.changes import Site
 from jobtui.model.clock import FixedClock
 from jobtui.model.health import SourceState
@@ -39,7 +40,7 @@ async def watching(
     specs: tuple[SourceSpec, ...], *batches: Batch, mounts: dict[str, str] | None = None
 ) -> AsyncIterator[tuple[Session, ScriptedSource]]:
     source = ScriptedSource(batches, name=URL, kind="balsam")
-    async with Session([source], FixedClock(NOW), strict=True) as session:
+    async with Session([source], FixedClock(NOW)) as session:
         session.mounts = mounts or {}
         watch_sites(session, specs)
         running = asyncio.create_task(session.run())
@@ -53,7 +54,7 @@ def kinds(session: Session) -> list[str]:
 
 
 def is_read(session: Session) -> bool:
-    found = [health for health in session.store.sources() if health.kind == sites.KIND]
+    found = [health for health in session.store.sources() if health.kind == SITE_LOGS.kind]
     return bool(found) and found[0].state is SourceState.OK and found[0].records == 1
 
 
@@ -69,7 +70,7 @@ async def test_they_are_read_from_where_the_site_is_mounted(tmp_path: Path) -> N
 async def test_a_site_that_is_mounted_later_is_found_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sites, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(reader, "LOOK_EVERY_S", 0.02)
     async with watching(SPECS, told_of(str(tmp_path / "site"))) as (session, _):
         await wait_until(lambda: bool(session.store.sites()))
         await asyncio.sleep(0)
@@ -89,7 +90,7 @@ async def test_a_site_that_comes_to_be_known_later_is_read_with_the_first(tmp_pa
         )
         source.add(Batch(cursor="2", sites=both))
         await wait_until(lambda: session.store.sources()[1].records == 2)
-        assert kinds(session) == ["balsam", sites.KIND]
+        assert kinds(session) == ["balsam", SITE_LOGS.kind]
 
 
 @pytest.mark.parametrize("specs", [(), (SourceSpec("srdb", "/srv/db"),)])
@@ -104,7 +105,7 @@ async def test_without_a_balsam_nothing_is_looked_for(tmp_path: Path, specs: tup
 
 async def test_what_another_source_calls_a_site_is_not_read(tmp_path: Path) -> None:
     write_logs(tmp_path / "site")
-    session = Session([], FixedClock(NOW), strict=True)
+    session = Session([], FixedClock(NOW))
     session.store.add_source("elsewhere", "balsam")
     session.store.apply("elsewhere", told_of(str(tmp_path / "site"), source="elsewhere"))
-    assert not await sites.site_logs(session, SPECS, {}).is_reachable()
+    assert not await reader.site_logs(session, SPECS, {}).is_reachable()

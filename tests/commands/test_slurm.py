@@ -59,6 +59,52 @@ def test_a_task_is_found_by_either_number(run: Runner, thing: str) -> None:
     assert shown["job"]["native"]["slurm"]["stdout"] == f"{DIRECTORY}/sweep-4_3.out"
 
 
+def shown(number: int, directory: Path, out: str, error: str = "") -> str:
+    """What scontrol shows of a job that failed there."""
+    fields = {"ExitCode": "3:0", "SubmitTime": "2026-11-20T20:00:00", "StartTime": "2026-11-20T20:10:00",
+              "EndTime": "2026-11-20T20:20:00", "NodeList": "n1", "WorkDir": str(directory),
+              "StdErr": error or out, "StdOut": out}  # fmt: skip
+    head = f"JobId={number} JobName=beam\n   UserId=jdoe(1) GroupId=jdoe(1) MCS_label=N/A\n   JobState=FAILED"
+    return head + "".join(f"\n   {name}={value}" for name, value in fields.items()) + "\n"
+
+
+def test_logs_print_the_jobs_own_output_and_no_others(run: Runner, cluster: StandIn, tmp_path: Path) -> None:
+    for number in (31, 32):
+        cluster.show(str(number), shown(number, tmp_path, "beam-%j.out", "beam-%j.err"))
+        (tmp_path / f"beam-{number}.out").write_text("".join(f"{number}: line {at}\n" for at in range(5)))
+    (tmp_path / "beam-31.err").write_bytes(b"caf\xe9 \x1b[31mred\n")
+    ran = run(*LOCAL, "logs", "slurm/31", "--json")
+    lines = ran.json["lines"]
+    assert [line["text"] for line in lines[:5]] == [f"31: line {at}" for at in range(5)]
+    assert (lines[4]["source"], lines[4]["line"]) == (f"{tmp_path}/beam-31.out", 5)
+    assert lines[5]["text"].startswith("caf\ufffd")
+    assert len(lines) == 6
+    assert "\x1b" not in run(*LOCAL, "logs", "slurm/31").out
+    assert len(run(*LOCAL, "logs", "slurm/31", "-n", "2", "--json").json["lines"]) == 2
+    assert len(run(*LOCAL, "logs", "slurm/31", "--grep", "line [34]", "--json").json["lines"]) == 2
+    half = run(*LOCAL, "logs", "slurm/32", "--json")
+    assert len(half.json["lines"]) == 5
+    assert "its output beam-32.err" in half.err
+
+
+def test_logs_print_the_end_of_long_output_and_say_so(run: Runner, cluster: StandIn, tmp_path: Path) -> None:
+    cluster.show("31", shown(31, tmp_path, "long"))
+    (tmp_path / "long").write_text("".join(f"{at:063}\n" for at in range(20_000)))
+    ran = run(*LOCAL, "logs", "slurm/31", "--json")
+    lines = ran.json["lines"]
+    assert (int(lines[-1]["text"]), lines[-1]["line"]) == (19_999, None)
+    assert 1_000 < len(lines) < 10_000
+    assert "are not printed" in ran.err
+
+
+def test_output_is_read_where_the_directory_is_mounted(run: Runner, cluster: StandIn, tmp_path: Path) -> None:
+    (tmp_path / "x.out").write_text("there\n")
+    cluster.show("31", shown(31, Path("/cluster/home"), "x.out"))
+    config = tmp_path / "config.toml"
+    config.write_text(f'[mounts]\n"/cluster/home" = "{tmp_path}"\n')
+    assert run(*LOCAL, "--config", config, "logs", "slurm/31").out.endswith("there\n")
+
+
 def test_an_array_is_told_as_a_whole(run: Runner) -> None:
     ran = run(*LOCAL, "show", "slurm/4")
     assert "3 COMPLETED, 1 FAILED" in ran.out
@@ -94,6 +140,18 @@ def test_two_clusters_are_told_apart(run: Runner) -> None:
     assert run(*both, "show", "slurm@theta/9", "--json").json["job"]["id"] == "slurm@theta/9"
     ambiguous = run(*both, "show", "slurm/9")
     assert "ambiguous" in ambiguous.err
+
+
+def test_incidents_tell_exit_codes_apart(run: Runner, cluster: StandIn) -> None:
+    failed = {"State": "FAILED"}
+    for_each = enumerate((127, 3, 1, 127, 3, 1), 60)
+    ids = [(str(number), f"{code}:0") for number, code in for_each]
+    cluster.accounts(*({**failed, "JobID": id_, "JobIDRaw": id_, "ExitCode": exit_} for id_, exit_ in ids))
+    cluster.queue()
+    groups = run(*LOCAL, "incidents", "--json", "--since", "2h").json["incidents"]
+    assert {tuple(group["jobs"]) for group in groups} == {
+        ("slurm/60", "slurm/63"), ("slurm/61", "slurm/64"), ("slurm/62", "slurm/65"),
+    }  # fmt: skip
 
 
 def test_incidents_group_what_slurm_lost(run: Runner) -> None:

@@ -217,3 +217,10 @@ def test_a_file_of_spans_is_source_enough_and_nothing_of_it_is_skipped(
     assert ran.code == 1
     assert "step 7 of 10" in ran.out
     assert ran.err == ""
+
+
+@pytest.mark.parametrize("words", [["find"], ["show"], []])
+def test_a_job_that_only_spans_name_leads_to_its_trace(words: list[str], run: Runner) -> None:
+    ran = run(*FILES, *words, "81419552.0@jobsub02.fnal.gov")
+    assert "212c891717bfbac28a34dec05b616f14" in ran.out + ran.err
+    assert "its spans name the job as 81419552.0@jobsub02.fnal.gov" in " ".join((ran.out + ran.err).split())

@@ -1,17 +1,25 @@
 """`trace` and `doctor` on servers of traces and the receiver; where logins come from; that none is shown."""
 
 import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from jobtui.config import ConfigError, load
-from jobtui.model.access import Access
-from tests.commands.running import AT, Runner
+from jobtui.model.specs import Access
+from tests.commands.running import AT, Runner, environment
 from tests.jaeger_server import Jaeger
 from tests.tempo_server import Tempo
 from tests.trace_servers import ID, TEXT, Answer, Site, Spans, served
+from tests.tracing import CAPTURES
+from tests.waiting import LONG_S, wait_for
 
 SECRET = "s3cr3t-t0k3n-of-an-operator"
 LINE = "Error: step failed. See TRACEPARENT 00-212c891717bfbac28a34dec05b616f14-ff9c35a8f8c0b21f-01"
@@ -36,6 +44,21 @@ def test_a_server_is_asked_for_what_a_line_an_id_or_a_job_names(
     ran = run(*flags, "trace", "--json", thing)
     assert (ran.code, ran.json["trace_id"], ran.json["spans"]) == (1, ID["job-fail"], 29)
     assert [(one["state"], one["error"]) for one in ran.json["sources"]] == [("ok", None)]
+
+
+@pytest.mark.parametrize("words", [["find"], ["show"], [], ["explain"]])
+def test_a_job_that_only_a_server_knows_leads_to_its_trace(
+    words: list[str], flags: list[str], run: Runner
+) -> None:
+    ran = run(*flags, *words, JOB)
+    said = " ".join((ran.out + ran.err).split())
+    assert ID["job-fail"] in said
+    assert f"its spans name the job as {JOB}" in said
+
+
+def test_a_job_is_looked_for_by_the_attributes_that_are_configured(flags: list[str], run: Runner) -> None:
+    ran = run(*flags, "--job-attribute", "no.such.attribute", "find", JOB)
+    assert (ran.code, ID["job-fail"] in ran.out + ran.err) == (4, False)
 
 
 def test_what_it_does_not_have_is_not_found(flags: list[str], run: Runner) -> None:
@@ -123,6 +146,37 @@ def test_one_shot_commands_do_not_listen_and_say_so(run: Runner) -> None:
     ran = run("--otlp-listen", "127.0.0.1:0", "trace", "--json", LINE)
     assert (ran.code, ran.json["sources"]) == (5, [])
     assert "what is sent to --otlp-listen is known to the dashboard alone" in ran.err
+
+
+def test_what_was_sent_while_it_was_recorded_is_found_again(tmp_path: Path, run: Runner) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    place = tmp_path / "kept"
+    words = [sys.executable, "-m", "jobtui", "--otlp-listen", f"127.0.0.1:{port}", "record", str(place)]
+    recorder = subprocess.Popen(words, env=environment(), stderr=subprocess.DEVNULL)
+    body = (CAPTURES / "job-fail.otlp.json").read_bytes()
+    asked = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/traces", body, {"Content-Type": "application/json"}
+    )
+
+    def is_sent() -> bool:
+        with suppress(OSError), urllib.request.urlopen(asked, timeout=5) as answer:
+            return bool(answer.status == 200)
+        return False
+
+    def is_kept() -> bool:
+        return run("replay", place, "trace", ID["job-fail"]).code == 1
+
+    try:
+        wait_for(is_sent)
+        wait_for(is_kept)
+    finally:
+        recorder.send_signal(signal.SIGINT)
+        recorder.wait(LONG_S)
+    for thing in (ID["job-fail"], JOB):
+        assert run("replay", place, "trace", "--json", thing).json["trace_id"] == ID["job-fail"], thing
+        ran = run("replay", place, "find", thing)
+        assert ID["job-fail"] in ran.out + ran.err, thing
 
 
 def test_searches_are_as_far_back_as_is_said(site: Site, flags: list[str], run: Runner) -> None:

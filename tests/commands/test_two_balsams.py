@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from jobtui.model.servers import labels_of
+from jobtui.model.ids import labels_of
 from tests.balsam_http import served, write_login
 from tests.balsam_server import TOKEN, RecordedBalsam
 from tests.commands.running import Ran, Runner

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from jobtui.commands.exits import Exit
-from jobtui.demo.settings import DriverName
+from jobtui.commands.streams import Exit
+from jobtui.demo.site import DriverName
 from jobtui.model.clock import to_rfc3339
 from tests.analysis.explain.cases import played
 from tests.commands.running import AT, CAPTURES, Runner, environment, sources_of

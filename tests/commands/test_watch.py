@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.analysis.news import News
+from jobtui.analysis.alerts import News
 from jobtui.commands.watch import job_words
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
@@ -29,17 +29,21 @@ def job(status: JobStatus, **more: object) -> Job:
     )
 
 
+def by_ours(job: Job) -> Nanos:
+    return NOW
+
+
 def test_only_what_stands_otherwise_is_news() -> None:
     news = News()
     running = job(JobStatus.RUNNING, runs=1)
-    assert news.of([running], NOW) == [running]
-    assert news.of([running, job(JobStatus.RUNNING, runs=1, percent=5.0)], NOW) == []
+    assert news.of([running], by_ours) == [running]
+    assert news.of([running, job(JobStatus.RUNNING, runs=1, percent=5.0)], by_ours) == []
     again = job(JobStatus.RUNNING, runs=2)
     failed = job(JobStatus.FAILED, runs=2)
-    assert news.of([again, failed], NOW) == [again, failed]
+    assert news.of([again, failed], by_ours) == [again, failed]
     news.forget([JobId("u1-s1-m")])
-    assert news.of([failed], NOW) == [failed]
-    assert news.of([job(JobStatus.PENDING, is_quasi=True)], NOW) == []
+    assert news.of([failed], by_ours) == [failed]
+    assert news.of([job(JobStatus.PENDING, is_quasi=True)], by_ours) == []
 
 
 def test_a_job_in_words_has_no_sign_and_nothing_hostile() -> None:

@@ -28,7 +28,6 @@ AGENT_START = ("await=_do_agent_start", "await _do_agent_start", "await _websock
 
 
 def shape(message: str) -> str:
-    """A message without what differs from case to case."""
     message = JOB.sub(r"JOB(\1)", message)
     message = DRIVER.sub(r"\1(\2)", message)
     message = OP.sub(r"OP(\1\2)", message)

@@ -9,12 +9,11 @@ import httpx
 import pytest
 
 from jobtui.backends.balsam.client import BalsamClient
-from jobtui.backends.balsam.credentials import read_login
-from jobtui.backends.balsam.rows import STATUSES, EventRow
+from jobtui.backends.balsam.login import read_login
+from jobtui.backends.balsam.records import STATUSES, EventRow
 from jobtui.backends.balsam.source import Balsam
 from jobtui.backends.base import Batch
-from jobtui.demo.balsam_server import TOKEN, serving
-from jobtui.demo.balsam_site import ENDED, BalsamSite
+from jobtui.demo.balsam import ENDED, TOKEN, BalsamSite, serving
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 
 NOW = Nanos(1_795_206_870 * SECOND)
@@ -77,7 +76,7 @@ def test_no_allocation_gives_more_nodes_than_it_has(seed: int) -> None:
 
 
 def test_what_is_long_over_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.demo.balsam_site.KEPT_S", 1_800)
+    monkeypatch.setattr("jobtui.demo.balsam.KEPT_S", 1_800)
     site = grown(1)
     assert min(site.jobs) > 1
     assert all(event["job_id"] in site.jobs for event in site.events)

@@ -5,40 +5,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from jobtui.demo.incidents import INCIDENTS, Stage, play
-from jobtui.demo.records import Record
-from jobtui.demo.settings import DriverName, Settings
-from jobtui.demo.world import World
+from jobtui.demo.incidents import INCIDENTS, Scenario, play
+from jobtui.demo.messages import Record
+from jobtui.demo.site import DriverName, Settings
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.verdicts import Code
+from tests.demo.workload import WatchedWorld
 
-VERDICTS = frozenset(
-    {
-        "running",
-        "completed",
-        "waiting_op_slot",
-        "waiting_run_dir_slot",
-        "waiting_cpu_slot",
-        "agent_starting",
-        "agent_never_started",
-        "agent_lost",
-        "supervisor_restarted",
-        "timed_out",
-        "canceled_by_user",
-        "program_failed",
-        "killed_by_signal",
-        "prepare_failed",
-        "sbatch_login_needed",
-        "sbatch_queued",
-        "sbatch_failed",
-        "run_dir_gone",
-        "never_run",
-        "purged",
-        "stale_record",
-        "reply_lost",
-        "cancel_unconfirmed",
-        "unknown",
-    }
-)
 SITES = {
     "local": Settings(users=2, sbatch_users=1),
     "docker": Settings(users=2, sbatch_users=1, driver=DriverName.DOCKER, slots_parallel=1),
@@ -138,30 +111,31 @@ TRACES = {
 
 
 @pytest.fixture(scope="module")
-def played() -> dict[tuple[str, str], tuple[World, Stage]]:
-    """Every incident, acted out at every site."""
+def played() -> dict[tuple[str, str], tuple[WatchedWorld, Scenario]]:
     return {(site, name): _play(name, settings) for site, settings in SITES.items() for name in INCIDENTS}
 
 
-def _play(name: str, settings: Settings) -> tuple[World, Stage]:
-    world = World(7, settings)
+def _play(name: str, settings: Settings) -> tuple[WatchedWorld, Scenario]:
+    world = WatchedWorld(7, settings)
     world.start()
-    stage = play(world, name)
+    scenario = play(world, name)
     world.advance(Nanos(world.kernel.now + PLAYED_S * SECOND))
-    return world, stage
+    return world, scenario
 
 
 def test_every_incident_has_a_trace_and_a_verdict() -> None:
     assert set(TRACES) == set(INCIDENTS)
-    assert {incident.verdict for incident in INCIDENTS.values()} <= VERDICTS
+    assert {incident.verdict for incident in INCIDENTS.values()} <= {*Code}
 
 
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize("name", INCIDENTS)
-def test_the_log_shows_it(played: dict[tuple[str, str], tuple[World, Stage]], site: str, name: str) -> None:
-    world, stage = played[site, name]
-    ops = world.truth().of_job(stage.jid)
-    words = {"jid": stage.jid, "uid": stage.user.uid[:4], "op": ops[-1].op if ops else ""}
+def test_the_log_shows_it(
+    played: dict[tuple[str, str], tuple[WatchedWorld, Scenario]], site: str, name: str
+) -> None:
+    world, scenario = played[site, name]
+    ops = world.witness.of_job(scenario.jid)
+    words = {"jid": scenario.jid, "uid": scenario.user.uid[:4], "op": ops[-1].op if ops else ""}
     lines = world.log("supervisor.log").decode().splitlines()
 
     place = 0
@@ -174,9 +148,11 @@ def test_the_log_shows_it(played: dict[tuple[str, str], tuple[World, Stage]], si
 
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize("name", INCIDENTS)
-def test_the_record_says_it(played: dict[tuple[str, str], tuple[World, Stage]], site: str, name: str) -> None:
-    world, stage = played[site, name]
-    assert stage.jid is not None
-    record: Record = world.records()[stage.jid]
+def test_the_record_says_it(
+    played: dict[tuple[str, str], tuple[WatchedWorld, Scenario]], site: str, name: str
+) -> None:
+    world, scenario = played[site, name]
+    assert scenario.jid is not None
+    record: Record = world.records()[scenario.jid]
 
     assert {key: record[key] for key in TRACES[name].record} == TRACES[name].record

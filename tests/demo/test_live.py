@@ -1,6 +1,5 @@
 """The live demo: history at once, then on in real time, in files as a real site has them."""
 
-import asyncio
 import json
 import re
 import time
@@ -8,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.demo.disk import MemoryDisk, RealDisk
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.live import HISTORY_S, LiveDemo
-from jobtui.demo.records import Record
+from jobtui.demo.messages import Record
+from jobtui.demo.programs import Disk, RealDisk
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_seconds
 from jobtui.model.ids import split_jid
-from tests.waiting import LONG_S, wait_until
+from tests.waiting import LONG_S
 
 NOW = Nanos(1_795_206_870 * SECOND)
 
@@ -122,14 +121,6 @@ def test_same_seed_and_start_give_the_same_files(tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
-def test_speed_makes_time_go_faster(tmp_path: Path) -> None:
-    demo, clock = _demo(tmp_path, speed=10)
-    clock.advance(3)
-    demo.step()
-
-    assert demo.world.kernel.now == NOW + 30 * SECOND
-
-
 def test_names_that_would_drive_a_terminal_are_among_them(tmp_path: Path) -> None:
     demo, clock = _demo(tmp_path, seed=1)
     _let_pass(demo, clock, 300)
@@ -147,25 +138,13 @@ def test_an_incident_is_seen_soon_after_the_start(tmp_path: Path, name: str) -> 
     demo, clock = _demo(tmp_path, incident=name)
     _let_pass(demo, clock, 20)
 
-    assert demo.stage is not None
-    assert demo.stage.jid in {r["computeJid"] for r in _records(demo)}
+    assert demo.scenario is not None
+    assert demo.scenario.jid in {r["computeJid"] for r in _records(demo)}
 
 
 def test_an_unknown_incident_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         LiveDemo(tmp_path, incident="no-such-thing")
-
-
-async def test_it_runs_in_real_time_until_cancelled(tmp_path: Path) -> None:
-    demo = LiveDemo(tmp_path, seed=2, speed=60)
-    demo.prepare()
-    log = demo.sources.logs[0][1]
-    size = log.stat().st_size
-    task = asyncio.create_task(demo.run())
-    await wait_until(lambda: log.stat().st_size > size)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
 
 
 def test_a_real_disk_replaces_files_and_keeps_inside_its_directory(tmp_path: Path) -> None:
@@ -188,7 +167,7 @@ def test_a_real_disk_replaces_files_and_keeps_inside_its_directory(tmp_path: Pat
 
 
 def test_a_memory_disk_does_the_same() -> None:
-    disk = MemoryDisk()
+    disk = Disk()
     disk.write("/a/b", b"1")
     disk.append("/a/b", b"2")
     assert disk.read("/a/b") == b"12"

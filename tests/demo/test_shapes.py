@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobtui.demo.settings import DriverName, Settings
+from jobtui.demo.site import DriverName, Settings
 from tests.demo import acts
 from tests.demo.shapes import of_job
 
@@ -27,27 +27,18 @@ CASES = [(capture, jid) for capture in SITES for jid in _jobs(capture)]
 
 
 @pytest.mark.parametrize(("capture", "jid"), CASES)
-def test_lines_of_a_job_come_in_the_captured_order(capture: str, jid: str) -> None:
+def test_lines_truth_and_record_of_a_job_are_as_captured(capture: str, jid: str) -> None:
     job = _jobs(capture)[jid]
     log = (FIXTURES / capture / "supervisor.log").read_text(errors="replace")
     captured = of_job(log, jid, [op["op"] for op in job["ops"]])
-    act = _act(job)
-
-    world, simulated_jid = acts.play(act, SITES[capture])
-
-    ops = [op.op for op in world.truth().of_job(simulated_jid)]
-    assert of_job(world.log("supervisor.log").decode(), simulated_jid, ops) == captured
-
-
-@pytest.mark.parametrize(("capture", "jid"), CASES)
-def test_truth_and_record_are_as_captured(capture: str, jid: str) -> None:
-    job = _jobs(capture)[jid]
 
     world, simulated_jid = acts.play(_act(job), SITES[capture])
 
-    got = [(op.name, op.api, op.job_cmd, op.sends, op.replies) for op in world.truth().of_job(simulated_jid)]
-    expected = [(o["opName"], o["api"], o["jobCmd"], o["sent"], o["replies"]) for o in job["ops"]]
-    assert got == expected
+    ops = world.witness.of_job(simulated_jid)
+    assert of_job(world.log("supervisor.log").decode(), simulated_jid, [op.op for op in ops]) == captured
+    assert [(op.name, op.api, op.job_cmd, op.sends, op.replies) for op in ops] == [
+        (o["opName"], o["api"], o["jobCmd"], o["sent"], o["replies"]) for o in job["ops"]
+    ]
     record = world.records()[simulated_jid]
     assert record["status"] == job["finalStatus"]
     assert [entry["status"] for entry in record["history"]] == job["historyStatuses"]

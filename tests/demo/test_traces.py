@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from jobtui.analysis.traces.findings import study_trace
+from jobtui.analysis.traces.failures import study_trace
 from jobtui.demo.live import LiveDemo
-from jobtui.formats.trace_text import read_telemetry
+from jobtui.formats.spans import read_telemetry
 from jobtui.model.clock import SECOND, FixedClock, Nanos
-from jobtui.model.trace_growth import growing
-from jobtui.store.trace_book import TraceBook
+from jobtui.model.traces import growing
+from jobtui.store.traces import TraceBook
 
 NOW = Nanos(1_795_206_870 * SECOND)
 

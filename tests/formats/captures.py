@@ -15,12 +15,10 @@ NEWEST = Nanos(1_795_300_000 * SECOND)
 
 
 def name_of(path: Path) -> str:
-    """The name of a capture's file as tests show it."""
     return str(path.relative_to(CAPTURES))
 
 
 def records_of(data: bytes, parser: LogParser | None = None) -> list[LogRecord]:
-    """What one block gives."""
     return (parser or LogParser("log")).parse(data, 0, 1, NEWEST).records
 
 

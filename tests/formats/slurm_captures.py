@@ -7,9 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jobtui.formats.slurm_json import jobs_of_text
-from jobtui.formats.slurm_scontrol import shown_jobs
-from jobtui.formats.slurm_tables import accounted_job, queued_job, rows_of
+from jobtui.formats.slurm import accounted_job, jobs_of_text, queued_job, rows_of, shown_jobs
 from jobtui.model.slurm import SlurmJob
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "slurm"

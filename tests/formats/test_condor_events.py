@@ -1,20 +1,31 @@
-"""Event logs and job ads as facts: what HTCondor's own reader makes of them, and what nobody can read."""
+"""HTCondor's event logs, attributes and environments, and the output of jobsub's wrapper, as facts."""
 
 import json
+from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.formats.condor_events import EventReader
-from jobtui.formats.condor_frames import Form, form_of, frames_of
-from jobtui.formats.date_output import read_date
+from jobtui.formats.condor_events import (
+    EventReader,
+    Form,
+    attribute,
+    environment,
+    form_of,
+    frames_of,
+    texts_of,
+    texts_of_xml,
+    trace_of,
+)
+from jobtui.formats.job_output import OutputReader, read_date
 from jobtui.model.clock import SECOND, to_rfc3339
-from jobtui.model.condor import EVENTS
-from jobtui.model.condor_facts import CondorFact, Teller
+from jobtui.model.condor import EVENTS, CondorFact, Teller
 from jobtui.model.ids import JobId
 from tests.condor import CONDOR, JOB, NEWEST, book_of, event, executing, facts_in, facts_of, submitted
+from tests.tracing import CAPTURES, EXPECTED
 
 TRUTH: dict[str, list[dict[str, Any]]] = json.loads((CONDOR / "truth.json").read_text())
 """What JobEventLog of htcondor 25.14 reads, in the zone in which the logs were written."""
@@ -60,6 +71,8 @@ def test_a_job_ad_names_its_job_and_its_trace() -> None:
     [
         '[\n{\n  "ClusterId": 7,\n  "ProcId": 0,\n  "GlobalJobId": "s.example.org#7.0#1721397731"\n}\n,\n'
         '{"ClusterId": 7, "ProcId": 1, "GlobalJobId": "s.example.org#7.1#1"}\n]\n',
+        '[{"ClusterId": 7, "ProcId": 0, "GlobalJobId": "s.example.org#7.0#1"}, '
+        '{"ClusterId": 7, "ProcId": 1}]',
         '<?xml version="1.0"?>\n<classads>\n'
         '<c><a n="ClusterId"><i>7</i></a><a n="ProcId"><i>0</i></a>'
         '<a n="GlobalJobId"><s>s.example.org#7.0#1</s></a></c>\n'
@@ -67,7 +80,7 @@ def test_a_job_ad_names_its_job_and_its_trace() -> None:
         'GlobalJobId = "s.example.org#7.0#1"\nClusterId = 7\nProcId = 0\n\n'
         'ClusterId = 7\nProcId = 1\nJobStatus = 2\n\n',
     ],
-    ids=["json", "xml", "long"],
+    ids=["json", "json in one line", "xml", "long"],
 )  # fmt: skip
 def test_many_ads_come_in_each_form(text: str) -> None:
     facts = facts_of(text.encode())
@@ -238,3 +251,173 @@ def test_read_in_pieces_it_says_the_same(piece: int, name: str) -> None:
 
 def test_an_id_is_written_as_jobsub_does() -> None:
     assert {fact.job for fact in facts_of((submitted() + executing()).encode())} == {JOB}
+
+
+TRACE = "212c891717bfbac28a34dec05b616f14"
+PARENT = f"00-{TRACE}-ff9c35a8f8c0b21f-01"
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        ("A=1;B=x y;C=", {"A": "1", "B": "x y", "C": ""}),
+        ("\"A=1 B='x y' C='it''s' D=say\"\"hi\"\"\"", {"A": "1", "B": "x y", "C": "it's", "D": 'say"hi"'}),
+        ("A=1 B='x y'", {"A": "1", "B": "x y"}),
+        ("A=1", {"A": "1"}),
+        ("A=a=b;;=x; ;", {"A": "a=b"}),
+        ("", {}),
+    ],
+)
+def test_both_ways_to_write_an_environment_are_read(text: str, variables: dict[str, str]) -> None:
+    assert environment(text) == variables
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"TraceParent": PARENT},
+        {"TRACEPARENT": PARENT, "TraceParent": "$(TRACEPARENT)"},
+        {"Environment": f"CLUSTER=1 TRACEPARENT={PARENT} X='a b'"},
+        {"Env": f"CLUSTER=1;TRACEPARENT={PARENT};X=a b"},
+        {"environment": f'"CLUSTER=1 TRACEPARENT={PARENT.upper()}"'},
+        {"environment": f"A=b;TRACEPARENT={PARENT};"},
+    ],
+)
+def test_the_trace_of_a_job_is_in_its_attribute_or_environment(values: dict[str, str]) -> None:
+    ref = trace_of(values)
+    assert ref is not None
+    assert ref.trace_id == TRACE
+
+
+def test_no_other_variable_is_taken_for_it() -> None:
+    assert trace_of({"Environment": f"X=1 MY_TRACEPARENT={PARENT}"}) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "pair"),
+    [
+        ('Owner = "me"', ("Owner", "me")),
+        (r'A = "a \"b\" \\ c"', ("A", r'a "b" \ c')),
+        ("+JobsubCmd = \"x.sh\"", ("JobsubCmd", "x.sh")),
+        ("N = 4", ("N", "4")),
+        ("R = a == b && c", ("R", "a == b && c")),
+        ("no attribute", None),
+        ("= 3", None),
+    ],
+)  # fmt: skip
+def test_an_attribute_is_a_name_and_a_value(line: str, pair: tuple[str, str] | None) -> None:
+    assert attribute(line) == pair
+
+
+def test_the_types_of_xml_are_texts() -> None:
+    text = (
+        '<a n="A"><s>x &lt;1&gt; &amp;</s></a><a n="B"><i>-3</i></a>'
+        '<a n="C"><b v="t"/></a><a n="D"><e>1+</e></a>'
+    )
+    assert texts_of_xml(text) == {"A": "x <1> &", "B": "-3", "C": "true", "D": "1+"}
+
+
+@given(st.text(alphabet="AB='\"; \\\n|<a>", max_size=60))
+def test_no_text_makes_them_raise(text: str) -> None:
+    environment(text)
+    attribute(text)
+    texts_of_xml(text)
+    trace_of({"Env": text, "TraceParent": text})
+
+
+def test_a_long_run_of_blanks_in_a_value_is_read_at_once() -> None:
+    line = "A = x" + " " * 60_000 + "y"
+    begin = process_time()
+    assert attribute(line) == ("A", line[4:])
+    assert process_time() - begin < 1  # were every blank looked at from every other: 20
+
+
+def test_an_expression_in_json_is_shown_as_it_is_written() -> None:
+    assert texts_of({"A": "/Expr(B + 1)/", "B": "x/Expr(y)/"}) == {"A": "B + 1", "B": "x/Expr(y)/"}
+
+
+OUTPUTS = sorted(CAPTURES.glob("814*.out"))
+
+
+def said(facts: list[CondorFact]) -> list[str]:
+    return [fact.what for fact in facts]
+
+
+@pytest.mark.parametrize("path", OUTPUTS, ids=[path.name for path in OUTPUTS])
+def test_a_captured_output_tells_of_its_job(path: Path) -> None:
+    facts = facts_in(path)
+    job = f"{path.stem}@jobsub02.fnal.gov"
+    assert {fact.job for fact in facts} == {job}
+    assert (facts[0].what, facts[-1].what) == ("begin_execution", "completed")
+    assert facts[0].at is not None
+    assert facts[-1].at is not None
+    assert facts[0].at < facts[-1].at
+    named = {fact.values["TraceParent"] for fact in facts if "TraceParent" in fact.values}
+    assert named <= {trace["traceID"] for trace in EXPECTED.values()}
+    assert bool(named) == (facts[-1].values["status"] != "0")
+
+
+@pytest.mark.parametrize("name", ["job.out", "job.err"])
+def test_output_and_errors_tell_the_same(name: str) -> None:
+    facts = facts_in(CAPTURES / "job-fail" / name)
+    begin, end = facts[0], facts[-1]
+    assert begin.at is not None
+    assert (begin.job, to_rfc3339(begin.at)) == ("81419552.0@jobsub02.fnal.gov", "2026-11-20T20:40:06Z")
+    assert (begin.values["exe"], begin.values["args"]) == ("test_trace.sh", "-f")
+    assert (end.job, end.values["status"]) == (begin.job, "2")
+    assert [fact.values["TraceParent"] for fact in facts if fact.what == "names_trace"] == [TRACE]
+
+
+def test_a_submission_hands_the_trace_it_set_to_its_jobs() -> None:
+    lines = (
+        "Setting traceparent: 00-212c891717bfbac28a34dec05b616f14-ff9c35a8f8c0b21f-01\n"
+        "3 job(s) submitted to cluster 7.\nUse job id 7.0@s.example.org to retrieve output\n"
+    )
+    facts = facts_of(lines.encode())
+    assert [(fact.job, fact.values.get("TraceParent")) for fact in facts[1:]] == [
+        ("7.0", TRACE), ("7.1", TRACE), ("7.2", TRACE), ("7.0@s.example.org", TRACE),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "what", "values"),
+    [
+        ("Fri Jul 19 04:22:22 UTC 2024 7.0@s BEGIN EXECUTION false", "begin_execution", {"exe": "false"}),
+        ("Fri Jul 19 04:22:22 UTC 2024 7.0@s BEGIN EXECUTION ", "begin_execution", {"job": "7.0@s"}),
+        ("Fri Jul 19 04:22:22 UTC 2024 false COMPLETED with exit status 1", "completed", {"status": "1"}),
+        ("Fri Jul 19 04:22:22 UTC 2024 COMPLETED with exit status 0", "completed", {"status": "0"}),
+        ("Fr 19. Jul 04:22:22 CEST 2024 a.sh COMPLETED with exit status 124", "completed", {"status": "124"}),
+        ("signal_exit received signal TERM", "signal", {"signal": "TERM"}),
+        ("jobsub:---- truncated after 1000 bytes--", "truncated", {"bytes": "1000"}),
+        (f"TraceID given: {TRACE.upper()}-ff9c35a8f8c0b21f-01", "names_trace", {"TraceParent": TRACE}),
+        (
+            f"see https://jaeger.example.org/trace/{TRACE} for the traceId",
+            "names_trace",
+            {"TraceParent": TRACE},
+        ),
+        (f"trace_id={TRACE}", "names_trace", {"TraceParent": TRACE}),
+    ],
+)
+def test_a_line_says_what_it_says(line: str, what: str, values: dict[str, str]) -> None:
+    (fact,) = facts_of(b"the output of a program\n" + line.encode() + b"\n")
+    assert fact.what == what
+    assert fact.line == 2
+    assert values.items() <= fact.values.items()
+
+
+@pytest.mark.parametrize(
+    "line", ["BEGIN EXECUTIONER", "not COMPLETED with exit status", "TRACEPARENT 00-0-0-00", "JobID: none"]
+)
+def test_what_only_looks_so_says_nothing(line: str) -> None:
+    assert said(facts_of(f"an output\n{line}\n".encode())) == []
+
+
+_PARTS = (
+    b" BEGIN EXECUTION ", b"\n", b"7.0@s", b"\xff\0", b" COMPLETED with exit status ", b"TRACEPARENT 00-",
+    b"1", b"a" * 40, b"JobID: ", b"Fri Jul 19 04:22:22 UTC 2024 ",
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(_PARTS), max_size=14))
+def test_no_output_makes_it_raise(parts: list[bytes]) -> None:
+    OutputReader("a").read(b"".join(parts), 0, 1)

@@ -4,9 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.formats.job_environment import parse_document, parse_environment, write_environment
-from jobtui.formats.sarchive_document import parse_script, parse_time
-from jobtui.formats.scheduler_ids import parse_wanted, torque_tasks
+from jobtui.formats.sarchive import (
+    parse_document,
+    parse_environment,
+    parse_script,
+    parse_time,
+    parse_wanted,
+    torque_tasks,
+    write_environment,
+)
 from jobtui.model.scripts import Scheduler, Variable
 
 NAMES = st.text(st.characters(blacklist_characters="=\0", blacklist_categories=["Cs"]), min_size=1)

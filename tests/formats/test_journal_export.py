@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.formats.journal_export import ENTRY_LIMIT, FIELDS_LIMIT, ExportParser, Raw
-from jobtui.formats.journal_fields import CutBytes, entry_of_export
+from jobtui.formats.journal_export import (
+    ENTRY_LIMIT,
+    FIELDS_LIMIT,
+    CutBytes,
+    ExportParser,
+    Raw,
+    entry_of_export,
+)
 from tests.backends.journal.make import FIXTURES, entry, in_binary, in_text, two_hosts
 
 FEW = settings(max_examples=60, deadline=None)

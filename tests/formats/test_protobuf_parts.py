@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
-from jobtui.formats.protobuf_parts import LOGS_DATA, TRACES_DATA, count_parts
+from jobtui.formats.otlp_protobuf import LOGS_DATA, TRACES_DATA, count_parts
 
 MOST = 1_000
 

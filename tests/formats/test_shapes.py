@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.formats import sieve
+from jobtui.formats import schema
 from jobtui.formats.schema import ANY_HEAD, MATCH_LIMIT, FormatError, LogFormat, load, read_format
 from tests.formats.captures import LOGS, name_of, records_of
 
@@ -100,18 +100,18 @@ def test_made_up_messages_are_not_known(message: str, func: str) -> None:
 @pytest.mark.parametrize("path", LOGS, ids=name_of)
 def test_sifting_by_needles_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = path.read_bytes()
-    monkeypatch.setattr(sieve, "BUSY", 0)
+    monkeypatch.setattr(schema, "BUSY", 0)
     quiet = records_of(data)
-    monkeypatch.setattr(sieve, "BUSY", 1_000_000)
+    monkeypatch.setattr(schema, "BUSY", 1_000_000)
     assert records_of(data) == quiet
 
 
 def test_the_sieve_takes_its_way_by_how_busy_a_block_is() -> None:
     log_format = load("sirepo")
     quiet = b"nothing\n" * 9 + b"_Op(run, abcd) no reply\n"
-    assert [number for number, _, _ in sieve.sift(quiet, log_format)] == [9]
+    assert [number for number, _, _ in schema.sift(quiet, log_format)] == [9]
     busy = b"nothing\n" + b"_Op(run, abcd) no reply\n" * 9
-    assert [number for number, _, _ in sieve.sift(busy, log_format)][:2] == [0, 1]
+    assert [number for number, _, _ in schema.sift(busy, log_format)][:2] == [0, 1]
 
 
 GOOD = """

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.formats.levels import level_of
+from jobtui.formats.parser import FORMAT, SiteLogParser, read_time
 from jobtui.formats.schema import load
-from jobtui.formats.site_log import FORMAT, SiteLogParser, read_time
 from jobtui.model.clock import Nanos
 from jobtui.model.logs import LogRecord
 from jobtui.model.pages import Level

@@ -9,10 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.formats.slurm_json import job_of, jobs_of_text
-from jobtui.formats.slurm_scontrol import shown_jobs
-from jobtui.formats.slurm_tables import SACCT, SQUEUE, accounted_job, jobs_with_steps, queued_job, rows_of
-from jobtui.formats.slurm_words import duration_of, exit_of_wait_status, state_of, time_of
+from jobtui.formats.slurm import (
+    SACCT,
+    SQUEUE,
+    accounted_job,
+    duration_of,
+    exit_of_wait_status,
+    job_of,
+    jobs_of_text,
+    jobs_with_steps,
+    queued_job,
+    rows_of,
+    shown_jobs,
+    state_of,
+    time_of,
+)
 from jobtui.model.clock import SECOND
 from jobtui.model.jobs import JobStatus
 from jobtui.model.slurm import STATUSES, Exit, SlurmJob

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.formats.survey import EXAMPLE_LENGTH, EXAMPLES_KEPT, Survey, survey
+from jobtui.formats.parser import EXAMPLE_LENGTH, EXAMPLES_KEPT, Survey, survey
 from tests.formats.captures import CAPTURES, LOGS, name_of
 
 UNKNOWN_SHARE = 0.01

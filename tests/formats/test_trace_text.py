@@ -1,7 +1,6 @@
 """Spans out of files: the same trace in every form, and input that is broken."""
 
 import base64
-import gzip
 import json
 import os
 from pathlib import Path
@@ -12,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.formats.telemetry import decoded
-from jobtui.formats.trace_text import UNPACKED_BYTES, read_telemetry
+from jobtui.formats.json_values import decoded
+from jobtui.formats.spans import read_telemetry
 from jobtui.model.traces import Span, SpanKind, SpanStatus, Telemetry
 from tests.tracing import CAPTURES, EXPECTED, capture_file, telemetry_of
 
@@ -188,31 +187,10 @@ def test_spans_of_jaeger_without_a_trace_around_them() -> None:
     assert one(json.dumps([span]).encode()).service == "web"
 
 
-def test_a_packed_file_that_is_cut_off_gives_what_it_can() -> None:
-    lines = b"\n".join(otlp({"traceId": TRACE, "spanId": f"{n:x}"}) for n in range(1, 400))
-    packed = gzip.compress(lines)
-    assert len(read_telemetry(packed, "f").spans) == 399
-    torn = read_telemetry(packed[: len(packed) // 2], "f")
-    assert 0 < len(torn.spans) < 399
-    assert any("cut off" in skip.why for skip in torn.skipped)
-
-
 @pytest.mark.parametrize("name", [b"\xff\xfe", b"\\ud800", b"\\u0000"])
 def test_an_odd_character_costs_nothing_else(name: bytes) -> None:
     data = otlp({"traceId": TRACE, "spanId": "1", "name": "NAME"}).replace(b"NAME", name)
     assert one(data).name
-
-
-def test_several_packs_after_one_another_are_one_file() -> None:
-    packs = [gzip.compress(otlp({"traceId": TRACE, "spanId": f"{n:x}"}) + b"\n") for n in (1, 2)]
-    assert len(read_telemetry(b"".join(packs), "f").spans) == 2
-
-
-def test_a_bomb_is_unpacked_to_the_limit_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.formats.trace_text.UNPACKED_BYTES", 1 << 20)
-    found = read_telemetry(gzip.compress(bytes(8 << 20)), "f")
-    assert "MiB" in found.skipped[0].why
-    assert UNPACKED_BYTES > 1 << 20
 
 
 @pytest.mark.parametrize(
@@ -336,7 +314,7 @@ def _whole(value: object) -> object:
 def test_a_large_document_in_pieces_is_the_same(value: object) -> None:
     text = json.dumps({"a": value, "b": [value, value]}).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jobtui.formats.telemetry.PIECE_BYTES", 20)
+        patch.setattr("jobtui.formats.json_values.PIECE_BYTES", 20)
         assert _whole(decoded(text)) == json.loads(text)
 
 
@@ -347,6 +325,6 @@ def test_a_large_document_in_pieces_is_the_same(value: object) -> None:
 def test_a_trace_read_in_pieces_is_the_same(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     data = (CAPTURES / name).read_bytes()
     whole = read_telemetry(data, "x")
-    monkeypatch.setattr("jobtui.formats.telemetry.PIECE_BYTES", size)
+    monkeypatch.setattr("jobtui.formats.json_values.PIECE_BYTES", size)
     assert read_telemetry(data, "x") == whole
     assert whole.spans or whole.logs

@@ -1,4 +1,4 @@
-"""Try all readers of outside bytes for some minutes: `python -m tests.fuzz [--minutes N] [TARGET ...]`.
+"""Try readers of outside bytes, and damaged worlds: `python -m tests.fuzz [--minutes N] [TARGET ...]`.
 
 What makes one raise becomes a file of the corpus, as small as it could be made; `test_corpus.py` reads all of
 that in the normal suite. 1 when anything was found.
@@ -6,19 +6,27 @@ that in the normal suite. 1 when anything was found.
 
 import argparse
 import hashlib
+import os
 import random
 import sys
+import tempfile
 import time
 import traceback
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from tests.analysis.explain.disturbed_worlds import try_disturbed
 from tests.fuzz.growth import grows_badly
 from tests.fuzz.inputs import inputs
 from tests.fuzz.targets import TARGETS, Target
+from tests.fuzz.whole import fuzz_world
+from tests.fuzz.worlds import WORLDS
 
+OTHERS = {"disturbed": try_disturbed}
+"""What is no reader and no world of damaged files: verdicts while sources are disturbed."""
 CORPUS = Path(__file__).with_name("corpus")
 MINUTES = 5.0
 AT_ONCE = 100
@@ -94,10 +102,21 @@ def main() -> int:
         prog="scripts/fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=MINUTES)
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
+    parser.add_argument("--seed", type=int, default=random.getrandbits(32), help="the first seed of worlds")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join((*TARGETS, *WORLDS, *OTHERS)))
     options = parser.parse_args()
-    names = options.targets or list(TARGETS)
-    stood = [fuzz(name, TARGETS[name], options.minutes * 60 / len(names)) for name in names]
+    names = options.targets or [*TARGETS, *WORLDS, *OTHERS]
+    seconds = options.minutes * 60 / len(names)
+    if unknown := set(names) - TARGETS.keys() - WORLDS.keys() - OTHERS.keys():
+        parser.error(f"unknown: {', '.join(unknown)}")
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["HOME"] = home  # where worlds keep their logins
+        stood = [
+            fuzz(name, TARGETS[name], seconds)
+            if name in TARGETS
+            else OTHERS.get(name, partial(fuzz_world, name))(seconds, options.seed)
+            for name in names
+        ]
     return int(not all(stood))
 
 

@@ -12,13 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from jobtui.analysis.ad_inquiry import inquiry_of, questions_in
 from jobtui.analysis.filter import complete, parse
 from jobtui.analysis.filter_syntax import FilterError
-from jobtui.analysis.references import references
-from jobtui.analysis.time_words import parse_duration
-from jobtui.backends.balsam.credentials import read_login
-from jobtui.backends.balsam.rows import (
+from jobtui.analysis.find import references
+from jobtui.analysis.times import parse_duration
+from jobtui.backends.balsam.login import read_login
+from jobtui.backends.balsam.records import (
     AppRow,
     BatchJobRow,
     EventRow,
@@ -29,40 +28,34 @@ from jobtui.backends.balsam.rows import (
     decode_page,
     time_of,
 )
-from jobtui.backends.base import SourceError
-from jobtui.backends.recording.codec import Damaged, What, unpacked
-from jobtui.backends.recording.tape import Tape
-from jobtui.backends.sirepo_json import NotARecord
-from jobtui.backends.sirepo_record import read_detail, read_job
+from jobtui.backends.sirepo.records import NotARecord, read_detail, read_job
 from jobtui.config import ConfigError
 from jobtui.config.file import parse_file
-from jobtui.config.loading import resolved
+from jobtui.config.settings import resolved
 from jobtui.formats.agent_copies import CopyName, read_copy, read_name
-from jobtui.formats.class_ads import environment, texts_of_xml
-from jobtui.formats.condor_events import EventReader
-from jobtui.formats.condor_frames import Form, form_of, frames_of
-from jobtui.formats.date_output import read_date
-from jobtui.formats.job_environment import parse_environment
-from jobtui.formats.job_output import OutputReader
-from jobtui.formats.journal_export import ExportParser
-from jobtui.formats.journal_fields import entry_of_export
-from jobtui.formats.otlp_requests import Encoding, Signal, read_export
-from jobtui.formats.parser import LogParser
-from jobtui.formats.sarchive_document import parse_script
-from jobtui.formats.scheduler_ids import parse_wanted, torque_tasks
-from jobtui.formats.site_log import SiteLogParser
-from jobtui.formats.slurm_json import jobs_of_text
-from jobtui.formats.slurm_scontrol import shown_jobs
-from jobtui.formats.slurm_tables import SACCT, SQUEUE, accounted_job, jobs_with_steps, queued_job, rows_of
-from jobtui.formats.survey import survey
-from jobtui.formats.trace_text import read_telemetry
+from jobtui.formats.condor_events import EventReader, Form, environment, form_of, frames_of, texts_of_xml
+from jobtui.formats.job_output import OutputReader, read_date
+from jobtui.formats.journal_export import ExportParser, entry_of_export
+from jobtui.formats.otlp_protobuf import Encoding, Signal, read_export
+from jobtui.formats.parser import LogParser, SiteLogParser, survey
+from jobtui.formats.sarchive import parse_environment, parse_script, parse_wanted, torque_tasks
+from jobtui.formats.slurm import (
+    SACCT,
+    SQUEUE,
+    accounted_job,
+    jobs_of_text,
+    jobs_with_steps,
+    queued_job,
+    rows_of,
+    shown_jobs,
+)
+from jobtui.formats.spans import read_telemetry
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.cluster import sbatch_status
-from jobtui.model.condor_facts import CondorFact, Teller
-from jobtui.model.ids import JobId
-from jobtui.model.secret_lines import masked_lines
-from jobtui.model.secrets import mask_text
-from jobtui.model.trace_ids import find_trace
+from jobtui.model.ids import JobId, find_trace
+from jobtui.model.job_desk import sbatch_status
+from jobtui.model.secrets import mask_text, masked_lines
+from jobtui.model.source_errors import SourceError
+from jobtui.recording.database import Damaged, Recording, What, unpacked
 from jobtui.render.text import fit, safe, show, width
 from jobtui.views import Views, ViewsError
 
@@ -134,8 +127,6 @@ def _ads(data: bytes) -> None:
     text = _text(data)
     environment(text)
     texts_of_xml(text)
-    fact = CondorFact("7.0", Teller.AD, "ad", None, text, "a", 1, 0)
-    questions_in(inquiry_of([fact], NOW))
 
 
 def _slurm_rows(data: bytes) -> None:
@@ -183,12 +174,12 @@ def _in_file(read: Callable[[Path], object], data: bytes) -> None:
         read(path)
 
 
-def _tape(path: Path) -> None:
-    tape = Tape(path)
+def _recording(path: Path) -> None:
+    recording = Recording(path)
     try:
-        tape.delivered(1, 0, NOW, 10)
+        recording.delivered(1, 0, NOW, 10)
     finally:
-        tape.close()
+        recording.close()
 
 
 def _filter(data: bytes) -> None:
@@ -250,19 +241,7 @@ TARGETS: Mapping[str, Target] = {
     "class-ads": Target(
         _ads,
         ("tracing/condor/*.xml.log", "tracing/condor/job.ad"),
-        pieces=(
-            b"Requirements = ",
-            b"PeriodicHold = ",
-            b"RequestDisk = RequestDisk + ",
-            b" && ",
-            b" || ",
-            b"time()",
-            b"((",
-            b"{{",
-            b"strcat(",
-            b'{"Requirements": "/Expr(',
-            b'<a n="Requirements"><e>',
-        ),
+        pieces=(b'{"Requirements": "/Expr(', b'<a n="Requirements"><e>', b"<c>", b"</c>", b"<l>"),
     ),
     "slurm-rows": Target(_slurm_rows, ("slurm/*.psv", "slurm/squeue.txt")),
     "slurm-json": Target(jobs_of_text, ("slurm/*.json",), (ValueError,)),
@@ -281,7 +260,7 @@ TARGETS: Mapping[str, Target] = {
     "job-environment": Target(parse_environment, ("sarchive/slurm-daily/*/*environment",)),
     "documents": Target(_document, ("sarchive/*.jsonl", "sirepo/*/*.json")),
     "recording-entry": Target(_entry),
-    "recording": Target(partial(_in_file, _tape), raises=(SourceError,), pieces=(b"SQLite format 3\0",)),
+    "recording": Target(partial(_in_file, _recording), raises=(SourceError,), pieces=(b"SQLite format 3\0",)),
     "config": Target(
         lambda data: resolved(parse_file("c", data), {}, {}),
         raises=(ConfigError,),

@@ -67,12 +67,10 @@ class HostileSite:
         return ["--trace-file", str(self.spans)]
 
     def run_dir(self, name: str) -> Path:
-        """The run directory of a text's job."""
         _, simulation, model = self.jobs[name].split("-")
         return self.root / "user" / UID / APP / simulation / model
 
     def made_bundle(self) -> Path:
-        """A bundle of the job in which everything is hostile; made the first time."""
         if not self.bundle.exists():
             main([*self.flags, "bundle", self.jobs["everything"], f"--output={self.bundle}"])
         return self.bundle
@@ -172,7 +170,6 @@ def spans_of(number: int, text: str) -> dict[str, object]:
 
 
 def encoded(text: str) -> bytes:
-    """As a program writes it that does not care: bytes that are no UTF-8 among them."""
     return text.encode("utf-8", "surrogatepass" if "\ud800" in text else "surrogateescape")
 
 

@@ -67,7 +67,6 @@ def test_a_command_prints_nothing_raw(
 
 
 def faults_of(ran: Ran, form: str) -> Iterator[str]:
-    """What is wrong with what a command left behind, in words."""
     if ran.code not in range(6):
         yield f"exit code {ran.code}"
     for line in ran.err.split("\n"):
@@ -89,7 +88,6 @@ def faults_of(ran: Ran, form: str) -> Iterator[str]:
 
 
 def json_faults(ran: Ran) -> Iterator[str]:
-    """What is wrong with a JSON document; there is none where the command line was wrong."""
     if ran.out and not ran.out.isascii():
         yield "JSON that is not ASCII"
     if ran.out:
@@ -118,7 +116,6 @@ def unaligned(lines: list[str], limit: int | None = None) -> Iterator[str]:
 
 
 def in_cells(line: str) -> list[str]:
-    """A line with one item for each cell; the second one of a wide character is empty."""
     row: list[str] = []
     for char in line:
         size = cells(char)
@@ -127,7 +124,6 @@ def in_cells(line: str) -> list[str]:
 
 
 def is_blank(row: list[str], at: int) -> bool:
-    """Whether there is nothing in a cell."""
     return not 0 <= at < len(row) or row[at] == " "
 
 

@@ -47,14 +47,12 @@ class Screen:
         return bool(data)
 
     def press(self, *keys: str) -> None:
-        """Press keys, each when the answer to the one before is there."""
         for key in keys:
             self.terminal.write(key.encode("utf-8", "surrogatepass"))
             while self.read(ESCAPE_S if key.endswith(ESCAPE) else QUIET_S):
                 pass
 
     def wait(self, shows: Callable[[str], object]) -> None:
-        """Until the screen shows this."""
         deadline = time.monotonic() + LONG_S
         while not shows(self.painted.text()):
             assert time.monotonic() < deadline, self.painted.text()

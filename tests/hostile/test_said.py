@@ -8,25 +8,24 @@ from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
 from jobtui.model.clock import FixedClock
-from jobtui.screens.command_table import COMMANDS, Command
+from jobtui.screens.command_table import COMMANDS, AppCommand
 from jobtui.session import Session
 from jobtui.store.store import Store
 from jobtui.views import Views
-from jobtui.widgets.command_bar import CommandBar
+from jobtui.widgets.filter_bar import CommandBar
 from jobtui.widgets.filter_input import FilterInput
 from tests.conftest import NOW
 from tests.fakes import FakeCorrelation, ScriptedSource, batch
 from tests.hostile.texts import TEXTS, cells, faults_in
 from tests.hostile.widgets import jobs
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text
+from tests.widgets.widget_app import screen_text
 
 COLUMNS, ROWS = 90, 20
 
 
 def app_on(views: Path) -> JobtuiApp:
-    """The dashboard on hostile jobs."""
-    session = Session([], FixedClock(NOW), strict=True)
+    session = Session([], FixedClock(NOW))
     session.store = Store(FakeCorrelation(), FixedClock(NOW))
     every = [job for text in TEXTS.values() for job in jobs(text)]
     session.add(ScriptedSource([batch(*every)], name=TEXTS["everything"]))
@@ -43,7 +42,6 @@ def views(tmp_path: Path) -> Path:
 
 
 def check(app: JobtuiApp, what: str) -> None:
-    """Nothing raw is on the screen."""
     for line in screen_text(app):
         line = line.replace("hunter2", "")  # it was typed by the user
         assert not faults_in(line), f"{what}: {line!a}"
@@ -51,7 +49,6 @@ def check(app: JobtuiApp, what: str) -> None:
 
 
 async def say(pilot: Pilot[None], app: JobtuiApp, words: str) -> None:
-    """Say a command, as if it had been typed or completed."""
     await wait_until(lambda: not app.screen.query(CommandBar), pilot)
     await app.screen.run_action("command")
     await wait_until(lambda: app.screen.query(FilterInput), pilot)
@@ -63,7 +60,7 @@ async def say(pilot: Pilot[None], app: JobtuiApp, words: str) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-async def test_a_command_takes_it(command: Command, views: Path) -> None:
+async def test_a_command_takes_it(command: AppCommand, views: Path) -> None:
     app = app_on(views)
     async with app.run_test(size=(COLUMNS, ROWS), notifications=True) as pilot:
         await wait_until(lambda: app._session.store.jobs, pilot)

@@ -8,28 +8,33 @@ import pytest
 from textual.containers import Vertical
 from textual.widget import Widget
 
+import jobtui.screens
 import jobtui.widgets
 from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.filter_input import FilterInput
+from jobtui.widgets.lines import LineView
 from tests.hostile.texts import SECRET, TEXTS, cells, faults_in
+from tests.hostile.traces import TraceTable
 from tests.hostile.widgets import BASES, CASES
-from tests.widgets.stage import Stage
+from tests.widgets.widget_app import WidgetApp
 
 COLUMNS, ROWS = [100, 40, 9, 1], 10
 
 
 def all_widgets() -> Iterator[type[Widget]]:
-    """Every widget that the package defines."""
-    for module in pkgutil.iter_modules(jobtui.widgets.__path__, "jobtui.widgets."):
-        for found in vars(import_module(module.name)).values():
-            if isinstance(found, type) and issubclass(found, Widget) and found.__module__ == module.name:
-                yield found
+    """Every widget of jobtui.widgets, and those of screens that draw lines themselves."""
+    for package in (jobtui.widgets, jobtui.screens):
+        kind = Widget if package is jobtui.widgets else LineView
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            for found in vars(import_module(module.name)).values():
+                if isinstance(found, type) and issubclass(found, kind) and found.__module__ == module.name:
+                    yield found
 
 
 def test_every_widget_has_a_case() -> None:
     missing = {widget.__name__ for widget in {*all_widgets()} - CASES.keys() - BASES}
     assert not missing, "a new widget needs a case in tests/hostile/widgets.py"
-    assert {*CASES} | BASES <= {*all_widgets()}
+    assert ({*CASES} | BASES) - {TraceTable} <= {*all_widgets()}
 
 
 def test_what_is_raw_is_seen() -> None:
@@ -49,7 +54,7 @@ def test_what_is_raw_is_seen() -> None:
     assert [cells(text) for text in ("abc", "表", "e\u0301", "Ａ")] == [3, 2, 1, 2]
 
 
-class Stack(Stage):
+class Stack(WidgetApp):
     """One widget below the other, each in a frame of so many rows."""
 
     def __init__(self, widgets: Iterable[Widget], rows: int) -> None:

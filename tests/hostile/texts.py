@@ -76,7 +76,6 @@ def piles_in(text: str) -> Iterator[str]:
 
 
 def faults_in(line: str) -> list[str]:
-    """What is wrong with a line that is shown, in words."""
     raw = raw_in(line)
     return [
         *(f"raw {char!a}" for char in raw),

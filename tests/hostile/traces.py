@@ -5,25 +5,26 @@ from typing import Any
 
 from textual.widget import Widget
 
-from jobtui.analysis.traces.findings import study_trace
-from jobtui.analysis.traces.services import ServiceMarks
-from jobtui.analysis.traces.standing import ListedTrace, Standing
+from jobtui.analysis.traces.failures import study_trace
+from jobtui.analysis.traces.filters import ListedTrace, Standing
+from jobtui.analysis.traces.layout import ServiceMarks
 from jobtui.model.clock import Nanos
-from jobtui.model.trace_desk import summary_of
-from jobtui.model.traces import Resource, Span, SpanEvent, SpanLog, Trace
+from jobtui.model.traces import Resource, Span, SpanEvent, SpanLog, Trace, summary_of
 from jobtui.render.spans import Span as Part
 from jobtui.render.text import show
-from jobtui.render.trace_columns import TraceLook
-from jobtui.render.trace_facts import sentence_of, stage_words
-from jobtui.widgets.span_pane import SpanPane
-from jobtui.widgets.trace_facts import TraceFacts
-from jobtui.widgets.trace_lines import path_of, picture_of
-from jobtui.widgets.trace_table import TraceTable
-from jobtui.widgets.waterfall import Waterfall
+from jobtui.render.traces import TRACE_COLUMNS, TraceLook
+from jobtui.render.waterfall import sentence_of, stage_words
+from jobtui.widgets.record_list import RecordTable
+from jobtui.widgets.text_pane import SpanPane
+from jobtui.widgets.waterfall import TraceFacts, Waterfall, path_of, picture_of
 from tests.conftest import NOW
 from tests.tracing import TRACE_ID, a_span, span_id
 
 Case = tuple[Widget, Callable[[], object]]
+
+
+class TraceTable(RecordTable[ListedTrace]):
+    """A table of records, as that of agents is another."""
 
 
 def a_hostile_trace(text: str) -> Trace:
@@ -55,7 +56,7 @@ def a_waterfall(text: str) -> Case:
 
 
 def a_trace_table(text: str) -> Case:
-    table = TraceTable(lambda: TraceLook(NOW))
+    table = TraceTable(TRACE_COLUMNS, lambda: TraceLook(NOW), lambda one: one.told.trace_id)
     told = summary_of(a_hostile_trace(text), text)
     return table, lambda: table.set_records([ListedTrace(told, standing) for standing in Standing])
 
@@ -74,8 +75,8 @@ def span_pane(text: str) -> Case:
 
 TRACE_CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     SpanPane: span_pane,
-    TraceFacts: trace_facts,
     TraceTable: a_trace_table,
+    TraceFacts: trace_facts,
     Waterfall: a_waterfall,
 }
 """The case of each widget that shows traces."""

@@ -11,14 +11,12 @@ import msgspec
 from textual.widget import Widget
 
 from jobtui.actions import Hint
-from jobtui.analysis.charts import Chart, ChartKind
-from jobtui.analysis.curves import curve_turns
-from jobtui.analysis.explain.study import Study
+from jobtui.analysis.counts import Counts
 from jobtui.analysis.incidents import Incident
-from jobtui.analysis.job_lines import JobLine
-from jobtui.analysis.series import Series
-from jobtui.analysis.tally import Counts
-from jobtui.analysis.turns import at_once
+from jobtui.analysis.reports.charts import Chart, ChartKind
+from jobtui.analysis.reports.cooperative import at_once
+from jobtui.analysis.reports.curves import Series, curve_turns
+from jobtui.analysis.timeline import JobLine
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
@@ -27,46 +25,45 @@ from jobtui.model.jobs import Job, JobStatus, Run
 from jobtui.model.ops import Agent, AgentState, Op, Step
 from jobtui.model.pages import Extent, LogLine, Overview, Page, Place
 from jobtui.model.verdicts import Verdict
-from jobtui.render.agent_columns import AgentLook
+from jobtui.render.agents import AGENT_COLUMNS, AgentLook
 from jobtui.render.columns import JOB_COLUMNS, RowContext
 from jobtui.render.spans import Span
 from jobtui.render.text import show
-from jobtui.render.why import why_parts
-from jobtui.widgets.agent_table import AgentTable
+from jobtui.render.verdicts import why_parts
+from jobtui.screens.agents import key_of
 from jobtui.widgets.chart import ChartView
-from jobtui.widgets.choice_list import Choice, ChoiceList
-from jobtui.widgets.column_list import ColumnList
-from jobtui.widgets.command_bar import CommandBar
-from jobtui.widgets.file_list import FileList
-from jobtui.widgets.filter_bar import Completion, FilterBar, Mistake, MistakeLine, Prompt
+from jobtui.widgets.filter_bar import (
+    CommandBar,
+    Completion,
+    FilterBar,
+    LogPrompt,
+    Mistake,
+    MistakeLine,
+    Prompt,
+)
 from jobtui.widgets.filter_input import FilterInput
-from jobtui.widgets.header import Header
-from jobtui.widgets.incident_list import IncidentList
+from jobtui.widgets.frame import Header, KeyLine, NoticeLine, OneLine, RuleLine, SourceStrip, TabLine
 from jobtui.widgets.job_facts import JobFacts
-from jobtui.widgets.job_log import JobLog
 from jobtui.widgets.job_table import JobTable
-from jobtui.widgets.key_line import KeyLine
 from jobtui.widgets.lines import LineView
 from jobtui.widgets.log_header import LogHeader, LogHistogram, LogStatus
-from jobtui.widgets.log_lines import LogLines
-from jobtui.widgets.log_prompt import LogPrompt, SignLine
 from jobtui.widgets.log_view import LogView
-from jobtui.widgets.marked_list import MarkedList
-from jobtui.widgets.notice_line import NoticeLine
-from jobtui.widgets.one_line import OneLine
-from jobtui.widgets.op_list import OpList
-from jobtui.widgets.record_table import RecordTable
+from jobtui.widgets.record_list import (
+    Choice,
+    ChoiceList,
+    ColumnList,
+    FileList,
+    IncidentList,
+    JobLog,
+    MarkedList,
+    RecordList,
+    RecordTable,
+    RunList,
+    SourceList,
+)
 from jobtui.widgets.row_view import RowView
-from jobtui.widgets.rule_line import RuleLine
-from jobtui.widgets.run_list import RunList
-from jobtui.widgets.source_list import SourceList
-from jobtui.widgets.source_strip import SourceStrip
-from jobtui.widgets.step_detail import StepDetail
-from jobtui.widgets.tab_line import TabLine
-from jobtui.widgets.text_pane import Paragraph, TextPane
-from jobtui.widgets.timeline import Timeline
-from jobtui.widgets.trace_lines import TraceLines
-from jobtui.widgets.why_list import WhyList
+from jobtui.widgets.text_pane import Paragraph, TextPane, WhyList
+from jobtui.widgets.timeline import OpList, StepDetail, Timeline
 from tests.conftest import NOW
 from tests.hostile.records import hostile
 from tests.hostile.traces import TRACE_CASES
@@ -74,12 +71,11 @@ from tests.hostile.traces import TRACE_CASES
 Case = tuple[Widget, Callable[[], object]]
 """A widget, and what is done to it when it is on a screen."""
 
-BASES: frozenset[type[Widget]] = frozenset({LineView, RowView, LogLines, RecordTable, TraceLines})
+BASES: frozenset[type[Widget]] = frozenset({LineView, RowView, RecordList})
 """What others are made of; by themselves they show nothing."""
 
 
 def now() -> Nanos:
-    """The present time."""
     return NOW
 
 
@@ -88,7 +84,6 @@ def nothing() -> None:
 
 
 def jobs(text: str) -> list[Job]:
-    """A job of every status."""
     return [
         msgspec.structs.replace(hostile(Job, text, status=status), id=JobId(f"balsam/{text}{status}"))
         for status in JobStatus
@@ -97,12 +92,12 @@ def jobs(text: str) -> list[Job]:
 
 def complete_and_mistake(bar: FilterBar, text: str) -> None:
     """Offer completions, then say that something is wrong."""
-    bar.complete("", 0)
+    bar.query_one(FilterInput).action_complete()
     bar.set_mistake(Mistake(0, len(text), show(text)))
 
 
 def an_agent_table(text: str) -> Case:
-    table = AgentTable(lambda: AgentLook(now=NOW))
+    table = RecordTable[Agent](AGENT_COLUMNS, lambda: AgentLook(now=NOW), key_of)
     agents = [hostile(Agent, text, state=state) for state in AgentState]
     return table, lambda: table.set_records(agents)
 
@@ -162,18 +157,18 @@ def a_header(text: str) -> Case:
 
 def job_facts(text: str) -> Case:
     job = hostile(Job, text, status=JobStatus.FAILED)
-    facts = JobFacts(now, job.id)
+    facts = JobFacts(lambda _: now(), job.id)
 
     def told() -> None:
         facts.set_job(job, absolute=False)
-        facts.set_verdict(hostile(Verdict, text))
+        facts.verdict = hostile(Verdict, text)
 
     return facts, told
 
 
 def an_incident_list(text: str) -> Case:
     incidents = IncidentList(now)
-    return incidents, lambda: incidents.set_incidents([hostile(Incident, text)] * 2)
+    return incidents, lambda: incidents.set_records([hostile(Incident, text)] * 2)
 
 
 def a_job_log(text: str) -> Case:
@@ -195,21 +190,17 @@ def a_key_line(text: str) -> Case:
 def a_log_header(text: str) -> Case:
     header = LogHeader(now)
     status = LogStatus((show(text), "other"), 0, ((show(text), "warning"),))
-    return header, lambda: header.set_status(status)
+    return header, lambda: setattr(header, "status", status)
 
 
 def a_log_histogram(text: str) -> Case:
     histogram = LogHistogram()
-    return histogram, lambda: histogram.set_overview(Overview((), 3, 1, complete=True))
+    return histogram, lambda: setattr(histogram, "overview", Overview((), 3, 1, complete=True))
 
 
 def a_log_prompt(text: str) -> Case:
     prompt = LogPrompt()
     return prompt, lambda: prompt.query_one(FilterInput).insert_text_at_cursor(text)
-
-
-def a_sign_line(text: str) -> Case:
-    return SignLine("/"), nothing
 
 
 class HostileLines:
@@ -246,7 +237,7 @@ def a_notice_line(text: str) -> Case:
 
 
 def one_line(text: str) -> Case:
-    line = OneLine(now)
+    line = OneLine(lambda _: now())
     line.display = True
     worst = hostile(Job, text, status=JobStatus.FAILED)
     return line, lambda: line.set_state((Span("✗7 ", "failed"),), worst, is_paused=True)
@@ -267,7 +258,6 @@ def a_run_list(text: str) -> Case:
 
 
 def sources(text: str) -> list[SourceHealth]:
-    """A source in every state."""
     return [hostile(SourceHealth, text, state=state) for state in SourceState]
 
 
@@ -278,7 +268,7 @@ def a_source_list(text: str) -> Case:
 
 def a_source_strip(text: str) -> Case:
     strip = SourceStrip(now)
-    return strip, lambda: strip.set_sources(sources(text))
+    return strip, lambda: setattr(strip, "sources", sources(text))
 
 
 def a_step_detail(text: str) -> Case:
@@ -293,7 +283,7 @@ def a_step_detail(text: str) -> Case:
 
 def a_tab_line(text: str) -> Case:
     tabs = TabLine(["timeline", "logs"])
-    return tabs, lambda: tabs.set_words(show(text))
+    return tabs, lambda: setattr(tabs, "words", show(text))
 
 
 def a_text_pane(text: str) -> Case:
@@ -302,7 +292,7 @@ def a_text_pane(text: str) -> Case:
 
 def a_why_list(text: str) -> Case:
     parts = WhyList()
-    return parts, lambda: parts.set_parts(why_parts(hostile(Study, text)))
+    return parts, lambda: parts.set_parts(why_parts(hostile(Verdict, text)))
 
 
 def a_timeline(text: str) -> Case:
@@ -311,7 +301,7 @@ def a_timeline(text: str) -> Case:
 
 
 CASES: Mapping[type[Widget], Callable[[str], Case]] = {
-    AgentTable: an_agent_table,
+    RecordTable: an_agent_table,
     ChartView: a_chart_view,
     ChoiceList: a_choice_list,
     ColumnList: a_column_list,
@@ -337,7 +327,6 @@ CASES: Mapping[type[Widget], Callable[[str], Case]] = {
     Prompt: a_prompt,
     RuleLine: a_rule_line,
     RunList: a_run_list,
-    SignLine: a_sign_line,
     SourceList: a_source_list,
     SourceStrip: a_source_strip,
     StepDetail: a_step_detail,

@@ -2,14 +2,14 @@
 
 import pytest
 
-from jobtui.model.access import Access
-from jobtui.model.access_reading import (
+from jobtui.config.access import (
     access_of_environment,
     access_of_table,
     accesses_of,
     holds_secrets,
     merged,
 )
+from jobtui.model.specs import Access
 
 SECRET = "s3cr3t-t0k3n"
 

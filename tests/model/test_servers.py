@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.model.ids import JobId, numbered, system_job_id
-from jobtui.model.servers import answers_to, labels_of, meant_by, named
-from jobtui.model.specs import SourceSpec, parse_balsam, told_apart
+from jobtui.backends.registry import told_apart
+from jobtui.model.ids import JobId, answers_to, labels_of, meant_by, named, numbered, system_job_id
+from jobtui.model.specs import SourceSpec, parse_balsam
 
 HOSTS = ("https://balsam-dev.alcf.anl.gov", "https://balsam-prod.alcf.anl.gov")
 

@@ -9,6 +9,7 @@ import os
 import pwd
 import secrets
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -54,7 +55,7 @@ json.dump(found, sys.stdout)
 """
 """Balsam's own analytics, through its own client."""
 
-START_S = 60.0
+START_S = 300.0
 USER, PASSWORD = "operator", "operator-" + "word"
 
 
@@ -68,7 +69,7 @@ class BalsamSystem:
         self._port, self._database_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self._port}"
         self.login = root / "login" / "client.yml"
-        self.api = httpx.Client(base_url=self.url, timeout=60, trust_env=False)
+        self.api = httpx.Client(base_url=self.url, timeout=START_S, trust_env=False)
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -121,16 +122,18 @@ class BalsamSystem:
         self._start(stack, [program, *socket, "--save", "", "--dir", str(self._root)])
         wait_for((self._root / "redis.sock").exists, timeout_s=START_S)
 
-    def start_server(self, stack: ExitStack | None = None) -> "subprocess.Popen[bytes]":
-        """Start the server, again after it was ended."""
+    def start_server(self, stack: ExitStack | None = None, *, off_s: int = 0) -> "subprocess.Popen[bytes]":
+        """Start the server, again after it was ended; its clock is off by so many seconds."""
         environment = {
             **os.environ,
             "BALSAM_DATABASE_URL": f"postgresql://postgres@127.0.0.1:{self._database_port}/balsam",
             "BALSAM_REDIS_PARAMS": json.dumps({"unix_socket_path": str(self._root / "redis.sock")}),
             "BALSAM_AUTH_SECRET_KEY": self._key,
         }
-        words = [str(self._python), "-c", SERVER, str(self._port)]
-        self.server = self._start(stack or self._stack, words, env=environment, cwd=self._root)
+        clock = ["faketime", "-f", f"{off_s:+d}s"] if off_s else []
+        words = [*clock, str(self._python), "-c", SERVER, str(self._port)]
+        options: dict[str, Any] = {"env": environment, "cwd": self._root, "start_new_session": True}
+        self.server = self._start(stack or self._stack, words, **options)
         wait_for(self._answers, timeout_s=START_S)
         return self.server
 
@@ -145,6 +148,7 @@ class BalsamSystem:
     def stop_server(self) -> None:
         """End the server; database and all that is in it stay."""
         _end(self.server)
+        wait_for(lambda: not self._answers(), timeout_s=START_S)
 
     def _register(self) -> None:
         self.call("POST", "/auth/password/register", json={"username": USER, "password": PASSWORD})
@@ -153,9 +157,17 @@ class BalsamSystem:
 
     def call(self, method: str, path: str, **body: Any) -> Any:
         """Ask the server as an agent does."""
+        if method == "DELETE":  # the server breaks the connection after it
+            body["headers"] = {"Connection": "close"}
         answer = self.api.request(method, path, **body)
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text[:500]}"
         return answer.json() if answer.content else None
+
+    def sql(self, statement: str) -> None:
+        """Change the database itself, where only time would."""
+        program = sorted(glob("/usr/lib/postgresql/*/bin/psql"))[-1]
+        where = ["-h", "127.0.0.1", "-p", str(self._database_port), "-U", "postgres", "-d", "balsam"]
+        subprocess.run([program, "-q", *where, "-c", statement], check=True, capture_output=True)
 
     def analytics(self, questions: Iterable[tuple[str, dict[str, Any], dict[str, Any]]]) -> list[Any]:
         """What Balsam's own analytics answer: function, filter and options of each."""
@@ -171,10 +183,16 @@ class BalsamSystem:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End a program, and its whole group where it leads one: faketime runs what it is given as its child."""
     if process.poll() is None:
-        process.terminate()
+        _signal(process, signal.SIGTERM)
         try:
             process.wait(15)
         except subprocess.TimeoutExpired:
-            process.kill()
+            _signal(process, signal.SIGKILL)
             process.wait(15)
+
+
+def _signal(process: "subprocess.Popen[bytes]", number: int) -> None:
+    leads = os.getpgid(process.pid) == process.pid
+    (os.killpg if leads else os.kill)(process.pid, number)

@@ -13,7 +13,7 @@ from aiohttp import ClientSession, ClientWebSocketResponse
 
 from tests.waiting import wait_until
 
-START_S = 30.0
+START_S = 180.0
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run")
 """No sandbox: as root there is none, and the pages are ours."""
 

@@ -33,7 +33,7 @@ hostname "$3" && touch /run/made && exec sleep infinity
 
 def run(*command: str) -> None:
     """Run a command to its end; what it says when it fails is in the error."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
 
 
@@ -152,7 +152,7 @@ class JournalHost:
 
     def _unplug(self) -> None:
         for words in (f"link delete {self._net}a", f"netns delete {self._net}"):
-            subprocess.run(["ip", *words.split()], check=False, capture_output=True, timeout=30)
+            subprocess.run(["ip", *words.split()], check=False, capture_output=True, timeout=180)
 
     def _hold(self) -> None:
         machine_id = self._root / "machine-id"

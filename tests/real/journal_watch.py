@@ -5,11 +5,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jobtui.analysis.correlate import Correlator
+from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.backends.base import Batch
-from jobtui.backends.journal.opening import maker_of
-from jobtui.backends.journal.source import Journal
-from jobtui.backends.journal.streams import Wanted
+from jobtui.backends.journal.records import Wanted
+from jobtui.backends.journal.source import Journal, maker_of
 from jobtui.model.clock import SECOND, Nanos, SystemClock
 from jobtui.model.health import SourceState
 from jobtui.model.journal import Gap
@@ -88,7 +87,7 @@ class Watch:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Watching:
-        pollers = [Poller(journal, self.store, strict=True) for journal in self._journals.values()]
+        pollers = [Poller(journal, self.store) for journal in self._journals.values()]
         self._tasks = [asyncio.create_task(poller.run()) for poller in pollers]
         return self.store
 

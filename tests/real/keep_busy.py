@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.real.sirepo_jobs import KINDS, Jobs
+from tests.real.sirepo_jobs import Jobs
 from tests.real.sirepo_system import Driver, Setup, SirepoSystem
 from tests.real.watching import source_flags
 
@@ -39,7 +39,7 @@ def main() -> None:
         until = time.monotonic() + options.minutes * 60
         jobs = Jobs(system, options.seed)
         while time.monotonic() < until:
-            for kind in KINDS:
+            for kind in jobs.kinds:
                 if time.monotonic() < until:
                     jobs.run([kind])
                     say(f"{kind}: {jobs.asked[-1].state}")

@@ -88,6 +88,10 @@ class Browser:
         """Start a report and poll until it has one of these states."""
         return self.wait(self.call("/run-simulation", simulation.request(report) | extra), until)
 
+    def ask(self, simulation: Simulation, report: str, until: Collection[str] = EXITS) -> Reply:
+        """Ask for a report, without starting it, until it has one of these states."""
+        return self.wait(self.call("/run-status", simulation.request(report)), until)
+
     def wait(self, reply: Reply, until: Collection[str] = EXITS, timeout_s: float = JOB_TIMEOUT_S) -> Reply:
         """Go on polling from a reply, for so long at most."""
         deadline = time.monotonic() + timeout_s

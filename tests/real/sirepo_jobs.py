@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from tests.real.sirepo_browser import EXITS, Browser, Reply, Simulation
 from tests.real.sirepo_system import SirepoSystem, argv_of, pause, started_by
@@ -25,26 +26,40 @@ NAMES = ("Rex", "Fido", "Bella", "Luna", "Max")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was meant to happen to a job, and the last state its user saw."""
+    """What was meant to happen to a job, the last state its user saw, and what `explain` said of it then."""
 
     jid: str
     kind: str
     state: str
+    told: Mapping[str, Any]
 
 
 class Jobs:
-    """Provokes jobs for a fixed group of users; `asked` says which."""
+    """Provokes jobs for a fixed group of users; `asked` says which. `explain` explains one by its id."""
 
-    def __init__(self, system: SirepoSystem, seed: int, users: int = 3) -> None:
+    kinds: ClassVar[Sequence[str]] = (
+        "ok", "animation", "error", "cancel", "rerun", "queue", "stateless", "missing", "oom", "timeout",
+        "download", "no_model", "agent_death", "restart",
+    )  # fmt: skip
+    """Every kind of job, in an order that leaves the supervisor's restart to the end."""
+
+    def __init__(
+        self,
+        system: SirepoSystem,
+        seed: int,
+        explain: Callable[[str], Mapping[str, Any]] = lambda jid: {},
+        users: int = 3,
+    ) -> None:
         self.asked: list[Asked] = []
         self._system = system
+        self._explain = explain
         self._random = random.Random(seed)
         self._users = [self._user() for _ in range(users)]
 
     def run(self, kinds: Sequence[str], after_each: Callable[[], None] = lambda: None) -> None:
         """One job of each kind, users in turn; calls `after_each` when it has come to rest."""
         for number, kind in enumerate(kinds):
-            KINDS[kind](self, self._users[number % len(self._users)])
+            getattr(self, kind)(self._users[number % len(self._users)])
             after_each()
 
     def ok(self, user: Browser) -> None:
@@ -128,6 +143,8 @@ class Jobs:
         waiter = threading.Thread(target=wait_in_line)
         waiter.start()
         pause(6.0)
+        self._note(user, simulation, ANIMATION, "queued", {})
+        self._note(other, head, ANIMATION, "running", held)
         held = other.call("/run-cancel", held["nextRequest"])
         self._note(other, head, ANIMATION, "queue_head", other.wait(held))
         waiter.join()
@@ -137,7 +154,7 @@ class Jobs:
         told = {"method": "global_resources", "simulationType": "myapp", "simulationId": "unused", "args": {}}
         reply = user.call("/stateless-compute", told)
         jid = f"{user.uid}-_1_stlss-global_resources"
-        self.asked.append(Asked(jid, "stateless", str(reply.get("state"))))
+        self.asked.append(Asked(jid, "stateless", str(reply.get("state")), self._explain(jid)))
 
     def missing(self, user: Browser) -> None:
         """A job that was only asked about."""
@@ -193,23 +210,5 @@ class Jobs:
         os.kill(victims[0], signal.SIGKILL)
 
     def _note(self, user: Browser, simulation: Simulation, report: str, kind: str, reply: Reply) -> None:
-        self.asked.append(Asked(user.jid(simulation, report), kind, str(reply.get("state"))))
-
-
-KINDS: Mapping[str, Callable[[Jobs, Browser], None]] = {
-    "ok": Jobs.ok,
-    "animation": Jobs.animation,
-    "error": Jobs.error,
-    "cancel": Jobs.cancel,
-    "rerun": Jobs.rerun,
-    "queue": Jobs.queue,
-    "stateless": Jobs.stateless,
-    "missing": Jobs.missing,
-    "oom": Jobs.oom,
-    "timeout": Jobs.timeout,
-    "download": Jobs.download,
-    "no_model": Jobs.no_model,
-    "agent_death": Jobs.agent_death,
-    "restart": Jobs.restart,
-}
-"""Every kind of job, in an order that leaves the supervisor's restart to the end."""
+        jid = user.jid(simulation, report)
+        self.asked.append(Asked(jid, kind, str(reply.get("state")), self._explain(jid)))

@@ -18,14 +18,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from tests.real.sirepo_browser import Browser, NoAnswer
 from tests.waiting import wait_for
 
+if TYPE_CHECKING:
+    from tests.real.sirepo_cluster import Cluster
+
 HERE = Path(__file__).parent
 DOCKER_HOST = "v1.sirepo.example"
-START_TIMEOUT_S = 90.0
+START_TIMEOUT_S = 300.0
 STOP_TIMEOUT_S = 12.0
 
 
@@ -34,6 +37,8 @@ class Driver(StrEnum):
 
     LOCAL = "local"
     DOCKER = "docker"
+    SBATCH = "sbatch"
+    """On the cluster, with local agents beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +58,7 @@ class SirepoSystem:
     venv: Path
     root: Path
     setup: Setup
+    cluster: "Cluster | None" = None
     port: int = field(default_factory=lambda: free_port())
     supervisor_port: int = field(default_factory=lambda: free_port())
     _server: "subprocess.Popen[bytes] | None" = None
@@ -167,7 +173,8 @@ class SirepoSystem:
 
     def _environment(self) -> dict[str, str]:
         supervisor = f"http://127.0.0.1:{self.supervisor_port}"
-        prefix = f"SIREPO_JOB_DRIVER_{self.setup.driver.upper()}"
+        beside_cluster = self.setup.driver is Driver.SBATCH
+        prefix = f"SIREPO_JOB_DRIVER_{Driver.LOCAL.upper() if beside_cluster else self.setup.driver.upper()}"
         return {
             "HOME": str(self.root / "home"),
             "LANG": "C.UTF-8",
@@ -187,12 +194,13 @@ class SirepoSystem:
             "SIREPO_PKCLI_JOB_SUPERVISOR_USE_RELOADER": "",
             "SIREPO_PKCLI_JOB_SUPERVISOR_PORT": str(self.supervisor_port),
             "SIREPO_PKCLI_JOB_AGENT_DEV_SOURCE_DIRS": "",
-            "SIREPO_JOB_DRIVER_MODULES": self.setup.driver,
+            "SIREPO_JOB_DRIVER_MODULES": "local:sbatch" if beside_cluster else self.setup.driver,
             "SIREPO_JOB_SUPERVISOR_MAX_SECS_SEQUENTIAL": str(self.setup.sequential_limit_s),
             # The defaults, 5 and 8 s, are short for a busy machine: jobs then hang in pending.
             f"{prefix}_AGENT_STARTING_SECS": "40",
             f"{prefix}_SUPERVISOR_URI": supervisor,
-            **(self._local_settings() if self.setup.driver is Driver.LOCAL else self._docker_settings()),
+            **(self._docker_settings() if self.setup.driver is Driver.DOCKER else self._local_settings()),
+            **(self.cluster.settings(self.root / "home", supervisor) if self.cluster else {}),
         }
 
     def _local_settings(self) -> dict[str, str]:
@@ -211,11 +219,12 @@ class SirepoSystem:
         }
 
     def _descendants(self) -> Iterator[int]:
-        """Processes that were started with this system's database root in their environment."""
-        mark = f"SIREPO_SRDB_ROOT={self.srdb}".encode()
+        """Processes that were started with a database root of this system in their environment."""
+        roots = [self.srdb, *([self.cluster.scratch] if self.cluster else [])]
+        marks = {f"SIREPO_SRDB_ROOT={root}".encode() for root in roots}
         for pid in process_ids():
             with contextlib.suppress(OSError):
-                if mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                if marks & set(Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")):
                     yield pid
 
 

@@ -1,7 +1,9 @@
-"""A real Slurm on this machine, with one node: munged, MariaDB, slurmdbd, slurmctld and slurmd of one test.
+"""A real Slurm on this machine: munged, MariaDB, slurmdbd, slurmctld and some slurmd of one test.
 
 Needs root. Everything written is below one directory; nothing below /etc or /var is touched. What makes it
 work without systemd: proctrack/linuxproc, no task plugin, a munge key and socket of its own, and SLURM_CONF.
+Its programs are those of this machine, or those of another Debian release in a directory (`inside`), which
+are run with chroot; the directory of the test is mounted there under its own name.
 """
 
 import contextlib
@@ -15,7 +17,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
@@ -25,7 +27,7 @@ from tests.waiting import wait_for
 PROGRAMS = ("munged", "mariadbd", "slurmdbd", "slurmctld", "slurmd", "sacctmgr", "sbatch")
 USER = "nobody"
 """Whose jobs they are. Slurm wants a user that it can find everywhere."""
-START_S = 60.0
+START_S = 300.0
 CLUSTER = "huppel"
 
 SLURMDBD = """\
@@ -63,13 +65,12 @@ AuthType=auth/munge
 AuthInfo=socket={root}/munge.sock
 CredType=cred/munge
 SlurmctldPort={ctld_port}
-SlurmdPort={slurmd_port}
 StateSaveLocation={root}/ctld
-SlurmdSpoolDir={root}/spool
+SlurmdSpoolDir={root}/spool/%n
 SlurmctldPidFile={root}/slurmctld.pid
-SlurmdPidFile={root}/slurmd.pid
+SlurmdPidFile={root}/slurmd-%n.pid
 SlurmctldLogFile={root}/slurmctld.log
-SlurmdLogFile={root}/slurmd.log
+SlurmdLogFile={root}/slurmd-%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
@@ -78,27 +79,43 @@ SchedulerType=sched/backfill
 SchedulerParameters=sched_interval=2,bf_interval=2,batch_sched_delay=0
 MpiDefault=none
 ReturnToService=2
-MinJobAge={keep_s}
+MinJobAge=3600
 {more}
 MaxJobCount=20000
 KillWait=2
 InactiveLimit=0
+SlurmdParameters=config_overrides
 {accounting}
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=1024 State=UNKNOWN
-PartitionName=debug Nodes={host} Default=YES MaxTime=60 State=UP OverSubscribe=FORCE:32
 """
+NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=32 RealMemory=8000\n"
+PARTITIONS = "PartitionName=debug Nodes=ALL Default=YES MaxTime=60 State=UP OverSubscribe=FORCE:32\n"
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+COMMANDS = ("squeue", "sacct", "scontrol")
+"""What jobtui runs."""
 
 
 class SlurmSystem:
     """Starts it, submits jobs, asks it as its own users do, and stops it."""
 
-    def __init__(self, root: Path, *, keep_s: int = 3600, accounting: bool = True, more: str = "") -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        accounting: bool = True,
+        more: str = "",
+        nodes: int = 1,
+        partitions: str = PARTITIONS,
+        inside: Path | None = None,
+    ) -> None:
         self.root = root
         self.work = root / "work"
-        self._keep_s = keep_s
+        self.nodes = [f"n{number}" for number in range(1, nodes + 1)]
         self._accounting = accounting
         self._more = more
-        self._ports = {f"{name}_port": free_port() for name in ("ctld", "slurmd", "dbd", "sql")}
+        self._partitions = partitions
+        self._inside = inside
+        self._mounts = [(str(path), f"{inside}{path}") for path in (root, Path("/proc"))]
+        self._ports = {f"{name}_port": free_port() for name in ("ctld", "dbd", "sql")}
         self._mariadbd: subprocess.Popen[bytes] | None = None
         self._stopped: list[int] = []
 
@@ -110,15 +127,22 @@ class SlurmSystem:
     @property
     def environment(self) -> Mapping[str, str]:
         """The environment in which Slurm's commands find it."""
-        return {**os.environ, "SLURM_CONF": str(self.conf), "TZ": "UTC"}
+        return {**os.environ, "SLURM_CONF": str(self.conf), "TZ": "UTC", "PATH": SYSTEM_PATH}
+
+    @property
+    def search_path(self) -> str:
+        """PATH with which jobtui finds the commands of this Slurm."""
+        return f"{self.root}/bin{os.pathsep}{os.environ['PATH']}"
 
     def __enter__(self) -> Self:
-        for name in ("ctld", "spool", "work", "munge"):
+        for name in ("ctld", "spool", "work", "munge", "bin"):
             (self.root / name).mkdir(mode=0o755, exist_ok=True)
         os.chmod(self.root / "munge", 0o700)
         account = pwd.getpwnam(USER)
         os.chown(self.work, account.pw_uid, account.pw_gid)
         try:
+            if self._inside is not None:
+                self._enter(self._inside)
             self._start_all()
         except BaseException:
             self.stop()
@@ -130,19 +154,31 @@ class SlurmSystem:
     ) -> None:
         self.stop()
 
+    def _enter(self, inside: Path) -> None:
+        """Let the other release see this directory and the processes; its commands for who runs them here."""
+        (inside / "etc/hosts").write_text(f"127.0.0.1 localhost {_host()}\n")
+        for here, there in self._mounts:
+            Path(there).mkdir(parents=True, exist_ok=True)
+            subprocess.run(["mount", "--bind", here, there], check=True)
+        for name in COMMANDS:
+            command = self.root / "bin" / name
+            command.write_text(f'#!/bin/sh\nexec /usr/sbin/chroot {inside} /usr/bin/{name} "$@"\n')
+            command.chmod(0o755)
+
     def _start_all(self) -> None:
-        values = {"root": self.root, "host": socket.gethostname().partition(".")[0], "cluster": CLUSTER,
-                  "cpus": os.cpu_count() or 1, "keep_s": self._keep_s, "more": self._more,
-                  **self._ports}  # fmt: skip
+        host = _host()
+        values = {"root": self.root, "host": host, "cluster": CLUSTER, "more": self._more, **self._ports}
+        nodes = (NODE.format(name=name, host=host, port=free_port()) for name in self.nodes)
         accounting = ACCOUNTING.format(**values) if self._accounting else ""
-        self.conf.write_text(SLURM.format(**values, accounting=accounting))
+        text = SLURM.format(**values, accounting=accounting)
+        self.conf.write_text(text + "".join(nodes) + self._partitions)
+        (self.root / "cgroup.conf").write_text("" if self._inside is None else "CgroupPlugin=disabled\n")
         self._start_munged()
         if self._accounting:
             self._start_accounting(SLURMDBD.format(**values))
         self.start("slurmctld")
-        wait_for(lambda: "UP" in self.run("scontrol", "ping", check=False), timeout_s=START_S, step_s=0.1)
-        self.start("slurmd")
-        wait_for(lambda: "idle" in self.run("sinfo", "-h", "-o", "%T", check=False), timeout_s=START_S)
+        for name in self.nodes:
+            self.start_node(name)
 
     def _start_munged(self) -> None:
         key = self.root / "munge" / "key"
@@ -156,7 +192,7 @@ class SlurmSystem:
 
     def _start_accounting(self, conf: str) -> None:
         data = self.root / "db"
-        self.run("mariadb-install-db", "--user=root", f"--datadir={data}", "--skip-test-db",
+        self.run_here("mariadb-install-db", "--user=root", f"--datadir={data}", "--skip-test-db",
                  "--auth-root-authentication-method=normal")  # fmt: skip
         self._mariadbd = subprocess.Popen(
             ["mariadbd", "--no-defaults", "--user=root", f"--datadir={data}", f"--socket={self.root}/db.sock",
@@ -166,8 +202,8 @@ class SlurmSystem:
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         sql = ("mariadb", "-uroot", "-S", f"{self.root}/db.sock", "-e")
-        wait_for(lambda: self.run(*sql, "select 1", check=False), timeout_s=START_S, step_s=0.1)
-        self.run(*sql, "create user slurm@'localhost' identified by 'slurm';"
+        wait_for(lambda: self.run_here(*sql, "select 1", check=False), timeout_s=START_S, step_s=0.1)
+        self.run_here(*sql, "create user slurm@'localhost' identified by 'slurm';"
                  "create user slurm@'127.0.0.1' identified by 'slurm'; create database slurm_acct_db;"
                  "grant all on slurm_acct_db.* to slurm@'localhost';"
                  "grant all on slurm_acct_db.* to slurm@'127.0.0.1'")  # fmt: skip
@@ -181,8 +217,9 @@ class SlurmSystem:
 
     def start_dbd(self) -> None:
         """Start the daemon of accounting; it reads its file beside the one that SLURM_CONF names."""
+        words = self._words(["slurmdbd"])
         subprocess.run(
-            ["slurmdbd"], check=True, env={**self.environment, "SLURM_CONF": f"{self.root}/slurmdbd.conf"}
+            words, check=True, env={**self.environment, "SLURM_CONF": f"{self.root}/slurmdbd.conf"}
         )
         wait_for(lambda: self._listens(self._ports["dbd_port"]), timeout_s=START_S, step_s=0.1)
 
@@ -192,11 +229,25 @@ class SlurmSystem:
             return tried.connect_ex(("127.0.0.1", port)) == 0
 
     def start(self, daemon: str) -> None:
-        """Start a daemon that goes into the background by itself."""
+        """Start slurmctld and wait until it answers."""
         self.run(daemon)
+        wait_for(lambda: "UP" in self.run("scontrol", "ping", check=False), timeout_s=START_S, step_s=0.1)
+
+    def start_node(self, name: str) -> None:
+        """Start the daemon of a node and wait until the node takes jobs."""
+        self.run("slurmd", "-N", name)
+        words = ("sinfo", "-h", "-N", "-n", name, "-o", "%T")
+        wait_for(lambda: "idle" in self.run(*words, check=False), timeout_s=START_S, step_s=0.2)
+
+    def _words(self, words: Sequence[str]) -> list[str]:
+        return [*([] if self._inside is None else ["chroot", str(self._inside)]), *words]
 
     def run(self, *words: str, check: bool = True) -> str:
-        """What a command prints."""
+        """What a command of this Slurm prints."""
+        return self.run_here(*self._words(words), check=check)
+
+    def run_here(self, *words: str, check: bool = True) -> str:
+        """What a command of this machine prints."""
         done = subprocess.run(
             words, check=check, env=self.environment, capture_output=True, text=True, errors="replace"
         )
@@ -208,12 +259,19 @@ class SlurmSystem:
 
     def submit_words(self, words: Sequence[str]) -> str:
         """The same with the words of sbatch."""
-        account = pwd.getpwnam(USER)
-        done = subprocess.run(
-            ["sbatch", "--parsable", "--export=NONE", *words], check=True, capture_output=True, text=True,
-            cwd=self.work, env=self.environment, user=account.pw_uid, group=account.pw_gid, extra_groups=[],
-        )  # fmt: skip
-        return done.stdout.strip().partition(";")[0]
+        return self.run_as_user("sbatch", "--parsable", "--export=NONE", *words).strip().partition(";")[0]
+
+    def run_as_user(self, *words: str) -> str:
+        """What a command prints that an ordinary user gives."""
+        become = ("setpriv", f"--reuid={USER}", "--regid=nogroup", "--clear-groups", "env", "-C")
+        line = self._words([*become, str(self.work), *words])
+        done = subprocess.run(line, check=False, capture_output=True, text=True, env=self.environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def kill_node(self, name: str) -> None:
+        """End the daemon of a node at once; slurmctld finds out."""
+        self.signal(f"slurmd-{name}", signal.SIGKILL)
 
     def signal(self, daemon: str, number: signal.Signals) -> None:
         """Send a daemon a signal."""
@@ -230,19 +288,41 @@ class SlurmSystem:
                 os.kill(pid, number)
             except ProcessLookupError:
                 return
-        wait_for(lambda: not Path(f"/proc/{pid}").exists() or _is_zombie(pid), timeout_s=30)
+        wait_for(lambda: not Path(f"/proc/{pid}").exists() or _is_zombie(pid), timeout_s=START_S)
+
+    def _end_steps(self) -> None:
+        """End what a node that was killed left: a script, what started it, and all that it started."""
+        scripts = []
+        for command in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                if f"{self.root}/spool/".encode() in command.read_bytes():
+                    scripts.append(int(command.parent.name))
+        parents = _parents()
+        ending = {parents[script] for script in scripts if script in parents} - {1}
+        while more := {pid for pid, parent in parents.items() if parent in ending} - ending:
+            ending |= more
+        for pid in ending:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def stop(self) -> None:
         """End every job, and every daemon that it started."""
         self.run("scancel", f"--user={USER}", check=False)
         with contextlib.suppress(AssertionError):  # a daemon that is down knows of no jobs
             wait_for(lambda: not self.run("squeue", "-h", "-t", "R,CG", check=False), timeout_s=START_S)
-        for daemon in ("slurmd", "slurmctld", "slurmdbd", "munged"):
+        self._end_steps()
+        for daemon in (*(f"slurmd-{name}" for name in self.nodes), "slurmctld", "slurmdbd", "munged"):
             self.stop_daemon(daemon)
         if self._mariadbd is not None:
             self._mariadbd.terminate()
             self._mariadbd.wait()
             self._mariadbd = None
+        for _, there in self._mounts if self._inside is not None else ():
+            self.run_here("umount", "--lazy", there, check=False)
+
+
+def _host() -> str:
+    return socket.gethostname().partition(".")[0]
 
 
 def _is_zombie(pid: int) -> bool:
@@ -252,8 +332,25 @@ def _is_zombie(pid: int) -> bool:
         return True
 
 
-def a_cluster(*, accounting: bool = True, more: str = "") -> Iterator[SlurmSystem]:
-    """A running cluster, for a fixture; `more` are lines of slurm.conf. Skips where there can be none."""
+def _parents() -> dict[int, int]:
+    """The parent of each process."""
+    found = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            found[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    return found
+
+
+def newer_release() -> Path:
+    """The directory with Debian's newer release in which Slurm is installed; skips where there is none."""
+    inside = Path(os.environ.get("REAL_SLURM_INSIDE", "/nonexistent"))
+    if not (inside / "usr/sbin/slurmctld").exists():
+        pytest.skip(f"no newer Slurm in REAL_SLURM_INSIDE ({inside}): scripts/real installs it as root")
+    return inside
+
+
+def a_cluster(**options: Any) -> Iterator[SlurmSystem]:
+    """A running cluster, for a fixture; the options are those of `SlurmSystem`. Skips where there is none."""
     if os.geteuid() != 0:
         pytest.skip("needs root: Slurm's daemons run jobs as others")
     if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
@@ -261,7 +358,7 @@ def a_cluster(*, accounting: bool = True, more: str = "") -> Iterator[SlurmSyste
     root = Path(tempfile.mkdtemp(prefix="slurm-"))
     root.chmod(0o755)
     try:
-        with SlurmSystem(root, accounting=accounting, more=more) as running:
+        with SlurmSystem(root, **options) as running:
             yield running
     finally:
         shutil.rmtree(root)

@@ -3,31 +3,44 @@
 import asyncio
 import os
 import shutil
+import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jobtui.backends.balsam.credentials import read_login
-from jobtui.backends.balsam.login import LoginServer, Method, keep_login
-from jobtui.backends.balsam.opening import open_balsam
+from jobtui.analysis.explain.case import LIKELY
+from jobtui.analysis.explain.verdict import explain
+from jobtui.backends.balsam.login import LoginServer, Method, keep_login, read_login
+from jobtui.backends.balsam.source import open_balsam
 from jobtui.model.clock import SystemClock
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.specs import parse_balsam
+from jobtui.model.verdicts import CONCERNS, Code, Concern
+from jobtui.session import Session
+from jobtui.session.evidence import Gatherer
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from tests.analysis.balsam_data import nanos
 from tests.commands.running import Runner
 from tests.fakes import FakeCorrelation
 from tests.real.balsam_agent import SiteAgent
+from tests.real.balsam_plants import Plants, wrong
 from tests.real.balsam_system import PASSWORD, USER, BalsamSystem
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.real
 
 TOLERANCE = 1e-9
+PATIENCE_S = 180.0
+OFF_S = 330
+"""How far the server's clock is off, which is more than a launcher may be silent."""
+SEEDS = tuple(range(int(os.environ.get("REAL_SEED", "1")), int(os.environ.get("REAL_SEED", "1")) + 2))
+EXITS = {Concern.FINE: 0, Concern.FAILED: 1, Concern.STUCK: 3, Concern.OPEN: 3}
 UTILIZATION, THROUGHPUT, NODES = "utilization_report", "throughput_report", "available_nodes"
 
 
@@ -62,7 +75,7 @@ class Watched:
     def __init__(self, system: BalsamSystem) -> None:
         self.source = open_balsam(parse_balsam(system.url), None)
         self.store = Store(FakeCorrelation(), SystemClock())
-        self.poller = Poller(self.source, self.store, strict=True)
+        self.poller = Poller(self.source, self.store)
 
     async def poll(self, times: int) -> None:
         for _ in range(times):
@@ -72,6 +85,15 @@ class Watched:
         """Until nothing more comes at once."""
         await self.poll(3)
         await self.poller.catch_up()
+
+
+async def _until(watched: Watched, condition: Callable[[], bool]) -> None:
+    """Poll until it is so: some things are asked less often than others."""
+    until = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < until, seen(watched)
+        await watched.source.changed(1.0)
+        await watched.poll(1)
 
 
 def truth(system: BalsamSystem) -> tuple[dict[str, str], set[int]]:
@@ -106,6 +128,9 @@ async def test_it_follows_what_happens(system: BalsamSystem) -> None:
     assert failed is not None
     assert failed.runs[-1].error == "return code 3: ValueError: no such element"
     assert len((await watched.source.detail(JobId(f"balsam/{early[1]}")) or failed).runs) == 2
+    agent.delete(later[20:25])
+    jobs, _ = truth(system)
+    await _until(watched, lambda: seen(watched)[0] == jobs)
     await watched.source.aclose()
 
 
@@ -138,6 +163,72 @@ async def test_a_login_that_is_renewed_is_taken(system: BalsamSystem) -> None:
     await watched.follow()
     assert watched.store.sources()[0].state is SourceState.OK
     await watched.source.aclose()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_verdicts_are_what_was_planted(
+    system: BalsamSystem, seed: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Runner(capsys)
+    plants = Plants(system, 100 + seed, each=2)
+    plants.all()
+    told = {
+        one.job: run("--balsam", system.url, "explain", f"balsam/{one.job}", "--json")
+        for one in plants.planted
+    }
+    faults = [fault for one in plants.planted if (fault := wrong(one, told[one.job].json)) is not None]
+    unlike = [
+        f"balsam/{one.job}, {one.family}: exit {told[one.job].code}"
+        for one in plants.planted
+        if told[one.job].code != EXITS[CONCERNS[Code(one.code)]]
+    ]
+    with capsys.disabled():
+        sys.stderr.write(f"\nBalsam, seed {seed}: {len(plants.planted)} verdicts, {len(faults)} wrong\n")
+    assert not [*faults, *unlike], "\n".join([*faults, *unlike])
+    others = [(one, two) for one in plants.planted for two in plants.planted if one.code != two.code]
+    assert all(wrong(one, told[two.job].json) for one, two in others), "a wrong truth is not noticed"
+
+
+@pytest.mark.parametrize("off_s", [-OFF_S, OFF_S])
+def test_verdicts_are_right_when_the_servers_clock_is_off(
+    system: BalsamSystem, off_s: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    system.stop_server()
+    system.start_server(off_s=off_s)
+    try:
+        plants = Plants(system, 200 + (off_s > 0), each=2, off_s=off_s)
+        plants.by_clocks()
+        run = Runner(capsys)
+        told = [(one, run("--balsam", system.url, "explain", f"balsam/{one.job}", "--json").json)
+                for one in plants.planted]  # fmt: skip
+    finally:
+        system.stop_server()
+        system.start_server()
+    faults = [fault for one, said in told if (fault := wrong(one, said)) is not None]
+    with capsys.disabled():
+        sys.stderr.write(f"\nBalsam, clock {off_s:+d} s: {len(told)} verdicts, {len(faults)} wrong\n")
+    assert not faults, "\n".join(faults)
+
+
+async def test_no_verdict_is_sure_while_the_server_is_down(system: BalsamSystem) -> None:
+    agent = SiteAgent(system, 4)
+    jobs = [JobId(f"balsam/{job}") for job in agent.add_jobs(3)]
+    agent.move([int(job.removeprefix("balsam/")) for job in jobs], "PREPROCESSED")
+    async with Session([open_balsam(parse_balsam(system.url), None)]) as session:
+        running = asyncio.create_task(session.run())
+        await wait_until(lambda: all(job in session.store.jobs for job in jobs), timeout_s=PATIENCE_S)
+        before = [explain(await Gatherer.of(session).whole(job)) for job in jobs]
+        await asyncio.to_thread(system.stop_server)
+        try:
+            await wait_until(
+                lambda: session.store.sources()[0].state is SourceState.DOWN, timeout_s=PATIENCE_S
+            )
+            during = [explain(await Gatherer.of(session).whole(job)) for job in jobs]
+        finally:
+            await asyncio.to_thread(system.start_server)
+            running.cancel()
+    assert [verdict.code for verdict in before] == [Code.WAITING_ALLOCATION] * 3
+    assert all(verdict.confidence < LIKELY and verdict.doubts for verdict in during)
 
 
 def questions(system: BalsamSystem) -> list[tuple[str, dict[str, Any], dict[str, Any], list[str]]]:

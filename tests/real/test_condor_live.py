@@ -1,16 +1,28 @@
-"""The reader of HTCondor's event logs beside HTCondor's own library, on the same files."""
+"""jobtui on a real HTCondor pool: verdicts beside what was planted; and beside HTCondor's own library."""
 
+import asyncio
 import json
 import os
 import subprocess
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from jobtui.formats.date_output import read_date
-from jobtui.model.condor import EVENTS
-from jobtui.model.condor_ids import condor_id
-from tests.condor import CONDOR, executing, facts_in, submitted
+from jobtui.backends.condor.source import CondorFile
+from jobtui.formats.job_output import read_date
+from jobtui.model.clock import SystemClock
+from jobtui.model.condor import EVENTS, condor_id
+from jobtui.model.health import SourceState
+from jobtui.store.poller import Poller
+from jobtui.store.store import Store
+from tests.commands.running import Runner
+from tests.condor import CONDOR, executing, facts_in, facts_of, submitted
+from tests.fakes import FakeCorrelation
+from tests.real.condor_jobs import FORMS, JOBS, OF_DAG, plant, plant_dag
+from tests.real.condor_pool import CondorPool
 
 pytestmark = pytest.mark.real
 
@@ -58,3 +70,129 @@ def test_a_damaged_event_costs_that_event_and_not_all_that_follow(tmp_path: Path
     with pytest.raises(subprocess.CalledProcessError):
         read_by_library(path)  # why it is not what reads logs here
     assert [fact.what for fact in facts_in(path)] == ["submit", "execute"]
+
+
+class Scene(NamedTuple):
+    """A pool with its jobs in their states. `followed` is what a dashboard knows that read all the while."""
+
+    pool: CondorPool
+    form: str
+    numbers: Mapping[str, str]
+    ads: tuple[Path, Path]
+    followed: Store
+
+
+class Following(threading.Thread):
+    """Follows the pool's own event log as a dashboard does."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(daemon=True)
+        self.store = Store(FakeCorrelation(), SystemClock())
+        self._path = path
+        self._ends = threading.Event()
+
+    def run(self) -> None:
+        asyncio.run(self._follow())
+
+    async def _follow(self) -> None:
+        source = CondorFile(self._path)
+        poller = Poller(source, self.store)
+        while not self._ends.is_set():
+            await asyncio.sleep(0.5)
+            await poller.catch_up()
+        await poller.catch_up()
+        await source.aclose()
+
+    def end(self) -> Store:
+        self._ends.set()
+        self.join(60)
+        return self.store
+
+
+@pytest.fixture(scope="module", params=FORMS)
+def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
+    form = str(request.param)
+    more = "EVENT_LOG = $(LOG)/EventLog\nEVENT_LOG_MAX_SIZE = 20000\nEVENT_LOG_MAX_ROTATIONS = 30\n"
+    if form != "classic":
+        more += f"EVENT_LOG_FORMAT_OPTIONS = {form}\n"
+    with CondorPool(more) as pool:
+        following = Following(pool.root / "log" / "EventLog")
+        following.start()
+        numbers = {**plant_dag(pool, form), **plant(pool, form)}
+        option = {"classic": "-long", "XML": "-xml", "JSON": "-json"}[form]
+        ads = (pool.root / "queue.ads", pool.root / "history.ads")
+        ads[0].write_text(pool.run("condor_q", "-allusers", option))
+        ads[1].write_text(pool.run("condor_history", option))
+        yield Scene(pool, form, numbers, ads, following.end())
+
+
+def event_log_of(scene: Scene, name: str) -> Path:
+    log = OF_DAG[name][0] if name in OF_DAG else f"{list(JOBS).index(name)}.log"
+    return scene.pool.work / log
+
+
+def test_every_verdict_is_what_was_planted(scene: Scene, capsys: pytest.CaptureFixture[str]) -> None:
+    run, wrong, told = Runner(capsys), [], []
+    schedd_log = scene.pool.root / "log" / "EventLog"
+    assert len(list(schedd_log.parent.glob("EventLog*"))) > 2
+    for name, number in scene.numbers.items():
+        own = event_log_of(scene, name)
+        ways = {
+            "log": (own,),
+            "schedd's log": (schedd_log,),
+            "ads": scene.ads,
+            "log and ads": (own, *scene.ads),
+        }
+        for way, paths in ways.items():
+            flags = [word for path in paths for word in ("--condor-log", path)]
+            said = run(*flags, "explain", number, "--json")
+            document = said.json if said.out else {"verdict": said.err, "sentence": ""}
+            right = right_of(name, way)
+            told.append((right, document))
+            if is_wrong(right, document):
+                wrong.append((name, way, *right, document["verdict"], document["sentence"]))
+    with capsys.disabled():
+        print(f"\n{scene.form}: {len(told)} verdicts, {len(wrong)} wrong")  # noqa: T201
+    assert wrong == []
+    assert len(told) == 4 * (len(JOBS) + len(OF_DAG))
+    others = [(one, document) for one, _ in told for other, document in told if one[0] != other[0]]
+    assert all(is_wrong(right, document) for right, document in others), "a wrong truth is not noticed"
+
+
+def right_of(name: str, way: str) -> tuple[str, str]:
+    """The verdict that is right of a job by what is read, and words of its sentence."""
+    if name in OF_DAG:
+        _, verdict, says = OF_DAG[name]
+        return verdict, says
+    by_log = JOBS[name].by_log
+    if by_log is not None and way in ("log", "schedd's log"):
+        return by_log, ""
+    return JOBS[name].verdict, JOBS[name].says
+
+
+def is_wrong(right: tuple[str, str], told: Mapping[str, str]) -> bool:
+    verdict, says = right
+    return told["verdict"] != verdict or says not in told["sentence"]
+
+
+def test_what_was_followed_over_rotations_is_what_became_of_the_jobs(scene: Scene) -> None:
+    by_number = {job_id.partition("@")[0]: job for job_id, job in scene.followed.jobs.items()}
+    for name, planted in JOBS.items():
+        job = by_number[scene.numbers[name]]
+        expected = {"held at submit": "pending", "good with 3": "failed"}.get(name, planted.status)
+        assert (name, job.status.value) == (name, expected)
+        assert job.alert != "a part of its log is missing"
+        if planted.runs is not None:
+            detail = scene.followed.detail(job.id)
+            assert detail is not None
+            assert (name, tuple(run.status.value for run in detail.runs)) == (name, planted.runs)
+    (health,) = scene.followed.sources()
+    assert (health.skipped, health.state) == (0, SourceState.OK)
+
+
+def test_no_event_of_the_pool_is_lost_or_makes_no_sense(scene: Scene) -> None:
+    for path in (*scene.pool.work.glob("*.log"), *scene.pool.root.glob("log/EventLog*")):
+        text = path.read_text()
+        mark = "EventTypeNumber" if text[:1] in ("<", "{") else "\n...\n"
+        facts = facts_of(text.encode(), str(path))
+        assert (path.name, len(facts)) == (path.name, text.count(mark))

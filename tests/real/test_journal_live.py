@@ -146,7 +146,7 @@ def doctor(targets: list[str]) -> "subprocess.CompletedProcess[str]":
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=240,
     )
 
 

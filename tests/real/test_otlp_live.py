@@ -14,7 +14,7 @@ import pytest
 from jobtui.backends.traces.receiver import Receiver
 from jobtui.model.traces import Trace
 from jobtui.session import Session
-from tests.backends.traces.test_receiver_hostile import growth_kb
+from tests.backends.traces.test_receiver import growth_kb
 from tests.sdk_sender import STEPS
 from tests.waiting import wait_until
 
@@ -32,7 +32,7 @@ ROTEL = os.environ.get("REAL_ROTEL_AGENT", "")
 async def watched() -> AsyncIterator[tuple[Session, str]]:
     """A session that listens, and its address."""
     receiver = Receiver("127.0.0.1:0")
-    async with Session([receiver], strict=True) as session:
+    async with Session([receiver]) as session:
         running = asyncio.create_task(session.run())
         await wait_until(lambda: receiver.port)
         yield session, f"http://127.0.0.1:{receiver.port}"
@@ -53,9 +53,9 @@ async def ran(*command: str, **environ: str) -> str:
 async def arrived(session: Session, trace_id: str) -> Trace:
     """The trace with this id, as soon as all of its spans are there."""
     book = session.store.traces
-    await wait_until(lambda: trace_id in book.ids(), timeout_s=30)
+    await wait_until(lambda: trace_id in book.ids())
     (known,) = (one for one in book.ids() if one == trace_id)
-    await wait_until(lambda: len(_spans(book.trace(known))) == SPANS, timeout_s=30)
+    await wait_until(lambda: len(_spans(book.trace(known))) == SPANS)
     (health,) = session.store.sources()
     assert (health.skipped, health.error) == (0, None)
     trace = book.trace(known)
@@ -91,10 +91,10 @@ async def test_a_collector_between_passes_on_what_it_is_sent(tmp_path: Path) -> 
             stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
         try:
-            await wait_until(lambda: _answers(ports[0]), timeout_s=20)
+            await wait_until(lambda: _answers(ports[0]))
             said = await ran(sys.executable, "-m", "tests.sdk_sender", f"http://localhost:{ports[0]}", "gzip")
             trace = await arrived(session, said)
-            await wait_until(lambda: session.store.traces.size(trace.trace_id) == SPANS + 1, timeout_s=30)
+            await wait_until(lambda: session.store.traces.size(trace.trace_id) == SPANS + 1)
         finally:
             agent.terminate()
             await agent.wait()

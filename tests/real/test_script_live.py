@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobtui.backends.archive.directory import ArchiveDirectory
-from jobtui.backends.slurm.commands import Commands
-from jobtui.backends.slurm.scripts import find_kept
-from jobtui.backends.slurm.source import Slurm
+from jobtui.backends.archive.source import ArchiveDirectory
+from jobtui.backends.slurm.client import Commands
+from jobtui.backends.slurm.source import Slurm, find_kept
 from jobtui.model.scripts import Wanted
 from tests.commands.running import Runner
-from tests.real.slurm_system import SlurmSystem, a_cluster
+from tests.real.slurm_system import START_S, SlurmSystem, a_cluster
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.real
@@ -30,8 +29,10 @@ def number(system: SlurmSystem, monkeypatch: pytest.MonkeyPatch) -> str:
     (system.work / "live.sh").write_bytes(SCRIPT)
     system.submit_words([str(system.work / "live.sh")])  # the first of a cluster is not always kept
     submitted = system.submit_words(["--export=MULTI,HOME", str(system.work / "live.sh")])
-    wait_for(lambda: "echo $MULTI" in system.run("sacct", "-j", submitted, "--batch-script"), timeout_s=30)
-    wait_for(lambda: "COMPLETED" in system.run("sacct", "-nXj", submitted, "-o", "State"), timeout_s=30)
+    wait_for(
+        lambda: "echo $MULTI" in system.run("sacct", "-j", submitted, "--batch-script"), timeout_s=START_S
+    )
+    wait_for(lambda: "COMPLETED" in system.run("sacct", "-nXj", submitted, "-o", "State"), timeout_s=START_S)
     return submitted
 
 
@@ -52,13 +53,13 @@ async def test_slurmctld_its_spool_and_accounting_have_the_same(system: SlurmSys
 
 async def test_accounting_alone_has_it_as_text(number: str, monkeypatch: pytest.MonkeyPatch) -> None:
     commands = Commands("local")
-    forgotten = await commands.live_script("999999")
+    forgotten = await commands.scontrol("write", "batch_script", "999999", "-")
     assert "Invalid job id" in forgotten.said
 
-    async def live_script(native: str) -> object:
+    async def scontrol(*words: str) -> object:
         return forgotten
 
-    monkeypatch.setattr(commands, "live_script", live_script)
+    monkeypatch.setattr(commands, "scontrol", scontrol)
     kept = (await find_kept(commands, Wanted(number))).script
     assert kept is not None
     assert kept.script == SCRIPT.replace(b"\xe9", b"?")
@@ -91,7 +92,8 @@ def test_tasks_of_an_array_have_its_script_by_either_number(
     (system.work / "array.sh").write_bytes(SCRIPT)
     array = system.submit_words(["--array=1-3", str(system.work / "array.sh")])
     wait_for(
-        lambda: system.run("sacct", "-nXj", array, "-o", "State").split() == ["COMPLETED"] * 3, timeout_s=60
+        lambda: system.run("sacct", "-nXj", array, "-o", "State").split() == ["COMPLETED"] * 3,
+        timeout_s=START_S,
     )
     raw = dict(
         line.split("|") for line in system.run("sacct", "-nXPj", array, "-o", "JobID,JobIDRaw").splitlines()

@@ -3,16 +3,22 @@
 import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from benchmarks.pty_meter import percentile
+from jobtui.analysis.explain.case import LIKELY
 from jobtui.model.health import SourceState
 from jobtui.model.jobs import JobStatus
-from jobtui.render.status import WORDS
-from tests.real.sirepo_jobs import KINDS
+from jobtui.model.verdicts import Code
+from jobtui.render.styles import WORDS
+from tests.real.sirepo_cluster import Cluster
+from tests.real.sirepo_jobs import Asked
 from tests.real.sirepo_system import Driver, Setup, SirepoSystem
+from tests.real.slurm_system import a_cluster
 from tests.real.truth import Status, TrueOp
 from tests.real.watching import SEEN_WITHIN_S, Frame, Watched, watch
 
@@ -27,25 +33,60 @@ SEEN_AT_ONCE_S = 0.6
 SETUPS: Mapping[str, Setup] = {
     "local": Setup(driver=Driver.LOCAL, prefixed=True),
     "docker": Setup(driver=Driver.DOCKER, prefixed=False),
+    "sbatch": Setup(driver=Driver.SBATCH, prefixed=True),
 }
 
-ENDS: Mapping[str, tuple[str, ...]] = {
-    "ok": ("completed",),
-    "animation": ("completed",),
-    "error": ("error",),
-    "cancel": ("canceled",),
-    "rerun": ("completed",),
-    "queue": ("completed",),
-    "queue_head": ("canceled",),
-    "missing": ("missing",),
-    "oom": ("error",),
-    "timeout": ("canceled",),
-    "directory_gone": ("missing",),
-    "no_model": ("error",),
-    "agent_death": ("canceled", "running"),
-    "restart": ("canceled",),
+
+class Right(NamedTuple):
+    """What is right of a job of a kind when its user was last answered.
+
+    `states` are those its record may be in: when it is in another, the system was not what these tests are
+    about. `verdicts` are right then, in the same order, and their sentence has `words`.
+    """
+
+    states: tuple[str, ...]
+    verdicts: tuple[Code, ...]
+    words: str = ""
+
+
+RIGHT: Mapping[str, Right] = {
+    "ok": Right(("completed",), (Code.COMPLETED,)),
+    "animation": Right(("completed",), (Code.COMPLETED,)),
+    "error": Right(("error",), (Code.PROGRAM_FAILED,)),
+    "cancel": Right(("canceled",), (Code.CANCELED_BY_USER,), "Its user canceled it"),
+    "rerun": Right(("completed",), (Code.COMPLETED,)),
+    "queued": Right(("pending",), (Code.WAITING_CPU_SLOT,)),
+    "running": Right(("running",), (Code.RUNNING,)),
+    "queue": Right(("completed",), (Code.COMPLETED,)),
+    "queue_head": Right(("canceled",), (Code.CANCELED_BY_USER,), "Its user canceled it"),
+    "stateless": Right(("missing",), (Code.NEVER_RUN,), "compute call"),
+    "missing": Right(("missing",), (Code.NEVER_RUN,)),
+    "oom": Right(("error",), (Code.KILLED_BY_SIGNAL,), "signal 9"),
+    "timeout": Right(("canceled",), (Code.TIMED_OUT,)),
+    "download": Right(("completed",), (Code.COMPLETED,)),
+    "directory_gone": Right(("missing",), (Code.RUN_DIR_GONE,)),
+    "no_model": Right(("error",), (Code.PREPARE_FAILED,), "no such breed"),
+    "agent_death": Right(("canceled", "running"), (Code.AGENT_LOST, Code.STALE_RECORD)),
+    "restart": Right(("canceled",), (Code.SUPERVISOR_RESTARTED,)),
+    "no_login": Right(("error",), (Code.SBATCH_LOGIN_NEEDED,)),
+    "wrong_password": Right(("error",), (Code.SBATCH_LOGIN_NEEDED,)),
+    "on_cluster": Right(("completed",), (Code.COMPLETED,)),
+    "fails": Right(("error",), (Code.SBATCH_FAILED,), "Slurm says: "),
+    "killed": Right(("canceled",), (Code.CANCELED,), "canceled by root"),
+    "runs_there": Right(("running",), (Code.RUNNING,)),
+    "canceled": Right(("canceled",), (Code.CANCELED_BY_USER,), "Its user canceled it"),
+    "canceled_there": Right(("canceled",), (Code.CANCELED,), "canceled by root"),
+    "over_time": Right(("canceled",), (Code.TIMED_OUT,), "over its time limit of 1 min"),
+    "refused": Right(("error",), (Code.SBATCH_FAILED,), "partition not available"),
+    "never": Right(("pending",), (Code.NEVER_STARTS,), "more than its partition"),
+    "stopped": Right(("canceled",), (Code.CANCELED_BY_USER,), "Its user canceled it"),
+    "waits": Right(("pending",), (Code.SBATCH_QUEUED,), "waits"),
+    "waited": Right(("completed",), (Code.COMPLETED,)),
+    "restarted": Right(("running",), (Code.STALE_RECORD,), "supervisor was restarted"),
+    "found_again": Right(("running",), (Code.RUNNING,)),
+    "agent_killed": Right(("running",), (Code.RUNNING,)),
+    "lost": Right(("running",), (Code.REPLY_LOST,), "canceled by root"),
 }
-"""How jobs of a kind may end: when they do not, the system was not what these tests are about."""
 
 WORD_OF_STATE: Mapping[str, str] = {
     "pending": WORDS[JobStatus.PENDING],
@@ -61,17 +102,43 @@ WORD_OF_STATE: Mapping[str, str] = {
 def watched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     venv = os.environ.get("REAL_SIREPO_VENV")
     assert venv, "REAL_SIREPO_VENV must name a virtual environment with Sirepo; scripts/real makes one"
-    root = tmp_path_factory.mktemp("sirepo") / "root"
-    seed = int(os.environ.get("REAL_SEED", "1"))
-    with SirepoSystem(Path(venv), root, SETUPS[request.param]) as system:
-        yield asyncio.run(watch(system, list(KINDS), seed))
+    root = tmp_path_factory.mktemp("sirepo")
+    setup = SETUPS[request.param]
+    with ExitStack() as stack:
+        cluster = None
+        if setup.driver is Driver.SBATCH:
+            slurm = stack.enter_context(contextmanager(a_cluster)())
+            cluster = stack.enter_context(Cluster(Path(venv), root / "cluster", slurm))
+        system = stack.enter_context(SirepoSystem(Path(venv), root / "root", setup, cluster))
+        yield asyncio.run(watch(system, int(os.environ.get("REAL_SEED", "1"))))
 
 
 def test_the_system_did_what_was_asked(watched: Watched) -> None:
-    final = {jid: states[-1].state for jid, states in watched.truth.statuses.items()}
-    assert {job.kind for job in watched.asked} >= set(ENDS)
     for job in watched.asked:
-        assert final[job.jid] in ENDS.get(job.kind, (final[job.jid],)), job
+        assert job.told["job"]["native_status"] in RIGHT[job.kind].states, job
+
+
+def test_verdicts_are_what_was_planted(watched: Watched, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = [(job.jid, job.kind, why) for job in watched.asked if (why := is_wrong(job, RIGHT[job.kind]))]
+    with capsys.disabled():
+        print(f"\nSirepo: {len(watched.asked)} verdicts, {len(wrong)} wrong")  # noqa: T201
+    assert not wrong, "\n".join(map(str, wrong))
+    others = [
+        (one, RIGHT[two.kind])
+        for one in watched.asked
+        for two in watched.asked
+        if not {*RIGHT[one.kind].verdicts} & {*RIGHT[two.kind].verdicts}
+    ]
+    assert all(is_wrong(one, right) for one, right in others), "a wrong truth is not noticed"
+
+
+def is_wrong(job: Asked, right: Right) -> str | None:
+    """What is wrong with what was said of a job; None when nothing is."""
+    told, state = job.told, job.told["job"]["native_status"]
+    verdict = dict(zip(right.states, right.verdicts, strict=True)).get(state)
+    if told["verdict"] == verdict and right.words in told["sentence"] and told["confidence"] >= LIKELY:
+        return None
+    return f"{state}: {told['verdict']} {told['confidence']}: {told['sentence']}"
 
 
 def test_every_op_is_told_exactly(watched: Watched) -> None:

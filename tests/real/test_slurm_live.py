@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from jobtui.backends.slurm.commands import Commands
+from jobtui.backends.slurm.client import Commands
 from jobtui.backends.slurm.source import Slurm
 from jobtui.model.clock import SystemClock
 from jobtui.model.health import SourceState
@@ -25,6 +25,7 @@ from tests.waiting import wait_for
 pytestmark = pytest.mark.real
 
 JOBS = 1000
+PATIENCE_S = 600.0
 HOSTILE = [
     "a|b\nc~1~RUNNING~\x1b[31mred",
     "[/nope] $(id) `id`",
@@ -50,7 +51,7 @@ class Watched:
     def __init__(self) -> None:
         self.source = Slurm(Commands("local"))
         self.store = Store(FakeCorrelation(), SystemClock())
-        self.poller = Poller(self.source, self.store, strict=True)
+        self.poller = Poller(self.source, self.store)
         self.polls = 0
 
     async def poll(self) -> None:
@@ -84,7 +85,9 @@ def accounted(system: SlurmSystem) -> Mapping[str, tuple[str, str, int | None, i
     for line in printed.splitlines():
         job, state, exit_, start, end = line.split("|")
         state = state.split()[0]
-        if FINAL.fullmatch(state):
+        if (
+            FINAL.fullmatch(state) and _number(end) is not None
+        ):  # it tells the end a moment later than the state
             told = exit_ if state in ("COMPLETED", "FAILED", "OUT_OF_MEMORY") else ""
             name = job.partition("_[")[0]
             found[f"slurm/{name}"] = (state, told, _number(start), _number(end))
@@ -116,7 +119,7 @@ async def test_a_thousand_jobs_agree_with_sacct_at_every_check(system: SlurmSyst
     watched = Watched()
     before = served(system)
     submitting = asyncio.create_task(asyncio.to_thread(submit_many, system))
-    checks, deadline = 0, time.monotonic() + 600
+    checks, deadline = 0, time.monotonic() + 2 * PATIENCE_S
     while time.monotonic() < deadline:
         known_before = accounted(system)
         await watched.poll()
@@ -146,7 +149,7 @@ async def test_a_thousand_jobs_agree_with_sacct_at_every_check(system: SlurmSyst
 
 async def _settle(watched: Watched, system: SlurmSystem) -> None:
     """Until accounting and the table have both heard of all ends."""
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         await watched.source.changed(2.0)
         await watched.poll()
@@ -173,11 +176,17 @@ def test_commands_tell_why_jobs_wait_and_how_they_ended(
     failed = system.submit("echo oops >&2; exit 7", "--output=out-%j.txt", "--error=err-%j.txt")
     array = system.submit('[ "$SLURM_ARRAY_TASK_ID" != 2 ]', "--array=1-3")
     canceled = system.submit("sleep 600")
-    wait_for(lambda: "RUNNING" in system.run("squeue", "-h", "-j", canceled, "-o", "%T"), timeout_s=60)
+    wait_for(
+        lambda: "RUNNING" in system.run("squeue", "-h", "-j", canceled, "-o", "%T"), timeout_s=PATIENCE_S
+    )
     system.run("scancel", canceled)
     after = system.submit("true", f"--dependency=afterok:{failed}")
-    wait_for(lambda: f"{array}_3" in " ".join(_ended(system)) and canceled in _ended(system), timeout_s=90)
-    wait_for(lambda: "NeverSatisfied" in system.run("squeue", "-h", "-j", after, "-o", "%r"), timeout_s=60)
+    wait_for(
+        lambda: f"{array}_3" in " ".join(_ended(system)) and canceled in _ended(system), timeout_s=PATIENCE_S
+    )
+    wait_for(
+        lambda: "NeverSatisfied" in system.run("squeue", "-h", "-j", after, "-o", "%r"), timeout_s=PATIENCE_S
+    )
     expected = {held: "held", later: "slurm_queued", failed: "program_failed", after: "never_starts",
                 f"{array}_2": "program_failed", f"{array}_1": "completed", canceled: "canceled"}  # fmt: skip
     for number, verdict in expected.items():
@@ -207,7 +216,7 @@ async def test_outages_are_told_and_recovered_from(system: SlurmSystem) -> None:
     assert health.state is SourceState.DOWN
     assert "scontrol ping" in (health.error or "")
     system.start("slurmctld")
-    wait_for(lambda: "UP" in system.run("scontrol", "ping", check=False), timeout_s=60, step_s=0.2)
+    wait_for(lambda: "UP" in system.run("scontrol", "ping", check=False), timeout_s=PATIENCE_S, step_s=0.2)
     for _ in range(60):
         await watched.source.changed(5.0)
         await watched.poll()
@@ -224,10 +233,10 @@ async def test_a_requeued_job_tells_how_often_it_ran(system: SlurmSystem) -> Non
     watched = Watched()
     number = system.submit("sleep 600", "--requeue", "--time=20")
     job = JobId(f"slurm/{number}")
-    wait_for(lambda: "RUNNING" in system.run("squeue", "-h", "-j", number, "-o", "%T"), timeout_s=60)
+    wait_for(lambda: "RUNNING" in system.run("squeue", "-h", "-j", number, "-o", "%T"), timeout_s=PATIENCE_S)
     await watched.poll()
     system.run("scontrol", "requeue", number)
-    wait_for(lambda: "PENDING" in system.run("squeue", "-h", "-j", number, "-o", "%T"), timeout_s=60)
+    wait_for(lambda: "PENDING" in system.run("squeue", "-h", "-j", number, "-o", "%T"), timeout_s=PATIENCE_S)
     # Within the second in which its first run was killed slurmd would refuse it, and it would fail
     system.run("scontrol", "update", f"JobId={number}", "StartTime=now+3seconds")
     wait_for(lambda: "RUNNING" in system.run("squeue", "-h", "-j", number, "-o", "%T"), timeout_s=180)

@@ -5,12 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobtui.backends.journal.local_shell import LocalShell
-from jobtui.backends.journal.process import Running
-from jobtui.backends.slurm.commands import Commands
-from jobtui.backends.slurm.faults import SLURM
+from jobtui.backends.slurm.client import SLURM, Commands
 from jobtui.backends.slurm.source import Slurm
 from jobtui.model.ids import JobId
+from jobtui.transport.ssh import LocalShell, Running
 from tests.real.slurm_system import USER, SlurmSystem, a_cluster
 
 pytestmark = pytest.mark.real

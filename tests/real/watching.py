@@ -20,6 +20,7 @@ from jobtui.model.ops import Op
 from jobtui.model.specs import LogRole, SourceSpec
 from jobtui.session import Session
 from jobtui.store.store import Changes, Store
+from tests.real.sirepo_cluster import ClusterJobs
 from tests.real.sirepo_jobs import Asked, Jobs
 from tests.real.sirepo_system import SirepoSystem
 from tests.real.truth import Status, Truth, read_truth
@@ -28,7 +29,8 @@ from tests.waiting import wait_until
 
 COLUMNS, ROWS = 170, 50
 FRAME_PERIOD_S = 0.1
-SETTLE_S = 20.0
+SETTLE_S = 60.0
+COMMAND_S = 240.0
 SEEN_WITHIN_S = 2.5
 """A state that lasts this long must be seen, and no later than this after it was written."""
 
@@ -109,6 +111,7 @@ def source_flags(system: SirepoSystem) -> list[str]:
         *("--srdb", str(system.srdb)),
         *("--log", f"supervisor={logs / 'supervisor.log'}"),
         *("--log", f"server={logs / 'server.log'}"),
+        *(("--slurm", "local") if system.cluster else ()),
     ]
 
 
@@ -119,7 +122,7 @@ def session_of(system: SirepoSystem) -> Session:
         SourceSpec("log", str(system.logs / "supervisor.log"), LogRole.SUPERVISOR),
         SourceSpec("log", str(system.logs / "server.log"), LogRole.SERVER),
     ]
-    return Session([registry.build(spec) for spec in specs], strict=True)
+    return Session([registry.build(spec) for spec in specs])
 
 
 def jobtui_command(system: SirepoSystem, *words: str) -> list[str]:
@@ -130,7 +133,9 @@ def jobtui_command(system: SirepoSystem, *words: str) -> list[str]:
 def jobtui_environ(system: SirepoSystem) -> dict[str, str]:
     """An environment in which jobtui finds no configuration."""
     home = str(system.root / "home")
-    return {"HOME": home, "XDG_CONFIG_HOME": f"{home}/.config", "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}
+    slurm = {"SLURM_CONF": str(system.cluster.slurm.conf)} if system.cluster else {}
+    path = system.cluster.slurm.search_path if system.cluster else "/usr/bin:/bin"
+    return {"HOME": home, "XDG_CONFIG_HOME": f"{home}/.config", "LANG": "C.UTF-8", "PATH": path, **slurm}
 
 
 def printed_json(system: SirepoSystem, *words: str) -> Any:
@@ -141,10 +146,16 @@ def printed_json(system: SirepoSystem, *words: str) -> Any:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=COMMAND_S,
     )
     assert ran.stdout, f"{words} printed nothing, exit code {ran.returncode}: {ran.stderr}"
     return json.loads(ran.stdout)
+
+
+def explain(system: SirepoSystem, jid: str) -> dict[str, Any]:
+    """What `jobtui explain` says of a job now."""
+    told: dict[str, Any] = printed_json(system, "explain", jid)
+    return told
 
 
 def statuses_in_files(srdb: Path) -> dict[str, str]:
@@ -159,13 +170,12 @@ def list_jobs(system: SirepoSystem) -> Listing:
     """What `jobtui jobs` says now, of calls that are no simulations too."""
     before = statuses_in_files(system.srdb)
     printed = printed_json(system, "jobs", "quasi:no or quasi:yes")["jobs"]
-    return Listing(
-        before, {job["id"]: job["native_status"] for job in printed}, statuses_in_files(system.srdb)
-    )
+    of_sirepo = {job["id"]: job["native_status"] for job in printed if not job["id"].startswith("slurm/")}
+    return Listing(before, of_sirepo, statuses_in_files(system.srdb))
 
 
-async def watch(system: SirepoSystem, kinds: Sequence[str], seed: int) -> Watched:
-    """Run jobs of these kinds in a system, with jobtui beside it all the time."""
+async def watch(system: SirepoSystem, seed: int) -> Watched:
+    """Run jobs of every kind in a system, with jobtui beside it all the time."""
     async with session_of(system) as session:
         noted = StoreWatch(session.store)
         session.store.subscribe(noted)
@@ -174,8 +184,9 @@ async def watch(system: SirepoSystem, kinds: Sequence[str], seed: int) -> Watche
             dashboard = DashboardWatch(window)
             listings: list[Listing] = []
             try:
-                jobs = await asyncio.to_thread(Jobs, system, seed)
-                await asyncio.to_thread(jobs.run, kinds, lambda: listings.append(list_jobs(system)))
+                kind = Jobs if system.cluster is None else ClusterJobs
+                jobs = await asyncio.to_thread(kind, system, seed, lambda jid: explain(system, jid))
+                await asyncio.to_thread(jobs.run, jobs.kinds, lambda: listings.append(list_jobs(system)))
                 await _catch_up(session, system)
                 await asyncio.sleep(SEEN_WITHIN_S)  # the dashboard is granted this time for the last news too
             finally:

@@ -8,13 +8,13 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from release.locks import BASE, OURSELVES, REQUIREMENTS, by_name, parse_lock, read_lock
-from release.sbom import SBOM, bill, extras, project
+from release.sbom import DEVELOPMENT, SBOM, bill, extras, project
 
-LOCKS = (BASE, *extras())
+BILLED = (BASE, *extras())
+LOCKS = (*BILLED, DEVELOPMENT)
 
 
 def wanted(name: str) -> dict[str, Requirement]:
-    """What pyproject.toml asks for, with an extra when it is one."""
     lines = [*project()["dependencies"], *(() if name == BASE else project()["optional-dependencies"][name])]
     return {canonicalize_name(one.name): one for one in map(Requirement, lines)}
 
@@ -37,7 +37,7 @@ def test_a_lock_has_what_is_asked_for_and_nothing_else(name: str) -> None:
         assert one.hashes, one.name
 
 
-@pytest.mark.parametrize("name", extras())
+@pytest.mark.parametrize("name", LOCKS)
 def test_extras_have_what_is_shared_in_the_same_version(name: str) -> None:
     own = by_name(read_lock(name))
     assert {one.name: one.version for one in read_lock(BASE)}.items() <= {
@@ -55,7 +55,7 @@ def test_the_bill_of_materials_is_that_of_the_locks() -> None:
     assert SBOM.read_text() == bill(), "renew it: scripts/lock"
     document = json.loads(SBOM.read_text())
     named = {(one["name"], one["version"]) for one in document["components"]}
-    assert named == {(one.name, one.version) for lock in LOCKS for one in read_lock(lock)}
+    assert named == {(one.name, one.version) for lock in BILLED for one in read_lock(lock)}
     refs = {one["bom-ref"] for one in document["components"]} | {document["metadata"]["component"]["bom-ref"]}
     graph = {one["ref"]: one["dependsOn"] for one in document["dependencies"]}
     assert set(graph) == refs

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from jobtui.commands.exits import Exit
+from jobtui.commands.streams import Exit
 from jobtui.grammar import COMMANDS, GENERAL_FLAGS, OUTPUT_FLAGS, SETTINGS, Scope, flags_of
 from release.manual import manual
 from release.shares import SHARE, SHARES
@@ -23,7 +23,6 @@ def test_nothing_else_is_shared() -> None:
 
 
 def plain() -> str:
-    """The text of the page."""
     page = manual()
     for escape in (r"\fB", r"\fI", r"\fR", r"\&"):
         page = page.replace(escape, "")

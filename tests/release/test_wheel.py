@@ -18,7 +18,6 @@ NAME = f"jobtui-{__version__}"
 
 
 def build(source: Path, target: str, place: Path) -> Path:
-    """The wheel or the sdist, built as `pip` does."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(place)]
     environ = {**os.environ, "SOURCE_DATE_EPOCH": MOMENT}
     subprocess.run(command, cwd=source, env=environ, check=True, capture_output=True)
@@ -39,7 +38,6 @@ def test_wheel_and_sdist(tmp_path: Path) -> None:
 
 
 def sources() -> set[str]:
-    """Every file of the program."""
     files = (path for path in (ROOT / "jobtui").rglob("*") if path.is_file() and path.suffix != ".pyc")
     return {str(path.relative_to(ROOT)) for path in files}
 

@@ -5,7 +5,7 @@ import pytest
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import OpPrefix
 from jobtui.model.ops import AgentState, HeldOp
-from jobtui.render.agent_columns import (
+from jobtui.render.agents import (
     AGENT_COLUMNS,
     GLYPHS,
     RECENT_S,
@@ -119,4 +119,4 @@ def test_times_of_day_instead_of_ages() -> None:
 
 def test_every_state_has_a_sign_of_one_cell() -> None:
     for state in AgentState:
-        assert [width(sign) for sign in GLYPHS[state]] == [1, 1]
+        assert width(GLYPHS[state]) == 1

@@ -2,7 +2,7 @@ from base64 import b64decode
 
 import pytest
 
-from jobtui.render.clipboard import MAX_ENCODED, TooLong, clipboard_sequence
+from jobtui.render.terminal import MAX_ENCODED, TooLong, clipboard_sequence
 
 
 def test_the_text_is_in_the_sequence() -> None:

@@ -3,16 +3,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.render.cells import RowContext
 from jobtui.render.columns import (
     DEFAULT_COLUMNS,
     JOB_COLUMNS,
     Column,
-    columns_for,
+    RowContext,
+    fit_columns,
     gap_for,
     sort_jobs,
 )
-from jobtui.render.status import ASCII_GLYPHS, GLYPHS, NEEDS_PERSON_STYLE, SETTLED_STYLE, STYLES, WORDS
+from jobtui.render.styles import GLYPHS, NEEDS_PERSON_STYLE, SETTLED_STYLE, STATUS_STYLES, WORDS
 from jobtui.render.text import fit, safe, width
 from tests.builders import HOSTILE, a_job, ago
 from tests.conftest import NOW
@@ -26,7 +26,7 @@ def cell(key: str, job: Job, context: RowContext = CONTEXT) -> str:
 
 
 def keys(cells: int) -> list[str]:
-    return [column.key for column, _ in columns_for(cells)]
+    return [column.key for column, _ in fit_columns(cells, DEFAULT_COLUMNS)]
 
 
 STUCK = a_job(
@@ -75,14 +75,6 @@ def test_cells(job: Job, key: str, text: str) -> None:
     assert cell(key, job) == text
 
 
-def test_plain_terminals_get_ascii() -> None:
-    context = RowContext(now=NOW, ascii_only=True)
-    for job in (STUCK, RUNNING, FAILED, DONE, BARE):
-        for column in JOB_COLUMNS:
-            assert column.cell(job, context).isascii()
-    assert cell("state", FAILED, context) == "  x failed"
-
-
 def test_times_may_be_absolute() -> None:
     context = RowContext(now=NOW, relative=False)
     assert cell("age", RUNNING, context).count(":") == 1
@@ -109,7 +101,7 @@ def test_hostile_texts_stay_in_their_columns(text: str) -> None:
         owner=text, name=text, app=text, model=text, mode=text, host=text, driver=text, plan=text, error=text,
         message=text, alert=text, status=JobStatus.FAILED,
     )  # fmt: skip
-    for column, cells in columns_for(200, JOB_COLUMNS):
+    for column, cells in fit_columns(200, JOB_COLUMNS):
         shown = column.cell(job, CONTEXT)
         assert safe(shown) == shown
         assert width(fit(shown, cells, align=column.align)) == cells
@@ -119,15 +111,15 @@ def test_styles() -> None:
     state, name, waits = BY_KEY["state"], BY_KEY["name"], BY_KEY["waits"]
     assert state.style(STUCK, CONTEXT) == NEEDS_PERSON_STYLE
     assert waits.style(STUCK, CONTEXT) == NEEDS_PERSON_STYLE
-    assert state.style(RUNNING, CONTEXT) == STYLES[JobStatus.RUNNING]
+    assert state.style(RUNNING, CONTEXT) == STATUS_STYLES[JobStatus.RUNNING]
     assert name.style(RUNNING, CONTEXT) == name.style(FAILED, CONTEXT) == ""
     assert name.style(DONE, CONTEXT) == SETTLED_STYLE
 
 
 def test_every_status_has_its_own_signs() -> None:
-    assert set(GLYPHS) == set(ASCII_GLYPHS) == set(WORDS) == set(STYLES) == set(JobStatus)
-    assert len(set(GLYPHS.values())) == len(set(ASCII_GLYPHS.values())) == len(JobStatus)
-    assert all(width(sign) == 1 for sign in (*GLYPHS.values(), *ASCII_GLYPHS.values()))
+    assert set(GLYPHS) == set(WORDS) == set(STATUS_STYLES) == set(JobStatus)
+    assert len(set(GLYPHS.values())) == len(JobStatus)
+    assert all(width(sign) == 1 for sign in GLYPHS.values())
 
 
 @pytest.mark.parametrize(
@@ -136,7 +128,7 @@ def test_every_status_has_its_own_signs() -> None:
 def test_columns_fill_no_more_than_there_is(chosen: tuple[Column, ...]) -> None:
     order = [column.key for column in chosen]
     for cells in (*range(1, 251), 1000):
-        shown = columns_for(cells, chosen)
+        shown = fit_columns(cells, chosen)
         assert shown
         assert _taken(shown, cells) <= cells
         assert all(1 <= size <= column.cells.most for column, size in shown), cells
@@ -146,7 +138,7 @@ def test_columns_fill_no_more_than_there_is(chosen: tuple[Column, ...]) -> None:
 
 def test_with_some_room_no_column_is_squeezed_and_none_wasted() -> None:
     for cells in range(40, 251):
-        shown = columns_for(cells)
+        shown = fit_columns(cells, DEFAULT_COLUMNS)
         assert all(size >= column.cells.least for column, size in shown), cells
         assert _taken(shown, cells) == cells
 
@@ -165,14 +157,14 @@ def test_what_goes_first_when_it_gets_narrow() -> None:
 
 
 def test_a_narrow_state_is_a_sign() -> None:
-    (column, cells), *_ = columns_for(40)
+    (column, cells), *_ = fit_columns(40, DEFAULT_COLUMNS)
     assert cells == 2
     assert column.cell(STUCK, CONTEXT) == "!○"
     assert column.cell(RUNNING, CONTEXT) == " ●"
 
 
 def test_no_columns_at_all() -> None:
-    assert columns_for(80, ()) == ()
+    assert fit_columns(80, ()) == ()
 
 
 def test_sorting_is_by_value_and_puts_none_last_both_ways() -> None:

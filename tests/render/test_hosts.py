@@ -1,7 +1,6 @@
 import pytest
 
-from jobtui.render.cells import short_host
-from jobtui.render.columns import RowContext, columns_for
+from jobtui.render.columns import DEFAULT_COLUMNS, RowContext, fit_columns, short_host
 from tests.builders import a_job
 from tests.conftest import NOW
 
@@ -27,5 +26,5 @@ def test_the_first_label_of_a_dns_name(host: str, shown: str) -> None:
 
 @pytest.mark.parametrize(("cells", "shown"), [(120, "v3"), (200, "v3.radia.run")])
 def test_the_whole_name_where_there_is_room(cells: int, shown: str) -> None:
-    column = next(column for column, _ in columns_for(cells) if column.key == "host")
+    column = next(column for column, _ in fit_columns(cells, DEFAULT_COLUMNS) if column.key == "host")
     assert column.cell(a_job(host="v3.radia.run"), RowContext(now=NOW)) == shown

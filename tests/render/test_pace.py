@@ -1,5 +1,4 @@
-from jobtui.analysis.pace import MINUTES, Flow, Pace
-from jobtui.analysis.tally import STILL
+from jobtui.analysis.counts import MINUTES, STILL, Flow, Pace
 from jobtui.render.pace import pace_line
 from jobtui.render.spans import Line
 

@@ -5,11 +5,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from jobtui.model.clock import Nanos
+from jobtui.model.commands import Command
 from jobtui.model.health import SourceHealth
 from jobtui.model.jobs import JobStatus
-from jobtui.model.verdicts import Code, Evidence, NextStep, Verdict
-from jobtui.render.post_mortem import PostMortem, code, post_mortem_lines
+from jobtui.model.verdicts import Code, Fact, NextStep, Verdict
 from jobtui.render.text import show
+from jobtui.render.verdicts import PostMortem, code, post_mortem_lines
 from tests.builders import a_job, a_step, an_op
 from tests.hostile.texts import TEXTS
 
@@ -25,13 +26,13 @@ def told(text: str) -> PostMortem:
         code=Code.PROGRAM_FAILED,
         sentence=text or "-",
         confidence=0.9,
-        evidence=(Evidence(what="reply", text=text, source=text or "log", at=AT, line=3),),
-        next=(NextStep("look", text or "ls"),),
+        evidence=(Fact(what="reply", text=text, source=text or "log", at=AT, line=3),),
+        next=(NextStep("look", Command("ls", "--", about=[text])),),
         blind_spots=(text or "-",),
     )
     op = an_op(jid=job.id, steps=[a_step("sent")])
     source = SourceHealth(name=text or "x", kind="logfile", error=text or None)
-    return PostMortem(job, verdict, (), (), (op,), (source,), AT)
+    return PostMortem(job, verdict, (), (op,), (source,), AT)
 
 
 def cells(lines: list[str]) -> list[str]:

@@ -4,8 +4,7 @@ from hypothesis import strategies as st
 
 from jobtui.model.clock import Nanos
 from jobtui.model.job_desk import FileKind, FilePart, RunFile
-from jobtui.render.json_text import document_lines, formatted
-from jobtui.render.run_files import file_line, in_order, part_lines, size_text
+from jobtui.render.job_files import document_lines, file_line, formatted, in_order, part_lines, size_text
 from jobtui.render.spans import width_of
 from tests.builders import HOSTILE, ago
 from tests.conftest import NOW

@@ -1,8 +1,8 @@
 import pytest
 
-from jobtui.analysis.last_good import last_good
+from jobtui.analysis.compare import last_good
 from jobtui.model.jobs import JobStatus, Run
-from jobtui.render.run_table import ran_s, run_lines, side_by_side, waited_s
+from jobtui.render.runs import ran_s, run_lines, side_by_side, waited_s
 from jobtui.render.text import width
 from tests.builders import HOSTILE, ago
 from tests.conftest import NOW

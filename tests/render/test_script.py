@@ -3,8 +3,8 @@
 import pytest
 
 from jobtui.model.scripts import ArchivedScript
-from jobtui.render import script as rendering
-from jobtui.render.script import colour_facts, script_lines
+from jobtui.render import job_files as rendering
+from jobtui.render.job_files import colour_facts, script_lines
 
 
 def test_only_the_beginning_of_a_large_script_is_in_colour(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.render.time_axis import axis_lines
+from jobtui.render.chart import axis_lines
 from tests.conftest import NOW
 
 LEFT = 3
@@ -19,3 +19,12 @@ def test_no_time_touches_the_mark_of_the_zone(later: int, columns: int) -> None:
     assert times.text.startswith(" ")
     assert len(times.text) == columns
     assert times.text.strip()
+
+
+@pytest.mark.parametrize("span", [30, 180, 1_000])
+def test_the_day_is_told(span: int) -> None:
+    """Of the first time, and of the first one after midnight."""
+    since = Nanos(NOW + 100 * MINUTE)
+    _, (_, times) = axis_lines(since, Nanos(since + span * MINUTE), LEFT, 100, None)
+    days = [word for word in times.text.split() if "-" in word]
+    assert days == {30: ["11-20"], 180: ["11-20", "11-21"], 1_000: ["11-21"]}[span]

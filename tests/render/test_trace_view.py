@@ -1,9 +1,9 @@
 import pytest
 
-from jobtui.analysis.traces.findings import study_trace
+from jobtui.analysis.traces.failures import study_trace
 from jobtui.model.clock import Nanos
-from jobtui.render.span_words import span_time
-from jobtui.render.trace_view import trace_lines
+from jobtui.render.traces import trace_lines
+from jobtui.render.waterfall import span_time
 from tests.tracing import a_span, a_trace, captured
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from jobtui.model.verdicts import Evidence
+from jobtui.model.verdicts import Fact
 from jobtui.render.verdicts import evidence_head
 
 
@@ -15,5 +15,5 @@ from jobtui.render.verdicts import evidence_head
     ],
 )
 def test_of_a_long_place_the_end_is_kept(source: str, most: int | None, place: str) -> None:
-    head = evidence_head(Evidence(what="created", text="", source=source, line=7), most)
+    head = evidence_head(Fact(what="created", text="", source=source, line=7), most)
     assert head.split()[1:] == ["created", place]

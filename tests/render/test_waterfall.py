@@ -1,13 +1,11 @@
 import pytest
 
-from jobtui.analysis.traces.findings import study_trace
-from jobtui.analysis.traces.layout import lay_out
-from jobtui.analysis.traces.services import ServiceMarks
-from jobtui.analysis.traces.window import TraceWindow
+from jobtui.analysis.traces.axis import TraceWindow
+from jobtui.analysis.traces.failures import study_trace
+from jobtui.analysis.traces.layout import ServiceMarks, lay_out
 from jobtui.model.traces import Resource
 from jobtui.render.spans import width_of
-from jobtui.render.trace_line import View
-from jobtui.render.waterfall import WAIT_CELLS, columns_in, heading_line
+from jobtui.render.waterfall import WAIT_CELLS, View, columns_in, heading_line
 from tests.tracing import a_span, a_trace
 
 

@@ -2,13 +2,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.traces.findings import study_trace
-from jobtui.analysis.traces.layout import lay_out
-from jobtui.analysis.traces.runs import RUN_LENGTH
-from jobtui.analysis.traces.shown import ShownLines
+from jobtui.analysis.traces.failures import study_trace
+from jobtui.analysis.traces.layout import RUN_LENGTH, ShownLines, lay_out
 from jobtui.model.traces import Resource, Span, Trace
 from jobtui.render.text import width
-from jobtui.render.waterfall_text import BAR_CELLS, MOST_ROWS, waterfall_lines
+from jobtui.render.traces import BAR_CELLS, MOST_ROWS, waterfall_lines
 from tests.tracing import EXPECTED, a_span, a_trace, captured
 
 MS, SECOND = 10**6, 10**9

@@ -16,8 +16,6 @@ SIGNS = [*ascii_letters, *digits]
 
 
 class TextFile(SingleFileSnapshotExtension):
-    """Keeps a picture in a file of its own."""
-
     _write_mode = WriteMode.TEXT
     _file_extension = "txt"
 
@@ -41,7 +39,6 @@ class Picture:
         ]
 
     def styles(self) -> Iterable[str]:
-        """A sign for the style of each cell, and what the signs stand for."""
         counted = Counter(words for line in self._styles for words in line)
         usual = counted.most_common(1)[0][0]
         others = [
@@ -54,7 +51,6 @@ class Picture:
 
 
 def words_of(style: Style | None) -> str:
-    """What a style looks like, in words."""
     if style is None:
         return "plain"
     names = ("bold", "dim", "italic", "underline", "reverse", "strike")
@@ -65,7 +61,6 @@ def words_of(style: Style | None) -> str:
 
 
 def document(pictures: Mapping[str, Picture]) -> str:
-    """The same screen in several themes: its text once, then its styles in each."""
     parts = ["\n".join(next(iter(pictures.values())).text)]
     parts += ["\n".join((f"--- {theme}", *picture.styles())) for theme, picture in pictures.items()]
     return "\n".join(parts) + "\n"

@@ -1,28 +1,32 @@
 """One scene for all screens: jobs, ops and sources as they stand at the tests' now."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from textual.pilot import Pilot
+
 from jobtui.app import JobtuiApp
-from jobtui.backends.base import Batch, SourceError, SourceMissing
+from jobtui.backends.base import Batch
 from jobtui.model.clock import FixedClock
 from jobtui.model.health import Skip
 from jobtui.model.ids import AgentPrefix, JobId, OpPrefix
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import LANES, Agent, Certainty, Op, OpStatus
+from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.session import Session
 from jobtui.store.store import Store
 from jobtui.theme import DARK
 from tests.builders import a_job, a_step, ago, an_op
 from tests.conftest import NOW
 from tests.fakes import FakeCorrelation, ScriptedSource, batch
+from tests.waiting import wait_until
 
 FLAGS = {"sirepo_db": "--srdb", "logfile": "--log"}
 FAILED = JobId("EPRSqtUW-IVh7w74d-heightWeightReport")
 
 
 def jobs() -> tuple[Job, ...]:
-    """A job of every kind that looks different."""
     animation = {"model": "multiElectronAnimation", "mode": "parallel", "app": "srw"}
     return (
         a_job(
@@ -69,7 +73,6 @@ def jobs() -> tuple[Job, ...]:
 
 
 def ops() -> tuple[Op, ...]:
-    """The ops of the failed job: its run, two analyses, and a status that was asked for."""
     server, supervisor, driver, agent, job_cmd = LANES[0]
     run = an_op(
         "run",
@@ -115,8 +118,6 @@ def ops() -> tuple[Op, ...]:
 
 @dataclass
 class Scene:
-    """A session with fakes behind it, and the app on it."""
-
     script: Sequence[Batch | SourceError] = field(default_factory=lambda: [batch(*jobs())])
     open_at: JobId | None = None
     theme: str = DARK.name
@@ -135,7 +136,7 @@ class Scene:
             [SourceMissing("no such file: /srv/none/agent.log")], name="/srv/none/agent.log", kind="logfile"
         )
         self.correlation = FakeCorrelation(ops(), self.agents)
-        self.session = Session([], self.clock, strict=True)
+        self.session = Session([], self.clock)
         self.session.job_attributes = self.job_attributes
         self.session.store = Store(self.correlation, self.clock)
         for source in (self.db, self.log, self.dead):
@@ -145,9 +146,17 @@ class Scene:
 
     @property
     def store(self) -> Store:
-        """What the session knows."""
         return self.session.store
 
     def is_read(self) -> bool:
-        """Whether every source was read once."""
         return all(source.polls for source in (self.db, self.log, self.dead))
+
+
+@asynccontextmanager
+async def read(
+    scene: Scene | None = None, *, size: tuple[int, int] = (120, 40)
+) -> AsyncIterator[tuple[Scene, Pilot[None]]]:
+    scene = Scene() if scene is None else scene
+    async with scene.app.run_test(size=size) as pilot:
+        await wait_until(scene.is_read, pilot)
+        yield scene, pilot

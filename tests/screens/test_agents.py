@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from jobtui.analysis.agent_logs import log_of
+from jobtui.analysis.paths import log_of
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
 from jobtui.backends.logfile import LogFile
@@ -17,32 +17,30 @@ from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId, OpPrefix
 from jobtui.model.journal import time_at
 from jobtui.model.ops import Agent, AgentState, HeldOp
-from jobtui.screens.agent_log import where_to_open
-from jobtui.screens.agents import AgentsScreen, completer
-from jobtui.screens.board import NoLogs
-from jobtui.screens.choosing import ChoosingScreen
-from jobtui.screens.error import ErrorScreen
+from jobtui.screens.agents import AgentsScreen, where_to_open
+from jobtui.screens.choices import ChoosingScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
+from jobtui.screens.shared import NoLogs
+from jobtui.screens.text import ErrorScreen
 from jobtui.session import Session
-from jobtui.widgets.agent_table import AgentTable
 from jobtui.widgets.filter_bar import FilterBar
+from jobtui.widgets.record_list import RecordTable
 from tests.analysis.captured import ROOT
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
 from tests.builders import HOSTILE, ago, an_agent, job_id
 from tests.conftest import NOW
-from tests.screens.scene import FAILED, Scene
+from tests.screens.scene import FAILED, Scene, read
 from tests.screens.test_logs import CAPTURE, until_said
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text, watch
+from tests.widgets.widget_app import press, screen_text, text, watch
 
 RUN = HeldOp(OpPrefix("pb5u"), "run", FAILED, ago(59))
 COMMAND = 'ssh v4.example.org "journalctl --utc CONTAINER_NAME=srj-p-u8sKq2Pe CONTAINER_ID=14ebb6cea369'
 
 
 def agents() -> tuple[Agent, ...]:
-    """An agent of every kind that looks different."""
     nowhere: dict[str, str | None] = {"host": None, "container": None, "container_id": None}
     return (
         an_agent("WUt4", driver="LocalDriver", kind="sequential", **nowhere, state=AgentState.CONNECTED,
@@ -64,30 +62,22 @@ async def on_agents(
     known: Sequence[Agent] | None = None, *, size: tuple[int, int] = (120, 40)
 ) -> AsyncIterator[tuple[Scene, Pilot[None]]]:
     scene = Scene(agents=agents() if known is None else known)
-    async with scene.app.run_test(size=size) as pilot:
-        await wait_until(scene.is_read, pilot)
-        await pilot.press("3")
-        await wait_until(lambda: isinstance(scene.app.screen, AgentsScreen), pilot)
+    async with read(scene, size=size) as (_, pilot):
+        await press(pilot, "3", until=lambda: isinstance(scene.app.screen, AgentsScreen))
         await pilot.pause()
         yield scene, pilot
 
 
-def text(scene: Scene) -> str:
-    return "\n".join(screen_text(scene.app))
-
-
-def table_of(scene: Scene) -> AgentTable:
-    return scene.app.screen.query_one(AgentTable)
+def table_of(scene: Scene) -> RecordTable[Agent]:
+    return scene.app.screen.query_one(RecordTable)
 
 
 def shown(scene: Scene) -> list[str]:
-    """The agents in the rows, from top to bottom."""
     table = table_of(scene)
-    return [str(agent.agent) for agent in table._records]
+    return [str(agent.agent) for agent in table.records]
 
 
 def copied(app: JobtuiApp, written: list[str]) -> str:
-    """What went to the clipboard last."""
     payload = written[-1].partition("52;c;")[2].partition("\x07")[0].partition("\x1b")[0]
     return base64.b64decode(payload).decode()
 
@@ -100,23 +90,22 @@ def catch_writes(app: JobtuiApp) -> list[str]:
 
 
 async def on_row(scene: Scene, pilot: Pilot[None], prefix: str) -> None:
-    """The cursor on an agent."""
     table_of(scene).go(shown(scene).index(prefix))
-    await wait_until(lambda: f"agent           {prefix}," in text(scene), pilot)
+    await wait_until(lambda: f"agent           {prefix}," in text(scene.app), pilot)
 
 
 async def test_what_went_wrong_comes_first_and_what_is_over_last() -> None:
     async with on_agents() as (scene, pilot):
         assert shown(scene) == ["XGv8", "t7K7", "new1", "WUt4", "ukUt", "hOJT", "old9"]
-        await wait_until(lambda: "7 agents · 2 lost or never came" in text(scene), pilot)
-        assert "did not connect within 8 s" in text(scene)
+        await wait_until(lambda: "7 agents · 2 lost or never came" in text(scene.app), pilot)
+        assert "did not connect within 8 s" in text(scene.app)
         assert "supervisor.log" in screen_text(scene.app)[1]  # how old the data is
 
 
 async def test_all_about_an_agent_is_said_below() -> None:
     async with on_agents() as (scene, pilot):
         await on_row(scene, pilot, "t7K7")
-        said = text(scene)
+        said = text(scene.app)
         for words in (
             "lost for 2m10s: docker start: non-zero exit=137",
             "v4.example.org",
@@ -125,53 +114,47 @@ async def test_all_about_an_agent_is_said_below() -> None:
         ):
             assert words in said
         await on_row(scene, pilot, "WUt4")
-        assert f"run pb5u of {FAILED}, sent 59s ago" in text(scene)
+        assert f"run pb5u of {FAILED}, sent 59s ago" in text(scene.app)
 
 
 async def test_sorting_and_its_reverse() -> None:
     async with on_agents() as (scene, pilot):
         for _ in range(3):
             await pilot.press("s")
-        assert table_of(scene)._sorted_by == "agent"
+        assert table_of(scene).sorted_by == "agent"
         assert shown(scene) == sorted(shown(scene), key=str.lower)
         await pilot.press("S")
         assert shown(scene) == sorted(shown(scene), key=str.lower, reverse=True)
-        await wait_until(lambda: "by agent, reversed" in text(scene), pilot)
+        await wait_until(lambda: "by agent, reversed" in text(scene.app), pilot)
 
 
 async def test_a_filter_is_typed_previewed_kept_and_ended() -> None:
     async with on_agents() as (scene, pilot):
-        await pilot.press("slash")
-        await wait_until(lambda: scene.app.focused is not None, pilot)
-        await pilot.press(*"state:lost")
-        await wait_until(lambda: shown(scene) == ["t7K7"], pilot)
-        await pilot.press("enter")
-        await wait_until(lambda: not scene.app.screen.query(FilterBar), pilot)
-        assert "/state:lost · 1 of 7 agents" in text(scene)
+        await press(pilot, "slash", until=lambda: scene.app.focused is not None)
+        await press(pilot, *"state:lost", until=lambda: shown(scene) == ["t7K7"])
+        await press(pilot, "enter", until=lambda: not scene.app.screen.query(FilterBar))
+        assert "/state:lost · 1 of 7 agents" in text(scene.app)
         await pilot.press("escape")
         assert len(shown(scene)) == 7
-        await pilot.press("escape")
-        await wait_until(lambda: isinstance(scene.app.screen, JobsScreen), pilot)
+        await press(pilot, "escape", until=lambda: isinstance(scene.app.screen, JobsScreen))
 
 
 async def test_a_filter_with_a_mistake_filters_nothing_and_says_what_is_right() -> None:
     async with on_agents() as (scene, pilot):
-        await pilot.press("slash")
-        await wait_until(lambda: scene.app.focused is not None, pilot)
-        await pilot.press(*"state:lots")
-        await wait_until(lambda: "did you mean lost?" in text(scene), pilot)
+        await press(pilot, "slash", until=lambda: scene.app.focused is not None)
+        await press(pilot, *"state:lots", until="did you mean lost?")
         assert len(shown(scene)) == 7
         await pilot.press("enter")
         assert scene.app.screen.query(FilterBar)
-        await pilot.press("escape")
-        await wait_until(lambda: not scene.app.screen.query(FilterBar), pilot)
+        await press(pilot, "escape", until=lambda: not scene.app.screen.query(FilterBar))
 
 
-def test_fields_and_their_values_are_completed() -> None:
-    complete = completer(agents)
-    assert list(complete("ho", 2).choices) == ["host:"]
-    assert list(complete("x host:v", 8)) == [2, 8, ["host:v3.example.org", "host:v4.example.org"]]
-    assert list(complete("state:n", 7).choices) == ["state:never_connected"]
+async def test_fields_and_their_values_are_completed() -> None:
+    async with on_agents() as (scene, _):
+        assert isinstance(screen := scene.app.screen, AgentsScreen)
+        assert list(screen.complete("ho", 2).choices) == ["host:"]
+        assert list(screen.complete("x host:v", 8)) == [2, 8, ["host:v3.example.org", "host:v4.example.org"]]
+        assert list(screen.complete("state:n", 7).choices) == ["state:never_connected"]
 
 
 async def test_the_cursor_stays_with_its_agent() -> None:
@@ -187,84 +170,77 @@ async def test_the_cursor_stays_with_its_agent() -> None:
 
 async def test_enter_on_a_local_agent_opens_its_log_where_it_begins() -> None:
     path = CAPTURE / "supervisor.log"
-    session = Session([LogFile(path)], FixedClock(NOW), strict=True)
+    session = Session([LogFile(path)], FixedClock(NOW))
     app = JobtuiApp(session)
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("3")
-        await wait_until(lambda: "yBWz" in "\n".join(screen_text(app)), pilot)
+        await press(pilot, "3", until="yBWz")
         screen = app.screen
         assert isinstance(screen, AgentsScreen)
-        table = screen.query_one(AgentTable)
-        table.go([str(agent.agent) for agent in table._records].index("yBWz"))
-        await pilot.press("enter")
-        await wait_until(lambda: isinstance(app.screen, LogsScreen), pilot)
+        table = screen.query_one(RecordTable)
+        table.go([str(agent.agent) for agent in table.records].index("yBWz"))
+        await press(pilot, "enter", until=lambda: isinstance(app.screen, LogsScreen))
         await wait_until(lambda: any("'agent_id': 'yBWz…'" in line for line in screen_text(app)[:4]), pilot)
-        assert "yBWz7FvyLy" not in "\n".join(screen_text(app))
+        assert "yBWz7FvyLy" not in text(app)
 
 
 async def test_enter_on_a_docker_agent_whose_host_is_not_configured_says_what_to_type() -> None:
     async with on_agents() as (scene, pilot):
         await on_row(scene, pilot, "t7K7")
-        await pilot.press("enter")
-        await wait_until(lambda: isinstance(scene.app.screen, ErrorScreen), pilot)
-        await wait_until(lambda: "cannot be read from here" in text(scene), pilot)
-        assert "[hosts]" in text(scene)
-        assert "ssh v4.example.org" in text(scene)
+        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, ErrorScreen))
+        await wait_until(lambda: "cannot be read from here" in text(scene.app), pilot)
+        assert "[hosts]" in text(scene.app)
+        assert "ssh v4.example.org" in text(scene.app)
         written = catch_writes(scene.app)
         await pilot.press("y")
         await until_said(scene.app, pilot, "copied ssh v4.example.org")
         assert copied(scene.app, [w for w in written if "52;c;" in w]).startswith(COMMAND)
-        await pilot.press("escape")
-        await wait_until(lambda: isinstance(scene.app.screen, AgentsScreen), pilot)
+        await press(pilot, "escape", until=lambda: isinstance(scene.app.screen, AgentsScreen))
 
 
 async def test_enter_on_a_docker_agent_whose_host_is_configured_reads_its_journal() -> None:
     async with on_agents() as (scene, pilot):
-        scene.app._board.hosts = {"v4": "/no/such/journal"}
+        scene.app._shared.hosts = {"v4": "/no/such/journal"}
         await on_row(scene, pilot, "t7K7")
-        await pilot.press("enter")
-        await wait_until(lambda: isinstance(scene.app.screen, LogsScreen), pilot)
+        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, LogsScreen))
         log = log_of(agents()[1], {"v4": "/no/such/journal"})
-        found = where_to_open(scene.app._board, agents()[1], log)
+        found = where_to_open(scene.app._shared, agents()[1], log)
         assert found is not None
         name, place = found
         assert name == "/no/such/journal CONTAINER_NAME=srj-p-u8sKq2Pe CONTAINER_ID=14ebb6cea369"
         assert place is not None
         assert time_at(place) == ago(62 + 5)
-        await wait_until(lambda: "/no/such/journal" in text(scene), pilot)
+        await wait_until(lambda: "/no/such/journal" in text(scene.app), pilot)
 
 
 async def test_enter_on_a_clusters_agent_reads_the_copies_of_its_log() -> None:
     copied = an_agent("ukUt", driver="SbatchDriver", uid="3pMDuIiL", host="localhost")
-    board = Scene().app._board
+    shared = Scene().app._shared
     directory = "/srv/db/user/3pMDuIiL/agent-sbatch/localhost"
-    board.logs = _Named((directory,))
-    assert where_to_open(board, copied, log_of(copied, {}, ["/srv/db"])) == (directory, None)
-    assert where_to_open(board, copied, log_of(copied, {}, ["/elsewhere"])) is None
+    shared.logs = _Named((directory,))
+    assert where_to_open(shared, copied, log_of(copied, {}, ["/srv/db"])) == (directory, None)
+    assert where_to_open(shared, copied, log_of(copied, {}, ["/elsewhere"])) is None
     read = an_agent("ukUt", driver="SbatchDriver", log=directory, log_at=77)
-    assert where_to_open(board, read, log_of(read, {}, [])) == (directory, 77)
+    assert where_to_open(shared, read, log_of(read, {}, [])) == (directory, 77)
 
 
 async def test_the_log_on_the_cluster_itself_comes_before_its_copies() -> None:
     agent = an_agent("ukUt", driver="SbatchDriver", host="cori", cluster_log="/scratch/jdoe/job_agent.log")
-    board = Scene().app._board
-    board.mounts = {"/scratch": "/mnt"}
+    shared = Scene().app._shared
+    shared.mounts = {"/scratch": "/mnt"}
     copied = msgspec.structs.replace(agent, log="/srv/db/user/EPRSqtUW/agent-sbatch/cori", log_at=7)
     for known in (agent, copied):
-        assert where_to_open(board, known, log_of(known, {})) == ("/mnt/jdoe/job_agent.log", None)
-    board.mounts, board.hosts = {}, {"cori": "ssh://op@cori"}
+        assert where_to_open(shared, known, log_of(known, {})) == ("/mnt/jdoe/job_agent.log", None)
+    shared.mounts, shared.hosts = {}, {"cori": "ssh://op@cori"}
     remote = ("ssh://op@cori/scratch/jdoe/job_agent.log", None)
-    assert where_to_open(board, copied, log_of(copied, board.hosts)) == remote
-    board.hosts = {}
-    assert where_to_open(board, copied, log_of(copied, {})) == (copied.log, 7)
+    assert where_to_open(shared, copied, log_of(copied, shared.hosts)) == remote
+    shared.hosts = {}
+    assert where_to_open(shared, copied, log_of(copied, {})) == (copied.log, 7)
     own = msgspec.structs.replace(agent, log="/mnt/other/job_agent.log", log_at=9)
-    board.mounts = {"/scratch": "/mnt"}
-    assert where_to_open(board, own, log_of(own, {})) == ("/mnt/other/job_agent.log", 9)
+    shared.mounts = {"/scratch": "/mnt"}
+    assert where_to_open(shared, own, log_of(own, {})) == ("/mnt/other/job_agent.log", 9)
 
 
 class _Named(NoLogs):
-    """Logs that have names only."""
-
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = names
 
@@ -281,30 +257,25 @@ async def test_y_copies_the_command_and_capital_y_all() -> None:
         command = copied(scene.app, [w for w in written if "52;c;" in w])
         assert command.startswith(COMMAND)
         assert command.endswith("UTC'\"")
-        await pilot.press("Y")
-        await wait_until(lambda: len([w for w in written if "52;c;" in w]) == 2, pilot)
+        await press(pilot, "Y", until=lambda: len([w for w in written if "52;c;" in w]) == 2)
         assert "docker start: non-zero exit=137" in copied(scene.app, [w for w in written if "52;c;" in w])
 
 
 async def test_o_goes_to_the_job_an_agent_works_for() -> None:
     async with on_agents() as (scene, pilot):
         await on_row(scene, pilot, "WUt4")
-        await pilot.press("o")
-        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
-        assert FAILED in text(scene)
+        await press(pilot, "o", until=lambda: isinstance(scene.app.screen, JobScreen))
+        assert FAILED in text(scene.app)
 
 
 async def test_of_several_jobs_one_is_chosen_and_without_any_it_is_said() -> None:
     other = HeldOp(OpPrefix("k2Wc"), "analysis", JobId(job_id(4)))
     known = (an_agent("busy", state=AgentState.CONNECTED, ops=(RUN, other)), an_agent("idle"))
     async with on_agents(known) as (scene, pilot):
-        await pilot.press("o")
-        await wait_until(lambda: isinstance(scene.app.screen, ChoosingScreen), pilot)
-        await wait_until(lambda: "analysis k2Wc" in text(scene), pilot)
-        await pilot.press("j", "enter")
-        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
-        await pilot.press("3")
-        await wait_until(lambda: isinstance(scene.app.screen, AgentsScreen), pilot)
+        await press(pilot, "o", until=lambda: isinstance(scene.app.screen, ChoosingScreen))
+        await wait_until(lambda: "analysis k2Wc" in text(scene.app), pilot)
+        await press(pilot, "j", "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
+        await press(pilot, "3", until=lambda: isinstance(scene.app.screen, AgentsScreen))
         await on_row(scene, pilot, "idle")
         await pilot.press("o")
         await until_said(scene.app, pilot, "it holds no op")
@@ -319,13 +290,12 @@ async def test_while_paused_nothing_changes_and_then_all_does() -> None:
         await wait_until(lambda: scene.log.polls > polls, pilot)
         await pilot.press("s")  # shows all anew
         assert len(shown(scene)) == 7
-        await pilot.press("p")
-        await wait_until(lambda: shown(scene) == ["only"], pilot)
+        await press(pilot, "p", until=lambda: shown(scene) == ["only"])
 
 
 async def test_without_agents_it_says_why() -> None:
     async with on_agents(()) as (scene, pilot):
-        await wait_until(lambda: "no line of a supervisor's log" in text(scene), pilot)
+        await wait_until(lambda: "no line of a supervisor's log" in text(scene.app), pilot)
         await pilot.press("enter", "o", "y", "j", "s")
         assert isinstance(scene.app.screen, AgentsScreen)
 
@@ -346,8 +316,9 @@ async def test_it_holds_at_every_size(size: tuple[int, int]) -> None:
         lines = screen_text(scene.app)
         assert len(lines) == size[1]
         assert size[0] < 20 or any("XGv8" in line for line in lines)
-        await pilot.press("j", "G", "g", "enter")
-        await wait_until(lambda: not isinstance(scene.app.screen, AgentsScreen), pilot)
+        await press(
+            pilot, "j", "G", "g", "enter", until=lambda: not isinstance(scene.app.screen, AgentsScreen)
+        )
 
 
 @pytest.mark.parametrize("value", HOSTILE)
@@ -357,18 +328,16 @@ async def test_hostile_text_is_shown_and_does_nothing(value: str) -> None:
         ops=(HeldOp(OpPrefix("pb5u"), value, JobId(value)),),
     )  # fmt: skip
     async with on_agents((agent,)) as (scene, pilot):
-        assert "\x1b" not in text(scene)
-        await pilot.press("y", "Y", "enter")
-        await wait_until(lambda: isinstance(scene.app.screen, ErrorScreen), pilot)
-        assert "\x1b" not in text(scene)
+        assert "\x1b" not in text(scene.app)
+        await press(pilot, "y", "Y", "enter", until=lambda: isinstance(scene.app.screen, ErrorScreen))
+        assert "\x1b" not in text(scene.app)
 
 
 @pytest.mark.parametrize("key", ["3", "6"])
 async def test_a_key_before_the_first_paint_does_not_keep_from_reading(key: str) -> None:
     scene = Scene(agents=agents())
     async with scene.app.run_test(size=(120, 40)) as pilot:
-        await pilot.press(key)
-        await wait_until(scene.is_read, pilot)
+        await press(pilot, key, until=scene.is_read)
 
 
 @needs_journal_tools
@@ -379,15 +348,13 @@ async def test_the_journal_of_a_configured_host_shows_that_container_and_no_othe
         for number, (which, cid) in enumerate([*cids.items()] * 3)
     ]
     make_journal(tmp_path, entries)
-    session = Session([LogFile(ROOT / "docker" / "supervisor.log")], FixedClock(NOW), strict=True)
+    session = Session([LogFile(ROOT / "docker" / "supervisor.log")], FixedClock(NOW))
     session.hosts = {"v1": str(tmp_path)}
     app = JobtuiApp(session)
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("3")
-        await wait_until(lambda: "t7K7" in "\n".join(screen_text(app)), pilot)
-        table = app.screen.query_one(AgentTable)
-        table.go([str(agent.agent) for agent in table._records].index("t7K7"))
-        await pilot.press("enter")
-        await wait_until(lambda: isinstance(app.screen, LogsScreen), pilot)
-        await wait_until(lambda: "old says 4" in "\n".join(screen_text(app)), pilot)
-        assert "new says" not in "\n".join(screen_text(app))
+        await press(pilot, "3", until="t7K7")
+        table = app.screen.query_one(RecordTable)
+        table.go([str(agent.agent) for agent in table.records].index("t7K7"))
+        await press(pilot, "enter", until=lambda: isinstance(app.screen, LogsScreen))
+        await wait_until(lambda: "old says 4" in text(app), pilot)
+        assert "new says" not in text(app)

@@ -15,7 +15,7 @@ from jobtui.session import Session
 from tests.analysis.balsam_data import nanos
 from tests.balsam_server import TOKEN, RecordedBalsam
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text
+from tests.widgets.widget_app import press, screen_text
 
 NOW = nanos("2026-11-20T19:30:00")
 SIZES = [(120, 40), (80, 24), (40, 10)]
@@ -25,12 +25,11 @@ SIZES = [(120, 40), (80, 24), (40, 10)]
 async def dashboard(
     balsam: RecordedBalsam, size: tuple[int, int] = (120, 40), open_at: JobId | None = None
 ) -> AsyncIterator[Pilot[None]]:
-    """The dashboard on a server that is polled."""
     clock = FixedClock(NOW)
     source = Balsam(
         BalsamClient("http://balsam.test", lambda: TOKEN, balsam.transport), owner="operator", clock=clock
     )
-    async with Session([source], clock, strict=True) as session:
+    async with Session([source], clock) as session:
         app = JobtuiApp(session, open_at)
         async with app.run_test(size=size) as pilot:
             await wait_until(lambda: len(session.store.jobs) == len(balsam.jobs), pilot)
@@ -67,10 +66,8 @@ async def test_a_job_is_told_by_its_events(size: tuple[int, int]) -> None:
         if size == SIZES[0]:
             assert shows(pilot, "balsam", "site", "launcher", "PREPROCESSED")
             assert not shows(pilot, "supervisor")
-            await pilot.press("r")
-            await wait_until(lambda: shows(pilot, "workdir", "tags "), pilot)
-            await pilot.press("h")
-            await wait_until(lambda: shows(pilot, f"return code {failed['data']['returncode']}"), pilot)
+            await press(pilot, "r", until=lambda: shows(pilot, "workdir", "tags "))
+            await press(pilot, "h", until=lambda: shows(pilot, f"return code {failed['data']['returncode']}"))
 
 
 async def test_an_event_that_comes_is_a_step_more() -> None:
@@ -92,9 +89,7 @@ async def test_an_event_that_comes_is_a_step_more() -> None:
 async def test_sites_and_allocations(size: tuple[int, int]) -> None:
     balsam = RecordedBalsam()
     async with dashboard(balsam, size) as pilot:
-        await pilot.press("8")
-        await wait_until(lambda: shows(pilot, "demo-site", "running"), pilot)
+        await press(pilot, "8", until=lambda: shows(pilot, "demo-site", "running"))
         if size == SIZES[0]:
             await wait_until(lambda: shows(pilot, "~", "submit_failed", "finished", "allocations"), pilot)
-        await pilot.press("escape")
-        await wait_until(lambda: not shows(pilot, "SITES"), pilot)
+        await press(pilot, "escape", until=lambda: not shows(pilot, "SITES"))

@@ -6,48 +6,37 @@ from time import monotonic
 import pytest
 
 from jobtui.actions import Place
-from jobtui.analysis.turns import Turns
-from jobtui.app import JobtuiApp
+from jobtui.analysis.reports.cooperative import Turns
 from jobtui.backends.base import Batch
 from jobtui.model.changes import Allocation, StateChange
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.screens.charts import ChartsScreen
-from jobtui.screens.turns import in_turns
+from jobtui.screens.slices import in_turns
 from tests.builders import a_job, ago
 from tests.fakes import batch
-from tests.screens.scene import Scene
+from tests.screens.scene import Scene, read
 from tests.waiting import LONG_S, wait_until
-from tests.widgets.stage import screen_text
+from tests.widgets.widget_app import press, text
 
 SIZE = (120, 30)
 
 
-def text(app: JobtuiApp) -> str:
-    return "\n".join(screen_text(app))
-
-
 @pytest.fixture(autouse=True)
 def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Count again at once."""
-    monkeypatch.setattr("jobtui.screens.chart_maker.REST_S", 0.0)
-    monkeypatch.setattr("jobtui.screens.chart_maker.RESTS", 0)
+    monkeypatch.setattr("jobtui.screens.charts.REST_S", 0.0)
+    monkeypatch.setattr("jobtui.screens.charts.RESTS", 0)
 
 
 async def test_what_runs_is_counted_and_goes_on() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=SIZE) as pilot:
-        await wait_until(scene.is_read, pilot)
-        await pilot.press("4")
-        await wait_until(lambda: "3 jobs running, 2 jobs waiting" in text(scene.app), pilot)
+    async with read(size=SIZE) as (scene, pilot):
+        await press(pilot, "4", until="3 jobs running, 2 jobs waiting")
         scene.store.apply("/srv/db", batch(a_job(77, started_at=ago(5), queued_at=ago(6))))
         await wait_until(lambda: "4 jobs running, 2 jobs waiting" in text(scene.app), pilot)
 
 
 async def test_each_chart_has_its_turn() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=SIZE) as pilot:
-        await wait_until(scene.is_read, pilot)
+    async with read(size=SIZE) as (scene, pilot):
         await pilot.press("4")
         for sign in (
             "jobs done since",
@@ -61,34 +50,23 @@ async def test_each_chart_has_its_turn() -> None:
 
 
 async def test_a_filter_says_whose_changes_count() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=SIZE) as pilot:
-        await wait_until(scene.is_read, pilot)
-        await pilot.press("4")
-        await wait_until(lambda: "3 jobs running" in text(scene.app), pilot)
-        await pilot.press("slash", *"app:srw", "enter")
-        await wait_until(lambda: "2 jobs running, 1 job waiting" in text(scene.app), pilot)
+    async with read(size=SIZE) as (scene, pilot):
+        await press(pilot, "4", until="3 jobs running")
+        await press(pilot, "slash", *"app:srw", "enter", until="2 jobs running, 1 job waiting")
         assert "/app:srw" in text(scene.app)
-        await pilot.press("slash", "ctrl+u", *"stats:x", "enter")
-        await wait_until(lambda: "did you mean" in text(scene.app), pilot)
+        await press(pilot, "slash", "ctrl+u", *"stats:x", "enter", until="did you mean")
         await pilot.press("escape")
-        await pilot.press("escape")
-        await wait_until(lambda: "3 jobs running" in text(scene.app), pilot)
+        await press(pilot, "escape", until="3 jobs running")
 
 
 async def test_a_pause_keeps_charts_as_they_were() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=SIZE) as pilot:
-        await wait_until(scene.is_read, pilot)
-        await pilot.press("4")
-        await wait_until(lambda: "3 jobs running" in text(scene.app), pilot)
+    async with read(size=SIZE) as (scene, pilot):
+        await press(pilot, "4", until="3 jobs running")
         await pilot.press("p")
         scene.store.apply("/srv/db", batch(a_job(77, started_at=ago(5), queued_at=ago(6))))
         await wait_until(lambda: "1 change waiting" in text(scene.app), pilot)
-        await pilot.press("tab", "shift+tab")
-        await wait_until(lambda: "3 jobs running" in text(scene.app), pilot)
-        await pilot.press("p")
-        await wait_until(lambda: "4 jobs running" in text(scene.app), pilot)
+        await press(pilot, "tab", "shift+tab", until="3 jobs running")
+        await press(pilot, "p", until="4 jobs running")
 
 
 async def test_balsam_shows_nodes_over_those_that_are_there() -> None:
@@ -99,27 +77,22 @@ async def test_balsam_shows_nodes_over_those_that_are_there() -> None:
     )
     given = Allocation(id=1, source="/srv/db", site_id=1, state="running", nodes=4, start_at=ago(80))
     scene = Scene([Batch(cursor="1", changes=changes, allocations=(given,), count=2)])
-    async with scene.app.run_test(size=SIZE) as pilot:
-        await wait_until(scene.is_read, pilot)
-        await pilot.press("4")
-        await wait_until(lambda: "3 of 4 nodes busy, 1 idle, 0 jobs waiting" in text(scene.app), pilot)
-        assert "available (grey)" in text(scene.app)
+    async with read(scene, size=SIZE) as (_, pilot):
+        await press(pilot, "4", until="3 of 4 nodes busy, 1 idle, 0 jobs waiting")
+        assert "nodes busy (b), over nodes available (a)" in text(scene.app)
 
 
 async def test_it_can_be_read_and_taken_along() -> None:
     scene = Scene([batch(a_job(1, started_at=ago(60), queued_at=ago(70), runs=2))])
-    async with scene.app.run_test(size=SIZE) as pilot:
-        await wait_until(scene.is_read, pilot)
-        await pilot.press("4")
-        await wait_until(lambda: "1 jobs ran before" in text(scene.app), pilot)
+    async with read(scene, size=SIZE) as (_, pilot):
+        await press(pilot, "4", until="1 jobs ran before")
         screen = scene.app.screen
         assert isinstance(screen, ChartsScreen)
         taken = await screen.taken()
         assert taken is not None
         assert taken.command.endswith("report utilization")
         assert "1 job running" in taken.block
-        await pilot.press("enter")
-        await wait_until(lambda: getattr(scene.app.screen, "PLACE", None) is Place.READING, pilot)
+        await press(pilot, "enter", until=lambda: getattr(scene.app.screen, "PLACE", None) is Place.READING)
         assert "utilization: 1 points, in jobs" in text(scene.app)
 
 
@@ -128,24 +101,15 @@ async def test_keys_change_what_is_looked_at() -> None:
         2, status=JobStatus.COMPLETED, queued_at=ago(9_000), started_at=ago(8_000), ended_at=ago(7_000)
     )
     scene = Scene([batch(a_job(1, started_at=ago(60)), ended)])
-    async with scene.app.run_test(size=SIZE) as pilot:
-        await wait_until(scene.is_read, pilot)
-        await pilot.press("4")
-        await wait_until(lambda: "all 2h30m" in text(scene.app), pilot)
-        await pilot.press("plus")
-        await wait_until(lambda: "1h15m" in text(scene.app), pilot)
-        await pilot.press("H")
-        await wait_until(lambda: "1h15m then" in text(scene.app), pilot)
-        await pilot.press("0")
-        await wait_until(lambda: "all 2h30m" in text(scene.app), pilot)
-        await pilot.press("w")
-        await wait_until(lambda: "jobs · 5m" in text(scene.app), pilot)
-        await pilot.press("left", "left")
-        await wait_until(lambda: "▲" in text(scene.app), pilot)
-        await pilot.press("escape")
-        await wait_until(lambda: "▲" not in text(scene.app), pilot)
-        await pilot.press("escape")
-        await wait_until(lambda: not isinstance(scene.app.screen, ChartsScreen), pilot)
+    async with read(scene, size=SIZE) as (_, pilot):
+        await press(pilot, "4", until="all 2h30m")
+        await press(pilot, "plus", until="1h15m")
+        await press(pilot, "H", until="1h15m then")
+        await press(pilot, "0", until="all 2h30m")
+        await press(pilot, "w", until="jobs · 5m")
+        await press(pilot, "left", "left", until="▲")
+        await press(pilot, "escape", until=lambda: "▲" not in text(scene.app))
+        await press(pilot, "escape", until=lambda: not isinstance(scene.app.screen, ChartsScreen))
 
 
 async def test_a_long_computation_lets_others_have_their_turn() -> None:

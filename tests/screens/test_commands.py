@@ -8,27 +8,19 @@ import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
 
-from jobtui.app import JobtuiApp
-from jobtui.screens.choosing import ChoosingScreen
-from jobtui.screens.columns import ColumnsScreen
+from jobtui.screens.choices import ChoosingScreen, ColumnsScreen
 from jobtui.screens.command_table import COMMANDS, CommandError, complete_command, parse_command
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.views import View, Views, ViewsError
-from jobtui.widgets.command_bar import CommandBar
-from jobtui.widgets.filter_bar import FilterBar, MistakeLine
+from jobtui.widgets.filter_bar import MOST, CommandBar, FilterBar, History, MistakeLine
 from jobtui.widgets.filter_input import FilterInput
-from jobtui.widgets.history import MOST, History
 from jobtui.widgets.job_table import JobTable
 from tests.builders import job_id
 from tests.screens.scene import FAILED, Scene, jobs
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text, text_of
-
-
-def text(app: JobtuiApp) -> str:
-    return "\n".join(screen_text(app))
+from tests.widgets.widget_app import press, text, text_of
 
 
 def jobs_screen(scene: Scene) -> JobsScreen:
@@ -44,9 +36,7 @@ async def ready(scene: Scene, pilot: Pilot[None]) -> JobTable:
 
 
 async def prompt(pilot: Pilot[None], key: str, said: str) -> FilterInput:
-    """Type into the line that a key opens."""
-    await pilot.press(key)
-    await wait_until(lambda: pilot.app.screen.query(FilterInput), pilot)
+    await press(pilot, key, until=lambda: pilot.app.screen.query(FilterInput))
     field = pilot.app.screen.query_one(FilterInput)
     await wait_until(lambda: field.has_focus, pilot)
     field.value = said
@@ -145,10 +135,8 @@ async def test_a_mistake_in_a_command_stays_to_be_mended() -> None:
         await wait_until(lambda: bar.mistake is not None, pilot)
         shown = bar.query_one(MistakeLine)
         await wait_until(lambda: "did you mean age?" in "".join(text_of(shown)), pilot)
-        await pilot.press("backspace")
-        await wait_until(lambda: bar.mistake is None, pilot)
-        await pilot.press("enter")
-        await wait_until(lambda: not scene.app.screen.query(CommandBar), pilot)
+        await press(pilot, "backspace", until=lambda: bar.mistake is None)
+        await press(pilot, "enter", until=lambda: not scene.app.screen.query(CommandBar))
 
 
 async def test_up_brings_back_what_was_said_and_tab_completes() -> None:
@@ -166,11 +154,9 @@ async def test_up_brings_back_what_was_said_and_tab_completes() -> None:
         field.cursor_position = 3
         await pilot.press("tab")
         assert field.value == "help"
-        await pilot.press("escape")
-        await wait_until(lambda: not scene.app.screen.query(CommandBar), pilot)
+        await press(pilot, "escape", until=lambda: not scene.app.screen.query(CommandBar))
         field = await prompt(pilot, "slash", "user:L")
-        await pilot.press("tab", "enter")
-        await wait_until(lambda: table.count == 2, pilot)
+        await press(pilot, "tab", "enter", until=lambda: table.count == 2)
 
 
 @pytest.mark.parametrize(
@@ -188,12 +174,10 @@ async def test_anything_that_names_a_job_leads_there(key: str, pasted: str) -> N
     async with scene.app.run_test(size=(120, 40)) as pilot:
         table = await ready(scene, pilot)
         await prompt(pilot, key, pasted)
-        await pilot.press("enter")
-        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
         assert isinstance(scene.app.screen, JobScreen)
         assert scene.app.screen.job_id == FAILED
-        await pilot.press("escape")
-        await wait_until(lambda: isinstance(scene.app.screen, JobsScreen), pilot)
+        await press(pilot, "escape", until=lambda: isinstance(scene.app.screen, JobsScreen))
         assert not scene.app.screen.query(FilterBar)
         await wait_until(lambda: table.count == 9, pilot)
 
@@ -205,12 +189,10 @@ async def test_several_that_may_be_meant_are_offered_with_reasons() -> None:
         await say(pilot, "goto heights")
         await wait_until(lambda: isinstance(scene.app.screen, ChoosingScreen), pilot)
         await wait_until(lambda: "this is its name, as 2 jobs do" in text(scene.app), pilot)
-        await pilot.press("j", "enter")
-        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+        await press(pilot, "j", "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
         assert isinstance(scene.app.screen, JobScreen)
         assert scene.app.screen.job_id in {job_id(4), job_id(7)}
-        await pilot.press("escape")
-        await wait_until(lambda: isinstance(scene.app.screen, JobsScreen), pilot)
+        await press(pilot, "escape", until=lambda: isinstance(scene.app.screen, JobsScreen))
 
 
 async def test_what_is_only_spelled_alike_is_offered_and_not_gone_to() -> None:
@@ -229,15 +211,14 @@ async def test_nothing_known_is_said_to_be_so() -> None:
         field = await prompt(pilot, "colon", "goto ")
         field.post_message(Paste("\x1b[31mno\nwhere"))
         await wait_until(lambda: "no where" in field.value, pilot)
-        await pilot.press("enter")
-        await wait_until(lambda: "nothing is known of" in text(scene.app), pilot)
+        await press(pilot, "enter", until="nothing is known of")
         assert "\x1b[31m" not in text(scene.app)
 
 
 async def test_a_view_is_kept_only_when_asked_and_shown_again(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "views.json"
     scene = Scene()
-    scene.app._board.views = Views(path, "prod")
+    scene.app._shared.views = Views(path, "prod")
     async with scene.app.run_test(size=(120, 40)) as pilot:
         table = await ready(scene, pilot)
         await say(pilot, "filter status:failed")
@@ -275,19 +256,26 @@ async def test_columns_are_chosen_moved_and_sorted_by() -> None:
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
         table = await ready(scene, pilot)
-        await pilot.press("c")
-        await wait_until(lambda: isinstance(scene.app.screen, ColumnsScreen), pilot)
+        await press(pilot, "c", until=lambda: isinstance(scene.app.screen, ColumnsScreen))
         await wait_until(lambda: "✓ state" in text(scene.app), pilot)
-        await pilot.press("j", "space", "j", "s", "s", "K", "K", "enter")
-        await wait_until(lambda: isinstance(scene.app.screen, JobsScreen), pilot)
+        await press(
+            pilot,
+            "j",
+            "space",
+            "j",
+            "s",
+            "s",
+            "K",
+            "K",
+            "enter",
+            until=lambda: isinstance(scene.app.screen, JobsScreen),
+        )
         heading = text_of(table)[0].split()
         assert heading[0] == "USER▼"
         assert "AGE" not in heading
         assert table.sorted_by == ("user", True)
-        await pilot.press("c")
-        await wait_until(lambda: isinstance(scene.app.screen, ColumnsScreen), pilot)
-        await pilot.press("d", "enter")
-        await wait_until(lambda: "AGE" in text_of(table)[0], pilot)
+        await press(pilot, "c", until=lambda: isinstance(scene.app.screen, ColumnsScreen))
+        await press(pilot, "d", "enter", until=lambda: "AGE" in text_of(table)[0])
 
 
 def test_the_reference_names_every_command() -> None:

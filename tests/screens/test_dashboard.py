@@ -6,21 +6,18 @@ import pytest
 from textual.pilot import Pilot
 
 from jobtui.actions import ACTIONS
-from jobtui.app import JobtuiApp
-from jobtui.model.clock import FixedClock
+from jobtui.model.faults import Faults
 from jobtui.screens.base import LiveScreen
-from jobtui.screens.help import HelpScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.screens.reading import ReadingScreen
 from jobtui.screens.sources import SourcesScreen
-from jobtui.session import Session
+from jobtui.screens.text import HelpScreen, ReadingScreen
 from jobtui.theme import ANSI, ANSI_LIGHT, LIGHT, PLAIN
-from jobtui.widgets.source_list import SourceList
+from jobtui.widgets.record_list import SourceList
 from jobtui.widgets.text_pane import TextPane
-from tests.screens.scene import FAILED, Scene
+from tests.screens.scene import FAILED, Scene, read
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text, text_of
+from tests.widgets.widget_app import press, screen_text, text_of
 
 SIZES = [(200, 60), (120, 40), (80, 24), (69, 20), (40, 10), (20, 5), (10, 3), (3, 1)]
 
@@ -32,9 +29,7 @@ async def reached(pilot: Pilot[None], kind: type[LiveScreen]) -> None:
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
 async def test_all_screens_at_any_size_and_q_always_quits(size: tuple[int, int]) -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=size) as pilot:
-        await wait_until(scene.is_read, pilot)
+    async with read(size=size) as (scene, pilot):
         await pilot.press("j", "G", "enter")
         await reached(pilot, JobScreen)
         await pilot.press("tab", "j", "k", "6")
@@ -50,9 +45,7 @@ async def test_all_screens_at_any_size_and_q_always_quits(size: tuple[int, int])
 
 
 async def test_a_storm_of_sizes() -> None:
-    scene = Scene(open_at=FAILED)
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(scene.is_read, pilot)
+    async with read(Scene(open_at=FAILED)) as (scene, pilot):
         for width, height in [(40, 10), (200, 60), (10, 3), (80, 24), (5, 2), (120, 40)]:
             await pilot.resize_terminal(width, height)
         await wait_until(lambda: "OPS 3" in "\n".join(screen_text(scene.app)), pilot)
@@ -78,9 +71,7 @@ async def test_one_key_from_anywhere() -> None:
 
 
 async def test_sources_with_what_went_wrong_and_what_was_left_out() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(scene.is_read, pilot)
+    async with read() as (scene, pilot):
         await pilot.press("6")
         await reached(pilot, SourcesScreen)
         listed, about = scene.app.screen.query_one(SourceList), scene.app.screen.query_one(TextPane)
@@ -89,12 +80,9 @@ async def test_sources_with_what_went_wrong_and_what_was_left_out() -> None:
         assert "db" in first
         assert "88,214" in second
         assert "down" in third
-        await pilot.press("j")
-        await wait_until(lambda: "line 7: cut off" in "\n".join(text_of(about)), pilot)
-        await pilot.press("j")
-        await wait_until(lambda: "no such file" in "\n".join(text_of(about)), pilot)
-        await pilot.press("t")
-        await wait_until(lambda: "read 21:00:00Z" in "\n".join(text_of(listed)), pilot)
+        await press(pilot, "j", until=lambda: "line 7: cut off" in "\n".join(text_of(about)))
+        await press(pilot, "j", until=lambda: "no such file" in "\n".join(text_of(about)))
+        await press(pilot, "t", until=lambda: "read 21:00:00Z" in "\n".join(text_of(listed)))
 
 
 async def test_help_names_every_key() -> None:
@@ -120,9 +108,7 @@ async def test_help_begins_with_the_keys_of_the_screen() -> None:
 
 
 async def test_the_palette_offers_the_actions_of_the_screen_and_takes_them() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(scene.is_read, pilot)
+    async with read() as (scene, pilot):
         commands = {command.title: command for command in scene.app.get_system_commands(scene.app.screen)}
         assert "Filter the jobs" in commands
         assert "From the ops to the steps of the op, and back" not in commands
@@ -131,13 +117,10 @@ async def test_the_palette_offers_the_actions_of_the_screen_and_takes_them() -> 
 
 
 async def test_what_cannot_be_seen_does_not_work() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(scene.is_read, pilot)
+    async with read() as (scene, pilot):
         jobs = scene.app.screen
         assert jobs.is_current
-        await pilot.press("ctrl+p")
-        await wait_until(lambda: scene.app.screen is not jobs, pilot)
+        await press(pilot, "ctrl+p", until=lambda: scene.app.screen is not jobs)
         assert jobs.is_current, "it shines through the palette"
         await pilot.press("escape", "6")
         await reached(pilot, SourcesScreen)
@@ -160,15 +143,12 @@ async def test_copying_writes_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -
         assert b64decode(sequence[7:-1]).decode() == FAILED
         monkeypatch.setenv("TMUX", "/nowhere/default,1,0")
         written.clear()
-        await pilot.press("y")
-        await wait_until(lambda: any(text.startswith("\x1bPtmux;") for text in written), pilot)
+        await press(pilot, "y", until=lambda: any(text.startswith("\x1bPtmux;") for text in written))
 
 
 @pytest.mark.parametrize("theme", [PLAIN.name, ANSI.name, ANSI_LIGHT.name, LIGHT.name])
 async def test_every_theme_paints_every_screen(theme: str) -> None:
-    scene = Scene(theme=theme)
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(scene.is_read, pilot)
+    async with read(Scene(theme=theme)) as (scene, pilot):
         for key in ("enter", "6", "question_mark"):
             await pilot.press(key)
             await pilot.pause()
@@ -179,26 +159,16 @@ async def test_every_theme_paints_every_screen(theme: str) -> None:
         assert bool(coloured) is (theme != PLAIN.name)
 
 
-async def test_an_error_of_our_own_ends_it_without_telling_secrets(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    class Broken(Exception):
-        pass
-
+async def test_a_fault_of_our_own_is_listed_without_telling_secrets(expected_faults: Faults) -> None:
     async def fail() -> None:
-        local_secret = "dj5kQcH8mCu3Vw9UfMUcnzG0nOm7X3ZK"
-        raise Broken(f"\x1b[31mtoken={local_secret}")
+        raise ValueError("\x1b[31mtoken=dj5kQcH8mCu3Vw9UfMUcnzG0nOm7X3ZK")
 
-    session = Session([], FixedClock(Scene().clock.now()))
-    app = JobtuiApp(session)
-
-    async def run() -> None:
-        async with app.run_test(size=(80, 24)) as pilot:
-            app.call_later(fail)
-            await wait_until(lambda: not app.is_running or app._exception is not None, pilot)
-
-    with pytest.raises(Broken):
-        await run()
-    printed = "".join(str(part) for part in app._exit_renderables) + "".join(capsys.readouterr())
-    assert "dj5kQcH8mCu3Vw9UfMUcnzG0nOm7X3ZK" not in printed
-    assert "\x1b[31mtoken" not in printed
+    async with read(size=(120, 30)) as (scene, pilot):
+        scene.app.call_later(fail)
+        await wait_until(lambda: expected_faults.all(), pilot)
+        await press(
+            pilot, "6", "G", until=lambda: "ValueError at tests." in "\n".join(screen_text(scene.app))
+        )
+        shown = "\n".join(screen_text(scene.app))
+    assert "1 fault of jobtui itself" in shown
+    assert "token" not in shown

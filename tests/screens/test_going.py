@@ -11,12 +11,12 @@ from jobtui.screens.logs import LogsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.log_view import LogView
-from jobtui.widgets.source_list import SourceList
-from tests.screens.scene import FAILED, Scene, jobs
+from jobtui.widgets.record_list import SourceList
+from tests.screens.scene import FAILED, Scene, jobs, read
 from tests.screens.test_commands import prompt, say
 from tests.screens.test_logs import CAPTURED, app_on, until
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text
+from tests.widgets.widget_app import press, screen_text, text
 
 
 async def on(app: JobtuiApp, pilot: Pilot[None], screen: type[object]) -> None:
@@ -24,9 +24,7 @@ async def on(app: JobtuiApp, pilot: Pilot[None], screen: type[object]) -> None:
 
 
 async def test_sources_are_as_they_were_left() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(scene.is_read, pilot)
+    async with read() as (scene, pilot):
         await pilot.press("6", "j", "j")
         await on(scene.app, pilot, SourcesScreen)
         rows = scene.app.screen.query_one(SourceList)
@@ -81,20 +79,17 @@ async def test_the_way_back_leads_through_every_screen_and_is_said() -> None:
         await pilot.press("escape")
         await on(scene.app, pilot, JobScreen)
         await wait_until(lambda: "jobs › EPRSqtUW-IVh7w74d" in screen_text(scene.app)[0], pilot)
-        assert "no source has a record" in "\n".join(screen_text(scene.app)), "the tab is another one"
+        assert "no source has a record" in text(scene.app), "the tab is another one"
         await pilot.press("escape")
         await on(scene.app, pilot, JobsScreen)
 
 
 async def test_no_way_around_makes_the_stack_grow() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(80, 24)) as pilot:
-        await wait_until(scene.is_read, pilot)
+    async with read(size=(80, 24)) as (scene, pilot):
         for key in "26262626":
             await pilot.press(key)
         await wait_until(lambda: len(scene.app.screen_stack) <= 3, pilot)
-        await pilot.press("1")
-        await wait_until(lambda: len(scene.app.screen_stack) == 1, pilot)
+        await press(pilot, "1", until=lambda: len(scene.app.screen_stack) == 1)
 
 
 async def test_behind_the_colon_of_a_log_are_lines_and_all_commands(tmp_path: Path) -> None:

@@ -4,15 +4,15 @@ import pytest
 from textual.pilot import Pilot
 
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.screens.choosing import ChoosingScreen
+from jobtui.screens.choices import ChoosingScreen
 from jobtui.screens.incidents import IncidentsScreen
 from jobtui.screens.job import JobScreen
 from tests.builders import HOSTILE, a_job, ago, job_id
 from tests.fakes import batch
-from tests.screens.scene import Scene
+from tests.screens.scene import Scene, read
 from tests.screens.test_job_tabs import see
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text
+from tests.widgets.widget_app import press, screen_text
 
 
 def failed(number: int, ago_s: float, error: str = "no such element: crystal3", **fields: object) -> Job:
@@ -50,11 +50,9 @@ async def test_a_group_opens_at_its_first_job_or_lists_them() -> None:
     scene = Scene([batch(*JOBS)])
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await at_incidents(scene, pilot)
-        await pilot.press("o")
-        await wait_until(lambda: isinstance(scene.app.screen, ChoosingScreen), pilot)
+        await press(pilot, "o", until=lambda: isinstance(scene.app.screen, ChoosingScreen))
         assert sum("no such element" in line for line in screen_text(scene.app)) == 5
-        await pilot.press("j", "enter")
-        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+        await press(pilot, "j", "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
         assert str(job_id(2)) in screen_text(scene.app)[0]
         await pilot.press("escape", "enter")
         await see(scene.app, pilot, str(job_id(1)))
@@ -73,9 +71,10 @@ async def test_the_window_and_what_happens_meanwhile(monkeypatch: pytest.MonkeyP
 
 async def test_keys_are_answered_while_thousands_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.screens.incidents.TURN_S", 0.0)
-    scene = Scene([batch(*(failed(number, 60 + number % 50) for number in range(400)))])
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(scene.is_read, pilot)
+    async with read(Scene([batch(*(failed(number, 60 + number % 50) for number in range(400)))])) as (
+        scene,
+        pilot,
+    ):
         await pilot.press("7", "6")
         assert not isinstance(scene.app.screen, IncidentsScreen)
         await pilot.press("7")
@@ -86,10 +85,8 @@ async def test_keys_are_answered_while_thousands_are_explained(monkeypatch: pyte
 async def test_hostile_errors_in_small_panes(size: tuple[int, int]) -> None:
     jobs = [failed(2 * at + copy, 60, error=text) for at, text in enumerate(HOSTILE) for copy in (0, 1)]
     scene = Scene([batch(*jobs)])
-    async with scene.app.run_test(size=size) as pilot:
-        await wait_until(scene.is_read, pilot)
-        await pilot.press("7")
-        await wait_until(lambda: "program_fa" in "\n".join(screen_text(scene.app)), pilot)
+    async with read(scene, size=size) as (_, pilot):
+        await press(pilot, "7", until=lambda: "program_fa" in "\n".join(screen_text(scene.app)))
         for _ in HOSTILE:
             await pilot.press("j")
 

@@ -7,17 +7,15 @@ from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import OpStatus
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.screens.reading import ReadingScreen
-from jobtui.widgets.op_list import OpList
-from jobtui.widgets.step_detail import StepDetail
+from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.text_pane import TextPane
-from jobtui.widgets.timeline import Timeline
+from jobtui.widgets.timeline import OpList, StepDetail, Timeline
 from tests.builders import HOSTILE, a_job, a_step, an_op
 from tests.fakes import batch
 from tests.screens.scene import FAILED, Scene, ops
 from tests.screens.tour import settled
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text, text_of, watch
+from tests.widgets.widget_app import press, screen_text, text_of, watch
 
 
 async def ready(scene: Scene, pilot: Pilot[None]) -> JobScreen:
@@ -39,7 +37,7 @@ async def test_it_opens_at_the_job_it_was_given_with_its_ops_and_steps() -> None
         assert "run 3 of 3" in lines[0]
         assert "✗ failed 2m ago" in lines[0]
         assert lines[1].startswith(" Its program failed 3s after it started: no such element: crystal3.")
-        assert lines[1].endswith("0.75 sure")  # the scene leaves out steps that a real op has
+        assert lines[1].endswith("0.45 sure")  # the scene leaves out steps that a real op has
         assert "OPS 3  1 hidden" in "\n".join(lines)
         assert "╰" in "\n".join(lines)
         detail = screen.query_one(StepDetail)
@@ -52,17 +50,16 @@ async def test_another_op_another_timeline_and_its_line() -> None:
     async with scene.app.run_test(size=(120, 40)) as pilot:
         screen = await ready(scene, pilot)
         op_list, timeline = screen.query_one(OpList), screen.query_one(Timeline)
-        await pilot.press("j")
-        await wait_until(lambda: timeline.count == 0, pilot)
-        assert op_list.op is not None
-        assert op_list.op.op == "k2Wc"
+        await press(pilot, "j", until=lambda: timeline.count == 0)
+        assert op_list.record is not None
+        assert op_list.record.op == "k2Wc"
         await pilot.press("k", "tab", "g")
         assert timeline.is_active
         assert timeline.step is not None
         await wait_until(lambda: "supervisor.log:100" in text_of(screen.query_one(StepDetail))[0], pilot)
         await pilot.press("tab", "G")
-        assert op_list.op is not None
-        assert op_list.op.op == "9QxZ"
+        assert op_list.record is not None
+        assert op_list.record.op == "9QxZ"
 
 
 async def test_clutter_is_hidden_until_asked_for_but_not_when_it_went_wrong() -> None:
@@ -115,22 +112,21 @@ async def test_the_whole_line_can_be_read_and_copied(monkeypatch: pytest.MonkeyP
     async with scene.app.run_test(size=(60, 20)) as pilot:
         await ready(scene, pilot)
         monkeypatch.setattr(JobScreen, "copy", lambda self, text: copied.append(text))
-        await pilot.press("y", "tab", "y", "enter")
-        await wait_until(lambda: isinstance(scene.app.screen, ReadingScreen), pilot)
+        await press(
+            pilot, "y", "tab", "y", "enter", until=lambda: isinstance(scene.app.screen, ReadingScreen)
+        )
         assert copied[0] == FAILED
         assert copied[1].startswith("new status=error")
         pane = scene.app.screen.query_one(TextPane)
         await wait_until(lambda: "/var/log/supervisor.log:88214" in text_of(pane)[0], pilot)
-        await pilot.press("escape", "escape")
-        await wait_until(lambda: isinstance(scene.app.screen, JobsScreen), pilot)
+        await press(pilot, "escape", "escape", until=lambda: isinstance(scene.app.screen, JobsScreen))
 
 
 async def test_times_of_day_on_the_timeline() -> None:
     scene = Scene(open_at=FAILED)
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await ready(scene, pilot)
-        await pilot.press("t")
-        await wait_until(lambda: "20:59:00" in "\n".join(screen_text(scene.app)), pilot)
+        await press(pilot, "t", until=lambda: "20:59:00" in "\n".join(screen_text(scene.app)))
         assert "✗ failed at 20:58:00Z" in screen_text(scene.app)[0]
 
 
@@ -142,7 +138,7 @@ async def test_five_hundred_ops() -> None:
     async with scene.app.run_test(size=(80, 24)) as pilot:
         screen = await ready(scene, pilot)
         await pilot.press("G")
-        op = screen.query_one(OpList).op
+        op = screen.query_one(OpList).record
         assert op is not None
         assert op.op == "0499"
 
@@ -162,10 +158,15 @@ async def test_hostile_records_and_lines_reach_the_screen_safely() -> None:
     async with scene.app.run_test(size=(80, 24)) as pilot:
         await wait_until(lambda: isinstance(scene.app.screen, JobScreen) and scene.is_read(), pilot)
         for _ in HOSTILE:
-            await pilot.press("down", "tab", "down", "enter")
-            await wait_until(lambda: isinstance(scene.app.screen, ReadingScreen), pilot)
+            await press(
+                pilot,
+                "down",
+                "tab",
+                "down",
+                "enter",
+                until=lambda: isinstance(scene.app.screen, ReadingScreen),
+            )
             shown = "".join(screen_text(scene.app))
-            await pilot.press("escape", "tab")
-            await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+            await press(pilot, "escape", "tab", until=lambda: isinstance(scene.app.screen, JobScreen))
             shown += "".join(screen_text(scene.app))
             assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in shown)

@@ -5,22 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.backends.archive.directory import ArchiveDirectory
+from jobtui.backends.archive.source import ArchiveDirectory
 from jobtui.model.jobs import JobStatus
 from jobtui.render.spans import Span, width_of
-from jobtui.screens.reading import ReadingScreen
-from jobtui.widgets.span_pane import SpanPane, folded
+from jobtui.screens.text import ReadingScreen
+from jobtui.widgets.text_pane import SpanPane, folded
 from tests.backends.archive.captured import DAY, SUBMITTED, archive_in
 from tests.builders import HOSTILE, a_job, ago
 from tests.fakes import batch
 from tests.screens.scene import Scene
 from tests.screens.test_job_tabs import see
-from tests.waiting import wait_until
-from tests.widgets.stage import screen_text
+from tests.widgets.widget_app import press, screen_text
 
 
 def scene_of(place: Path, native: str, **fields: object) -> Scene:
-    """A job of Slurm, and an archive."""
     usual = {"queued_at": SUBMITTED, "started_at": SUBMITTED, "status": JobStatus.FAILED, "mode": ""}
     job = a_job(id=f"slurm/{native}", system="slurm", **(usual | fields))
     scene = Scene([batch(job)], open_at=job.id)
@@ -38,7 +36,7 @@ async def test_script_environment_and_where_they_were(tmp_path: Path, size: tupl
             shown = "\n".join(lines)
             for words in ("lattice-2.out", "lattice-2.err", "found", "SIM_OPTS=a=b c=d", "MULTI=line1␊line2"):
                 assert words in shown
-            assert f"{DAY}/job.2_script" in scene.app.screen.query_one("#about", SpanPane).text
+            assert f"{DAY}/job.2_script" in scene.app.screen.query_one(".about", SpanPane).text
 
 
 async def test_a_task_says_that_its_script_is_that_of_the_array(tmp_path: Path) -> None:
@@ -75,8 +73,7 @@ async def test_its_output_is_read_by_enter(tmp_path: Path) -> None:
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await pilot.press("s")
         await see(scene.app, pilot, "environment")
-        await pilot.press("enter")
-        await wait_until(lambda: isinstance(scene.app.screen, ReadingScreen), pilot)
+        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, ReadingScreen))
         await see(scene.app, pilot, "[bold]done␛[31m")
 
 
@@ -108,7 +105,7 @@ async def test_a_large_script_is_cut_and_scrolled(tmp_path: Path) -> None:
         await see(scene.app, pilot, "jobtui script shows all")
         await pilot.press("tab", "G")
         await see(scene.app, pilot, "USER=jobuser")
-        assert scene.app.screen.query_one("#about", SpanPane).is_active
+        assert scene.app.screen.query_one(".about", SpanPane).is_active
 
 
 @pytest.mark.parametrize("cells", [2, 5, 9, 80])

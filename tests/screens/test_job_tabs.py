@@ -11,29 +11,25 @@ from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
 from jobtui.backends.logfile import LogFile
-from jobtui.backends.sirepo_db import SirepoDb
+from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail, JobStatus, Run
 from jobtui.model.ops import OpStatus
-from jobtui.screens.error import ErrorScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.logs import LogsScreen
-from jobtui.screens.reading import ReadingScreen
 from jobtui.screens.sources import SourcesScreen
+from jobtui.screens.text import ErrorScreen, ReadingScreen
 from jobtui.session import Session
-from jobtui.widgets.file_list import FileList
-from jobtui.widgets.job_log import JobLog
-from jobtui.widgets.op_list import OpList
-from jobtui.widgets.run_list import RunList
-from jobtui.widgets.step_detail import StepDetail
+from jobtui.widgets.record_list import FileList, JobLog, RunList
 from jobtui.widgets.text_pane import TextPane
+from jobtui.widgets.timeline import OpList, StepDetail
 from tests.builders import HOSTILE, a_job, a_step, ago, an_op
 from tests.conftest import NOW
 from tests.fakes import batch
-from tests.screens.scene import FAILED, Scene
+from tests.screens.scene import FAILED, Scene, read
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text, text_of
+from tests.widgets.widget_app import press, screen_text, text_of
 
 LOCAL = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
 JOB = JobId("DJouDZ9T-4F4EUZjI-heightWeightReport")
@@ -44,7 +40,6 @@ RUN_DIR = Path("user/DJouDZ9T/myapp/4F4EUZjI/heightWeightReport")
 async def opened(
     root: Path = LOCAL, job: JobId = JOB, size: tuple[int, int] = (120, 40)
 ) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
-    """The dashboard at a job of a recorded system."""
     logs = [LogFile(LOCAL / "supervisor.log", "supervisor"), LogFile(LOCAL / "server.log", "server")]
     async with Session([SirepoDb(root), *logs], FixedClock(NOW)) as session:
         app = JobtuiApp(session, job)
@@ -70,7 +65,6 @@ def a_run(number: int, status: JobStatus, queued_s: float, **fields: object) -> 
 
 
 def with_runs(scene: Scene, *runs: Run, **native: object) -> Scene:
-    """A scene whose failed job has these runs."""
     job = a_job(id=FAILED, status=JobStatus.FAILED, error="no such element: crystal3", runs=len(runs))
     detail = JobDetail(
         job=job, runs=runs, history=runs[:-1], native={"runs": len(runs)} | native, path="/srv/db/x"
@@ -93,8 +87,8 @@ async def test_the_lines_of_a_job_in_time_with_their_source_and_the_record_of_on
         assert "20:34:36 server.log     TZoe api=api_runSimulation" in "\n".join(lines)
         log = app.screen.query_one(JobLog)
         await pilot.press("g", *"jjjjjjj")
-        assert log.current is not None
-        assert log.current.text.startswith("cmd=('/bin/bash'")
+        assert log.record is not None
+        assert log.record.text.startswith("cmd=('/bin/bash'")
         detail = next(
             pane
             for pane in app.screen.query(StepDetail)
@@ -108,11 +102,9 @@ async def test_a_line_opens_its_log_there() -> None:
     async with opened() as (app, pilot):
         await pilot.press("l")
         await see(app, pilot, "14 lines of 2 logs")
-        await pilot.press("enter")
-        await wait_until(lambda: isinstance(app.screen, LogsScreen), pilot)
+        await press(pilot, "enter", until=lambda: isinstance(app.screen, LogsScreen))
         await see(app, pilot, "line 257")
-        await pilot.press("escape")
-        await wait_until(lambda: isinstance(app.screen, JobScreen), pilot)
+        await press(pilot, "escape", until=lambda: isinstance(app.screen, JobScreen))
         assert "14 lines of 2 logs" in "\n".join(screen_text(app))
 
 
@@ -120,15 +112,14 @@ async def test_the_files_of_a_job_and_what_is_in_them() -> None:
     async with opened() as (app, pilot):
         await pilot.press("f")
         lines = await see(app, pilot, "RuntimeError: error exit(1)")
-        names = [file.name for file in app.screen.query_one(FileList)._files]
+        names = [file.name for file in app.screen.query_one(FileList).records]
         assert names == ["run.log", "in.json", "parameters.py"]
         assert str(LOCAL)[:30] in lines[4]
         await pilot.press("j")
         await see(app, pilot, '"simulationType": "myapp"')
         await pilot.press("j")
         await see(app, pilot, "subprocess")
-        await pilot.press("enter")
-        await wait_until(lambda: isinstance(app.screen, ReadingScreen), pilot)
+        await press(pilot, "enter", until=lambda: isinstance(app.screen, ReadingScreen))
         assert "parameters.py" in screen_text(app)[0]
 
 
@@ -178,7 +169,7 @@ async def test_hostile_files_are_shown_safely(tmp_path: Path) -> None:
         await wait_until(lambda: files.count == len(HOSTILE) + 2, pilot)
         pane = app.screen.query_one("FilesTab TextPane", TextPane)
         for _ in range(files.count):
-            name = files.file.name if files.file else ""
+            name = files.record.name if files.record else ""
             await wait_until(lambda: pane.count, pilot)
             await pilot.pause()
             shown = "".join(screen_text(app))
@@ -205,7 +196,7 @@ async def test_runs_beside_the_last_good_one_and_their_ops_by_time() -> None:
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await see(scene.app, pilot, "run 3 of 3")
         ops = scene.app.screen.query_one(OpList)
-        await wait_until(lambda: ops.op is not None and ops.op.op == "pb5u", pilot)
+        await wait_until(lambda: ops.record is not None and ops.record.op == "pb5u", pilot)
         assert "old1" not in "\n".join(screen_text(scene.app))
         await pilot.press("h")
         lines = await see(scene.app, pilot, "the last good one")
@@ -214,8 +205,7 @@ async def test_runs_beside_the_last_good_one_and_their_ops_by_time() -> None:
         await pilot.press("k")
         await see(scene.app, pilot, "run 2 of 3")
         await see(scene.app, pilot, "crystal2")
-        await pilot.press("o")
-        await wait_until(lambda: ops.op is not None and ops.op.op == "old1", pilot)
+        await press(pilot, "o", until=lambda: ops.record is not None and ops.record.op == "old1")
         await pilot.press("left_square_bracket")
         await see(scene.app, pilot, "run 1 of 3")
         await see(scene.app, pilot, "No op of run 1 in what was read of the logs:")
@@ -255,31 +245,25 @@ async def test_the_whole_error_over_the_screen() -> None:
     async with scene.app.run_test(size=(80, 24)) as pilot:
         await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
         await see(scene.app, pilot, "✗ failed")
-        await pilot.press("e")
-        await wait_until(lambda: isinstance(scene.app.screen, ErrorScreen), pilot)
+        await press(pilot, "e", until=lambda: isinstance(scene.app.screen, ErrorScreen))
         await see(scene.app, pilot, "line 5")
         await wait_until(lambda: screen_text(scene.app)[0].startswith(" jobs ›"), pilot)
-        assert not scene.app._is_opening(), "nothing in the sheet takes keys: none of them has to wait"
+        assert not scene.app.is_opening_input(), "nothing in the sheet takes keys: none of them has to wait"
         await pilot.press("G")
         lines = await see(scene.app, pilot, "[bold]the end␛[2J")
         assert "hunter2" not in "\n".join(lines)
         scene.app.screen.copy = copied.append  # type: ignore[attr-defined]
-        await pilot.press("y", "escape")
-        await wait_until(lambda: bool(copied), pilot)
+        await press(pilot, "y", "escape", until=lambda: bool(copied))
         assert copied[0].startswith("Traceback\n  line 0")
         await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
 
 
 async def test_the_error_of_a_source() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(80, 24)) as pilot:
-        await wait_until(scene.is_read, pilot)
-        await pilot.press("6")
-        await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
+    async with read(size=(80, 24)) as (scene, pilot):
+        await press(pilot, "6", until=lambda: isinstance(scene.app.screen, SourcesScreen))
         await pilot.press("e")
         assert isinstance(scene.app.screen, SourcesScreen)
-        await pilot.press("G", "e")
-        await wait_until(lambda: isinstance(scene.app.screen, ErrorScreen), pilot)
+        await press(pilot, "G", "e", until=lambda: isinstance(scene.app.screen, ErrorScreen))
         await see(scene.app, pilot, "no such file: /srv/none/agent.log")
 
 
@@ -290,13 +274,11 @@ async def test_every_tab_at_every_size_with_hostile_records(size: tuple[int, int
     scene.correlation.replace(
         FAILED, *(an_op(t, jid=FAILED, steps=[a_step(t, text=t, source=t)], created_at=None) for t in HOSTILE)
     )
-    async with scene.app.run_test(size=size) as pilot:
-        await wait_until(scene.is_read, pilot)
+    async with read(scene, size=size) as (_, pilot):
         for key in ("l", "h", "f", "r", "o", "left_square_bracket", "h", "l"):
             await pilot.press(key, "j", "tab", "j")
             await pilot.pause()
             lines = screen_text(scene.app)
             assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in "".join(lines))
-        await pilot.press("e")
-        await wait_until(lambda: isinstance(scene.app.screen, ErrorScreen), pilot)
+        await press(pilot, "e", until=lambda: isinstance(scene.app.screen, ErrorScreen))
         await pilot.press("escape", "escape")

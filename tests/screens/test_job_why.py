@@ -6,13 +6,13 @@ from textual.pilot import Pilot
 from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import Component, OpStatus
 from jobtui.screens.job import JobScreen
-from jobtui.screens.reading import ReadingScreen
+from jobtui.screens.text import ReadingScreen
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.fakes import batch
 from tests.screens.scene import FAILED, Scene
 from tests.screens.test_job_tabs import THREE, opened, see, with_runs
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text
+from tests.widgets.widget_app import press, screen_text
 
 JOB = job_id(1)
 COMPARED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
@@ -21,7 +21,6 @@ PENDING = {"status": JobStatus.PENDING, "started_at": None}
 
 
 def waiting(queued_s: float) -> Scene:
-    """A job whose agent was started when it was queued, and that has not answered."""
     steps = [
         a_step("op created", 60 - queued_s),
         a_step("agent start", 60 - queued_s, component=Component.DRIVER, text="await=_agent_ready"),
@@ -52,7 +51,7 @@ async def test_the_verdict_is_on_top_and_changes_with_the_record() -> None:
 
 
 async def test_time_alone_makes_a_verdict_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.screens.explaining.LIVE_S", 0.0)
+    monkeypatch.setattr("jobtui.screens.job.LIVE_S", 0.0)
     scene = waiting(3)
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await first(scene, pilot, "is being started")
@@ -85,8 +84,7 @@ async def test_evidence_opens_and_commands_are_copied(monkeypatch: pytest.Monkey
         await pilot.press("w")
         lines = await see(scene.app, pilot, "program_failed")
         assert any("status error  …/supervisor.log:88214" in line for line in lines)
-        await pilot.press("enter")
-        await wait_until(lambda: isinstance(scene.app.screen, ReadingScreen), pilot)
+        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, ReadingScreen))
         await see(scene.app, pilot, "error: no such element: crystal3")
         await pilot.press("escape", "G", "y")
         assert copied == [
@@ -98,16 +96,14 @@ async def test_a_line_of_a_log_is_read_as_a_whole() -> None:
     async with opened() as (app, pilot):
         await pilot.press("w")
         await see(app, pilot, "evidence")
-        await pilot.press("j", "j", "enter")
-        await wait_until(lambda: isinstance(app.screen, ReadingScreen), pilot)
+        await press(pilot, "j", "j", "enter", until=lambda: isinstance(app.screen, ReadingScreen))
         text = "\n".join(await see(app, pilot, "log line"))
         assert "supervisor.log:" in text
 
 
 async def test_a_failed_run_beside_a_good_one() -> None:
     async with opened() as (app, pilot):
-        await pilot.press("d")
-        await wait_until(lambda: isinstance(app.screen, ReadingScreen), pilot)
+        await press(pilot, "d", until=lambda: isinstance(app.screen, ReadingScreen))
         text = "\n".join(await see(app, pilot, "beside the last good run"))
         assert f"beside {GOOD} run 1: the last good run of heightWeightReport" in text
         assert "here they part" in text
@@ -124,8 +120,7 @@ async def test_without_a_good_run_that_is_said(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(JobScreen, "notify", lambda self, words, **options: said.append(words))
     async with scene.app.run_test(size=(80, 24)) as pilot:
         await first(scene, pilot, "Its program failed")
-        await pilot.press("d")
-        await wait_until(lambda: said, pilot)
+        await press(pilot, "d", until=lambda: said)
         assert said == ["no good run is known to compare it with"]
 
 

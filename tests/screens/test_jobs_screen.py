@@ -1,23 +1,30 @@
+"""Filters on very many jobs: typing stays quick, and what is slow says so and waits to be asked for."""
+
+from time import perf_counter
+
 import pytest
 from textual.pilot import Pilot
 
+from jobtui.analysis.filter import FilterContext
 from jobtui.app import JobtuiApp
-from jobtui.backends.base import Batch, SourceUnreachable
+from jobtui.backends.base import Batch
+from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
+from jobtui.model.source_errors import SourceUnreachable
+from jobtui.screens import jobs as jobs_screen
 from jobtui.screens.job import JobScreen
-from jobtui.screens.jobs import JobsScreen
+from jobtui.screens.jobs import JobFilter, JobsScreen
 from jobtui.widgets.filter_bar import FilterBar, MistakeLine
-from jobtui.widgets.header import Header
+from jobtui.widgets.filter_input import FilterInput
+from jobtui.widgets.frame import Header, RuleLine, SourceStrip
 from jobtui.widgets.job_table import JobTable
-from jobtui.widgets.rule_line import RuleLine
-from jobtui.widgets.source_strip import SourceStrip
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.conftest import NOW
 from tests.fakes import batch
 from tests.screens.scene import FAILED, Scene, jobs
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text, text_of, watch
+from tests.widgets.widget_app import press, screen_text, text_of, watch
 
 
 def table_of(scene: Scene) -> JobTable:
@@ -25,14 +32,12 @@ def table_of(scene: Scene) -> JobTable:
 
 
 async def ready(scene: Scene, pilot: Pilot[None]) -> JobTable:
-    """The table, once it shows the scene."""
     await wait_until(lambda: scene.is_read() and table_of(scene).total == len(jobs()), pilot)
     return table_of(scene)
 
 
 async def typed(pilot: Pilot[None], text: str) -> None:
-    await pilot.press("slash")
-    await wait_until(lambda: pilot.app.focused is not None, pilot)
+    await press(pilot, "slash", until=lambda: pilot.app.focused is not None)
     await pilot.press(*("space" if char == " " else char for char in text))
 
 
@@ -60,8 +65,7 @@ async def test_all_jobs_urgent_first_and_quasi_jobs_hidden() -> None:
         assert shown[-1] == job_id(9)
         assert job_id(10) not in shown
         await wait_until(lambda: "9 jobs, 1 hidden" in screen_text(scene.app)[38], pilot)
-        await pilot.press("x")
-        await wait_until(lambda: table.count == 10, pilot)
+        await press(pilot, "x", until=lambda: table.count == 10)
 
 
 async def test_a_source_that_is_down_is_red_with_its_reason_and_the_rest_goes_on() -> None:
@@ -110,16 +114,13 @@ async def test_a_filter_is_previewed_while_it_is_typed_and_kept() -> None:
         table = await ready(scene, pilot)
         await typed(pilot, "status:failed")
         await wait_until(lambda: table.count == 1, pilot)
-        await pilot.press("enter")
-        await wait_until(lambda: not scene.app.screen.query(FilterBar), pilot)
+        await press(pilot, "enter", until=lambda: not scene.app.screen.query(FilterBar))
         assert table.count == 1
         assert any("/status:failed · 1 of 10 jobs" in line for line in screen_text(scene.app))
-        await pilot.press("escape")
-        await wait_until(lambda: table.count == 9, pilot)
+        await press(pilot, "escape", until=lambda: table.count == 9)
 
 
 def underlined(app: JobtuiApp) -> str:
-    """All underlined text on the screen."""
     segments = (segment for strip in app.screen._compositor.render_strips() for segment in strip)
     return "".join(segment.text for segment in segments if segment.style and segment.style.underline)
 
@@ -152,8 +153,7 @@ async def test_leaving_the_input_puts_the_old_filter_back() -> None:
         table = await ready(scene, pilot)
         await typed(pilot, "q")
         assert scene.app.is_running
-        await pilot.press("escape")
-        await wait_until(lambda: not scene.app.screen.query(FilterBar), pilot)
+        await press(pilot, "escape", until=lambda: not scene.app.screen.query(FilterBar))
         await wait_until(lambda: table.count == 9, pilot)
 
 
@@ -180,14 +180,12 @@ async def test_enter_opens_the_job_and_escape_comes_back_to_the_place() -> None:
         table = await ready(scene, pilot)
         await pilot.press("j", "j", "down")
         here = table.cursor_id
-        await pilot.press("enter")
-        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
         assert isinstance(scene.app.screen, JobScreen)
         assert scene.app.screen.job_id == here
         scene.db.add(batch(a_job(11, started_at=ago(0), name="while away")))
         await wait_until(lambda: scene.store.job(job_id(11)) is not None, pilot)
-        await pilot.press("escape")
-        await wait_until(lambda: isinstance(scene.app.screen, JobsScreen), pilot)
+        await press(pilot, "escape", until=lambda: isinstance(scene.app.screen, JobsScreen))
         await wait_until(lambda: table.total == 11, pilot)
         assert table.cursor_id == here
 
@@ -197,16 +195,16 @@ async def test_times_of_day_instead_of_ages() -> None:
     async with scene.app.run_test(size=(120, 40)) as pilot:
         table = await ready(scene, pilot)
         assert any("12m" in line for line in text_of(table))
-        await pilot.press("t")
-        await wait_until(lambda: any("20:48" in line for line in text_of(table)), pilot)
+        await press(pilot, "t", until=lambda: any("20:48" in line for line in text_of(table)))
 
 
 async def test_marked_jobs_are_counted_and_forgotten() -> None:
     scene = Scene()
     async with scene.app.run_test(size=(120, 40)) as pilot:
         table = await ready(scene, pilot)
-        await pilot.press("space", "space")
-        await wait_until(lambda: any("2 marked" in line for line in screen_text(scene.app)), pilot)
+        await press(
+            pilot, "space", "space", until=lambda: any("2 marked" in line for line in screen_text(scene.app))
+        )
         await pilot.press("escape")
         assert table.selected == set()
 
@@ -256,3 +254,65 @@ async def test_a_job_about_which_sources_disagree_is_flagged() -> None:
         (line,) = (line for line in screen_text(scene.app) if "sources disagree" in line)
         assert "at odds" in line
         assert line.strip().startswith("!")
+
+
+MANY = tuple(
+    a_job(id=JobId(f"u{at:07}-s{at:07}-animation"), name=f"Beamline {at} survey of things")
+    for at in range(20_000)
+)
+
+
+async def opened(scene: Scene, pilot: Pilot[None]) -> JobTable:
+    table = scene.app.screen.query_one(JobTable)
+    await wait_until(lambda: table.total == len(MANY) and not table.is_sorting, pilot)
+    await press(pilot, "slash", until=lambda: scene.app.screen.query(FilterInput))
+    field = scene.app.screen.query_one(FilterInput)
+    await wait_until(lambda: field.has_focus, pilot)
+    return table
+
+
+def test_what_a_filter_costs_grows_with_what_it_does() -> None:
+    chosen = JobFilter(lambda: NOW, FilterContext)
+    known = {job.id: job for job in MANY}
+    assert 0.0 <= chosen.cost_s("status:failed", known) < chosen.cost_s("bem sur hng", known)
+    assert chosen.cost_s("status:", known) == 0.0
+    assert chosen.cost_s("x", {}) == 0.0
+
+
+async def test_a_slow_filter_says_so_and_waits_for_enter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs_screen, "SLOW_S", 0.01)
+    monkeypatch.setattr(jobs_screen, "QUICK_S", 0.001)
+    scene = Scene([batch(*MANY)])
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        table = await opened(scene, pilot)
+        await pilot.press(*"bem sur")
+        note = scene.app.screen.query_one(FilterBar).query_one(MistakeLine)
+        await wait_until(lambda: "looking at every job takes" in text_of(note)[0], pilot)
+        assert table.count == len(MANY)
+        rule = next(line for line in scene.app.screen.query(RuleLine) if "jobs" in "".join(text_of(line)))
+        await press(pilot, "enter", until=lambda: not scene.app.screen.query(FilterBar))
+        await wait_until(lambda: not table.is_sorting and "/bem sur" in text_of(rule)[0], pilot)
+
+
+async def test_a_filter_that_is_not_quick_is_tried_when_the_keys_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jobs_screen, "QUICK_S", 0.0)
+    scene = Scene([batch(*MANY)])
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        table = await opened(scene, pilot)
+        await press(pilot, *"1999", until=lambda: table.count == 12)
+
+
+async def test_keys_are_answered_while_jobs_are_filtered() -> None:
+    scene = Scene([batch(*MANY)])
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await opened(scene, pilot)
+        field = scene.app.screen.query_one(FilterInput)
+        slowest = 0.0
+        for key in "beamline 12":
+            begin = perf_counter()
+            await pilot.press("space" if key == " " else key)
+            slowest = max(slowest, perf_counter() - begin)
+        assert field.value == "beamline 12"
+        assert slowest < 1.0, "a key waited for a filter"

@@ -8,28 +8,24 @@ from textual.widget import Widget
 
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.sources import SourcesScreen
-from jobtui.widgets.command_bar import CommandBar
+from jobtui.widgets.filter_bar import CommandBar
 from jobtui.widgets.job_table import JobTable
-from tests.screens.scene import Scene
+from tests.screens.scene import read
 from tests.screens.test_going import on
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text
+from tests.widgets.widget_app import press, screen_text
 
 
 def drawn(screen: Screen[object]) -> int:
-    """Lines that are kept as they were drawn."""
     return sum(len(widget._styles_cache._cache) for widget in screen.walk_children(Widget))
 
 
 def is_drawn(widget: Widget) -> bool:
-    """Whether something is kept of it as it was drawn."""
     return bool(widget._styles_cache._cache)
 
 
 async def test_a_screen_behind_another_keeps_nothing_drawn_and_is_drawn_anew() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(scene.is_read, pilot)
+    async with read() as (scene, pilot):
         jobs = scene.app.screen
         await wait_until(lambda: drawn(jobs) > 30, pilot)
         before = screen_text(scene.app)
@@ -45,16 +41,12 @@ async def test_a_screen_behind_another_keeps_nothing_drawn_and_is_drawn_anew() -
 
 
 async def test_what_was_closed_is_let_go_of() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(scene.is_read, pilot)
+    async with read() as (scene, pilot):
         kept: weakref.WeakSet[object] = weakref.WeakSet()
         for _ in range(3):
-            await pilot.press("colon")
-            await wait_until(lambda: any(map(is_drawn, scene.app.screen.query(CommandBar))), pilot)
+            await press(pilot, "colon", until=lambda: any(map(is_drawn, scene.app.screen.query(CommandBar))))
             kept.update(bar._styles_cache for bar in scene.app.screen.query(CommandBar))
-            await pilot.press("escape")
-            await wait_until(lambda: not scene.app.screen.query(CommandBar), pilot)
+            await press(pilot, "escape", until=lambda: not scene.app.screen.query(CommandBar))
         gc.collect()
         assert len(kept) == 3, "textual lets go of them by itself now: app._give_back need not"
         scene.app._give_back()

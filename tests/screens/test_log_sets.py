@@ -11,20 +11,19 @@ from textual.pilot import Pilot
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Source
 from jobtui.backends.journal.source import Journal
-from jobtui.backends.log_book import SessionLogs
 from jobtui.backends.logfile import LogFile
+from jobtui.logs.catalog import SessionLogs
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.journal import place_at
 from jobtui.model.pages import LogLine
-from jobtui.render.log_line import Look, body, gutter
-from jobtui.render.log_tags import Tags, stream_label
+from jobtui.render.log_lines import LineLook, Tags, body, gutter, stream_label
 from jobtui.render.text import width
-from jobtui.screens.log_set import LogSetScreen
+from jobtui.screens.choices import LogSetScreen
 from jobtui.screens.logs import LogsScreen
 from jobtui.session import Session
 from tests.journal_memory import T0, MemoryJournal
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text
+from tests.widgets.widget_app import press, text
 
 UNIT = "sirepo_job_supervisor.service"
 
@@ -46,16 +45,11 @@ def a_journal() -> MemoryJournal:
 async def on_logs(
     sources: Sequence[Source], *, size: tuple[int, int] = (110, 24)
 ) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
-    session = Session(sources, FixedClock(Nanos(T0 + 60 * SECOND)), strict=True)
+    session = Session(sources, FixedClock(Nanos(T0 + 60 * SECOND)))
     app = JobtuiApp(session)
     async with app.run_test(size=size) as pilot:
-        await pilot.press("2")
-        await wait_until(lambda: isinstance(app.screen, LogsScreen), pilot)
+        await press(pilot, "2", until=lambda: isinstance(app.screen, LogsScreen))
         yield app, pilot
-
-
-def text(app: JobtuiApp) -> str:
-    return "\n".join(screen_text(app))
 
 
 async def until(app: JobtuiApp, pilot: Pilot[None], *words: str) -> None:
@@ -77,11 +71,19 @@ async def test_streams_are_named_as_they_come_and_can_be_chosen(tmp_path: Path) 
         )
         journal.write("from a new one", unit="sirepo.service", host="v3", pid=9)
         await until(app, pilot, "from a new one")
-        await pilot.press("s")
-        await wait_until(lambda: isinstance(app.screen, LogSetScreen), pilot)
+        await press(pilot, "s", until=lambda: isinstance(app.screen, LogSetScreen))
         assert " ✓ p-VUlh@v7" in text(app)
-        await pilot.press("a", "space", "down", "down", "down", "space", "enter")
-        await wait_until(lambda: isinstance(app.screen, LogsScreen), pilot)
+        await press(
+            pilot,
+            "a",
+            "space",
+            "down",
+            "down",
+            "down",
+            "space",
+            "enter",
+            until=lambda: isinstance(app.screen, LogsScreen),
+        )
         await until(app, pilot, "2 logs", "of the server", "of the agent")
         await wait_until(lambda: "of the supervisor" not in text(app), pilot)
         await pilot.press("tab", "tab", "tab")
@@ -91,8 +93,7 @@ async def test_streams_are_named_as_they_come_and_can_be_chosen(tmp_path: Path) 
 async def test_one_chosen_log_is_shown_as_it_is() -> None:
     async with on_logs([source_of(a_journal())]) as (app, pilot):
         await until(app, pilot, "of the agent", "p-VUlh@v7")
-        await pilot.press("s")
-        await wait_until(lambda: isinstance(app.screen, LogSetScreen), pilot)
+        await press(pilot, "s", until=lambda: isinstance(app.screen, LogSetScreen))
         await pilot.press("a", "enter")
         await until(app, pilot, "of the supervisor 29", "errors 0 of 30 lines")
 
@@ -130,7 +131,7 @@ LINE = LogLine(place=1, end=2, text="the message", size=11, at=T0, stamped=True)
 
 
 def drawn(line: LogLine, tags: Tags | None = None) -> str:
-    return "".join(span.text for span in body(line, Look(tags=tags)))
+    return "".join(span.text for span in body(line, LineLook(tags=tags)))
 
 
 def test_a_line_whose_time_is_known_elsewhere_shows_it() -> None:

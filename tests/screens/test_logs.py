@@ -17,7 +17,7 @@ from jobtui.theme import DARK
 from tests.builders import HOSTILE
 from tests.conftest import NOW
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text
+from tests.widgets.widget_app import press, screen_text, text
 
 CAPTURE = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
 CAPTURED = tuple(CAPTURE / name for name in ("supervisor.log", "server.log"))
@@ -25,7 +25,7 @@ CAPTURED = tuple(CAPTURE / name for name in ("supervisor.log", "server.log"))
 
 def app_on(paths: Sequence[Path], theme: str = DARK.name) -> JobtuiApp:
     """The dashboard on these logs; nothing polls them, the log screen reads for itself."""
-    session = Session([LogFile(path) for path in paths], FixedClock(NOW), strict=True)
+    session = Session([LogFile(path) for path in paths], FixedClock(NOW))
     return JobtuiApp(session, theme=theme)
 
 
@@ -35,22 +35,15 @@ async def on_logs(
 ) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
     app = app_on(paths)
     async with app.run_test(size=size) as pilot:
-        await pilot.press("2")
-        await wait_until(lambda: isinstance(app.screen, LogsScreen), pilot)
+        await press(pilot, "2", until=lambda: isinstance(app.screen, LogsScreen))
         yield app, pilot
 
 
-def text(app: JobtuiApp) -> str:
-    return "\n".join(screen_text(app))
-
-
 async def until(app: JobtuiApp, pilot: Pilot[None], *words: str) -> None:
-    """Wait until all of these are on the screen."""
     await wait_until(lambda: all(word in text(app) for word in words), pilot)
 
 
 async def until_said(app: JobtuiApp, pilot: Pilot[None], words: str) -> None:
-    """Wait until a toast says so."""
     await wait_until(lambda: any(words in note.message for note in app._notifications), pilot)
 
 
@@ -59,7 +52,6 @@ def stamped(second: int, words: str) -> str:
 
 
 def copied(app: JobtuiApp, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is put on the clipboard from now on."""
     found: list[str] = []
 
     def write(data: str) -> None:
@@ -92,15 +84,13 @@ async def test_a_search_goes_to_the_nearest_line_and_counts() -> None:
         await until_said(app, pilot, "not found")
         await pilot.press("slash", *"_computejob(", "enter")
         await until(app, pilot, "/_computejob( ")
-        await pilot.press("N")
-        await wait_until(lambda: " of " in screen_text(app)[0], pilot)
+        await press(pilot, "N", until=lambda: " of " in screen_text(app)[0])
         rank, _, total = screen_text(app)[0].partition("_computejob( ")[2].split()[:3]
         await pilot.press("N")
         await until(app, pilot, f"{int(rank) - 1} of {total}")
         await pilot.press("n")
         await until(app, pilot, f"{rank} of {total}")
-        await pilot.press("escape")
-        await wait_until(lambda: "_computejob(" not in screen_text(app)[0], pilot)
+        await press(pilot, "escape", until=lambda: "_computejob(" not in screen_text(app)[0])
 
 
 async def test_only_lines_found_are_shown_and_the_line_is_kept() -> None:
@@ -130,8 +120,7 @@ async def test_errors_are_a_key_away() -> None:
         await until(app, pilot, "line 1 ")
         await pilot.press("E")
         await until_said(app, pilot, "no error above")
-        await pilot.press("e")
-        await wait_until(lambda: "line 1 " not in screen_text(app)[0], pilot)
+        await press(pilot, "e", until=lambda: "line 1 " not in screen_text(app)[0])
         assert any(line.startswith(" E ") for line in screen_text(app))
 
 
@@ -190,12 +179,9 @@ async def test_lines_are_copied_masked(tmp_path: Path, monkeypatch: pytest.Monke
     async with on_logs([path]) as (app, pilot):
         await until(app, pilot, "following", "it raised")
         found = copied(app, monkeypatch)
-        await pilot.press("y")
-        await wait_until(lambda: found, pilot)
-        await pilot.press("g", "j", "Y")
-        await wait_until(lambda: len(found) == 2, pilot)
-        await pilot.press("g", "v", "j", "Y")
-        await wait_until(lambda: len(found) == 3, pilot)
+        await press(pilot, "y", until=lambda: found)
+        await press(pilot, "g", "j", "Y", until=lambda: len(found) == 2)
+        await press(pilot, "g", "v", "j", "Y", until=lambda: len(found) == 3)
     assert found[0].endswith("token=***")
     assert [line.split()[-1] for line in found[1].splitlines()] == ["raised", "last):", "x", "'password=***'"]
     assert [line.split()[-1] for line in found[2].splitlines()] == ["first", "raised"]
@@ -217,7 +203,7 @@ async def test_it_opens_at_a_byte_of_a_log() -> None:
     async with app.run_test(size=(100, 24)) as pilot:
         data = CAPTURED[0].read_bytes()
         offset = data.index(b"Traceback")
-        await app.push_screen(LogsScreen(app._board, str(CAPTURED[0]), offset))
+        await app.push_screen(LogsScreen(app._shared, str(CAPTURED[0]), offset))
         number = data.count(b"\n", 0, offset) + 1
         await until(app, pilot, f"line {number:,}")
 

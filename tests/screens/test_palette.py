@@ -3,7 +3,7 @@
 from textual.command import CommandInput, CommandList, CommandPalette
 from textual.pilot import Pilot
 
-from jobtui.screens.columns import ColumnsScreen
+from jobtui.screens.choices import ColumnsScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.palette import MOST_JOBS
 from jobtui.widgets.job_table import JobTable
@@ -12,12 +12,12 @@ from tests.fakes import batch
 from tests.screens.scene import FAILED, Scene, jobs
 from tests.screens.test_agents import agents
 from tests.waiting import wait_until
+from tests.widgets.widget_app import press
 
 
 async def opened(scene: Scene, pilot: Pilot[None], query: str) -> CommandList:
     await wait_until(scene.is_read, pilot)
-    await pilot.press("ctrl+p")
-    await wait_until(lambda: isinstance(scene.app.screen, CommandPalette), pilot)
+    await press(pilot, "ctrl+p", until=lambda: isinstance(scene.app.screen, CommandPalette))
     scene.app.screen.query_one(CommandInput).value = query
     return scene.app.screen.query_one(CommandList)
 
@@ -32,8 +32,7 @@ async def test_an_action_is_found_by_its_words_with_its_key_and_taken() -> None:
         found = await opened(scene, pilot, "choose col")
         await wait_until(lambda: words(found)[:1] and "Choose columns" in words(found)[0], pilot)
         assert words(found)[0].startswith("c ")
-        await pilot.press("enter")
-        await wait_until(lambda: isinstance(scene.app.screen, ColumnsScreen), pilot)
+        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, ColumnsScreen))
 
 
 async def test_an_action_that_begins_so_comes_first() -> None:
@@ -49,12 +48,10 @@ async def test_a_job_is_found_by_id_name_or_filter_and_opened() -> None:
         for query in (FAILED, "beamline test", "status:failed"):
             found = await opened(scene, pilot, query)
             await wait_until(lambda found=found: any(FAILED in word for word in words(found)), pilot)  # type: ignore[misc]
-            await pilot.press("enter")
-            await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+            await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
             assert isinstance(scene.app.screen, JobScreen)
             assert scene.app.screen.job_id == FAILED
-            await pilot.press("escape")
-            await wait_until(lambda: len(scene.app.screen_stack) == 1, pilot)
+            await press(pilot, "escape", until=lambda: len(scene.app.screen_stack) == 1)
 
 
 async def test_hostile_names_and_very_many_jobs_are_no_matter() -> None:
@@ -74,8 +71,7 @@ async def test_an_op_and_an_agent_are_found_by_their_ids() -> None:
     async with scene.app.run_test(size=(120, 40)) as pilot:
         found = await opened(scene, pilot, "pb5u")
         await wait_until(lambda: f"op pb5u, run of {FAILED}" in words(found), pilot)
-        await pilot.press("enter")
-        await wait_until(lambda: isinstance(scene.app.screen, JobScreen), pilot)
+        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
         await pilot.press("escape")
         found = await opened(scene, pilot, "srj-p-u8sKq2Pe")
         await wait_until(lambda: "agent hOJT srj-p-u8sKq2Pe" in words(found), pilot)

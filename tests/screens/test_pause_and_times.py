@@ -7,24 +7,23 @@ from pathlib import Path
 import pytest
 
 from jobtui.app import JobtuiApp
-from jobtui.backends.base import SourceMissing
 from jobtui.model.ids import OpPrefix
 from jobtui.model.jobs import JobStatus
+from jobtui.model.source_errors import SourceMissing
 from jobtui.render.text import Zone
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.fakes import batch
-from tests.screens.scene import FAILED, Scene, jobs
+from tests.screens.scene import FAILED, Scene, jobs, read
 from tests.screens.test_logs import app_on, until
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text, text_of
+from tests.widgets.widget_app import press, screen_text, text, text_of
 
 
 @pytest.fixture(autouse=True)
 def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A machine east of Greenwich, and UTC again afterwards."""
     monkeypatch.setenv("TZ", "XYZ-2")
     time.tzset()
     yield
@@ -38,46 +37,36 @@ def top(app: JobtuiApp) -> str:
 
 
 async def test_a_pause_holds_rows_counts_and_clock_and_says_what_waits() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(scene.is_read, pilot)
+    async with read() as (scene, pilot):
         table = scene.app.screen.query_one(JobTable)
         await wait_until(lambda: table.total == len(jobs()), pilot)
-        await pilot.press("p")
-        await wait_until(lambda: "paused 21:00:00Z, 0 changes waiting" in top(scene.app), pilot)
+        await press(pilot, "p", until=lambda: "paused 21:00:00Z, 0 changes waiting" in top(scene.app))
         before = text_of(table)
         scene.clock.advance(600)
         scene.db.add(batch(a_job(4, status=JobStatus.FAILED, error="out of memory"), gone=[job_id(3)]))
         await wait_until(lambda: "2 changes waiting" in top(scene.app), pilot)
         assert text_of(table) == before
         assert "21:00:00Z" in screen_text(scene.app)[1]
-        await pilot.press("p")
-        await wait_until(lambda: "out of memory" in "\n".join(text_of(table)), pilot)
+        await press(pilot, "p", until=lambda: "out of memory" in "\n".join(text_of(table)))
         assert table.total == len(jobs()) - 1
         assert "paused" not in top(scene.app)
         await wait_until(lambda: "21:10:00Z" in top(scene.app), pilot)
 
 
 async def test_other_screens_are_paused_too_and_catch_up_afterwards() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(scene.is_read, pilot)
-        await pilot.press("p", "6")
-        await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
+    async with read() as (scene, pilot):
+        await press(pilot, "p", "6", until=lambda: isinstance(scene.app.screen, SourcesScreen))
         await wait_until(lambda: "paused" in top(scene.app), pilot)
         scene.db.add(batch(a_job(77, name="latecomer", started_at=ago(0))))
         await wait_until(lambda: "1 change waiting" in top(scene.app), pilot)
-        await pilot.press("p", "1")
-        await wait_until(lambda: isinstance(scene.app.screen, JobsScreen), pilot)
+        await press(pilot, "p", "1", until=lambda: isinstance(scene.app.screen, JobsScreen))
         table = scene.app.screen.query_one(JobTable)
         await wait_until(lambda: "latecomer" in "\n".join(text_of(table)), pilot)
         await wait_until(lambda: "paused" not in top(scene.app), pilot)
 
 
 async def test_the_cursor_and_the_filter_still_work_in_a_pause() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(scene.is_read, pilot)
+    async with read() as (scene, pilot):
         await pilot.press("p", "j", "j")
         table = scene.app.screen.query_one(JobTable)
         assert table.cursor == 2
@@ -85,34 +74,24 @@ async def test_the_cursor_and_the_filter_still_work_in_a_pause() -> None:
 
 @pytest.mark.parametrize("keys", [(), ("6",), ("question_mark",)], ids=["jobs", "sources", "help"])
 async def test_a_key_goes_from_utc_to_the_zone_here_on_every_screen(keys: tuple[str, ...]) -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(scene.is_read, pilot)
-        await pilot.press(*keys)
-        await wait_until(lambda: "21:00:00Z" in top(scene.app), pilot)
-        await pilot.press("u")
-        await wait_until(lambda: "23:00:00 XYZ" in top(scene.app), pilot)
-        await pilot.press("u")
-        await wait_until(lambda: "21:00:00Z" in top(scene.app), pilot)
+    async with read() as (scene, pilot):
+        await press(pilot, *keys, until=lambda: "21:00:00Z" in top(scene.app))
+        await press(pilot, "u", until=lambda: "23:00:00 XYZ" in top(scene.app))
+        await press(pilot, "u", until=lambda: "21:00:00Z" in top(scene.app))
 
 
 async def test_times_of_a_job_follow_the_zone() -> None:
-    scene = Scene(open_at=FAILED)
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await wait_until(scene.is_read, pilot)
-        await pilot.press("t")
-        await wait_until(lambda: "at 20:58:00Z" in top(scene.app), pilot)
-        await pilot.press("u")
-        await wait_until(lambda: "at 22:58:00 XYZ" in top(scene.app), pilot)
+    async with read(Scene(open_at=FAILED)) as (scene, pilot):
+        await press(pilot, "t", until=lambda: "at 20:58:00Z" in top(scene.app))
+        await press(pilot, "u", until=lambda: "at 22:58:00 XYZ" in top(scene.app))
 
 
 async def test_ops_steps_and_sources_stay_in_a_pause() -> None:
     scene = Scene(open_at=FAILED)
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await wait_until(lambda: scene.is_read() and "no such element" in top(scene.app), pilot)
-        await wait_until(lambda: "status error" in "\n".join(screen_text(scene.app)), pilot)
-        await pilot.press("p")
-        await wait_until(lambda: "paused" in top(scene.app), pilot)
+        await wait_until(lambda: "status error" in text(scene.app), pilot)
+        await press(pilot, "p", until=lambda: "paused" in top(scene.app))
         before = screen_text(scene.app)
         late = an_op("run", jid=FAILED, op=OpPrefix("l8te"), steps=[a_step("came too late", 50)])
         scene.correlation.put(FAILED, late)
@@ -123,11 +102,9 @@ async def test_ops_steps_and_sources_stay_in_a_pause() -> None:
         await pilot.press("o")
         await pilot.pause()
         assert screen_text(scene.app)[1:] == before[1:]
-        await pilot.press("6")
-        await wait_until(lambda: "supervisor.log" in "\n".join(screen_text(scene.app)), pilot)
-        assert "gone" not in "\n".join(screen_text(scene.app))
-        await pilot.press("escape", "p")
-        await wait_until(lambda: "l8te" in "\n".join(screen_text(scene.app)), pilot)
+        await press(pilot, "6", until="supervisor.log")
+        assert "gone" not in text(scene.app)
+        await press(pilot, "escape", "p", until="l8te")
 
 
 async def test_a_log_stays_in_a_pause_and_moves_on_afterwards(tmp_path: Path) -> None:
@@ -144,7 +121,7 @@ async def test_a_log_stays_in_a_pause_and_moves_on_afterwards(tmp_path: Path) ->
         await wait_until(lambda: app._session.store.sources()[0].records == 3, pilot)
         await pilot.press("k", "G", "j", "6", "escape")
         await until(app, pilot, "line 2")
-        assert "line 3" not in "\n".join(screen_text(app))
+        assert "line 3" not in text(app)
         await pilot.press("p")
         await until(app, pilot, "line 3")
 
@@ -154,16 +131,12 @@ async def test_what_came_right_before_a_pause_is_shown_on_every_screen() -> None
     async with scene.app.run_test(size=(120, 40)) as pilot:
         table = scene.app.screen.query_one(JobTable)
         await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
-        await pilot.press("6")
-        await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
+        await press(pilot, "6", until=lambda: isinstance(scene.app.screen, SourcesScreen))
         scene.db.add(batch(a_job(77, name="just in time", started_at=ago(0))))
         await wait_until(lambda: scene.store.job(job_id(77)), pilot)
-        await pilot.press("p")
-        await wait_until(lambda: "paused" in top(scene.app), pilot)
+        await press(pilot, "p", until=lambda: "paused" in top(scene.app))
         scene.db.add(batch(a_job(78, name="too late", started_at=ago(0))))
         await wait_until(lambda: "1 change waiting" in top(scene.app), pilot)
-        await pilot.press("1")
-        await wait_until(lambda: "just in time" in "\n".join(text_of(table)), pilot)
+        await press(pilot, "1", until=lambda: "just in time" in "\n".join(text_of(table)))
         assert "too late" not in "\n".join(text_of(table))
-        await pilot.press("p")
-        await wait_until(lambda: "too late" in "\n".join(text_of(table)), pilot)
+        await press(pilot, "p", until=lambda: "too late" in "\n".join(text_of(table)))

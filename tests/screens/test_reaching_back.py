@@ -10,19 +10,19 @@ from jobtui.app import JobtuiApp
 from jobtui.backends.journal.source import Journal
 from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
-from jobtui.backends.sirepo_db import SirepoDb
+from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.model.clock import FixedClock, Nanos
 from jobtui.model.job_desk import Reached
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.session import Session
-from jobtui.store import rereading
-from jobtui.widgets.op_list import OpList
+from jobtui.store import poller
+from jobtui.widgets.timeline import OpList
 from tests.conftest import NOW
 from tests.journal_memory import MemoryJournal
 from tests.screens.test_job_tabs import JOB, LOCAL
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text
+from tests.widgets.widget_app import press, screen_text, text
 
 
 def a_session(log: Path = LOCAL / "supervisor.log") -> Session:
@@ -36,11 +36,13 @@ async def test_the_logs_are_read_back_to_the_job() -> None:
         async with app.run_test(size=(120, 40)) as pilot:
             await wait_until(lambda: isinstance(app.screen, JobScreen), pilot)
             ops = app.screen.query_one(OpList)
-            await wait_until(lambda: ops.op is not None and ops.op.op == "TZoe", pilot)
-            assert "reading" not in "\n".join(screen_text(app))
+            await wait_until(lambda: ops.record is not None and ops.record.op == "TZoe", pilot)
+            await wait_until(lambda: "reading" not in text(app), pilot)
 
 
-async def test_it_says_so_meanwhile_and_can_be_left(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def reading(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Event]:
+    """Reading back goes on until it is cancelled; when it begins, and when it has ended."""
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def slow(self: Session, at: Nanos, progress: Callable[[Reached], None]) -> bool:
@@ -53,6 +55,14 @@ async def test_it_says_so_meanwhile_and_can_be_left(monkeypatch: pytest.MonkeyPa
         return True
 
     monkeypatch.setattr(Session, "reach_back", slow)
+    return begun, ended
+
+
+@pytest.mark.parametrize("left_by", ["escape", "1"])
+async def test_it_says_so_meanwhile_and_can_be_left(
+    left_by: str, reading: tuple[asyncio.Event, asyncio.Event]
+) -> None:
+    begun, ended = reading
     async with a_session() as session:
         app = JobtuiApp(session, JOB)
         async with app.run_test(size=(120, 40)) as pilot:
@@ -60,43 +70,22 @@ async def test_it_says_so_meanwhile_and_can_be_left(monkeypatch: pytest.MonkeyPa
             share = "reading the logs back to 20:24Z: 12 of 48 MB · esc stops"
             await wait_until(lambda: share in screen_text(app)[6], pilot)
             assert share[:40] in screen_text(app)[4]  # beside the tabs as much as there is room for
-            assert "No op of it yet" in "\n".join(screen_text(app))
-            await pilot.press("escape")
-            await wait_until(ended.is_set, pilot)
-            await wait_until(lambda: "as that was stopped" in "\n".join(screen_text(app)), pilot)
-            assert isinstance(app.screen, JobScreen)
-            await pilot.press("escape")
+            assert "No op of it yet" in text(app)
+            await press(pilot, left_by, until=ended.is_set)
+            if left_by == "escape":
+                await wait_until(lambda: "as that was stopped" in text(app), pilot)
+                assert isinstance(app.screen, JobScreen)
+                await pilot.press("escape")
             await wait_until(lambda: isinstance(app.screen, JobsScreen), pilot)
-
-
-async def test_leaving_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, ended = asyncio.Event(), asyncio.Event()
-
-    async def slow(self: Session, at: Nanos, progress: Callable[[Reached], None]) -> bool:
-        begun.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-        return True
-
-    monkeypatch.setattr(Session, "reach_back", slow)
-    async with a_session() as session:
-        app = JobtuiApp(session, JOB)
-        async with app.run_test(size=(120, 40)) as pilot:
-            await wait_until(begun.is_set, pilot)
-            await pilot.press("1")
-            await wait_until(lambda: isinstance(app.screen, JobsScreen), pilot)
-            await wait_until(ended.is_set, pilot)
 
 
 async def test_too_much_is_said_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rereading, "REACHED_BYTES", 20_000)
+    monkeypatch.setattr(poller, "REACHED_BYTES", 20_000)
     async with a_session() as session:
         app = JobtuiApp(session, JOB)
         async with app.run_test(size=(120, 40)) as pilot:
             words = "They were not read back to 20:24Z: 0.0 GB of logs would have to be read"
-            await wait_until(lambda: words in "\n".join(screen_text(app)), pilot)
+            await wait_until(lambda: words in text(app), pilot)
 
 
 async def test_what_was_read_is_told_when_there_is_nothing(tmp_path: Path) -> None:
@@ -107,16 +96,16 @@ async def test_what_was_read_is_told_when_there_is_nothing(tmp_path: Path) -> No
     async with a_session(log) as session:
         app = JobtuiApp(session, JOB)
         async with app.run_test(size=(120, 40)) as pilot:
-            await wait_until(lambda: "No op of run 1 in what was read" in "\n".join(screen_text(app)), pilot)
-            await wait_until(lambda: "They were read back to 20:24Z" in "\n".join(screen_text(app)), pilot)
-            assert "supervisor.log: read as a whole" in "\n".join(screen_text(app))
+            await wait_until(lambda: "No op of run 1 in what was read" in text(app), pilot)
+            await wait_until(lambda: "They were read back to 20:24Z" in text(app), pilot)
+            assert "supervisor.log: begins at 2026-11-20T20:59:00" in text(app)
 
 
 async def test_without_a_log_that_is_said() -> None:
     async with Session([SirepoDb(LOCAL)], FixedClock(NOW)) as session:
         app = JobtuiApp(session, JOB)
         async with app.run_test(size=(40, 10)) as pilot:
-            await wait_until(lambda: "No log is read" in "\n".join(screen_text(app)), pilot)
+            await wait_until(lambda: "No log is read" in text(app), pilot)
 
 
 async def test_a_journal_is_a_log_that_was_read() -> None:
@@ -126,7 +115,5 @@ async def test_a_journal_is_a_log_that_was_read() -> None:
     async with Session([SirepoDb(LOCAL), journal], FixedClock(NOW)) as session:
         app = JobtuiApp(session, JOB)
         async with app.run_test(size=(120, 40)) as pilot:
-            await wait_until(
-                lambda: "v3: read from 1970-01-01T00:00:00" in "\n".join(screen_text(app)), pilot
-            )
-            await wait_until(lambda: "No op of run 1 in what was read" in "\n".join(screen_text(app)), pilot)
+            await wait_until(lambda: "v3: read from 1970-01-01T00:00:00" in text(app), pilot)
+            await wait_until(lambda: "No op of run 1 in what was read" in text(app), pilot)

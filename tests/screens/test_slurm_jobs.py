@@ -9,19 +9,20 @@ from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Source
-from jobtui.backends.journal.local_shell import LocalShell
 from jobtui.backends.logfile import LogFile
-from jobtui.backends.sirepo_db import SirepoDb
-from jobtui.backends.slurm.commands import Commands
-from jobtui.backends.slurm.faults import SLURM
+from jobtui.backends.sirepo.source import SirepoDb
+from jobtui.backends.slurm.client import SLURM, Commands
 from jobtui.backends.slurm.source import Slurm
 from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId
 from jobtui.session import Session
+from jobtui.transport.ssh import LocalShell
+from tests.commands.test_slurm import shown
 from tests.conftest import NOW
-from tests.screens.test_on_cluster import CAPTURE, HERE, JID, THERE, text
+from tests.screens.test_on_cluster import CAPTURE, HERE, JID, THERE
 from tests.slurm_stand_in import StandIn
 from tests.waiting import wait_until
+from tests.widgets.widget_app import press, text
 
 RUN_DIR = f"{THERE}/jdoe/sirepo-dev/user/3pMDuIiL/myapp/{JID}"
 TWELVE = {"%i": "12", "%A": "12", "%F": "12", "%T": "FAILED", "%r": "NodeFail",
@@ -38,7 +39,7 @@ async def on(
         LogFile(Path(CAPTURE / "supervisor.log")),
         Slurm(Commands("local", shell), clock=FixedClock(NOW), every_s=0.2),
     ]
-    session = Session(sources, FixedClock(NOW), strict=True)
+    session = Session(sources, FixedClock(NOW))
     session.mounts = mounts
     app = JobtuiApp(session, JobId(job_id))
     async with app.run_test(size=(200, 45)) as pilot:
@@ -55,8 +56,7 @@ async def test_by_the_number_that_its_agent_noted(cluster: StandIn) -> None:
     async with on(cluster, JID, {THERE: HERE}) as (app, pilot):
         words = "Slurm 12 FAILED: a node of it failed (its agent noted completed)"
         await wait_until(lambda: words in text(app), pilot)
-        await pilot.press("w")
-        await wait_until(lambda: "the record says completed, Slurm says failed" in text(app), pilot)
+        await press(pilot, "w", until="the record says completed, Slurm says failed")
 
 
 async def test_by_the_directory_where_nothing_that_was_noted_can_be_read(cluster: StandIn) -> None:
@@ -79,13 +79,23 @@ async def test_what_slurm_says_later_is_shown_too(cluster: StandIn) -> None:
         await wait_until(lambda: "Slurm 12 COMPLETED" in text(app), pilot)
 
 
+@pytest.mark.parametrize("out", ["mine.out", "gone.out", "/nowhere/gone.out"])
+async def test_its_files_begin_with_its_own_output(cluster: StandIn, tmp_path: Path, out: str) -> None:
+    (tmp_path / "mine.out").write_text("of mine\n")
+    (tmp_path / "other.out").write_text("of another\n")
+    cluster.captured().show("31", shown(31, tmp_path, out))
+    async with on(cluster, "slurm/31", {}) as (app, pilot):
+        await pilot.press("f")
+        words = "of mine" if out == "mine.out" else "gone.out: not there"
+        await wait_until(lambda: words in text(app), pilot)
+        assert "of another" not in text(app)
+
+
 async def test_a_record_is_shown_as_slurm_has_it(cluster: StandIn) -> None:
     cluster.captured()
     async with on(cluster, "slurm/8", {}) as (app, pilot):
         await wait_until(lambda: "Its program ended with exit code 3" in text(app), pilot)
         await wait_until(lambda: "nodes" in text(app), pilot)
         assert "PENDING" in text(app)
-        await pilot.press("r")
-        await wait_until(lambda: "lattice-8.err" in text(app), pilot)
-        await pilot.press("h")
-        await wait_until(lambda: "exit code 3" in text(app), pilot)
+        await press(pilot, "r", until="lattice-8.err")
+        await press(pilot, "h", until="exit code 3")

@@ -4,7 +4,7 @@ import pytest
 
 from tests.screens.tour import STOPS, Stop, at_stop
 from tests.waiting import wait_until
-from tests.widgets.stage import screen_text
+from tests.widgets.widget_app import press, screen_text
 
 SIZES = [(200, 60), (40, 10), (40, 5), (40, 3), (40, 1), (12, 2), (1, 1)]
 BY_NAME = {stop.name: stop for stop in STOPS}
@@ -21,8 +21,7 @@ async def test_every_screen_fits_and_can_be_left(stop: Stop, size: tuple[int, in
         assert not app.screen.show_horizontal_scrollbar
         if stop.name in {"palette", "commander", "filter"}:
             await pilot.press("escape", "escape")
-        await pilot.press("q")
-        await wait_until(lambda: app._exit, pilot)
+        await press(pilot, "q", until=lambda: app._exit)
 
 
 @pytest.mark.parametrize(

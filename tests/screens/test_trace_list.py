@@ -1,18 +1,26 @@
 """When recent traces are asked for again, and what is listed meanwhile."""
 
 import socket
+from pathlib import Path
 
 import pytest
 
 from jobtui.app import JobtuiApp
+from jobtui.backends.base import Batch
+from jobtui.backends.condor.source import CondorFile
 from jobtui.backends.registry import build
-from jobtui.backends.trace_files import TraceFile
+from jobtui.backends.traces.files import TraceFile
 from jobtui.model.clock import FixedClock, Nanos
+from jobtui.model.ids import JobId
 from jobtui.model.specs import SourceSpec
-from jobtui.screens.trace_list import LONGEST_S, NEWS_S, PERIOD_S, rest_s
+from jobtui.screens.choices import ChoosingScreen
+from jobtui.screens.trace import TraceScreen
+from jobtui.screens.traces import LONGEST_S, NEWS_S, PERIOD_S, rest_s
 from jobtui.session import Session
-from tests.screens.test_traces import FAILED, FILES, SECOND, SIZE, text
+from tests.screens.test_traces import FAILED, FILES, SECOND, SIZE
+from tests.tracing import EXPECTED, capture_file, captured
 from tests.waiting import wait_until
+from tests.widgets.widget_app import press, text
 
 
 @pytest.mark.parametrize(
@@ -35,12 +43,55 @@ async def test_a_server_that_does_not_answer_holds_up_no_list() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         clock = FixedClock(Nanos(1_795_300_000 * SECOND))
-        app = JobtuiApp(Session([TraceFile(FILES[0]), build(SourceSpec("jaeger", url))], clock, strict=True))
+        app = JobtuiApp(Session([TraceFile(FILES[0]), build(SourceSpec("jaeger", url))], clock))
         async with app.run_test(size=SIZE) as pilot:
             await wait_until(lambda: app._session.store.traces.size(FAILED), pilot)
-            await pilot.press("5")
-            await wait_until(lambda: "jobsub_submit" in text(app), pilot)
+            await press(pilot, "5", until="jobsub_submit")
             assert f"{url}: " not in text(app)
             silent.close()
             await wait_until(lambda: f"{url}: " in text(app), pilot)
             assert "jobsub_submit" in text(app)
+
+
+JOB = JobId("5.0@jobsub02.fnal.gov")
+SUBMITTED = EXPECTED["jobsub-ok"]
+FAR = EXPECTED["jobsub-fail-klist"]
+
+
+def app_on(ad: Path, *captures: str) -> JobtuiApp:
+    spans = [TraceFile(capture_file(name, "otlp.pb")) for name in captures]
+    session = Session([CondorFile(ad), *spans], FixedClock(Nanos(1_795_300_000 * SECOND)))
+    return JobtuiApp(session, open_at=JOB)
+
+
+def ad_in(directory: Path) -> Path:
+    """The ad of a job that was queued two seconds after its submission began, and names no trace."""
+    ad = directory / "q.ad"
+    queued = SUBMITTED["start_unix_nano"] // SECOND + 2
+    ids = f'ClusterId = 5\nProcId = 0\nJobsubJobId = "{JOB}"\n'
+    ad.write_text(f"{ids}QDate = {queued}\nJobStatus = 1\n")
+    return ad
+
+
+async def test_a_job_without_a_trace_id_offers_those_submitted_near_it_and_opens_one(tmp_path: Path) -> None:
+    app = app_on(ad_in(tmp_path), "jobsub-ok", "jobsub-fail-klist")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await wait_until(lambda: str(JOB) in text(app), pilot)
+        await press(pilot, "T", until="These were submitted near it")
+        assert SUBMITTED["traceID"] in text(app)
+        assert FAR["traceID"] not in text(app)
+        await press(pilot, "enter", until=lambda: isinstance(app.screen, ChoosingScreen))
+        assert SUBMITTED["traceID"] in text(app)
+        await press(pilot, "enter", until=lambda: isinstance(app.screen, TraceScreen))
+        await wait_until(lambda: "log_host_time" in text(app), pilot)
+
+
+async def test_one_that_comes_while_somebody_looks_is_offered_too(tmp_path: Path) -> None:
+    ad = ad_in(tmp_path)
+    app = app_on(ad)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await wait_until(lambda: str(JOB) in text(app), pilot)
+        await press(pilot, "T", until="No trace of this job was found")
+        spans = captured("jobsub-ok").spans
+        app._session.store.apply(str(ad), Batch(cursor="", spans=spans))
+        await wait_until(lambda: SUBMITTED["traceID"] in text(app), pilot)

@@ -1,5 +1,7 @@
 """Recent traces and one of them: opened where it failed, gone through by keys, kept still while it grows."""
 
+import threading
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,23 +12,28 @@ from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
-from jobtui.backends.trace_files import TraceFile
+from jobtui.backends.registry import Window, build
+from jobtui.backends.traces.files import TraceFile
 from jobtui.model.clock import FixedClock, Nanos
-from jobtui.model.trace_ids import TraceId, TraceRef
+from jobtui.model.ids import TraceId, TraceRef
+from jobtui.model.specs import SourceSpec
 from jobtui.model.traces import Resource, Span
 from jobtui.screens.trace import TraceScreen
 from jobtui.screens.traces import TracesScreen
 from jobtui.session import Session
 from jobtui.theme import DARK
-from jobtui.widgets.trace_table import TraceTable
+from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.waterfall import Waterfall
 from tests.builders import ago
 from tests.conftest import NOW
+from tests.jaeger_server import Jaeger as JaegerServer
 from tests.screens.scene import FAILED as FAILED_JOB
-from tests.screens.scene import Scene
+from tests.screens.scene import Scene, read
+from tests.tempo_server import Tempo as TempoServer
+from tests.trace_servers import Answer, Site, Spans, served
 from tests.tracing import CAPTURES, EXPECTED, TRACE_ID, a_span, capture_file, captured
-from tests.waiting import wait_until
-from tests.widgets.stage import screen_text
+from tests.waiting import LONG_S, wait_until
+from tests.widgets.widget_app import press, screen_text, text
 
 SIZE = (120, 40)
 FAILED = TraceId(EXPECTED["job-fail"]["traceID"])
@@ -39,21 +46,16 @@ SECOND = 10**9
 
 
 def an_app(*files: Path) -> JobtuiApp:
-    """The dashboard on files of spans, on the day of the captures."""
     clock = FixedClock(Nanos(1_795_300_000 * SECOND))
-    return JobtuiApp(Session([TraceFile(path) for path in files], clock, strict=True))
+    return JobtuiApp(Session([TraceFile(path) for path in files], clock))
 
 
 def app_on_traces(theme: str = DARK.name) -> JobtuiApp:
     """The dashboard on three traces: a job that failed, one that waited for hours, a large one."""
     clock = FixedClock(Nanos(1_795_300_000 * SECOND))
     files = (*FILES, capture_file("recovered-error", "otlp.pb"))
-    session = Session([TraceFile(path) for path in files], clock, strict=True)
+    session = Session([TraceFile(path) for path in files], clock)
     return JobtuiApp(session, theme=theme)
-
-
-def text(app: JobtuiApp) -> str:
-    return "\n".join(screen_text(app))
 
 
 def waterfall(app: JobtuiApp) -> Waterfall:
@@ -61,14 +63,14 @@ def waterfall(app: JobtuiApp) -> Waterfall:
 
 
 def here(app: JobtuiApp) -> str:
-    """The name of the span under the cursor."""
+    """The name of the span under the cursor; "" as long as there is none."""
     line = waterfall(app).current
-    assert line is not None
+    if line is None:
+        return ""
     return line.run.name if line.run else line.span.name if line.span else str(line.missing)
 
 
 async def open_failed(app: JobtuiApp, pilot: Pilot[Any]) -> None:
-    """Open the trace of the job that failed."""
     await wait_until(lambda: app._session.store.traces.size(FAILED) > 29, pilot)
     app.action_jump(FAILED)
     await wait_until(lambda: "fail flag triggered" in text(app), pilot)
@@ -77,17 +79,15 @@ async def open_failed(app: JobtuiApp, pilot: Pilot[Any]) -> None:
 async def test_recent_traces_are_listed_and_one_opens_where_it_failed() -> None:
     app = an_app(*FILES)
     async with app.run_test(size=SIZE) as pilot:
-        await pilot.press("5")
-        await wait_until(lambda: "2 traces · 2 with errors" in text(app), pilot)
-        table = app.screen.query_one(TraceTable)
+        await press(pilot, "5", until="2 traces · 1 failed · 1 with errors")
+        table = app.screen.query_one(RecordTable)
         row = next(line for line in screen_text(app) if "212c8917" in line)
-        assert row.split()[:2] == ["■", "complete"]
+        assert row.split()[:2] == ["✗", "failed"]
         assert "jobsub_submit" in row
         assert "◌ incomplete" in text(app)
         while table.record is None or table.record.told.trace_id != FAILED:
             await pilot.press("j")
-        await pilot.press("enter")
-        await wait_until(lambda: "Fail flag triggered. Failing executable now." in text(app), pilot)
+        await press(pilot, "enter", until="Fail flag triggered. Failing executable now.")
         assert here(app) == "hardWork.step"
         shown = screen_text(app)
         assert shown[2].startswith(
@@ -126,11 +126,9 @@ async def test_only_what_leads_to_failures_is_shown_and_esc_ends_it() -> None:
     app = an_app(*FILES)
     async with app.run_test(size=SIZE) as pilot:
         await open_failed(app, pilot)
-        await pilot.press("x")
-        await wait_until(lambda: waterfall(app).count == 4, pilot)
+        await press(pilot, "x", until=lambda: waterfall(app).count == 4)
         assert "what leads to failures: 1 span" in text(app)
-        await pilot.press("escape")
-        await wait_until(lambda: waterfall(app).passing is None, pilot)
+        await press(pilot, "escape", until=lambda: waterfall(app).passing is None)
         assert isinstance(app.screen, TraceScreen)
 
 
@@ -138,15 +136,14 @@ async def test_a_filter_of_spans_is_typed_mended_and_ended() -> None:
     app = an_app(*FILES)
     async with app.run_test(size=SIZE) as pilot:
         await open_failed(app, pilot)
-        await pilot.press("slash", *"dur>soon")
-        await wait_until(lambda: "soon is no length of time" in text(app), pilot)
-        await pilot.press(*["backspace"] * 4, *"300ms name:cp or name:submit", "enter")
-        await wait_until(lambda: "/dur>300ms name:cp or name:submit: " in text(app), pilot)
+        await press(pilot, "slash", *"dur>soon", until="soon is no length of time")
+        typed = "300ms name:cp or name:submit"
+        await press(pilot, *["backspace"] * 4, *typed, "enter", until=f"/dur>{typed}: ")
         shown = text(app)
         assert "  submit " in shown
+        assert "212c8917…6f14 /dur>300ms" in screen_text(app)[0]
         assert "checkToken" not in shown
-        await pilot.press("escape")
-        await wait_until(lambda: waterfall(app).passing is None, pilot)
+        await press(pilot, "escape", until=lambda: waterfall(app).passing is None)
 
 
 async def test_time_is_looked_at_from_near_and_as_a_whole() -> None:
@@ -246,23 +243,20 @@ async def test_a_trace_that_nobody_has_is_said_to_be_that() -> None:
 async def test_without_traces_it_says_what_to_configure() -> None:
     app = an_app()
     async with app.run_test(size=SIZE) as pilot:
-        await pilot.press("5")
-        await wait_until(lambda: "--trace-file FILE" in text(app), pilot)
+        await press(pilot, "5", until="--trace-file FILE")
 
 
 async def test_the_table_is_filtered_and_sorted() -> None:
     app = an_app(*FILES)
     async with app.run_test(size=SIZE) as pilot:
-        await pilot.press("5")
-        await wait_until(lambda: "2 traces" in text(app), pilot)
+        await press(pilot, "5", until="2 traces")
         screen = app.screen
         assert isinstance(screen, TracesScreen)
         assert screen.set_filter("dur>1h error:yes") is None
-        assert "1 of 2 traces" in text(app) or screen.query_one(TraceTable).count == 1
+        assert "1 of 2 traces" in text(app) or screen.query_one(RecordTable).count == 1
         assert screen.set_filter("dur>soon") is not None
-        assert screen.query_one(TraceTable).count == 2
-        await pilot.press("s", "s", "s", "S")
-        await wait_until(lambda: "by took, reversed" in text(app), pilot)
+        assert screen.query_one(RecordTable).count == 2
+        await press(pilot, "s", "s", "s", "S", until="by took, reversed")
         taken = await screen.taken()
         assert taken is not None
         assert "jobtui trace" in taken.command
@@ -275,13 +269,11 @@ async def test_all_about_a_span_is_read_and_taken_along() -> None:
         taken = await app.screen.taken()  # type: ignore[attr-defined]
         assert taken.command == f"jobtui trace {FAILED}"
         assert "step=7" in taken.block
-        await pilot.press("enter")
-        await wait_until(lambda: "RuntimeError: fail flag triggered at step 7 of 10" in text(app), pilot)
+        await press(pilot, "enter", until="RuntimeError: fail flag triggered at step 7 of 10")
         assert not isinstance(app.screen, TraceScreen)
 
 
 def spans_of_job() -> tuple[Span, ...]:
-    """A trace whose spans say that they are of the job that failed."""
     sender = Resource("worker", {"service.name": "worker", "job.id": FAILED_JOB})
     start = ago(58)
     bad = a_span(
@@ -302,8 +294,7 @@ async def test_a_job_shows_its_trace_and_the_spans_among_its_lines() -> None:
     scene.store.apply("/srv/db", Batch(cursor="", spans=spans_of_job()))
     async with scene.app.run_test(size=SIZE) as pilot:
         await wait_until(lambda: "trace" in "\n".join(screen_text(scene.app)[5:12]), pilot)
-        await pilot.press("G")
-        await wait_until(lambda: "load was handled after an error: no crystal3" in text(scene.app), pilot)
+        await press(pilot, "G", until="load was handled after an error: no crystal3")
         shown = text(scene.app)
         assert "supervisor: op created" in shown
         assert "program begins, took 3s" in shown
@@ -313,20 +304,16 @@ async def test_a_job_shows_its_trace_and_the_spans_among_its_lines() -> None:
                 break
             await pilot.press("j")
         assert "sure: a span of the job's trace" in text(scene.app)
-        await pilot.press("T")
-        await wait_until(lambda: "! load: no crystal3" in text(scene.app), pilot)
+        await press(pilot, "T", until="! load: no crystal3")
         assert "sure: its spans name the job" in text(scene.app)
-        await pilot.press("enter")
-        await wait_until(lambda: isinstance(scene.app.screen, TraceScreen), pilot)
+        await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, TraceScreen))
         await wait_until(lambda: here(scene.app) == "load", pilot)
 
 
 async def test_a_job_finds_its_trace_when_it_comes_later() -> None:
     scene = Scene(open_at=FAILED_JOB)
-    async with scene.app.run_test(size=SIZE) as pilot:
-        await wait_until(scene.is_read, pilot)
-        await pilot.press("T")
-        await wait_until(lambda: "No trace of this job was found" in text(scene.app), pilot)
+    async with read(scene, size=SIZE) as (_, pilot):
+        await press(pilot, "T", until="No trace of this job was found")
         scene.store.apply("/srv/db", Batch(cursor="", spans=spans_of_job()))
         await wait_until(lambda: "no crystal3" in text(scene.app), pilot)
 
@@ -337,8 +324,7 @@ async def test_a_job_is_found_by_the_attribute_that_is_configured() -> None:
     span = a_span(1, None, ago(58), ago(57), name="program", service=sender)
     scene.store.apply("/srv/db", Batch(cursor="", spans=(span,)))
     async with scene.app.run_test(size=SIZE) as pilot:
-        await pilot.press("T")
-        await wait_until(lambda: "sure: its spans name the job" in text(scene.app), pilot)
+        await press(pilot, "T", until="sure: its spans name the job")
 
 
 async def test_the_cursor_goes_to_what_failed_once_that_is_known_unless_somebody_moved() -> None:
@@ -393,6 +379,101 @@ async def test_it_goes_to_what_failed_in_a_trace_that_grew_before() -> None:
 
 
 def shows(app: JobtuiApp, count: int) -> bool:
-    """Whether the waterfall knows of so many spans."""
     found = waterfall(app).found
     return found is not None and len(found.tree.spans) == count
+
+
+JOB_OF_SPANS = "81419552.0@jobsub02.fnal.gov"
+
+
+@pytest.mark.parametrize(
+    "typed", [f":{JOB_OF_SPANS}", f":goto {JOB_OF_SPANS}", f"/{JOB_OF_SPANS}", ":81419552"]
+)
+async def test_a_job_that_only_spans_name_leads_to_its_trace(typed: str) -> None:
+    app = an_app(*FILES)
+    async with app.run_test(size=SIZE) as pilot:
+        await wait_until(lambda: app._session.store.traces.size(FAILED) > 29, pilot)
+        await press(
+            pilot,
+            *(sign if sign.isalnum() else KEYS.get(sign, sign) for sign in typed),
+            "enter",
+            until=lambda: isinstance(app.screen, TraceScreen),
+        )
+        assert isinstance(app.screen, TraceScreen)
+        assert app.screen.trace_id == FAILED
+
+
+KEYS = {":": "colon", "/": "slash", ".": "full_stop", "@": "at", " ": "space"}
+
+
+async def test_a_list_that_is_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.screens.traces.LISTED", 1)
+    app = an_app(*FILES)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "5", until="the newest 1 of 2 traces")
+
+
+async def test_the_list_names_jobs_and_is_filtered_by_them() -> None:
+    app = an_app(*FILES)
+    async with app.run_test(size=SIZE) as pilot:
+        await press(pilot, "5", until=lambda: JOB_OF_SPANS[:12] in text(app))
+        screen = app.screen
+        assert isinstance(screen, TracesScreen)
+        assert screen.set_filter(f"job:{JOB_OF_SPANS}") is None
+        assert [line for line in screen_text(app) if "81430001" in line] == []
+
+
+JOB_OF_SERVER = "81419552.0@jobsub02.fnal.gov"
+
+
+def app_on_server(url: str, setting: str) -> JobtuiApp:
+    clock = FixedClock(Nanos(1_795_300_000 * SECOND))
+    return JobtuiApp(Session([build(SourceSpec(setting, url), Window(until=clock.now()))], clock))
+
+
+@pytest.fixture(params=["jaeger", "tempo"])
+def on_server(request: pytest.FixtureRequest) -> Iterator[tuple[JobtuiApp, Site]]:
+    site = Site(JaegerServer(Spans()) if request.param == "jaeger" else TempoServer(Spans()))
+    with served(site) as url:
+        yield app_on_server(url, request.param), site
+
+
+@pytest.mark.parametrize("typed", [f":{JOB_OF_SERVER}", f":goto {JOB_OF_SERVER}", f"/{JOB_OF_SERVER}"])
+async def test_a_job_that_only_a_server_knows_leads_to_its_trace(
+    typed: str, on_server: tuple[JobtuiApp, Site]
+) -> None:
+    app, _ = on_server
+    async with app.run_test(size=SIZE) as pilot:
+        await press(
+            pilot,
+            *(sign if sign.isalnum() else KEYS.get(sign, sign) for sign in typed),
+            "enter",
+            until=lambda: isinstance(app.screen, TraceScreen),
+        )
+        assert isinstance(app.screen, TraceScreen)
+        assert app.screen.trace_id == FAILED
+
+
+async def test_keys_are_heard_while_a_server_is_asked_for_a_job(on_server: tuple[JobtuiApp, Site]) -> None:
+    app, site = on_server
+    gate, answer = threading.Event(), site.answer
+
+    def late(target: str, headers: Mapping[str, str]) -> Answer:
+        gate.wait(LONG_S)
+        return answer(target, headers)
+
+    async with app.run_test(size=SIZE) as pilot:
+        await wait_until(lambda: not any(one.error for one in app._session.store.sources()), pilot)
+        site.answer = late  # type: ignore[method-assign]
+        await press(pilot, "colon", *"81419552", "enter", until="asking servers of traces")
+        await press(pilot, "escape", "5", until=lambda: isinstance(app.screen, TracesScreen))
+        gate.set()
+        await press(
+            pilot,
+            "1",
+            "colon",
+            *"nothing7",
+            "enter",
+            until=lambda: "nothing7" in text(app) and "asking" not in text(app),
+        )
+        assert not isinstance(app.screen, TraceScreen)

@@ -13,13 +13,12 @@ from textual.widgets import Input
 
 from jobtui.screens.agents import AgentsScreen
 from jobtui.screens.charts import ChartsScreen
-from jobtui.screens.help import HelpScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.sources import SourcesScreen
-from jobtui.widgets.command_bar import CommandBar
-from jobtui.widgets.filter_bar import FilterBar
+from jobtui.screens.text import HelpScreen
+from jobtui.widgets.filter_bar import CommandBar, FilterBar
 from jobtui.widgets.filter_input import FilterInput
 from jobtui.widgets.job_table import JobTable
 from tests.pty_program import PtyProgram
@@ -31,7 +30,6 @@ KEYS = {"\r": "enter", "\x1b": "escape", "\x10": "ctrl+p"}
 
 
 def type_at_once(scene: Scene, text: str) -> None:
-    """As a terminal sends it in one packet: no turn of anything comes between the keys."""
     for char in text:
         character = None if char in KEYS else char
         scene.app.post_message(events.Key(KEYS.get(char) or _character_to_key(char), character))
@@ -44,7 +42,6 @@ async def ready(scene: Scene, pilot: Pilot[None]) -> JobTable:
 
 
 def field(scene: Scene) -> str | None:
-    """What stands in the line that is open."""
     fields = scene.app.screen.query(Input)
     return fields.first().value if fields else None
 
@@ -63,15 +60,27 @@ async def test_all_that_is_typed_behind_the_key_goes_into_the_line(opening: str,
         assert scene.app.is_running
 
 
-@pytest.mark.parametrize(("screen", "opening"), [("2", ":"), ("3", "/"), ("3", ":"), ("4", "/"), ("?", ":")])
-async def test_on_other_screens_too_that_are_opened_by_a_key_before(screen: str, opening: str) -> None:
+@pytest.mark.parametrize(
+    ("typed", "held", "screen"),
+    [
+        ("2:qsq1x", "qsq1x", LogsScreen),
+        ("3/qsq1x", "qsq1x", AgentsScreen),
+        ("3:qsq1x", "qsq1x", AgentsScreen),
+        ("4/qsq1x", "qsq1x", ChartsScreen),
+        ("?:qsq1x", "qsq1x", HelpScreen),
+        (":nothing such\rqq", "nothing suchqq", JobsScreen),
+        ("\x10qsource", "qsource", CommandPalette),
+        (f":{FAILED}\r:so", "so", JobScreen),
+        (f"6\x1b1/{FAILED}\r:qq", "qq", JobScreen),
+    ],
+)
+async def test_what_opens_a_line_hands_it_the_keys_that_follow(typed: str, held: str, screen: type) -> None:
     scene = Scene()
     async with scene.app.run_test(size=(100, 24)) as pilot:
         await ready(scene, pilot)
-        type_at_once(scene, f"{screen}{opening}qsq1x")
-        await wait_until(lambda: field(scene) == "qsq1x", pilot)
-        expected = {"2": LogsScreen, "3": AgentsScreen, "4": ChartsScreen, "?": HelpScreen}[screen]
-        assert isinstance(scene.app.screen, expected)
+        type_at_once(scene, typed)
+        await wait_until(lambda: field(scene) == held, pilot)
+        assert isinstance(scene.app.screen, screen)
 
 
 async def test_a_line_is_closed_and_the_next_opened_in_one_go() -> None:
@@ -85,35 +94,6 @@ async def test_a_line_is_closed_and_the_next_opened_in_one_go() -> None:
         type_at_once(scene, "rces\r6jk1:save\x1b:sources\r")
         await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
         assert not scene.app.screen.query(FilterBar)
-
-
-async def test_a_pasted_id_that_is_typed_leads_to_the_job_and_keys_behind_it_act_there() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(100, 24)) as pilot:
-        await ready(scene, pilot)
-        type_at_once(scene, f":{FAILED}\r:so")
-        await wait_until(lambda: field(scene) == "so", pilot)
-        assert isinstance(scene.app.screen, JobScreen)
-        type_at_once(scene, f"\x1b1/{FAILED}\r:qq")
-        await wait_until(lambda: field(scene) == "qq", pilot)
-        assert isinstance(scene.app.screen, JobScreen)
-
-
-async def test_a_command_with_a_mistake_keeps_what_follows() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(100, 24)) as pilot:
-        await ready(scene, pilot)
-        type_at_once(scene, ":nothing such\rqq")
-        await wait_until(lambda: field(scene) == "nothing suchqq", pilot)
-
-
-async def test_the_palette_takes_what_is_typed_behind_its_key() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(100, 24)) as pilot:
-        await ready(scene, pilot)
-        type_at_once(scene, "\x10qsource")
-        await wait_until(lambda: field(scene) == "qsource", pilot)
-        assert isinstance(scene.app.screen, CommandPalette)
 
 
 @pytest.mark.parametrize("screen", ["1", "2", "3", "4", "6", "7", "?"])
@@ -166,7 +146,6 @@ async def test_a_line_that_lost_the_focus_holds_no_keys_back() -> None:
 
 @contextmanager
 def dashboard(tmp_path: Path) -> Iterator[PtyProgram]:
-    """The program on a terminal, painted."""
     (tmp_path / "supervisor-job").symlink_to(CAPTURE / "supervisor-job")
     words = ["-m", "jobtui", "--srdb", str(tmp_path), "--log", f"supervisor={CAPTURE / 'supervisor.log'}"]
     with PtyProgram(words) as program:

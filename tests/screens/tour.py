@@ -16,7 +16,7 @@ from tests.screens.test_job_tabs import THREE, with_runs
 from tests.screens.test_logs import CAPTURED, app_on
 from tests.screens.test_traces import app_on_traces
 from tests.waiting import LONG_S, wait_until
-from tests.widgets.stage import screen_text
+from tests.widgets.widget_app import press, screen_text, text
 
 ROOMY = (120, 40)
 """The window in which everything is found, before it gets another size."""
@@ -64,7 +64,6 @@ STOPS: tuple[Stop, ...] = (
 async def at_stop(
     stop: Stop, size: tuple[int, int], *, theme: str = DARK.name
 ) -> AsyncIterator[tuple[JobtuiApp, Pilot[Any]]]:
-    """The dashboard at one stop, with everything read, in a window of this size."""
     scene = with_runs(Scene(open_at=stop.open_at, theme=theme, agents=agents()), *THREE)
     app = scene.app
     if stop.name.startswith("logs"):
@@ -75,22 +74,20 @@ async def at_stop(
         if app is scene.app:
             await wait_until(scene.is_read, pilot)
         if stop.open_at is not None:
-            await wait_until(lambda: "run 3 of 3" in screen_text(app)[0], pilot)
-            await wait_until(lambda: "Its program failed" in screen_text(app)[1], pilot)
-            await wait_until(lambda: "starting" not in screen_text(app)[3], pilot)
+            for words, is_there in (("run 3 of 3", True), ("Its program failed", True), ("starting", False)):
+                await wait_until(lambda: (words in "\n".join(screen_text(app)[:6])) is is_there, pilot)  # noqa: B023
         await pilot.press(*stop.keys[:1])
         if stop.name.startswith("trace"):
-            await wait_until(lambda: "3 traces" in "\n".join(screen_text(app)), pilot)
+            await wait_until(lambda: all(s.read_at for s in app._session.store.sources()), pilot)
+            await wait_until(lambda: "3 traces" in text(app), pilot)
         await settled(app, pilot)
-        await pilot.press(*stop.keys[1:])
-        await wait_until(lambda: stop.sign in "\n".join(screen_text(app)), pilot)
+        await press(pilot, *stop.keys[1:], until=lambda: stop.sign in text(app))
         await pilot.resize_terminal(*size)
         await settled(app, pilot)
         yield app, pilot
 
 
 async def settled(app: JobtuiApp, pilot: Pilot[Any]) -> None:
-    """Return when nothing more is painted: the same screen twice in a row."""
     seen: list[str] = []
     async with asyncio.timeout(LONG_S):
         while (shown := screen_text(app)) != seen or is_drawing(app):
@@ -100,5 +97,4 @@ async def settled(app: JobtuiApp, pilot: Pilot[Any]) -> None:
 
 
 def is_drawing(app: JobtuiApp) -> bool:
-    """Whether a chart is being made or drawn, which happens beside everything else."""
     return any(worker.name in {"charts", "draw"} and not worker.is_finished for worker in app.workers)

@@ -1,17 +1,31 @@
-import pytest
+"""Stores keep what sources say, in order and in bounds."""
 
-from jobtui.analysis.correlate import Correlator
-from jobtui.backends.base import Batch
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobtui.analysis.correlation import NothingRead
+from jobtui.analysis.correlation.correlator import Correlator
+from jobtui.backends.base import Batch, next_delay
+from jobtui.model.changes import StateChange
 from jobtui.model.clock import FixedClock, Nanos
+from jobtui.model.faults import Faults
 from jobtui.model.health import Skip, SourceState
-from jobtui.model.ids import JobId
+from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import JobStatus
-from jobtui.store.condor_book import CondorBook
-from jobtui.store.store import SKIPS_KEPT, Changes, Store
+from jobtui.model.source_errors import SourceError, SourceUnreachable
+from jobtui.model.traces import Span, SpanLog
+from jobtui.store import store as store_module
+from jobtui.store.condor import CondorBook
+from jobtui.store.poller import Poller, apply_in_parts
+from jobtui.store.store import SKIPS_KEPT, ChangeLog, Changes, Store
+from jobtui.store.traces import TraceBook
 from tests.builders import a_job, an_op
 from tests.condor import JOB as CONDOR_JOB
 from tests.condor import facts_of, submitted
-from tests.fakes import FakeCorrelation
+from tests.conftest import NOW
+from tests.fakes import FakeCorrelation, ScriptedSource
+from tests.tracing import SERVICE, TRACE_ID, a_span, span_id
 
 JOB = a_job()
 
@@ -125,5 +139,246 @@ def test_a_snapshot_stays_as_it_was() -> None:
     assert [op.name for op in still.correlation.ops()] == ["run"]
     assert still.job(JOB.id) == JOB
     assert still.sources()[0].state is SourceState.OK
-    with pytest.raises(RuntimeError, match="takes in nothing"):
+    with pytest.raises(NotImplementedError):
         still.correlation.feed(())
+
+
+def an_empty_store() -> Store:
+    return Store(Correlator(), FixedClock(Nanos(1_000)))
+
+
+async def test_catching_up_reads_until_there_is_no_more() -> None:
+    store = an_empty_store()
+    script = [
+        Batch(cursor="1", jobs=(JOB,), more=True),
+        Batch(cursor="2", count=7, more=True),
+        Batch(cursor="3"),
+    ]
+    await Poller(ScriptedSource(script), store).catch_up()
+    assert store.job(JOB.id) == JOB
+    assert store.sources()[0].records == 7
+
+
+async def test_a_source_that_breaks_off_comes_back() -> None:
+    store = an_empty_store()
+    script: list[Batch | SourceError] = [
+        Batch(cursor="1", jobs=(JOB,)),
+        SourceUnreachable("refused"),
+        Batch(cursor="2"),
+    ]
+    poller = Poller(ScriptedSource(script), store)
+    states = []
+    for _ in script:
+        await poller.poll_once()
+        states.append(store.sources()[0].state)
+    assert states == [SourceState.OK, SourceState.DOWN, SourceState.OK]
+
+
+class Broken(ScriptedSource):
+    async def poll(self, cursor: str | None) -> Batch:
+        raise ZeroDivisionError("a fault of ours")
+
+
+async def test_a_fault_of_ours_is_one_sources_trouble(expected_faults: Faults) -> None:
+    store = an_empty_store()
+    await Poller(Broken([]), store).poll_once()
+    (health,) = store.sources()
+    (fault,) = expected_faults.all()
+    assert health.state is SourceState.DOWN
+    assert health.error == fault.words
+    assert "a fault of ours" not in fault.line
+
+
+@given(st.floats(0.01, 600), st.integers(0, 10_000))
+def test_the_delay_grows_to_its_cap_and_not_beyond(period_s: float, failures: int) -> None:
+    delay = next_delay(period_s, failures)
+    assert period_s <= delay <= max(60.0, period_s)
+    assert delay <= next_delay(period_s, failures + 1)
+
+
+def change(number: int, at: int, job: int = 1, source: str = "b") -> StateChange:
+    return StateChange(number, JobId(f"balsam/{job}"), Nanos(at), "READY", "RUNNING", source)
+
+
+numbers = st.integers(0, 30)
+changes = st.builds(
+    lambda number, at, source: change(number, at, number % 3, source),
+    numbers,
+    st.integers(0, 20),
+    st.sampled_from("ab"),
+)
+
+
+def key(one: StateChange) -> tuple[str, int, int]:
+    return one.source, one.id, one.at
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(changes, max_size=8), max_size=8))
+def test_whatever_the_batches_it_is_in_order_and_complete(batches: list[list[StateChange]]) -> None:
+    log = ChangeLog()
+    first: dict[tuple[str, int, int], StateChange] = {}
+    for batch in batches:
+        new = {key(one) for one in batch} - set(first)
+        for one in batch:
+            first[key(one)] = first.get(key(one), one)
+        assert log.add(batch) == {first[name].job_id for name in new}
+    kept = list(log.all())
+    assert kept == sorted(first.values(), key=lambda one: (one.at, one.id, one.source))
+    for job in {one.job_id for one in kept}:
+        assert sorted(map(key, log.of_job(job))) == sorted(key(one) for one in kept if one.job_id == job)
+
+
+def test_what_is_far_older_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = ChangeLog()
+    log.add([change(number, number) for number in range(100, 4_000)])
+    looked_at: list[StateChange] = []
+    order = store_module._order
+
+    def counted(one: StateChange) -> object:
+        looked_at.append(one)
+        return order(one)
+
+    monkeypatch.setattr(store_module, "_order", counted)
+    log.add([change(number, number, job=2) for number in (5, 3_000)])
+    assert 0 < len(looked_at) < 100
+
+
+def test_a_stretch_of_time_has_both_its_ends() -> None:
+    log = ChangeLog()
+    log.add([change(number, at) for number, at in enumerate((10, 20, 30, 40))])
+    assert [one.at for one in log.between(Nanos(20), Nanos(30))] == [20, 30]
+    assert [one.at for one in log.between(None, Nanos(10))] == [10]
+    assert [one.at for one in log.between(Nanos(31), None)] == [40]
+
+
+def test_the_oldest_are_let_go_and_counted() -> None:
+    log = ChangeLog(most=100)
+    log.add([change(number, number, job=1 if number < 5 else 2) for number in range(105)])
+    assert len(log) <= 100
+    assert log.dropped == 105 - len(log)
+    assert log.all()[0].at == log.dropped
+    assert log.of_job(JobId("balsam/1")) == ()
+    assert len(log.of_job(JobId("balsam/2"))) == len(log)
+    assert log.histories() == [tuple(log.all())]
+
+
+def test_what_was_let_go_does_not_come_back() -> None:
+    log = ChangeLog(most=10)
+    log.add([change(number, number) for number in range(12)])
+    assert log.add([change(0, 0)]) == set()
+    assert log.add([change(99, 99)]) == {JobId("balsam/1")}
+
+
+LOG = SpanLog(TRACE_ID, span_id(1), Nanos(5), "INFO", "hello", SERVICE)
+
+
+def spans_in(book: TraceBook) -> list[Span]:
+    trace = book.trace(TRACE_ID)
+    assert trace is not None
+    return list(trace.spans)
+
+
+def test_adding_the_same_twice_changes_nothing_more() -> None:
+    book = TraceBook()
+    for _ in range(2):
+        book.add([a_span(1), a_span(2)], [LOG])
+    assert spans_in(book) == [a_span(1), a_span(2)]
+    trace = book.trace(TRACE_ID)
+    assert trace is not None
+    assert trace.logs == (LOG,)
+
+
+def test_a_span_that_was_sent_twice_is_kept_twice() -> None:
+    book = TraceBook()
+    for _ in range(2):
+        book.add([a_span(1), a_span(1)], [])
+    assert spans_in(book) == [a_span(1)] * 2
+
+
+def test_another_version_of_a_span_is_kept_beside_it() -> None:
+    book = TraceBook()
+    book.add([a_span(1, end=None)], [])
+    book.add([a_span(1, end=3_000)], [])
+    assert spans_in(book) == [a_span(1, end=None), a_span(1, end=3_000)]
+
+
+def test_the_trace_that_came_first_is_let_go_and_counted() -> None:
+    book = TraceBook(most=3)
+    ids = [TraceId(f"{n:032x}") for n in range(1, 5)]
+    for trace_id in ids:
+        book.add([Span(trace_id, span_id(1), None, "", SERVICE, Nanos(1), None)], [])
+    assert book.ids() == tuple(ids[1:])
+    assert (book.dropped, book.trace(ids[0])) == (1, None)
+
+
+def test_one_trace_that_fills_the_book_takes_in_no_more_and_that_is_counted() -> None:
+    book = TraceBook(most=3)
+    book.add([a_span(n) for n in range(1, 10)], [LOG])
+    assert (len(spans_in(book)), book.dropped, book.left_out) == (3, 0, 7)
+    book.add([Span(TraceId("e" * 32), span_id(1), None, "", SERVICE, Nanos(1), None)], [])
+    assert (book.trace(TRACE_ID), book.dropped) == (None, 1)
+    assert book.notice == (
+        "1 of the traces let go, the most quiet first and 7 spans of too large a trace left out: "
+        "at most 3 spans and 256 MB are kept"
+    )
+
+
+def test_the_trace_that_has_not_grown_for_longest_is_let_go() -> None:
+    book = TraceBook(most=3)
+    ids = [TraceId(f"{n:032x}") for n in range(1, 4)]
+    for trace_id, number in ((ids[0], 1), (ids[1], 1), (ids[0], 2), (ids[2], 1)):
+        book.add([Span(trace_id, span_id(number), None, "", SERVICE, Nanos(1), None)], [])
+    assert book.ids() == (ids[0], ids[2])
+
+
+def test_memory_is_bounded_too() -> None:
+    book = TraceBook(most_bytes=50_000)
+    for number in range(1, 100):
+        trace_id = TraceId(f"{number:032x}")
+        book.add([Span(trace_id, span_id(1), None, "x" * 10_000, SERVICE, Nanos(1), None)], [])
+    assert (len(book.ids()), book.dropped) == (4, 95)
+
+
+def test_a_span_with_rounded_times_is_the_one_that_is_known() -> None:
+    fine, rough = a_span(1, start=1_999, end=5_500), a_span(1, start=1_000, end=4_000)
+    for first, second in ((fine, rough), (rough, fine)):
+        book = TraceBook()
+        book.add([first], [])
+        book.add([second], [])
+        assert spans_in(book) == [fine], "whichever came first"
+    book.add([a_span(1, start=3_000, end=4_000)], [])
+    assert len(spans_in(book)) == 2
+
+
+def test_it_tells_what_is_known_better_from_where_and_since_when() -> None:
+    book = TraceBook()
+    assert book.add([a_span(1)], [], "file", Nanos(7)) == {TRACE_ID}
+    assert book.add([a_span(1)], [], "server", Nanos(8)) == set()
+    assert (book.changed_at(TRACE_ID), book.sources_of(TRACE_ID)) == (7, ("file", "server"))
+    assert book.add([], [LOG], "file", Nanos(9)) == {TRACE_ID}
+    assert (book.changed_at(TRACE_ID), book.size(TRACE_ID)) == (9, 2)
+
+
+def test_what_was_let_go_is_said_of_the_sources_of_traces() -> None:
+    store = Store(NothingRead(), FixedClock(NOW))
+    store.traces = TraceBook(most=1)
+    for name, kind in (("spans.json", "trace_file"), ("db", "sirepo_db")):
+        store.add_source(name, kind)
+    for number in (1, 2):
+        span = Span(TraceId(f"{number:032x}"), span_id(1), None, "", SERVICE, Nanos(1), None)
+        store.apply("spans.json", Batch(cursor="", spans=(span,), note="a file"))
+    notes = [source.note for source in store.sources()]
+    assert notes == [f"a file; {store.traces.notice}", None]
+
+
+async def test_a_batch_of_many_spans_is_taken_in_a_part_at_a_time() -> None:
+    store = Store(NothingRead(), FixedClock(NOW))
+    store.add_source("spans.json", "trace_file")
+    told: list[int] = []
+    store.subscribe(lambda _: told.append(store.traces.size(TRACE_ID)))
+    spans = (*(a_span(n) for n in range(1, 4_501)), a_span(1))
+    await apply_in_parts(store, "spans.json", Batch(cursor="", spans=spans, count=4_501))
+    assert store.traces.size(TRACE_ID) == 4_501
+    assert len(told) > 2
+    assert store.sources()[0].records == 4_501

@@ -70,14 +70,11 @@ async def browser(served: Served | None = None) -> AsyncIterator[ClientSession]:
 
 
 class Screen:
-    """The dashboard behind a WebSocket: what it wrote so far."""
-
     def __init__(self, socket: ClientWebSocketResponse) -> None:
         self._socket = socket
         self.written = b""
 
     async def seen(self, text: str) -> None:
-        """Read until this was written."""
         async with asyncio.timeout(END_S):
             while text.encode() not in self.written:
                 message = await self._socket.receive()
@@ -85,11 +82,9 @@ class Screen:
                 self.written += message.data
 
     async def press(self, keys: str) -> None:
-        """Type."""
         await self._socket.send_str(json.dumps(["stdin", keys]))
 
     async def ended(self) -> None:
-        """Read until the server ends it."""
         async with asyncio.timeout(END_S):
             while not self._socket.closed:
                 await self._socket.receive()

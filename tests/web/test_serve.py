@@ -1,17 +1,21 @@
-"""`jobtui serve`: a dashboard in a browser, and nothing for anybody else."""
+"""`jobtui serve`: a dashboard in a browser, by its own names only, and nothing for anybody else."""
 
 import asyncio
 import json
 import signal
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession, WSServerHandshakeError, web
 from aiohttp.test_utils import make_mocked_request
+from hypothesis import given
+from hypothesis import strategies as st
 
-from jobtui.web.server import MOST, DashboardServer
+from jobtui.web import LARGEST, SMALLEST, USUAL, bounded, size_of
+from jobtui.web.server import MOST, DashboardServer, Guard
 from tests.commands.running import environment, jobtui
 from tests.waiting import LONG_S, wait_until
 from tests.web.serving import Screen, Served, browser, serving
@@ -69,7 +73,6 @@ FOREIGN = "http://evil.example"
 
 
 async def status(session: ClientSession, url: str, **headers: str) -> int:
-    """What the server says to a request."""
     async with session.get(url, headers=headers, allow_redirects=False) as answer:
         assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
         return answer.status
@@ -173,3 +176,80 @@ async def test_other_machines_are_warned_of(tmp_path: Path) -> None:
     _, err = await process.communicate()
     assert err.count(b"\n") == 1
     assert b"0.0.0.0 is reached from other machines" in err
+
+
+ENDED_EARLY = """
+import asyncio, os, signal, sys
+from jobtui import cli
+
+def create_task(loop, *arguments, create=asyncio.BaseEventLoop.create_task, **named):
+    task = create(loop, *arguments, **named)
+    asyncio.BaseEventLoop.create_task = create
+    os.kill(os.getpid(), signal.SIGTERM)
+    return task
+
+asyncio.BaseEventLoop.create_task = create_task
+sys.exit(cli.main(["serve", "--listen", "127.0.0.1:0", "--", "demo"]))
+"""
+"""A server that is to end when it has made its first task and not begun it."""
+
+
+def test_what_ends_while_it_begins_leaves_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ENDED_EARLY]
+    ran = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, timeout=LONG_S)
+    assert (ran.stderr, ran.stdout.count(b"\n")) == (b"", 1)
+
+
+@pytest.mark.parametrize(
+    ("host", "ours"),
+    [
+        ("127.0.0.1:8417", True),
+        ("127.0.0.1", True),
+        ("[::1]:8417", True),
+        ("localhost:9000", True),
+        ("LocalHost", True),
+        ("10.1.2.3:8417", True),
+        ("evil.example:8417", False),
+        ("localhost.evil.example:8417", False),
+        ("127.0.0.1.evil.example", False),
+        ("evil.example#127.0.0.1", False),
+        ("user@evil.example", False),
+        ("[::1", False),
+        ("[x]:1", False),
+        ("", False),
+    ],
+)
+def test_foreign_names_are_not_ours(host: str, ours: bool) -> None:
+    assert Guard({"localhost", "v3.example.org"}, 8417).is_ours(host) is ours
+
+
+@given(st.text(max_size=30))
+def test_whatever_is_asked_for_is_ours_or_not(host: str) -> None:
+    assert Guard({"localhost"}, 8417).is_ours(host) in (True, False)
+
+
+def test_two_servers_have_two_tokens() -> None:
+    assert Guard((), 1).token != Guard((), 1).token
+
+
+@given(st.integers(), st.integers())
+def test_any_size_becomes_one_that_a_screen_can_have(columns: int, lines: int) -> None:
+    for least, got, most in zip(SMALLEST, bounded(columns, lines), LARGEST, strict=True):
+        assert least <= got <= most
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("132x30", (132, 30)),
+        ("0x0", SMALLEST),
+        ("99999x99999", LARGEST),
+        ("", USUAL),
+        ("80", USUAL),
+        ("-1x3", USUAL),
+        ("²x3", USUAL),
+        ("9" * 50 + "x1", USUAL),
+    ],
+)
+def test_a_size_out_of_a_text(text: str, size: tuple[int, int]) -> None:
+    assert size_of(text) == size

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from jobtui.widgets.pen import SEEN_ON_BLANKS
+from jobtui.terminal.canvas import SEEN_ON_BLANKS
 
 ENDS = {"22": {"1", "2"}, "23": {"3"}, "24": {"4", "21"}, "27": {"7"}, "29": {"9"}}
 SEQUENCE = re.compile(
@@ -13,8 +13,6 @@ SEQUENCE = re.compile(
 
 
 class Cell(NamedTuple):
-    """A character and how it is drawn."""
-
     char: str = " "
     attributes: frozenset[str] = frozenset()
     foreground: str = ""
@@ -42,7 +40,6 @@ class FakeTerminal:
         self.x = self.y = 0
 
     def spill(self) -> None:
-        """Somebody else writes all over it."""
         for line in self.cells:
             line[:] = [SPILT] * self.width
 
@@ -52,11 +49,9 @@ class FakeTerminal:
         self.cells = [[SPILT] * width for _ in range(height)]
 
     def is_spilt(self) -> bool:
-        """Whether something of that is still there."""
         return any(cell == SPILT for line in self.cells for cell in line)
 
     def feed(self, text: str) -> None:
-        """Take what a program sends."""
         at = 0
         while at < len(text):
             found = SEQUENCE.match(text, at)
@@ -71,11 +66,9 @@ class FakeTerminal:
                 self._do(found[2], found[1])
 
     def seen(self) -> list[list[Cell]]:
-        """What a person sees."""
         return [[cell.seen() for cell in line] for line in self.cells]
 
     def text(self) -> list[str]:
-        """Its lines."""
         return ["".join(cell.char for cell in line) for line in self.cells]
 
     def _put(self, char: str) -> None:

@@ -12,7 +12,7 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
-from jobtui.widgets.canvas import ONE_CELL, Canvas
+from jobtui.terminal.canvas import ONE_CELL, Canvas
 from tests.widgets.terminal import FakeTerminal
 from tests.widgets.test_pen import LOOKS
 
@@ -41,7 +41,6 @@ def part(lines: Sequence[Strip], spans: list[tuple[int, int, int]]) -> ChopsUpda
 
 
 def shown(lines: Sequence[Strip]) -> FakeTerminal:
-    """A new terminal to which all of it is sent."""
     terminal = FakeTerminal(WIDTH, HEIGHT)
     terminal.feed(Canvas(erases_in_color=False).draw(full(lines), COLORS))
     return terminal

@@ -1,32 +1,32 @@
 """The chart: what it says of a time, keys in it, its picture in every theme and size."""
 
+import threading
+from typing import Any
+
 import pytest
 from textual.pilot import Pilot
 
-from jobtui.analysis.charts import Chart, ChartKind
-from jobtui.analysis.curves import curve_turns
-from jobtui.analysis.rates import StateTime
-from jobtui.analysis.series import Series
-from jobtui.analysis.turns import at_once
+from jobtui.analysis.reports.charts import Chart, ChartKind
+from jobtui.analysis.reports.cooperative import at_once
+from jobtui.analysis.reports.curves import Series, curve_turns
+from jobtui.analysis.reports.rates import StateTime
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.render.chart import legend_lines
+from jobtui.render.chart import Drawn, Frame, draw_chart, legend_lines
 from jobtui.theme import THEMES
 from jobtui.widgets.chart import ChartView
 from tests.conftest import NOW
 from tests.waiting import wait_until
-from tests.widgets.stage import Stage, text_of
+from tests.widgets.widget_app import WidgetApp, text_of
 
 MINUTE = 60 * SECOND
 BEGIN = Nanos(NOW - 100 * MINUTE)
 
 
 def series(name: str, *values: float, unit: str = "nodes") -> Series:
-    """A value for each minute from the beginning on."""
     return Series(name, unit, [Nanos(BEGIN + at * MINUTE) for at in range(len(values))], list(values))
 
 
 def a_chart(kind: ChartKind = ChartKind.UTILIZATION, end: Nanos = NOW) -> Chart:
-    """38 of 40 nodes busy, 11 jobs waiting, and other things for other kinds."""
     busy = at_once(curve_turns(series("utilization", 10, 10, 10, *([38] * 97))))
     if kind is ChartKind.STATES:
         waits = at_once(curve_turns(series("READY", 3, *([5] * 100), unit="jobs")))
@@ -40,7 +40,6 @@ def a_chart(kind: ChartKind = ChartKind.UTILIZATION, end: Nanos = NOW) -> Chart:
 
 
 async def drawn(view: ChartView, pilot: Pilot[None]) -> None:
-    """Return when nothing more is to be drawn."""
     await wait_until(lambda: view._wish() is None and not view._is_drawing, pilot)
 
 
@@ -57,7 +56,7 @@ async def shown(pilot: Pilot[None], view: ChartView, chart: Chart) -> list[str]:
 @pytest.mark.parametrize("theme", [theme.name for theme in THEMES])
 async def test_it_says_what_holds_at_the_end(theme: str) -> None:
     view = ChartView(lambda: NOW)
-    async with Stage(view, theme=theme).run_test(size=(100, 20)) as pilot:
+    async with WidgetApp(view, theme=theme).run_test(size=(100, 20)) as pilot:
         lines = await shown(pilot, view, a_chart())
         assert "38 of 40 nodes busy, 2 idle, 11 jobs waiting" in lines[0]
         assert braille(lines)
@@ -66,7 +65,7 @@ async def test_it_says_what_holds_at_the_end(theme: str) -> None:
 
 async def test_the_cursor_goes_through_time() -> None:
     view = ChartView(lambda: NOW)
-    async with Stage(view).run_test(size=(100, 20)) as pilot:
+    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
         await shown(pilot, view, a_chart())
         for _ in range(120):
             view.move_cursor(-1)
@@ -78,9 +77,58 @@ async def test_the_cursor_goes_through_time() -> None:
         assert view.window.cursor is None
 
 
+async def test_no_key_is_lost_while_a_chart_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_draw = threading.Event()
+    may_draw.set()
+
+    def draw_slowly(*given: Any) -> Drawn:
+        may_draw.wait(30)
+        return draw_chart(*given)
+
+    monkeypatch.setattr("jobtui.widgets.chart.draw_chart", draw_slowly)
+    view = ChartView(lambda: NOW)
+    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
+        view.move_cursor(-1)
+        await shown(pilot, view, a_chart())
+        width = view._drawn.time_of(1)[0] - view._drawn.time_of(0)[0] if view._drawn else 0
+        assert abs(NOW - 1.5 * width - (view.window.cursor or 0)) < width, "a key before the first chart"
+        view.window.cursor = None
+        may_draw.clear()
+        view.window.zoom(0.1)
+        view.redraw()
+        for _ in range(3):
+            view.move_cursor(-1)
+        in_time = view.window.cursor
+        for _ in range(3):
+            view.move_cursor(1)
+        assert view.window.cursor is None or view.window.cursor > NOW - width
+        for _ in range(3):
+            view.move_cursor(-1)
+        assert view.window.cursor == in_time is not None
+        may_draw.set()
+        await drawn(view, pilot)
+        assert NOW - width < in_time < NOW, "columns of the window before"
+        view.kind = ChartKind.STATES
+        view.choose(1)
+        assert view.chosen is None
+        view.set_chart(a_chart(ChartKind.STATES))
+        assert view.chosen == 0
+        await drawn(view, pilot)
+
+
+@pytest.mark.parametrize("cells", [60, 77, 100])
+def test_each_column_begins_in_itself(cells: int) -> None:
+    frame = Frame(Nanos(NOW - 8_191_000_000_007), NOW, cells, 9)
+    picture = Drawn(frame, [], 3, 1.0, ())
+    view = ChartView(lambda: NOW)
+    for column in range(picture.columns):
+        view.window.cursor = picture.time_of(column)[0]
+        assert view._column(picture) == column
+
+
 async def test_zoom_and_pan_show_other_times() -> None:
     view = ChartView(lambda: NOW)
-    async with Stage(view).run_test(size=(100, 20)) as pilot:
+    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
         await shown(pilot, view, a_chart())
         whole = view.frame
         view.window.zoom(0.5)
@@ -99,7 +147,7 @@ async def test_zoom_and_pan_show_other_times() -> None:
 
 async def test_of_a_long_past_the_last_day_is_shown_first() -> None:
     view = ChartView(lambda: NOW)
-    async with Stage(view).run_test(size=(100, 20)) as pilot:
+    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
         await shown(pilot, view, a_chart()._replace(begin=Nanos(NOW - 300 * 24 * 60 * MINUTE)))
         assert view.window.span == 24 * 60 * MINUTE
         view.window.next_span()
@@ -112,10 +160,10 @@ async def test_of_a_long_past_the_last_day_is_shown_first() -> None:
 
 async def test_one_state_can_stand_alone() -> None:
     view = ChartView(lambda: NOW)
-    async with Stage(view).run_test(size=(100, 20)) as pilot:
+    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
         lines = await shown(pilot, view, a_chart(ChartKind.STATES))
         assert "5 READY, 99 RUNNING" in lines[0]
-        assert lines[1].rstrip() == " ━━ READY   ━━ RUNNING"
+        assert lines[1].rstrip() == " a━ READY   b━ RUNNING"
         assert lines[2].lstrip().startswith("100┤")
         view.choose(1)
         await drawn(view, pilot)
@@ -139,15 +187,16 @@ def test_the_legend_takes_as_many_rows_as_it_may(states: int, rows: int, more: s
 
 async def test_many_words_go_on_below_the_bars() -> None:
     view = ChartView(lambda: NOW)
-    async with Stage(view).run_test(size=(22, 7)) as pilot:
+    async with WidgetApp(view).run_test(size=(22, 7)) as pilot:
         lines = await shown(pilot, view, a_chart())
-        assert " ".join(" ".join(lines[1:]).split()).endswith("2 idle, 11 jobs waiting")
+        words = " ".join(" ".join(lines[1:]).split())
+        assert "2 idle, 11 jobs waiting 0 to 38 nodes, 11-20 19:" in words
 
 
 @pytest.mark.parametrize("size", [(59, 20), (100, 7), (30, 3), (12, 1)])
 async def test_a_small_pane_has_one_line_of_bars(size: tuple[int, int]) -> None:
     view = ChartView(lambda: NOW)
-    async with Stage(view).run_test(size=size) as pilot:
+    async with WidgetApp(view).run_test(size=size) as pilot:
         lines = await shown(pilot, view, a_chart())
         assert not braille(lines)
         if size[0] >= 59:
@@ -158,7 +207,7 @@ async def test_a_small_pane_has_one_line_of_bars(size: tuple[int, int]) -> None:
 
 async def test_a_single_line_has_bars_and_the_number() -> None:
     view = ChartView(lambda: NOW)
-    async with Stage(view).run_test(size=(100, 1)) as pilot:
+    async with WidgetApp(view).run_test(size=(100, 1)) as pilot:
         lines = await shown(pilot, view, a_chart())
         assert "█" in lines[0]
         assert "38 of 40" in lines[0]
@@ -166,7 +215,7 @@ async def test_a_single_line_has_bars_and_the_number() -> None:
 
 async def test_times_are_a_table() -> None:
     view = ChartView(lambda: NOW)
-    async with Stage(view).run_test(size=(100, 20)) as pilot:
+    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
         lines = await shown(pilot, view, a_chart(ChartKind.TIMES))
         assert lines[1].split()[:6] == ["READY", "7", "1", "5s", "9s", "20s"]
 
@@ -177,16 +226,49 @@ async def test_without_plotext_there_are_bars_and_a_reason(monkeypatch: pytest.M
 
     monkeypatch.setattr("jobtui.widgets.chart.draw_chart", broken)
     view = ChartView(lambda: NOW)
-    async with Stage(view).run_test(size=(100, 20)) as pilot:
+    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
         await shown(pilot, view, a_chart())
         await wait_until(lambda: "█" in text_of(view)[0], pilot)
-        assert "charts cannot be drawn: kernel.so: wrong ELF class" in text_of(view)[2]
+        assert "charts cannot be drawn: kernel.so: wrong ELF class" in text_of(view)[3]
 
 
 async def test_what_is_not_known_yet_is_not_told() -> None:
     view = ChartView(lambda: NOW)
-    async with Stage(view).run_test(size=(100, 20)) as pilot:
+    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
         await shown(pilot, view, a_chart(end=Nanos(NOW - 20 * MINUTE)))
         assert "38 of 40" in view.words
         picture = [line for line in text_of(view)[1:] if "┤" in line or "│" in line]
         assert all(not line[85:].strip() for line in picture)
+
+
+async def test_lines_of_many_states_are_told_apart_without_colour() -> None:
+    names = [f"STATE_{number}" for number in range(11)]
+    curves = tuple(
+        at_once(curve_turns(series(name, *([10.0 * number] * 100), unit="jobs")))
+        for number, name in enumerate(names)
+    )
+    view = ChartView(lambda: NOW)
+    async with WidgetApp(view).run_test(size=(150, 40)) as pilot:
+        lines = await shown(pilot, view, Chart(ChartKind.STATES, curves, BEGIN, NOW))
+    legend = " ".join(lines[1:4])
+    signs = [legend.partition(f"━ {name}")[0][-1] for name in names]
+    assert len(set(signs)) == len(names)
+    picture = "".join(line.partition("┤")[2] or line.partition("│")[2] for line in lines)
+    assert not [sign for sign in signs if sign not in picture], lines
+
+
+async def test_a_chart_of_a_first_read_says_so() -> None:
+    view = ChartView(lambda: NOW)
+    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
+        lines = await shown(pilot, view, a_chart()._replace(outline=None, is_reading=True))
+        assert "still being read, so far 38 nodes busy" in lines[0]
+
+
+@pytest.mark.parametrize("odd", [float("inf"), float("-inf"), float("nan"), 1e300])
+@pytest.mark.parametrize("size", [(100, 20), (40, 6)])
+async def test_no_number_keeps_a_chart_from_being_drawn(odd: float, size: tuple[int, int]) -> None:
+    busy = at_once(curve_turns(series("utilization", 10, odd, 20)))
+    view = ChartView(lambda: NOW)
+    async with WidgetApp(view).run_test(size=size) as pilot:
+        lines = await shown(pilot, view, Chart(ChartKind.UTILIZATION, (busy,), BEGIN, NOW))
+        assert any("nodes busy" in line for line in lines)

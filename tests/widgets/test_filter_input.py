@@ -9,13 +9,13 @@ from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.filter_input import FilterInput
 from tests.builders import HOSTILE
 from tests.waiting import wait_until
-from tests.widgets.stage import Stage
+from tests.widgets.widget_app import WidgetApp
 
 OPENED = 4
 
 
 async def test_it_is_forgotten_when_it_is_closed() -> None:
-    app = Stage()
+    app = WidgetApp()
     made: list[weakref.ref[FilterInput]] = []
     async with app.run_test() as pilot:
         for _ in range(OPENED):
@@ -33,7 +33,7 @@ async def test_it_is_forgotten_when_it_is_closed() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 async def test_what_is_put_into_it_is_made_visible(text: str) -> None:
-    app = Stage(FilterBar(text))
+    app = WidgetApp(FilterBar(text))
     async with app.run_test() as pilot:
         await wait_until(lambda: app.screen.query(FilterInput), pilot)
         field = app.screen.query_one(FilterInput)

@@ -12,21 +12,16 @@ from jobtui.widgets.job_table import TICKED, JobTable
 from jobtui.widgets.row_view import Move
 from tests.builders import HOSTILE, a_job, ago, job_id
 from tests.waiting import wait_until
-from tests.widgets.stage import Stage, text_of, watch
+from tests.widgets.widget_app import WidgetApp, text_of, watch
 
 
-class TableStage(Stage):
-    """Keeps what the table says."""
-
+class TableStage(WidgetApp):
     def __init__(self, clock: FixedClock) -> None:
         self.table = JobTable(lambda: RowContext(now=clock.now()))
         self.said: list[Message] = []
         super().__init__(self.table)
 
     def on_job_table_opened(self, message: JobTable.Opened) -> None:
-        self.said.append(message)
-
-    def on_job_table_highlighted(self, message: JobTable.Highlighted) -> None:
         self.said.append(message)
 
 
@@ -36,7 +31,6 @@ def stage(clock: FixedClock) -> TableStage:
 
 
 def running(count: int, first: int = 0) -> list[Job]:
-    """Running jobs, the one with the lowest number started last and so shown first."""
     return [a_job(n, started_at=ago(n + 1), percent=1.0, mode="sbatch") for n in range(first, first + count)]
 
 
@@ -163,7 +157,7 @@ async def test_changed_cells_are_marked_for_a_moment(
     stage: TableStage, monkeypatch: pytest.MonkeyPatch, clock: FixedClock
 ) -> None:
     seconds = 100.0
-    monkeypatch.setattr("jobtui.widgets.change_marks.monotonic", lambda: seconds)
+    monkeypatch.setattr("jobtui.widgets.job_table.monotonic", lambda: seconds)
     async with stage.run_test(size=(120, 12)) as pilot:
         table = stage.table
         table.apply(running(3))
@@ -244,15 +238,13 @@ async def test_rows_can_be_marked(stage: TableStage) -> None:
         assert table.selected == set()
 
 
-async def test_it_tells_what_is_under_the_cursor_and_what_is_opened(stage: TableStage) -> None:
+async def test_it_tells_what_is_opened(stage: TableStage) -> None:
     async with stage.run_test(size=(120, 12)) as pilot:
         table = stage.table
         table.apply(running(3))
         table.move(Move.DOWN)
         table.open()
         await pilot.pause()
-        told = [message.job_id for message in stage.said if isinstance(message, JobTable.Highlighted)]
-        assert told == [job_id(0), job_id(1)]
         assert [m.job_id for m in stage.said if isinstance(m, JobTable.Opened)] == [job_id(1)]
 
 

@@ -8,20 +8,17 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from jobtui.model.pages import Extent, Hits, Level, LogLine, LogUnreadable, Page, Place, Query, SearchState
-from jobtui.render.crop import crop, rows
-from jobtui.render.hits import finder, marked
-from jobtui.render.log_line import Look, body
-from jobtui.render.spans import Span, width_of
+from jobtui.render.log_lines import LineLook, body, finder, marked
+from jobtui.render.spans import Span, crop, rows, width_of
 from jobtui.render.text import safe, width
-from jobtui.widgets.log_filter import FilteredLines
+from jobtui.widgets.log_feed import KEPT, FilteredLines, LogWindow
 from jobtui.widgets.log_view import LogView
-from jobtui.widgets.log_window import KEPT, LogWindow
 from jobtui.widgets.row_view import Move
 from tests.builders import HOSTILE
 from tests.waiting import wait_until
-from tests.widgets.stage import Stage, screen_text, text_of, watch
+from tests.widgets.widget_app import WidgetApp, screen_text, text_of, watch
 
-WHOLE = Look(whole=True)
+WHOLE = LineLook(whole=True)
 
 
 class Lines:
@@ -67,10 +64,10 @@ async def shown(
     place: Place | None = None,
     *,
     size: tuple[int, int] = (40, 10),
-    look: Look = WHOLE,
+    look: LineLook = WHOLE,
 ) -> AsyncIterator[tuple[LogView, Pilot[None]]]:
     view = LogView(look=look)
-    app: App[None] = Stage(view)
+    app: App[None] = WidgetApp(view)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         view.show(lines, place)
@@ -244,11 +241,11 @@ async def test_a_log_that_breaks_off_is_told_and_what_is_held_stays() -> None:
     lines = numbered(5_000)
     failed: list[str] = []
 
-    class Listening(Stage):
+    class Listening(WidgetApp):
         def on_log_view_failed(self, message: LogView.Failed) -> None:
             failed.append(message.words)
 
-    view = LogView(look=Look(whole=True))
+    view = LogView(look=LineLook(whole=True))
     async with Listening(view).run_test(size=(40, 10)) as pilot:
         view.show(lines)
         await wait_until(lambda: len(view._window), pilot)
@@ -277,7 +274,7 @@ async def test_an_empty_log_shows_its_first_lines_when_they_come() -> None:
 @pytest.mark.parametrize("whole", [False, True])
 async def test_hostile_lines_keep_the_columns(size: tuple[int, int], wraps: bool, whole: bool) -> None:
     texts = [f"Nov 20 20:34:31 7 0 a/b.py:1:f {text}" for text in HOSTILE] + [*HOSTILE, "password=hunter2"]
-    async with shown(Lines(texts), size=size, look=Look(whole=whole)) as (view, pilot):
+    async with shown(Lines(texts), size=size, look=LineLook(whole=whole)) as (view, pilot):
         view.set_finder(finder(Query("e", False, True)))
         if wraps:
             view.toggle_wrap()
@@ -338,12 +335,12 @@ def test_only_quick_expressions_are_tried_where_keys_wait(pattern: str, tried: b
 
 def test_the_head_of_a_line_is_cut_to_the_time_of_day() -> None:
     line = LogLine(place=0, end=1, text="Nov 20 20:34:31 7 0 a/b.py:12:f the message", size=1)
-    assert "".join(span.text for span in body(line, Look())) == "20:34:31 the message"
-    assert "".join(span.text for span in body(line, Look(whole=True))) == line.text
+    assert "".join(span.text for span in body(line, LineLook())) == "20:34:31 the message"
+    assert "".join(span.text for span in body(line, LineLook(whole=True))) == line.text
     iso = LogLine(place=0, end=1, text="2026-11-20T20:34:31.250Z ready", size=1)
-    assert "".join(span.text for span in body(iso, Look())) == "20:34:31.250 ready"
+    assert "".join(span.text for span in body(iso, LineLook())) == "20:34:31.250 ready"
     more = LogLine(place=0, end=1, text="  File x, line 3", size=1)
-    assert "".join(span.text for span in body(more, Look())) == "           File x, line 3"
+    assert "".join(span.text for span in body(more, LineLook())) == "           File x, line 3"
 
 
 def test_a_window_lets_go_of_lines_that_are_far_from_the_screen() -> None:
@@ -357,8 +354,6 @@ def test_a_window_lets_go_of_lines_that_are_far_from_the_screen() -> None:
 
 
 class Found:
-    """A search that has found these lines."""
-
     def __init__(self, places: Sequence[int]) -> None:
         self.query = Query("x", False, False)
         self.hits = Hits(0)

@@ -6,7 +6,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from jobtui.widgets.pen import PLAIN, Pen, codes_of, transition
+from jobtui.terminal.canvas import PLAIN, Pen, codes_of, transition
 from tests.widgets.terminal import FakeTerminal
 
 LOOKS = [

@@ -1,6 +1,6 @@
 import pytest
 
-from jobtui.widgets.wire import erases_in_color
+from jobtui.terminal.app import erases_in_color
 
 
 @pytest.mark.parametrize(

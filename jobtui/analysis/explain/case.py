@@ -1,20 +1,129 @@
-"""What is known about one job when it is to be explained. Plain data, gathered elsewhere."""
+"""The evidence on a job, a job of Sirepo as its rules look at it, and what a rule gives when it applies."""
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 
-from jobtui.analysis.explain.flow import FINAL_WORDS, Mark, gaps, mark_of
-from jobtui.analysis.flapping import Flapping
-from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.heard import Writer
-from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job, JobStatus, Run
-from jobtui.model.ops import Agent, Component, Op, Step
-from jobtui.model.verdicts import Usual
+from jobtui.analysis.explain.flow import FINAL_WORDS, Mark, gaps, mark_of, usual_length, usual_steps
+from jobtui.analysis.times import age
+from jobtui.backends.registry import SIREPO_DB
+from jobtui.model.changes import Allocation, Site, StateChange
+from jobtui.model.clock import SECOND, Nanos, seconds_between
+from jobtui.model.condor import CondorFact
+from jobtui.model.health import SourceHealth, SourceState, now_at, unread
+from jobtui.model.ids import PREFIX_LENGTH, AgentPrefix, JobId
+from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.ops import Agent, Component, Damage, Heard, Op, Step, Writer, is_told_before
+from jobtui.model.settings import KIND as ALARM
+from jobtui.model.verdicts import Chain, Code, Fact, NextStep, Usual
+
+FALLS = 3
+"""So many ends within WITHIN_S make an agent flap. One that is stopped for want of work does not fall."""
+FALLS_OF_HOST, USERS_OF_HOST = 6, 3
+"""So many ends, of agents of so many users, make a host of a driver do so."""
+WITHIN_S = 900.0
+
+Fall = tuple[Nanos, str]
+"""When an agent ended by itself or did not come up, and the beginning of its user's id."""
+
+
+class Flapping(NamedTuple):
+    """What flaps, how often agents have ended, in how many seconds, and the last time."""
+
+    what: str
+    falls: int
+    span_s: float
+    last_at: Nanos
+
+    @property
+    def words(self) -> str:
+        return f"{self.what} ended {self.falls} times within {age(self.span_s)}"
+
+
+class Flaps:
+    """The ends of all agents that are known."""
+
+    def __init__(self, agents: Iterable[Agent]) -> None:
+        self._of_user: defaultdict[tuple[str, str, str], list[Fall]] = defaultdict(list)
+        self._of_host: defaultdict[tuple[str, str], list[Fall]] = defaultdict(list)
+        for agent in agents:
+            user = agent.uid[:PREFIX_LENGTH]
+            falls = [(at, user) for at in agent.falls]
+            if falls:
+                self._of_user[agent.driver, agent.kind, user] += falls
+                if agent.host is not None:
+                    self._of_host[agent.driver, agent.host] += falls
+
+    def around(self, agent: Agent, at: Nanos) -> Flapping | None:
+        """Whether this agent flapped before a time, or all those of its host; None when neither did."""
+        user = agent.uid[:PREFIX_LENGTH]
+        own = _recent(self._of_user.get((agent.driver, agent.kind, user), ()), at)
+        if len(own) >= FALLS:
+            return _flapping(f"the {agent.kind} agent of user {agent.uid}", own)
+        host = _recent(self._of_host.get((agent.driver, agent.host or ""), ()), at)
+        if len(host) >= FALLS_OF_HOST and len({user for _, user in host}) >= USERS_OF_HOST:
+            return _flapping(f"agents on {agent.host}", host)
+        return None
+
+
+def _recent(falls: Sequence[Fall], at: Nanos) -> list[Fall]:
+    begin = at - WITHIN_S * SECOND
+    return sorted(fall for fall in falls if begin <= fall[0] <= at)
+
+
+def _flapping(what: str, falls: Sequence[Fall]) -> Flapping:
+    return Flapping(what, len(falls), seconds_between(falls[0][0], falls[-1][0]), falls[-1][0])
+
+
+NO_FLAPS = Flaps(())
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """One job: what its sources say of it, and how they are.
+
+    `detail` is its whole record where that was read; `unread` says in words what was asked for in vain,
+    `origins` which source gave a stream of another name. Of
+    logs: `heard` tells whose lines were read, `ops` are those of the job, oldest first, `alike` the latest
+    runs like its last one, `texts` whole records of lines by (source, line), `restarted_ops` those of its ops
+    that are older than a restart of their supervisor, by key: the restart, `agents` all agents by prefix,
+    `flaps` how often they ended, `chain` whom it waits for. `slurm` is the job of Slurm that it runs as.
+    `changes` are those of its state, `allocations` and `sites` all of Balsam's, `facts` what files say of a
+    job of HTCondor.
+    """
+
+    job_id: JobId
+    now: Nanos
+    job: Job | None = None
+    detail: JobDetail | None = None
+    sources: tuple[SourceHealth, ...] = ()
+    origins: Mapping[str, str] = MappingProxyType({})
+    unread: tuple[str, ...] = ()
+    heard: Heard = Heard()
+    ops: tuple[Op, ...] = ()
+    alike: tuple[Op, ...] = ()
+    texts: Mapping[tuple[str, int], str] = MappingProxyType({})
+    restarted_ops: Mapping[int, Step] = MappingProxyType({})
+    agents: Mapping[AgentPrefix, Agent] = MappingProxyType({})
+    flaps: Flaps = NO_FLAPS
+    chain: Chain = Chain()
+    slurm: Job | None = None
+    changes: tuple[StateChange, ...] = ()
+    allocations: tuple[Allocation, ...] = ()
+    sites: tuple[Site, ...] = ()
+    facts: tuple[CondorFact, ...] = ()
+
+    def origin_of(self, source: str) -> str:
+        """The source that gave what a line or record names as its own: a journal gives many streams."""
+        return self.origins.get(source, source)
+
+    def now_at(self, source: str) -> Nanos:
+        """The time by the clock of a source when it was last known how things are there."""
+        return now_at(self.sources, self.origin_of(source), self.now)
+
 
 STATUS_WORDS: Mapping[str, JobStatus] = {
     "completed": JobStatus.COMPLETED,
@@ -27,6 +136,8 @@ STATUS_WORDS: Mapping[str, JobStatus] = {
 
 NEAR_BYTES = 1 << 20
 """How far from its lines a damaged place of a log may still concern a run."""
+NEAR_S = 60.0
+"""The same by the times of lines, as bytes tell nothing across a rotation."""
 LIVES_ON_S = 10.0
 """How long a supervisor may take to stop; what it writes later shows that it went on."""
 NEWER_S = 2.0
@@ -51,46 +162,85 @@ class Coverage(NamedTuple):
     begun: tuple[tuple[str, Nanos], ...] = ()
     behind: tuple[str, ...] = ()
     writers: Mapping[str, Writer] = MappingProxyType({})
-    damaged: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+    damaged: Mapping[str, tuple[Damage, ...]] = MappingProxyType({})
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """One job. `runs` and `ops` are oldest first. `behind` holds the whole text of records by (source, line).
+def coverage_of(heard: Heard, sources: Iterable[SourceHealth]) -> Coverage:
+    sources = tuple(source for source in sources if source.kind != ALARM)
+    return Coverage(
+        has_records=any(SIREPO_DB.made(s) and s.state is not SourceState.DOWN for s in sources),
+        has_supervisor=not heard.components.isdisjoint({Component.SUPERVISOR, Component.DRIVER}),
+        has_server=Component.SERVER in heard.components,
+        has_agent=not heard.components.isdisjoint({Component.AGENT, Component.JOB_CMD}),
+        supervisor_end=heard.supervisor_end,
+        faults=tuple(unread(sources)),
+        begun=tuple((_short(s.name), s.begins_at) for s in sources if s.begins_at is not None),
+        behind=tuple(_short(s.name) for s in sources if s.is_behind),
+        writers=heard.writers,
+        damaged=heard.damaged,
+    )
 
-    `restarted_ops` are the ops that are older than a restart of their supervisor, by key: the restart.
+
+def _short(name: str) -> str:
+    """The last part of a path; other names as they are."""
+    return name.rpartition("/")[2] if name.startswith("/") else name
+
+
+class Case:
+    """One job of Sirepo as its rules look at it. `behind` holds the whole text of records by (source, line).
+
     `usual` tells how long steps take here, by the mark at their end, `length` how long whole runs do.
-    `agents` are those of the job's ops, `flapping` tells that the latest run's agent died again and again.
-    `slurm` is the job of Slurm that it runs as.
     """
 
-    job_id: JobId
-    now: Nanos
-    coverage: Coverage
-    job: Job | None = None
-    runs: tuple[Run, ...] | None = None
-    ops: tuple[Op, ...] = ()
-    agents: tuple[Agent, ...] = ()
-    behind: Mapping[tuple[str, int], str] = msgspec.field(default_factory=dict)
-    restarted_ops: Mapping[int, Step] = msgspec.field(default_factory=dict)
-    usual: Mapping[Mark, Usual] = msgspec.field(default_factory=dict)
-    slurm: Job | None = None
-    length: Usual | None = None
-    flapping: Flapping | None = None
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.job_id = evidence.job_id
+        self.job = evidence.job
+        self.now = evidence.now if self.job is None else evidence.now_at(self.job.source)
+        self.runs = evidence.detail.runs if evidence.detail is not None else None
+        self.ops = evidence.ops
+        self.behind = evidence.texts
+        self.slurm = evidence.slurm
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        return coverage_of(self.evidence.heard, self.evidence.sources)
+
+    @cached_property
+    def usual(self) -> Mapping[Mark, Usual]:
+        return usual_steps(self.evidence.alike)
+
+    @cached_property
+    def length(self) -> Usual | None:
+        return usual_length(self.evidence.alike)
+
+    @cached_property
+    def agent(self) -> Agent | None:
+        prefix = None if self.run is None else self.run.agent or self.run.assigned_agent
+        return self.evidence.agents.get(prefix) if prefix is not None else None
+
+    @cached_property
+    def flapping(self) -> Flapping | None:
+        """Whether the agent of the latest run flapped up to its end, or does so now."""
+        job = self.job
+        ended = job.ended_at if job is not None and not job.status.is_live else None
+        at = ended if ended is not None else self.now
+        return None if self.agent is None else self.evidence.flaps.around(self.agent, at)
 
     @cached_property
     def run(self) -> Op | None:
         """The op of the latest run; None when the record tells of a later run than all that were read."""
-        found = self._newest_run
+        found = self.newest_run
         return None if found is None or self.is_log_old else found
 
     @cached_property
-    def _newest_run(self) -> Op | None:
+    def newest_run(self) -> Op | None:
         return next((op for op in reversed(self.ops) if op.name == "run"), None)
 
     @cached_property
     def is_log_old(self) -> bool:
         """Whether the record tells of a later run than those in the logs."""
-        job, run = self.job, self._newest_run
+        job, run = self.job, self.newest_run
         if job is None or job.queued_at is None or run is None or run.created_at is None:
             return False
         return seconds_between(run.created_at, job.queued_at) > NEWER_S
@@ -105,7 +255,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def later(self) -> tuple[Op, ...]:
-        """Ops that came after the latest run was asked for."""
         run = self.run
         return tuple(op for op in self.ops if run is not None and op.key > run.key)
 
@@ -119,7 +268,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return JobStatus.UNKNOWN
         if self.last(Mark.FOUND_GONE) is not None:
             return JobStatus.CANCELED
-        word = run.result or next((op.result for op in self.later if op.name == "run_status"), None)
+        ended = self.ended_in_log  # the last of them, where those of two runs are told as one
+        word = FINAL_WORDS[ended.step] if ended is not None else run.result
+        word = word or next((op.result for op in self.later if op.name == "run_status"), None)
         if word is not None and word in STATUS_WORDS:
             return STATUS_WORDS[word]
         if run.error:
@@ -129,7 +280,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def is_record_old(self) -> bool:
         """Whether the logs tell of a run that the record does not know yet."""
-        job, run = self.job, self._newest_run
+        job, run = self.job, self.newest_run
         if job is None or run is None or run.created_at is None:
             return False
         written = max((at for at in (job.written_at, job.updated_at, job.queued_at) if at), default=None)
@@ -137,44 +288,50 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def is_sbatch(self) -> bool:
-        """Whether the job runs on a cluster."""
         if self.job is not None and self.job.mode:
             return self.job.mode == "sbatch"
         return self.run is not None and self.run.driver == "SbatchDriver"
 
+    @property
+    def tells_progress(self) -> bool:
+        """Whether its program is one that news come from while it runs."""
+        steps = self.run.steps if self.run is not None else ()
+        is_parallel = self.job is not None and self.job.mode == "parallel"
+        return is_parallel or sum(step.step == "status running" for step in steps) > 1
+
     def has_word_of(self, status: str) -> bool:
-        """Whether news of the run said this status."""
         return self.run is not None and any(step.step == f"status {status}" for step in self.run.steps)
 
     def last(self, *marks: Mark) -> Step | None:
-        """The last step of the latest run that is one of these."""
         steps = self.run.steps if self.run is not None else ()
         return next((step for step in reversed(steps) if mark_of(step) in marks), None)
 
     @property
     def restart(self) -> Step | None:
         """The first restart of the supervisor after the latest run was asked for."""
-        told = self.restarted_ops.get(self.run.key) if self.run is not None else None
+        told = self.evidence.restarted_ops.get(self.run.key) if self.run is not None else None
         return told or self.last(Mark.RESTARTED)
 
     def later_step(self, *marks: Mark) -> Step | None:
-        """The last such step of the ops that came after the latest run."""
         steps = [step for op in self.later for step in op.steps if mark_of(step) in marks]
         return steps[-1] if steps else None
 
     def since(self, step: Step | None) -> float | None:
-        """Seconds since a step; None where its line has no time."""
-        return None if step is None or step.at is None else max(0.0, seconds_between(step.at, self.now))
+        if step is None or step.at is None:
+            return None
+        return max(0.0, seconds_between(step.at, self.evidence.now_at(step.source)))
 
     @property
     def last_step(self) -> Step | None:
-        """The last step of the latest run."""
         return self.run.steps[-1] if self.run is not None and self.run.steps else None
 
     @cached_property
     def gaps(self) -> tuple[str, ...]:
         """What the latest run's lines lack, in words: steps without the one that must come before them."""
-        return () if self.run is None else gaps(self.run)
+        if self.run is None:
+            return ()
+        ends = {step.step for step in self.run.steps if mark_of(step) is Mark.FINAL}
+        return (*gaps(self.run), *(("two ends without the begin of another run",) if len(ends) > 1 else ()))
 
     @cached_property
     def damaged(self) -> tuple[str, ...]:
@@ -184,27 +341,38 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def _damaged(self) -> Iterator[str]:
         steps = [step for op in (self.run, *self.later) if op is not None for step in op.steps]
         for source, places in self.coverage.damaged.items():
-            own = [step.offset for step in steps if step.source == source]
-            if own and any(min(own) - NEAR_BYTES < place < max(own) + NEAR_BYTES for place in places):
+            own = [step for step in steps if step.source == source]
+            if own and any(self._is_near(place, own) for place in places):
                 yield source
 
-    def is_supervisor_heard_after(self, step: Step) -> bool:
-        """Whether the process that wrote a line is known to have gone on for a while."""
+    def _is_near(self, place: Damage, own: Sequence[Step]) -> bool:
+        """Whether lines of a run may have stood in a damaged place of their log."""
+        offsets = [step.offset for step in own]
+        if min(offsets) - NEAR_BYTES < place.offset < max(offsets) + NEAR_BYTES:
+            return True
+        times = [step.at for step in own if step.at is not None]
+        since = place.since if place.since is not None else place.until
+        if not times or since is None:
+            return False
+        until = place.until if place.until is not None else max(since, self.now)
+        return since < max(times) + NEAR_S * SECOND and min(times) - NEAR_S * SECOND < until
+
+    def is_supervisor_heard_after(self, step: Step, seconds: float = LIVES_ON_S) -> bool:
+        """Whether the process that wrote a line is known to have gone on for so long."""
         writer = self.coverage.writers.get(step.source)
         if writer is None or writer.pid is None or writer.end is None or step.at is None:
             return False
-        return writer.since <= step.offset and seconds_between(step.at, writer.end) >= LIVES_ON_S
+        is_its_own = writer.before is None or is_told_before(writer.before, step)
+        return is_its_own and seconds_between(step.at, writer.end) >= seconds
 
     @property
     def agent_seen(self) -> bool:
-        """Whether anything the run's own agent wrote could be read."""
         return self.run is not None and any(
             step.component in (Component.AGENT, Component.JOB_CMD) for step in self.run.steps
         )
 
     @property
     def ended_in_log(self) -> Step | None:
-        """The line that tells the end of the latest run."""
         steps = self.run.steps if self.run is not None else ()
         return next((step for step in reversed(steps) if step.step in FINAL_WORDS), None)
 
@@ -224,3 +392,69 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         if job is None or end is None or job.written_at is None:
             return False
         return seconds_between(end, job.written_at) > NEWER_S
+
+
+def lines_wanted(ops: Sequence[Op]) -> tuple[Step, ...]:
+    """The steps of the latest run whose whole record helps: one that continues over several lines."""
+    run = next((op for op in reversed(ops) if op.name == "run"), None)
+    steps = () if run is None else run.steps
+    return tuple(step for step in steps if mark_of(step) in (Mark.STDERR, Mark.REFUSED))[-2:]
+
+
+CERTAIN = 0.97
+"""A line or record says it in so many words."""
+SURE = 0.9
+"""It follows from lines that were read, and nothing speaks against it."""
+STRONG = 0.85
+"""It follows from what one side wrote, where the other one is silent."""
+LIKELY = 0.75
+"""It fits, and something that would prove it was not seen."""
+TOLD = 0.7
+"""The record says so, and no line about it was read."""
+PLAUSIBLE = 0.45
+"""The record alone allows it, and other things too."""
+GUESS = 0.4
+"""Nothing speaks for it but that it is frequent."""
+
+
+class Finding(NamedTuple):
+    """A verdict before it is checked for blind spots.
+
+    `steps` are the lines it rests on; `missing` the step that did not come, `limit_s` how long it may take.
+    `doubts` say in words what would have made it surer. `silent_since` is the line after which nothing came,
+    where that is what it rests on: it counts for less when the log itself goes on no longer.
+    `needs_all_lines` tells that one line which was not read would make it another verdict.
+    """
+
+    code: Code
+    sentence: str
+    confidence: float
+    steps: tuple[Step | None, ...] = ()
+    missing: Mark | None = None
+    limit_s: float | None = None
+    doubts: tuple[str, ...] = ()
+    silent_since: Step | None = None
+    needs_all_lines: bool = False
+
+
+class Said(NamedTuple):
+    """What is said of a job whose system tells its state by itself; Sirepo's take a `Finding`."""
+
+    code: Code
+    sentence: str
+    confidence: float
+    next: tuple[NextStep, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
+Rule = Callable[[Case], Finding | None]
+"""Looks at a case; None when it does not apply."""
+
+
+SETTLED_S = 10.0
+"""What is younger than this may just not have reached the other source yet."""
+
+
+def record_fact(job: Job | None) -> Fact:
+    assert job is not None
+    return Fact(text=f"status: {job.native_status}", source=job.source, at=job.written_at)

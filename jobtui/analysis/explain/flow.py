@@ -1,15 +1,18 @@
-"""The steps an op must pass, as data: which words of a timeline mean which step, and what should follow when.
+"""The steps an op must pass, as data, and how long each takes here.
 
 Basis: Sirepo's supervisor, drivers and agents as run and as of March 2020 (docs/verdicts.md has the flow in
 words). An agent's own steps are optional: its log may be on another host, and of what a supervisor forwards
 of it lines are lost.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from jobtui.analysis.times import duration
+from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ops import Op, Step
+from jobtui.model.verdicts import Usual
 
 
 class Mark(StrEnum):
@@ -135,7 +138,6 @@ DEFAULT_AGENT_START_S = 15.0
 
 
 def mark_of(step: Step) -> Mark | None:
-    """The step of the flow that a step of a timeline is, None when it is none."""
     if step.step in FINAL_WORDS:
         return Mark.FINAL
     exact = WORDS.get(step.step)
@@ -169,3 +171,72 @@ def _is_passed(mark: Mark, seen: set[Mark | None]) -> bool:
     """Whether a later step shows that this one came, though its own line is missing."""
     order = [needed.mark for needed in RUN_FLOW]
     return any(later in seen for later in order[order.index(mark) + 1 :])
+
+
+LEAST_RUNS = 3
+"""Fewer runs tell nothing of what is usual."""
+TELLING_RUNS = 20
+"""From so many on the longest of them tell what is late."""
+LEAST_BEYOND_S, BEYOND = 10.0, 0.2
+"""Late is what takes longer than 99 of 100 by so many seconds, and by so large a part of that."""
+
+
+def usual_of(seconds: Sequence[float]) -> Usual | None:
+    if len(seconds) < LEAST_RUNS:
+        return None
+    ordered = sorted(seconds)
+    return Usual(len(ordered), _quantile(ordered, 0.5), _quantile(ordered, 0.99))
+
+
+def is_beyond(seconds: float, usual: Usual | None) -> bool:
+    """Whether it takes longer than is usual; never by too few runs."""
+    if usual is None or usual.n < TELLING_RUNS:
+        return False
+    return seconds > usual.p99_s + max(LEAST_BEYOND_S, BEYOND * usual.p99_s)
+
+
+def usual_words(usual: Usual) -> str:
+    """What is usual: "usually 2m (p99 5m, n=34)"; of few runs that they are few."""
+    spread = f"p99 {duration(usual.p99_s)}, n={usual.n}"
+    if usual.n < TELLING_RUNS:
+        spread = f"n={usual.n}, too few to tell what is late"
+    return f"usually {duration(usual.p50_s)} ({spread})"
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """The value below which a share of all lies (nearest rank)."""
+    return ordered[min(len(ordered) - 1, max(0, -(-int(share * 100) * len(ordered) // 100) - 1))]
+
+
+def usual_steps(runs: Iterable[Op]) -> dict[Mark, Usual]:
+    """How long each needed step takes from the one before it, by the mark at its end."""
+    taken: dict[Mark, list[float]] = {}
+    for run in runs:
+        times = _times(run)
+        for needed in RUN_FLOW:
+            begin, end = times.get(needed.after), times.get(needed.mark)
+            if begin is not None and end is not None and end >= begin:
+                taken.setdefault(needed.mark, []).append(seconds_between(begin, end))
+    return {mark: found for mark, seconds in taken.items() if (found := usual_of(seconds)) is not None}
+
+
+def usual_length(runs: Iterable[Op]) -> Usual | None:
+    return usual_of(
+        [
+            seconds_between(run.sent_at, run.ended_at)
+            for run in runs
+            if run.sent_at is not None
+            and run.ended_at is not None
+            and run.ended_at >= run.sent_at
+            and run.result in (None, "completed", "ok")
+        ]
+    )
+
+
+def _times(run: Op) -> dict[Mark, Nanos]:
+    times: dict[Mark, Nanos] = {}
+    for step in run.steps:
+        mark = mark_of(step)
+        if mark is not None and step.at is not None:
+            times.setdefault(mark, step.at)
+    return times

@@ -1,218 +1,237 @@
-"""A case to its verdict: the first rule that applies, less sure for every blind spot that matters to it."""
+"""What is the matter with a job of whatever system: the verdict its evidence allows, and contradictions.
 
-from collections.abc import Callable, Mapping
+Says nothing about who is right.
 
-from jobtui.analysis.explain.case import Case
-from jobtui.analysis.explain.ended import RULES as ENDED
-from jobtui.analysis.explain.finding import CERTAIN, LIKELY, Finding, Rule
-from jobtui.analysis.explain.flow import Mark, mark_of, missing_mark
-from jobtui.analysis.explain.next_steps import next_steps
-from jobtui.analysis.explain.running import RULES as RUNNING
-from jobtui.analysis.explain.waiting import RULES as WAITING
-from jobtui.analysis.time_words import age
-from jobtui.model.clock import seconds_between, to_rfc3339
-from jobtui.model.jobs import JobStatus
-from jobtui.model.ops import Step
-from jobtui.model.verdicts import Code, Evidence, Verdict
+How sure a verdict is, says the rule that gave it, in the file of its system. Here it is asked whether what it
+rests on can be believed now: a source that is down, quiet, not yet read to its end or has a clock that is
+off, and sources that disagree, are said first, and the verdict is not sure any more.
+"""
 
-MOST_EVIDENCE = 6
-"""Raw lines shown for a verdict."""
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from time import perf_counter
 
-RULES: Mapping[JobStatus, tuple[Rule, ...]] = {
-    JobStatus.PENDING: WAITING,
-    JobStatus.RUNNING: RUNNING,
-    **ENDED,
-}
-"""What is asked about a job, by its status."""
+import msgspec
 
-WITHOUT_RECORD = 0.8
-"""How sure a verdict still is when the job's record was not read."""
-WITHOUT_LINES = 0.8
-"""The same when lines of its run are missing, or may be those of an earlier one."""
-WITHOUT_END = 0.75
-"""The same when the supervisor's log ends before the record was last written."""
-UNTOUCHED_BY_AGENTS = frozenset(
-    {Code.NEVER_RUN, Code.PURGED, Code.COMPLETED, Code.TIMED_OUT, Code.PROGRAM_FAILED, Code.PREPARE_FAILED}
-)
-"""Verdicts to which it does not matter whether agents die."""
-SELF_EVIDENT = frozenset({Code.NEVER_RUN, Code.PURGED, Code.COMPLETED, Code.TIMED_OUT})
-"""Verdicts that a record proves alone, whatever a log may lack."""
+from jobtui.analysis.explain.case import GUESS, SETTLED_S, SURE, Evidence, record_fact
+from jobtui.analysis.flags import differing
+from jobtui.analysis.keys import POLLED_S, sirepo_of
+from jobtui.analysis.systems import system_of
+from jobtui.analysis.systems.sirepo import SELF_EVIDENT
+from jobtui.analysis.times import age
+from jobtui.backends.registry import BALSAM as BALSAM_SERVER
+from jobtui.backends.registry import Gives, of_kind
+from jobtui.model.clock import SECOND, Nanos, seconds_between
+from jobtui.model.health import QUIET_S, SourceHealth, SourceState
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import NOT_READ, Job
+from jobtui.model.ops import Heard
+from jobtui.model.verdicts import Code, Contradiction, Verdict
 
 
-def explain(case: Case) -> Verdict:
-    """What is the matter with the job."""
-    finding = next(
-        (found for rule in RULES.get(case.status, ()) if (found := rule(case)) is not None), _unknown(case)
-    )
-    last = case.last_step
-    missing = finding.missing or (
-        missing_mark(case.run) if case.run is not None and _is_stuck(case) else None
-    )
-    since = finding.steps[0] if finding.steps else last
-    return Verdict(
-        job_id=case.job_id,
-        code=finding.code,
-        sentence=f"{finding.sentence}{_flapping_words(case, finding)}",
-        confidence=round(_confidence(case, finding), 2),
-        last_step=None if last is None else last.step,
-        last_at=None if last is None else last.at,
-        missing_step=None if missing is None else missing.value,
-        waited_s=case.since(since) if missing is not None else None,
-        limit_s=finding.limit_s,
-        usual=case.usual.get(missing) if missing is not None else None,
-        evidence=_evidence(case, finding),
-        next=next_steps(case, finding),
-        blind_spots=_blind_spots(case, finding),
-    )
-
-
-def _unknown(case: Case) -> Finding:
-    if case.job is None and case.run is None:
-        sentence = "Neither a record nor an op of it was read."
-    else:
-        word = case.job.native_status if case.job is not None else "no word"
-        sentence = f'Its status is "{word}", which tells nothing that jobtui knows.'
-    return Finding(Code.UNKNOWN, sentence, 0.3, (case.last_step,))
-
-
-def _flapping_words(case: Case, finding: Finding) -> str:
-    """That its agent dies again and again, where that may have to do with it."""
-    if case.flapping is None or finding.code in UNTOUCHED_BY_AGENTS:
-        return ""
-    return f" It flaps: {case.flapping.words}."
-
-
-def _is_stuck(case: Case) -> bool:
-    return case.status.is_live
-
-
-def _confidence(case: Case, finding: Finding) -> float:
-    confidence = finding.confidence
-    if case.job is None or case.is_record_old:
-        confidence *= WITHOUT_RECORD
-    if case.is_log_behind and finding.code not in SELF_EVIDENT:
-        confidence *= WITHOUT_END
-    if case.run is not None and case.run.candidates:
-        confidence *= WITHOUT_END
-    if finding.code not in SELF_EVIDENT and (_is_sending_missing(case) or case.is_run_doubtful):
-        confidence *= WITHOUT_LINES
-    is_open = bool(case.begun_late or case.coverage.behind) and finding.code not in SELF_EVIDENT
-    if is_open or _heard_on_s(case, finding) is not None:
-        confidence = min(confidence, LIKELY)
-    if finding.confidence < CERTAIN and finding.code not in SELF_EVIDENT and (case.gaps or case.damaged):
-        confidence = min(confidence, LIKELY)
-    return confidence
-
-
-def _heard_on_s(case: Case, finding: Finding) -> float | None:
-    """Seconds for which the log goes on after the line that nothing followed; None where that is enough."""
-    step, end = finding.silent_since, case.coverage.supervisor_end
-    if step is None or step.at is None or end is None:
-        return None
-    heard_s = max(0.0, seconds_between(step.at, end))
-    return heard_s if heard_s < (finding.limit_s or 0.0) else None
-
-
-def _evidence(case: Case, finding: Finding) -> tuple[Evidence, ...]:
-    """The record's own words, then the lines, oldest first and each once."""
-    steps: dict[tuple[str, int, int], Step] = {}
-    for step in (*finding.steps, *_last_steps(case)):
-        if step is not None and len(steps) < MOST_EVIDENCE - 1:
-            steps.setdefault((step.source, step.line, step.offset), step)
-    ordered = sorted(steps.values(), key=lambda step: (step.at or 0, step.offset))
-    return (*_record_evidence(case), *_slurm_evidence(case), *map(_as_evidence, ordered))
-
-
-def _last_steps(case: Case) -> tuple[Step, ...]:
-    """What the flow came to: enough lines for somebody to judge by themselves."""
-    steps = case.run.steps if case.run is not None else ()
-    return tuple(step for step in reversed(steps) if mark_of(step) not in (None, Mark.UPDATED))[:3]
-
-
-def _as_evidence(step: Step) -> Evidence:
-    return Evidence(
-        what=step.step, text=step.text, source=step.source, at=step.at, line=step.line, cursor=step.cursor
-    )
-
-
-def _record_evidence(case: Case) -> tuple[Evidence, ...]:
-    job = case.job
+def contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
+    """Every disagreement of a job's sources, none when they agree or only one of them tells."""
+    job = evidence.job
     if job is None:
         return ()
-    facts = [f"status: {job.native_status}"]
-    facts += [f"{name}: {value}" for name, value in _record_facts(case) if value is not None]
-    return (Evidence(what="record", text=", ".join(facts), source=job.source, at=job.written_at),)
+    records = (_other_record(job, other) for other in differing(job))
+    return (*records, *system_of(job).contradictions(evidence))
 
 
-def _slurm_evidence(case: Case) -> tuple[Evidence, ...]:
-    slurm = case.slurm
-    if slurm is None:
-        return ()
-    facts = [f"{slurm.id}: {slurm.native_status}"]
-    facts += [f"{name}: {text}" for name, text in (("reason", slurm.reason), ("exit", slurm.exit)) if text]
-    return (Evidence(what="slurm", text=", ".join(facts), source=slurm.source, at=slurm.updated_at),)
+def _other_record(job: Job, other: Job) -> Contradiction:
+    """What two records of one id say, whichever of them is in use."""
+    about = f"the record in {job.source} says {job.status}, the one in {other.source} {other.status}"
+    if other.status is job.status:
+        about += " of another run" if other.queued_at != job.queued_at else ", but not the same of it"
+    return Contradiction(about, record_fact(job), record_fact(other))
 
 
-def _record_facts(case: Case) -> tuple[tuple[str, object], ...]:
-    job = case.job
-    assert job is not None
-    return (
-        ("error", job.error),
-        ("alert", job.alert),
-        ("waits for", job.message),
-        ("canceledAfterSecs", job.limit_s),
+REST = Nanos(round((SETTLED_S + 1) * SECOND))
+"""How long after its last change a job is looked at: by then sources that lag have caught up."""
+LATER = Nanos(round((POLLED_S + 1) * SECOND))
+"""How long after that a job that runs through Slurm is looked at again."""
+BUDGET_S = 0.004
+"""How long looking may take at a time."""
+
+
+IsDisputed = Callable[[JobId, tuple[Job, ...]], bool]
+"""Whether sources disagree about a job, which may run as one of these jobs of Slurm."""
+
+
+class Disputes:
+    """Told which jobs changed, it looks at each once it has rested.
+
+    Jobs that run through Slurm are looked at once more, when both had the time to hear of each other.
+    """
+
+    def __init__(self) -> None:
+        self._due: dict[JobId, Nanos] = {}
+        self._later: dict[JobId, Nanos] = {}
+        self._slurm: dict[JobId, JobId] = {}
+        self._found: set[JobId] = set()
+
+    def __contains__(self, job_id: object) -> bool:
+        return job_id in self._found
+
+    def note(self, changed: Iterable[JobId], now: Nanos) -> None:
+        """These have changed; each is looked at later, once."""
+        for job_id in changed:
+            _put_off(self._due, job_id, Nanos(now + REST))
+
+    def look(
+        self, jobs: Mapping[JobId, Job], now: Nanos, is_disputed: IsDisputed, budget_s: float = BUDGET_S
+    ) -> set[JobId]:
+        """Look at those that have rested; the jobs of which it is no longer as it was."""
+        end = perf_counter() + budget_s
+        turned = set()
+        for due in (self._due, self._later):
+            while due and perf_counter() < end and due[job_id := next(iter(due))] <= now:
+                del due[job_id]
+                if due is self._due:
+                    self._join(jobs.get(job_id), now)
+                slurm = jobs.get(self._slurm[job_id]) if job_id in self._slurm else None
+                disagree = job_id in jobs and is_disputed(job_id, (slurm,) if slurm is not None else ())
+                if disagree != (job_id in self._found):
+                    turned.add(job_id)
+                    (self._found.add if disagree else self._found.discard)(job_id)
+        return turned
+
+    def _join(self, job: Job | None, now: Nanos) -> None:
+        """Look at a job of Sirepo again some time after it, or the Slurm job that it runs as, has changed."""
+        if job is None:
+            return
+        submitter = sirepo_of(job)
+        if submitter is not None:
+            self._slurm[submitter] = job.id
+        if submitter is not None or job.id in self._slurm:
+            _put_off(self._later, submitter or job.id, Nanos(now + LATER))
+
+
+def _put_off(due: dict[JobId, Nanos], job_id: JobId, until: Nanos) -> None:
+    """Have a job looked at then, after those that are due before; a queue has but one length of rest."""
+    due.pop(job_id, None)
+    due[job_id] = until
+
+
+CLOCK_S = 60.0
+"""How far the times of a source may be off from its clock, as we know it, without a word."""
+TELL_OF_DISPUTE = frozenset(
+    {Code.STALE_RECORD, Code.REPLY_LOST, Code.AGENT_LOST, Code.CANCEL_UNCONFIRMED, Code.SUPERVISOR_RESTARTED,
+     Code.SBATCH_QUEUED}
+)  # fmt: skip
+"""Verdicts that say themselves that two sources disagree, and which of them is behind."""
+
+
+def explain(evidence: Evidence) -> Verdict:
+    """What is the matter with the job."""
+    job = evidence.job
+    found = system_of(job).explain(evidence)
+    found = msgspec.structs.replace(found, contradictions=contradictions(evidence))
+    sources = tuple(dict.fromkeys(map(evidence.origin_of, _named(found, evidence))))
+    doubts = tuple(dict.fromkeys(_doubts(found, evidence, sources))) or evidence.unread
+    unknown = tuple(_not_measured(evidence, sources))
+    found = msgspec.structs.replace(
+        found,
+        rests_on=sources,
+        confidence=min(found.confidence, SURE) if unknown else found.confidence,
+        blind_spots=tuple(dict.fromkeys((*doubts, *found.blind_spots, *unknown, *evidence.unread))),
+    )
+    if not doubts:
+        return found
+    first = "; ".join(doubts)
+    return msgspec.structs.replace(
+        found,
+        sentence=f"{first[:1].upper()}{first[1:]}. As far as is known: {found.sentence}",
+        confidence=min(found.confidence, GUESS),
+        doubts=doubts,
     )
 
 
-def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
-    found = [words for words, applies in BLIND_SPOTS if applies(case)]
-    found += [
-        f"{name} was read from {to_rfc3339(at)} on: the run began before" for name, at in case.begun_late
+def _named(verdict: Verdict, evidence: Evidence) -> Iterator[str]:
+    """The sources that a verdict rests on: what they say, and of a live job also what they do not say."""
+    job = evidence.job
+    if job is not None:
+        yield job.source
+        if verdict.code in SELF_EVIDENT and job.needs_logs:
+            return
+    yield from (fact.source for fact in verdict.evidence)
+    yield from (fact.source for fact in evidence.facts)
+    if job is None or (job.needs_logs and job.status.is_live):
+        yield from evidence.heard.writers
+
+
+def _doubts(verdict: Verdict, evidence: Evidence, sources: tuple[str, ...]) -> Iterator[str]:
+    """Why what the verdict rests on may not be how things are now."""
+    is_live = evidence.job is None or evidence.job.status.is_live
+    for health in evidence.sources:
+        if health.name in sources:
+            yield from _state_doubts(health, evidence.heard, evidence.now)
+            if is_live:
+                yield from _clock_doubts(health, evidence.now, _times_of(health, verdict, evidence))
+    if evidence.detail is not None:
+        yield from (text for name, text in evidence.detail.facts if name == NOT_READ)
+    if verdict.code not in TELL_OF_DISPUTE or (evidence.job is not None and differing(evidence.job)):
+        yield from (f"its sources disagree: {one.about}" for one in verdict.contradictions)
+
+
+def _not_measured(evidence: Evidence, sources: tuple[str, ...]) -> Iterator[str]:
+    """What is not known of a live job's sources: it is news that show whether they are late, or answers."""
+    if evidence.job is None or not evidence.job.status.is_live:
+        return
+    names = [
+        health.name
+        for health in evidence.sources
+        if health.name in sources
+        and health.read_at is not None
+        and not health.news_late
+        and not BALSAM_SERVER.made(health)
     ]
-    found += [f"{name} is still being read" for name in case.coverage.behind]
-    run, end = case.run, case.coverage.supervisor_end
-    if case.is_log_behind and end is not None and case.job is not None and case.job.written_at is not None:
-        behind_s = seconds_between(end, case.job.written_at)
-        found.append(f"the supervisor's log ends {age(behind_s)} before the record was last written")
-    if (heard_s := _heard_on_s(case, finding)) is not None:
-        found.append(f"the supervisor's log ends {age(heard_s)} after that: what came then was not read")
-    if run is not None and run.candidates:
-        found.append(f"its op may as well belong to {', '.join(run.candidates)}")
-    found += [f"{_short(source)} is damaged near its lines: some cannot be read" for source in case.damaged]
-    found += [f"lines are missing: {gap}" for gap in case.gaps]
-    if run is not None and run.dropped_steps:
-        found.append(f"{run.dropped_steps} steps of its op are not kept")
-    return tuple(dict.fromkeys((*finding.doubts, *found, *case.coverage.faults)))
+    if names:
+        one_is = "is late, or its clock is" if len(names) == 1 else "are late, or their clocks are"
+        yield f"whether {', '.join(names)} {one_is} off, is not known: no news came yet"
 
 
-def _short(source: str) -> str:
-    return source.rpartition("/")[2]
+def source_doubts(sources: Iterable[SourceHealth], heard: Heard, now: Nanos) -> Iterator[str]:
+    """Why what sources told of jobs may not be how things are now."""
+    for health in sources:
+        if of_kind(health.kind).gives & (Gives.JOBS | Gives.LOGS):
+            yield from _state_doubts(health, heard, now)
+            yield from _clock_doubts(health, now)
 
 
-def _is_sending_missing(case: Case) -> bool:
-    """Whether a run that has begun, by its record or its news, was never sent by the lines that were read."""
-    run, job = case.run, case.job
-    if run is None or run.sends:
-        return False
-    return case.ended_in_log is not None or (job is not None and job.started_at is not None)
+def _state_doubts(health: SourceHealth, heard: Heard, now: Nanos) -> Iterator[str]:
+    lag_s = health.lag_s(now)
+    last = "" if lag_s is None else f", what it last told is {age(lag_s)} old"
+    if health.state is SourceState.DOWN:
+        yield f"{health.name} cannot be read: {health.reason}{last}"
+    elif health.is_quiet(now):
+        yield f"{health.name} does not answer{last}"
+    elif health.is_first_read or (health.is_behind and _is_far_behind(health, heard, now)):
+        yield f"{health.name} is still being read"
 
 
-def _is_agent_unheard(case: Case) -> bool:
-    return case.run is not None and case.run.sends > 0 and not case.agent_seen
+def _is_far_behind(health: SourceHealth, heard: Heard, now: Nanos) -> bool:
+    """Whether what was read of a log that grows ends a good while ago."""
+    writer = heard.writers.get(health.name)
+    return writer is not None and writer.end is not None and seconds_between(writer.end, now) > QUIET_S
 
 
-BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
-    ("no records are read", lambda case: case.job is None and not case.coverage.has_records),
-    ("no record of the job was read", lambda case: case.job is None and case.coverage.has_records),
-    ("the lines of its latest run were not read, only those of earlier ones", lambda case: case.is_log_old),
-    ("the record is older than the newest run in the logs", lambda case: case.is_record_old),
-    ("no log of the supervisor was read", lambda case: not case.coverage.has_supervisor),
-    ("no log of the API server was read", lambda case: not case.coverage.has_server),
-    ("lines are missing: the run has begun, and none tells that it was sent", _is_sending_missing),
-    ("nothing that the job's agent wrote was read", _is_agent_unheard),
-    (
-        "lines of other runs of it are missing and those read have no times: they may be of an earlier run",
-        lambda case: case.is_run_doubtful,
-    ),
-)
-"""What may be missing, in words."""
+def _times_of(health: SourceHealth, verdict: Verdict, evidence: Evidence) -> Iterator[Nanos]:
+    """The times that a source told of a job."""
+    job = evidence.job
+    told = [fact.at for fact in verdict.evidence if evidence.origin_of(fact.source) == health.name]
+    if job is not None and job.source == health.name:
+        told += [job.queued_at, job.started_at, job.updated_at, job.written_at]
+    return (at for at in told if at is not None)
+
+
+def _clock_doubts(health: SourceHealth, now: Nanos, told: Iterable[Nanos] = ()) -> Iterator[str]:
+    """Times that cannot be: later than now, or old already when they came."""
+    there = health.now_at(now)
+    ahead_s = max((seconds_between(there, at) for at in told), default=0.0)
+    late_s = health.news_late_s
+    if ahead_s > CLOCK_S:
+        yield f"the clock of {health.name} is ahead: it tells of what happens in {age(ahead_s)}"
+    elif late_s is not None and late_s > CLOCK_S:
+        yield f"{health.name} is late, or its clock is behind: its news were {age(late_s)} old when they came"
+    elif late_s is not None and late_s < -CLOCK_S:
+        yield f"the clock of {health.name} is {age(-late_s)} ahead"

@@ -1,14 +1,14 @@
-"""The time of a trace on cells: to scale, but for stretches in which nothing ran, which are squeezed.
+"""The time of a trace on cells, and which part of it is looked at.
 
-A submission takes seconds, its queue hours, the job minutes: to scale the rest would vanish. Positions are
-counted in halves of a cell.
+A submission takes seconds, its queue hours, the job minutes: to scale the rest would vanish, so stretches in
+which nothing ran are squeezed. Positions are counted in halves of a cell.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from jobtui.analysis.traces.waits import Wait
+from jobtui.analysis.traces.tree import Wait
 
 WAIT_SHARE = 2
 """All that is squeezed has one part in so many of the cells at most."""
@@ -64,14 +64,12 @@ class Axis:
         return piece.first + (at - piece.low) * (piece.last - piece.first) // (piece.high - piece.low)
 
     def time(self, half: int) -> int:
-        """The time at which a half cell begins."""
         half = max(0, min(half, 2 * self.cells))
         piece = self._pieces[max(0, bisect_right(self._firsts, half) - 1)]
         return piece.low + (half - piece.first) * (piece.high - piece.low) // max(1, piece.last - piece.first)
 
     @property
     def squeezed(self) -> Iterator[Squeezed]:
-        """What is not to scale."""
         for piece in self._pieces:
             if piece.is_squeezed:
                 first, end = piece.first // 2, piece.last // 2
@@ -95,7 +93,6 @@ class Axis:
                 at += step
 
     def _squeezable(self, waits: Sequence[Wait], wait_cells: int) -> list[Wait]:
-        """The waits within, those that gain by it, the longest."""
         inside = [wait for wait in waits if wait.start >= self.low and wait.end <= self.high]
         scale = (self.high - self.low) / self.cells
         longer = [wait for wait in inside if wait.duration_ns > wait_cells * scale]
@@ -137,3 +134,62 @@ _CLOCK_STEPS = tuple(
         1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 172_800,
     )
 )  # fmt: skip
+
+
+SHORTEST_NS = 100
+"""No shorter stretch is looked at."""
+MARGIN = 20
+"""A span that is looked at has one part in so many of it on either side."""
+
+
+class TraceWindow:
+    """Times of a trace, nanoseconds since the epoch."""
+
+    def __init__(self) -> None:
+        self._begin, self._end = 0, 1
+        self._chosen: tuple[int, int] | None = None
+
+    def set_trace(self, begin: int, end: int) -> None:
+        """From when to when the trace goes. A stretch that was chosen stays."""
+        self._begin, self._end = begin, max(end, begin + 1)
+
+    @property
+    def is_whole(self) -> bool:
+        return self._chosen is None
+
+    def axis(self, cells: int, waits: Sequence[Wait], wait_cells: int) -> Axis:
+        """What is looked at on so many cells."""
+        low, high = self._chosen or (self._begin, self._end)
+        return Axis(low, high, cells, waits, wait_cells)
+
+    def show_whole(self) -> None:
+        self._chosen = None
+
+    def show(self, start: int, end: int) -> None:
+        margin = max(SHORTEST_NS, end - start) // MARGIN
+        self._choose(start - margin, end + margin)
+
+    def zoom(self, axis: Axis, factor: float, focus: int) -> None:
+        """Look at less (below 1) or more around a time, as it is seen on the axis."""
+        centre, halves = axis.half(focus), 2 * axis.cells
+        if factor < 1:
+            first = int(centre * (1 - factor))
+            self._choose(axis.time(first), axis.time(first + max(1, int(halves * factor))))
+        else:
+            more = int((axis.high - axis.low) * (factor - 1))
+            before = more * centre // halves
+            self._choose(axis.low - before, axis.high + more - before)
+
+    def pan(self, axis: Axis, part: float) -> None:
+        """Look at what is earlier (below 0) or later by a part of what is seen."""
+        length = axis.high - axis.low
+        seen = axis.time(int(2 * axis.cells * abs(part))) - axis.low
+        step = min(seen, self._end - axis.high) if part > 0 else -min(seen, axis.low - self._begin)
+        if step:
+            self._choose(axis.low + step, axis.low + step + length)
+
+    def _choose(self, low: int, high: int) -> None:
+        low, high = max(low, self._begin), min(high, self._end)
+        if high - low < SHORTEST_NS:
+            high = low + SHORTEST_NS
+        self._chosen = None if (low, high) == (self._begin, self._end) else (low, high)

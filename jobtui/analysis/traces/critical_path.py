@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from jobtui.analysis.traces.tree import Tree, end_of
-from jobtui.model.trace_ids import SpanId
+from jobtui.model.ids import SpanId
 from jobtui.model.traces import Span
 
 
@@ -48,7 +48,6 @@ def whole_path(tree: Tree) -> tuple[Segment, ...]:
 
 
 def last_ends(tree: Tree) -> dict[SpanId, int]:
-    """When each span and all below it were over."""
     order: list[Span] = []
     stack = [*tree.roots, *tree.loops]
     while stack:
@@ -73,14 +72,17 @@ def _path(tree: Tree, ends: Mapping[SpanId, int]) -> tuple[Segment, ...]:
     while stack:
         visit = stack.pop()
         if visit.is_settled:
-            _settle(visit, start, backwards)
+            own_end = min(max(end_of(visit.span), visit.low), visit.high)
+            if own_end < visit.high:
+                backwards.append(Segment(visit.span, own_end - start, visit.high - start, is_wait=True))
+            if own_end > visit.low:
+                backwards.append(Segment(visit.span, visit.low - start, own_end - start))
         else:
             stack.extend(reversed(_parts(tree, visit, ends)))
     return tuple(reversed(backwards))
 
 
 def _parts(tree: Tree, visit: _Visit, ends: Mapping[SpanId, int]) -> list[_Visit]:
-    """What the time of a span is made of, last first."""
     parts: list[_Visit] = []
     cursor = visit.high
     children = tree.below(visit.span)
@@ -97,12 +99,3 @@ def _parts(tree: Tree, visit: _Visit, ends: Mapping[SpanId, int]) -> list[_Visit
     if cursor > visit.low:
         parts.append(_Visit(visit.span, visit.low, cursor, is_settled=True))
     return parts
-
-
-def _settle(visit: _Visit, start: int, backwards: list[Segment]) -> None:
-    """Note a stretch of a span, and what of it lies beyond the span's own end as a wait."""
-    own_end = min(max(end_of(visit.span), visit.low), visit.high)
-    if own_end < visit.high:
-        backwards.append(Segment(visit.span, own_end - start, visit.high - start, is_wait=True))
-    if own_end > visit.low:
-        backwards.append(Segment(visit.span, visit.low - start, own_end - start))

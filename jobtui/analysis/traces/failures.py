@@ -1,4 +1,4 @@
-"""What failed in a trace, and where it began.
+"""What failed in a trace, where it began, and all else that is found in it.
 
 A root cause is an error span with no error below it: an exception marks every span that it passes through. An
 error above which a span went on well was handled there. A job may fail without any error span: a call that
@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from jobtui.analysis.traces.tree import Tree, end_of
-from jobtui.model.trace_ids import SpanId
-from jobtui.model.traces import Resource, Span, SpanEvent, SpanLog
+from jobtui.analysis.traces.tree import Tree, Wait, build_tree, end_of, skew_ns, waits_of
+from jobtui.model.ids import SpanId
+from jobtui.model.numbers import counted
+from jobtui.model.traces import Resource, Span, SpanEvent, SpanLog, Trace
 
 EXCEPTION = "exception"
 """The name of the event with which an exception is noted (OpenTelemetry's semantic conventions)."""
@@ -58,12 +59,10 @@ class Failure(NamedTuple):
 
 
 def error_spans(tree: Tree) -> tuple[Span, ...]:
-    """The spans that say they failed, by start."""
     return tuple(span for span in tree.spans if span.is_error)
 
 
 def deepest_errors(tree: Tree) -> tuple[Span, ...]:
-    """The error spans with no error below them, by start."""
     above: set[SpanId] = set()
     for span in error_spans(tree):
         parent = tree.parent_of(span)
@@ -96,7 +95,7 @@ def _top(tree: Tree, span: Span, known: dict[SpanId, Span]) -> Span:
 def _cause(tree: Tree, span: Span, top: Span) -> RootCause:
     parent = tree.parent_of(top)
     is_handled = parent is not None and parent.ended_at is not None and end_of(parent) >= end_of(top)
-    exception = exception_of(span)
+    exception = next((event for event in reversed(span.events) if event.name == EXCEPTION), None)
     return RootCause(
         span,
         span.message or _words_of(exception),
@@ -107,11 +106,6 @@ def _cause(tree: Tree, span: Span, top: Span) -> RootCause:
     )
 
 
-def exception_of(span: Span) -> SpanEvent | None:
-    """The last exception noted on a span."""
-    return next((event for event in reversed(span.events) if event.name == EXCEPTION), None)
-
-
 def _words_of(exception: SpanEvent | None) -> str:
     if exception is None:
         return ""
@@ -120,7 +114,6 @@ def _words_of(exception: SpanEvent | None) -> str:
 
 
 def logs_of(tree: Tree, span: Span) -> tuple[SpanLog, ...]:
-    """The log records of a span and of all below it, by time."""
     if not tree.logs:
         return ()
     found: list[SpanLog] = []
@@ -133,7 +126,6 @@ def logs_of(tree: Tree, span: Span) -> tuple[SpanLog, ...]:
 
 
 def failures(tree: Tree) -> tuple[Failure, ...]:
-    """What failed without an error span, by time."""
     return tuple(sorted((*_said(tree), *_unfinished(tree)), key=lambda failure: failure.span.started_at))
 
 
@@ -186,3 +178,64 @@ def _owners(tree: Tree) -> dict[SpanId, int]:
 
 def _described(resource: Resource) -> str:
     return repr((resource.service, sorted(resource.attributes.items(), key=lambda item: item[0])))
+
+
+class Findings(NamedTuple):
+    """What was found in a trace.
+
+    `skewed` are spans that begin before their parent, with nanoseconds; `unplaced` are log records of no
+    span, or of one that was not received: a process that was killed sends its logs and not its spans.
+    """
+
+    tree: Tree
+    causes: tuple[RootCause, ...]
+    failures: tuple[Failure, ...]
+    waits: tuple[Wait, ...]
+    skewed: tuple[tuple[Span, int], ...]
+    unplaced: tuple[SpanLog, ...]
+
+    @property
+    def has_failed(self) -> bool:
+        said = any(failure.kind is not FailureKind.UNFINISHED for failure in self.failures)
+        return said or any(not cause.is_handled for cause in self.causes)
+
+    @property
+    def failed_at(self) -> Mapping[SpanId, bool]:
+        """The spans at which something failed, errors or not, each with whether it was handled."""
+        said = (one for one in self.failures if one.kind is not FailureKind.UNFINISHED)
+        return {
+            **{failure.span.span_id: False for failure in said},
+            **{cause.span.span_id: cause.is_handled for cause in self.causes},
+        }
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the last thing in it never ended: it was killed, or still runs; or no span came at all."""
+        return not self.tree.spans or any(
+            one.kind is FailureKind.UNFINISHED and one.is_last for one in self.failures
+        )
+
+    @property
+    def sentence_word(self) -> str:
+        if self.has_failed:
+            return "failed"
+        if not self.tree.spans:
+            return "no spans"
+        if self.is_unfinished:
+            return "unfinished"
+        if self.causes:
+            return f"went on well after {counted(len(self.causes), 'error')}"
+        return "no failure"
+
+
+def study_trace(trace: Trace) -> Findings:
+    tree = build_tree(trace)
+    early = ((span, skew_ns(tree, span)) for span in tree.spans)
+    return Findings(
+        tree,
+        root_causes(tree),
+        failures(tree),
+        waits_of(tree),
+        tuple((span, nanos) for span, nanos in early if nanos),
+        tuple(log for log in tree.logs if log.span_id not in tree.by_id),
+    )

@@ -1,18 +1,155 @@
-"""The lines that a waterfall can have, in order, each with all that stands below it.
+"""The lines that a waterfall can have, in order, and which of them are shown.
 
-Made once of a trace; what is folded or filtered away is decided later, by skipping lines.
+The lines are made once of a trace: spans, runs of like siblings, waits, parents that were not received.
+What is folded or does not pass a filter is left out of those that are shown.
 """
 
+import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property, lru_cache
+from itertools import accumulate, groupby
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import NamedTuple
 
-from jobtui.analysis.traces.findings import Findings
-from jobtui.analysis.traces.runs import Run, runs_among, telling_spans
-from jobtui.analysis.traces.tree import Tree, end_of, tops_of
-from jobtui.analysis.traces.waits import Wait
-from jobtui.model.trace_ids import SpanId
+from jobtui.analysis.traces.failures import Findings
+from jobtui.analysis.traces.filters import SpanTest
+from jobtui.analysis.traces.tree import Tree, Wait, end_of, tops_of
+from jobtui.model.ids import SpanId
 from jobtui.model.traces import Span
+
+MOST = 1_000
+"""Services told from each other."""
+OTHER = "·"
+"""The sign of those for which no letter is left."""
+
+
+class ServiceMark(NamedTuple):
+    """By what a service is known: one cell, and a number for its colour."""
+
+    letter: str
+    number: int
+
+
+class ServiceMarks:
+    """The marks of the services seen so far."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, ServiceMark] = {}
+        self._taken: set[str] = set()
+
+    def meet(self, services: Iterable[str]) -> None:
+        for service in services:
+            self.of(service)
+
+    def of(self, service: str) -> ServiceMark:
+        mark = self._marks.get(service)
+        if mark is None:
+            letter = next((one for one in _letters(service) if one not in self._taken), OTHER)
+            mark = ServiceMark(letter, len(self._marks))
+            if len(self._marks) < MOST:
+                self._taken.add(letter)
+                self._marks[service] = mark
+        return mark
+
+
+def _letters(service: str) -> Iterator[str]:
+    """The letters that may stand for a service: its first, those its last words begin with, its others, any.
+
+    The first words are the same in many a name: sirepo-server is S, sirepo-agent A, worker-1 is 1.
+    """
+    words = re.findall("[0-9A-Za-z]+", service)
+    name = "".join([*(word[0] for word in (*words[:1], *words[:0:-1])), *(word[1:] for word in words[::-1])])
+    yield from name.upper()
+    yield from name.lower()
+    yield from ascii_uppercase + ascii_lowercase + digits
+
+
+RUN_LENGTH = 6
+"""So many like spans beside each other, or more, are one line."""
+
+_NUMBER = re.compile(r"\d+")
+
+
+@lru_cache(maxsize=4_096)
+def _shape(text: str) -> str:
+    """A text whatever its numbers are."""
+    return _NUMBER.sub("#", text)
+
+
+class SpanRun:
+    """Spans that are alike, in order of their start."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        self.spans = tuple(spans)
+
+    @property
+    def name(self) -> str:
+        """What they are called: one name, or the first and the last where only a number differs."""
+        first, last = self.spans[0].name, self.spans[-1].name
+        return first if first == last else f"{first} … {last}"
+
+    @cached_property
+    def services(self) -> int:
+        return len({span.service for span in self.spans})
+
+    @cached_property
+    def total_ns(self) -> int:
+        """What all of them took, nanoseconds."""
+        return sum(max(0, span.duration_ns or 0) for span in self.spans)
+
+    @cached_property
+    def longest(self) -> Span:
+        return max(self.spans, key=lambda span: span.duration_ns or 0)
+
+    @cached_property
+    def ended_at(self) -> int:
+        return self._latest[-1]
+
+    def runs_within(self, low: int, high: int) -> bool:
+        before = bisect_left(self._starts, high)
+        return before > 0 and (self._latest[before - 1] > low or self._starts[before - 1] >= low)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [span.started_at for span in self.spans]
+
+    @cached_property
+    def _latest(self) -> list[int]:
+        return list(accumulate(map(end_of, self.spans), max))
+
+
+def runs_among(siblings: Iterable[Span], telling: frozenset[SpanId]) -> Iterator[SpanRun]:
+    """Siblings as runs, most of one span. Of `telling` spans there is more to say than of others."""
+
+    def likeness(span: Span) -> tuple[str, ...]:
+        if span.span_id in telling:
+            return (span.span_id,)
+        return (_shape(span.name), _shape(span.service), span.kind, span.scope)
+
+    siblings = tuple(siblings)
+    if len(siblings) < RUN_LENGTH:
+        yield from (SpanRun((span,)) for span in siblings)
+        return
+    for _, alike in groupby(siblings, likeness):
+        run = list(alike)
+        if len(run) >= RUN_LENGTH:
+            yield SpanRun(run)
+        else:
+            yield from (SpanRun((span,)) for span in run)
+
+
+def telling_spans(tree: Tree, others: Iterable[Span] = ()) -> frozenset[SpanId]:
+    """Spans that are errors or open, those among `others`, and all that are above one of these."""
+    found: set[SpanId] = set()
+    for span in (*others, *(span for span in tree.spans if span.is_error or span.ended_at is None)):
+        at: Span | None = span
+        while at is not None and at.span_id not in found:
+            found.add(at.span_id)
+            at = tree.parent_of(at)
+    return frozenset(found)
+
 
 LineKey = str
 """What tells a line from every other, also when the trace has grown."""
@@ -37,7 +174,7 @@ class TraceLine(NamedTuple):
     depth: int
     key: LineKey
     span: Span | None = None
-    run: Run | None = None
+    run: SpanRun | None = None
     wait: Wait | None = None
     missing: SpanId | None = None
 
@@ -57,12 +194,10 @@ class Layout(NamedTuple):
     at: Mapping[LineKey, int]
 
     def above(self, index: int) -> Iterator[int]:
-        """The lines above one, the nearest first."""
         while (index := self.parents[index]) >= 0:
             yield index
 
     def has_below(self, index: int) -> bool:
-        """Whether anything stands below a line."""
         return self.ends[index] > index + 1
 
 
@@ -99,7 +234,7 @@ def _of_span(span: Span, depth: int) -> TraceLine:
     return TraceLine(LineKind.SPAN, depth, span.span_id, span)
 
 
-def _of_run(run: Run, depth: int) -> TraceLine:
+def _of_run(run: SpanRun, depth: int) -> TraceLine:
     if len(run.spans) == 1:
         return _of_span(run.spans[0], depth)
     return TraceLine(LineKind.RUN, depth, f"run {run.spans[0].span_id}", run.spans[0], run)
@@ -130,7 +265,6 @@ def _measure(lines: Sequence[TraceLine]) -> tuple[list[int], list[int], list[int
 
 
 def closed_at_first(layout: Layout) -> set[LineKey]:
-    """What is folded until somebody unfolds it: the runs."""
     return {line.key for line in layout.lines if line.kind is LineKind.RUN}
 
 
@@ -194,5 +328,139 @@ def kept_of(layout: Layout, keys: Iterable[LineKey]) -> tuple[list[bool], int]:
 
 
 def unfolded_above(layout: Layout, index: int) -> Iterator[LineKey]:
-    """What must be open for a line to be shown."""
     return (layout.lines[above].key for above in layout.above(index))
+
+
+class ShownLines:
+    """The lines of a layout that are shown, by their numbers in it."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.numbers: list[int] = []
+        self.passing = 0
+        """How many spans pass the filter; all without one."""
+        self.passes: SpanTest | None = None
+        self._closed = closed_at_first(layout)
+        self._met = set(self._closed)
+        self._tested: dict[SpanId, bool] = {}
+        self._keys: frozenset[LineKey] | None = None
+        self._kept: list[bool] | None = None
+        self._show()
+
+    def set_layout(self, layout: Layout) -> None:
+        """The trace has grown: what was folded stays so, and runs that are new are folded."""
+        self.layout = layout
+        new = closed_at_first(layout) - self._met
+        self._met |= new
+        self._closed |= new
+        self.set_filter(self.passes, keys=self._keys)
+
+    def set_filter(
+        self,
+        passes: SpanTest | None,
+        tested: dict[SpanId, bool] | None = None,
+        keys: frozenset[LineKey] | None = None,
+    ) -> None:
+        """Show only spans that pass, with what is above them; of which it is known already is in `tested`.
+
+        Where all that pass are known, `keys` are theirs.
+        """
+        if passes is not self.passes:
+            self._tested = tested if tested is not None else {}
+        self.passes, self._keys = passes, keys
+        self._kept, self.passing = self._kept_now()
+        self._show()
+
+    def _kept_now(self) -> tuple[list[bool] | None, int]:
+        if self.passes is None:
+            return None, 0
+        if self._keys is not None:
+            return kept_of(self.layout, self._keys)
+        return kept_lines(self.layout, self._passes)
+
+    def _passes(self, span: Span) -> bool:
+        """Whether a span passes; each is looked at once, however often the trace grows."""
+        known = self._tested.get(span.span_id)
+        if known is None:
+            assert self.passes is not None
+            known = self._tested[span.span_id] = self.passes(span)
+        return known
+
+    def line(self, index: int) -> TraceLine:
+        return self.layout.lines[self.numbers[index]]
+
+    def is_closed(self, key: LineKey) -> bool:
+        return key in self._closed
+
+    def index_of(self, key: LineKey) -> int | None:
+        """Where a line is shown, or the nearest above it that is; None when the trace has no such line."""
+        number = self.layout.at.get(key)
+        if number is None:
+            return None
+        for one in (number, *self.layout.above(number)):
+            if (index := self._index(one)) is not None:
+                return index
+        return None
+
+    def close(self, index: int) -> bool:
+        number = self.numbers[index]
+        key = self.layout.lines[number].key
+        if not self.layout.has_below(number) or key in self._closed:
+            return False
+        self._closed.add(key)
+        end = bisect_left(self.numbers, self.layout.ends[number])
+        del self.numbers[index + 1 : end]
+        return True
+
+    def open(self, index: int) -> bool:
+        number = self.numbers[index]
+        key = self.layout.lines[number].key
+        if key not in self._closed or not self.layout.has_below(number):
+            return False
+        self._closed.discard(key)
+        end = self.layout.ends[number]
+        below = shown_lines(self.layout, self._closed.__contains__, self._kept, number + 1, end)
+        self.numbers[index + 1 : index + 1] = below
+        return True
+
+    def above(self, index: int) -> int | None:
+        return next(
+            (at for one in self.layout.above(self.numbers[index]) if (at := self._index(one)) is not None),
+            None,
+        )
+
+    def reveal(self, key: LineKey) -> int | None:
+        """Unfold whatever hides a line, and end a filter that does; where it is shown then."""
+        number = self.layout.at.get(key)
+        if number is None:
+            return None
+        if self._kept is not None and not self._kept[number]:
+            self.set_filter(None)
+        self._closed.difference_update(unfolded_above(self.layout, number))
+        self._show()
+        return self._index(number)
+
+    def toggle_all(self) -> None:
+        """Fold all that has something below it, but what is at the top; when all is folded only the runs."""
+        lines = [line for at, line in enumerate(self.layout.lines) if self.layout.has_below(at)]
+        runs = {line.key for line in lines if line.kind is LineKind.RUN}
+        folded = {line.key for line in lines if line.depth or line.kind is LineKind.RUN}
+        self._closed = runs if folded <= self._closed else folded
+        self._show()
+
+    def next_of(self, keys: Iterable[LineKey], index: int, step: int) -> LineKey | None:
+        """Of some lines the next after a place, or before it; after the last comes the first."""
+        here = self.numbers[index] if self.numbers else 0
+        places = sorted(at for key in keys if (at := self.layout.at.get(key)) is not None)
+        if not places:
+            return None
+        ahead = [at for at in places if (at > here if step > 0 else at < here)]
+        ordered = ahead or places
+        return self.layout.lines[ordered[0] if step > 0 else ordered[-1]].key
+
+    def _index(self, number: int) -> int | None:
+        index = bisect_left(self.numbers, number)
+        return index if index < len(self.numbers) and self.numbers[index] == number else None
+
+    def _show(self) -> None:
+        self.numbers = shown_lines(self.layout, self._closed.__contains__, self._kept)

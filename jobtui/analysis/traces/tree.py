@@ -1,7 +1,7 @@
-"""The tree of a trace, out of spans that may lack parents, come twice, or be their own ancestors.
+"""The tree of a trace, out of spans that may lack parents, come twice, or be their own ancestors; its waits.
 
 Nothing is left out and no time is changed: what is odd of a span is flagged. Works without recursion, as a
-trace may be as deep as it has spans.
+trace may be as deep as it has spans. A wait is a stretch in which nothing ran, such as a job in its queue.
 """
 
 from collections import Counter, defaultdict
@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from jobtui.model.clock import Nanos
-from jobtui.model.trace_ids import SpanId, TraceId
+from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.traces import Span, SpanLog, Trace
 
 SKEW_NS = 1_000
@@ -61,7 +61,6 @@ class Tree(NamedTuple):
 
     @property
     def services(self) -> tuple[str, ...]:
-        """The services in order of their first span."""
         return tuple(dict.fromkeys(span.service for span in self.spans))
 
     @property
@@ -71,7 +70,6 @@ class Tree(NamedTuple):
         return next(whole, self.roots[0] if self.roots else None)
 
     def below(self, span: Span) -> tuple[Span, ...]:
-        """The children of a span."""
         return self.children.get(span.span_id, ())
 
     def parent_of(self, span: Span) -> Span | None:
@@ -141,7 +139,6 @@ def _twice(spans: Iterable[Span]) -> frozenset[SpanId]:
 
 
 def _cuts(spans: Iterable[Span], by_id: Mapping[SpanId, Span]) -> Iterator[Span]:
-    """Of each circle of parents the span that begins first."""
     clear: set[SpanId] = set()
     for span in spans:
         path: dict[SpanId, Span] = {}
@@ -169,7 +166,6 @@ def _tops(tree: Tree) -> Iterator[tuple[Nanos, SpanId | None, tuple[Span, ...]]]
 
 
 def flags_of_span(tree: Tree, span: Span) -> tuple[SpanFlag, ...]:
-    """What is odd about a span."""
     return tuple(_flags(tree, span))
 
 
@@ -203,3 +199,38 @@ def skew_ns(tree: Tree, span: Span) -> int:
         return 0
     early = parent.started_at - span.started_at
     return early if early > SKEW_NS else 0
+
+
+LEAST_SHARE = 0.05
+"""A stretch is told of when it is this part of the trace or more."""
+LEAST_NS = 1_000_000_000
+"""And this long."""
+
+
+class Wait(NamedTuple):
+    """A stretch between the end of one span and the start of the next."""
+
+    start: Nanos
+    end: Nanos
+    after: Span
+    before: Span
+
+    @property
+    def duration_ns(self) -> int:
+        """How long nothing ran, nanoseconds."""
+        return self.end - self.start
+
+
+def waits_of(tree: Tree) -> tuple[Wait, ...]:
+    """The stretches that matter, by time. An open span runs on as far as is known only."""
+    least = max(LEAST_NS, int(tree.duration_ns * LEAST_SHARE))
+    waits: list[Wait] = []
+    latest: Span | None = None
+    for span in tree.spans:
+        if not span.started_at:
+            continue
+        if latest is not None and span.started_at - end_of(latest) >= least:
+            waits.append(Wait(end_of(latest), span.started_at, latest, span))
+        if latest is None or end_of(span) > end_of(latest):
+            latest = span
+    return tuple(waits)

@@ -5,21 +5,109 @@ under `jobinfo`. One id is one document there, so that a number that came back h
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from typing import NamedTuple
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
 
-from jobtui.backends.archive.elastic_http import Document, ElasticClient
-from jobtui.backends.archive.keeper import Keeper
-from jobtui.backends.archive.matching import best, fits, missed
+from jobtui.backends.archive.records import Keeper, best, fits, missed
 from jobtui.backends.base import Batch
-from jobtui.formats.sarchive_document import parse_script
+from jobtui.formats.json_values import as_dict, decoded, opened, whole
+from jobtui.formats.sarchive import parse_script
 from jobtui.model.clock import to_rfc3339
-from jobtui.model.scripts import Answer, ArchivedScript, Outcome, Span, Tried, Walked, Wanted
+from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
+from jobtui.model.source_errors import SourceError, SourceMissing
+from jobtui.model.specs import NO_ACCESS, Access
+from jobtui.transport import http
+from jobtui.transport.http import HttpClient, Limits, ServerKind, login_headers
+
+if TYPE_CHECKING:
+    from jobtui.transport.http import Transport
 
 PERIOD_S = 10.0
 """How often it is asked whether the index is there."""
 PAGE = 100
 MOST_HITS = 20
+LIMITS = Limits(connections=1, pauses_s=(0.5, 1.0, 2.0, 4.0))
+NO_INDEX = "index_not_found_exception"
+
+Document = Mapping[str, object]
+
+
+def _no_index(answer: http.Answer) -> tuple[type[SourceError], str] | None:
+    if answer.status != 404 or NO_INDEX.encode() not in answer.body:
+        return None
+    return SourceMissing, "there is no such index (404); check the last part of the address"
+
+
+ELASTIC = ServerKind(
+    "Elasticsearch",
+    login="put one into [servers] of the configuration file, or into JOBTUI_ELASTIC_BASIC",
+    forbidden="the login needs `read` on the index",
+    address="is this the address of Elasticsearch, with an index?",
+    explain=_no_index,
+)
+
+
+class ElasticClient(HttpClient):
+    """Asks one index, named by its address.
+
+    Searches are sent by POST, as these servers document them; nothing that is sent changes anything.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        access: Access = NO_ACCESS,
+        transport: "Transport | None" = None,
+        limits: Limits = LIMITS,
+    ) -> None:
+        name = url.rstrip("/")
+        super().__init__(
+            url,
+            ELASTIC,
+            login=lambda: login_headers(access, name),
+            ca_file=access.ca_file,
+            limits=limits,
+            transport=transport,
+        )
+
+    async def document(self, identity: str) -> Document | None:
+        """The document with this id, None when the index has none. Raises SourceError."""
+        answer = await self.ask(f"/_doc/{quote(identity, safe='')}", fine=(200, 404))
+        if answer.status == 404:
+            if as_dict(_document_in(answer)).get("found") is not False:
+                raise self.refusal(answer)
+            return None
+        found = as_dict(await self._decoded(answer)).get("_source")
+        return as_dict(whole(found)) or None
+
+    async def search(self, query: Document) -> list[Document]:
+        """The hits of a search, whole; one that makes no sense is `{}`. Raises SourceError."""
+        answer = await self.ask(
+            "/_search",
+            method="POST",
+            content=json.dumps(query).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        hits = opened(as_dict(as_dict(await self._decoded(answer)).get("hits")).get("hits"))
+        if not isinstance(hits, list):
+            raise self.refusal(answer)
+        return [as_dict(whole(hit)) for hit in hits]
+
+    async def _decoded(self, answer: http.Answer) -> object:
+        # others have their turn while a large answer is decoded
+        found = await asyncio.to_thread(_document_in, answer)
+        if found is None:
+            raise self.refusal(answer)
+        return found
+
+
+def _document_in(answer: http.Answer) -> object:
+    try:
+        return decoded(answer.body)
+    except ValueError:
+        return None
 
 
 class Form(NamedTuple):
@@ -44,14 +132,12 @@ class ElasticArchive(Keeper):
         self._asking = asyncio.Lock()
 
     async def poll(self, cursor: str | None) -> Batch:
-        """Nothing: it is only asked whether the index answers. Raises SourceError."""
         self._check_open()
         async with self._asking:
             await self._client.search({"size": 0})
         return Batch(cursor="there")
 
     async def find(self, wanted: Wanted) -> Answer:
-        """The script of a job. Raises SourceError."""
         async with self._asking:
             number = wanted.number + wanted.server
             document = await self._client.document(number)
@@ -63,8 +149,7 @@ class ElasticArchive(Keeper):
             return Answer(script, (Tried(self.name, Outcome.FOUND),))
         return Answer(None, (missed(self.name, found, wanted),))
 
-    async def walk(self, span: Span, told: Callable[[str], None]) -> AsyncIterator[Walked]:
-        """Every script, the newest first. Raises SourceError."""
+    async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncIterator[Walked]:
         count = 0
         for form in FORMS:
             after: object = None
@@ -73,20 +158,18 @@ class ElasticArchive(Keeper):
                 for hit in hits:
                     count += 1
                     if count > span.most:
-                        yield Walked(
-                            cut=f"{self.name}: more than {span.most:,} scripts, the others were left out"
-                        )
+                        yield Walked.too_many(self.name, span.most)
                         return
-                    yield self._walked(hit)
+                    yield self._read(hit)
                 after = hits[-1].get("sort")
                 if after is None or len(hits) < PAGE:
                     break
 
-    async def _page(self, form: Form, span: Span, after: object) -> list[Document]:
+    async def _page(self, form: Form, span: ScriptPeriod, after: object) -> list[Document]:
         async with self._asking:
             return await self._client.search(page_query(form, span, after))
 
-    def _walked(self, hit: Document) -> Walked:
+    def _read(self, hit: Document) -> Walked:
         scripts = self._scripts([hit])
         where = f"{self.name}/_doc/{hit.get('_id')}"
         return Walked(script=scripts[0]) if scripts else Walked(unreadable=f"{where}: is no script of a job")
@@ -96,7 +179,6 @@ class ElasticArchive(Keeper):
         return [script for script in read if script is not None]
 
     async def aclose(self) -> None:
-        """Close the connection. May be called twice."""
         self._closing.set()
         await self._client.aclose()
 
@@ -113,7 +195,7 @@ def query_for(wanted: Wanted, form: Form) -> Document:
     return {"query": {"bool": {"filter": filters}}, "sort": _newest_first(form), "size": MOST_HITS}
 
 
-def page_query(form: Form, span: Span, after: object) -> Document:
+def page_query(form: Form, span: ScriptPeriod, after: object) -> Document:
     """The search for the next documents of this form in a span of time."""
     bounds = {"gte": span.since, "lte": span.until}
     given = {word: to_rfc3339(at) for word, at in bounds.items() if at is not None}

@@ -1,28 +1,214 @@
-"""Scripts that SArchive sent to Kafka. A topic cannot be asked for a job, so that it is found in three ways.
+"""Scripts of jobs out of a Kafka topic.
+
+confluent-kafka is an extra (`jobtui[kafka]`) and imported only here. Everything blocks, in steps of at most
+STEP_S, so that it can be stopped.
 
 While it is followed, an index of bounded size keeps where the script of each job is. What is not in it is
 sought from the time of its submission on, in a window; without such a time the last messages are gone
 through. What the topic no longer keeps is told apart from what was never there.
 """
 
+import contextlib
+import logging
+import time
+import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from functools import partial
-from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from jobtui.backends.archive.kafka_topic import Bounds, Message, Topic
-from jobtui.backends.archive.keeper import Keeper
-from jobtui.backends.archive.matching import best, missed
-from jobtui.backends.base import Batch, SourceError
-from jobtui.backends.worker import Worker
-from jobtui.formats.sarchive_document import parse_script
-from jobtui.model.clock import SECOND, Nanos, to_rfc3339
+from jobtui.backends.archive.records import Keeper, best, missed
+from jobtui.backends.base import Batch
+from jobtui.formats.sarchive import parse_script
+from jobtui.model.clock import SECOND, Nanos, time_of_seconds, to_rfc3339
+from jobtui.model.faults import rows_of
 from jobtui.model.health import Skip
-from jobtui.model.scripts import Answer, ArchivedScript, Outcome, Span, Tried, Walked, Wanted
+from jobtui.model.scripts import Answer, ArchivedScript, Outcome, ScriptPeriod, Tried, Walked, Wanted
+from jobtui.model.secrets import mask_text
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.transport.files import read_given
+from jobtui.transport.worker import Worker
+
+STEP_S = 0.2
+ANSWER_S = 10.0
+"""How long a broker may take to say what it has."""
+BATCH_MESSAGES = 500
+MOST_SETTINGS = 1 << 20
+MILLI = 1_000_000
+NOT_INSTALLED = "confluent-kafka is not installed: pip install 'jobtui[kafka]'"
+USUAL: Mapping[str, object] = {"socket.timeout.ms": 10_000, "fetch.wait.max.ms": 50}
+"""What a configuration may say otherwise. It never waits for what is still to come."""
+FIXED: Mapping[str, object] = {
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,
+    "allow.auto.create.topics": False,
+    "auto.offset.reset": "earliest",
+    "log_level": 0,
+}
+"""What keeps it a mere reader, whatever the configuration says."""
+
+
+class Message(NamedTuple):
+    """One message: where it is, when it was sent, what it says. Without `value` it only ends a partition."""
+
+    partition: int
+    offset: int
+    at: Nanos | None
+    value: bytes | None
+
+
+class Bounds(NamedTuple):
+    """The first offset that a partition has, and the one after its last."""
+
+    low: int
+    high: int
+
+
+class Topic:
+    """One topic of some brokers. For one thread. `config` is a file of librdkafka's settings, "" for none."""
+
+    def __init__(self, brokers: str, topic: str, config: str = "") -> None:
+        self._brokers = brokers
+        self._topic = topic
+        self._config = config
+        self._consumer: Any = None
+        self.name = f"{brokers}/{topic}"
+        self.is_cut = False
+        """Whether the last reading ended for want of time."""
+
+    def bounds(self) -> dict[int, Bounds]:
+        """What each partition has. Raises SourceError."""
+        with self._faults():
+            found = self._open().list_topics(self._topic, timeout=ANSWER_S).topics.get(self._topic)
+            if found is None or found.error is not None or not found.partitions:
+                raise self._error(getattr(found, "error", None))
+            marks = self._open().get_watermark_offsets
+            return {n: Bounds(*marks(self._at(n), timeout=ANSWER_S)) for n in sorted(found.partitions)}
+
+    def offsets_at(self, at: Nanos, partitions: Mapping[int, Bounds]) -> dict[int, int]:
+        """The offset of the first message of each partition that was sent at this time or later."""
+        with self._faults():
+            wanted = [self._at(number, max(0, at // MILLI)) for number in partitions]
+            found = self._open().offsets_for_times(wanted, timeout=ANSWER_S)
+            return {
+                place.partition: place.offset if place.offset >= 0 else partitions[place.partition].high
+                for place in found
+            }
+
+    def read(self, places: Mapping[int, int], until: Mapping[int, int], limit_s: float) -> Iterator[Message]:
+        """The messages from these offsets up to those, as long as that takes. Raises SourceError."""
+        left = {number for number, offset in places.items() if offset < until[number]}
+        deadline = time.monotonic() + limit_s
+        heard_at = time.monotonic()
+        with self._faults():
+            consumer = self._open()
+            consumer.assign([self._at(number, places[number]) for number in left])
+            try:
+                while left and time.monotonic() < deadline:
+                    messages = consumer.consume(BATCH_MESSAGES, timeout=STEP_S)
+                    heard_at = time.monotonic() if messages else heard_at
+                    if time.monotonic() - heard_at > ANSWER_S:
+                        raise SourceUnreachable(f"{self.name}: the brokers have fallen silent")
+                    for message in messages:
+                        found = self._message(message)
+                        if found.offset + 1 >= until.get(found.partition, 0) or found.value is None:
+                            left.discard(found.partition)
+                        if found.value is not None and found.offset < until.get(found.partition, 0):
+                            yield found
+                self.is_cut = bool(left)
+            finally:
+                consumer.unassign()
+
+    def _message(self, message: Any) -> Message:
+        from confluent_kafka import KafkaError, KafkaException
+
+        error = message.error()
+        if error is None:
+            kind, millis = message.timestamp()
+            at = time_of_seconds(millis / 1_000) if kind else None
+            return Message(message.partition(), message.offset(), at, message.value() or b"")
+        if error.code() == KafkaError._PARTITION_EOF:
+            return Message(message.partition(), message.offset(), None, None)
+        raise KafkaException(error)
+
+    def _at(self, partition: int, offset: int = -1001) -> Any:
+        from confluent_kafka import TopicPartition
+
+        return TopicPartition(self._topic, partition, offset)
+
+    def _open(self) -> Any:
+        if self._consumer is None:
+            try:
+                from confluent_kafka import Consumer, KafkaException
+            except ImportError as error:
+                raise SourceError(f"{self.name}: {NOT_INSTALLED}") from error
+            settings: dict[str, object] = {"group.id": f"jobtui-{uuid.uuid4().hex}", **USUAL}
+            settings |= _read_settings(self._config) | {"bootstrap.servers": self._brokers, **FIXED}
+            try:
+                self._consumer = Consumer(settings, logger=_silent())
+            except (KafkaException, ValueError, TypeError) as error:
+                raise SourceError(f"{self._config}: {mask_text(_said(error))} (--kafka-config)") from error
+        return self._consumer
+
+    @contextlib.contextmanager
+    def _faults(self) -> Iterator[None]:
+        if self._consumer is None:
+            self._open()
+        from confluent_kafka import KafkaException
+
+        try:
+            yield
+        except KafkaException as error:
+            raise self._error(error.args[0] if error.args else None) from error
+        except RuntimeError as error:  # it was closed meanwhile
+            raise SourceUnreachable(f"{self.name}: {error}") from error
+
+    def _error(self, error: Any) -> SourceError:
+        name = error.name() if error is not None else "UNKNOWN_TOPIC_OR_PART"
+        if name in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"):
+            return SourceMissing(f"{self.name}: the brokers have no such topic")
+        if "AUTH" in name:
+            return SourceDenied(f"{self.name}: not permitted ({name}); give a login by --kafka-config FILE")
+        if name in ("_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_RESOLVE"):
+            return SourceUnreachable(f"{self.name}: no broker answers ({name}); is the address right?")
+        return SourceUnreachable(f"{self.name}: {mask_text(error.str())} ({name})")
+
+    def close(self) -> None:
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+
+def _read_settings(path: str) -> dict[str, object]:
+    """Settings as librdkafka names them, one `name=value` a line. Raises SourceError."""
+    if not path:
+        return {}
+    try:
+        lines = read_given(path, MOST_SETTINGS).decode().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8"
+        raise SourceError(f"{path}: cannot be read: {why} (--kafka-config)") from error
+    pairs = (line.partition("=") for line in map(str.strip, lines) if line and not line.startswith("#"))
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _silent() -> logging.Logger:
+    """librdkafka writes to the terminal otherwise."""
+    logger = logging.getLogger("jobtui.kafka")
+    logger.propagate = False
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
+    return logger
+
+
+def _said(error: Exception) -> str:
+    first = error.args[0] if error.args else error
+    return first.str() if hasattr(first, "str") else str(first)
+
 
 MOST_INDEXED = 100_000
 """Jobs whose place is remembered, the newest; of others it is sought in the topic."""
@@ -37,17 +223,16 @@ POLL_S = 0.5
 SCAN_S = 15.0
 EARLY_S, LATE_S = 120, 3_600
 """From how long before the submission to how long after it a script is sought."""
-AT_ONCE = 32
 
 
-class Place(NamedTuple):
+class TopicPlace(NamedTuple):
     """Where a message is."""
 
     partition: int
     offset: int
 
 
-class Window(NamedTuple):
+class TopicWindow(NamedTuple):
     """A part of a topic: offsets of each partition, and which messages these are."""
 
     begin: Mapping[int, int]
@@ -70,30 +255,22 @@ class KafkaArchive(Keeper):
         super().__init__(topic.name)
         self._topic = topic
         self._worker = Worker(f"topic {topic.name}")
-        self._index: OrderedDict[str, tuple[Place, ...]] = OrderedDict()
+        self._index: OrderedDict[str, tuple[TopicPlace, ...]] = OrderedDict()
         self._next: dict[int, int] = {}
 
     async def poll(self, cursor: str | None) -> Batch:
-        """Index what came since. Raises SourceError."""
         self._check_open()
         return await self._worker.run(self._follow)
 
     async def find(self, wanted: Wanted) -> Answer:
-        """The script of a job. Raises SourceError."""
         return await self._worker.run(partial(self._find, wanted))
 
-    async def walk(self, span: Span, told: Callable[[str], None]) -> AsyncIterator[Walked]:
-        """Every script that the topic keeps, the oldest first. Raises SourceError."""
-        walking = self._walk(span, told)
-        try:
-            while some := await self._worker.run(lambda: list(islice(walking, AT_ONCE))):
-                for walked in some:
-                    yield walked
-        finally:
-            self._worker.soon(walking.close)
+    async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncIterator[Walked]:
+        async with aclosing(self._walked(self._worker, self._walk(span, told))) as found:
+            async for walked in found:
+                yield walked
 
     async def aclose(self) -> None:
-        """Leave the brokers alone. May be called twice."""
         if not self._closing.is_set():
             self._closing.set()
             await self._worker.finish(self._topic.close)
@@ -105,27 +282,34 @@ class KafkaArchive(Keeper):
         begin = {n: at if bounds[n].low <= at <= bounds[n].high else bounds[n].low for n, at in begin.items()}
         self._next = dict(begin)
         count, skips = 0, []
-        for message in self._topic.read(begin, {n: b.high for n, b in bounds.items()}, POLL_S):
+
+        def take(message: Message) -> None:
+            nonlocal count
             self._next[message.partition] = message.offset + 1
             count += 1
-            if not self._note(message):
-                skips.append(Skip(self._where(message), "is no script of a job"))
+            self._note(message)
+
+        def skip(message: Message, why: str) -> None:
+            skips.append(Skip(self._where(message), why))
+
+        messages = self._topic.read(begin, {n: b.high for n, b in bounds.items()}, POLL_S)
+        for _ in rows_of(messages, take, skip, ValueError):
+            pass
         more = any(self._next[n] < b.high for n, b in bounds.items()) and count > 0
         return Batch(cursor="", count=count, skipped=tuple(skips[-5:]), skip_count=len(skips), more=more)
 
-    def _note(self, message: Message) -> bool:
-        """Remember where a job is; whether it was one."""
+    def _note(self, message: Message) -> None:
+        """Remember where a job is. Raises ValueError for what is none."""
         try:
             number = str(msgspec.json.decode(message.value or b"", type=_Head).id).partition(".")[0]
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return False
-        if len(number) > LONGEST_NUMBER:
-            return False
-        known = (*self._index.pop(number, ()), Place(message.partition, message.offset))
+            number = ""
+        if not 0 < len(number) <= LONGEST_NUMBER:
+            raise ValueError("is no script of a job")
+        known = (*self._index.pop(number, ()), TopicPlace(message.partition, message.offset))
         self._index[number] = known[-PLACES_OF_JOB:]
         while len(self._index) > MOST_INDEXED:
             self._index.popitem(last=False)
-        return True
 
     def _find(self, wanted: Wanted) -> Answer:
         found = [script for place in self._index.get(wanted.number, ()) for script in self._at(place)]
@@ -142,24 +326,22 @@ class KafkaArchive(Keeper):
                 return Answer(None, (Tried(self.name, Outcome.NO_ANSWER, note),))
         return Answer(None, (self._explained(missed(self.name, found, wanted), wanted, bounds, words),))
 
-    def _at(self, place: Place) -> list[ArchivedScript]:
+    def _at(self, place: TopicPlace) -> list[ArchivedScript]:
         """The script at a place; nothing when the topic has let go of it."""
         with suppress(SourceError):
             return list(self._scan({place.partition: place.offset}, {place.partition: place.offset + 1}))
         return []
 
-    def _windows(self, wanted: Wanted, bounds: Mapping[int, Bounds]) -> Iterator[Window]:
-        """Where to look, the likeliest first."""
+    def _windows(self, wanted: Wanted, bounds: Mapping[int, Bounds]) -> Iterator[TopicWindow]:
         at = wanted.submitted_at
         if at is not None:
             begin = self._topic.offsets_at(Nanos(at - EARLY_S * SECOND), bounds)
             end = self._topic.offsets_at(Nanos(at + LATE_S * SECOND), bounds)
-            yield Window(begin, end, "of the hour after its submission")
+            yield TopicWindow(begin, end, "of the hour after its submission")
         begin = {n: max(b.low, b.high - SCANNED_MESSAGES) for n, b in bounds.items()}
-        yield Window(begin, {n: b.high for n, b in bounds.items()}, f"of the last {SCANNED_MESSAGES:,}")
+        yield TopicWindow(begin, {n: b.high for n, b in bounds.items()}, f"of the last {SCANNED_MESSAGES:,}")
 
     def _explained(self, tried: Tried, wanted: Wanted, bounds: Mapping[int, Bounds], words: str) -> Tried:
-        """The same, with what the topic keeps."""
         at = wanted.submitted_at
         if tried.outcome is not Outcome.NOT_THERE or tried.note:
             return tried
@@ -170,7 +352,6 @@ class KafkaArchive(Keeper):
         return tried._replace(note=f"nor in the messages {words}")
 
     def _first_at(self, bounds: Mapping[int, Bounds]) -> Nanos | None:
-        """When the oldest message was sent that is still kept."""
         begin = {n: b.low for n, b in bounds.items() if b.low < b.high}
         messages = self._topic.read(begin, {n: low + 1 for n, low in begin.items()}, POLL_S * 4)
         return min((message.at for message in messages if message.at is not None), default=None)
@@ -181,7 +362,7 @@ class KafkaArchive(Keeper):
             if script is not None:
                 yield script
 
-    def _walk(self, span: Span, told: Callable[[str], None]) -> Generator[Walked, None, None]:
+    def _walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> Generator[Walked, None, None]:
         bounds = self._topic.bounds()
         begin = {n: b.low for n, b in bounds.items()}
         end = {n: b.high for n, b in bounds.items()}
@@ -193,7 +374,7 @@ class KafkaArchive(Keeper):
         messages = self._topic.read(begin, end, float("inf"))
         for count, message in enumerate(messages):
             if count >= span.most:
-                yield Walked(cut=f"{self.name}: more than {span.most:,} scripts, the others were left out")
+                yield Walked.too_many(self.name, span.most)
                 return
             script = self._script(message)
             yield (

@@ -15,7 +15,6 @@ SIZE_BYTES = 8
 
 
 def main(pattern: str) -> int:
-    """Answer until the input ends."""
     search = re.compile(pattern.encode()).search
     read, write = sys.stdin.buffer.read, sys.stdout.write
     while head := read(SIZE_BYTES):

@@ -1,31 +1,206 @@
 """Logging in to a Balsam server, and keeping the login where Balsam's own client looks. Only when asked.
 
+`$BALSAM_CLIENT_PATH`, else `~/.balsam/client.yml`: YAML with `api_root`, `token` (a JWT) and `token_expiry`
+(UTC without a zone, may be null). Source: Balsam 0.7.0a24, balsam/config.
+
 Password and tokens are in no error text, and in no local variable of what raises one. Source: Balsam 0.7.0a24
 as run; the device flow is that of RFC 8628 but for the key of its errors, `detail`.
 """
 
+import asyncio
+import base64
 import os
 import re
+import stat
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import date, datetime
 from enum import StrEnum
+from glob import escape, glob
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from urllib.parse import urlencode, urlsplit
 from uuid import uuid4
 
 import msgspec
 
-from jobtui.backends.base import SourceDenied, SourceUnreachable
+from jobtui.backends.balsam.client import BALSAM, shown_address
+from jobtui.model.clock import SECOND, Nanos, seconds_between, time_of_iso, time_of_moment, utc_of
+from jobtui.model.commands import Command
+from jobtui.model.numbers import read_json, real_of
 from jobtui.model.secrets import mask_text
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.transport.files import open_regular, read_small
+from jobtui.transport.http import Answer, HttpClient, Limits
 
 if TYPE_CHECKING:
-    import httpx
+    from jobtui.transport.http import Transport
 
-TIMEOUT_S = 30.0
+
+PATH_VARIABLE = "BALSAM_CLIENT_PATH"
+DEFAULT_PATH = os.path.join(".balsam", "client.yml")
+MOST_BYTES = 1 << 20
+OTHERS_MAY = stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH
+EXPIRY_NOTICE_S = 4 * 3600
+"""How long ahead the end of a login is told."""
+LOGIN = "log in with `jobtui login balsam`, or with `balsam login`"
+
+
+class Login(NamedTuple):
+    """A login. `token` is a secret; `expires_at` is None where it is not known."""
+
+    api_root: str
+    token: str
+    expires_at: Nanos | None
+    path: str
+
+    def __repr__(self) -> str:
+        """Without the token, which must not get into a traceback."""
+        return f"Login({self.api_root!r}, {self.path!r})"
+
+
+def login_path(environ: Mapping[str, str], home: str) -> str:
+    return environ.get(PATH_VARIABLE) or os.path.join(home, DEFAULT_PATH)
+
+
+def read_login(path: str) -> Login:
+    """The login in a file. Raises SourceMissing when there is none, SourceDenied when it cannot be used."""
+    import yaml  # one file in a run, and only where there is a Balsam
+
+    text = _read(path)
+    try:
+        document = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError, TypeError, AttributeError):
+        # What stands in the file is secret, and the error would show it in a traceback
+        raise SourceDenied(f"{path} is no YAML: {LOGIN}") from None
+    if not isinstance(document, dict):
+        raise SourceDenied(f"{path} holds no settings: {LOGIN}")
+    token = document.get("token")
+    if not isinstance(token, str) or not token:
+        raise SourceDenied(f"{path} holds no token: {LOGIN}")
+    if not token.isprintable() or not token.isascii() or any(map(str.isspace, token)):
+        raise SourceDenied(f"{path} holds a token that is none: {LOGIN}")
+    root = document.get("api_root")
+    return Login(root if isinstance(root, str) else "", token, _expiry(document.get("token_expiry")), path)
+
+
+def _read(path: str) -> str:
+    try:
+        with open(open_regular(path), "rb") as file:
+            if os.fstat(file.fileno()).st_mode & OTHERS_MAY:
+                remedy = Command("chmod", "600", about=[path]) or "let nobody else read it"
+                raise SourceDenied(f"{path} may be read by others, and holds a login: `{remedy}`")
+            return file.read(MOST_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError as error:
+        raise SourceMissing(f"{path} is not there: {LOGIN}") from error
+    except OSError as error:
+        raise SourceDenied(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _expiry(value: object) -> Nanos | None:
+    """A YAML timestamp without a zone means UTC; whole seconds."""
+    at = None
+    if isinstance(value, str):
+        at = time_of_iso(value)
+    elif isinstance(value, datetime):
+        at = time_of_moment(value)
+    elif isinstance(value, date):
+        at = time_of_iso(value.isoformat())
+    return None if at is None else Nanos(at - at % SECOND)
+
+
+def notice(login: Login, now: Nanos) -> str | None:
+    """What is to be said of a login that ends soon or has ended; None when there is nothing to say."""
+    if login.expires_at is None:
+        return None
+    left_s = seconds_between(now, login.expires_at)
+    if left_s <= 0:
+        return f"the login has expired: {LOGIN}"
+    if left_s < EXPIRY_NOTICE_S:
+        return f"the login expires in {left_s / 60:.0f} min: {LOGIN}"
+    return None
+
+
+MOST_BESIDE = 20
+"""Other logins that are looked at."""
+
+
+def login_for(url: str, path: str) -> Login:
+    """The login for a server: the one that Balsam's client uses, else one that lies beside it.
+
+    Raises SourceError; a login to another server is not sent to this one.
+    """
+    try:
+        login = read_login(path)
+    except SourceMissing as error:
+        if (beside := _beside(url, path)) is None:
+            raise error
+        return beside
+    if not login.api_root or is_same_server(login.api_root, url):
+        return login
+    if (beside := _beside(url, path)) is None:
+        raise SourceDenied(
+            f"{path} holds a login for {mask_text(login.api_root)}, and not for {url}: "
+            f"`{Command('jobtui', 'login', 'balsam', '--balsam', url) or 'jobtui login balsam'}`, "
+            "or give $BALSAM_CLIENT_PATH"
+        )
+    return beside
+
+
+def _beside(url: str, path: str) -> Login | None:
+    """The login for a server among the other files of the directory, which may be read by nobody else."""
+    directory = os.path.dirname(path) or "."
+    for other in sorted(glob(os.path.join(escape(directory), "*.yml")))[:MOST_BESIDE]:
+        with suppress(SourceError):
+            login = read_login(other)
+            if is_same_server(login.api_root, url):
+                return login
+    return None
+
+
+def path_beside(url: str, path: str) -> str:
+    """Where a login for a server is kept when `path` holds one for another."""
+    parts = urlsplit(url)
+    place = "-".join(filter(None, (parts.netloc, *parts.path.split("/")))).replace(":", "-")
+    return os.path.join(os.path.dirname(path), f"client-{place}.yml")
+
+
+def is_same_server(url: str, other: str) -> bool:
+    return _place(url) == _place(other)
+
+
+def _place(url: str) -> tuple[str, str, int | None, str]:
+    """What tells servers apart: two ways to write one address are the same."""
+    parts = urlsplit(url.strip())
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    return parts.scheme, parts.hostname or "", port or usual, parts.path.rstrip("/")
+
+
+def user_of(login: Login) -> str:
+    """The user whose login it is, as its token says; "" when it does not. The token is not verified."""
+    parts = login.token.split(".")
+    if len(parts) != 3:
+        return ""
+    try:
+        claims = read_json(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return ""
+    name = claims.get("username") if isinstance(claims, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+LIMITS = Limits(silence_s=30.0, connections=1, body_bytes=1 << 20)
 LEAST_INTERVAL_S, MOST_INTERVAL_S = 1.0, 60.0
 """How often a server may be asked whether a login was approved, whatever it says."""
 LONGEST_S = 3600.0
+MOST_SETTINGS = 1 << 20
+PLAIN = frozenset({403, 429, 501, 502, 503, 504})
+"""Answers of which only the status is told; any other may repeat what was sent, and is not shown."""
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 PENDING, SLOW_DOWN = "authorization_pending", "slow_down"
 SLOWER_S = 5.0
@@ -39,6 +214,17 @@ KEPT_KEYS = ("connect_timeout", "read_timeout", "retry_count")
 DEFAULTS = {"connect_timeout": 6.2, "read_timeout": 120.0, "retry_count": 10}
 """What Balsam's own client writes beside a login."""
 _TOKEN = re.compile(r"[\x21-\x7e]{1,8192}")
+
+
+def _no_login(answer: Answer) -> tuple[type[SourceError], str] | None:
+    if answer.is_page or 300 <= answer.status < 400 or answer.status in PLAIN:
+        return None
+    if answer.status == 404:
+        return SourceDenied, "there is no Balsam server, or it does not offer this way to log in (404)"
+    return SourceUnreachable, "answered with what is no login ({status}); {address}"
+
+
+KIND = BALSAM._replace(explain=_no_login)
 
 
 class Method(StrEnum):
@@ -78,20 +264,11 @@ class Device(msgspec.Struct):
 
     @property
     def interval_s(self) -> float:
-        """How long to wait between questions."""
         return min(MOST_INTERVAL_S, max(LEAST_INTERVAL_S, self.interval))
 
 
 class _Refusal(msgspec.Struct):
     detail: str | list[object] = ""
-
-
-class _Answer(NamedTuple):
-    status: int
-    body: bytes
-
-    def __repr__(self) -> str:
-        return f"_Answer({self.status})"
 
 
 Form = TypeVar("Form")
@@ -100,29 +277,30 @@ Form = TypeVar("Form")
 class LoginServer:
     """Asks one server for a login."""
 
-    def __init__(self, url: str, transport: "httpx.BaseTransport | None" = None) -> None:
+    def __init__(self, url: str, transport: "Transport | None" = None) -> None:
         self.url = url.rstrip("/")
+        self._name = shown_address(url)
         self._transport = transport
         self._client_id = str(uuid4())
 
     def methods(self) -> tuple[Method, ...]:
         """The ways to log in that the server offers and that are known here. Raises SourceError."""
-        names = self._decoded(list[str], self._ask("/auth/how"), "/auth/how")
+        names = self._decoded(list[str], self._ask("/auth/how"))
         return tuple(_METHODS[name] for name in names if name in _METHODS)
 
     def by_password(self, user: str, ask_password: Callable[[], str]) -> Granted:
         """Log in with a password. Raises SourceDenied when it is wrong, SourceError otherwise."""
         path = "/auth/password/login"
-        answer = self._ask(path, lambda: {"username": user, "password": ask_password()})
+        answer = self._ask(path, lambda: {"username": user, "password": ask_password()}, (200, 401))
         if answer.status == 401:
-            raise SourceDenied(f"{self.url}: no such user, or the password is wrong")
+            raise SourceDenied(f"{self._name}: no such user, or the password is wrong")
         return self._granted(answer, path)
 
     def begin(self) -> Device:
         """Begin a login that is approved in a browser. Raises SourceError."""
         path = "/auth/device/login"
         answer = self._ask(path, lambda: {"client_id": self._client_id, "scope": ""})
-        return self._decoded(Device, answer, path)
+        return self._decoded(Device, answer)
 
     def approved(self, device: Device) -> Granted | None:
         """The login once it was approved, None before that. Raises SourceError when it never will be.
@@ -135,6 +313,7 @@ class LoginServer:
             lambda: {
                 "grant_type": GRANT, "device_code": device.device_code, "client_id": self._client_id
             },
+            (200, 400, 403),
         )  # fmt: skip
         if answer.status in (400, 403):
             said = self._said(answer)
@@ -142,7 +321,7 @@ class LoginServer:
                 device.interval = device.interval_s + SLOWER_S
             if said in (PENDING, SLOW_DOWN):
                 return None
-            raise SourceDenied(f"{self.url}: not logged in: {REFUSALS.get(said, said or 'refused')}")
+            raise SourceDenied(f"{self._name}: not logged in: {REFUSALS.get(said, said or 'refused')}")
         return self._granted(answer, path)
 
     def until_approved(
@@ -169,49 +348,53 @@ class LoginServer:
         if failure is not None:
             raise failure
         raise SourceDenied(
-            f"{self.url}: not approved within {min(LONGEST_S, device.expires_in) / 60:.0f} min: begin again"
+            f"{self._name}: not approved within {min(LONGEST_S, device.expires_in) / 60:.0f} min: begin again"
         )
 
-    def _granted(self, answer: _Answer, path: str) -> Granted:
-        granted = self._decoded(Granted, answer, path)
+    def _granted(self, answer: Answer, path: str) -> Granted:
+        granted = self._decoded(Granted, answer)
         if _TOKEN.fullmatch(granted.access_token) is None:
-            raise SourceUnreachable(f"{self.url}{path}: answered with a token that is none")
+            raise SourceUnreachable(f"{self._name}{path}: answered with a token that is none")
         return granted
 
-    def _ask(self, path: str, form: Callable[[], dict[str, str]] | None = None) -> _Answer:
-        import httpx
-
-        failure = ""
+    def _ask(
+        self, path: str, form: Callable[[], dict[str, str]] | None = None, fine: Sequence[int] = (200,)
+    ) -> Answer:
+        failure: type[SourceError] | None = None
         try:
-            with httpx.Client(timeout=TIMEOUT_S, transport=self._transport) as client:
-                url = f"{self.url}{path}"
-                response = client.get(url) if form is None else client.post(url, data=form())
-                return _Answer(response.status_code, response.content)
-        except httpx.TimeoutException:
-            failure = f"no answer within {TIMEOUT_S:g} s"
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            failure = mask_text(str(error) or type(error).__name__)
+            return asyncio.run(self._asked(path, form, fine))
+        except SourceError as error:
+            failure, why = type(error), str(error)
         # Outside, so that what was sent is no part of a traceback
-        raise SourceUnreachable(f"{self.url}: {failure}")
+        raise failure(why)
 
-    def _decoded(self, kind: type[Form], answer: _Answer, path: str) -> Form:
-        if answer.status == 404:
-            raise SourceDenied(f"{self.url}{path}: there is none (404): no Balsam server, or not offered")
-        if answer.status != 200:
-            said = self._said(answer)
-            raise SourceUnreachable(f"{self.url}{path}: answered {answer.status}{said and f': {said}'}")
+    async def _asked(
+        self, path: str, form: Callable[[], dict[str, str]] | None, fine: Sequence[int]
+    ) -> Answer:
+        http = self._client()
+        try:
+            if form is None:
+                return await http.ask(path, fine=fine)
+            headers = {"Content-Type": "application/x-www-form-urlencoded"}
+            content = urlencode(form()).encode()
+            return await http.ask(path, method="POST", content=content, headers=headers, fine=fine)
+        finally:
+            await http.aclose()
+
+    def _client(self) -> HttpClient:
+        return HttpClient(self.url, KIND, name=self._name, limits=LIMITS, transport=self._transport)
+
+    def _decoded(self, kind: type[Form], answer: Answer) -> Form:
         try:
             return msgspec.json.decode(answer.body, type=kind)
-        except (msgspec.MsgspecError, RecursionError):
-            raise SourceUnreachable(
-                f"{self.url}{path}: answered with what is no login: is this a Balsam server?"
-            ) from None
+        except (ValueError, RecursionError):
+            raise self._client().refusal(answer) from None
 
     @staticmethod
-    def _said(answer: _Answer) -> str:
+    def _said(answer: Answer) -> str:
         try:
             detail = msgspec.json.decode(answer.body, type=_Refusal).detail
-        except (msgspec.MsgspecError, RecursionError):
+        except (ValueError, RecursionError):
             return ""
         return mask_text(detail)[:200] if isinstance(detail, str) else "not understood"
 
@@ -228,7 +411,7 @@ def keep_login(path: str, url: str, granted: Granted, method: Method) -> None:
         "client_class": method.value,
         **_kept(path),
         "token": granted.access_token,
-        "token_expiry": _expiry(granted.expiration),
+        "token_expiry": _expiry_of(granted.expiration),
     }
     directory = os.path.dirname(path) or "."
     try:
@@ -240,7 +423,6 @@ def keep_login(path: str, url: str, granted: Granted, method: Method) -> None:
 
 
 def _replace(path: str, directory: str, text: str) -> None:
-    """Put a file in place of another at once. `mkstemp` makes it for its owner alone."""
     descriptor, temporary = tempfile.mkstemp(prefix=".client-", suffix=".yml", dir=directory)
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
@@ -259,23 +441,17 @@ def _kept(path: str) -> dict[str, object]:
     import yaml
 
     try:
-        with open(path, encoding="utf-8") as file:
-            found = yaml.safe_load(file)
+        found = yaml.safe_load(read_small(path, MOST_SETTINGS))
     except (OSError, ValueError, yaml.YAMLError, RecursionError):
         found = None
     settings = found if isinstance(found, dict) else {}
     return {
-        name: settings[name] if isinstance(settings.get(name), int | float) else DEFAULTS[name]
+        name: settings[name] if real_of(settings.get(name)) is not None else DEFAULTS[name]
         for name in KEPT_KEYS
     }
 
 
-def _expiry(text: str) -> object:
+def _expiry_of(text: str) -> object:
     """A time that YAML writes as one: UTC without a zone; None when there is none."""
-    from datetime import UTC, datetime
-
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    at = time_of_iso(text)
+    return None if at is None else utc_of(at).replace(tzinfo=None, microsecond=at % SECOND // 1_000)

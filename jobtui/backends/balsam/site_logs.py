@@ -13,15 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
-from jobtui.backends.base import Batch, SourceError
-from jobtui.backends.file_blocks import Limits
+from jobtui.backends.base import Batch, Issued
 from jobtui.backends.log_follow import Follower
 from jobtui.backends.log_start import TailBytes
-from jobtui.backends.worker import Worker
-from jobtui.formats.site_log import SiteLogParser
+from jobtui.formats.parser import SiteLogParser
 from jobtui.model.health import Skip
+from jobtui.model.source_errors import SourceError
+from jobtui.transport.blocks import Limits
+from jobtui.transport.worker import Worker
 
 KIND = "site_logs"
 LOGS = "log"
@@ -35,7 +34,7 @@ LOOK_EVERY_S = 10.0
 NAME = re.compile(r"(?:service|mpi_mode|serial_mode)[\w.-]*\.log(?:\.[\w.-]+)?", re.ASCII)
 
 
-class Place(NamedTuple):
+class SitePlace(NamedTuple):
     """A site: what the ids of its jobs begin with, and where it may be reached, likeliest first."""
 
     system: str
@@ -54,7 +53,7 @@ class SiteLogs:
 
     def __init__(
         self,
-        places: Callable[[], tuple[Place, ...]],
+        places: Callable[[], tuple[SitePlace, ...]],
         *,
         every_s: float = LOOK_EVERY_S,
         name: str = "site logs",
@@ -65,35 +64,28 @@ class SiteLogs:
         self._logs: dict[str, _Log] = {}
         self._worker = Worker(name)
         self._next_look = 0.0
-        self._looked_for: tuple[Place, ...] | None = None
-        self._issued = 0
-        self._last: Batch | None = None
+        self._looked_for: tuple[SitePlace, ...] | None = None
+        self._issued = Issued()
         self._left_out = 0
         self._closed = False
 
     @property
     def directories(self) -> tuple[str, ...]:
-        """The files that are followed: each is a log that can be read."""
         return tuple(self._logs)
 
     async def is_reachable(self) -> bool:
-        """Whether the logs of any site are there."""
         places = self._places()
         return await self._worker.run(lambda: any(map(_newest, places)))
 
     async def poll(self, cursor: str | None) -> Batch:
-        """What was written since the last poll; with None everything again. Raises SourceError."""
         if self._closed:
             raise SourceError(f"{self.name}: is closed")
-        if cursor != str(self._issued) and self._last is not None and cursor == str(self._issued - 1):
-            return self._last
-        places, begins = self._places(), cursor != str(self._issued)
-        batch = await self._worker.run(lambda: self._poll(places, begins=begins))
-        self._issued += 1
-        self._last = msgspec.structs.replace(batch, cursor=str(self._issued))
-        return self._last
+        if (lost := self._issued.again(cursor)) is not None:
+            return lost
+        places, begins = self._places(), not self._issued.is_next(cursor)
+        return self._issued.give(await self._worker.run(lambda: self._poll(places, begins=begins)))
 
-    def _poll(self, places: tuple[Place, ...], *, begins: bool) -> Batch:
+    def _poll(self, places: tuple[SitePlace, ...], *, begins: bool) -> Batch:
         if begins:
             self._close_logs()
         if begins or places != self._looked_for or time.monotonic() >= self._next_look:
@@ -112,8 +104,7 @@ class SiteLogs:
     def _note(self) -> str:
         return f"{self._left_out:,} older files were not read" if self._left_out else ""
 
-    def _look(self, places: tuple[Place, ...]) -> None:
-        """Follow the files that there are now."""
+    def _look(self, places: tuple[SitePlace, ...]) -> None:
         found: dict[str, str] = {}
         self._left_out = 0
         for place in places:
@@ -128,7 +119,6 @@ class SiteLogs:
         self._looked_for, self._next_look = places, time.monotonic() + self._every_s
 
     async def changed(self, timeout_s: float) -> None:
-        """Nothing tells of a change on a file system that is mounted from elsewhere."""
         await asyncio.sleep(timeout_s)
 
     def _close_logs(self) -> None:
@@ -137,12 +127,11 @@ class SiteLogs:
         self._logs.clear()
 
     async def aclose(self) -> None:
-        """Let go of every file."""
         self._closed = True
         await self._worker.finish(self._close_logs)
 
 
-def _newest(place: Place) -> list[str]:
+def _newest(place: SitePlace) -> list[str]:
     """The logs of a site, the newest first; none where it cannot be reached."""
     for directory in place.directories:
         try:

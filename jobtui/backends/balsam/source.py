@@ -8,21 +8,323 @@ id. What is known already is dropped by id. Where ids come again for other event
 """
 
 import asyncio
-from collections.abc import Callable
+import os
+import posixpath
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from jobtui.backends.balsam.asking import OVERLAP_S, Questions, Step
-from jobtui.backends.balsam.cache import EventCache
-from jobtui.backends.balsam.client import BalsamClient
-from jobtui.backends.balsam.detail import fetch_detail
-from jobtui.backends.balsam.lookout import clock, note_of
-from jobtui.backends.balsam.recall import Recall
-from jobtui.backends.balsam.rows import number_of
-from jobtui.backends.base import Batch, SourceError
-from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
-from jobtui.model.ids import JobId
+from jobtui.backends.balsam.client import BalsamClient, EventCache, Parameters, Recall, cache_path
+from jobtui.backends.balsam.login import login_for, login_path, notice, user_of
+from jobtui.backends.balsam.poll import OVERLAP_S, Questions, Step, clock, note_of
+from jobtui.backends.balsam.records import (
+    AppRow,
+    BatchJobRow,
+    Decoded,
+    EventRow,
+    JobRow,
+    Lifetime,
+    Placed,
+    SessionRow,
+    SiteRow,
+    allocation_of,
+    changes_in,
+    ids_of,
+    is_estimated,
+    job_of,
+    nodes_of,
+    number_of,
+    runs_of,
+    site_of,
+    submitted_at,
+    time_of,
+)
+from jobtui.backends.balsam.site_logs import LOGS
+from jobtui.backends.base import Batch, Issued
+from jobtui.model.changes import Allocation, ReportQuery, StateChange
+from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
+from jobtui.model.health import Skip
+from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import JobDetail
+from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.specs import SourceSpec
+from jobtui.model.state_runs import tag_word
+
+PAYLOADS = ("serialized_parameters", "serialized_return_value", "serialized_exception")
+"""Opaque and large: said to be there and how large, not kept."""
+EVENTS_OF_JOB = 10_000
+"""Events of one job that are read."""
+OUTPUT = "job.out"
+"""What a job prints, in its working directory below the site's `data`."""
+DATA = "data"
+
+
+async def fetch_detail(client: BalsamClient, number: int, owner: str) -> JobDetail | None:
+    """Everything stored about a job, None when there is none of this number. Raises SourceError."""
+    native = await _native(client, number)
+    if native is None:
+        return None
+    try:
+        row = msgspec.convert(native, JobRow)
+    except (ValueError, RecursionError) as error:
+        raise SourceUnreachable(_senseless(client, number, error)) from error
+    asked: Parameters = {"job_id": number, "ordering": "timestamp", "limit": EVENTS_OF_JOB}
+    events = (await client.rows("/events/", EventRow, asked)).rows
+    return _detail_of(client, native, row, events, await _beside(client, row), owner)
+
+
+async def _native(client: BalsamClient, number: int) -> dict[str, object] | None:
+    """The record as the server gives it, but for its payloads."""
+    page = await client.rows("/jobs/", dict[str, object], {"id": number, "limit": 1})
+    native = next((row for row in page.rows if row.get("id") == number), None)
+    if native is not None:
+        return native | {name: _size(native.get(name)) for name in PAYLOADS if native.get(name)}
+    if page.received:
+        why = page.skips[0].why if page.skips else "it is that of another job"
+        raise SourceUnreachable(_senseless(client, number, why))
+    return None
+
+
+def _senseless(client: BalsamClient, number: int, error: Exception | str) -> str:
+    return f"{client.name}/jobs/{number}: the record makes no sense: {error}"
+
+
+class _Beside(NamedTuple):
+    """What a job belongs to."""
+
+    app: AppRow | None
+    site: SiteRow | None
+    batch_job: BatchJobRow | None
+
+    def placed(self, owner: str, label: str) -> Placed:
+        return Placed(
+            app=self.app.name if self.app else "",
+            site=self.site.name if self.site else "",
+            owner=owner,
+            allocation=ids_of(self.batch_job, label) if self.batch_job else "",
+        )
+
+    def native(self) -> dict[str, object]:
+        return {
+            "app": self.app.name if self.app else None,
+            "site": msgspec.to_builtins(self.site) if self.site else None,
+            "batch_job": msgspec.to_builtins(self.batch_job) if self.batch_job else None,
+        }
+
+
+def _detail_of(
+    client: BalsamClient,
+    native: dict[str, object],
+    row: JobRow,
+    events: Sequence[EventRow],
+    beside: _Beside,
+    owner: str,
+) -> JobDetail:
+    page = Decoded(len(events), list(events), len(events))
+    changes = changes_in(page, client.name, client.system).rows
+    job = job_of(row, Lifetime.of(changes), beside.placed(owner, client.label), client.name, client.system)
+    runs = runs_of(changes, job)
+    in_order = sorted(events, key=lambda event: event.id)
+    return JobDetail(
+        job=job,
+        runs=runs,
+        history=runs,
+        native=native | beside.native() | {"events": [msgspec.to_builtins(event) for event in in_order]},
+        changes=tuple(changes),
+        path=f"{client.name}/jobs/{row.id}",
+        directory=directory_of(row, beside.site),
+        facts=tuple(_facts(client.system, row, beside)),
+        site=site_of(beside.site, client.name) if beside.site is not None else None,
+    )
+
+
+def directory_of(row: JobRow, site: SiteRow | None) -> str | None:
+    """Where a job works, at its site: `<site>/data/<workdir>`; None when a name leads elsewhere."""
+    if site is None or not posixpath.isabs(site.path) or not row.workdir:
+        return None
+    parts = (*site.path.split("/"), *row.workdir.split("/"))
+    if ".." in parts or "\0" in site.path + row.workdir or row.workdir.startswith("/"):
+        return None
+    return posixpath.join(site.path, DATA, row.workdir)
+
+
+def _facts(system: str, row: JobRow, beside: _Beside) -> Iterator[tuple[str, str]]:
+    site, batch_job = beside.site, beside.batch_job
+    if row.tags:
+        yield "tags", " ".join(tag_word(name, value) for name, value in sorted(row.tags.items()))
+    if row.parent_ids:
+        yield "parents", " ".join(system_job_id(system, parent) for parent in row.parent_ids)
+    per_node = f", {row.node_packing_count} jobs on a node" if row.node_packing_count > 1 else ""
+    yield "nodes", f"{row.num_nodes}{per_node}"
+    if row.wall_time_min:
+        yield "wall time", f"{row.wall_time_min} min"
+    if batch_job is not None:
+        scheduler = f", {batch_job.scheduler_id} in {batch_job.queue}" if batch_job.scheduler_id else ""
+        yield "batch job", f"{batch_job.id} ({batch_job.state}{scheduler})"
+    if (directory := directory_of(row, site)) is not None:
+        yield "output", posixpath.join(directory, OUTPUT)
+    if site is not None and posixpath.isabs(site.path):
+        yield "site logs", posixpath.join(site.path, LOGS)
+
+
+def _size(payload: object) -> str:
+    return f"({len(payload) if isinstance(payload, str) else 0} characters)"
+
+
+async def _beside(client: BalsamClient, row: JobRow) -> _Beside:
+    app = await _one(client, "/apps/", AppRow, row.app_id)
+    site = await _one(client, "/sites/", SiteRow, app.site_id) if app is not None else None
+    batch_job = None
+    if row.batch_job_id is not None:
+        batch_job = await _one(client, "/batch-jobs/", BatchJobRow, row.batch_job_id)
+    return _Beside(app, site, batch_job)
+
+
+_Row = TypeVar("_Row", AppRow, SiteRow, BatchJobRow)
+
+
+async def _one(client: BalsamClient, path: str, kind: type[_Row], number: int) -> _Row | None:
+    rows = (await client.rows(path, kind, {"id": number, "limit": 1})).rows
+    return next((row for row in rows if row.id == number), None)
+
+
+PAGE_EVENTS = 20_000
+MOST_EVENTS = 2_000_000
+"""Events that a report is made of at most."""
+IDS_AT_ONCE = 500
+
+Progress = Callable[[int, int], None]
+"""Is told how many rows were read, of how many."""
+
+
+def _quiet(read: int, of: int) -> None:
+    """Tells nobody."""
+
+
+class Fetched(NamedTuple):
+    """The changes a query is about, in the order the server learnt of them, and what made no sense."""
+
+    changes: list[StateChange]
+    skips: tuple[Skip, ...] = ()
+
+
+async def fetch_changes(
+    client: BalsamClient,
+    query: ReportQuery,
+    *,
+    exact: bool = False,
+    to_state: str | None = None,
+    progress: Progress = _quiet,
+) -> Fetched:
+    """The changes a query is about. Raises SourceError.
+
+    With `exact` it is asked as Balsam's own client asks, where a scheduler's id does not narrow; else that id
+    is resolved first, and events of before the window are read too, as runs in it may have begun there.
+    `to_state` is the only state to which changes are wanted.
+    """
+    asked = await _asked(client, query, exact=exact)
+    if query.jobs and not asked["job_id"]:
+        return Fetched([])  # those are jobs of another system
+    if to_state is not None:
+        asked["to_state"] = to_state
+    found: dict[int, StateChange] = {}
+    skips: list[Skip] = []
+    async for page in client.pages("/events/", EventRow, asked, PAGE_EVENTS):
+        changes = changes_in(page, client.name, client.system)
+        skips += changes.skips
+        found.update((change.id, change) for change in changes.rows)
+        progress(len(found), page.count)
+        if len(found) >= min(page.count, MOST_EVENTS):
+            break
+    return Fetched(sorted(found.values(), key=lambda change: change.id), tuple(skips))
+
+
+async def _asked(
+    client: BalsamClient, query: ReportQuery, *, exact: bool
+) -> dict[str, str | int | list[str] | list[int]]:
+    asked: dict[str, str | int | list[str] | list[int]] = {"ordering": "timestamp"}
+    if query.jobs:
+        asked["job_id"] = [
+            number for job in query.jobs if (number := number_of(job, client.system)) is not None
+        ]
+    if query.batch_job is not None:
+        asked["batch_job_id"] = query.batch_job
+    elif query.scheduler_id is not None and exact:
+        asked["scheduler_id"] = query.scheduler_id
+    elif query.scheduler_id is not None:
+        asked["batch_job_id"] = await _batch_job_of(client, query.scheduler_id)
+    if query.tags:
+        asked["tags"] = [f"{name}:{value}" for name, value in query.tags]
+    if query.until is not None:
+        asked["timestamp_before"] = to_rfc3339(query.until)
+    if query.since is not None and exact:
+        asked["timestamp_after"] = to_rfc3339(query.since)
+    elif query.since is not None:
+        asked["timestamp_after"] = to_rfc3339(Nanos(query.since - RUN_S * SECOND))
+    return asked
+
+
+RUN_S = 24 * 3600
+"""How long before a window a run may have begun that goes on in it."""
+
+
+async def _batch_job_of(client: BalsamClient, scheduler_id: str) -> int:
+    page = await client.rows("/batch-jobs/", BatchJobRow, {"scheduler_id": scheduler_id, "limit": 1})
+    if not page.rows:
+        raise SourceMissing(f"{client.name}: no batch job has the scheduler id {scheduler_id}")
+    return page.rows[0].id
+
+
+async def fetch_allocations(
+    client: BalsamClient, query: ReportQuery
+) -> tuple[list[Allocation], tuple[Skip, ...]]:
+    """The allocations a query is about, and what made no sense. Raises SourceError."""
+    sessions = await client.rows("/sessions/", SessionRow, {})
+    asked: Parameters = {} if query.scheduler_id is None else {"scheduler_id": query.scheduler_id}
+    found: list[Allocation] = []
+    skips = list(sessions.skips)
+    async for page in client.pages("/batch-jobs/", BatchJobRow, asked):
+        skips += page.skips
+        for row in page.rows:
+            sign = await _first_sign(client, row)
+            found.append(allocation_of(row, client.name, sessions.rows, sign))
+    wanted = set(query.tags)
+    allocations = [
+        one
+        for one in found
+        if wanted <= set(one.tags)
+        and query.batch_job in (None, str(one.id))
+        and query.allocation_state in (None, one.state)
+    ]
+    return allocations, tuple(skips)
+
+
+async def _first_sign(client: BalsamClient, row: BatchJobRow) -> Nanos | None:
+    """When the first job began to run in an allocation that runs: it has no start before its end."""
+    if not is_estimated(row):
+        return None
+    asked: Parameters = {"batch_job_id": row.id, "to_state": "RUNNING", "ordering": "timestamp"}
+    last: dict[int, EventRow] = {}  # earlier runs of these jobs were in other allocations
+    async for page in client.pages("/events/", EventRow, asked, PAGE_EVENTS):
+        for event in page.rows:
+            if event.job_id not in last or last[event.job_id].id < event.id:
+                last[event.job_id] = event
+    times = [at for event in last.values() if (at := time_of(event.timestamp)) is not None]
+    submitted = submitted_at(row)
+    return min((at for at in times if submitted is None or at >= submitted), default=None)
+
+
+async def fetch_nodes(client: BalsamClient, jobs: set[JobId]) -> dict[JobId, float]:
+    """How many nodes these jobs take by their records. Raises SourceError."""
+    numbers = [job.rpartition("/")[2] for job in jobs]
+    found: dict[JobId, float] = {}
+    for begin in range(0, len(numbers), IDS_AT_ONCE):
+        asked: Parameters = {"id": numbers[begin : begin + IDS_AT_ONCE], "limit": IDS_AT_ONCE}
+        page = await client.rows("/jobs/", JobRow, asked)
+        found.update((system_job_id(client.system, row.id), nodes_of(row)) for row in page.rows)
+    return found
+
 
 WINDOW_S = 24 * 3600
 """How far back events and ended jobs are read at first."""
@@ -30,8 +332,12 @@ RESYNC_S = 3600
 """How far back is looked once in a while."""
 COMMIT_S = 5
 """How long a change may take to be seen after its time was noted."""
-FRAME_EVERY, RESYNC_EVERY = 8, 150
-"""After how many polls allocations, sites and launchers are asked for, and late events and deleted jobs."""
+FRAME_EVERY, DELETED_EVERY, RESYNC_EVERY = 8, 30, 150
+"""After how many polls allocations, sites and launchers, deleted jobs, and late events are asked for."""
+EXACT_S = 2.0
+"""By less the server's clock is not known: its answers tell whole seconds."""
+FRAME_S = 30
+"""After so long allocations, sites and launchers are asked for with the next poll."""
 
 Notice = Callable[[Nanos], str | None]
 
@@ -64,8 +370,7 @@ class Balsam:
         self._since = since
         self._clock = clock or SystemClock()
         self._notice = notice
-        self._issued = 0
-        self._last: Batch | None = None
+        self._issued = Issued()
         self._closed = False
         self._back_at: Nanos | None = None
         self._recall = Recall(cache)
@@ -78,60 +383,59 @@ class Balsam:
         self._polls = 0
 
     async def poll(self, cursor: str | None) -> Batch:
-        """What is new; the first polls read the window, a page each. Raises SourceError.
-
-        A cursor is good for one batch back: with that before the last the same batch comes again.
-        """
+        """What is new; the first polls read the window, a page each. Raises SourceError."""
         if self._closed:
             raise SourceError(f"{self.name}: this source is closed")
-        if cursor != str(self._issued):
-            if self._last is not None and cursor == str(self._issued - 1):
-                return self._last
+        if (lost := self._issued.again(cursor)) is not None:
+            return lost
+        if not self._issued.is_next(cursor):
             self._reset()
         due = self._questions.due
         if not due:
             self._polls += 1
             due.extend(self._next_steps())
-        batch = await due[0]()
+        batch = self._questions.with_lost(await due[0]())
         if not batch.more:
             due.popleft()
         if self._questions.begin_again_if_back():
             self._back_at = self._clock.now()
-        self._issued += 1
-        self._last = msgspec.structs.replace(
-            batch, cursor=str(self._issued), more=bool(due), note=self._note()
+        ahead_s = self.client.ahead_s if abs(self.client.ahead_s) >= EXACT_S else 0.0
+        return self._issued.give(
+            msgspec.structs.replace(batch, more=bool(due), note=self._note(), ahead_s=ahead_s)
         )
-        return self._last
 
     def _next_steps(self) -> list[Step]:
         questions = self._questions
+        questions.note_clock()
         steps = [questions.jobs(_before(questions.updated, COMMIT_S))]
+        if self._clock.now() - questions.frame_now.at > FRAME_S * SECOND:
+            steps.insert(0, questions.frame)  # before anything is judged by heartbeats that are old
         if self._polls % FRAME_EVERY == 0:
             steps += [questions.frame, questions.events(_before(questions.newest, OVERLAP_S))]
+        if self._polls % DELETED_EVERY == 0:
+            steps.append(questions.deleted_jobs())
         if self._polls % RESYNC_EVERY == 0:
             steps += [questions.live_jobs(), questions.events(_before(questions.newest, RESYNC_S))]
         return steps
 
     def _note(self) -> str:
         now = self._clock.now()
-        note = note_of(self._questions.frame_now, self._notice(now), now, self.client.ahead_s)
+        note = note_of(self._questions.frame_now, self._notice(now), self.client.ahead_s)
         back = ""
         if self._back_at is not None:
             seen = f"seen at {clock(self._back_at)}"
             back = f"event ids went back, {seen}: a backup, or set up anew? all was read anew"
-        return "; ".join(filter(None, (note, back, self._recall.fault)))
+        first = "being read for the first time" if self._polls == 0 and self._questions.due else ""
+        return "; ".join(filter(None, (note, first, back, self._recall.fault)))
 
     async def changed(self, timeout_s: float) -> None:
-        """Nothing tells of a change: polls are due one after the other."""
         await asyncio.sleep(timeout_s)
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
-        """The record of a job with its runs and events, None when there is none. Raises SourceError."""
         number = number_of(job_id, self.client.system)
         return None if number is None else await fetch_detail(self.client, number, self._owner)
 
     async def aclose(self) -> None:
-        """Close the connection."""
         self._closed = True
         await self._recall.aclose()
         await self.client.aclose()
@@ -139,3 +443,34 @@ class Balsam:
 
 def _before(at: Nanos, seconds: int) -> Nanos:
     return Nanos(at - seconds * SECOND)
+
+
+def open_balsam(spec: SourceSpec, since: Nanos | None) -> Balsam:
+    """The source. Its login is read anew for each request, as it may be renewed meanwhile."""
+    path = login_path(os.environ, os.path.expanduser("~"))
+    client = BalsamClient(spec.target, lambda: login_for(spec.target, path).token, label=spec.label)
+    owner = _owner(spec.target, path)
+    cache = None
+    if spec.kept and owner:
+        cache = EventCache(cache_path(client.name, owner), client.name, client.system, spec.kept)
+    return Balsam(
+        client,
+        owner=owner,
+        since=since,
+        notice=lambda now: _notice(spec.target, path, now),
+        cache=cache,
+    )
+
+
+def _owner(url: str, path: str) -> str:
+    try:
+        return user_of(login_for(url, path))
+    except SourceError:
+        return ""  # the first poll says what is wrong
+
+
+def _notice(url: str, path: str, now: Nanos) -> str | None:
+    try:
+        return notice(login_for(url, path), now)
+    except SourceError:
+        return None  # the poll says what is wrong

@@ -3,20 +3,27 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
-from jobtui.backends.base import Batch, SourceError
-from jobtui.backends.journal.continuing import EntriesBehind
-from jobtui.backends.journal.contract import Following, JournalReader
-from jobtui.backends.journal.entry_records import EntryRecords
-from jobtui.backends.journal.gaps import Gaps, gap_words
-from jobtui.backends.journal.streams import Stream, StreamNames, Wanted
+from jobtui.backends.base import Batch
+from jobtui.backends.journal.client import Following, JournalReader
+from jobtui.backends.journal.records import (
+    EntryRecords,
+    Gaps,
+    SplitLines,
+    Stream,
+    StreamNames,
+    Wanted,
+    gap_words,
+)
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
 from jobtui.model.health import Skip
 from jobtui.model.journal import (
     At,
     Beside,
     Cursor,
+    Fields,
     Gap,
     Head,
     JournalCondition,
@@ -24,16 +31,20 @@ from jobtui.model.journal import (
     Matches,
     Slice,
     Start,
+    Tail,
+    time_at,
 )
-from jobtui.model.lines import RawLine
-from jobtui.model.logs import LogRecord
+from jobtui.model.logs import LogRecord, RawLine
 from jobtui.model.pages import Place
+from jobtui.model.source_errors import SourceError
+from jobtui.model.specs import SourceSpec
 
 KIND = "journald"
 WINDOW_S = 2 * 3600
 """How far back reading begins when nothing else is said."""
 BATCH_ENTRIES = 250
 """Entries of one batch: what a screen may have to wait for when ten hosts have much to tell at once."""
+SKIPS_NAMED = 20
 SLICE_ENTRIES = 50
 """Entries that are parsed before others have their turn."""
 REFRESH_S = 30.0
@@ -70,9 +81,9 @@ class Journal:
         self._clock = clock or SystemClock()
         self._timer = timer
         self._since = since
-        self._names = StreamNames(name)
+        self.names = StreamNames(name)
         self._reader = make_reader()
-        self._behind = EntriesBehind(make_reader, self._names)
+        self._behind = EntriesBehind(make_reader, self.names)
         self._following: Following | None = None
         self._matches: Matches = ()
         self._asked_at: float | None = None
@@ -80,53 +91,32 @@ class Journal:
         self._given: set[Cursor] = set()
         self._repeated: frozenset[Cursor] = frozenset()
         self._at: str | None = None
-        self._records = EntryRecords(self.wanted, self._names)
-        self._condition = JournalCondition()
-        self._newest: Nanos | None = None
+        self._records = EntryRecords(self.wanted, self.names)
+        self.condition = JournalCondition()
+        self.newest_at: Nanos | None = None
         self._closed = False
         self._closing = asyncio.Event()
 
     @property
     def streams(self) -> Mapping[str, Stream]:
-        """What has been read of, by the names that records have as their source."""
-        return self._names.known
-
-    @property
-    def condition(self) -> JournalCondition:
-        """How the journal stood when that was last asked."""
-        return self._condition
-
-    @property
-    def newest_at(self) -> Nanos | None:
-        """When the newest entry that was read came in."""
-        return self._newest
+        return self.names.known
 
     @property
     def matches(self) -> Matches:
-        """What the journal is asked for."""
         return self._matches or self.wanted.matches({})
 
-    @property
-    def names(self) -> StreamNames:
-        """What its streams are called."""
-        return self._names
-
     async def lines_at(self, source: str, cursor: str, most: int) -> tuple[RawLine, ...]:
-        """The line of an entry of a stream, and what its process wrote next. Raises SourceError."""
         return await self._behind.lines_at(source, cursor, most)
 
     async def continuations(
         self, source: str, wanted: Mapping[str, Place], ends: Callable[[str], bool]
     ) -> dict[str, list[str]]:
-        """What follows some entries of a stream in their processes. Raises SourceError."""
         return await self._behind.continuations(source, wanted, ends)
 
     def begins_after(self, at: Nanos) -> bool:
-        """Whether entries of this time lie before where reading began."""
         return at < self._begin()
 
     def starting_at(self, at: Nanos) -> "Journal":
-        """The same journal, not yet read, from this time on, or from where it was read if that is earlier."""
         fresh = Journal(
             self.name,
             self.make_reader,
@@ -182,12 +172,14 @@ class Journal:
             self.gaps.add(gap)
         self._given.update(entry.cursor for entry in fresh)
         if fresh:
-            self._newest = max(self._newest or Nanos(0), fresh[-1].at)
+            self.newest_at = max(self.newest_at or Nanos(0), fresh[-1].at)
+        why = [*map(gap_words, (*lost, *gaps)), *self._records.lost]
+        self._records.lost.clear()
         return Batch(
             cursor=before if found.cursor is None else f"{_OURS}{found.cursor}",
             records=tuple(records),
-            skipped=tuple(Skip(self.name, gap_words(gap)) for gap in (*lost, *gaps)),
-            skip_count=len(lost) + len(gaps),
+            skipped=tuple(Skip(self.name, one) for one in why[-SKIPS_NAMED:]),
+            skip_count=len(why),
             count=count,
             more=not found.at_edge,
             note=self._note(found.note),
@@ -207,7 +199,7 @@ class Journal:
         return records, gaps, count
 
     def _lost(self, found: Slice) -> Gap:
-        start = self._newest if self._newest is not None else self._begin()
+        start = self.newest_at if self.newest_at is not None else self._begin()
         end = found.entries[0].at if found.entries else self._clock.now()
         return Gap(start, max(start, end), "the journal has let entries go that were not read")
 
@@ -215,7 +207,7 @@ class Journal:
         begin = self._begin()
         whole = Nanos(begin // SECOND * SECOND)
         began = f"read from {to_rfc3339(whole)} on; what is before was not read" if begin else ""
-        condition = self._condition
+        condition = self.condition
         unread = f"{condition.unreadable} of its files cannot be read" if condition.unreadable else ""
         return "; ".join(filter(None, (began, condition.note or unread, told, self.gaps.words)))
 
@@ -226,7 +218,7 @@ class Journal:
         await self._ask()
         place = (cursor or "").removeprefix(_OURS) if (cursor or "").startswith(_OURS) else ""
         start: Start = Beside(Cursor(place)) if place else self._start
-        self._records = EntryRecords(self.wanted, self._names)
+        self._records = EntryRecords(self.wanted, self.names)
         self._given.clear()
         self._repeated = frozenset()
         self._asked_from = start
@@ -253,7 +245,7 @@ class Journal:
 
     async def _ask(self) -> None:
         values = {field: await self._reader.values(field) for field in self.wanted.open_fields}
-        self._condition = await self._reader.condition()
+        self.condition = await self._reader.condition()
         self._matches = self.wanted.matches(values)
         self._asked_at = self._timer()
 
@@ -264,7 +256,6 @@ class Journal:
         self._following = self._reader.follow(start, self._matches)
 
     async def changed(self, timeout_s: float) -> None:
-        """Return when a poll may find something new, at the latest after `timeout_s`."""
         with contextlib.suppress(SourceError):  # it was closed; a break is told by the next poll
             if self._following is not None:
                 await self._following.changed(timeout_s)
@@ -273,7 +264,6 @@ class Journal:
             await asyncio.wait_for(self._closing.wait(), timeout_s)
 
     async def aclose(self) -> None:
-        """Release what is held. May be called twice."""
         self._closed = True
         self._closing.set()
         following, self._following = self._following, None
@@ -281,3 +271,170 @@ class Journal:
             await following.aclose()
         await self._behind.aclose()
         await self._reader.aclose()
+
+
+CONTINUING_ENTRIES = 100
+"""Entries of one record at most."""
+ENTRIES_READ = 100_000
+"""Entries that are looked at for one question."""
+
+READ_AT_ONCE = 1_000
+
+_Process = tuple[str, int | None]
+
+
+class Continuations:
+    """Takes the entries of one stream in order; `found` has what follows the wanted ones, by cursor."""
+
+    def __init__(self, wanted: Mapping[str, Place], ends: Callable[[str], bool]) -> None:
+        self.found: dict[str, list[str]] = {}
+        self._wanted = set(wanted)
+        self._ends = ends
+        self._open: dict[_Process, list[str]] = {}
+        self._read = 0
+
+    @property
+    def is_done(self) -> bool:
+        return (not self._wanted and not self._open) or self._read >= ENTRIES_READ
+
+    def take(self, entries: Iterable[JournalEntry]) -> None:
+        for entry in entries:
+            self._read += 1
+            self._take(entry, (entry.boot, entry.pid))
+
+    def _take(self, entry: JournalEntry, process: _Process) -> None:
+        if entry.cursor in self._wanted:
+            self._wanted.remove(entry.cursor)
+            self._open[process] = self.found[entry.cursor] = []
+            return
+        texts = self._open.get(process)
+        if texts is None:
+            return
+        if self._ends(entry.message) or len(texts) >= CONTINUING_ENTRIES:
+            del self._open[process]
+        else:
+            texts.append(entry.message)
+
+
+class EntriesBehind:
+    """Answers what stands behind records of one journal, with a reader of its own."""
+
+    def __init__(self, make_reader: Callable[[], JournalReader], names: StreamNames) -> None:
+        self._make_reader = make_reader
+        self.names = names
+        self._reader: JournalReader | None = None
+        self._turn = asyncio.Lock()
+
+    def _opened(self) -> JournalReader:
+        if self._reader is None:
+            self._reader = self._make_reader()
+        return self._reader
+
+    async def lines_at(self, source: str, cursor: str, most: int) -> tuple[RawLine, ...]:
+        """The line of an entry of one stream, and up to `most` that its process wrote next.
+
+        Nothing when it is there no more, or the stream is not one of this journal. Raises SourceError.
+        """
+        stream = self.names.stream_called(source)
+        if stream is None:
+            return ()
+        async with self._turn:
+            fields = await self._opened().fields(Cursor(cursor))
+            if fields is None:
+                return ()
+            found = await self._opened().forward(Beside(Cursor(cursor)), (stream.matches,), most)
+        process = _text(fields, "_BOOT_ID"), _text(fields, "_PID")
+        own = (entry for entry in found.entries if (entry.boot, str(entry.pid or "")) == process)
+        first = b"\n".join(fields.get("MESSAGE", ())).decode("utf-8", "replace")
+        return (RawLine(None, 0, first), *(RawLine(None, 0, entry.message) for entry in own))
+
+    async def continuations(
+        self, source: str, wanted: Mapping[str, Place], ends: Callable[[str], bool]
+    ) -> dict[str, list[str]]:
+        """What follows some entries of a stream, in their process, up to where `ends` is true of a text.
+
+        `wanted` are their cursors with their places. Read in one go. Raises SourceError.
+        """
+        stream = self.names.stream_called(source)
+        if stream is None or not wanted:
+            return {}
+        search = Continuations(wanted, ends)
+        start: At | Beside = At(time_at(min(wanted.values())))
+        while True:
+            async with self._turn:
+                found = await self._opened().forward(start, (stream.matches,), READ_AT_ONCE)
+            search.take(found.entries)
+            if found.at_edge or found.cursor is None or search.is_done:
+                return search.found
+            start = Beside(found.cursor)
+
+    async def aclose(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            await reader.aclose()
+
+
+def _text(fields: Fields, name: str) -> str:
+    return b"".join(fields.get(name, ())[:1]).decode("ascii", "replace")
+
+
+def reader_of(target: str) -> JournalReader:
+    scheme = target.partition("://")[0] if "://" in target else ""
+    if scheme == "ssh":
+        from jobtui.backends.journal.journalctl import SshJournal
+
+        return SshJournal(target)
+    if scheme in ("http", "https"):
+        from jobtui.backends.journal.gatewayd import GatewayJournal
+
+        return GatewayJournal(target)
+    from jobtui.backends.journal.local import local_journal
+
+    return local_journal(target)
+
+
+def maker_of(target: str) -> MakeReader:
+    return partial(reader_of, target)
+
+
+def open_journal(spec: SourceSpec, since: Nanos | None) -> Journal:
+    """The source that reads a journal from `since` on; None for two hours ago, 0 for all of it."""
+    return Journal(spec.target, maker_of(spec.target), wanted=wanted_of(spec), since=since)
+
+
+def wanted_of(spec: SourceSpec) -> Wanted:
+    """Which streams of a journal are wanted: Sirepo's, or those of the units that were named."""
+    if not spec.units:
+        return Wanted()
+    return Wanted(spec.units, [unit.removesuffix(".service") for unit in spec.units])
+
+
+SAMPLE_ENTRIES = 20_000
+"""At most about so many entries are looked at."""
+PIECE = 1_000
+
+
+async def sample_lines(journal: Journal, until: Nanos | None) -> list[bytes]:
+    """The last lines of its streams in what is read, before `until`. Raises SourceError."""
+    reader = journal.make_reader()
+    try:
+        entries = await _last_entries(reader, journal, until)
+    finally:
+        await reader.aclose()
+    wanted = (entry for entry in entries if journal.wanted.stream_of(entry) is not None)
+    whole = SplitLines().joined(wanted)
+    return [line for entry in whole for line in entry.message.encode("utf-8", "replace").split(b"\n")]
+
+
+async def _last_entries(reader: JournalReader, journal: Journal, until: Nanos | None) -> list[JournalEntry]:
+    """Oldest first."""
+    pieces: list[tuple[JournalEntry, ...]] = []
+    start: Tail | At | Beside = Tail() if until is None else At(until)
+    count, at_edge = 0, False
+    while count < SAMPLE_ENTRIES and not at_edge:
+        found = await reader.backward(start, journal.matches, PIECE)
+        pieces.insert(0, tuple(entry for entry in found.entries if not journal.begins_after(entry.at)))
+        count += len(pieces[0])
+        at_edge = found.at_edge or found.cursor is None or len(pieces[0]) < len(found.entries)
+        start = start if found.cursor is None else Beside(found.cursor)
+    return [entry for piece in pieces for entry in piece]

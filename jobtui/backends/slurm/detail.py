@@ -1,25 +1,48 @@
 """All that Slurm knows of one job: from slurmctld while that still knows it, from accounting for ever."""
 
+import posixpath
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import msgspec
 
-from jobtui.backends.base import SourceError
-from jobtui.backends.slurm.commands import Commands
-from jobtui.backends.slurm.faults import INVALID_JOB, NoAccounting
-from jobtui.backends.slurm.known import joined
-from jobtui.backends.slurm.rows import OF_SIREPO, canceled_words, error_of, job_of, signal_name
-from jobtui.formats.slurm_json import jobs_of_text
-from jobtui.formats.slurm_scontrol import shown_jobs
-from jobtui.formats.slurm_tables import SACCT, STEP_FIELDS, is_job_id, jobs_with_steps, rows_of
+from jobtui.backends.slurm.client import INVALID_JOB, Commands, NoAccounting
+from jobtui.backends.slurm.records import (
+    OF_SIREPO,
+    UNSEEN,
+    canceled_words,
+    disputed,
+    disputing,
+    error_of,
+    job_of,
+    joined,
+    signal_name,
+)
+from jobtui.formats.slurm import (
+    BATCH_STEP,
+    SACCT,
+    STEP_FIELDS,
+    bytes_of,
+    filled,
+    first_node,
+    is_job_id,
+    jobs_of_text,
+    jobs_with_steps,
+    rows_of,
+    shown_jobs,
+    unknown_signs,
+)
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import Nanos, to_rfc3339
-from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
-from jobtui.model.slurm import SYSTEM, SlurmJob
-from jobtui.model.words import counted
+from jobtui.model.jobs import NOT_READ, Job, JobDetail, JobStatus, Run
+from jobtui.model.numbers import counted
+from jobtui.model.slurm import SlurmJob
+from jobtui.model.source_errors import SourceError
 
+REQUEUED = "put into the queue again"
+SHOWN_CODES = 128
+"""sacct writes an exit code from this on less this."""
 MOST_STEPS = 20
 """Steps that are told one by one."""
 MOST_TASKS = 10_000
@@ -28,38 +51,52 @@ PATHS = ("stdout", "stderr")
 """What of a record a user chose, so that text alone may be taken for something else."""
 
 
-async def fetch_detail(commands: Commands, native: str, label: str = SYSTEM) -> JobDetail | None:
+async def fetch_detail(commands: Commands, native: str, label: str, asked_at: Nanos) -> JobDetail | None:
     """Everything about a job, a task or a whole array; None when Slurm knows none. Raises SourceError."""
     if not is_job_id(native) or "[" in native:
         return None
-    shown, fault = await _shown(commands, native)
+    shown, away = await _shown(commands, native)
+    fault = away
     try:
-        accounted = await _accounted(commands, native)
+        # accounting knows a component that was canceled in the queue by its own number only
+        number = next((job.raw for job, _ in shown if "+" in native and job.id == native), native)
+        accounted = await _accounted(commands, number)
     except NoAccounting:
         accounted = []
     except SourceError as error:
         accounted, fault = [], fault or error
+    components = {job.raw: job.id for job, _ in shown if "+" in job.id}
+    accounted = [msgspec.structs.replace(job, id=components.get(job.id, job.id)) for job in accounted]
     known = {job.id: job for job, _ in shown} | {job.id: job for job in accounted}
+    if accounted and not shown:
+        accounted = await _as_in_json(commands, native, accounted)
+        known |= {job.id: job for job in accounted}
     wanted = _meant(native, list(known.values()))
     if not wanted:
         if fault is not None:
             raise fault
         return None
     if len(wanted) > 1:
-        return _array_detail(native, wanted, commands.name, label)
-    runs = [job for job in accounted if job.id == wanted[0].id]
-    said = next(((job, fields) for job, fields in shown if job.id == wanted[0].id), None)
-    return _detail(said, runs, commands.name, label)
+        detail = _array_detail(native, wanted, commands.name, label)
+    else:
+        runs = [job for job in accounted if job.id == wanted[0].id]
+        said = next(((job, fields) for job, fields in shown if job.id == wanted[0].id), None)
+        is_gone = not shown and fault is None
+        detail = _detail(said, runs, commands.name, label, UNSEEN if is_gone else "")
+        if said is not None and runs and (other := disputing(said[0], runs[-1], asked_at)) is not None:
+            detail = msgspec.structs.replace(detail, job=disputed(detail.job, other, label))
+    if away is None or not detail.job.status.is_live:
+        return detail
+    return msgspec.structs.replace(detail, facts=(*detail.facts, (NOT_READ, str(away))))
 
 
 async def _shown(
     commands: Commands, native: str
 ) -> tuple[list[tuple[SlurmJob, dict[str, str]]], SourceError | None]:
-    """What slurmctld knows, nothing when it knows it no more; and why it could not be asked."""
     try:
-        answer = await commands.shown_job(native)
+        answer = await commands.scontrol("--all", "show", "job", native)
     except SourceError as error:
-        return [], None if INVALID_JOB.lower() in str(error).lower() else error
+        return [], None if INVALID_JOB.search(str(error)) else error
     exact = await _exact(commands, native)
     shown = shown_jobs(answer.printed.decode("utf-8", "replace"))
     return [(_with(job, exact.get(job.id)), fields) for job, fields in islice(shown, MOST_TASKS)], None
@@ -83,6 +120,25 @@ def _with(job: SlurmJob, exact: SlurmJob | None) -> SlurmJob:
     return msgspec.structs.replace(job, **chosen, **paths)
 
 
+async def _as_in_json(commands: Commands, native: str, accounted: Sequence[SlurmJob]) -> list[SlurmJob]:
+    """Jobs of which only accounting knows, as its JSON has them: whole exit codes, and where output is."""
+    try:
+        exact = {job.id: job for job in jobs_of_text((await commands.sacct("--json", native)).printed)}
+    except (SourceError, ValueError):
+        return list(accounted)
+    return [_whole(job, exact.get(job.id)) for job in accounted]
+
+
+def _whole(job: SlurmJob, exact: SlurmJob | None) -> SlurmJob:
+    if exact is None or (exact.submitted_at, exact.state) != (job.submitted_at, job.state):
+        return job
+    is_same = job.exit and exact.exit and job.exit.code == exact.exit.code % SHOWN_CODES
+    return msgspec.structs.replace(
+        job, exit=exact.exit if is_same else job.exit, is_whole=bool(is_same), stdout=exact.stdout,
+        stderr=exact.stderr,
+    )  # fmt: skip
+
+
 async def _accounted(commands: Commands, native: str) -> list[SlurmJob]:
     answer = await commands.accounted_job(native)
     table = rows_of(answer.printed, answer.separator, (*SACCT, *STEP_FIELDS), commands.name)
@@ -99,9 +155,12 @@ def _meant(native: str, known: Sequence[SlurmJob]) -> list[SlurmJob]:
 
 
 def _detail(
-    said: tuple[SlurmJob, dict[str, str]] | None, runs: Sequence[SlurmJob], source: str, label: str
+    said: tuple[SlurmJob, dict[str, str]] | None, runs: Sequence[SlurmJob], source: str, label: str, left: str
 ) -> JobDetail:
-    """A job out of what both know; `runs` are its runs that accounting tells of, oldest first."""
+    """A job out of what both know; `runs` are its runs that accounting tells of, oldest first.
+
+    `left` says in words that slurmctld does not know it any more.
+    """
     last = runs[-1] if runs else None
     if said is None:
         assert last is not None
@@ -112,12 +171,15 @@ def _detail(
         job = joined(said[0], last)
     if last is not None:
         job = msgspec.structs.replace(
-            job, steps=last.steps, cluster=job.cluster or last.cluster, memory=job.memory or last.memory
+            job,
+            steps=last.steps,
+            cluster=job.cluster or last.cluster,
+            memory=job.memory or last.memory,
         )
-    record = job_of(job, source, label)
+    record = job_of(job, source, label, left if job.status.is_live else "")
     record = msgspec.structs.replace(record, runs=max(record.runs, len(runs)))
     told = [*runs[:-1], job]
-    made = tuple(_run(number, one) for number, one in enumerate(told, 1))
+    made = tuple(_run(number, one, is_last=one is job) for number, one in enumerate(told, 1))
     return JobDetail(
         job=record,
         runs=made,
@@ -130,7 +192,8 @@ def _detail(
         path=f"{source}: scontrol show job {job.id}",
         changes=tuple(_changes(told, record)),
         directory=job.directory or None,
-        facts=(*_of_sirepo(record), *_facts(job)),
+        facts=(*_of_sirepo(record), *_facts(job, runs[:-1])),
+        outputs=outputs_of(job),
     )
 
 
@@ -140,16 +203,18 @@ def _of_sirepo(record: Job) -> Iterator[tuple[str, str]]:
         yield "Sirepo's job", record.tags.removeprefix(f"{OF_SIREPO}:")
 
 
-def _run(number: int, job: SlurmJob) -> Run:
+def _run(number: int, job: SlurmJob, *, is_last: bool) -> Run:
+    is_requeued = not is_last and job.status.is_live
+    message = canceled_words(job) if job.status is JobStatus.CANCELED else None
     return Run(
         number=number,
-        status=job.status,
+        status=JobStatus.CANCELED if is_requeued else job.status,
         native_status=job.state,
         queued_at=job.submitted_at,
         started_at=job.started_at,
         updated_at=job.ended_at or job.started_at or job.submitted_at,
         ended_at=job.ended_at,
-        message=canceled_words(job) if job.status is JobStatus.CANCELED else None,
+        message=REQUEUED if is_requeued else message,
         error=error_of(job),
         limit_s=job.limit_s if job.state == "TIMEOUT" else None,
         host=job.nodes or None,
@@ -157,7 +222,6 @@ def _run(number: int, job: SlurmJob) -> Run:
 
 
 def _changes(runs: Sequence[SlurmJob], record: Job) -> Iterator[StateChange]:
-    """The states that a job's times tell of, oldest first."""
     number, before = 0, ""
     for run in runs:
         for at, state, text in _states(run):
@@ -172,13 +236,15 @@ def _states(job: SlurmJob) -> Iterator[tuple[Nanos, str, str]]:
         yield job.submitted_at, "PENDING", ""
     if job.started_at is not None:
         yield job.started_at, "RUNNING", f"on {job.nodes}" if job.nodes else ""
-    if job.ended_at is not None and not job.status.is_live:
+    if job.ended_at is not None:  # of a live job only what it was before has an end
         canceled = canceled_words(job) if job.status is JobStatus.CANCELED else ""
         yield job.ended_at, job.state, error_of(job) or canceled
 
 
-def _facts(job: SlurmJob) -> Iterator[tuple[str, str]]:
-    """What a person asks of a job beside how it stands."""
+def _facts(job: SlurmJob, earlier: Sequence[SlurmJob]) -> Iterator[tuple[str, str]]:
+    again = counted(job.restarts, "time") if job.restarts else ""
+    before = f", the run before ended as {earlier[-1].state}" if again and earlier else ""
+    out, errors = job.stdout and filled_path(job, job.stdout), job.stderr and filled_path(job, job.stderr)
     texts = {
         "number": job.raw if job.raw != job.id else "",
         "array": f"{job.array}, {'tasks' if job.is_rest else 'task'} {job.task}" if job.array else "",
@@ -193,13 +259,16 @@ def _facts(job: SlurmJob) -> Iterator[tuple[str, str]]:
         "may begin": to_rfc3339(job.expected_at) if job.expected_at is not None else "",
         "reason": job.reason,
         "exit": _exit_words(job),
-        "requeued": counted(job.restarts, "time") if job.restarts else "",
+        "not started": job.not_started,
+        "over its memory": _over_memory(job),
+        "requeued": f"{again}{before}",
         "depends on": job.dependency,
         "comment": job.comment,
         "command": job.command,
         "work directory": job.directory,
-        "output": job.stdout,
-        "errors": job.stderr if job.stderr != job.stdout else "",
+        "output": out,
+        "errors": errors if errors != out else "",
+        "not known in them": unknown_signs(f"{job.stdout} {job.stderr}", _sign_values(job)),
     }
     yield from ((name, text) for name, text in texts.items() if text)
     for step in job.steps[:MOST_STEPS]:
@@ -213,7 +282,46 @@ def _facts(job: SlurmJob) -> Iterator[tuple[str, str]]:
 def _exit_words(job: SlurmJob) -> str:
     if job.exit is None:
         return ""
-    return f"{job.exit} (signal {signal_name(job.exit.signal)})" if job.exit.signal else str(job.exit)
+    if job.exit.signal:
+        return f"{job.exit} (signal {signal_name(job.exit.signal)})"
+    is_short = not job.is_whole and 0 < job.exit.code < SHOWN_CODES
+    return f"{job.exit}{f', or {job.exit.code + SHOWN_CODES}: sacct leaves 128 out' if is_short else ''}"
+
+
+def _over_memory(job: SlurmJob) -> str:
+    """The most that a program of it took, where that is more than it had on each of its nodes."""
+    asked = bytes_of(job.memory, cpus=job.cpus, nodes=job.node_count)
+    for step in job.steps:
+        used = bytes_of(step.max_rss)
+        if asked and used and used > asked:
+            return f"step {step.id} took {step.max_rss}, the job had {job.memory}"
+    return ""
+
+
+def _sign_values(job: SlurmJob) -> dict[str, str]:
+    values = {
+        "A": job.array or job.raw,
+        "J": job.raw,
+        "N": first_node(job.nodes),
+        "a": job.task,
+        "b": job.task[-1:] if job.task.isdecimal() else "",
+        "j": job.raw,
+        **BATCH_STEP,
+        "u": job.user,
+        "x": job.name,
+    }
+    return {sign: value for sign, value in values.items() if value}
+
+
+def filled_path(job: SlurmJob, path: str) -> str:
+    """A path of it whose signs are replaced: slurmctld leaves those of nodes and tasks, accounting all."""
+    return posixpath.normpath(posixpath.join(job.directory, filled(path, _sign_values(job))))
+
+
+def outputs_of(job: SlurmJob) -> tuple[str, ...]:
+    paths = (filled_path(job, path) for path in (job.stdout, job.stderr) if path)
+    began = job.started_at is not None and not job.is_rest
+    return tuple(dict.fromkeys(path for path in paths if began and not path.startswith("/dev/")))
 
 
 def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: str) -> JobDetail:
@@ -244,7 +352,7 @@ def _array_detail(native: str, tasks: Sequence[SlurmJob], source: str, label: st
         native={"tasks": [msgspec.to_builtins(task) for task in tasks]},
         path=f"{source}: scontrol show job {native}",
         directory=first.directory or None,
-        facts=tuple((f"task {task.task}", _task_words(task)) for task in tasks[:MOST_STEPS]),
+        facts=tuple(_task_facts(tasks[:MOST_STEPS])),
     )
 
 
@@ -254,6 +362,7 @@ _ARRAY_STATUS = (
 """How an array stands: as the first of these that one of its tasks is in."""
 
 
-def _task_words(task: SlurmJob) -> str:
-    why = error_of(task)
-    return f"{task.state}{f': {why}' if why else ''}, number {task.raw}"
+def _task_facts(tasks: Sequence[SlurmJob]) -> Iterator[tuple[str, str]]:
+    for task in tasks:
+        why = error_of(task)
+        yield f"task {task.task}", f"{task.state}{f': {why}' if why else ''}, number {task.raw}"

@@ -1,4 +1,8 @@
-"""A Slurm cluster as a source: its queue, and what accounting says of jobs that have ended.
+"""A Slurm cluster as a source: its queue, what accounting says of ended jobs, the scripts of jobs.
+
+Seen with 22.05: slurmctld gives a script byte for byte, to its owner and to operators. Accounting
+(`AccountingStoreFlags=job_script,job_env`) puts two lines before it and a line end behind it, replaces bytes
+that are no text, and parts variables by line ends, which their values may hold as well.
 
 At most one squeue for each poll and one at a time, for all jobs at once, not sooner than `QUEUE_EVERY_S`
 after the last, and so seldom that answers take a `SHARE` of the time. Accounting is asked less often, for
@@ -7,24 +11,108 @@ not told. A job's own record is asked for only when somebody looks at it.
 """
 
 import asyncio
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from jobtui.backends.base import Batch, SourceError, SourceMissing
-from jobtui.backends.slurm.commands import MOST_BYTES, Commands
+from jobtui.backends.base import Batch, Issued
+from jobtui.backends.slurm.client import MOST_BYTES, Commands, NoAccounting
 from jobtui.backends.slurm.detail import fetch_detail
-from jobtui.backends.slurm.faults import NoAccounting
-from jobtui.backends.slurm.known import MOST_ENDED, Known, News
-from jobtui.backends.worker import Worker
+from jobtui.backends.slurm.records import MOST_ENDED, Known, News
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
 from jobtui.model.health import Skip
-from jobtui.model.ids import JobId
+from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import Job, JobDetail
-from jobtui.model.scripts import Answer, Wanted
-from jobtui.model.servers import named
+from jobtui.model.scripts import Answer, ArchivedScript, Environment, Outcome, Tried, Variable, Wanted
 from jobtui.model.slurm import SYSTEM
+from jobtui.model.source_errors import SourceError, SourceMissing
+from jobtui.transport.worker import Worker
+
+NONE = b"NONE\n"
+"""What accounting says where it keeps nothing."""
+RULED = re.compile(rb"[^\n]*\n-+\n(.*)\n\Z", re.DOTALL)
+NOT_ITS_USER = "Invalid user id"
+_NAME = re.compile(rb"[A-Za-z_]\w*(?:\(\)|%%)?=", re.ASCII)
+FROM_ACCOUNTING = "out of accounting: bytes that are no text would have been replaced"
+LINES_PART = (
+    "its variables are parted by line ends: where values hold some, they are put together as is likely"
+)
+
+
+async def find_kept(commands: Commands, wanted: Wanted) -> Answer:
+    """The script out of slurmctld, else out of accounting, and its environment where accounting keeps it."""
+    live, live_tried = await _live(commands, wanted.number)
+    kept, kept_tried = (None, None) if live is not None else await _kept(commands, wanted.number)
+    script = live if live is not None else kept
+    tried = tuple(filter(None, (live_tried, kept_tried)))
+    if script is None:
+        return Answer(None, tried)
+    variables = await _variables(commands, wanted.number)
+    notes = (FROM_ACCOUNTING,) if live is None else ()
+    made = ArchivedScript(
+        number=wanted.number,
+        script=script,
+        source=tried[-1].where,
+        cluster=wanted.cluster,
+        environment=variables,
+        notes=(*notes, LINES_PART) if variables is not None else notes,
+    )
+    return Answer(made, tried)
+
+
+async def _live(commands: Commands, number: str) -> tuple[bytes | None, Tried]:
+    where = f"{commands.name}: scontrol write batch_script {number} -"
+    try:
+        answer = await commands.scontrol("write", "batch_script", number, "-")
+    except SourceError as error:
+        return None, Tried(where, Outcome.NO_ANSWER, str(error).removeprefix(f"{commands.name}: "))
+    if answer.printed:
+        return answer.printed.removesuffix(b"\0"), Tried(where, Outcome.FOUND)
+    if NOT_ITS_USER in answer.said:
+        return None, Tried(where, Outcome.DENIED, "only its owner and operators get it")
+    return None, Tried(where, Outcome.NOT_THERE, "slurmctld knows it no more")
+
+
+async def _kept(commands: Commands, number: str) -> tuple[bytes | None, Tried]:
+    where = f"{commands.name}: sacct -j {number} --batch-script"
+    try:
+        answer = await commands.sacct("--batch-script", number)
+    except SourceError as error:
+        return None, Tried(where, Outcome.NO_ANSWER, str(error).removeprefix(f"{commands.name}: "))
+    if (text := below_rule(answer.printed)) is not None:
+        return text, Tried(where, Outcome.FOUND)
+    return None, Tried(where, Outcome.NOT_THERE, "accounting keeps no script of it, or not for this user")
+
+
+async def _variables(commands: Commands, number: str) -> Environment | None:
+    try:
+        answer = await commands.sacct("--env-vars", number)
+    except SourceError:
+        return None
+    text = below_rule(answer.printed)
+    return None if text is None else Environment(tuple(variables_of(text)))
+
+
+def below_rule(printed: bytes) -> bytes | None:
+    """What stands below the two lines of heading, None where nothing is kept."""
+    found = RULED.match(printed)
+    return None if found is None or found[1] + b"\n" == NONE or found[1] == NONE else found[1]
+
+
+def variables_of(text: bytes) -> list[Variable]:
+    """Variables one a line; a line that begins with no name goes on with the value before."""
+    found: list[Variable] = []
+    for line in text.removesuffix(b"\n").split(b"\n"):
+        if found and not _NAME.match(line):
+            name, value = found[-1]
+            found[-1] = Variable(name, (value or b"") + b"\n" + line)
+        else:
+            name, equals, value = line.partition(b"=")
+            found.append(Variable(name, value if equals else None))
+    return found
+
 
 QUEUE_EVERY_S = 5.0
 ACCOUNTS_EVERY_S, ACCOUNTS_SOON_S, ACCOUNTS_AGAIN_S = 60.0, QUEUE_EVERY_S, 900.0
@@ -39,28 +127,30 @@ BATCH_JOBS = 2_000
 
 
 class Pace:
-    """When a question may be asked again."""
+    """When a question may be asked again.
+
+    Who asks a daemon that is down waits until it is back, which is no load: so of the last two answers the
+    quicker one tells what an answer costs.
+    """
 
     def __init__(self, timer: Callable[[], float], share: float) -> None:
         self._timer = timer
         self._share = share
         self._asked_at: float | None = None
-        self._cost_s = 0.0
+        self._costs_s = (0.0, 0.0)
 
     def wait_s(self, every_s: float) -> float:
         """Seconds until it may be asked again, 0 when it may."""
         if self._asked_at is None:
             return 0.0
-        return max(0.0, self._asked_at + max(every_s, self._cost_s / self._share) - self._timer())
+        return max(0.0, self._asked_at + max(every_s, min(self._costs_s) / self._share) - self._timer())
 
     def begin(self) -> None:
-        """It is asked now."""
         self._asked_at = self._timer()
 
     def end(self) -> None:
-        """It was answered."""
         assert self._asked_at is not None
-        self._cost_s = self._timer() - self._asked_at
+        self._costs_s = (self._costs_s[1], self._timer() - self._asked_at)
 
 
 class Slurm:
@@ -96,33 +186,26 @@ class Slurm:
         self._skip_count, self._recovered, self._count = 0, 0, 0
         self._fault = ""
         self._has_queue = False
-        self._issued = 0
-        self._last: Batch | None = None
+        self._issued = Issued()
         self._closed = False
 
     async def poll(self, cursor: str | None) -> Batch:
-        """What is new since `cursor`; None asks for everything. Raises SourceError.
-
-        A cursor is good for one batch back: with that before the last the same batch comes again.
-        """
         if self._closed:
             raise SourceError(f"{self.name}: this source is closed")
-        if cursor != str(self._issued):
-            if self._last is not None and cursor == str(self._issued - 1):
-                return self._last
+        if (lost := self._issued.again(cursor)) is not None:
+            return lost
+        if not self._issued.is_next(cursor):
             self._news.clear()
             await self._learn(self._known.forget)
             await self._ask()
         elif not self._news:
             await self._ask()
-        self._issued += 1
-        self._last = self._batch()
-        return self._last
+        return self._issued.give(self._batch())
 
     def _batch(self) -> Batch:
         jobs = tuple(self._news.popleft() for _ in range(min(len(self._news), self._batch_jobs)))
         batch = Batch(
-            cursor=str(self._issued),
+            cursor="",
             jobs=jobs,
             gone=tuple(self._gone),
             skipped=tuple(self._skips),
@@ -147,10 +230,11 @@ class Slurm:
             await self._ask_accounts()
         elif self._queue_pace.wait_s(self._every_s) == 0.0:
             self._queue_pace.begin()
+            asked_at = self._clock.now()
             answer = await self._commands.queue()
             self._queue_pace.end()
             self._has_queue = True
-            await self._learn(partial(self._known.take_queue, answer, self._clock.now()))
+            await self._learn(partial(self._known.take_queue, answer, asked_at))
 
     async def _ask_accounts(self) -> None:
         """A fault of accounting is one line beside the queue, which is read all the same."""
@@ -192,7 +276,6 @@ class Slurm:
         self._count += news.count
 
     def _note(self) -> str:
-        """What is to be said of the cluster, in one line."""
         return "; ".join(self._notes())
 
     def _notes(self) -> Iterator[str]:
@@ -206,25 +289,19 @@ class Slurm:
             yield f"ended jobs are not up to date: {self._fault}"
 
     async def changed(self, timeout_s: float) -> None:
-        """Nothing tells of a change: return when the queue may be asked again, after `timeout_s` at least."""
         await asyncio.sleep(max(timeout_s, self._queue_pace.wait_s(self._every_s)))
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
-        """All that Slurm knows of a job, None when it knows none. Raises SourceError."""
         system, slash, native = job_id.partition("/")
         if not slash or system != self._system:
             return None
-        return await fetch_detail(self._commands, native, self._system)
+        return await fetch_detail(self._commands, native, self._system, self._clock.now())
 
     @property
     def cluster(self) -> str:
-        """ "": what it is called is known only by its jobs."""
         return ""
 
     async def find(self, wanted: Wanted) -> Answer:
-        """The script of a job, as far as Slurm itself keeps it."""
-        from jobtui.backends.slurm.scripts import find_kept  # few ask for it
-
         return await find_kept(self._commands, wanted)
 
     async def aclose(self) -> None:

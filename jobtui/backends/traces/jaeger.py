@@ -1,21 +1,238 @@
 """A Jaeger as a source. It is asked for traces when somebody wants to see some; a poll only looks for it.
 
-Version 3 of its interface is tried first, and version 1 where there is none.
+Version 3 of its interface is tried first (stable; https://www.jaegertracing.io/docs/2.6/apis/): OTLP in
+`result`, 404 with an `error` when there is nothing. Names of parameters were in snake case before about
+2.19, and then only so. Summaries are there since 2.19. Version 1 is asked where there is no version 3:
+Jaeger's own JSON in `data`, microseconds; its searches are gone after 2.20.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
-from jobtui.backends.base import Batch, SourceMissing
-from jobtui.backends.traces.asking import Refused, TraceServer
-from jobtui.backends.traces.jaeger_api import V1, V3, JaegerApi, Question
-from jobtui.backends.traces.span_window import Usual, window_of
-from jobtui.model.clock import Clock, SystemClock
-from jobtui.model.trace_desk import TraceList, TraceSearch, TraceSummary, newest
-from jobtui.model.trace_ids import TraceId
-from jobtui.model.traces import Telemetry
+from jobtui.backends.base import Batch
+from jobtui.backends.registry import Window
+from jobtui.backends.traces.client import (
+    SEARCH_BYTES,
+    TRACE_BYTES,
+    AskedServer,
+    Refused,
+    SearchWindow,
+    ServerAnswer,
+    TraceServer,
+    said,
+    window_of,
+)
+from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text
+from jobtui.formats.spans import telemetry_of
+from jobtui.model.clock import Clock, to_rfc3339
+from jobtui.model.faults import FAULTS
+from jobtui.model.ids import TraceId, trace_id_of_hex
+from jobtui.model.numbers import whole_of
+from jobtui.model.source_errors import SourceError, SourceMissing
+from jobtui.model.traces import (
+    Span,
+    Telemetry,
+    Trace,
+    TraceList,
+    TraceSearch,
+    TraceSummary,
+    newest,
+    summary_of,
+)
+from jobtui.transport.http import Params
+
+MICROSECOND = 1_000
+MOST_WHOLE = 20
+"""Traces that are asked for at once where they come whole."""
+
+
+class Question(NamedTuple):
+    """What one search asks for, "" for anything."""
+
+    service: str = ""
+    operation: str = ""
+    attribute: str = ""
+    value: str = ""
+    names: tuple[str, ...] = ()
+    """The attributes that name jobs, which are told of where traces come whole."""
+
+
+class V3:
+    """Version 3."""
+
+    version = "v3"
+
+    def __init__(self, server: TraceServer) -> None:
+        self._server = server
+        self._has_summaries = True
+        self._names: Mapping[str, str] | None = None
+
+    async def services(self) -> tuple[str, ...]:
+        document = self._server.document(await self._server.question("/api/v3/services"))
+        return _texts(document.get("services"))
+
+    async def operations(self, service: str) -> tuple[str, ...]:
+        answer = await self._server.question("/api/v3/operations", [("service", service)])
+        listed = as_list(self._server.document(answer).get("operations"))
+        return _texts(as_dict(one).get("name") for one in listed)
+
+    async def trace(self, trace_id: TraceId) -> Telemetry | None:
+        answer = await self._server.question(f"/api/v3/traces/{trace_id}", most_bytes=TRACE_BYTES)
+        if _is_none_v3(answer):
+            return None
+        return await asyncio.to_thread(telemetry_of, self._server.document(answer), self._server.name)
+
+    async def search(self, question: Question, window: SearchWindow, most: int) -> list[TraceSummary]:
+        if self._has_summaries:
+            answer = await self._ask_for("/api/v3/trace-summaries", question, window, most)
+            if answer.document is not None and "summaries" in answer.document:
+                summaries = as_list(answer.document["summaries"])
+                return list(filter(None, FAULTS.each("reading a trace's summary", summaries, _summary)))
+            if _is_none_v3(answer):
+                return []
+            if answer.status not in (200, 404, 501):
+                raise self._server.no_document(answer)
+            self._has_summaries = answer.status == 200
+        answer = await self._ask_for("/api/v3/traces", question, window, min(most, MOST_WHOLE))
+        if _is_none_v3(answer):
+            return []
+        return await asyncio.to_thread(
+            summaries_in, self._server.document(answer), self._server.name, question.names
+        )
+
+    async def _ask_for(self, path: str, question: Question, window: SearchWindow, most: int) -> ServerAnswer:
+        """The answer, by the new names, or the old ones where the new are unknown."""
+        for names in (self._names,) if self._names else (NAMES, OLD_NAMES):
+            params = _params(question, names, to_rfc3339(window.since), to_rfc3339(window.until), most)
+            answer = await self._server.question(path, params, SEARCH_BYTES)
+            if answer.status == 200:
+                self._names = names
+            if answer.status != 400:
+                break
+        return answer
+
+
+NAMES: Mapping[str, str] = {
+    "service": "query.serviceName",
+    "operation": "query.operationName",
+    "attributes": "query.attributes",
+    "since": "query.startTimeMin",
+    "until": "query.startTimeMax",
+    "most": "query.searchDepth",
+}
+OLD_NAMES: Mapping[str, str] = {
+    "service": "query.service_name",
+    "operation": "query.operation_name",
+    "attributes": "query.attributes",
+    "since": "query.start_time_min",
+    "until": "query.start_time_max",
+    "most": "query.num_traces",
+}
+"""As they were before 2.19."""
+V1_NAMES: Mapping[str, str] = {
+    "service": "service",
+    "operation": "operation",
+    "attributes": "tags",
+    "since": "start",
+    "until": "end",
+    "most": "limit",
+}
+
+
+def _params(question: Question, names: Mapping[str, str], since: str, until: str, most: int) -> Params:
+    said = {
+        "service": question.service,
+        "operation": question.operation,
+        "attributes": json.dumps({question.attribute: question.value}) if question.attribute else "",
+        "since": since,
+        "until": until,
+        "most": str(most),
+    }
+    return [(names[key], value) for key, value in said.items() if value]
+
+
+def _is_none_v3(answer: ServerAnswer) -> bool:
+    """Whether it is said that there is no such trace; that there is no such address looks otherwise."""
+    return answer.status == 404 and isinstance((answer.document or {}).get("error"), dict)
+
+
+def _summary(value: object) -> TraceSummary | None:
+    told = as_dict(value)
+    trace_id = trace_id_of_hex(as_text(told.get("traceId")))
+    if trace_id is None:
+        return None
+    return TraceSummary(
+        trace_id=trace_id,
+        service=as_text(told.get("rootServiceName")),
+        name=as_text(told.get("rootOperationName")),
+        started_at=as_nanos(told.get("minStartTimeUnixNano")) or None,
+        ended_at=as_nanos(told.get("maxEndTimeUnixNano")) or None,
+        spans=whole_of(told.get("spanCount")),
+        errors=whole_of(told.get("errorSpanCount")) or 0,
+        services=_texts(as_dict(one).get("name") for one in as_list(told.get("services"))),
+    )
+
+
+class V1:
+    """Version 1."""
+
+    version = "v1"
+
+    def __init__(self, server: TraceServer) -> None:
+        self._server = server
+
+    async def services(self) -> tuple[str, ...]:
+        return _texts(as_list(self._data(await self._server.question("/api/services"))))
+
+    async def operations(self, service: str) -> tuple[str, ...]:
+        path = f"/api/services/{quote(service, safe='')}/operations"
+        return _texts(as_list(self._data(await self._server.question(path))))
+
+    async def trace(self, trace_id: TraceId) -> Telemetry | None:
+        answer = await self._server.question(f"/api/traces/{trace_id}", [("raw", "true")], TRACE_BYTES)
+        if answer.status == 404 and answer.document is not None and "data" in answer.document:
+            return None
+        return await asyncio.to_thread(telemetry_of, {"data": self._data(answer)}, self._server.name)
+
+    async def search(self, question: Question, window: SearchWindow, most: int) -> list[TraceSummary]:
+        since, until = (str(at // MICROSECOND) for at in window)
+        params = _params(question, V1_NAMES, since, until, min(most, MOST_WHOLE))
+        answer = await self._server.question("/api/traces", params, SEARCH_BYTES)
+        return await asyncio.to_thread(
+            summaries_in, {"data": self._data(answer)}, self._server.name, question.names
+        )
+
+    def _data(self, answer: ServerAnswer) -> object:
+        """What an answer holds. Raises SourceError, also for what the server says went wrong."""
+        document = answer.document or {}
+        if "data" not in document:
+            raise self._server.no_document(answer._replace(document=None))
+        if document.get("errors") and not document["data"]:
+            raise SourceError(f"{self._server.name}: {said(answer)}")
+        return document["data"]
+
+
+def summaries_in(document: Document, where: str, names: tuple[str, ...]) -> list[TraceSummary]:
+    """The traces of an answer, in which the spans of several are mixed."""
+    by_trace: dict[TraceId, list[Span]] = {}
+    for span in telemetry_of(document, where).spans:
+        by_trace.setdefault(span.trace_id, []).append(span)
+    return [
+        summary_of(Trace(trace_id=trace_id, spans=tuple(same)), names=names)
+        for trace_id, same in by_trace.items()
+    ]
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    """The texts among values, each once."""
+    listed = values if isinstance(values, Iterable) and not isinstance(values, str) else ()
+    return tuple(dict.fromkeys(one for one in listed if isinstance(one, str) and one))
+
 
 LEAST = 5
 """So many traces are asked for with each question at least."""
@@ -23,21 +240,17 @@ MOST_QUESTIONS = 40
 """A search that names no service, or several attributes, is as many questions at most."""
 
 
-class Jaeger:
+class Jaeger(AskedServer):
     """One server."""
 
     kind = "jaeger"
 
-    def __init__(self, server: TraceServer, usual: Usual | None = None, clock: Clock | None = None) -> None:
-        self.name = server.name
-        self._server = server
-        self._usual = usual or Usual()
-        self._clock = clock or SystemClock()
-        self._api: JaegerApi | None = None
+    def __init__(self, server: TraceServer, usual: Window | None = None, clock: Clock | None = None) -> None:
+        super().__init__(server, usual, clock)
+        self._api: V3 | V1 | None = None
         self._needs_service = False
 
     async def poll(self, cursor: str | None) -> Batch:
-        """Whether it is there, and what it has. Raises SourceError."""
         try:
             services = await self.services()
         except SourceMissing:
@@ -46,12 +259,7 @@ class Jaeger:
         version = self._api.version if self._api else ""
         return Batch(cursor=version, note=f"Jaeger {version}, {len(services)} services; asked when needed")
 
-    async def changed(self, timeout_s: float) -> None:
-        """Return after `timeout_s`: nothing tells of changes."""
-        await asyncio.sleep(timeout_s)
-
     async def services(self) -> tuple[str, ...]:
-        """The services of which it has spans. Raises SourceError."""
         if self._api is not None:
             return await self._api.services()
         new, old = V3(self._server), V1(self._server)
@@ -68,15 +276,12 @@ class Jaeger:
         return services
 
     async def operations(self, service: str) -> tuple[str, ...]:
-        """The names of spans of a service. Raises SourceError."""
         return await (await self._known_api()).operations(service)
 
     async def trace(self, trace_id: TraceId) -> Telemetry | None:
-        """All that it has of a trace by now, None when it has none. Raises SourceError."""
         return await (await self._known_api()).trace(trace_id)
 
     async def search(self, search: TraceSearch) -> TraceList:
-        """The traces that are wanted, the newest first. Raises SourceError."""
         api = await self._known_api()
         if search.service or not self._needs_service:
             try:
@@ -88,9 +293,14 @@ class Jaeger:
         self._needs_service = True  # some of its storages want one; the next time it is named at once
         return found
 
-    async def _search(self, api: JaegerApi, search: TraceSearch, services: Sequence[str]) -> TraceList:
+    async def _search(self, api: V3 | V1, search: TraceSearch, services: Sequence[str]) -> TraceList:
         window = window_of(search, self._usual, self._clock)
-        asked = list(_questions(search, services))
+        names = search.names if search.value else ("",)  # Jaeger has no "or"
+        asked = [
+            Question(service, search.operation, name, search.value, search.names)
+            for service in services
+            for name in names
+        ]
         each = max(LEAST, -(-2 * search.most // max(1, len(asked))))
         answers = await asyncio.gather(
             *(api.search(question, window, min(each, search.most)) for question in asked[:MOST_QUESTIONS])
@@ -102,19 +312,8 @@ class Jaeger:
         notes = (left_out,) if len(asked) > MOST_QUESTIONS else ()
         return TraceList(newest(found.values(), search.most), notes)
 
-    async def _known_api(self) -> JaegerApi:
+    async def _known_api(self) -> V3 | V1:
         if self._api is None:
             await self.services()
         assert self._api is not None
         return self._api
-
-    async def aclose(self) -> None:
-        """Let go of all connections. May be called twice."""
-        await self._server.aclose()
-
-
-def _questions(search: TraceSearch, services: Sequence[str]) -> Iterator[Question]:
-    """The questions of a search: Jaeger has no "or"."""
-    for service in services:
-        for name in search.names if search.value else ("",):
-            yield Question(service, search.operation, name, search.value)

@@ -1,30 +1,303 @@
-"""What is sent to us over OTLP/HTTP as a source: spans, and log records that name one.
+"""What is sent to us over OTLP/HTTP as a source, and the small HTTP/1.1 server that takes it in.
 
 It listens from its first poll on. What it took in waits for the next poll, up to a limit beyond which senders
-are asked to come again; nothing is kept here once it was polled.
+are asked to come again; nothing is kept here once it was polled. Bodies are in memory, all of it bounded. A
+sender that is slow, silent or gone costs one connection for a while; when all are taken, the one that was
+silent longest gives way. The protocol itself is read by h11.
 """
 
 import asyncio
 import errno
+import ipaddress
+import logging
 import os
+import re
+import socket
+import time
 from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from http import HTTPStatus
+from typing import NamedTuple
 
-from jobtui.backends.base import Batch, SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.backends.traces.otlp_body import Refusal
-from jobtui.backends.traces.otlp_http import BODY_BYTES, MOST_CONNECTIONS, HttpServer, Reply, Request
-from jobtui.backends.worker import Worker
-from jobtui.formats.otlp_requests import (
-    Encoding,
-    Signal,
-    TooMany,
-    answer_to,
-    read_export,
-    status_of_error,
-)
+import h11
+
+from jobtui.backends.base import Batch, Issued
+from jobtui.formats.otlp_protobuf import Encoding, Signal, TooMany, answer_to, read_export, status_of_error
+from jobtui.model.faults import FAULTS
 from jobtui.model.health import Skip
-from jobtui.model.trace_specs import is_loopback, listen_place
+from jobtui.model.numbers import MOST, whole
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.specs import is_loopback, listen_place
 from jobtui.model.traces import Span, SpanLog, Telemetry
+from jobtui.transport.unpacking import TooLarge, UnknownPacking, Unpacker, UnpackError
+from jobtui.transport.worker import Worker
+
+MOST_CONNECTIONS = 200
+BACKLOG = 128
+HEAD_BYTES = 16 << 10
+BODY_BYTES = 64 << 20
+"""A body may have so many bytes, packed and unpacked."""
+HELD_BYTES = 192 << 20
+"""Bodies of all connections together."""
+READ_BYTES = 64 << 10
+IDLE_S = 90.0
+"""So long a connection may be kept open between requests."""
+SILENCE_S = 10.0
+"""So long a sender may be silent within a request."""
+REQUEST_S = 60.0
+"""So long a request may take to come."""
+GIVES_WAY_S = 1.0
+"""A connection that was silent for so long gives way to a new one."""
+LINGER_S = 1.0
+"""So long what is sent to us is read and thrown away, that the sender may see why it was refused."""
+
+log = logging.getLogger(__name__)
+
+
+class Refusal(Exception):
+    """A request that is not read to its end: the status and why."""
+
+    def __init__(self, status: int, why: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(why)
+        self.status = status
+        self.headers = headers or {}
+
+
+class Request(NamedTuple):
+    """One request. Names of headers are in lower case; `body` is unpacked."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Reply(NamedTuple):
+    """An answer. `retry_s` asks for the same again after so many seconds."""
+
+    status: int
+    body: bytes = b""
+    kind: str = "text/plain; charset=utf-8"
+    retry_s: int | None = None
+
+
+Handle = Callable[[Request], Awaitable[Reply]]
+Refuse = Callable[[Refusal], Reply]
+
+
+class HttpServer:
+    """A server at an address. `handle` answers requests, `refuse` those that cannot be read."""
+
+    def __init__(
+        self, handle: Handle, refuse: Refuse, body_bytes: int = BODY_BYTES, most: int = MOST_CONNECTIONS
+    ) -> None:
+        self.handle = handle
+        self.refuse = refuse
+        self.body_bytes = body_bytes
+        self.held_bytes = 0
+        self._most = most
+        self.host = ""
+        self._server: asyncio.Server | None = None
+        self._open: dict[_Connection, asyncio.Task[None]] = {}
+        self._is_closing = False
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen; the port, also when 0 was asked for. Raises OSError."""
+        self.host = host
+        self._server = await asyncio.start_server(
+            self._accept, host or None, port, limit=READ_BYTES, backlog=BACKLOG
+        )
+        bound: int = self._server.sockets[0].getsockname()[1]
+        return bound
+
+    async def close(self) -> None:
+        self._is_closing = True
+        if self._server is not None:
+            self._server.close()
+        tasks = list(self._open.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    @property
+    def connections(self) -> int:
+        return len(self._open)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._is_closing or (len(self._open) >= self._most and not self._make_room()):
+            writer.transport.abort()
+            return
+        connection = _Connection(self, reader, writer)
+        task = asyncio.get_running_loop().create_task(connection.serve())
+        self._open[connection] = task
+        task.add_done_callback(lambda done: self._ended(connection, done))
+
+    def _ended(self, connection: "_Connection", task: asyncio.Task[None]) -> None:
+        self._open.pop(connection, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("internal error in a connection", exc_info=error)
+
+    def _make_room(self) -> bool:
+        """Let the connection that was silent longest give way; whether one was silent long enough."""
+        silent = min(self._open, key=lambda one: one.heard_at)
+        if silent.is_answering or time.monotonic() - silent.heard_at < GIVES_WAY_S:
+            return False
+        self._open.pop(silent).cancel()
+        return True
+
+
+class _Connection:
+    """One connection, request after request."""
+
+    def __init__(
+        self, server: HttpServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._server = server
+        self._reader = reader
+        self._writer = writer
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
+        self._held = 0
+        self.heard_at = time.monotonic()
+        self.is_answering = False
+
+    async def serve(self) -> None:
+        if (sock := self._writer.get_extra_info("socket")) is not None:
+            with suppress(OSError):
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        try:
+            while await self._answer_one():
+                self._http.start_next_cycle()
+        except (OSError, TimeoutError, h11.ProtocolError):
+            pass  # the sender is gone or has lost its way: it sends again if it wants to
+        finally:
+            self._let_go()
+            self._writer.close()
+
+    async def _answer_one(self) -> bool:
+        head: h11.Request | None = None
+        try:
+            event = await self._event(IDLE_S)
+            if not isinstance(event, h11.Request):
+                return False
+            head = event
+            refuse_browsers(_headers(head), self._server.host)
+            async with asyncio.timeout(REQUEST_S):
+                body = await self._body(_headers(head))
+            self.is_answering = True
+            target = head.target.decode("ascii", "replace").partition("?")[0]
+            request = Request(head.method.decode("ascii", "replace"), target, _headers(head), body)
+            del body
+            reply = await self._server.handle(request)
+            del request
+        except h11.RemoteProtocolError as error:
+            reply = self._server.refuse(Refusal(error.error_status_hint, str(error), _headers(head)))
+        except Refusal as refusal:
+            refusal.headers = _headers(head)
+            reply = self._server.refuse(refusal)
+        finally:
+            self.is_answering = False
+            self._let_go()
+        return await self._send(reply)
+
+    async def _send(self, reply: Reply) -> bool:
+        keep = self._http.their_state is h11.DONE
+        headers = [
+            ("Content-Type", reply.kind),
+            ("Content-Length", str(len(reply.body))),
+            ("Server", "jobtui"),
+        ]
+        headers += [("Retry-After", str(reply.retry_s))] if reply.retry_s is not None else []
+        headers += [] if keep else [("Connection", "close")]
+        state: object = self._http.our_state
+        if state not in (h11.IDLE, h11.SEND_RESPONSE):
+            return False
+        reason = HTTPStatus(reply.status).phrase.encode() if reply.status in set(HTTPStatus) else b""
+        head = h11.Response(status_code=reply.status, headers=headers, reason=reason)
+        for event in (head, h11.Data(data=reply.body), h11.EndOfMessage()):
+            self._writer.write(self._http.send(event) or b"")
+        async with asyncio.timeout(SILENCE_S):
+            await self._writer.drain()
+        if not keep:
+            await self._throw_away()
+        return keep
+
+    async def _throw_away(self) -> None:
+        """Read on for a moment: a connection that is closed with unread bytes loses our answer."""
+        if self._writer.can_write_eof():
+            self._writer.write_eof()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_S):
+                while await self._reader.read(READ_BYTES):
+                    pass
+
+    async def _body(self, headers: Mapping[str, str]) -> bytes:
+        """The body, unpacked. Raises Refusal."""
+        length = headers.get("content-length", "0")
+        if length.isdigit() and whole(length, MOST) > self._server.body_bytes:
+            raise Refusal(413, f"the body has {length} bytes of {self._server.body_bytes}")
+        parts: list[bytes] = []
+        try:
+            unpacker = Unpacker.of_body(headers.get("content-encoding", ""), self._server.body_bytes)
+            while isinstance(event := await self._event(SILENCE_S), h11.Data):
+                for part in unpacker.feed(bytes(event.data)):
+                    self._hold(len(part))
+                    parts.append(part)
+            unpacker.end()
+        except UnpackError as error:
+            status = 413 if isinstance(error, TooLarge) else 415 if isinstance(error, UnknownPacking) else 400
+            raise Refusal(status, f"the body is refused: {error}") from error
+        if not isinstance(event, h11.EndOfMessage):
+            raise Refusal(400, "the body broke off")
+        return b"".join(parts)
+
+    def _hold(self, size: int) -> None:
+        self._held += size
+        self._server.held_bytes += size
+        if self._server.held_bytes > HELD_BYTES:
+            raise Refusal(503, "too much is sent at once")
+
+    def _let_go(self) -> None:
+        self._server.held_bytes -= self._held
+        self._held = 0
+
+    async def _event(self, patience_s: float) -> object:
+        """The next event. Raises TimeoutError when nothing is heard for so long."""
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            if self._http.they_are_waiting_for_100_continue:
+                go_on = h11.InformationalResponse(status_code=100, headers=[])
+                self._writer.write(self._http.send(go_on) or b"")
+            async with asyncio.timeout(patience_s):
+                data = await self._reader.read(READ_BYTES)
+            self.heard_at = time.monotonic()
+            patience_s = min(patience_s, SILENCE_S)
+            self._http.receive_data(data)
+        return event
+
+
+def refuse_browsers(headers: Mapping[str, str], listens_at: str) -> None:
+    """Raise Refusal for what a page in somebody's browser sends.
+
+    Browsers name the page in `Origin`. One that was led here by another name, whose owner points it at this
+    machine, names that in `Host`: only addresses and the names of this machine are taken.
+    """
+    if "origin" in headers:
+        raise Refusal(403, "nothing is taken from web pages (header Origin)")
+    named = headers.get("host", "").strip().lower()
+    name = re.sub(r":\d*\Z", "", named).strip("[]").rstrip(".")
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        own = socket.gethostname().lower()
+        short = name.partition(".")[0] if not is_loopback(listens_at) else name
+        if name and name not in ("localhost", listens_at.lower(), own) and short != own.partition(".")[0]:
+            why = f"{name[:60]} is no name at which is listened (header Host); name it in --otlp-listen"
+            raise Refusal(403, why) from None
+
+
+def _headers(head: h11.Request | None) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers} if head else {}
+
 
 MOST_WAITING = 20_000
 """So many spans and log records may wait for the next poll before senders are asked to wait."""
@@ -36,7 +309,7 @@ RETRY_S = 2
 SKIPS_NAMED = 20
 PATHS = {f"/v1/{signal.value}": signal for signal in Signal}
 NO_METRICS = "metrics are not kept: send them elsewhere"
-CODES = {400: 3, 404: 5, 405: 12, 413: 8, 415: 3, 503: 14}
+CODES = {400: 3, 403: 7, 404: 5, 405: 12, 413: 8, 415: 3, 503: 14}
 """Codes of gRPC by those of HTTP."""
 INTERNAL = 13
 
@@ -61,8 +334,7 @@ class Receiver:
         self._skips: deque[Skip] = deque(maxlen=SKIPS_NAMED)
         self._skip_count = 0
         self._news = asyncio.Event()
-        self._issued = 0
-        self._last: Batch | None = None
+        self._issued = Issued()
         self._is_closed = False
 
     async def poll(self, cursor: str | None) -> Batch:
@@ -74,11 +346,7 @@ class Receiver:
             raise SourceError(f"{self.name}: is closed")
         if not self.port:
             await self._listen()
-        if self._last is not None and cursor == str(self._issued - 1):
-            return self._last
-        self._issued += 1
-        self._last = self._next_batch()
-        return self._last
+        return self._issued.again(cursor) or self._issued.give(self._next_batch())
 
     async def _listen(self) -> None:
         try:
@@ -105,7 +373,7 @@ class Receiver:
             self._waiting_bytes = 0
             self._news.clear()
         return Batch(
-            cursor=str(self._issued),
+            cursor="",
             spans=tuple(one for one in taken if isinstance(one, Span)),
             span_logs=tuple(one for one in taken if isinstance(one, SpanLog)),
             skipped=skipped,
@@ -122,20 +390,17 @@ class Receiver:
         return f"{place}: whoever reaches this machine may send, unencrypted and without a login"
 
     async def changed(self, timeout_s: float) -> None:
-        """Return when something was received, at the latest after `timeout_s`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 await self._news.wait()
 
     async def aclose(self) -> None:
-        """Listen no more. May be called twice."""
         self._is_closed = True
         self._news.set()
         await self.server.close()
         self._worker.close()
 
     async def _answer(self, request: Request) -> Reply:
-        """The answer to a request."""
         encoding = encoding_of(request.headers.get("content-type", ""))
         if (signal := PATHS.get(request.path)) is None:
             return self._error(
@@ -160,6 +425,8 @@ class Receiver:
                 return self._error(413, str(error), encoding)
             except ValueError as error:
                 return self._error(400, str(error), encoding)
+            except Exception as error:  # noqa: BLE001 - it costs what this request brought
+                return self._error(500, FAULTS.note(error, "reading what was sent").words, encoding)
         self._keep(found, len(body))
         why = found.skipped[0].why if found.skipped else ""
         return Reply(200, answer_to(signal, encoding, found.skip_count, why), encoding.value)
@@ -174,7 +441,6 @@ class Receiver:
             self._news.set()
 
     def _refuse(self, refusal: Refusal) -> Reply:
-        """The answer to a request that was not read to its end."""
         kind = refusal.headers.get("content-type", "")
         return self._error(refusal.status, str(refusal), encoding_of(kind))
 
@@ -191,6 +457,5 @@ class Receiver:
 
 
 def encoding_of(content_type: str) -> Encoding | None:
-    """How a request is encoded, None when it is neither way."""
     kind = content_type.partition(";")[0].strip().lower()
     return Encoding(kind) if kind in frozenset(Encoding) else None

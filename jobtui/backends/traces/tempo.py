@@ -7,18 +7,29 @@ and knows of spans that came late less than the trace call does.
 
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from jobtui.backends.base import Batch
-from jobtui.backends.traces.asking import Params, TraceServer, said
-from jobtui.backends.traces.span_window import SearchWindow, Usual, window_of
-from jobtui.formats.telemetry import Document, as_dict, as_int, as_list, as_nanos, as_text
-from jobtui.formats.trace_text import telemetry_of
-from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock, to_rfc3339
+from jobtui.backends.registry import Window
+from jobtui.backends.traces.client import (
+    SEARCH_BYTES,
+    TRACE_BYTES,
+    AskedServer,
+    Refused,
+    SearchWindow,
+    TraceServer,
+    said,
+    window_of,
+)
+from jobtui.formats.json_values import Document, as_dict, as_list, as_nanos, as_text
+from jobtui.formats.spans import attributes_of, telemetry_of
+from jobtui.model.clock import SECOND, Clock, Nanos, to_rfc3339
+from jobtui.model.faults import rows_of
 from jobtui.model.health import Skip
-from jobtui.model.trace_desk import TraceList, TraceSearch, TraceSummary, newest
-from jobtui.model.trace_ids import TraceId, trace_id_of_hex
-from jobtui.model.traces import Telemetry
+from jobtui.model.ids import TraceId, trace_id_of_hex
+from jobtui.model.numbers import whole, whole_of
+from jobtui.model.traces import Telemetry, TraceList, TraceSearch, TraceSummary, names_job, newest
+from jobtui.transport.http import Params
 
 CHECK_S = 60
 """A poll asks for one trace of so long ago."""
@@ -31,32 +42,23 @@ TOO_LONG = re.compile(r"\bexceeds (\d{1,6})h")
 HOUR_S = 3600
 
 
-class Tempo:
+class Tempo(AskedServer):
     """One server."""
 
     kind = "tempo"
 
-    def __init__(self, server: TraceServer, usual: Usual | None = None, clock: Clock | None = None) -> None:
-        self.name = server.name
-        self._server = server
-        self._usual = usual or Usual()
-        self._clock = clock or SystemClock()
+    def __init__(self, server: TraceServer, usual: Window | None = None, clock: Clock | None = None) -> None:
+        super().__init__(server, usual, clock)
         self._most_hours: int | None = None
         """So many hours it searches at once, None as long as it has not refused more."""
 
     async def poll(self, cursor: str | None) -> Batch:
-        """Whether it is there, and answers. Raises SourceError."""
         now = self._clock.now()
         await self.search(TraceSearch(since=Nanos(now - CHECK_S * SECOND), until=now, most=1))
         return Batch(cursor="there", note="Tempo; asked when needed")
 
-    async def changed(self, timeout_s: float) -> None:
-        """Return after `timeout_s`: nothing tells of changes."""
-        await asyncio.sleep(timeout_s)
-
     async def trace(self, trace_id: TraceId) -> Telemetry | None:
-        """All that it has of a trace by now, None when it has none. Raises SourceError."""
-        answer = await self._server.ask(f"/api/v2/traces/{trace_id}")
+        answer = await self._server.question(f"/api/v2/traces/{trace_id}", most_bytes=TRACE_BYTES)
         if answer.status == 404:
             return await self._trace_v1(trace_id)
         document = self._server.document(answer)
@@ -75,34 +77,51 @@ class Tempo:
         )
 
     async def _trace_v1(self, trace_id: TraceId) -> Telemetry | None:
-        answer = await self._server.ask(f"/api/traces/{trace_id}")
-        if answer.status == 404 and not answer.body.strip():
+        answer = await self._server.question(f"/api/traces/{trace_id}", most_bytes=TRACE_BYTES)
+        if answer.status == 404 and not answer.http.body.strip():
             return None
         return await asyncio.to_thread(telemetry_of, self._server.document(answer), self.name)
 
     async def search(self, search: TraceSearch) -> TraceList:
-        """The traces that are wanted, the newest first. Raises SourceError."""
         params = [("q", traceql(search)), ("limit", str(search.most))]
         document = await self._ask_within(search, "/api/search", params)
-        told = (_summary(as_dict(one), self.name) for one in as_list(document.get("traces")))
-        return TraceList(newest(filter(None, told), search.most), self._notes(search))
+        jobs = await self._jobs(search)
+        lost: list[str] = []
+        told = rows_of(
+            as_list(document.get("traces")),
+            lambda one: _summary(as_dict(one), self.name, search.names, jobs),
+            lambda _, why: lost.append(f"{self.name}: a trace is not listed: {why}"),
+        )
+        traces = newest(filter(None, told), search.most)
+        return TraceList(traces, (*self._notes(search), *dict.fromkeys(lost)))
+
+    async def _jobs(self, search: TraceSearch) -> Mapping[TraceId, tuple[str, ...]]:
+        """The jobs that traces name of a search for no job: what it asks for comes with the answer."""
+        if search.value or not search.names:
+            return {}
+        params = [("q", traceql(search, any_job=True)), ("limit", str(search.most))]
+        try:
+            document = await self._ask_within(search, "/api/search", params)
+        except Refused:  # an old one does not know whether there is an attribute
+            return {}
+        told = map(as_dict, as_list(document.get("traces")))
+        ids = ((trace_id_of_hex(as_text(one.get("traceID"))), one) for one in told)
+        return {trace_id: _jobs_in(one, search.names) for trace_id, one in ids if trace_id is not None}
 
     async def services(self) -> tuple[str, ...]:
-        """The services of which it has spans. Raises SourceError."""
         path = "/api/v2/search/tag/resource.service.name/values"
         return _values(await self._ask_within(TraceSearch(), path))
 
     async def operations(self, service: str) -> tuple[str, ...]:
-        """The names of spans of a service. Raises SourceError."""
         params = [("q", traceql(TraceSearch(service=service)))]
         return _values(await self._ask_within(TraceSearch(), "/api/v2/search/tag/name/values", params))
 
     async def _ask_within(self, search: TraceSearch, path: str, params: Params = ()) -> Document:
         """The answer for the times of a search, or as many of the newest hours as the server searches."""
-        answer = await self._server.ask(path, [*params, *_times(self._window(search))])
+        answer = await self._server.question(path, [*params, *_times(self._window(search))], SEARCH_BYTES)
         if self._most_hours is None and (longer := TOO_LONG.search(said(answer))) and answer.status == 400:
-            self._most_hours = int(longer[1])
-            answer = await self._server.ask(path, [*params, *_times(self._window(search))])
+            self._most_hours = whole(longer[1])
+            answer = await self._server.question(path, [*params, *_times(self._window(search))], SEARCH_BYTES)
         return self._server.document(answer)
 
     def _window(self, search: TraceSearch) -> SearchWindow:
@@ -113,16 +132,11 @@ class Tempo:
         return SearchWindow(Nanos(max(since, until - most)), until)
 
     def _notes(self, search: TraceSearch) -> tuple[str, ...]:
-        """What is to be said of the times that were searched."""
         since = self._window(search).since
         if since == window_of(search, self._usual, self._clock).since:
             return ()
         whole = to_rfc3339(Nanos(since - since % SECOND))
         return (f"{self.name}: it searches {self._most_hours} h at most: from {whole} on",)
-
-    async def aclose(self) -> None:
-        """Let go of all connections. May be called twice."""
-        await self._server.aclose()
 
 
 def _times(window: SearchWindow) -> Params:
@@ -134,14 +148,19 @@ def _values(document: Document) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, texts)))
 
 
-def traceql(search: TraceSearch) -> str:
-    """A search in Tempo's language. A text that is a number may be one there."""
+def traceql(search: TraceSearch, *, any_job: bool = False) -> str:
+    """A search in Tempo's language; with `any_job` for spans that name one. A text that is a number may be
+    one there.
+    """
     parts = []
     if search.service:
         parts.append(f"resource.service.name = {_quoted(search.service)}")
     if search.operation:
         parts.append(f"name = {_quoted(search.operation)}")
-    if search.value and search.names:
+    if any_job:
+        scoped = (f"{scope}.{_attribute(name)}" for name in search.names for scope in ("resource", "span"))
+        parts.append(f"({' || '.join(f'{one} != nil' for one in scoped)})")
+    elif search.value and search.names:
         parts.append(f"({' || '.join(_alternatives(search))})")
     return f"{{ {' && '.join(parts)} }}" if parts else "{}"
 
@@ -150,8 +169,8 @@ def _alternatives(search: TraceSearch) -> Iterator[str]:
     for name in search.names:
         for scope in ("resource", "span"):
             yield f"{scope}.{_attribute(name)} = {_quoted(search.value)}"
-            if len(search.value) <= DIGITS and search.value.isascii() and search.value.isdigit():
-                yield f"{scope}.{_attribute(name)} = {int(search.value)}"
+            if search.value.isdigit() and (number := whole(search.value)) is not None:
+                yield f"{scope}.{_attribute(name)} = {number}"
 
 
 def _attribute(name: str) -> str:
@@ -165,12 +184,23 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _summary(told: dict[str, object], source: str) -> TraceSummary | None:
+def _jobs_in(told: Document, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The jobs that the spans name with which a server says that a trace fits."""
+    spans = (
+        as_dict(span) for one in as_list(told.get("spanSets")) for span in as_list(as_dict(one).get("spans"))
+    )
+    written = (names_job(attributes_of(span.get("attributes")), names) for span in spans)
+    return tuple(dict.fromkeys(one for one in written if one is not None))
+
+
+def _summary(
+    told: Document, source: str, names: tuple[str, ...], jobs: Mapping[TraceId, tuple[str, ...]]
+) -> TraceSummary | None:
     trace_id = trace_id_of_hex(as_text(told.get("traceID")))
     if trace_id is None:
         return None
     started_at = as_nanos(told.get("startTimeUnixNano")) or None
-    lasted = (as_int(told.get("durationMs")) or 0) * MILLISECOND
+    lasted = (whole_of(told.get("durationMs")) or 0) * MILLISECOND
     counts = as_dict(told.get("serviceStats"))
     return TraceSummary(
         trace_id=trace_id,
@@ -182,8 +212,9 @@ def _summary(told: dict[str, object], source: str) -> TraceSummary | None:
         errors=(_sum(counts, "errorCount") or 0) if counts else None,
         services=tuple(counts),
         source=source,
+        jobs=jobs.get(trace_id) or _jobs_in(told, names),
     )
 
 
 def _sum(counts: dict[str, object], key: str) -> int | None:
-    return sum(as_int(as_dict(one).get(key)) or 0 for one in counts.values()) or None
+    return sum(whole_of(as_dict(one).get(key)) or 0 for one in counts.values()) or None

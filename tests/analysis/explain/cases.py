@@ -1,50 +1,105 @@
-"""Cases for tests: out of captures and simulated incidents, with or without some of their sources."""
+"""Evidence for tests: out of captures and simulated incidents, with or without some of their sources."""
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
-from jobtui.analysis.correlate import Correlator
-from jobtui.analysis.explain.case import Case
-from jobtui.analysis.explain.gather import coverage_of, gather, lines_wanted
-from jobtui.backends.sirepo_record import read_detail
+from jobtui.analysis.correlation.correlator import Correlator
+from jobtui.analysis.explain.case import Evidence, Flaps, lines_wanted
+from jobtui.analysis.incidents import Grouping, Incidents, Sample
+from jobtui.backends.base import Batch
+from jobtui.backends.job_desk import SessionDesk
+from jobtui.backends.sirepo.records import read_detail
 from jobtui.demo.incidents import INCIDENTS, play
-from jobtui.demo.settings import DriverName, Settings
-from jobtui.demo.world import SERVER_LOG, SUPERVISOR_LOG, World
+from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, DriverName, Settings
+from jobtui.demo.world import World
 from jobtui.formats.parser import LogParser
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import JobDetail
+from jobtui.model.job_desk import Reached
+from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.verdicts import Verdict
+from jobtui.session.evidence import Gatherer
+from jobtui.store.store import Store
 
 RECORD_CHARACTERS = 6_000
 """How much behind a line is taken for its record."""
 
 
-def case_of(jid: str, logs: Mapping[str, bytes], detail: JobDetail | None, now: Nanos) -> Case:
-    """The case of a job out of these logs and its record."""
+def evidence_of(jid: str, logs: Mapping[str, bytes], detail: JobDetail | None, now: Nanos) -> Evidence:
+    """The evidence on a job out of these logs and its record."""
     job_id = JobId(jid)
     correlator = Correlator()
     for name, data in logs.items():
         correlator.feed(LogParser(name).parse(data, 0, 1, Nanos(now + SECOND)).records)
     ops = correlator.ops_of(job_id)
     database = SourceHealth(name="db", kind="sirepo_db", state=SourceState.OK)
-    return gather(
-        job_id,
-        now,
-        coverage_of(correlator.heard, [database] if detail is not None else []),
+    return Evidence(
+        job_id=job_id,
+        now=now,
         job=detail.job if detail is not None else None,
-        runs=detail.runs if detail is not None else None,
+        detail=detail,
+        sources=(database,) if detail is not None else (),
+        heard=correlator.heard,
         ops=ops,
-        agents=correlator.agents(),
-        behind={
+        agents={agent.agent: agent for agent in correlator.agents()},
+        flaps=Flaps(correlator.agents()),
+        texts={
             (step.source, step.line): _text_at(logs[step.source], step.offset) for step in lines_wanted(ops)
         },
         restarted_ops=correlator.restarted_ops(job_id),
     )
+
+
+def gatherer_of(correlator: Correlator, jobs: Iterable[Job], now: Nanos) -> Gatherer:
+    """What gathers evidence out of these logs and records; no line is read again."""
+    store = Store(correlator, FixedClock(now))
+    store.add_source("db", "sirepo_db")
+    store.apply("db", Batch(cursor="", jobs=tuple(jobs)))
+    return Gatherer(store, SessionDesk(lambda: (), _reach_back), now)
+
+
+def samples_of(gatherer: Gatherer, jobs: Iterable[Job]) -> list[Sample]:
+    """These jobs as incidents look at them."""
+
+    async def all_samples() -> list[Sample]:
+        return [await gatherer.sample(job) for job in jobs]
+
+    return asyncio.run(all_samples())
+
+
+def check_incidents_say_the_same(
+    verdict: Verdict, sample: Sample | None, blind_spots: tuple[str, ...] = ()
+) -> None:
+    """What incidents tell of a job is the verdict; what they do not tell is no sure failure.
+
+    What is doubted about it they doubt too, or the source that it rests on.
+    """
+    said = sample.verdict if sample is not None else None
+    if sample is not None and said is not None and sample.is_told:
+        assert (said.code, said.confidence, said.sentence) == (
+            verdict.code, verdict.confidence, verdict.sentence,
+        )  # fmt: skip
+        return
+    assert sample is None or not verdict.is_reliably_bad, verdict
+    assert not verdict.doubts or blind_spots or (said is not None and said.doubts), verdict
+
+
+def incidents(samples: Iterable[Sample]) -> Incidents:
+    """What went wrong among these."""
+    grouping = Grouping()
+    for sample in samples:
+        grouping.add(sample)
+    return grouping.found()
+
+
+async def _reach_back(at: Nanos, progress: Callable[[Reached], None]) -> bool:
+    return False
 
 
 def _text_at(data: bytes, offset: int) -> str:
@@ -74,9 +129,9 @@ class Played:
             settings = msgspec.structs.replace(settings, slots_parallel=1)
         world = World(seed, settings)
         world.start()
-        stage = play(world, name)
+        scenario = play(world, name)
         world.advance(Nanos(world.kernel.now + played_s * SECOND))
-        self.jid = stage.jid or ""
+        self.jid = scenario.jid or ""
         self.now = world.kernel.now
         self.logs = {log: world.log(log) for log in (SUPERVISOR_LOG, SERVER_LOG)}
         self.records = {jid: json.dumps(one).encode() for jid, one in world.records().items()}
@@ -88,8 +143,8 @@ class Played:
         )
         self.expected = INCIDENTS[name].verdict
 
-    def case(self, without: str = "") -> Case:
-        """Its case, without one of its sources, or with a log that is cut."""
+    def evidence(self, without: str = "") -> Evidence:
+        """What is known of it, without one of its sources, or with a log that is cut."""
         logs, detail = dict(self.logs), self.detail
         log = logs[SUPERVISOR_LOG]
         match without:
@@ -112,7 +167,7 @@ class Played:
                 logs[SUPERVISOR_LOG] = (
                     log[: _line_end(log, len(log) // 3)] + log[_line_end(log, 2 * len(log) // 3) :]
                 )
-        return case_of(self.jid, logs, detail, self.now)
+        return evidence_of(self.jid, logs, detail, self.now)
 
     def write(self, place: Path) -> list[str]:
         """Leave it as a site would have it; the flags that name it."""
@@ -126,9 +181,9 @@ class Played:
             flags += ["--log", f"{role}={place / log}"]
         return flags
 
-    def case_with(self, logs: Mapping[str, bytes]) -> Case:
-        """Its case with other logs."""
-        return case_of(self.jid, logs, self.detail, self.now)
+    def evidence_with(self, logs: Mapping[str, bytes]) -> Evidence:
+        """What is known of it with other logs."""
+        return evidence_of(self.jid, logs, self.detail, self.now)
 
 
 def _line_end(log: bytes, near: int) -> int:

@@ -15,19 +15,21 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from jobtui.analysis.explain import explain
-from jobtui.backends.sirepo_record import read_detail
+from jobtui.analysis.explain.verdict import explain
+from jobtui.backends.sirepo.records import read_detail
 from jobtui.demo.incidents import INCIDENTS, play
-from jobtui.demo.settings import DriverName, Settings
-from jobtui.demo.workload import Workload
-from jobtui.demo.world import SERVER_LOG, SUPERVISOR_LOG, World
+from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, DriverName, Settings
+from jobtui.demo.world import World
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
 from jobtui.model.verdicts import Verdict
-from tests.analysis.explain.cases import case_of
+from tests.analysis.explain.cases import evidence_of
+from tests.demo.workload import WatchedWorld, Workload
 
 CONFIDENT = 0.8
+SURE = 0.5
+"""From here on a verdict counts as sure: no wrong one may be."""
 DAMAGES = 5
 ENOUGH_SLOTS = 30
 """So that the incident's job need not wait for those of others, which would be another verdict."""
@@ -51,7 +53,7 @@ class Told(NamedTuple):
     @property
     def is_sure(self) -> bool:
         """Whether somebody would act on it."""
-        return self.verdict.confidence >= CONFIDENT
+        return self.verdict.confidence >= SURE
 
 
 class Sources(NamedTuple):
@@ -171,15 +173,15 @@ def _settings(draw: random.Random, incident: str, *, is_busy: bool) -> Settings:
 
 def _played(draw: random.Random, incident: str) -> tuple[World, str]:
     is_busy = incident != "waiting-for-slot" and draw.random() < 0.4
-    world = World(draw.randrange(1 << 30), _settings(draw, incident, is_busy=is_busy))
+    world = WatchedWorld(draw.randrange(1 << 30), _settings(draw, incident, is_busy=is_busy))
     world.start()
     if is_busy:
         Workload(world).start()
         world.advance(Nanos(world.kernel.now + draw.choice((20, 90, 240)) * SECOND))
-    stage = play(world, incident)
+    scenario = play(world, incident)
     seconds = 430 if incident == "time-limit" else draw.choice((90, 130, 200, 420))
     world.advance(Nanos(world.kernel.now + seconds * SECOND))
-    return world, stage.jid or ""
+    return world, scenario.jid or ""
 
 
 def told(number: int) -> Iterator[Told]:
@@ -190,10 +192,10 @@ def told(number: int) -> Iterator[Told]:
     record = world.records().get(jid)
     detail = record and read_detail(json.dumps(record).encode(), JobId(jid), 0, "db", "record")
     whole = Sources({name: world.log(name) for name in world.logs()}, detail or None)
-    yield Told(number, incident, (), explain(case_of(jid, *whole, world.kernel.now)))
+    yield Told(number, incident, (), explain(evidence_of(jid, *whole, world.kernel.now)))
     for _ in range(DAMAGES):
         left, ways = damaged(draw, whole)
-        yield Told(number, incident, ways, explain(case_of(jid, *left, world.kernel.now)))
+        yield Told(number, incident, ways, explain(evidence_of(jid, *left, world.kernel.now)))
 
 
 def main() -> int:

@@ -2,14 +2,13 @@
 
 import pytest
 
-from jobtui.analysis.correlate import Correlator
-from jobtui.analysis.explain.condor import explain_condor
-from jobtui.analysis.explain.study import study
+from jobtui.analysis.explain.case import SURE, Evidence
+from jobtui.analysis.explain.verdict import explain
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.condor_facts import CondorFact
+from jobtui.model.condor import LOG_GAP, CondorFact, Teller
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import Job
+from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.verdicts import Code, Concern, Verdict
 from tests.condor import CONDOR, JOB, book_of, event, executing, facts_in, facts_of, submitted
 from tests.tracing import CAPTURES
@@ -32,18 +31,27 @@ def told(*groups: list[CondorFact]) -> tuple[Job, tuple[CondorFact, ...]]:
     return job, book.facts_of(job.id)
 
 
+def explained(job: Job, facts: tuple[CondorFact, ...], *sources: SourceHealth) -> Verdict:
+    return explain(Evidence(job_id=job.id, now=NOW, job=job, facts=facts, sources=sources))
+
+
 def verdict_on(*texts: str) -> Verdict:
     job, facts = told(*(facts_of(text.encode(), f"file {at}") for at, text in enumerate(texts)))
-    return explain_condor(job, facts, (), NOW)
+    return explained(job, facts)
 
 
 RAN = submitted() + executing()
+RETRIED = event(
+    4, LATER, "Job was evicted.", "(0) Job terminated and was requeued",
+    "Usr 0 00:00:00, Sys 0 00:00:00  -  Run Remote Usage", "(1) Normal termination (return value 3)",
+    "The job attribute OnExitRemove expression 'ExitCode =?= 0' evaluated to FALSE",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("log", "code", "words", "sure"),
     [
-        (submitted(), Code.IDLE, "It waits for 1h for a machine", True),
+        (submitted(), Code.IDLE, "It waits for 1h for a machine", False),
         (RAN, Code.RUNNING, "It runs on w1.example.org for 59m", True),
         (RAN + ended("(1) Normal termination (return value 0)"), Code.COMPLETED, "It completed in 29m", True),
         (RAN + ended("(1) Normal termination (return value 2)"), Code.PROGRAM_FAILED, "exit status 2", True),
@@ -54,6 +62,7 @@ RAN = submitted() + executing()
         (RAN + event(12, LATER, "Job was held.", "x") + event(13, LATER, "Job was released.", "via me"),
          Code.IDLE, "It was released, and waits for 30m", True),
         (RAN + event(4, LATER, "Job was evicted.", "(0) CPU times"), Code.REQUEUED, "lost (evicted)", True),
+        (RAN + RETRIED, Code.REQUEUED, "ended with exit status 3; it waits for 30m to run again", True),
         (RAN + event(7, LATER, "Shadow exception!", "No space left"),
          Code.REQUEUED, "was lost (No space left); it waits for 30m to run again", True),
         (RAN + event(24, LATER, "Job reconnection failed", "lease is over"), Code.REQUEUED, "lease is", True),
@@ -107,7 +116,7 @@ def test_a_program_that_has_ended_while_its_job_runs_is_told() -> None:
 
 def test_files_that_tell_different_ends_make_it_less_sure() -> None:
     log = RAN + ended("(1) Normal termination (return value 0)")
-    assert verdict_on(log, BEGIN + END.format(0)).confidence > 0.9
+    assert verdict_on(log, BEGIN + END.format(0)).confidence >= SURE
     verdict = verdict_on(log, BEGIN + END.format(3))
     assert verdict.code is Code.COMPLETED
     assert verdict.confidence <= 0.75
@@ -116,16 +125,16 @@ def test_files_that_tell_different_ends_make_it_less_sure() -> None:
 def test_a_source_that_is_down_is_a_blind_spot() -> None:
     job, facts = told(facts_of(RAN.encode()))
     down = SourceHealth(name="b.log", kind="condor_log", state=SourceState.DOWN, error="gone")
-    assert "b.log cannot be read: gone" in explain_condor(job, facts, (down,), NOW).blind_spots
+    assert "b.log cannot be read: gone" in explained(job, facts, down).blind_spots
 
 
 def test_the_captured_disagreement_is_named_with_both_facts() -> None:
     book, news = book_of(facts_in(CONDOR / "cluster.log"), facts_in(CONDOR / "job.ad"))
     job_id = JobId("81422934.0@jobsub02.fnal.gov")
     job = next(job for job in news.jobs if job.id == job_id)
-    made = study(Correlator(), {job_id: job}, (), job_id, NOW, None, told=book.facts_of(job_id))
-    assert made.verdict.code is Code.KILLED_BY_SIGNAL
-    assert "No space left on device" in made.verdict.sentence
+    made = explained(job, book.facts_of(job_id))
+    assert made.code is Code.KILLED_BY_SIGNAL
+    assert "No space left on device" in made.sentence
     (one,) = made.contradictions
     assert (one.one.text, one.other.text) == ("killed by signal 9", "exit status 2")
     assert one.one.line == 51
@@ -135,12 +144,57 @@ def test_the_captured_disagreement_is_named_with_both_facts() -> None:
 def test_captured_outputs_are_explained_and_lead_to_their_trace(proc: int, code: Code) -> None:
     book, news = book_of(facts_in(CAPTURES / f"81430102.{proc}.out"))
     (job,) = news.jobs
-    verdict = explain_condor(job, book.facts_of(job.id), (), NOW)
+    verdict = explained(job, book.facts_of(job.id))
     assert verdict.code is code
     wanted = f"jobtui trace {job.id}"
     assert (wanted in [step.command for step in verdict.next]) is (code is Code.PROGRAM_FAILED)
 
 
 def test_a_job_of_which_nothing_is_known_is_no_fault() -> None:
-    verdict = explain_condor(told(facts_of(RAN.encode()))[0], (), (), NOW)
+    verdict = explained(told(facts_of(RAN.encode()))[0], ())
     assert (verdict.code, verdict.job_id) == (Code.UNKNOWN, JOB)
+
+
+HELD_AD = (
+    "ClusterId = 7\nProcId = 0\nJobStatus = 5\nQDate = 1795168800\nEnteredCurrentStatus = 1795168800\n"
+    'HoldReason = "submitted on hold"\nHoldReasonCode = 15\n'
+)
+
+
+@pytest.mark.parametrize("part", ["", ".750"])
+def test_a_job_that_was_submitted_on_hold_is_held_though_no_event_says_so(part: str) -> None:
+    log = submitted(f"2026-11-20 10:00:00{part}Z")
+    for texts in ((log, HELD_AD), (HELD_AD, log)):
+        verdict = verdict_on(*texts)
+        assert (verdict.code, verdict.confidence >= 0.9) == (Code.HELD, True)
+        assert "submitted on hold (hold code 15)" in verdict.sentence
+    assert any("submitted on hold" in spot for spot in verdict_on(log).blind_spots)
+
+
+def test_a_run_that_is_retried_failed_and_was_not_canceled() -> None:
+    book, _ = book_of(facts_of((RAN + RETRIED).encode()))
+    detail = book.detail(JobId(JOB))
+    assert detail is not None
+    assert [(run.status, run.error) for run in detail.runs] == [(JobStatus.FAILED, "exit status 3")]
+
+
+@pytest.mark.parametrize(("status", "code"), [(3, Code.COMPLETED), (0, Code.PROGRAM_FAILED)])
+def test_success_is_the_exit_status_that_the_job_calls_so(status: int, code: Code) -> None:
+    ad = "ClusterId = 7\nProcId = 0\nJobSuccessExitCode = 3\nQDate = 1795168800\n"
+    log = RAN + ended(f"(1) Normal termination (return value {status})")
+    told, alone = verdict_on(log, ad), verdict_on(log)
+    assert told.code is code
+    assert alone.confidence < told.confidence
+    assert "which exit status the job calls success" in alone.blind_spots[0]
+
+
+def test_of_a_live_job_a_missing_part_of_its_log_makes_less_sure() -> None:
+    gap = CondorFact("", Teller.EVENT, LOG_GAP, None, "a part was gone", "a.log", 0, -1, rotation=1)
+    job, facts = told(facts_of(RAN.encode()), [gap])
+    verdict = explained(job, facts)
+    assert (verdict.code, verdict.confidence <= 0.6) == (Code.RUNNING, True)
+    assert verdict.blind_spots == ("a part was gone: what became of it since may be there",)
+    assert verdict.sentence.startswith("A part was gone: what became of it since may be there. ")
+    over = RAN + ended("(1) Normal termination (return value 0)")
+    job, facts = told(facts_of(over.encode()), [gap])
+    assert explained(job, facts).confidence >= SURE

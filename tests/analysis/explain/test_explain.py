@@ -4,13 +4,13 @@ import random
 
 import pytest
 
-from jobtui.analysis.explain import explain
+from jobtui.analysis.explain.verdict import explain
 from jobtui.demo.incidents import INCIDENTS
-from jobtui.demo.settings import DriverName
+from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.verdicts import CONCERNS, Code, Verdict
 from tests.analysis.captured import CAPTURES, ROOT, expected, logs
-from tests.analysis.explain.cases import Played, case_of, played, record_in, written_at
+from tests.analysis.explain.cases import Played, evidence_of, played, record_in, written_at
 
 SOON = 30 * SECOND
 CONFIDENT = 0.8
@@ -45,7 +45,7 @@ ASKED = {
 
 def verdict_in(capture: str, jid: str) -> Verdict:
     detail = record_in(ROOT / capture, jid)
-    return explain(case_of(jid, logs(capture), detail, Nanos(written_at(detail) + SOON)))
+    return explain(evidence_of(jid, logs(capture), detail, Nanos(written_at(detail) + SOON)))
 
 
 @pytest.mark.parametrize(
@@ -59,16 +59,21 @@ def test_every_job_of_every_capture(capture: str, jid: str) -> None:
     assert verdict.evidence
 
 
-def test_an_agent_that_never_starts_names_the_limit() -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [b"timeout=8\n", b"timeout=8..\n", b"timeout=8" + b"9" * 5_000 + b"\n"],
+    ids=["whole", "no number", "too long"],
+)
+def test_an_agent_that_never_starts_names_the_limit(damage: bytes) -> None:
     folder = ROOT / "docker-agents-never-start"
-    data = {path.name: path.read_bytes() for path in folder.glob("*.log")}
+    data = {path.name: path.read_bytes().replace(b"timeout=8\n", damage) for path in folder.glob("*.log")}
     verdicts = []
     for path in sorted((folder / "supervisor-job").glob("*.json")):
         detail = record_in(folder, path.stem)
         if detail is not None and detail.job.status.is_live:
-            verdicts.append(explain(case_of(path.stem, data, detail, Nanos(written_at(detail) + SOON))))
+            verdicts.append(explain(evidence_of(path.stem, data, detail, Nanos(written_at(detail) + SOON))))
     assert [verdict.code for verdict in verdicts] == [Code.AGENT_NEVER_STARTED]
-    assert verdicts[0].limit_s == 8
+    assert verdicts[0].limit_s == 8, "the usual limit, where the line does not tell it"
     assert "8 s" in verdicts[0].sentence
     assert verdicts[0].missing_step == "the agent's first word"
     assert any("timeout=8" in evidence.text for evidence in verdicts[0].evidence)
@@ -100,7 +105,7 @@ def plays(name: str, seeds: range) -> list[Played]:
 def test_incidents_get_the_right_verdict(name: str, chunk: int) -> None:
     size = SEEDS // CHUNKS
     for play in plays(name, range(chunk * size, (chunk + 1) * size)):
-        verdict = explain(play.case())
+        verdict = explain(play.evidence())
         assert verdict.code == play.expected, (play.jid, verdict)
 
 
@@ -108,7 +113,7 @@ def test_incidents_get_the_right_verdict(name: str, chunk: int) -> None:
 @pytest.mark.parametrize("name", INCIDENTS)
 def test_what_is_not_read_makes_no_confident_wrong_verdict(name: str, without: str) -> None:
     for play in plays(name, range(1000, 1012)):
-        whole, verdict = explain(play.case()), explain(play.case(without))
+        whole, verdict = explain(play.evidence()), explain(play.evidence(without))
         if verdict.code != play.expected:
             assert verdict.confidence < CONFIDENT, (without, verdict)
             assert verdict.blind_spots, (without, verdict)

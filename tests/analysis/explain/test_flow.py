@@ -1,6 +1,6 @@
 """The words of timelines as steps of the flow."""
 
-from jobtui.analysis.correlate import Correlator
+from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.flow import FINAL_WORDS, WORDS, Mark, mark_of
 from jobtui.formats.parser import LogParser
 from jobtui.model.ops import Certainty, Component, Step

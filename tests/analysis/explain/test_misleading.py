@@ -7,13 +7,12 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from jobtui.analysis.explain import explain
 from jobtui.analysis.explain.case import Case
-from jobtui.demo.settings import DriverName
-from jobtui.demo.world import SUPERVISOR_LOG
+from jobtui.analysis.explain.verdict import explain
+from jobtui.demo.site import SUPERVISOR_LOG, DriverName
 from jobtui.model.jobs import JobStatus
 from jobtui.model.verdicts import Code, Verdict
-from tests.analysis.explain.cases import Played, case_of, played
+from tests.analysis.explain.cases import Played, evidence_of, played
 
 CONFIDENT = 0.8
 
@@ -74,7 +73,7 @@ def verdict_on(play: Played, *spoils: Spoil) -> Verdict:
     logs = dict(play.logs)
     for spoil in spoils:
         logs[SUPERVISOR_LOG] = spoil(logs[SUPERVISOR_LOG])
-    return explain(case_of(play.jid, logs, play.detail, play.now))
+    return explain(evidence_of(play.jid, logs, play.detail, play.now))
 
 
 @pytest.mark.parametrize("name", TRAPS)
@@ -91,15 +90,16 @@ def test_lines_without_times_may_be_those_of_an_earlier_run() -> None:
     play = played("sbatch-login-needed", 5, DriverName.LOCAL, 130)
     assert play.detail is not None
     job = msgspec.structs.replace(play.detail.job, runs=2)
-    case: Case = case_of(
+    evidence = evidence_of(
         play.jid,
         {SUPERVISOR_LOG: timeless(play.logs[SUPERVISOR_LOG])},
         msgspec.structs.replace(play.detail, job=job),
         play.now,
     )
-    assert case.run is not None
-    assert case.run.created_at is None
-    verdict = explain(case)
+    run = Case(evidence).run
+    assert run is not None
+    assert run.created_at is None
+    verdict = explain(evidence)
     assert verdict.confidence < CONFIDENT
     assert any("no times" in spot for spot in verdict.blind_spots)
 
@@ -113,7 +113,7 @@ def test_a_refused_run_may_have_been_followed_by_another(is_read: bool) -> None:
         play.detail.job, status=JobStatus.PENDING, native_status="pending", error=None, ended_at=None
     )
     detail = msgspec.structs.replace(play.detail, job=job) if is_read else None
-    verdict = explain(case_of(play.jid, play.logs, detail, play.now))
+    verdict = explain(evidence_of(play.jid, play.logs, detail, play.now))
     assert verdict.confidence < CONFIDENT
     assert verdict.blind_spots
 
@@ -144,7 +144,7 @@ def after_the_agent_went(exit_code: bytes, later_pid: int | None) -> Verdict:
     own_pid = int(log.split()[3])
     if later_pid is not None:
         log += LATER % (later_pid or own_pid, b"StzHxY0f-aaaaaaaa-animation")
-    return explain(case_of(play.jid, {**play.logs, SUPERVISOR_LOG: log}, play.detail, play.now))
+    return explain(evidence_of(play.jid, {**play.logs, SUPERVISOR_LOG: log}, play.detail, play.now))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_cancel_that_is_not_confirmed_says_how_far_it_came(last_line: str, wor
         play.detail.job, status=JobStatus.RUNNING, native_status="running", ended_at=None
     )
     logs = {**play.logs, SUPERVISOR_LOG: up_to(last_line)(play.logs[SUPERVISOR_LOG])}
-    verdict = explain(case_of(play.jid, logs, msgspec.structs.replace(play.detail, job=job), play.now))
+    verdict = explain(evidence_of(play.jid, logs, msgspec.structs.replace(play.detail, job=job), play.now))
     assert verdict.code is Code.CANCEL_UNCONFIRMED
     assert words in verdict.sentence
     assert verdict.confidence < CONFIDENT, "the log ends there"

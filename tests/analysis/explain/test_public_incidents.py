@@ -1,31 +1,32 @@
 """Incidents that Sirepo's users reported in public, rebuilt in the formats of its logs and records."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from jobtui.analysis.correlate import Correlator
-from jobtui.analysis.explain.study import Study, study
-from jobtui.analysis.run_steps import CLUTTER
-from jobtui.backends.sirepo_files import MAX_BYTES
-from jobtui.backends.sirepo_record import read_detail
+from jobtui.analysis.compare import CLUTTER
+from jobtui.analysis.correlation.correlator import Correlator
+from jobtui.analysis.explain.verdict import explain
+from jobtui.backends.sirepo.client import MAX_BYTES
+from jobtui.backends.sirepo.records import read_detail
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.ops import Op
+from jobtui.model.verdicts import Verdict
+from tests.analysis.explain.cases import gatherer_of
 
 ROOT = Path(__file__).parents[2] / "fixtures" / "incidents"
 NAMES = sorted(path.parent.name for path in ROOT.glob("*/case.json"))
-RECORDS = SourceHealth(name="db", kind="sirepo_db", state=SourceState.OK)
 
 
 class Told(NamedTuple):
     """What was made of an incident, its ops, and what was to be."""
 
-    study: Study
+    verdict: Verdict
     ops: tuple[Op, ...]
     case: dict[str, Any]
 
@@ -48,23 +49,23 @@ def told(name: str) -> Told:
     log = (folder / "supervisor.log").read_bytes()
     correlator.feed(LogParser("supervisor.log").parse(log, 0, 1, Nanos(now + SECOND)).records)
     detail = read_detail(record_of(folder, case), job_id, 0, "db", "record.json")
-    jobs = {job_id: detail.job}
-    made = study(correlator, jobs, [RECORDS], job_id, now, detail.runs)
+    gatherer = gatherer_of(correlator, [detail.job], now)
+    made = explain(asyncio.run(gatherer.gather(job_id, detail)))
     return Told(made, correlator.ops_of(job_id), case)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_recognised(name: str) -> None:
     made, _, case = told(name)
-    assert made.verdict.code == case["verdict"], made.verdict
+    assert made.code == case["verdict"], made
     for words in case["says"]:
-        assert words in made.verdict.sentence
+        assert words in made.sentence
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "held_by" in told(name).case])
 def test_who_holds_the_slot_is_named(name: str) -> None:
     made, _, case = told(name)
-    (holder,) = made.chain.waits[0].holders
+    (holder,) = made.waits.waits[0].holders
     assert holder.op.op == case["held_by"]
     if case.get("cancel_unconfirmed"):
         assert holder.cancel_s is not None
@@ -78,7 +79,7 @@ def test_polls_do_not_hide_the_run() -> None:
     (run,) = (op for op in ops if op.name not in CLUTTER)
     assert len(polls) == case["polls"]
     assert run.name == "run"
-    assert not any("run_status" in evidence.what for evidence in made.verdict.evidence)
+    assert not any("run_status" in evidence.what for evidence in made.evidence)
 
 
 def test_a_record_that_is_pretty_big_is_read_within_its_bound() -> None:

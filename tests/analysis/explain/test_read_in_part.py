@@ -5,16 +5,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from jobtui.analysis.explain import explain
-from jobtui.analysis.explain.case import Case
-from jobtui.analysis.explain.gather import coverage_of
+from jobtui.analysis.explain.case import Evidence
+from jobtui.analysis.explain.verdict import explain
 from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
-from jobtui.demo.settings import DriverName
-from jobtui.demo.world import SUPERVISOR_LOG
+from jobtui.demo.site import SUPERVISOR_LOG, DriverName
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from jobtui.model.health import SourceHealth, SourceState
-from jobtui.model.heard import Heard
 from jobtui.session import Session
 from tests.analysis.explain.cases import Played, played
 from tests.analysis.explain.test_misleading import CONFIDENT, without
@@ -26,10 +23,12 @@ def a_play() -> Played:
     return played("agent-death", 5, DriverName.LOCAL, 130)
 
 
-def case_read_from(at: Nanos | None, *, is_behind: bool = False, is_hidden: bool = True) -> Case:
-    """A case with a log that was read from a time on, with the lines of the run or without."""
+def read_from(at: Nanos | None, *, is_behind: bool = False, is_hidden: bool = True) -> Evidence:
+    """A job with a log that was read from a time on, with the lines of the run or without."""
     play = a_play()
-    case = play.case_with({name: HIDDEN(log) for name, log in play.logs.items()} if is_hidden else play.logs)
+    evidence = play.evidence_with(
+        {name: HIDDEN(log) for name, log in play.logs.items()} if is_hidden else play.logs
+    )
     log = SourceHealth(
         name=f"/var/log/{SUPERVISOR_LOG}",
         kind="logfile",
@@ -37,10 +36,7 @@ def case_read_from(at: Nanos | None, *, is_behind: bool = False, is_hidden: bool
         begins_at=at,
         is_behind=is_behind,
     )
-    coverage = coverage_of(Heard(), [log])
-    return msgspec.structs.replace(
-        case, coverage=case.coverage._replace(begun=coverage.begun, behind=coverage.behind)
-    )
+    return msgspec.structs.replace(evidence, sources=(*evidence.sources, log))
 
 
 def asked_at() -> Nanos:
@@ -52,7 +48,7 @@ def asked_at() -> Nanos:
 
 def test_a_log_that_was_read_from_within_the_run_on_is_named() -> None:
     since = Nanos(asked_at() + 5 * SECOND)
-    verdict = explain(case_read_from(since))
+    verdict = explain(read_from(since))
     assert (
         f"{SUPERVISOR_LOG} was read from {to_rfc3339(since)} on: the run began before" in verdict.blind_spots
     )
@@ -65,12 +61,12 @@ def test_a_log_that_was_read_from_within_the_run_on_is_named() -> None:
     ids=["it began before the run", "the run's first line"],
 )
 def test_it_is_not_named_where_it_does_not_matter(seconds: int, is_hidden: bool) -> None:
-    verdict = explain(case_read_from(Nanos(asked_at() + seconds * SECOND), is_hidden=is_hidden))
+    verdict = explain(read_from(Nanos(asked_at() + seconds * SECOND), is_hidden=is_hidden))
     assert not any("was read from" in spot for spot in verdict.blind_spots)
 
 
 def test_while_more_is_read_a_verdict_is_not_sure() -> None:
-    whole, behind = (explain(case_read_from(None, is_behind=more, is_hidden=False)) for more in (False, True))
+    whole, behind = (explain(read_from(None, is_behind=more, is_hidden=False)) for more in (False, True))
     assert whole.confidence >= CONFIDENT > behind.confidence
     assert f"{SUPERVISOR_LOG} is still being read" in behind.blind_spots
 

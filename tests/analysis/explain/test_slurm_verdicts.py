@@ -4,17 +4,15 @@ from typing import Any
 
 import pytest
 
-from jobtui.analysis.correlate import Correlator
-from jobtui.analysis.explain.finding import CERTAIN
-from jobtui.analysis.explain.slurm import BY_STATUS, ENDED, explain_slurm
-from jobtui.analysis.explain.study import study
-from jobtui.backends.slurm.rows import exit_words, job_of
+from jobtui.analysis.explain.case import CERTAIN, SURE, Evidence
+from jobtui.analysis.explain.verdict import explain
+from jobtui.analysis.systems.slurm import BY_STATUS, ENDED
+from jobtui.backends.slurm.records import exit_words, job_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import Job, JobDetail, JobStatus
-from jobtui.model.slurm import STATUSES, Exit, SlurmJob
-from jobtui.model.slurm_reasons import ENDED as ENDED_WORDS
-from jobtui.model.slurm_reasons import REASONS, RESOURCES, reason_of
+from jobtui.model.slurm import ENDED as ENDED_WORDS
+from jobtui.model.slurm import REASONS, RESOURCES, STATUSES, Exit, SlurmJob, reason_of
 from jobtui.model.verdicts import CONCERNS, Code, Concern, Verdict
 from tests.builders import HOSTILE, ago
 from tests.conftest import NOW
@@ -39,7 +37,7 @@ def explained(job: SlurmJob, **facts: str) -> Verdict:
     made = job_of(job, SOURCE)
     named = tuple((name.replace("_", " "), text) for name, text in facts.items())
     detail = JobDetail(job=made, runs=(), history=(), native={}, facts=named)
-    return explain_slurm(made, detail if facts else None, (), NOW)
+    return explain(Evidence(job_id=made.id, now=NOW, job=made, detail=detail if facts else None))
 
 
 CASES: list[tuple[SlurmJob, dict[str, str], Code, str]] = [
@@ -78,6 +76,24 @@ CASES: list[tuple[SlurmJob, dict[str, str], Code, str]] = [
     (a_slurm_job("CANCELLED", canceled_by="1001", started_at=None), {}, Code.CANCELED,
      "by user id 1001 before it began"),
     (a_slurm_job("CANCELLED"), {}, Code.CANCELED, "It was canceled"),
+    (a_slurm_job("FAILED", exit=Exit(0, 53)), {}, Code.LAUNCH_FAILED, "its output, errors or input file"),
+    (a_slurm_job("FAILED", exit=Exit(0, 53)), {"not_started": "its output could not be opened",
+     "output": "/no/x.out"}, Code.LAUNCH_FAILED, "could not be opened (its output /no/x.out)"),
+    (a_slurm_job("FAILED", exit=Exit(0, 53)), {"step_0": "FAILED, exit 0:53"}, Code.KILLED_BY_SIGNAL, "53"),
+    (a_slurm_job("FAILED", exit=Exit(0, 125)), {"memory": "1G"}, Code.OUT_OF_MEMORY, "asked for 1G"),
+    (a_slurm_job("FAILED", exit=Exit(0, 9)), {"over_its_memory": "step 0 took 2G, the job had 1G"},
+     Code.OUT_OF_MEMORY, "over its memory: step 0 took 2G"),
+    (a_slurm_job("FAILED", exit=Exit(137)), {"over_its_memory": "step 0 took 2G, the job had 1G"},
+     Code.OUT_OF_MEMORY, "over its memory: step 0 took 2G"),
+    (a_slurm_job("FAILED", exit=Exit(5)), {"over_its_memory": "step 0 took 2G, the job had 1G"},
+     Code.PROGRAM_FAILED, "exit code 5"),
+    (a_slurm_job("FAILED", exit=Exit(200)), {}, Code.PROGRAM_FAILED, "ended with exit code 200"),
+    (a_slurm_job("COMPLETED", exit=Exit(0)), {"step_0": "FAILED, exit 4:0", "step_1": "COMPLETED, exit 0:0"},
+     Code.COMPLETED, "Its step 0 (FAILED, exit 4:0) did not end well."),
+    (a_slurm_job("RUNNING"), {"step_2": "OUT_OF_MEMORY, exit 0:125"}, Code.RUNNING, "Its step 2 (OUT_OF_"),
+    (a_slurm_job("SPECIAL_EXIT"), {}, Code.HELD, "a person: it is held"),
+    (a_slurm_job("RESV_DEL_HOLD"), {}, Code.HELD, "a person: it is held"),
+    (a_slurm_job("REVOKED", started_at=None), {}, Code.CANCELED, "another cluster of its federation"),
     (a_slurm_job("NEW_STATE"), {}, Code.UNKNOWN, '"NEW_STATE"'),
 ]  # fmt: skip
 
@@ -108,17 +124,40 @@ def test_what_the_shell_saw_is_less_sure_than_what_slurm_saw() -> None:
     assert by_shell.confidence < by_slurm.confidence == CERTAIN
 
 
+@pytest.mark.parametrize("code", [6, 9, 15])
+def test_an_exit_code_that_sacct_may_have_cut_is_less_sure(code: int) -> None:
+    job = a_slurm_job("FAILED", exit=Exit(code))
+    whole = explained(job, exit=f"{code}:0")
+    short = explained(job, exit=f"{code}:0, or {code + 128}: sacct leaves 128 out")
+    assert (whole.confidence, whole.blind_spots) == (CERTAIN, ())
+    assert explained(job).confidence == short.confidence < SURE
+    assert str(code + 128) in short.blind_spots[0]
+
+
+def test_what_ended_late_by_such_a_signal_may_have_run() -> None:
+    late, early = (
+        explained(a_slurm_job("FAILED", exit=Exit(0, 53), ended_at=ago(600 - ran))) for ran in (90, 1)
+    )
+    assert late.confidence < early.confidence < 0.5
+    told = a_slurm_job("FAILED", exit=Exit(0, 53), reason="JobLaunchFailure", ended_at=ago(599))
+    assert explained(told).confidence == SURE
+
+
 def test_a_source_that_is_down_is_a_blind_spot() -> None:
     job = job_of(a_slurm_job("RUNNING"), SOURCE)
     down = SourceHealth(name=SOURCE, kind="slurm", state=SourceState.DOWN, error="slurmctld hangs", note="n")
-    assert any("slurmctld hangs" in blind for blind in explain_slurm(job, None, (down,), NOW).blind_spots)
+    assert any(
+        "slurmctld hangs" in blind
+        for blind in explain(Evidence(job_id=job.id, now=NOW, job=job, sources=(down,))).blind_spots
+    )
 
 
-def test_the_study_of_a_slurm_job_is_slurms() -> None:
-    job = job_of(a_slurm_job("PENDING", reason="Licenses"), SOURCE)
-    made = study(Correlator(), {job.id: job}, (), job.id, NOW, None)
-    assert made.verdict.code is Code.SLURM_QUEUED
-    assert "a license" in made.verdict.sentence
+def test_a_live_job_is_told_as_of_when_slurm_was_last_read() -> None:
+    job = job_of(a_slurm_job("RUNNING"), SOURCE)
+    read = SourceHealth(name=SOURCE, kind="slurm", state=SourceState.DOWN, read_at=ago(300))
+    verdict = explain(Evidence(job_id=job.id, now=NOW, job=job, sources=(read,)))
+    assert "on n1 for 5m" in verdict.sentence
+    assert {(one.source, one.at) for one in verdict.evidence} == {(SOURCE, ago(300))}
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -158,7 +197,7 @@ def test_reasons_are_words() -> None:
     ("exit_", "words"),
     [(None, ""), (Exit(0), ""), (Exit(1), "exit code 1"), (Exit(0, 9), "killed by signal 9 (SIGKILL)"),
      (Exit(143), "exit code 143: killed by signal 15 (SIGTERM)"), (Exit(255), "exit code 255"),
-     (Exit(0, 99), "killed by signal 99"), (Exit(0, 125), "")],
+     (Exit(0, 99), "killed by signal 99"), (Exit(0, 125), "out of memory")],
 )  # fmt: skip
 def test_exits_are_words(exit_: Exit | None, words: str) -> None:
     assert exit_words(exit_) == words

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from jobtui.analysis.explain import explain
-from jobtui.analysis.explain.flow import Mark
-from jobtui.analysis.run_lengths import usual_length, usual_steps
-from jobtui.demo.settings import DriverName
+from jobtui.analysis.explain.flow import Mark, usual_length, usual_steps
+from jobtui.analysis.explain.verdict import explain
+from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ops import Op
 from jobtui.model.verdicts import Code, Usual
 from tests.analysis.explain.cases import played
 from tests.analysis.explain.test_misleading import up_to
@@ -31,13 +31,22 @@ def test_a_step_is_measured_from_the_one_before_it() -> None:
     assert usual_steps(runs) == {Mark.AGENT_ALIVE: Usual(3, 2, 4)}
 
 
+def runs_of(length: Usual | None) -> tuple[Op, ...]:
+    """Earlier runs, of which so many took so long."""
+    if length is None:
+        return ()
+    sent = Nanos(1_000 * SECOND)
+    took = [*[length.p50_s] * (length.n - 1), length.p99_s]
+    return tuple(an_op(sent_at=sent, ended_at=Nanos(sent + round(s) * SECOND)) for s in took)
+
+
 def running(length: Usual | None) -> str:
     play = played("stale-record", 5, DriverName.LOCAL, 90)
     logs = {
         name: up_to("same status=running")(log) for name, log in play.logs.items() if name != "server.log"
     }
-    case = msgspec.structs.replace(play.case_with(logs), length=length)
-    verdict = explain(case)
+    evidence = msgspec.structs.replace(play.evidence_with(logs), alike=runs_of(length))
+    verdict = explain(evidence)
     assert verdict.code is Code.RUNNING
     return verdict.sentence
 

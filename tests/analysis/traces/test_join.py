@@ -1,14 +1,17 @@
 """A job's trace beside the lines of its logs: which one it is, and both in one order of time."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from jobtui.analysis.traces.findings import study_trace
-from jobtui.analysis.traces.join import MOST_STEPS, TraceLink, link_in_lines, span_of, trace_op
+from jobtui.analysis.filter_syntax import FilterError
+from jobtui.analysis.traces.failures import study_trace
+from jobtui.analysis.traces.filters import parse_span_filter
+from jobtui.analysis.traces.job_traces import MOST_STEPS, TraceLink, link_in_lines, span_of, trace_op
 from jobtui.analysis.traces.layout import lay_out
-from jobtui.model.ids import JobId
+from jobtui.model.ids import JobId, TraceId
 from jobtui.model.ops import Certainty, Component, Op, OpStatus, Unlinked
-from jobtui.model.trace_ids import TraceId
-from jobtui.model.traces import Trace
+from jobtui.model.traces import Resource, Trace
 from tests.builders import a_step, an_op
 from tests.tracing import EXPECTED, TRACE_ID, a_span, a_trace, captured
 
@@ -111,3 +114,60 @@ def test_of_a_large_trace_what_failed_and_what_stands_highest_are_steps() -> Non
     op = joined(a_trace(*spans))
     assert op.dropped_steps == len(spans) - MOST_STEPS
     assert any(step.step == "deep was handled after an error: deep down" for step in op.steps)
+
+
+SPANS = (
+    a_span(1, name="submit", service=Resource("fife", {"host.name": "gpvm"}), end=2_000),
+    a_span(2, name="step", service=Resource("worker", {"host.name": "w03"}), end=1_001_000, error=True),
+    a_span(3, name="cp", service=Resource("worker", {}), end=None, attributes={"returns": False}),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", ["submit", "step", "cp"]),
+        ("STEP", ["step"]),
+        ("service:worker", ["step", "cp"]),
+        ("service:worker -error:yes", ["cp"]),
+        ("dur>=1ms", ["step"]),
+        ("dur:1us", ["submit", "step"]),
+        ("dur<1ms", ["submit"]),
+        ("error:yes", ["step"]),
+        ("error:no", ["submit", "cp"]),
+        ("host.name:w0", ["step"]),
+        ("host.name=w0", []),
+        ("returns:false", ["cp"]),
+        ("name=cp or name=submit", ["submit", "cp"]),
+        ("false", ["cp"]),
+    ],
+)
+def test_spans_pass_by_what_is_asked(text: str, names: list[str]) -> None:
+    passes = parse_span_filter(text)
+    assert [span.name for span in SPANS if passes(span)] == names
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("dur>soon", "soon is no length of time; did you mean 10ms?"),
+        ("servce:x", "spans have no field servce; did you mean service?"),
+        ("error:maybe", "maybe is neither yes nor no; did you mean yes?"),
+        ("name>3", "> cannot be asked of name; did you mean name:?"),
+    ],
+)
+def test_a_mistake_is_told_at_its_place(text: str, words: str) -> None:
+    with pytest.raises(FilterError, match=words.replace("?", r"\?")) as caught:
+        parse_span_filter(text)
+    assert 0 <= caught.value.start < caught.value.end <= len(text)
+
+
+@settings(max_examples=100)
+@given(st.text(max_size=40))
+def test_any_text_is_a_filter_or_a_mistake(text: str) -> None:
+    try:
+        passes = parse_span_filter(text)
+    except FilterError:
+        return
+    for span in captured("job-fail").spans:
+        passes(span)

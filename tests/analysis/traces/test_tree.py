@@ -1,16 +1,52 @@
-from collections.abc import Sequence
+"""Trees of spans: their layout, critical path, axis and what stands in each."""
 
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+
+import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.traces.critical_path import jaeger_path, last_ends, whole_path
-from jobtui.analysis.traces.failures import deepest_errors, failures, root_causes
-from jobtui.analysis.traces.findings import study_trace
-from jobtui.analysis.traces.layout import LineKind, TraceLine, lay_out
-from jobtui.analysis.traces.tree import SpanFlag, build_tree, end_of, flags_of_span, skew_ns
-from jobtui.analysis.traces.waits import waits_of
-from jobtui.model.traces import Span
-from tests.tracing import a_span, a_trace, captured, span_id
+from jobtui.analysis.traces.axis import Axis, TraceWindow
+from jobtui.analysis.traces.critical_path import Segment, jaeger_path, last_ends, whole_path
+from jobtui.analysis.traces.failures import deepest_errors, error_spans, failures, root_causes, study_trace
+from jobtui.analysis.traces.filters import Standing, standing_of
+from jobtui.analysis.traces.job_traces import (
+    alone,
+    candidates,
+    processes_in,
+    submission_search,
+    ways_by_attribute,
+    ways_from_job,
+)
+from jobtui.analysis.traces.layout import (
+    RUN_LENGTH,
+    Layout,
+    LineKind,
+    ShownLines,
+    TraceLine,
+    kept_lines,
+    kept_of,
+    lay_out,
+    shown_lines,
+)
+from jobtui.analysis.traces.tree import SpanFlag, Wait, build_tree, end_of, flags_of_span, skew_ns, waits_of
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import TraceId
+from jobtui.model.jobs import Job
+from jobtui.model.traces import (
+    JOB_ATTRIBUTES,
+    Resource,
+    Span,
+    Trace,
+    TraceAnswer,
+    TraceList,
+    TraceSearch,
+    is_wanted,
+    summary_of,
+)
+from tests.condor import book_of, event, facts_of, submitted
+from tests.tracing import EXPECTED, FORMATS, TRACE_ID, a_span, a_trace, captured, span_id
 
 
 def lines_of(*spans: Span) -> Sequence[TraceLine]:
@@ -202,3 +238,457 @@ def test_many_circles_are_no_trouble() -> None:
     assert root_causes(tree) == ()
     assert failures(tree) == ()
     assert len(lines_of(*spans)) == 20_000
+
+
+def laid_out(*spans: Span) -> Layout:
+    return lay_out(study_trace(a_trace(*spans)))
+
+
+def names(shown: ShownLines) -> list[str]:
+    """What is shown, runs as `name*count`."""
+    lines = [shown.line(index) for index in range(len(shown.numbers))]
+    return [
+        f"{line.run.name}*{len(line.run.spans)}" if line.run else line.span.name if line.span else "missing"
+        for line in lines
+    ]
+
+
+def steps(first: int, count: int, parent: int = 1, *, bad: int | None = None) -> list[Span]:
+    return [
+        a_span(first + nth, parent, 100 * nth, 100 * nth + 50, name=f"step {nth}", error=nth == bad)
+        for nth in range(count)
+    ]
+
+
+def test_like_siblings_are_one_line_until_they_are_unfolded() -> None:
+    shown = ShownLines(laid_out(a_span(1, start=1, end=9_000), *steps(10, 8)))
+    assert names(shown) == ["s1", "step 0 … step 7*8"]
+    assert shown.open(1)
+    assert names(shown) == ["s1", "step 0 … step 7*8", *(f"step {nth}" for nth in range(8))]
+    assert shown.layout.lines[2].depth == 2
+    assert shown.close(1)
+    assert len(names(shown)) == 2
+
+
+def test_an_error_is_never_hidden_in_a_run() -> None:
+    shown = ShownLines(laid_out(a_span(1, start=1, end=9_000), *steps(10, 12, bad=6)))
+    assert names(shown) == ["s1", "step 0 … step 5*6", "step 6", *(f"step {nth}" for nth in range(7, 12))]
+
+
+def test_a_few_like_siblings_stay_apart() -> None:
+    shown = ShownLines(laid_out(a_span(1, start=1, end=9_000), *steps(10, RUN_LENGTH - 1)))
+    assert len(names(shown)) == RUN_LENGTH
+
+
+def test_a_line_counts_what_is_below_it() -> None:
+    layout = laid_out(
+        a_span(1, end=9_000), a_span(2, 1, 2_000, 3_000), a_span(3, 2, 2_000, 12_000, error=True)
+    )
+    assert list(layout.spans) == [3, 2, 1]
+    assert list(layout.errors) == [1, 1, 0]
+    assert list(layout.lasts) == [12_000] * 3
+    assert list(layout.ends) == [3, 3, 3]
+    assert list(layout.above(2)) == [1, 0]
+
+
+def test_a_wait_stands_before_the_span_that_ended_it() -> None:
+    layout = laid_out(
+        a_span(1, start=SECOND, end=2 * SECOND),
+        a_span(2, 1, SECOND, 2 * SECOND),
+        a_span(3, 1, 90 * SECOND, 91 * SECOND),
+    )
+    assert [line.kind for line in layout.lines] == [
+        LineKind.SPAN,
+        LineKind.SPAN,
+        LineKind.WAIT,
+        LineKind.SPAN,
+    ]
+    assert [line.depth for line in layout.lines] == [0, 1, 1, 1]
+
+
+def test_a_filter_keeps_what_is_above_and_counts_what_passes() -> None:
+    shown = ShownLines(laid_out(a_span(1), a_span(2, 1), a_span(3, 2, error=True), a_span(4, 1, 1_100)))
+    shown.set_filter(lambda span: span.is_error)
+    assert (names(shown), shown.passing) == (["s1", "s2", "s3"], 1)
+    assert shown.reveal(shown.layout.lines[3].key) == 3
+    assert (shown.passes, len(names(shown))) == (None, 4)
+
+
+def test_what_is_folded_stays_so_while_the_trace_grows_and_new_runs_are_folded() -> None:
+    spans = [a_span(1, start=1, end=9_000), a_span(2, 1, 5_000, 6_000), a_span(3, 2, 5_000, 5_500)]
+    shown = ShownLines(laid_out(*spans))
+    assert shown.close(1)
+    shown.set_layout(laid_out(*spans, *steps(10, 7)))
+    assert names(shown) == ["s1", "step 0 … step 6*7", "s2"]
+    assert shown.index_of(shown.layout.lines[-1].key) == 2
+    assert shown.reveal(shown.layout.lines[-1].key) == 3
+
+
+def test_all_is_folded_and_unfolded_with_one_key() -> None:
+    shown = ShownLines(laid_out(a_span(1, start=1, end=9_000), a_span(2, 1), a_span(3, 2), *steps(10, 7)))
+    shown.toggle_all()
+    assert names(shown) == ["s1", "step 0 … step 6*7", "s2"]
+    shown.toggle_all()
+    assert names(shown) == ["s1", "step 0 … step 6*7", "s2", "s3"]
+
+
+def test_the_next_of_some_lines_is_found_both_ways_and_round() -> None:
+    shown = ShownLines(
+        laid_out(a_span(1), a_span(2, 1, error=True), a_span(3, 1, 1_100), a_span(4, 1, 1_200, error=True))
+    )
+    keys = {line.key for line in shown.layout.lines if line.span and line.span.is_error}
+    places = [shown.layout.at[key] for index in (0, 1, 3) if (key := shown.next_of(keys, index, 1))]
+    assert places == [1, 3, 1]
+    assert shown.layout.at[shown.next_of(keys, 3, -1) or ""] == 1
+
+
+def test_what_is_looked_at_stays_when_the_trace_grows() -> None:
+    window = TraceWindow()
+    window.set_trace(0, 1_000_000)
+    window.zoom(window.axis(100, (), 8), 0.5, 500_000)
+    axis = window.axis(100, (), 8)
+    assert (axis.low, axis.high) == (250_000, 750_000)
+    window.set_trace(0, 9_000_000)
+    assert window.axis(100, (), 8).high == 750_000
+    window.pan(window.axis(100, (), 8), -1.0)
+    assert (window.axis(100, (), 8).low, window.is_whole) == (0, False)
+    for _ in range(30):
+        window.zoom(window.axis(100, (), 8), 2.0, 250_000)
+    assert window.is_whole
+
+
+tree_shapes = st.lists(
+    st.tuples(st.integers(0, 12), st.integers(0, 5_000), st.booleans(), st.sampled_from("abc")), max_size=40
+)
+
+
+@settings(max_examples=60)
+@given(tree_shapes, st.lists(st.integers(0, 60), max_size=8))
+def test_every_span_has_one_line_and_folding_loses_none(
+    shape: list[tuple[int, int, bool, str]], toggled: list[int]
+) -> None:
+    spans = [
+        a_span(nth + 1, parent or None, start + 1, start + 50, error=error and nth % 5 == 0, name=name)
+        for nth, (parent, start, error, name) in enumerate(shape)
+    ]
+    layout = laid_out(*spans)
+    own = [line.span for line in layout.lines if line.kind is LineKind.SPAN]
+    assert sorted(span.span_id for span in own if span) == sorted(span.span_id for span in spans)
+    assert sum(layout.spans[at] for at, line in enumerate(layout.lines) if line.depth == 0) == len(spans)
+    shown = ShownLines(layout)
+    for index in toggled:
+        if index < len(shown.numbers) and not shown.open(index):
+            shown.close(index)
+        assert shown.numbers == shown_lines(layout, shown.is_closed)
+    for line in layout.lines:
+        at = shown.reveal(line.key)
+        assert at is not None
+        assert shown.line(at) == line
+    kept, count = kept_lines(layout, lambda span: span.is_error)
+    assert count == sum(span.is_error for span in spans)
+    assert (kept, count) == kept_of(layout, [span.span_id for span in spans if span.is_error])
+    assert all(kept[above] for at, is_kept in enumerate(kept) if is_kept for above in layout.above(at))
+
+
+SPAN = a_span(1)
+
+
+def a_wait(start: int, end: int) -> Wait:
+    return Wait(Nanos(start), Nanos(end), SPAN, SPAN)
+
+
+def test_without_waits_all_is_to_scale() -> None:
+    axis = Axis(1_000, 2_000, 50)
+    assert [axis.half(at) for at in (0, 1_000, 1_500, 1_999, 2_000, 9_000)] == [0, 0, 50, 99, 100, 100]
+    assert [axis.time(half) for half in (0, 50, 100)] == [1_000, 1_500, 2_000]
+    assert not list(axis.squeezed)
+
+
+def test_a_long_wait_has_few_cells_and_the_rest_is_to_scale() -> None:
+    axis = Axis(0, 10_200, 48, [a_wait(100, 10_100)], wait_cells=8)
+    assert [tuple(one) for one in axis.squeezed] == [(20, 8, 10_000)]
+    assert [axis.half(at) for at in (0, 50, 100, 10_100, 10_150, 10_200)] == [0, 20, 40, 56, 76, 96]
+
+
+def test_a_wait_that_is_short_on_the_screen_is_to_scale() -> None:
+    assert not list(Axis(0, 1_000, 50, [a_wait(100, 200)], wait_cells=8).squeezed)
+
+
+def test_waits_never_take_more_than_half_of_the_cells() -> None:
+    waits = [a_wait(10_000 * nth + 10, 10_000 * nth + 9_000 + nth) for nth in range(10)]
+    axis = Axis(0, 100_000, 16, waits, wait_cells=1)
+    assert [one.duration_ns for one in axis.squeezed] == [8_990 + nth for nth in range(2, 10)]
+
+
+def test_ticks_are_round_and_begin_anew_after_what_is_squeezed() -> None:
+    second = 10**9
+    axis = Axis(0, 110 * second, 60, [a_wait(10 * second, 100 * second)], wait_cells=8)
+    assert [tuple(tick) for tick in axis.ticks(0, 10)] == [
+        (0, 0, 0),
+        (13, 5 * second, 0),
+        (34, 0, 100 * second),
+        (47, 5 * second, 100 * second),
+    ]
+
+
+times = st.integers(0, 10**15)
+
+
+@settings(max_examples=100)
+@given(st.lists(times, min_size=2, max_size=12, unique=True), st.integers(1, 200), st.integers(1, 9))
+def test_a_later_time_is_never_further_left(marks: list[int], cells: int, wait_cells: int) -> None:
+    marks.sort()
+    waits = [a_wait(start, end) for start, end in zip(marks[1::2], marks[2::2], strict=False)]
+    axis = Axis(marks[0], marks[-1], cells, waits, wait_cells)
+    halves = [axis.half(at) for at in marks]
+    assert halves == sorted(halves)
+    assert (halves[0], halves[-1]) == (0, 2 * axis.cells)
+    back = [axis.time(half) for half in range(2 * cells + 1)]
+    assert back == sorted(back)
+    assert all(0 <= tick.cell < cells for tick in axis.ticks(marks[0], 10))
+
+
+NAMES = ("jobsub-ok", "jobsub-fail-copy", "jobsub-fail-condor", "jobsub-fail-klist", "job-fail", "job-good")
+TRACES = tuple(captured(name) for name in NAMES)
+START_NS = EXPECTED["jobsub-ok"]["start_unix_nano"]
+
+
+class Desk:
+    """Answers out of some traces; `asked` are the searches."""
+
+    def __init__(self, traces: Sequence[Trace], notes: tuple[str, ...] = ()) -> None:
+        self._traces = {trace.trace_id: trace for trace in traces}
+        self._notes = notes
+        self.asked: list[TraceSearch] = []
+
+    async def fetch(self, trace_id: TraceId) -> TraceAnswer:
+        return TraceAnswer(trace=self._traces.get(trace_id))
+
+    def follow(
+        self, trace_id: TraceId, expects_more: Callable[[], bool] = bool
+    ) -> AsyncIterator[TraceAnswer]:
+        raise NotImplementedError
+
+    async def search(self, search: TraceSearch) -> TraceList:
+        self.asked.append(search)
+        found = tuple(summary_of(trace) for trace in self._traces.values() if is_wanted(trace, search))
+        return TraceList(found, self._notes)
+
+    def searching(self, search: TraceSearch) -> AsyncGenerator[TraceList]:
+        raise NotImplementedError
+
+    @property
+    def asks_servers(self) -> bool:
+        return True
+
+    async def services(self) -> tuple[str, ...]:
+        return ()
+
+    async def operations(self, service: str) -> tuple[str, ...]:
+        return ()
+
+
+def a_condor_job(after_s: float = 2.0, **more: object) -> Job:
+    """A job that came into the queue so long after a captured submission began."""
+    _, news = book_of(facts_of(submitted().encode()))
+    queued = Nanos(START_NS + round(after_s * SECOND))
+    return msgspec.structs.replace(news.jobs[0], queued_at=queued, **more)
+
+
+async def test_the_trace_that_a_job_was_handed_needs_no_search() -> None:
+    desk = Desk(TRACES)
+    ways = await ways_from_job(desk, a_condor_job(trace="ab" * 16), JOB_ATTRIBUTES)
+    assert [way.trace_id for way in ways.found] == ["ab" * 16]
+    assert desk.asked == []
+
+
+@pytest.mark.parametrize("job_id", ["81419552.0@jobsub02.fnal.gov"])
+async def test_an_attribute_of_its_spans_names_it(job_id: str) -> None:
+    ways = await ways_by_attribute(Desk(TRACES), job_id, JOB_ATTRIBUTES)
+    assert [way.trace_id for way in ways.found] == [EXPECTED["job-fail"]["traceID"]]
+    assert (await ways_by_attribute(Desk(TRACES), job_id, ("my.job",))).found == ()
+
+
+async def test_without_either_there_are_candidates_and_nothing_is_found() -> None:
+    ways = await ways_from_job(Desk(TRACES, ("server x says 503",)), a_condor_job(), JOB_ATTRIBUTES)
+    assert ways.found == ()
+    assert ways.candidates[0].trace_id == EXPECTED["jobsub-ok"]["traceID"]
+    assert all(one.score < 1.0 and one.why for one in ways.candidates)
+    assert "server x says 503" in ways.notes
+
+
+async def test_a_job_of_which_no_time_is_known_has_no_candidates() -> None:
+    desk = Desk(TRACES)
+    job = msgspec.structs.replace(a_condor_job(), queued_at=None)
+    assert (await ways_from_job(desk, job, JOB_ATTRIBUTES)).candidates == ()
+    assert submission_search(job) is None
+
+
+def why(job: Job, name: str) -> str:
+    (found,) = candidates([captured(name)], job, JOB_ATTRIBUTES)
+    return "; ".join(found.why)
+
+
+def test_the_nearest_in_time_comes_first_and_says_so() -> None:
+    found = candidates(TRACES[:2], a_condor_job(1.5), JOB_ATTRIBUTES)
+    assert [one.trace_id for one in found] == [EXPECTED[name]["traceID"] for name in NAMES[:2]]
+    assert "before the job was in the queue" in found[0].why[0]
+    assert "after the job was in the queue" in found[1].why[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "job", "words"),
+    [
+        ("jobsub-ok", a_condor_job(name="test_trace.sh"), "its command names test_trace.sh"),
+        ("jobsub-ok", a_condor_job(name="other.sh"), "its command does not name other.sh"),
+        ("jobsub-ok", a_condor_job(app="fermilab"), "its command names group fermilab"),
+        ("jobsub-ok", a_condor_job(), "it went to jobsub02.fnal.gov"),
+        ("jobsub-fail-condor", a_condor_job(8.0), "its submission was refused"),
+        ("jobsub-fail-klist", a_condor_job(11.0), "nothing in it was handed to a schedd"),
+    ],
+)
+def test_what_speaks_for_a_candidate_and_against_is_said(name: str, job: Job, words: str) -> None:
+    assert words in why(job, name)
+
+
+def test_a_submission_of_another_job_is_unlikely() -> None:
+    queued = Nanos(EXPECTED["job-fail"]["start_unix_nano"] + 2 * SECOND)
+    job = msgspec.structs.replace(a_condor_job(), queued_at=queued)
+    assert "name another job, 81419552.0@jobsub02.fnal.gov" in why(job, "job-fail")
+    (other,) = candidates([captured("job-fail")], job, JOB_ATTRIBUTES)
+    (mine,) = candidates([captured("job-fail")], job, ())
+    assert other.score < mine.score
+
+
+@pytest.mark.parametrize("after_s", [-10.0, 100.0, 10_000.0])
+def test_what_was_submitted_at_another_time_is_none(after_s: float) -> None:
+    assert candidates([captured("jobsub-ok")], a_condor_job(after_s), JOB_ATTRIBUTES) == ()
+
+
+def test_an_event_is_not_needed_for_any_of_it() -> None:
+    _, news = book_of(facts_of(event(1, "2026-11-20 10:00:00", "Job executing on host: <x>").encode()))
+    assert candidates(TRACES, news.jobs[0], JOB_ATTRIBUTES) == ()
+
+
+SUBMISSION = 15
+"""Spans of the submission of the captured cluster, which belong to all of its processes."""
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_captured_cluster_has_four_processes(form: str) -> None:
+    found = processes_in(captured("cluster-4", form), JOB_ATTRIBUTES)
+    assert found == {f"81430102.{proc}@jobsub02.fnal.gov": 3 if proc == 2 else 7 for proc in range(4)}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("job_id", ["81430102.{}@jobsub02.fnal.gov", "81430102.{}"])
+@pytest.mark.parametrize("proc", range(4))
+def test_each_of_them_is_shown_alone(proc: int, job_id: str, form: str) -> None:
+    trace = captured("cluster-4", form)
+    mine = alone(trace, job_id.format(proc), JOB_ATTRIBUTES)
+    assert len(mine.others) == 3
+    assert len(mine.trace.spans) == SUBMISSION + (3 if proc == 2 else 7)
+    assert len(mine.trace.spans) + sum(mine.others.values()) == len(trace.spans)
+    causes = root_causes(build_tree(mine.trace))
+    assert [cause.span.name for cause in causes] == (["read"] if proc == 2 else [])
+    assert build_tree(mine.trace).missing == {}
+
+
+@pytest.mark.parametrize(
+    "job_id", ["81430102.9", "9.2@jobsub02.fnal.gov", "81430102.2@other.fnal.gov", "", "x"]
+)
+def test_what_is_none_of_them_takes_nothing_away(job_id: str) -> None:
+    trace = captured("cluster-4")
+    assert alone(trace, job_id, JOB_ATTRIBUTES).trace == trace
+
+
+def test_an_attribute_nobody_looks_for_tells_no_process() -> None:
+    assert processes_in(captured("cluster-4"), ("my.job",)) == {}
+
+
+def test_a_span_without_a_name_of_its_own_is_of_the_process_above_it() -> None:
+    trace = a_trace(
+        a_span(1), a_span(2, 1, attributes={"job.id": "7.0"}), a_span(3, 2), a_span(4, 3),
+        a_span(5, 1, attributes={"job.id": "7.1"}), a_span(6, 5), a_span(7, 1),
+    )  # fmt: skip
+    mine = alone(trace, "7.0@s.example.org", ("job.id",))
+    assert [span.name for span in mine.trace.spans] == ["s1", "s2", "s3", "s4", "s7"]
+    assert mine.others == {"7.1": 2}
+
+
+def test_where_no_span_names_a_job_its_host_tells() -> None:
+    hosts = [Resource("work", {"host.name": f"w{number}"}) for number in range(2)]
+    trace = a_trace(a_span(1), a_span(2, 1, service=hosts[0]), a_span(3, 1, service=hosts[1]))
+    mine = alone(trace, "7.0", JOB_ATTRIBUTES, host="w1")
+    assert [span.name for span in mine.trace.spans] == ["s1", "s3"]
+    assert mine.why == "its host w1"
+    assert alone(trace, "7.0", JOB_ATTRIBUTES, host="w9").others == {}
+    assert alone(trace, "7.0", JOB_ATTRIBUTES).others == {}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 8), st.one_of(st.none(), st.sampled_from(["7.0", "7.1"]))), max_size=9)
+)
+def test_no_tree_loses_a_span_without_counting_it(parents: list[tuple[int, str | None]]) -> None:
+    spans = [
+        a_span(number, parent, attributes={} if job is None else {"job.id": job})
+        for number, (parent, job) in enumerate(parents, 1)
+    ]
+    mine = alone(a_trace(*spans), "7.0", ("job.id",))
+    assert len(mine.trace.spans) + sum(mine.others.values()) == len(spans)
+
+
+LATER = Nanos(1_795_300_000 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "standing"),
+    [({"process.exit.code": 3}, Standing.FAILED), ({"process.exit.code": 0}, Standing.COMPLETE)],
+)
+def test_a_failure_without_an_error_span_is_one(attributes: dict[str, object], standing: Standing) -> None:
+    trace = Trace(trace_id=TRACE_ID, spans=(a_span(1, parent=None, attributes=attributes),))
+    assert standing_of(trace, LATER) is standing
+
+
+CASES = [(name, form) for name in EXPECTED for form in FORMATS]
+MICROSECOND = 1_000
+
+
+def unit_of(form: str) -> int:
+    """How exact the times of a form are, nanoseconds."""
+    return MICROSECOND if form.startswith("jaeger") else 1
+
+
+@pytest.mark.parametrize(("name", "form"), CASES)
+def test_a_captured_trace_is_what_it_was(name: str, form: str) -> None:
+    expected, tree = EXPECTED[name], build_tree(captured(name, form))
+    assert tree.trace_id == expected["traceID"]
+    assert len(tree.spans) == expected["spans"]
+    assert sorted(tree.services) == expected["services"]
+    assert [span.span_id for span in tree.roots] == expected["roots"]
+    assert list(tree.missing) == expected["missing_parents"]
+    assert [span.span_id for span in error_spans(tree)] == expected["error_spans"]
+    assert [span.span_id for span in deepest_errors(tree)] == expected["deepest_errors"]
+    unit = unit_of(form)
+    assert (tree.started_at or 0) // unit == expected["start_unix_nano"] // unit
+    assert abs(tree.duration_ns - expected["duration_ns"]) < 2 * unit
+
+
+@pytest.mark.parametrize(("name", "form"), CASES)
+@pytest.mark.parametrize("which", ["critical_path_jaeger", "critical_path_whole"])
+def test_the_critical_paths_are_what_they_were(name: str, form: str, which: str) -> None:
+    if which not in EXPECTED[name]:
+        pytest.skip("not known of this one")
+    tree = build_tree(captured(name, form))
+    path = jaeger_path(tree) if which == "critical_path_jaeger" else whole_path(tree)
+    expected = EXPECTED[name][which]
+    assert [_steps(segment) for segment in path] == [
+        (step["spanID"], step["name"], step.get("wait", False)) for step in expected
+    ]
+    for segment, step in zip(path, expected, strict=True):
+        assert abs(segment.from_ns - step["from_ns"]) < 2 * unit_of(form)
+        assert abs(segment.to_ns - step["to_ns"]) < 2 * unit_of(form)
+
+
+def _steps(segment: Segment) -> tuple[str, str, bool]:
+    return segment.span.span_id, segment.span.name, segment.is_wait

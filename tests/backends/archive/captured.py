@@ -7,8 +7,8 @@ import tarfile
 from functools import cache
 from pathlib import Path
 
-from jobtui.backends.archive.lookup import search
-from jobtui.formats.scheduler_ids import parse_wanted
+from jobtui.backends.archive.records import search
+from jobtui.formats.sarchive import parse_wanted
 from jobtui.model.clock import Nanos, from_seconds
 from jobtui.model.scripts import Answer
 
@@ -21,7 +21,6 @@ TORQUE = "2720868.master.cluster.lab"
 
 
 def script_of(number: str) -> bytes:
-    """The script of a job, byte for byte."""
     return (FIXTURES / "slurm-daily" / DAY / f"job.{number}_script").read_bytes()
 
 

@@ -6,13 +6,12 @@ It knows `_doc`, and `_search` with the clauses `bool.filter`, `bool.should`, `t
 """
 
 import json
-import ssl
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
+
+from tests.loopback import QuietHandler, on_loopback
 
 INDEX = "sarchive"
 LOGIN = ("reader", "pass-of-the-reader")
@@ -115,12 +114,8 @@ def _field(document: Mapping[str, Any], name: str) -> Any:
 
 
 @contextmanager
-def served(elastic: StrictElastic, context: ssl.SSLContext | None = None) -> Iterator[str]:
-    """Let it answer over HTTP; the address of its index."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+def served(elastic: StrictElastic) -> Iterator[str]:
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             self._reply(b"")
 
@@ -139,18 +134,5 @@ def served(elastic: StrictElastic, context: ssl.SSLContext | None = None) -> Ite
             self.end_headers()
             self.wfile.write(data)
 
-        def log_message(self, format: str, *arguments: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    if context is not None:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http{'s' if context else ''}://127.0.0.1:{server.server_address[1]}/{INDEX}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with on_loopback(Handler) as address:
+        yield f"{address}/{INDEX}"

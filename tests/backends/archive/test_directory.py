@@ -1,3 +1,5 @@
+"""An archive in a directory: its pairs, its links, and what is no pair."""
+
 import asyncio
 import os
 import stat
@@ -5,16 +7,19 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from jobtui.backends.archive.directory import ArchiveDirectory
-from jobtui.backends.archive.finding import find_script
-from jobtui.backends.base import SourceDenied, SourceMissing
+from jobtui.backends.archive.files import NotRead, opened_root, read_kept
+from jobtui.backends.archive.search import find_script
+from jobtui.backends.archive.source import ArchiveDirectory
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.scripts import Answer, Environment, Outcome, Span, Wanted
+from jobtui.model.scripts import Answer, Environment, Outcome, ScriptPeriod, Wanted
+from jobtui.model.source_errors import SourceDenied, SourceMissing
 from tests.backends.archive.captured import (
     DAY,
     JOBS,
@@ -27,6 +32,7 @@ from tests.backends.archive.captured import (
     spool_in,
     torque_in,
 )
+from tests.loopback import nobody
 
 DAYS = 86_400 * SECOND
 
@@ -150,19 +156,6 @@ def open_path() -> Iterator[Path]:
         yield Path(name)
 
 
-@contextmanager
-def somebody() -> Iterator[None]:
-    """Somebody who owns nothing here: root may read everything."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65_534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
 def test_files_that_may_not_be_read_are_told_from_those_that_are_not_there(open_path: Path) -> None:
     place = archive_in(open_path / "archive", DAY)
     for file in (place / DAY).iterdir():
@@ -170,7 +163,7 @@ def test_files_that_may_not_be_read_are_told_from_those_that_are_not_there(open_
     for directory in (place, place / DAY):
         directory.chmod(0o111)
     try:
-        with somebody():
+        with nobody():
             assert look(place, "7", submitted_at=SUBMITTED).tried[0].outcome is Outcome.DENIED
             assert look(place, "7").tried[0].outcome is Outcome.DENIED
             assert look(place, "70", submitted_at=SUBMITTED).tried[0].outcome is Outcome.NOT_THERE
@@ -184,8 +177,8 @@ async def test_an_archive_that_may_not_be_listed_says_that_it_cannot_be_searched
     place.chmod(0o111)
     archive = ArchiveDirectory(str(place))
     try:
-        with somebody(), pytest.raises(SourceDenied, match="may not be listed"):
-            [one async for one in archive.walk(Span(), lambda where: None)]
+        with nobody(), pytest.raises(SourceDenied, match="may not be listed"):
+            [one async for one in archive.walk(ScriptPeriod(), lambda where: None)]
     finally:
         place.chmod(0o755)
         await archive.aclose()
@@ -197,7 +190,7 @@ def test_a_directory_of_files_is_not_listed_for_a_job_of_slurm(
     """Ten million files cost nothing where the time of submission is known."""
     archive_in(tmp_path, DAY)
     monkeypatch.setattr(os, "scandir", lambda path: pytest.fail("was listed"))
-    monkeypatch.setattr("jobtui.backends.archive.lookup.SAMPLES", 0)
+    monkeypatch.setattr("jobtui.backends.archive.records.SAMPLES", 0)
     assert look(tmp_path, "7", submitted_at=SUBMITTED).script is not None
 
 
@@ -246,7 +239,7 @@ def test_a_script_of_ten_megabytes_is_whole_and_a_larger_file_is_refused(
     large = b"#!/bin/sh\n" + b"echo \x1b[31m\xff\n" * 900_000
     (tmp_path / DAY / "job.1_script").write_bytes(large)
     assert look(tmp_path, "1").script.script == large  # type: ignore[union-attr]
-    monkeypatch.setattr("jobtui.backends.archive.kept_files.read_kept.__defaults__", (1 << 20,))
+    monkeypatch.setattr("jobtui.backends.archive.files.read_kept.__defaults__", (1 << 20,))
     assert look(tmp_path, "1").tried[0].outcome is Outcome.REFUSED
 
 
@@ -277,7 +270,7 @@ async def test_walking_gives_every_script_of_both_kinds(tmp_path: Path) -> None:
     torque_in(tmp_path)
     os.mkfifo(tmp_path / DAY / "job.99_script")
     archive = ArchiveDirectory(str(tmp_path))
-    walked = [one async for one in archive.walk(Span(), lambda where: None)]
+    walked = [one async for one in archive.walk(ScriptPeriod(), lambda where: None)]
     await archive.aclose()
     assert {one.script.number.partition(".")[0] for one in walked if one.script} == {
         *JOBS,
@@ -291,9 +284,9 @@ async def test_walking_is_bounded_in_time_and_number(tmp_path: Path) -> None:
     archive_in(tmp_path, DAY)
     archive_in(tmp_path, "20261020", at=Nanos(SUBMITTED - 31 * DAYS))
     archive = ArchiveDirectory(str(tmp_path))
-    since = Span(since=Nanos(SUBMITTED - DAYS))
+    since = ScriptPeriod(since=Nanos(SUBMITTED - DAYS))
     lately = [one async for one in archive.walk(since, lambda where: None)]
-    few = [one async for one in archive.walk(Span(most=5), lambda where: None)]
+    few = [one async for one in archive.walk(ScriptPeriod(most=5), lambda where: None)]
     await archive.aclose()
     assert len(lately) == len(JOBS)
     assert len([one for one in few if one.script]) == 5
@@ -332,9 +325,61 @@ async def test_a_place_that_hangs_holds_up_no_other(tmp_path: Path, monkeypatch:
             await asyncio.Event().wait()
             raise AssertionError
 
-    monkeypatch.setattr("jobtui.backends.archive.finding.ANSWER_S", 0.01)
+    monkeypatch.setattr("jobtui.backends.archive.search.ANSWER_S", 0.01)
     here = ArchiveDirectory(str(archive_in(tmp_path / "here", DAY)))
     hanging = Hanging(str(tmp_path / "hanging"))
     answer = await find_script([hanging, here], Wanted("7"))
     await asyncio.gather(here.aclose(), hanging.aclose())
     assert answer.tried[0].outcome is Outcome.NO_ANSWER
+
+
+LINKS = {
+    "here": "job.2_script",
+    "up and down": "../20261020/job.2_script",
+    "through a link": "../latest/job.2_script",
+    "absolute": "{archive}/20261020/job.2_script",
+}
+
+
+@pytest.mark.parametrize("target", LINKS.values(), ids=LINKS)
+def test_a_link_that_stays_in_the_archive_is_followed(tmp_path: Path, target: str) -> None:
+    archive = archive_in(tmp_path / "archive", DAY)
+    archive_in(archive, "20261020")
+    (archive / "latest").symlink_to("20261020")
+    path = archive / DAY / "job.1_script"
+    path.unlink()
+    path.symlink_to(target.format(archive=archive))
+    (tmp_path / "link").symlink_to(archive)
+    for place in (archive, tmp_path / "link"):
+        assert look(place, "1", submitted_at=SUBMITTED).script.script == script_of("2")  # type: ignore[union-attr]
+
+
+def test_a_linked_directory_of_a_date_is_followed_only_within(tmp_path: Path) -> None:
+    archive = archive_in(tmp_path / "archive", "kept")
+    (archive / DAY).symlink_to("kept")
+    assert look(archive, "1", submitted_at=SUBMITTED).script is not None
+    archive_in(tmp_path / "elsewhere", DAY)
+    (archive / DAY).unlink()
+    (archive / DAY).symlink_to(tmp_path / "elsewhere" / DAY)
+    (tried,) = look(archive, "1", submitted_at=SUBMITTED).tried
+    assert tried.outcome is Outcome.REFUSED
+    assert "out of the archive" in tried.note
+
+
+@given(
+    st.lists(st.sampled_from(["..", ".", "a", "b", "link", "back", "out", "{root}/a", "{root}"]), max_size=6),
+    st.lists(st.sampled_from(["..", "a", "b", "/", "link"]), max_size=4),
+)
+@settings(max_examples=60)
+def test_no_links_lead_out(names: list[str], target: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as outside:
+        root = Path(outside, "root")
+        (root / "a" / "b").mkdir(parents=True)
+        for directory in (Path(outside), root, root / "a", root / "a" / "b"):
+            (directory / "f").write_text(str(directory))
+        (root / "link").symlink_to("/".join(target) or ".")
+        (root / "a" / "back").symlink_to("..")
+        (root / "a" / "out").symlink_to("../..")
+        with opened_root(str(root)) as descriptor, suppress(NotRead):
+            kept = read_kept(descriptor, "/".join([*names, "f"]).format(root=root))
+            assert Path(kept.data.decode()).is_relative_to(root)

@@ -1,4 +1,4 @@
-"""Against librdkafka's own mock cluster, over TCP. For offsets by time see `test_kafka_times`."""
+"""Kafka: librdkafka's own mock cluster over TCP, with offsets by time added for seeking."""
 
 import json
 import time
@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 
 import pytest
 
-from jobtui.backends.archive.kafka import KafkaArchive
-from jobtui.backends.archive.kafka_topic import Bounds, Message, Topic
-from jobtui.backends.base import SourceError, SourceMissing, SourceUnreachable
+from jobtui.backends.archive.kafka import EARLY_S, LATE_S, Bounds, KafkaArchive, Message, Topic
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.scripts import Outcome, Span, Wanted
+from jobtui.model.scripts import Outcome, ScriptPeriod, Wanted
+from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
 from tests.backends.archive.captured import JOBS, SUBMITTED, documents, environment_of, script_of
+from tests.backends.archive.timed_brokers import HOST, TimedBrokers
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 TOPIC = "sarchive"
@@ -79,8 +79,8 @@ async def test_the_index_is_bounded(archive: KafkaArchive, monkeypatch: pytest.M
 
 
 async def test_walking_gives_every_script(archive: KafkaArchive) -> None:
-    every = [one async for one in archive.walk(Span(), lambda where: None)]
-    few = [one async for one in archive.walk(Span(most=4), lambda where: None)]
+    every = [one async for one in archive.walk(ScriptPeriod(), lambda where: None)]
+    few = [one async for one in archive.walk(ScriptPeriod(most=4), lambda where: None)]
     assert sorted(one.script.number for one in every if one.script) == sorted(JOBS)
     assert len([one for one in every if one.unreadable]) == 1
     assert len(few) == 5
@@ -88,7 +88,7 @@ async def test_walking_gives_every_script(archive: KafkaArchive) -> None:
 
 
 async def test_what_is_wrong_is_said(brokers: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.backends.archive.kafka_topic.ANSWER_S", 1.0)
+    monkeypatch.setattr("jobtui.backends.archive.kafka.ANSWER_S", 1.0)
     for topic, kind in (
         (Topic(brokers, "other"), SourceMissing),
         (Topic("127.0.0.1:1", TOPIC), SourceUnreachable),
@@ -193,3 +193,66 @@ async def test_a_number_that_came_back_is_told_apart_by_time() -> None:
     await archive.aclose()
     assert answer.script is not None
     assert answer.script.archived_at == topic._time(2_000)
+
+
+TOPIC, MESSAGES, EACH_S = "timed", 600, 60
+BEGAN = SUBMITTED - SUBMITTED % SECOND
+MILLI = SECOND // 1_000
+
+
+def sent_at(number: int) -> Nanos:
+    return Nanos(BEGAN + number * EACH_S * SECOND)
+
+
+@pytest.fixture(scope="module")
+def timed_brokers() -> Iterator[TimedBrokers]:
+    """A cluster with the scripts of many jobs in one partition, and others that are empty."""
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": "mock", "test.mock.num.brokers": 1, "log_level": 0, "linger.ms": 0}
+    )
+    port = next(iter(producer.list_topics(timeout=30).brokers.values())).port
+    for number in range(MESSAGES):
+        text = json.dumps({**documents()[0], "id": str(number), "timestamp": None}).encode()
+        producer.produce(TOPIC, text, partition=0, timestamp=sent_at(number) // MILLI)
+    assert producer.flush(30) == 0
+    served = TimedBrokers(port, {0: [sent_at(number) // MILLI for number in range(MESSAGES)]})
+    yield served
+    served.close()
+    del producer
+
+
+@pytest.fixture
+def address(timed_brokers: TimedBrokers, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where they are, of whose last messages only a few are looked at without a time."""
+    monkeypatch.setattr("jobtui.backends.archive.kafka.SCANNED_MESSAGES", 10)
+    timed_brokers.asked.clear()
+    return f"{HOST}:{timed_brokers.port}"
+
+
+async def test_a_job_is_found_by_the_time_of_its_submission_alone(
+    timed_brokers: TimedBrokers, address: str
+) -> None:
+    archive = KafkaArchive(Topic(address, TOPIC))
+    unknown = await archive.find(Wanted("50"))
+    found = await archive.find(Wanted("50", submitted_at=sent_at(50)))
+    await archive.aclose()
+    assert unknown.tried[0].outcome is Outcome.NOT_THERE
+    assert found.script is not None
+    assert found.script.number == "50"
+    asked = {at for partition, at in timed_brokers.asked if partition == 0}
+    assert asked == {(sent_at(50) - EARLY_S * SECOND) // MILLI, (sent_at(50) + LATE_S * SECOND) // MILLI}
+
+
+async def test_what_was_sent_outside_of_the_window_is_not_read(address: str) -> None:
+    archive = KafkaArchive(Topic(address, TOPIC))
+    answer = await archive.find(Wanted("50", submitted_at=sent_at(300)))
+    await archive.aclose()
+    assert answer.script is None
+
+
+async def test_a_stretch_of_time_is_walked(address: str) -> None:
+    archive = KafkaArchive(Topic(address, TOPIC))
+    span = ScriptPeriod(since=sent_at(100), until=sent_at(110))
+    walked = [one.script.number async for one in archive.walk(span, lambda where: None) if one.script]
+    await archive.aclose()
+    assert walked == [str(number) for number in range(100, 110)]

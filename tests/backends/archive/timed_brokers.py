@@ -34,7 +34,6 @@ class TimedBrokers:
         assert self._ready.wait(30)
 
     def close(self) -> None:
-        """End it."""
         self._end()
         self._thread.join(30)
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.backends.balsam.cache import VERSION, CacheError, EventCache, Stretch
-from jobtui.backends.balsam.client import BalsamClient
+from jobtui.backends.balsam.client import VERSION, BalsamClient, CacheError, EventCache, Stretch
 from jobtui.backends.balsam.source import Balsam
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import SECOND, FixedClock, Nanos
@@ -21,7 +20,7 @@ from jobtui.model.ids import system_job_id
 from jobtui.store.poller import Poller
 from jobtui.store.store import Store
 from tests.analysis.balsam_data import nanos
-from tests.backends.balsam.test_source import EARLY, NOW, an_event, answers
+from tests.backends.balsam.watching import EARLY, NOW, an_event, answers
 from tests.balsam_server import TOKEN, RecordedBalsam
 from tests.fakes import FakeCorrelation
 
@@ -38,7 +37,7 @@ class Run:
         client = BalsamClient(URL, lambda: TOKEN, server.transport)
         self.source = Balsam(client, since=since, clock=FixedClock(NOW), cache=self.cache)
         self.store = Store(FakeCorrelation(), FixedClock(NOW))
-        self.poller = Poller(self.source, self.store, strict=True)
+        self.poller = Poller(self.source, self.store)
         server.requests.clear()
 
     async def whole(self) -> "Run":

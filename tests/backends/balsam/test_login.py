@@ -1,5 +1,6 @@
 """Logging in to a Balsam server: both ways, what may go wrong, and how the login is kept."""
 
+import json
 import os
 import stat
 import traceback
@@ -8,13 +9,31 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from jobtui.backends.balsam.credentials import read_login
-from jobtui.backends.balsam.login import Granted, LoginServer, Method, keep_login
-from jobtui.backends.base import SourceDenied, SourceError, SourceUnreachable
+from jobtui.backends.balsam.login import (
+    EXPIRY_NOTICE_S,
+    LONGEST_S,
+    Device,
+    Granted,
+    Login,
+    LoginServer,
+    Method,
+    keep_login,
+    login_path,
+    notice,
+    read_login,
+    user_of,
+)
+from jobtui.backends.balsam.source import open_balsam
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.specs import parse_balsam
 from tests.analysis.balsam_data import nanos
+from tests.balsam_device import EXPIRES_S, INTERVAL_S, USER_CODE, DeviceLogin
 from tests.balsam_http import write_login
-from tests.balsam_server import TOKEN, RecordedBalsam
+from tests.balsam_server import FOLDER, TOKEN, Record, RecordedBalsam
 
 URL = "http://balsam.test"
 PASSWORD = "right-password"
@@ -115,3 +134,308 @@ def test_one_that_cannot_be_kept_leaves_what_was_there(tmp_path: Path) -> None:
 
 def test_a_login_is_not_shown() -> None:
     assert TOKEN not in f"{Granted(TOKEN)!r}{[Granted(TOKEN)]}"
+
+
+class Time:
+    """Seconds that go on only while somebody sleeps; `then` is what happens at some of them."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.slept: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now_s += seconds
+
+    def clock(self) -> float:
+        return self.now_s
+
+
+class Attempt:
+    """A login that was begun."""
+
+    def __init__(self) -> None:
+        self.balsam, self.time = RecordedBalsam(), Time()
+        self.balsam.methods = ["LoginMethod.oauth_device"]
+        self.device: DeviceLogin = self.balsam.device
+        self.device.clock = self.time.clock
+        self.server = LoginServer(URL, self.balsam.transport)
+        assert self.server.methods() == (Method.DEVICE,)
+        self.begun: Device = self.server.begin()
+
+    def wait(self) -> str:
+        return self.server.until_approved(self.begun, self.time.sleep, self.time.clock).access_token
+
+
+@pytest.fixture
+def attempt() -> Attempt:
+    return Attempt()
+
+
+def test_the_stand_in_answers_as_the_recorded_server() -> None:
+    """Each exchange that was recorded, once more: the same status, the same words."""
+    exchanges = json.loads((FOLDER / "auth_device_flow.json").read_text())["exchanges"]
+    login = DeviceLogin(TOKEN)
+    login.interval_s = 0.0
+    code, checked = "", 0
+    for one in exchanges:
+        asked, answered = one["request"], one["response"]
+        if not asked["target"].startswith("/auth/device/"):
+            continue
+        if one["name"] == "poll: approved":
+            login.approve()
+        form = asked["body"].replace("<DEVICE_CODE>", code)
+        request = httpx.Request(
+            "POST", URL + asked["target"], content=form, headers={"content-type": asked["content_type"]}
+        )
+        given = (login.begin if asked["target"].endswith("login") else login.token)(request)
+        said: Record = given.json()
+        assert given.status_code == answered["status"], one["name"]
+        assert said.keys() == answered["body"].keys(), one["name"]
+        assert said.get("detail") == answered["body"].get("detail"), one["name"]
+        code = said.get("device_code", code)
+        checked += 1
+    assert checked >= 8
+
+
+def test_one_that_is_approved_after_a_while(attempt: Attempt) -> None:
+    attempt.device.pending = [(400, {"detail": "authorization_pending"})] * 4
+    attempt.device.approve()
+    assert attempt.begun.user_code == USER_CODE
+    assert attempt.wait() == TOKEN
+    assert attempt.time.slept == [INTERVAL_S] * 5
+    assert "code of" not in repr(attempt.begun)
+
+
+def test_a_code_is_good_for_one_login(attempt: Attempt) -> None:
+    attempt.device.approve()
+    attempt.wait()
+    with pytest.raises(SourceDenied, match="knows no such attempt any more: begin again"):
+        attempt.wait()
+
+
+def test_who_is_told_to_slow_down_does(attempt: Attempt) -> None:
+    """The server wants longer pauses than it said at first."""
+    attempt.device.interval_s = 12.0
+    attempt.device.approve()
+    attempt.device.pending = [(400, {"detail": "authorization_pending"})]
+    assert attempt.wait() == TOKEN
+    assert attempt.time.slept == [3.0, 3.0, 8.0, 13.0]  # pending, too early, too early, late enough
+
+
+def test_one_that_is_denied(attempt: Attempt) -> None:
+    attempt.device.deny()
+    with pytest.raises(SourceDenied, match="not logged in: it was denied"):
+        attempt.wait()
+
+
+def test_one_that_the_server_says_has_expired(attempt: Attempt) -> None:
+    attempt.time.now_s = EXPIRES_S + 1
+    with pytest.raises(SourceDenied, match="it took too long: begin again"):
+        attempt.wait()
+
+
+def test_one_that_nobody_approves_ends(attempt: Attempt) -> None:
+    with pytest.raises(SourceDenied, match="not approved within 5 min: begin again"):
+        attempt.wait()
+    assert EXPIRES_S <= attempt.time.now_s <= EXPIRES_S + INTERVAL_S
+
+
+def test_a_server_that_is_away_for_a_while_is_asked_again(attempt: Attempt) -> None:
+    def break_off(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    attempt.balsam.faults = [break_off, lambda _: httpx.Response(500, content=b"Internal Server Error")]
+    attempt.device.approve()
+    assert attempt.wait() == TOKEN
+    assert len(attempt.time.slept) == 3
+
+
+def test_a_server_that_stays_away_is_told(attempt: Attempt) -> None:
+    def break_off(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    attempt.balsam.faults = [break_off] * 1_000
+    with pytest.raises(SourceUnreachable, match="refused"):
+        attempt.wait()
+
+
+@pytest.mark.parametrize(
+    ("expires_in", "interval", "longest_s"), [(1e12, 3.0, LONGEST_S), (0.0, 3.0, 0.0), (300.0, 1e9, 300.0)]
+)
+def test_odd_times_of_a_server_are_bounded(
+    expires_in: float, interval: float, longest_s: float, attempt: Attempt
+) -> None:
+    attempt.begun.expires_in, attempt.begun.interval = expires_in, interval
+    with pytest.raises(SourceDenied):
+        attempt.wait()
+    assert attempt.time.now_s <= longest_s + 60
+    assert all(1.0 <= seconds <= 60.0 for seconds in attempt.time.slept)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "says"),
+    [
+        (400, {"detail": "unsupported_grant_type"}, "unsupported_grant_type"),
+        (400, {"detail": [1]}, "not understood"),
+        (400, {}, "refused"),
+        (422, {"detail": [{"loc": ["body"]}]}, "what is no login"),
+        (404, {"detail": "Not Found"}, "does not offer"),
+    ],
+)
+def test_other_refusals_are_told_in_one_line(status: int, body: Record, says: str, attempt: Attempt) -> None:
+    attempt.device.pending = [(status, body)] * 1_000
+    with pytest.raises(SourceError, match=says) as caught:
+        attempt.wait()
+    assert "\n" not in str(caught.value)
+    assert "code of" not in str(caught.value)
+
+
+SECRET = "eyJhbGciOi.c2VjcmV0LXRva2Vu.very-secret"
+KEPT_URL = "https://balsam.example.org"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / ".balsam" / "client.yml"
+
+
+def test_it_is_where_balsam_looks() -> None:
+    assert login_path({}, "/home/ann") == "/home/ann/.balsam/client.yml"
+    assert login_path({"BALSAM_CLIENT_PATH": "/else/where.yml"}, "/home/ann") == "/else/where.yml"
+    assert login_path({"BALSAM_CLIENT_PATH": ""}, "/home/ann") == "/home/ann/.balsam/client.yml"
+
+
+def test_a_login_is_read_as_balsam_writes_it(path: Path) -> None:
+    login = read_login(str(write_login(path, KEPT_URL, SECRET, "2026-11-22 19:31:57.715415")))
+    assert (login.api_root, login.token) == (KEPT_URL, SECRET)
+    assert login.expires_at == nanos("2026-11-22T19:31:57")
+
+
+@pytest.mark.parametrize(
+    ("written", "expiry"),
+    [
+        ("2026-11-22 19:31:57", "2026-11-22T19:31:57"),
+        ("2026-11-22T19:31:57Z", "2026-11-22T19:31:57"),
+        ("2026-11-22T21:31:57+02:00", "2026-11-22T19:31:57"),
+        ("'2026-11-22 19:31:57'", "2026-11-22T19:31:57"),
+        ("2026-11-22", "2026-11-22T00:00:00"),
+        ("null", None),
+        ("", None),
+        ("soon", None),
+        ("[1]", None),
+        ("0001-01-01 00:00:00", None),
+    ],
+)
+def test_every_form_of_an_expiry(path: Path, written: str, expiry: str | None) -> None:
+    login = read_login(str(write_login(path, KEPT_URL, SECRET, written)))
+    assert login.expires_at == (None if expiry is None else nanos(expiry))
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o666, 0o644])
+def test_one_that_others_may_read_is_refused_with_what_to_do(path: Path, mode: int) -> None:
+    write_login(path, KEPT_URL, SECRET, mode=mode)
+    with pytest.raises(SourceDenied, match=f"chmod 600 {path}"):
+        read_login(str(path))
+
+
+def test_what_is_no_file_does_not_hang(path: Path) -> None:
+    path.parent.mkdir()
+    os.mkfifo(path, 0o600)
+    with pytest.raises(SourceDenied, match="it is a pipe"):
+        read_login(str(path))
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(SourceDenied):
+        read_login(str(path))
+
+
+def test_one_that_is_not_there(path: Path) -> None:
+    with pytest.raises(SourceMissing, match="jobtui login balsam"):
+        read_login(str(path))
+
+
+ODD = {
+    "no yaml": f"token: {SECRET}\n  - [",
+    "a list": f"- {SECRET}",
+    "text": SECRET,
+    "empty": "",
+    "no token": f"api_root: {KEPT_URL}",
+    "a number": "token: 12",
+    "an object": f"token: !!python/object/apply:os.system ['echo {SECRET}']",
+    "deep": "token: " + "[" * 5_000 + SECRET,
+    "bytes": "token: \udcff\x00",
+    "blank in it": f'token: "{SECRET} x"',
+    "line in it": f'token: "{SECRET}\\r\\nX-Evil: 1"',
+    "a date that is none": f"token: {SECRET}\ntoken_expiry: 2026-13-45 99:99:99",
+    "a key that is no key": f"token: {SECRET}\n? [a, b]\n: 1",
+}
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=list(ODD))
+def test_a_file_that_is_none_is_one_line_without_its_content(path: Path, text: str) -> None:
+    path.parent.mkdir()
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    path.chmod(0o600)
+    with pytest.raises(SourceDenied) as caught:
+        read_login(str(path))
+    shown = "".join(traceback.format_exception(caught.value))
+    assert SECRET not in shown
+    assert "\n" not in str(caught.value)
+    assert "jobtui login balsam" in str(caught.value)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(max_size=200) | st.binary(max_size=200).map(lambda raw: raw.decode("latin-1")))
+def test_no_file_raises_anything_else(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    path = tmp_path_factory.mktemp("login") / "client.yml"
+    path.write_text(text, encoding="utf-8", errors="surrogatepass")
+    path.chmod(0o600)
+    try:
+        read_login(str(path))
+    except SourceError:
+        return
+    assert isinstance(yaml.safe_load(text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")), dict)
+
+
+def test_a_kept_login_is_not_shown() -> None:
+    login = Login(KEPT_URL, SECRET, None, "/x")
+    assert SECRET not in f"{login} {login!r} {[login]} {{'a': {login}}}"
+
+
+def test_its_end_is_told_ahead_of_time() -> None:
+    now = nanos("2026-11-20T19:30:00")
+
+    def said(left_s: float) -> str | None:
+        return notice(Login(KEPT_URL, SECRET, Nanos(now + int(left_s * SECOND)), "/x"), now)
+
+    assert said(EXPIRY_NOTICE_S + 1) is None
+    assert "expires in 90 min" in (said(5_400) or "")
+    assert "has expired" in (said(0) or "")
+    assert "has expired" in (said(-9e6) or "")
+    assert notice(Login(KEPT_URL, SECRET, None, "/x"), now) is None
+
+
+@pytest.mark.parametrize(
+    ("token", "user"),
+    [
+        ("a.eyJ1c2VybmFtZSI6ICJhbm4iLCAic3ViIjogMX0.c", "ann"),
+        ("a.eyJ1c2VybmFtZSI6IDd9.c", ""),
+        ("a.W10.c", ""),
+        ("a.!!!.c", ""),
+        ("a.\x00.c", ""),
+        ("a.eyJ", ""),
+        ("", ""),
+    ],
+)
+def test_whose_login_it_is(token: str, user: str) -> None:
+    assert user_of(Login(KEPT_URL, token, None, "/x")) == user
+
+
+async def test_a_login_for_another_server_is_not_sent(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token must not go to whoever is named on a command line."""
+    monkeypatch.setenv("BALSAM_CLIENT_PATH", str(write_login(path, KEPT_URL, SECRET)))
+    source = open_balsam(parse_balsam("http://127.0.0.1:9"), None)
+    with pytest.raises(SourceDenied, match=r"for https://balsam\.example\.org"):
+        await source.poll(None)
+    await source.aclose()

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.analysis.correlate import Correlator
-from jobtui.analysis.site_lines import SiteLines
-from jobtui.backends.balsam.site_logs import FILES_FOLLOWED, Place, SiteLogs
-from jobtui.backends.log_book import SessionLogs
+from jobtui.analysis.correlation.correlator import Correlator, SiteLines
+from jobtui.backends.balsam.site_logs import FILES_FOLLOWED, SiteLogs, SitePlace
+from jobtui.logs.catalog import SessionLogs
 from jobtui.model.clock import FixedClock
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
@@ -31,8 +30,8 @@ def site(tmp_path: Path) -> Path:
 
 
 def watched(*directories: Path, every_s: float = 0.0) -> Session:
-    place = Place("balsam", tuple(map(str, directories)))
-    return Session([SiteLogs(lambda: (place,), every_s=every_s)], FixedClock(NOW), strict=True)
+    place = SitePlace("balsam", tuple(map(str, directories)))
+    return Session([SiteLogs(lambda: (place,), every_s=every_s)], FixedClock(NOW))
 
 
 def words(session: Session, number: int) -> list[str]:
@@ -105,7 +104,7 @@ async def test_only_the_newest_are_followed_and_it_is_said(site: Path) -> None:
 
 
 async def test_a_batch_that_was_lost_comes_again(site: Path) -> None:
-    source = SiteLogs(lambda: (Place("balsam", (str(site),)),))
+    source = SiteLogs(lambda: (SitePlace("balsam", (str(site),)),))
     first = await source.poll(None)
     assert first.records
     assert await source.poll("0") == first

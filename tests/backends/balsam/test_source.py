@@ -1,51 +1,40 @@
 """A Balsam server as a source, against the recorded one and its faults."""
 
 import asyncio
-from collections.abc import Callable
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from threading import Event
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from jobtui.backends.balsam.client import BalsamClient
-from jobtui.backends.balsam.rows import EventRow
-from jobtui.backends.balsam.source import Balsam
-from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.model.clock import FixedClock, Nanos
-from jobtui.model.ids import JobId
-from jobtui.model.jobs import JobStatus
-from jobtui.store.poller import Poller
-from jobtui.store.store import Store
+from jobtui.analysis.explain.case import LIKELY, Evidence
+from jobtui.analysis.explain.verdict import explain
+from jobtui.analysis.reports.cooperative import at_once
+from jobtui.analysis.reports.curves import Window
+from jobtui.analysis.reports.rates import BALSAM, stays_of, throughput_turns, utilization_turns
+from jobtui.backends.balsam.client import LIMITS, BalsamClient
+from jobtui.backends.balsam.records import BatchJobRow, EventRow, JobRow, decode_page
+from jobtui.backends.balsam.source import FRAME_EVERY, Balsam, fetch_allocations
+from jobtui.backends.registry import of_kind
+from jobtui.model.changes import ReportQuery, StateChange, in_order
+from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.ids import JobId, system_job_id
+from jobtui.model.jobs import BLOCKED, DELETED, Job, JobStatus
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.state_runs import by_run
+from jobtui.session import Session
 from tests.analysis.balsam_data import nanos
+from tests.backends.balsam.watching import EARLY, NOW, URL, Watched, an_event, answers, caught_up, raises
+from tests.balsam_http import served
 from tests.balsam_server import TOKEN, Record, RecordedBalsam
-from tests.fakes import FakeCorrelation
-
-NOW = nanos("2026-11-20T19:30:00")
-EARLY = nanos("2026-11-20T17:00:00")
-URL = "http://balsam.test"
-
-
-class Watched:
-    """A server, the source that watches it, and the store that it fills."""
-
-    def __init__(self, server: RecordedBalsam | None = None, since: Nanos = EARLY) -> None:
-        self.server = server or RecordedBalsam()
-        client = BalsamClient(URL, lambda: TOKEN, self.server.transport)
-        self.source = Balsam(client, owner="operator", since=since, clock=FixedClock(NOW))
-        self.store = Store(FakeCorrelation(), FixedClock(NOW))
-        self.poller = Poller(self.source, self.store, strict=True)
-
-    async def poll(self, times: int = 1) -> None:
-        for _ in range(times):
-            await self.poller.poll_once()
-
-
-async def caught_up() -> Watched:
-    watched = Watched()
-    await watched.poller.catch_up()
-    await watched.poll(20)
-    return watched
+from tests.waiting import wait_until
 
 
 async def test_it_knows_what_the_server_knows() -> None:
@@ -109,45 +98,20 @@ async def test_a_change_while_it_looks_is_seen() -> None:
     server = watched.server
     job = next(row for row in server.jobs if row["state"] == "RUNNING")
     job["state"], job["last_update"] = "RUN_DONE", "2026-11-20T19:31:00.000001+00:00"
-    server.events.append(
-        {
-            "id": 99_999,
-            "job_id": job["id"],
-            "timestamp": "2026-11-20T19:30:59",
-            "from_state": "RUNNING",
-            "to_state": "RUN_DONE",
-            "data": {},
-        }
-    )
+    server.events.append(an_event(99_999, job["id"], "2026-11-20T19:30:59", "RUNNING", "RUN_DONE"))
     await watched.poll(4)
     found = next(one for one in watched.store.jobs.values() if one.id == f"balsam/{job['id']}")
     assert found.native_status == "RUN_DONE"
     assert watched.store.changes.of_job(found.id)[-1].after == "RUN_DONE"
 
 
-def answers(status: int, body: bytes = b"", **headers: str) -> Callable[[httpx.Request], httpx.Response]:
-    return lambda _: httpx.Response(status, content=body, headers=headers)
-
-
-def raises(error: Exception) -> Callable[[httpx.Request], httpx.Response]:
-    def fail(_: httpx.Request) -> httpx.Response:
-        raise error
-
-    return fail
-
-
 @pytest.mark.parametrize(
     ("fault", "kind", "words"),
     [
         (answers(401, b'{"detail":"x"}'), SourceDenied, "jobtui login balsam"),
-        (answers(403), SourceDenied, "not permitted"),
+        (answers(403), SourceDenied, "access is forbidden"),
         (answers(404, b"{}"), SourceMissing, "address of a Balsam server"),
-        (answers(500, b"Internal Server Error"), SourceUnreachable, "500: Internal Server Error"),
-        (answers(307, location="http://other/"), SourceUnreachable, "redirected"),
-        (answers(200, b"<html>Sign in</html>"), SourceUnreachable, "web page"),
-        (answers(200, b'{"count": 3, "results": [{"id": 1'), SourceUnreachable, "breaks off"),
-        (answers(200, b"[" * 5_000), SourceUnreachable, "breaks off"),
-        (answers(200, b""), SourceUnreachable, "breaks off"),
+        (answers(500, b"Internal Server Error"), SourceUnreachable, ": Internal Server Error"),
         (raises(httpx.ReadTimeout("slow")), SourceUnreachable, "no answer within"),
         (raises(httpx.ConnectError("refused")), SourceUnreachable, "refused"),
     ],
@@ -180,49 +144,10 @@ async def test_a_fault_while_it_begins_loses_and_doubles_nothing() -> None:
         assert len(watched.store.changes) == len(whole.store.changes)
 
 
-async def test_ids_that_go_back_are_new_events() -> None:
-    """A server that was set up anew counts from 1 again."""
-    watched = await caught_up()
-    watched.server.events = [
-        {
-            "id": 1,
-            "job_id": 1,
-            "timestamp": "2026-11-20T19:40:00",
-            "from_state": "FAILED",
-            "to_state": "READY",
-        }
-    ]
-    await watched.poll(12)
-    assert any(
-        one.after == "READY" and one.at == nanos("2026-11-20T19:40:00") for one in watched.store.changes.all()
-    )
-
-
-async def test_what_is_no_row_is_skipped_and_counted() -> None:
-    server = RecordedBalsam()
-    server.jobs.append({"id": "x", "state": 7, "last_update": "2026-11-20T19:30:00+00:00", "app_id": 1})
-    server.events.append(
-        {"id": 7, "job_id": "one", "timestamp": "2026-11-20T19:30:00", "from_state": "", "to_state": ""}
-    )
-    watched = Watched(server)
-    await watched.poller.catch_up()
-    (health,) = watched.store.sources()
-    assert health.skipped >= 2
-    assert len(watched.store.jobs) == len(server.jobs) - 1
-
-
 async def test_what_would_be_ignored_is_not_asked() -> None:
     watched = Watched()
     with pytest.raises(ValueError, match="takes no tag"):
         await watched.source.client.rows("/events/", EventRow, {"tag": "a:b"})
-
-
-async def test_closing_twice_is_fine() -> None:
-    watched = Watched()
-    await watched.poll()
-    await watched.source.aclose()
-    await watched.source.aclose()
-    await asyncio.sleep(0)
 
 
 async def test_an_event_of_a_clock_that_is_behind_is_found() -> None:
@@ -247,12 +172,6 @@ async def test_an_event_of_a_clock_that_is_ahead_hides_no_other() -> None:
     assert {99_998, 99_999} <= {one.id for one in watched.store.changes.all()}
 
 
-def an_event(number: int, job: int, at: str, before: str, after: str) -> Record:
-    return {
-        "id": number, "job_id": job, "timestamp": at, "from_state": before, "to_state": after, "data": {}
-    }  # fmt: skip
-
-
 async def test_a_state_without_an_event_is_asked_about_once() -> None:
     watched = await caught_up()
     job = next(row for row in watched.server.jobs if row["state"] == "RUNNING")
@@ -265,7 +184,7 @@ async def test_a_state_without_an_event_is_asked_about_once() -> None:
 
 async def test_more_than_a_page_of_one_instant(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bulk update stamps thousands of rows alike: no page comes for ever, and none is left out."""
-    monkeypatch.setattr("jobtui.backends.balsam.asking.PAGE_ROWS", 10)
+    monkeypatch.setattr("jobtui.backends.balsam.poll.PAGE_ROWS", 10)
     watched = await caught_up()
     moved = [row for row in watched.server.jobs if row["state"] == "JOB_FINISHED"][:47]
     for number, row in enumerate(moved):
@@ -326,7 +245,8 @@ async def test_launchers_and_agents_that_fell_silent_are_told() -> None:
     await watched.poll(12)
     (health,) = watched.store.sources()
     assert health.note == ""
-    assert not any(job.alert for job in watched.store.jobs.values())
+    states = {job.native_status for job in watched.store.jobs.values() if job.alert}
+    assert states <= {"AWAITING_PARENTS"}
 
 
 async def test_a_server_whose_clock_is_off_says_so() -> None:
@@ -376,3 +296,520 @@ async def test_a_working_directory_does_not_lead_elsewhere(workdir: str) -> None
     detail = await watched.source.detail(JobId(f"balsam/{row['id']}"))
     assert detail is not None
     assert detail.directory is None
+
+
+JOB = system_job_id("balsam", 5)
+BACKUP_ID, NEW_JOB = 50_000, 5_000
+
+
+def a_job(balsam: RecordedBalsam, number: int, state: str, updated: str) -> None:
+    template = balsam.jobs[0]
+    balsam.jobs = [row for row in balsam.jobs if row["id"] != number]
+    balsam.jobs.append(
+        {**template, "id": number, "state": state, "last_update": f"2026-11-20T{updated}+00:00"}
+    )
+
+
+def tell(balsam: RecordedBalsam, number: int, job: int, at: str, before: str, after: str) -> None:
+    balsam.events.append(an_event(number, job, f"2026-11-20T{at}", before, after))
+
+
+def before_the_crash(balsam: RecordedBalsam) -> None:
+    """A job that ran and finished, and one that was made, after the backup."""
+    a_job(balsam, NEW_JOB, "JOB_FINISHED", "19:10:04")
+    a_job(balsam, NEW_JOB + 1, "STAGED_IN", "19:10:05")
+    tell(balsam, BACKUP_ID - 1, NEW_JOB, "19:09:00", "STAGED_IN", "PREPROCESSED")
+    tell(balsam, BACKUP_ID, NEW_JOB, "19:10:00", "PREPROCESSED", "RUNNING")
+    tell(balsam, BACKUP_ID + 1, NEW_JOB, "19:10:03", "RUNNING", "RUN_DONE")
+    tell(balsam, BACKUP_ID + 2, NEW_JOB, "19:10:04", "RUN_DONE", "JOB_FINISHED")
+
+
+def restored(balsam: RecordedBalsam) -> None:
+    """The backup, and what happened since: the job ran again, under ids of lost events."""
+    balsam.events = [row for row in balsam.events if row["id"] < BACKUP_ID]
+    balsam.jobs = [row for row in balsam.jobs if row["id"] != NEW_JOB + 1]
+    a_job(balsam, NEW_JOB, "RUNNING", "19:29:01")
+    tell(balsam, BACKUP_ID, NEW_JOB, "19:29:00", "PREPROCESSED", "RUNNING")
+
+
+async def test_what_was_lost_is_gone_and_what_is_new_is_taken() -> None:
+    watched = Watched()
+    before_the_crash(watched.server)
+    await watched.poller.catch_up()
+    known = {(one.id, one.at) for one in watched.store.changes.all()}
+    restored(watched.server)
+    await watched.poll(3)
+    await watched.poller.catch_up()
+    job = watched.store.jobs[JobId(f"balsam/{NEW_JOB}")]
+    assert (job.status, job.native_status) == (JobStatus.RUNNING, "RUNNING")
+    assert (job.started_at, job.ended_at) == (nanos("2026-11-20T19:29:00"), None)
+    assert set(watched.store.jobs) == {f"balsam/{row['id']}" for row in watched.server.jobs}
+    # What was seen to happen did happen; each counts once
+    now_known = [(one.id, one.at) for one in watched.store.changes.all()]
+    assert set(now_known) == known | {(BACKUP_ID, nanos("2026-11-20T19:29:00"))}
+    assert len(now_known) == len(set(now_known))
+    (health,) = watched.store.sources()
+    assert "event ids went back, seen at 19:30Z" in (health.note or "")
+
+
+async def test_a_server_that_was_set_up_anew_is_noticed_by_its_sites() -> None:
+    """Its ids begin at 1 again, and those of events and jobs happen to be none that were seen."""
+    watched = Watched()
+    await watched.poller.catch_up()
+    server = watched.server
+    a_job(server, NEW_JOB, "STAGED_IN", "19:25:01")
+    server.jobs = [row for row in server.jobs if row["id"] == NEW_JOB]
+    server.events, server.sessions, server.batch_jobs = [], [], []
+    server.sites = [{**row, "creation_date": "2026-11-20T19:20:00.000000"} for row in server.sites]
+    tell(server, BACKUP_ID, NEW_JOB, "19:25:00", "READY", "STAGED_IN")
+    await watched.poll(3 + FRAME_EVERY)
+    await watched.poller.catch_up()
+    assert set(watched.store.jobs) == {f"balsam/{NEW_JOB}"}
+    (health,) = watched.store.sources()
+    assert "or set up anew? all was read anew" in (health.note or "")
+
+
+async def test_it_goes_on_from_there() -> None:
+    watched = Watched()
+    before_the_crash(watched.server)
+    await watched.poller.catch_up()
+    restored(watched.server)
+    await watched.poll(3)
+    await watched.poller.catch_up()
+    asked = len(watched.server.requests)
+    a_job(watched.server, NEW_JOB, "JOB_FINISHED", "19:29:31")
+    tell(watched.server, BACKUP_ID + 1, NEW_JOB, "19:29:30", "RUNNING", "JOB_FINISHED")
+    await watched.poll(4)
+    job = watched.store.jobs[JobId(f"balsam/{NEW_JOB}")]
+    assert (job.started_at, job.ended_at) == (nanos("2026-11-20T19:29:00"), nanos("2026-11-20T19:29:30"))
+    # It is noticed once, and not read anew for ever
+    await watched.poll(20)
+    assert len(watched.server.requests) - asked < 60
+
+
+async def test_runs_and_rates_are_those_that_were() -> None:
+    watched = Watched()
+    before_the_crash(watched.server)
+    await watched.poller.catch_up()
+    restored(watched.server)
+    await watched.poll(3)
+    await watched.poller.catch_up()
+    a_job(watched.server, NEW_JOB, "JOB_FINISHED", "19:29:31")
+    tell(watched.server, BACKUP_ID + 1, NEW_JOB, "19:29:30", "RUNNING", "JOB_FINISHED")
+    await watched.poll(4)
+    own = watched.store.changes.of_job(JobId(f"balsam/{NEW_JOB}"))
+    ran = [(stay.begin, stay.end) for stay in stays_of(own, {"RUNNING"})]
+    assert ran == [
+        (nanos("2026-11-20T19:10:00"), nanos("2026-11-20T19:10:03")),
+        (nanos("2026-11-20T19:29:00"), nanos("2026-11-20T19:29:30")),
+    ]
+    busy = at_once(utilization_turns([own], Window(None, None), NOW, BALSAM.running))
+    assert busy.y == [1.0, 0.0, 1.0, 0.0]
+    assert at_once(throughput_turns([own], Window(None, None), "JOB_FINISHED")).y == [1.0]
+    assert len(by_run(own)) == 2
+
+
+WAY = ("CREATED", "STAGED_IN", "PREPROCESSED", "RUNNING", "RUN_DONE", "JOB_FINISHED")
+
+
+def a_way(first_id: int, begin_s: int, skews: list[int]) -> list[StateChange]:
+    return [
+        StateChange(first_id + n, JOB, Nanos((begin_s + 10 * n + skew) * SECOND), before, after, "b")
+        for n, (before, after, skew) in enumerate(zip(WAY, WAY[1:], skews, strict=False))
+    ]
+
+
+@given(st.lists(st.integers(-300, 300), min_size=5, max_size=5), st.randoms(use_true_random=False))
+def test_clocks_that_are_off_do_not_change_the_order_learnt(skews: list[int], chance: object) -> None:
+    way = a_way(1, 1_000, skews)
+    mixed = list(way)
+    chance.shuffle(mixed)  # type: ignore[attr-defined]
+    assert in_order(mixed) == way
+
+
+@given(st.integers(1, 5), st.integers(0, 5), st.integers(1_000, 100_000))
+def test_ids_that_come_again_do_not_mix_two_ways(first_id: int, back: int, later_s: int) -> None:
+    first = a_way(first_id + back, 0, [0] * 5)
+    second = a_way(first_id, later_s, [0] * 5)
+    assert in_order([*second, *first]) == [*first, *second]
+
+
+FIRST = 7_000
+
+
+def a_made_job(
+    server: RecordedBalsam, number: int, state: str, at: str = "19:20:00", **fields: object
+) -> Record:
+    row = {
+        **server.jobs[0], "id": number, "state": state, "last_update": f"2026-11-20T{at}+00:00",
+        "parent_ids": [], "batch_job_id": None, "session_id": None, **fields,
+    }  # fmt: skip
+    server.jobs.append(row)
+    return row
+
+
+def known(watched: Watched, number: int) -> Job:
+    return watched.store.jobs[JobId(f"balsam/{number}")]
+
+
+async def read(watched: Watched, polls: int = 12) -> None:
+    await watched.poll(polls)
+    await watched.poller.catch_up()
+
+
+async def test_a_job_knows_how_its_parents_are() -> None:
+    watched = Watched()
+    server = watched.server
+    parent = a_made_job(server, FIRST, "FAILED")
+    gone = a_made_job(server, FIRST + 1, "RUNNING")
+    a_made_job(server, FIRST + 2, "AWAITING_PARENTS", parent_ids=[FIRST])
+    a_made_job(server, FIRST + 3, "AWAITING_PARENTS", parent_ids=[FIRST + 2])
+    a_made_job(server, FIRST + 4, "AWAITING_PARENTS", parent_ids=[FIRST + 1])
+    old = a_made_job(server, FIRST + 5, "JOB_FINISHED", "19:20:00")
+    old["last_update"] = "2026-10-01T00:00:00+00:00"  # before what is read
+    a_made_job(server, FIRST + 6, "AWAITING_PARENTS", parent_ids=[FIRST + 5, FIRST + 1])
+    server.jobs.remove(gone)
+    await watched.poller.catch_up()
+    await read(watched)
+    assert known(watched, FIRST + 2).needs == ((f"balsam/{FIRST}", "FAILED"),)
+    assert known(watched, FIRST + 2).alert == f"its parent balsam/{FIRST} is FAILED"
+    assert known(watched, FIRST + 3).needs == ((f"balsam/{FIRST + 2}", BLOCKED),)
+    assert known(watched, FIRST + 4).needs == ((f"balsam/{FIRST + 1}", DELETED),)
+    assert set(known(watched, FIRST + 6).needs) == {
+        (f"balsam/{FIRST + 5}", "JOB_FINISHED"), (f"balsam/{FIRST + 1}", DELETED)
+    }  # fmt: skip
+    parent.update(state="RESTART_READY", last_update="2026-11-20T19:29:00+00:00")
+    await read(watched)
+    assert known(watched, FIRST + 2).needs == ((f"balsam/{FIRST}", "RESTART_READY"),)
+    assert known(watched, FIRST + 2).alert is None
+    assert known(watched, FIRST + 3).needs == ((f"balsam/{FIRST + 2}", "AWAITING_PARENTS"),)
+
+
+async def test_a_transfer_that_failed_is_told_until_it_goes_on() -> None:
+    watched = Watched()
+    a_made_job(watched.server, FIRST, "READY")
+    item = {
+        "id": 1, "job_id": FIRST, "direction": "in", "state": "error", "local_path": "in.dat",
+        "transfer_info": {"error": "no such file"},
+    }  # fmt: skip
+    watched.server.transfers.append(item)
+    await watched.poller.catch_up()
+    await read(watched)
+    assert known(watched, FIRST).needs == (("the stage-in of in.dat", "no such file"),)
+    assert known(watched, FIRST).alert == "the stage-in of in.dat failed"
+    item["state"] = "active"
+    await read(watched)
+    assert known(watched, FIRST).needs == ()
+
+
+def two_allocations(server: RecordedBalsam) -> int:
+    """A job that ran in an allocation that is over, and again in one that runs; and one just taken."""
+    running = next(row for row in server.batch_jobs if row["state"] == "running")
+    for row in server.jobs:
+        row["batch_job_id"] = None if row["batch_job_id"] == running["id"] else row["batch_job_id"]
+    running["status_info"] = {}
+    a_made_job(server, FIRST, "RUNNING", batch_job_id=running["id"], session_id=1)
+    a_made_job(server, FIRST + 1, "RESTART_READY", batch_job_id=running["id"], session_id=1)
+    for number in (FIRST, FIRST + 1):
+        at = 10 * number
+        server.events += [
+            an_event(at, number, "2026-11-20T18:00:00", "PREPROCESSED", "RUNNING"),
+            an_event(at + 1, number, "2026-11-20T18:10:00", "RUNNING", "RUN_TIMEOUT"),
+            an_event(at + 2, number, "2026-11-20T18:10:01", "RUN_TIMEOUT", "RESTART_READY"),
+        ]
+    server.events.append(an_event(10 * FIRST + 9, FIRST, "2026-11-20T19:05:00", "RESTART_READY", "RUNNING"))
+    return int(running["id"])
+
+
+async def test_an_allocation_begins_with_the_last_runs_of_its_jobs() -> None:
+    watched = Watched()
+    number = two_allocations(watched.server)
+    await watched.poller.catch_up()
+    await read(watched)
+    (own,) = [one for one in watched.store.allocations() if one.id == number]
+    assert (own.start_at, own.start_estimated) == (nanos("2026-11-20T19:05:00"), True)
+
+
+async def test_a_report_takes_the_last_run_of_each_job_too() -> None:
+    watched = Watched()
+    number = two_allocations(watched.server)
+    watched.server.jobs = [row for row in watched.server.jobs if row["id"] != FIRST + 1]
+    found, _ = await fetch_allocations(watched.source.client, ReportQuery())
+    (own,) = [one for one in found if one.id == number]
+    assert own.start_at == nanos("2026-11-20T19:05:00")
+
+
+@pytest.mark.parametrize("state", ["JOB_FINISHED", "FAILED", "RUNNING"])
+async def test_a_deleted_job_goes_whatever_its_state(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.backends.balsam.source.DELETED_EVERY", 3)
+    monkeypatch.setattr("jobtui.backends.balsam.poll.IDS_AT_ONCE", 10)
+    watched = Watched()
+    await watched.poller.catch_up()
+    row = next(row for row in watched.server.jobs if row["state"] == state)
+    watched.server.jobs.remove(row)
+    watched.server.events[:] = [one for one in watched.server.events if one["job_id"] != row["id"]]
+    await read(watched)
+    left = {f"balsam/{row['id']}" for row in watched.server.jobs}
+    assert set(watched.store.jobs) == left
+    assert {change.job_id for change in watched.store.changes.all()} <= left
+
+
+async def test_allocations_and_sites_that_were_deleted_are_gone() -> None:
+    watched = Watched()
+    await watched.poller.catch_up()
+    server = watched.server
+    server.batch_jobs.pop()
+    server.sites.pop()
+    await read(watched)
+    assert {one.id for one in watched.store.allocations()} == {row["id"] for row in server.batch_jobs}
+    assert {one.id for one in watched.store.sites()} == {row["id"] for row in server.sites}
+
+
+@pytest.mark.parametrize("back_s", [30, 600, 7_200])
+async def test_new_jobs_are_seen_when_the_servers_clock_was_put_back(back_s: int) -> None:
+    watched = Watched()
+    server = watched.server
+
+    def tell(at: datetime) -> None:
+        server.headers = {"Date": format_datetime(at, usegmt=True)}
+
+    tell(datetime.now(UTC))
+    newest = datetime(2026, 11, 20, 19, 30, tzinfo=UTC)
+    server.jobs[0]["last_update"] = newest.isoformat()
+    await watched.poller.catch_up()
+    await watched.poll(2)
+    tell(datetime.now(UTC) - timedelta(seconds=back_s))
+    await watched.poll(2)
+    for number in range(3):
+        at = newest - timedelta(seconds=back_s - number - 1)
+        a_made_job(server, FIRST + number, "STAGED_IN")["last_update"] = at.isoformat()
+        await read(watched, 1)
+        assert f"balsam/{FIRST + number}" in watched.store.jobs
+
+
+async def test_a_first_read_is_told_until_it_is_over() -> None:
+    watched = Watched()
+    await watched.poll(1)
+    assert watched.store.sources()[0].is_first_read
+    await watched.poller.catch_up()
+    await watched.poll(1)
+    assert not watched.store.sources()[0].is_first_read
+
+
+GOOD = '{"id": 1, "site_id": 1, "state": "queued", "num_nodes": 2}'
+JOB_ROW = '{"id": 2, "state": "READY", "app_id": 1, "last_update": "2026-11-20T19:20:00+00:00", %s}'
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        f'{{"id": 2, "site_id": 1, "state": "a", "num_nodes": {number}}}'
+        for number in ("9" * 5_000, "1" + "0" * 30, "1e999", "1.5", "null", "-5", "NaN", '"4"', "[]")
+    ]
+    + ['{"id": 2, "site_id": 1, "state": null, "num_nodes": 1}', "7", "null", "NaN"],
+)
+def test_a_bad_row_costs_itself(bad: str) -> None:
+    body = f'{{"count": 2, "results": [{GOOD}, {bad}, {GOOD}]}}'.encode()
+    found = decode_page(BatchJobRow, body, "api/batch-jobs/")
+    assert ([row.id for row in found.rows], len(found.skips)) == ([1, 1], 1)
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe", b"\\ud800", b"\\udc00x", b"\xed\xa0\x80"])
+def test_odd_text_costs_at_most_its_row(text: bytes) -> None:
+    row = (JOB_ROW % '"workdir": "X"').encode().replace(b"X", text)
+    body = b'{"count": 2, "results": [' + row + b", " + (JOB_ROW % '"workdir": ""').encode() + b"]}"
+    found = decode_page(JobRow, body, "api/jobs/")
+    assert len(found.rows) + len(found.skips) == 2
+    assert found.rows
+    assert all(row.workdir.encode() is not None for row in found.rows)
+
+
+@pytest.mark.parametrize("text", [b"\xff", b"\\ud800"])
+async def test_odd_text_in_a_record_is_shown_as_what_it_is_not(text: bytes) -> None:
+    watched = Watched()
+    row = watched.server.jobs[0]
+    body = json.dumps({"count": 1, "results": [{**row, "workdir": "X"}]}).encode().replace(b"X", text)
+    watched.server.faults.append(lambda _: httpx.Response(200, content=body))
+    detail = await watched.source.detail(JobId(f"balsam/{row['id']}"))
+    assert detail is not None
+    assert detail.job.name == "\ufffd"
+
+
+@pytest.mark.parametrize("nodes", ["1e999", "1" + "0" * 400, "-3", '"4"', "true", "1e12"])
+def test_an_event_that_tells_no_number_of_nodes_tells_none(nodes: str) -> None:
+    from jobtui.backends.balsam.records import changes_in
+
+    event = an_event(1, 1, "2026-11-20T19:20:00", "PREPROCESSED", "RUNNING")
+    body = json.dumps({"count": 1, "results": [event]}).replace(
+        '"data": {}', f'"data": {{"num_nodes": {nodes}}}'
+    )
+    found = changes_in(decode_page(EventRow, body.encode(), "api/events/"), "api", "balsam")
+    assert [one.nodes for one in found.rows] in ([], [None])
+    assert len(found.rows) + len(found.skips) == 1
+
+
+async def test_an_event_of_no_time_is_counted_and_one_far_ahead_hides_none() -> None:
+    watched = Watched()
+    await watched.poller.catch_up()
+    job = watched.server.jobs[0]["id"]
+    watched.server.events += [
+        an_event(90_000, job, "9999-12-31T23:59:59", "RUNNING", "RUN_DONE"),
+        an_event(90_001, job, "2200-01-01T00:00:00", "RUNNING", "RUN_DONE"),
+    ]
+    await read(watched, 12)
+    watched.server.events.append(an_event(90_002, job, "2026-11-20T19:30:00", "RUNNING", "RUN_DONE"))
+    await read(watched, 12)
+    assert 90_002 in {one.id for one in watched.store.changes.all()}
+    assert watched.source is not None
+    assert isinstance(watched.source._clock, FixedClock)
+
+
+class Held:
+    """Two served Balsams that are polled; the answers of the first are held while `holding()`."""
+
+    def __init__(self, urls: tuple[str, str], slow: "Slow", other: RecordedBalsam, patience_s: float) -> None:
+        self.slow, self.other, self.clock = slow, other, FixedClock(NOW)
+        self.sources = [
+            Balsam(
+                BalsamClient(url, lambda: TOKEN, label=label, limits=LIMITS._replace(silence_s=patience)),
+                since=EARLY,
+                clock=self.clock,
+            )
+            for url, label, patience in zip(urls, ("slow", "other"), (patience_s, 40.0), strict=True)
+        ]
+        self.session = Session(self.sources, self.clock)
+
+    def health(self, number: int = 0) -> SourceHealth:
+        return self.session.store.sources()[number]
+
+    def seen(self) -> tuple[dict[JobId, str], list[int]]:
+        """The states of jobs, and the ids of events, of the first server."""
+        store, name = self.session.store, self.sources[0].name
+        jobs = {job.id: job.native_status for job in store.jobs.values() if job.source == name}
+        return jobs, sorted(one.id for one in store.changes.all() if one.source == name)
+
+    def truth(self) -> tuple[dict[JobId, str], list[int]]:
+        jobs = {JobId(f"balsam@slow/{row['id']}"): row["state"] for row in self.slow.jobs}
+        return jobs, sorted(row["id"] for row in self.slow.events)
+
+
+class Slow(RecordedBalsam):
+    """Holds every answer while it is told to; `held` is set as soon as one is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.free, self.held = Event(), Event()
+        self.free.set()
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        if not self.free.is_set():
+            self.held.set()
+            assert self.free.wait(30), "the test never let it go"
+        return super().answer(request)
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        self.held.clear()
+        self.free.clear()
+        try:
+            yield
+        finally:
+            self.free.set()
+
+
+@asynccontextmanager
+async def polled(monkeypatch: pytest.MonkeyPatch, patience_s: float = 40.0) -> AsyncIterator[Held]:
+    """Both servers, polled without a pause, once everything is known."""
+    quick = of_kind("balsam")._replace(period_s=0.01)
+    monkeypatch.setattr("jobtui.store.poller.of_kind", lambda kind: quick)
+    slow, other = Slow(), RecordedBalsam()
+    with served(slow) as url, served(other) as other_url:
+        held = Held((url, other_url), slow, other, patience_s)
+        try:
+            async with held.session as session:
+                await session.catch_up()
+                task = asyncio.create_task(session.run())
+                yield held
+                task.cancel()
+        finally:
+            slow.free.set()
+
+
+def move_on(balsam: RecordedBalsam, number: int) -> None:
+    row = next(row for row in balsam.jobs if row["state"] == "RUNNING")
+    row["state"], row["last_update"] = "RUN_DONE", "2026-11-20T19:29:59+00:00"
+    balsam.events.append(an_event(number, row["id"], "2026-11-20T19:29:58", "RUNNING", "RUN_DONE"))
+
+
+async def test_an_answer_that_takes_long_is_waited_for_and_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with polled(monkeypatch) as held:
+        with held.slow.holding():
+            await wait_until(held.slow.held.is_set)
+            move_on(held.slow, 90_001)
+            move_on(held.other, 90_002)
+            held.clock.advance(30)
+            await wait_until(lambda: 90_002 in {one.id for one in held.session.store.changes.all()})
+            assert held.health(1).read_at == held.clock.now()
+            # Not down, and it is told how old it is
+            assert held.health().state is SourceState.OK
+            assert held.health().lag_s(held.clock.now()) == 30
+        await wait_until(lambda: held.seen() == held.truth())
+        assert held.health().lag_s(held.clock.now()) == 0
+
+
+async def test_one_that_takes_too_long_is_told_with_the_last_good_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with polled(monkeypatch, patience_s=0.2) as held:
+        read_at = held.health().read_at
+        held.clock.advance(60)
+        with held.slow.holding():
+            await wait_until(lambda: held.health().state is SourceState.DOWN)
+            assert "no answer within 0.2 s" in (held.health().error or "")
+            move_on(held.slow, 90_001)
+            assert held.health(1).state is SourceState.OK
+        assert read_at is not None
+        await wait_until(lambda: held.health().state is SourceState.OK)
+        await wait_until(lambda: held.seen() == held.truth())
+
+
+async def test_a_job_can_be_opened_while_a_poll_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with polled(monkeypatch) as held:
+        first = held.slow.answer
+        with held.slow.holding():
+            await wait_until(held.slow.held.is_set)
+            monkeypatch.setattr(
+                held.slow, "answer", lambda request: RecordedBalsam.answer(held.slow, request)
+            )
+            detail = await held.sources[0].detail(JobId("balsam@slow/7"))
+            assert detail is not None
+            monkeypatch.setattr(held.slow, "answer", first)
+
+
+@pytest.mark.parametrize("off_s", [-7_200, -330, 0, 330, 7_200])
+@pytest.mark.parametrize("is_put_right", [False, True])
+async def test_a_server_that_goes_down_is_down_at_once_whatever_its_clock_shows(
+    off_s: int, is_put_right: bool
+) -> None:
+    watched = Watched()
+
+    def tell(seconds: int) -> None:
+        at = datetime.now(UTC) + timedelta(seconds=seconds)
+        watched.server.headers = {"Date": format_datetime(at, usegmt=True)}
+
+    tell(off_s)
+    await watched.poller.catch_up()
+    await watched.poll(3)
+    if is_put_right:
+        tell(0)
+        await watched.poll(3)
+    watched.server.faults = [raises(httpx.ConnectError("refused"))] * 2
+    await watched.poll(1)
+    (health,) = watched.store.sources()
+    assert health.state is SourceState.DOWN
+    job = next(job for job in watched.store.jobs.values() if job.status.is_live)
+    verdict = explain(Evidence(job_id=job.id, now=NOW, job=job, sources=(health,)))
+    assert verdict.confidence < LIKELY
+    assert verdict.doubts[0].startswith(f"{health.name} cannot be read")

@@ -1,9 +1,14 @@
 """Servers on loopback that answer anything but what gatewayd would."""
 
 import asyncio
+import shutil
 import ssl
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
 
 Answer = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
 """Is given the head of a request, writes what it likes, and returns to hang up."""
@@ -22,8 +27,6 @@ def reply(status: str, body: bytes = b"", **headers: str) -> Answer:
 
 
 def raw(data: bytes) -> Answer:
-    """These bytes and nothing else."""
-
     async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(data)
         await writer.drain()
@@ -32,8 +35,6 @@ def raw(data: bytes) -> Answer:
 
 
 def then_hang(data: bytes) -> Answer:
-    """These bytes, and no end."""
-
     async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(data)
         await writer.drain()
@@ -71,3 +72,16 @@ async def answering(answer: Answer, context: ssl.SSLContext | None = None) -> As
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await server.wait_closed()
+
+
+def self_signed(root: Path) -> ssl.SSLContext:
+    """A certificate for 127.0.0.1 that nobody else signed, in `cert.pem`."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate")
+    key, certificate = root / "key.pem", root / "cert.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=here"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context

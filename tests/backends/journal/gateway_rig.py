@@ -41,7 +41,6 @@ class Gatewayd:
 
     @property
     def spec(self) -> str:
-        """What names the journal of this host."""
         return f"http://{self.address}:{self.port}"
 
     def start(self) -> None:

@@ -40,13 +40,11 @@ class Writer:
         )
 
     def write(self, entries: Iterable[bytes]) -> None:
-        """Have these written; they are soon."""
         assert self._process.stdin is not None
         self._process.stdin.write(b"".join(entries))
         self._process.stdin.flush()
 
     def close(self) -> None:
-        """End it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(30)
@@ -54,7 +52,6 @@ class Writer:
 
 @contextlib.contextmanager
 def writer(directory: Path, name: str = "remote-node1.journal") -> Iterator[Writer]:
-    """A journal file that is being written."""
     made = Writer(directory, name)
     try:
         yield made
@@ -98,7 +95,6 @@ class Journald:
         wait_for(lambda: len(list(self.directory.iterdir())) > before)
 
     def end(self) -> None:
-        """End it and remove all it wrote."""
         self._socket.close()
         self._process.terminate()
         self._process.wait(30)
@@ -119,7 +115,6 @@ class Journald:
 
 @contextlib.contextmanager
 def journald() -> Iterator[Journald]:
-    """A running systemd-journald, ended and its files removed afterwards."""
     made = Journald()
     try:
         made.start()

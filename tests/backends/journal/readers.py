@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 import pytest
 
-from jobtui.backends.journal import libsystemd
-from jobtui.backends.journal.contract import JournalReader
+from jobtui.backends.journal import local
+from jobtui.backends.journal.client import JournalReader
 from jobtui.backends.journal.gatewayd import GatewayJournal
-from jobtui.backends.journal.local import LocalJournalctl
-from jobtui.backends.journal.native import NativeJournal
-from jobtui.backends.journal.ssh import SshJournal
+from jobtui.backends.journal.journalctl import LocalJournalctl, SshJournal
+from jobtui.backends.journal.local import NativeJournal
 from tests.backends.journal.gateway_rig import Gatewayd, needs_gatewayd
 from tests.backends.journal.ssh_rig import a_server, needs_sshd
 
@@ -32,39 +31,29 @@ class Way(NamedTuple):
 
 
 needs_systemd_python = pytest.mark.skipif(
-    not libsystemd.is_installed(),
+    not local.is_installed(),
     reason="needs systemd-python: apt-get install libsystemd-dev pkg-config gcc python3-dev; scripts/install",
 )
 
 
 @contextmanager
 def native(directory: Path) -> Iterator[MakeReader]:
-    """The low-level reader of systemd-python."""
-    yield lambda: NativeJournal(str(directory), str(directory), libsystemd.RawHandle)
-
-
-@contextmanager
-def public(directory: Path) -> Iterator[MakeReader]:
-    """The public reader of systemd-python."""
-    yield lambda: NativeJournal(str(directory), str(directory), libsystemd.PublicHandle)
+    yield lambda: NativeJournal(str(directory), str(directory))
 
 
 @contextmanager
 def journalctl(directory: Path) -> Iterator[MakeReader]:
-    """The program journalctl."""
     yield lambda: LocalJournalctl(str(directory), str(directory))
 
 
 @contextmanager
 def over_ssh(directory: Path) -> Iterator[MakeReader]:
-    """journalctl behind a real sshd."""
     with a_server() as server:
         yield lambda: SshJournal(server.address_of(directory))
 
 
 @contextmanager
 def over_http(directory: Path) -> Iterator[MakeReader]:
-    """A real systemd-journal-gatewayd."""
     with TemporaryDirectory() as text:
         server = Gatewayd(directory, Path(text) / "log")
         server.start()
@@ -76,7 +65,6 @@ def over_http(directory: Path) -> Iterator[MakeReader]:
 
 READERS: dict[str, Way] = {
     "native": Way(native, (needs_systemd_python,)),
-    "public": Way(public, (needs_systemd_python,)),
     "journalctl": Way(journalctl),
     "ssh": Way(over_ssh, (needs_sshd,)),
     "gatewayd": Way(over_http, (needs_gatewayd,)),

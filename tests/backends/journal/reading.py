@@ -2,7 +2,7 @@
 
 import time
 
-from jobtui.backends.journal.contract import Following, JournalReader
+from jobtui.backends.journal.client import Following, JournalReader
 from jobtui.model.journal import At, Beside, Head, JournalEntry, Matches, Tail
 from tests.waiting import LONG_S
 
@@ -43,7 +43,6 @@ def of(**fields: str) -> Matches:
 
 
 def messages(entries: list[JournalEntry]) -> list[str]:
-    """What the entries say."""
     return [entry.message for entry in entries]
 
 
@@ -88,8 +87,6 @@ class Follower:
 
 
 class Deadline:
-    """Fails a test that waits for too long."""
-
     def __init__(self) -> None:
         self._until = time.monotonic() + LONG_S
 

@@ -13,6 +13,7 @@ from jobtui.backends.base import Batch, Source
 from jobtui.backends.journal import following
 from jobtui.backends.journal.gatewayd import GatewayJournal
 from jobtui.backends.journal.source import Journal
+from jobtui.formats.parser import LogParser
 from jobtui.model.clock import Nanos
 from tests.backends.journal.gateway_rig import Gatewayd
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
@@ -28,6 +29,7 @@ KEY = re.compile(r"api_run\d+")
 class JournalRig:
     """A journal that systemd-journal-remote writes. Each record is an entry; what was dropped is skipped."""
 
+    makes = (LogParser, "_read")
     tells = True
 
     def __init__(self, way: str, folder: Path) -> None:
@@ -90,7 +92,6 @@ class JournalRig:
         return [found[0] for record in batch.records if (found := KEY.search(record.text))]
 
     def close(self) -> None:
-        """End what serves it."""
         self._stack.close()
 
 

@@ -54,14 +54,12 @@ Host *
 
 
 def free_port(address: str = "127.0.0.1") -> int:
-    """A port nobody listens on now."""
     with socket.socket() as listener:
         listener.bind((address, 0))
         return int(listener.getsockname()[1])
 
 
 def is_open(port: int, address: str = "127.0.0.1") -> bool:
-    """Whether somebody listens on a port."""
     with contextlib.suppress(OSError), socket.create_connection((address, port), 1):
         return True
     return False
@@ -87,7 +85,6 @@ class Sshd:
         return f"ssh://{getpass.getuser()}@{self.address}:{self.port}{quote(str(path))}"
 
     def prepare(self, *, passwords: str = "no", more: str = "") -> None:
-        """Make keys where there are none, and settings."""
         self.root.mkdir(parents=True, exist_ok=True)
         if os.geteuid() == 0:
             Path("/run/sshd").mkdir(exist_ok=True)
@@ -100,14 +97,12 @@ class Sshd:
         (self.root / "sshd_config").write_text(settings)
 
     def make_key(self, name: str) -> None:
-        """Make a key, anew when there is one."""
         for old in (self.root / name, self.root / f"{name}.pub"):
             old.unlink(missing_ok=True)
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.root / name)]
         subprocess.run(command, check=True, timeout=60)
 
     def start(self) -> None:
-        """Start it and wait until it listens."""
         command = [*self.prefix, SSHD, "-D", "-e", "-f", str(self.root / "sshd_config")]
         with (self.root / "sshd.log").open("ab") as log:
             self._process = subprocess.Popen(

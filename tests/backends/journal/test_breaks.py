@@ -1,23 +1,31 @@
-"""A host that dies in the middle and comes back: nothing lost, nothing twice, the break told."""
+"""Following journals: of a host that dies and comes back, and of several hosts in one directory."""
 
 import contextlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import random
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from jobtui.backends.base import SourceUnreachable
-from jobtui.backends.journal import following
-from jobtui.backends.journal.contract import JournalReader
+from jobtui.backends.journal import following, local
+from jobtui.backends.journal.client import JournalReader
+from jobtui.backends.journal.following import Places, cursor_of, places_of
 from jobtui.backends.journal.gatewayd import GatewayJournal
-from jobtui.backends.journal.ssh import SshJournal
-from jobtui.model.journal import Head, Matches, Tail
+from jobtui.backends.journal.journalctl import SshJournal
+from jobtui.backends.journal.records import Wanted
+from jobtui.backends.journal.source import Journal
+from jobtui.model.clock import Nanos
+from jobtui.model.journal import At, Beside, Cursor, Head, Matches, Start, Tail
+from jobtui.model.source_errors import SourceUnreachable
 from tests.backends.journal.gateway_rig import Gatewayd, needs_gatewayd
 from tests.backends.journal.live import Writer, writer
-from tests.backends.journal.make import entry, needs_journal_tools
-from tests.backends.journal.reading import Deadline, Follower, messages, of
+from tests.backends.journal.make import START_US, entry, make_journal, needs_journal_tools
+from tests.backends.journal.readers import READERS, MakeReader, Way, each_way, needs_systemd_python
+from tests.backends.journal.reading import Deadline, Follower, all_backward, all_forward, messages, of
 from tests.backends.journal.ssh_rig import SshClient, Sshd, needs_sshd, ssh_client
 
 pytestmark = [needs_journal_tools]
@@ -88,6 +96,15 @@ class Numbered:
         self.wanted += [f"m{n}" for n, unit in units.items() if unit == "wanted.service"]
 
 
+@contextmanager
+def written(way: MakeHost, root: Path, client: SshClient, name: str = "") -> Iterator[tuple[Numbered, Host]]:
+    """A host whose journal is being written."""
+    directory = root / f"journal{name}"
+    directory.mkdir()
+    with writer(directory) as journal, way(root / f"host{name}", directory, client) as host:
+        yield Numbered(journal), host
+
+
 async def until(follower: Follower, wanted: list[str]) -> int:
     """Follow until all that is wanted has come; how often a break was told on the way."""
     deadline, breaks = Deadline(), 0
@@ -124,10 +141,7 @@ async def there(reader: JournalReader) -> None:
 async def test_nothing_is_lost_and_nothing_comes_twice(
     way: MakeHost, matches: Matches, tmp_path: Path, client: SshClient
 ) -> None:
-    directory = tmp_path / "journal"
-    directory.mkdir()
-    with writer(directory) as journal, way(tmp_path / "host", directory, client) as host:
-        numbered = Numbered(journal)
+    with written(way, tmp_path, client) as (numbered, host):
         numbered.write(100)
         reader = host.journal()
         follower = Follower(reader.follow(Head(), matches))
@@ -151,11 +165,8 @@ async def test_nothing_is_lost_and_nothing_comes_twice(
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_break_before_anything_came(way: MakeHost, tmp_path: Path, client: SshClient) -> None:
-    directory = tmp_path / "journal"
-    directory.mkdir()
-    with writer(directory) as journal, way(tmp_path / "host", directory, client) as host:
-        numbered = Numbered(journal)
-        journal.write([entry(0, "before")])
+    with written(way, tmp_path, client) as (numbered, host):
+        numbered.journal.write([entry(0, "before")])
         reader = host.journal()
         await there(reader)
         follower = Follower(reader.follow(Tail(), WANTED))
@@ -173,16 +184,10 @@ async def test_a_break_before_anything_came(way: MakeHost, tmp_path: Path, clien
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_others_are_unaffected(way: MakeHost, tmp_path: Path, client: SshClient) -> None:
-    places = [tmp_path / "journal1", tmp_path / "journal2"]
-    for place in places:
-        place.mkdir()
     with (
-        writer(places[0]) as first_journal,
-        writer(places[1]) as second_journal,
-        way(tmp_path / "host1", places[0], client) as first,
-        way(tmp_path / "host2", places[1], client) as second,
+        written(way, tmp_path, client, "1") as (one, first),
+        written(way, tmp_path, client, "2") as (two, second),
     ):
-        one, two = Numbered(first_journal), Numbered(second_journal)
         readers = [first.journal(), second.journal()]
         followers = [Follower(reader.follow(Head(), WANTED)) for reader in readers]
         one.write(50)
@@ -202,10 +207,7 @@ async def test_others_are_unaffected(way: MakeHost, tmp_path: Path, client: SshC
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_host_that_dies_while_it_gives_much(way: MakeHost, tmp_path: Path, client: SshClient) -> None:
-    directory = tmp_path / "journal"
-    directory.mkdir()
-    with writer(directory) as journal, way(tmp_path / "host", directory, client) as host:
-        numbered = Numbered(journal)
+    with written(way, tmp_path, client) as (numbered, host):
         numbered.write(12_000)
         reader = host.journal()
         await there(reader)
@@ -222,3 +224,246 @@ async def test_a_host_that_dies_while_it_gives_much(way: MakeHost, tmp_path: Pat
         await until(follower, numbered.wanted)
         await follower.following.aclose()
         await reader.aclose()
+
+
+quickly = pytest.mark.usefixtures("quick")
+
+HOSTS = ("node1", "node2", "node3")
+MARKED = of(WANTED="1")
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "LOOK_EVERY_S", 0.3)
+
+
+def from_host(host: str, nth: int, wanted: str = "1", **fields: str) -> bytes:
+    number = HOSTS.index(host) + 1
+    named = {"host": host, "machine": f"{number:x}" * 32, "boot": f"{number:x}" * 32, "WANTED": wanted}
+    return entry(nth, f"{host} {nth}", **{**named, **fields})
+
+
+def nameless(host: str, nth: int) -> bytes:
+    """An entry that does not say of which machine it is."""
+    lines = from_host(host, nth).split(b"\n")
+    return b"\n".join(line for line in lines if not line.startswith(b"_MACHINE_ID="))
+
+
+@contextmanager
+def two_writers(directory: Path) -> Iterator[tuple[Writer, Writer]]:
+    with writer(directory, "remote-node1.journal") as one, writer(directory, "remote-node2.journal") as two:
+        yield one, two
+
+
+@asynccontextmanager
+async def followed(make: MakeReader, start: Start) -> AsyncIterator[Follower]:
+    reader = make()
+    follower = Follower(reader.follow(start, MARKED))
+    await follower.take()
+    yield follower
+    await follower.end()
+    await reader.aclose()
+
+
+def of_host(follower: Follower, host: str) -> list[str]:
+    return [message.split()[1] for message in messages(follower.found) if message.startswith(host)]
+
+
+def numbers(*values: int) -> list[str]:
+    return [str(value) for value in values]
+
+
+@quickly
+@each_way
+@pytest.mark.parametrize("start", [Head(), At(Nanos(START_US * 1_000)), Tail()], ids=["head", "at", "tail"])
+async def test_what_a_host_sends_late_is_not_lost(way: Way, tmp_path: Path, start: Start) -> None:
+    with two_writers(tmp_path) as (one, two), way.open(tmp_path) as make:
+        async with followed(make, start) as follower:
+            one.write([from_host("node1", 0)])
+            await follower.until(1)
+            two.write([from_host("node2", n) for n in (1, 2)])
+            await follower.until(3)
+            one.write([from_host("node1", n) for n in range(50, 60)])
+            await follower.until(13)
+            two.write([from_host("node2", n, wanted="0") for n in (3, 4)])
+            two.write([from_host("node2", n) for n in range(5, 25)])
+            await follower.until(33)
+            assert of_host(follower, "node1") == numbers(0, *range(50, 60))
+            assert of_host(follower, "node2") == numbers(1, 2, *range(5, 25))
+            assert follower.losses == 0
+
+
+@each_way
+async def test_hosts_that_are_too_many_to_be_followed_apart_are_told(
+    way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for host in HOSTS:
+        make_journal(tmp_path, [from_host(host, 0)], f"remote-{host}.journal")
+    for lanes, told in ((3, ""), (2, "2 of 3 hosts are followed together")):
+        for way_apart in (following, local):
+            monkeypatch.setattr(way_apart, "LANES_MOST", lanes)
+        with way.open(tmp_path) as make:
+            source = Journal("it", make, wanted=Wanted(identifiers=["node"]), since=Nanos(0))
+            batch = await source.poll(None)
+            assert told in (batch.note or "")
+            assert ("followed together" in (batch.note or "")) == bool(told)
+            await source.aclose()
+            async with followed(make, Head()) as follower:
+                assert sorted(messages(follower.found)) == [f"{host} 0" for host in HOSTS]
+
+
+@quickly
+@each_way
+async def test_hosts_that_come_later_get_no_more_lanes_than_there_may_be(
+    way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for way_apart in (following, local):
+        monkeypatch.setattr(way_apart, "LANES_MOST", 2)
+    with ExitStack() as stack:
+        writers = [stack.enter_context(writer(tmp_path, f"remote-{host}.journal")) for host in HOSTS]
+        make = stack.enter_context(way.open(tmp_path))
+        writers[0].write([from_host("node1", 0)])
+        async with followed(make, Head()) as follower:
+            for nth, (host, one) in enumerate(zip(HOSTS[1:], writers[1:], strict=True), start=1):
+                one.write([from_host(host, nth)])
+                await follower.until(nth + 1)
+            await follower.take()
+            assert "2 of 3 hosts are followed together" in (await follower.following.take(0)).note
+            writers[1].write([from_host("node2", 10)])
+            await follower.until(4)  # these two share a lane, in which what comes late may be missed
+            writers[2].write([from_host("node3", 11)])
+            await follower.until(5)
+            found = [of_host(follower, host) for host in HOSTS]
+            assert found == [numbers(0), numbers(1, 10), numbers(2, 11)]
+            assert follower.losses == 0
+
+
+@quickly
+@each_way
+async def test_who_names_no_machine_is_not_lost(way: Way, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        one, two, three = (stack.enter_context(writer(tmp_path, f"remote-{host}.journal")) for host in HOSTS)
+        make = stack.enter_context(way.open(tmp_path))
+        one.write([from_host("node1", 0)])
+        two.write([nameless("node2", 1)])
+        async with followed(make, Head()) as follower:
+            await follower.until(2)
+            one.write([from_host("node1", 90)])
+            await follower.until(3)
+            two.write([nameless("node2", n) for n in (2, 3)])
+            await follower.until(5)
+            three.write([nameless("node3", n) for n in (5, 4)])
+            await follower.until(7)
+            two.write([nameless("node2", 4)])
+            await follower.until(8)
+            found = [of_host(follower, host) for host in HOSTS]
+            assert found == [numbers(0, 90), numbers(1, 2, 3, 4), numbers(5, 4)]
+            assert follower.losses == 0
+
+
+@quickly
+@each_way
+async def test_it_goes_on_from_the_place_of_each_host(way: Way, tmp_path: Path) -> None:
+    """What comes late is given also to who begins anew where another stopped."""
+    with two_writers(tmp_path) as (one, two), way.open(tmp_path) as make:
+        two.write([from_host("node2", n) for n in (1, 2)])
+        one.write([from_host("node1", n) for n in (0, 80)])
+        async with followed(make, Head()) as first:
+            await first.until(4)
+            stopped = (await first.following.take(10)).cursor
+        assert stopped is not None
+        two.write([from_host("node2", n) for n in range(3, 9)])
+        async with followed(make, Beside(stopped)) as second:
+            await second.until(6)
+            assert messages(second.found) == [f"node2 {n}" for n in range(3, 9)]
+            assert second.losses == 0
+
+
+@quickly
+@each_way
+async def test_beside_an_entry_every_host_goes_on(way: Way, tmp_path: Path) -> None:
+    with two_writers(tmp_path) as (one, two), way.open(tmp_path) as make:
+        two.write([from_host("node2", n) for n in (1, 6)])
+        one.write([from_host("node1", n) for n in (0, 5, 80)])
+        async with followed(make, Head()) as first:
+            place = next(e.cursor for e in await first.until(5) if e.message == "node1 5")
+        async with followed(make, Beside(place)) as second:
+            assert messages(second.found) == ["node2 6", "node1 80"]
+            two.write([from_host("node2", n) for n in (7, 8)])
+            assert messages(await second.until(4))[2:] == ["node2 7", "node2 8"]
+            assert second.losses == 0
+
+
+@each_way
+async def test_entries_of_one_microsecond(way: Way, tmp_path: Path) -> None:
+    """Hosts may send in the same microsecond: none of that is taken for lost, or given twice."""
+    for host in HOSTS:
+        with writer(tmp_path, f"remote-{host}.journal") as journal:
+            journal.write(from_host(host, n) for n in range(8))
+    with way.open(tmp_path) as make:
+        reader = make()
+        everything = await all_forward(reader, most=50)
+        assert len(everything) == 24
+        assert await all_forward(reader, most=1) == everything
+        assert await all_backward(reader, most=1) == everything
+        for each in everything:
+            assert await reader.fields(each.cursor) is not None
+            assert not (await reader.forward(Beside(each.cursor), (), 1)).lost
+        await reader.aclose()
+
+
+@needs_systemd_python
+@pytest.mark.parametrize("seed", range(3))
+async def test_everything_comes_once_whatever_the_order_of_arrival(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    waiting = {host: [n for n in range(150) if draw.random() < 0.5] for host in HOSTS}
+    everything = {host: numbers(*waiting[host]) for host in HOSTS}
+    with ExitStack() as stack:
+        make = stack.enter_context(READERS["native"].open(tmp_path))
+        writers = {host: stack.enter_context(writer(tmp_path, f"remote-{host}.journal")) for host in HOSTS}
+        send_some(writers, waiting, draw)
+        async with followed(make, Head()) as follower:
+            while any(waiting.values()):
+                send_some(writers, waiting, draw)
+                await follower.take(draw.choice((1, 2, 7, 200)))
+            await follower.until(sum(map(len, everything.values())))
+            assert {host: of_host(follower, host) for host in HOSTS} == everything
+            assert follower.losses == 0
+
+
+def send_some(writers: dict[str, Writer], waiting: dict[str, list[int]], draw: random.Random) -> None:
+    for host, left in waiting.items():
+        count = draw.randrange(12)
+        writers[host].write(from_host(host, n) for n in left[:count])
+        del left[:count]
+
+
+@each_way
+async def test_what_was_there_comes_in_order_of_time(way: Way, tmp_path: Path) -> None:
+    with two_writers(tmp_path) as (one, two):
+        one.write(from_host("node1", n) for n in range(0, 400, 2))
+        two.write(from_host("node2", n) for n in range(1, 400, 2))
+    with way.open(tmp_path) as make:
+        async with followed(make, Head()) as follower:
+            assert [each.message.split()[1] for each in follower.found] == numbers(*range(400))
+            part = await follower.following.take(10)
+            assert (part.entries, part.at_edge, part.lost) == ((), True, False)
+
+
+MATCH = st.tuples(st.sampled_from(["_MACHINE_ID", "_BOOT_ID"]), st.text("0123456789abcdef", min_size=1))
+PLACE: st.SearchStrategy[Start] = st.one_of(
+    st.just(Head()),
+    st.integers(0, 2**60).map(lambda micros: At(Nanos(micros * 1_000))),
+    st.text("0123456789abcdef", min_size=1).map(lambda text: Beside(Cursor(f"s={text};i=1"))),
+)
+
+
+@given(PLACE, st.dictionaries(MATCH, PLACE))
+def test_places_are_one_text(for_new: Start, of_each: dict[tuple[str, str], Start]) -> None:
+    places = Places(for_new, of_each)
+    assert places_of(Beside(cursor_of(places))) == places
+
+
+def test_a_place_that_is_the_same_for_all_is_no_text_of_places() -> None:
+    for start in (Head(), Tail(), At(Nanos(5)), Beside(Cursor("s=1;i=2"))):
+        assert places_of(start) is None

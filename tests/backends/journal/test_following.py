@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.backends.base import SourceDenied, SourceError, SourceUnreachable
 from jobtui.backends.journal import following
 from jobtui.backends.journal.following import HELD_ENTRIES, ConnectedFollowing, retry_delay
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import Beside, Cursor, Head, JournalEntry, Slice, Start, Tail
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceUnreachable
 from tests.waiting import LONG_S, wait_until
 
 
@@ -131,7 +131,7 @@ async def test_what_is_lost_is_told_where_it_is() -> None:
 
     follow = ConnectedFollowing("log", listen, Head())
     await follow.take(0)
-    await wait_until(lambda: follow.is_at_edge)
+    await wait_until(lambda: follow._is_at_edge)
     assert await follow.take(10) == Slice((an_entry(1), an_entry(2)), Cursor("2"), False)
     assert await follow.take(10) == Slice((an_entry(9),), Cursor("9"), True, lost=True)
     await follow.aclose()

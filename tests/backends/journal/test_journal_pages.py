@@ -5,13 +5,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from jobtui.backends.file_search import RAW_LINE_BYTES
-from jobtui.backends.journal.page_lines import GOES_ON, Selection, matches_of
-from jobtui.backends.journal.pages import JournalPages
-from jobtui.backends.journal.streams import Stream, StreamKind, StreamNames, Wanted
+from jobtui.backends.journal.records import Stream, StreamKind, StreamNames, Wanted
+from jobtui.logs.journal import GOES_ON, JournalPages, Selection, matches_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.journal import place_at
 from jobtui.model.pages import LogLine, LogUnreadable, SearchState, query_of
+from jobtui.transport.blocks import RAW_LINE_BYTES
 from tests.journal_memory import T0, MemoryJournal
 from tests.waiting import LONG_S
 
@@ -200,6 +199,24 @@ async def test_search(pages: JournalPages, typed: str, around: int) -> None:
     search.cancel()
 
 
+@pytest.mark.parametrize(
+    ("typed", "count"), [("hunter2", 1), ("password=", 1), ("~password=[^h]", 1), ("*", 1)]
+)
+async def test_what_is_masked_cannot_be_searched_for(typed: str, count: int) -> None:
+    journal = MemoryJournal()
+    for text in ("password=hunter2", "hunter2", "plain"):
+        journal.write(text, unit=UNIT, host="v3", pid=7)
+    pages = pages_of(journal)
+    extent = await pages.look()
+    query = query_of(typed)
+    assert query is not None
+    search = pages.search(query, extent.end)
+    await search.run()
+    assert (search.state, len(search.hits)) == (SearchState.DONE, count)
+    search.cancel()
+    await pages.aclose()
+
+
 async def test_search_goes_on_with_what_is_written(journal: MemoryJournal, pages: JournalPages) -> None:
     extent = await pages.look()
     query = query_of("fresh")
@@ -305,5 +322,5 @@ async def test_what_is_held_is_bounded() -> None:
             break
         place = page.lines[0].place
     assert numbers(page.lines)[0] == 20_000 - 120 * 150
-    assert sum(map(len, pages._runs)) + len(pages.held) < 4 * 6_500
+    assert sum(map(len, pages._parts)) + len(pages.held) < 4 * 6_500
     await pages.aclose()

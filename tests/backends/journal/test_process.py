@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.backends.journal.process import SAID_BYTES, Running
+from jobtui.transport.ssh import SAID_BYTES, Running
 from tests.waiting import wait_until
 
 

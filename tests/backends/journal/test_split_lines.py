@@ -3,10 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtui.backends.journal.entry_records import EntryRecords
-from jobtui.backends.journal.split_lines import LINES_OPEN, SplitLines
-from jobtui.backends.journal.streams import StreamNames, Wanted
-from jobtui.formats.journal_fields import MESSAGE_LIMIT, record_of
+from jobtui.backends.journal.records import LINES_OPEN, EntryRecords, SplitLines, StreamNames, Wanted
+from jobtui.formats.journal_export import MESSAGE_LIMIT, record_of
 from jobtui.model.clock import Nanos
 from jobtui.model.journal import Cursor, JournalEntry
 

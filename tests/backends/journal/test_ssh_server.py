@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.backends.journal import ssh
-from jobtui.backends.journal.ssh import SshJournal
+from jobtui.backends.journal.journalctl import SshJournal
 from jobtui.model.journal import Beside, Cursor, Head, JournalCondition, Tail
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.transport import ssh as shell
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
 from tests.backends.journal.ssh_rig import SshClient, Sshd, children_of, needs_sshd
 from tests.waiting import LONG_S, wait_until
@@ -120,7 +120,7 @@ async def test_a_port_where_nobody_is(server: Sshd, directory: Path) -> None:
 
 
 async def test_a_port_where_somebody_is_silent(client: SshClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ssh, "OPTIONS", (*ssh.OPTIONS, "ConnectTimeout=1")[::-1])
+    monkeypatch.setattr(shell, "OPTIONS", (*shell.OPTIONS, "ConnectTimeout=1")[::-1])
     client.settings(client.root)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         fault = await fault_of(SshJournal(f"ssh://127.0.0.1:{silent.getsockname()[1]}"))

@@ -3,26 +3,15 @@
 from collections.abc import Mapping
 
 from jobtui.backends.base import Batch
-from jobtui.backends.slurm.commands import Commands
+from jobtui.backends.slurm.client import Commands
 from jobtui.backends.slurm.source import ACCOUNTS_EVERY_S, Slurm
 from jobtui.model.clock import FixedClock
 from jobtui.model.jobs import Job
 from tests.conftest import NOW
-
-
-class Timer:
-    """A clock for pauses that a test moves."""
-
-    def __init__(self) -> None:
-        self.at = 0.0
-
-    def __call__(self) -> float:
-        return self.at
+from tests.loopback import Timer
 
 
 class Reading:
-    """A source, and what it has given so far."""
-
     def __init__(self, target: str = "local", label: str = "") -> None:
         self.timer, self.clock = Timer(), FixedClock(NOW)
         self.source = Slurm(Commands(target), label=label, clock=self.clock, timer=self.timer)
@@ -31,7 +20,7 @@ class Reading:
 
     async def read(self, later_s: float = ACCOUNTS_EVERY_S) -> Mapping[str, Job]:
         """Everything there is some time later."""
-        self.timer.at += later_s
+        self.timer.now += later_s
         self.clock.advance(later_s)
         while True:
             batch = await self.source.poll(self.batches[-1].cursor if self.batches else None)

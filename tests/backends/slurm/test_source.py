@@ -4,20 +4,29 @@ import asyncio
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from jobtui.backends.base import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.backends.journal.local_shell import LocalShell
-from jobtui.backends.journal.process import Running
-from jobtui.backends.slurm import commands as slurm_commands
-from jobtui.backends.slurm import known as slurm_known
-from jobtui.backends.slurm.commands import Commands
+from jobtui.analysis.explain.case import LIKELY, Evidence
+from jobtui.analysis.explain.verdict import explain
+from jobtui.backends.slurm import client as slurm_commands
+from jobtui.backends.slurm import records as slurm_known
+from jobtui.backends.slurm.client import CommandAnswer, Commands
+from jobtui.backends.slurm.records import Known, News
 from jobtui.backends.slurm.source import QUEUE_EVERY_S
+from jobtui.formats.slurm import SACCT, SQUEUE, time_of
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.jobs import JobStatus
+from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.slurm import LEFT
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.verdicts import RELIABLE
+from jobtui.transport.ssh import LocalShell, Running
 from tests.backends.slurm.reading import Reading
 from tests.builders import HOSTILE
+from tests.conftest import NOW
 from tests.formats.slurm_captures import CAPTURES, DIRECTORY, captured_jobs
-from tests.slurm_stand_in import StandIn
+from tests.slurm_stand_in import ACCOUNTED, QUEUED, StandIn
 from tests.waiting import LONG_S
 
 
@@ -166,7 +175,7 @@ async def test_one_squeue_for_a_poll_and_not_too_often(cluster: StandIn) -> None
     assert (len(cluster.calls("squeue")), len(cluster.calls("sacct"))) == (1, 1)
     await reading.read(QUEUE_EVERY_S)
     assert (len(cluster.calls("squeue")), len(cluster.calls("sacct"))) == (2, 1)
-    reading.timer.at += QUEUE_EVERY_S
+    reading.timer.now += QUEUE_EVERY_S
     await asyncio.wait_for(reading.source.changed(0.0), LONG_S)
 
 
@@ -174,16 +183,35 @@ async def test_what_costs_much_is_asked_seldom(cluster: StandIn) -> None:
     reading = Reading()
     asked = reading.source._commands.queue
 
-    async def slow() -> slurm_commands.Answer:
-        reading.timer.at += 3.0
+    async def slow() -> slurm_commands.CommandAnswer:
+        reading.timer.now += 3.0
         return await asked()
 
     reading.source._commands.queue = slow  # type: ignore[method-assign]
     await reading.read()
-    await reading.read(50.0)
     assert len(cluster.calls("squeue")) == 1
+    await reading.read(QUEUE_EVERY_S)  # one slow answer may be of a daemon that was away
+    assert len(cluster.calls("squeue")) == 2
+    await reading.read(50.0)
+    assert len(cluster.calls("squeue")) == 2
     await reading.read(20.0)
     assert len(cluster.calls("squeue")) == 2
+
+
+async def test_an_answer_that_waited_for_a_daemon_costs_no_pause(cluster: StandIn) -> None:
+    reading = Reading()
+    asked, seconds = reading.source._commands.queue, 0.1
+
+    async def slow() -> slurm_commands.CommandAnswer:
+        reading.timer.now += seconds
+        return await asked()
+
+    reading.source._commands.queue = slow  # type: ignore[method-assign]
+    for count, seconds in enumerate((0.1, 9.0, 0.1), 1):  # noqa: B007 - read above
+        await reading.read(QUEUE_EVERY_S)
+        assert len(cluster.calls("squeue")) == count
+    await reading.read(QUEUE_EVERY_S)
+    assert len(cluster.calls("squeue")) == 4
 
 
 async def test_accounting_is_asked_for_what_is_new(cluster: StandIn) -> None:
@@ -227,6 +255,21 @@ async def test_a_detail_has_steps_paths_and_times(cluster: StandIn) -> None:
     assert slurm["stdout"] == f"{DIRECTORY}/lattice-8.out"
 
 
+@pytest.mark.parametrize(
+    ("state", "is_sure"), [("PENDING", False), ("RUNNING", False), ("COMPLETED", True), ("FAILED", True)]
+)
+async def test_accounting_alone_does_not_tell_how_a_live_job_is_now(
+    cluster: StandIn, state: str, is_sure: bool
+) -> None:
+    cluster.fault("scontrol", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)")
+    cluster.accounts({"State": state} if is_sure else {"State": state, "End": "Unknown"})
+    detail = await detail_of("slurm/1")
+    verdict = explain(Evidence(job_id=detail.job.id, now=NOW, job=detail.job, detail=detail))
+    assert bool(verdict.doubts) == (not is_sure)
+    assert (verdict.confidence >= LIKELY) == is_sure
+    assert ("slurmctld does not answer" in verdict.sentence) == (not is_sure)
+
+
 SPOOF = "x UserId=root(0) GroupId=root(0) MCS_label=N/A JobState=RUNNING StdOut=/etc/passwd"
 
 
@@ -236,8 +279,7 @@ async def test_json_tells_exactly_what_a_user_chose(cluster: StandIn) -> None:
     for job in captured["jobs"]:
         job["comment"] = SPOOF if job["job_id"] == 8 else ""
     cluster.show_json(json.dumps(captured))
-    detail = await Reading().source.detail(JobId("slurm/8"))
-    assert detail is not None
+    detail = await detail_of("slurm/8")
     facts = dict(detail.facts)
     assert facts["comment"] == SPOOF
     assert facts["output"] == f"{DIRECTORY}/lattice-8.out"
@@ -259,15 +301,13 @@ async def test_json_that_makes_no_sense_costs_nothing(cluster: StandIn) -> None:
 @pytest.mark.parametrize(("asked", "meant"), [("4_3", "4_3"), ("17", "4_3"), ("13", "4_1"), ("9", "9")])
 async def test_tasks_are_found_by_either_number(cluster: StandIn, asked: str, meant: str) -> None:
     cluster.captured()
-    detail = await Reading().source.detail(JobId(f"slurm/{asked}"))
-    assert detail is not None
+    detail = await detail_of(f"slurm/{asked}")
     assert detail.job.id == f"slurm/{meant}"
 
 
 async def test_an_array_as_a_whole_is_told_by_its_tasks(cluster: StandIn) -> None:
     cluster.captured()
-    detail = await Reading().source.detail(JobId("slurm/4"))
-    assert detail is not None
+    detail = await detail_of("slurm/4")
     assert (detail.job.id, detail.job.status) == ("slurm/4", JobStatus.FAILED)
     assert detail.job.native_status == "3 COMPLETED, 1 FAILED"
     assert detail.job.error == "tasks 3 failed"
@@ -277,13 +317,131 @@ async def test_a_job_that_was_requeued_has_several_runs(cluster: StandIn) -> Non
     first = {"State": "NODE_FAIL", "ExitCode": "1:0"}
     again = {"Submit": "2026-11-20T20:21:00", "Start": "2026-11-20T20:22:00", "End": "2026-11-20T20:23:00"}
     cluster.accounts(first, again)
-    detail = await Reading().source.detail(JobId("slurm/1"))
-    assert detail is not None
+    detail = await detail_of("slurm/1")
     assert [run.native_status for run in detail.runs] == ["NODE_FAIL", "COMPLETED"]
     assert detail.job.runs == 2
     assert [change.after for change in detail.changes] == [
         "PENDING", "RUNNING", "NODE_FAIL", "PENDING", "RUNNING", "COMPLETED",
     ]  # fmt: skip
+
+
+async def detail_of(job_id: str) -> JobDetail:
+    detail = await Reading().source.detail(JobId(job_id))
+    assert detail is not None
+    return detail
+
+
+async def test_a_run_that_was_requeued_is_over_and_has_its_times(cluster: StandIn) -> None:
+    first = {"State": "REQUEUED", "ExitCode": "0:0"}
+    again = {"State": "PENDING", "Submit": "2026-11-20T20:21:00", "Start": "Unknown", "End": "Unknown"}
+    cluster.accounts(first, again)
+    detail = await detail_of("slurm/1")
+    assert [run.status for run in detail.runs] == [JobStatus.CANCELED, JobStatus.PENDING]
+    run = detail.runs[0]
+    assert (run.started_at, run.ended_at) == (time_of("2026-11-20T20:10:00"), time_of("2026-11-20T20:20:00"))
+    assert [change.after for change in detail.changes] == ["PENDING", "RUNNING", "REQUEUED", "PENDING"]
+
+
+SHOWN = """\
+JobId=1 JobName=beam
+   UserId=jdoe(1000) GroupId=jdoe(1000) MCS_label=N/A
+   JobState=FAILED Reason=NonZeroExitCode Dependency=(null)
+   ExitCode={exit}
+   SubmitTime=2026-11-20T20:00:00 StartTime=2026-11-20T20:10:00 EndTime=2026-11-20T20:20:00
+   NodeList=n[3-4] NumNodes=2 NumCPUs=4
+   WorkDir=/home/jdoe
+   StdErr={error}
+   StdOut={out}
+"""
+FAILED_ROW = {"State": "FAILED", "ExitCode": "9:0"}
+
+
+async def test_an_exit_code_is_whole_where_slurmctld_or_json_tells_it(
+    cluster: StandIn,
+) -> None:
+    cluster.accounts(FAILED_ROW)
+    assert dict((await detail_of("slurm/1")).facts)["exit"] == "9:0, or 137: sacct leaves 128 out"
+    at = {"submission": 1795204800, "start": 1795205400, "end": 1795206000}
+    code = {"status": ["ERROR"], "return_code": {"set": True, "infinite": False, "number": 137}}
+    job = {
+        "job_id": 1,
+        "state": {"current": ["FAILED"]},
+        "time": at,
+        "exit_code": code,
+        "stdout": "/x/%j.out",
+    }
+    cluster.account_json(json.dumps({"jobs": [job]}))
+    detail = await detail_of("slurm/1")
+    assert (detail.job.exit, dict(detail.facts)["exit"]) == ("137:0", "137:0")
+    assert detail.outputs == ("/x/1.out",)
+    cluster.show("1", SHOWN.format(exit="138:0", out="/a", error="/a"))
+    assert (await detail_of("slurm/1")).job.exit == "138:0"
+
+
+@pytest.mark.parametrize(
+    ("asked", "nodes", "used", "is_over"),
+    [("100M", "1", "270000K", True), ("100M", "1", "100M", False), ("1G", "1", "1.50G", True),
+     ("1G", "4", "300M", True), ("200Mn", "4", "300M", True), ("100Mc", "1", "300M", False),
+     ("100Mc", "1", "500M", True), ("", "1", "1T", False), ("?", "1", "1T", False)],
+)  # fmt: skip
+async def test_memory_beyond_what_it_had_is_told(
+    cluster: StandIn, asked: str, nodes: str, used: str, is_over: bool
+) -> None:
+    row = {"State": "FAILED", "ExitCode": "0:9", "ReqMem": asked, "NNodes": nodes}
+    cluster.accounts(row, {"JobID": "1.batch", "MaxRSS": used, **row})
+    assert ("over its memory" in dict((await detail_of("slurm/1")).facts)) == is_over
+
+
+async def test_what_slurmd_did_not_start_is_told_unless_something_ran(cluster: StandIn) -> None:
+    row = {"State": "FAILED", "ExitCode": "0:53"}
+    for step, is_told in (({"JobID": "1.batch"}, True), ({"JobID": "1.batch", "MaxRSS": "3M"}, False),
+                          ({"JobID": "1.0"}, False)):  # fmt: skip
+        cluster.accounts(row, {**row, **step})
+        detail = await detail_of("slurm/1")
+        assert ("not started" in dict(detail.facts)) == is_told
+        assert ("not started" in (detail.job.error or "")) == is_told
+
+
+@pytest.mark.parametrize(
+    ("out", "error", "outputs"),
+    [("/o/%x-%u.%N.%t.%n.%s.%J.%4j.%%.out", "/o/%x-%u.%N.%t.%n.%s.%J.%4j.%%.out",
+      ("/o/beam-jdoe.n3.0.0.batch.1.0001.%.out",)),
+     ("out/a.txt", "../b", ("/home/jdoe/out/a.txt", "/home/b")), ("/dev/null", "/dev/null", ()),
+     ("/dev/null", "/e", ("/e",))],
+)  # fmt: skip
+async def test_where_output_goes(cluster: StandIn, out: str, error: str, outputs: tuple[str, ...]) -> None:
+    cluster.show("1", SHOWN.format(exit="1:0", out=out, error=error))
+    assert (await detail_of("slurm/1")).outputs == outputs
+
+
+async def test_a_component_that_was_canceled_in_the_queue_is_one_job(cluster: StandIn) -> None:
+    canceled = {"%T": "CANCELLED", "%N": "", "%S": "2026-11-20T20:20:00", "%e": "2026-11-20T20:20:00"}
+    cluster.queue({**canceled, "%i": "50+0", "%A": "50"}, {**canceled, "%i": "50+1", "%A": "51"})
+    told = {"State": "CANCELLED by 7", "Start": "None", "NodeList": "None assigned"}
+    cluster.accounts({**told, "JobID": "50", "JobIDRaw": "50"}, {**told, "JobID": "51", "JobIDRaw": "51"})
+    reading = Reading()
+    for _ in range(2):
+        jobs = await reading.read()
+        assert {job_id: job.message for job_id, job in jobs.items()} == dict.fromkeys(
+            ("slurm/50+0", "slurm/50+1"), "canceled by user id 7"
+        )
+        cluster.queue()
+
+
+async def test_a_task_that_never_began_is_no_job(cluster: StandIn) -> None:
+    cluster.accounts()
+    assert await Reading().source.detail(JobId("slurm/44_3")) is None
+
+
+async def test_what_accounting_never_tells_of_is_not_awaited_for_ever(cluster: StandIn) -> None:
+    ended = {"%T": "CANCELLED", "%N": "", "%e": "2026-11-20T20:20:00", "%S": "2026-11-20T20:20:00"}
+    cluster.queue(ended)
+    cluster.accounts()
+    reading = Reading()
+    await reading.read()
+    asked = len(cluster.calls("sacct"))
+    await reading.read(QUEUE_EVERY_S)
+    assert len(cluster.calls("sacct")) == asked
 
 
 @pytest.mark.parametrize(
@@ -357,3 +515,160 @@ async def test_many_jobs_come_a_part_at_a_time(cluster: StandIn) -> None:
     reading = Reading()
     assert len(await reading.read()) == 5001
     assert max(len(batch.jobs) for batch in reading.batches) <= 2000
+
+
+async def test_a_job_that_was_requeued_tells_how_often_it_ran(cluster: StandIn) -> None:
+    again = {"%V": "2026-11-20T20:30:00", "%S": "2026-11-20T20:31:00"}
+    cluster.queue({}, {"%i": "2", "%A": "2", **again}, {"%i": "3", "%A": "3", **again})
+    earlier = {"State": "REQUEUED", "End": "2026-11-20T20:30:00"}
+    ended = {"JobID": "3", "JobIDRaw": "3", "User": "mallory", "Submit": "2026-11-19T20:00:00"}
+    cluster.accounts({"JobID": "2", "JobIDRaw": "2", **earlier}, ended)
+    reading = Reading()
+    jobs = await reading.read()
+    assert [jobs[f"slurm/{number}"].runs for number in (1, 2, 3)] == [1, 2, 1]
+    cluster.queue({**again, "%T": "PENDING", "%N": ""})
+    assert (await reading.read())["slurm/1"].runs == 1
+    cluster.queue(again)
+    assert (await reading.read())["slurm/1"].runs == 2
+    assert any("--duplicates" in words for words in cluster.calls("sacct"))
+
+
+async def test_the_last_run_counts_in_whatever_order_accounting_tells(cluster: StandIn) -> None:
+    first = {"State": "NODE_FAIL", "ExitCode": "1:0"}
+    last = {"Submit": "2026-11-20T20:30:00", "Start": "2026-11-20T20:31:00", "End": "2026-11-20T20:40:00"}
+    for rows in ((first, last), (last, first)):
+        cluster.accounts(*rows)
+        job = (await Reading().read())["slurm/1"]
+        assert (job.native_status, job.runs) == ("COMPLETED", 2)
+
+
+SEPARATOR = "~5e9a7a70~"
+IDS = st.sampled_from(["1", "2", "4_1", "4_[2-3%1]", "4_2", "7+1", "no id", ""])
+STATES = st.sampled_from(
+    ["PENDING", "RUNNING", "COMPLETING", "COMPLETED", "FAILED", "CANCELLED by 7", "REQUEUED", "ODD", ""]
+)
+TIMES = st.sampled_from(["2026-11-20T20:00:00", "2026-11-20T20:30:00", "N/A", "Unknown", "?"])
+
+
+def answer(fields: tuple[str, ...], rows: list[dict[str, str]]) -> CommandAnswer:
+    printed = "".join("".join(row[field] + SEPARATOR for field in fields) + "\n" for row in rows)
+    return CommandAnswer(printed.encode(), SEPARATOR)
+
+
+def queued(job_id: str, state: str, at: str) -> dict[str, str]:
+    return {**QUEUED, "%i": job_id, "%T": state, "%V": at}
+
+
+def accounted(job_id: str, state: str, at: str) -> dict[str, str]:
+    return {**ACCOUNTED, "JobID": job_id, "State": state, "Submit": at}
+
+
+ANSWERS = st.lists(
+    st.tuples(st.booleans(), st.lists(st.tuples(IDS, STATES, TIMES), max_size=5), st.integers(0, 400)),
+    max_size=8,
+)
+
+
+@given(answers=ANSWERS, has_accounting=st.booleans())
+def test_what_was_told_bit_by_bit_is_what_is_known(
+    answers: list[tuple[bool, list[tuple[str, str, str]], int]], has_accounting: bool
+) -> None:
+    known, told, now, bad = Known("local", "slurm"), dict[str, Job](), NOW, 0
+    known.has_accounting = has_accounting
+    for of_queue, rows, later_s in answers:
+        now = Nanos(now + later_s * SECOND)
+        if of_queue:
+            news = known.take_queue(answer(tuple(SQUEUE), [queued(*row) for row in rows]), now)
+        else:
+            news = known.take_accounts(answer(tuple(SACCT), [accounted(*row) for row in rows]), now)
+        bad += news.skip_count - news.recovered
+        assert bad >= 0
+        told.update((job.id, job) for job in news.jobs)
+        for job_id in news.gone:
+            del told[job_id]
+    assert {job.id: job for job in known.forget().jobs} == told
+
+
+def take(known: Known, *rows: dict[str, str]) -> News:
+    return known.take_accounts(answer(tuple(SACCT), list(rows)), NOW)
+
+
+def test_the_same_answer_again_is_no_news() -> None:
+    known = Known("local", "slurm")
+    rows = answer(tuple(SQUEUE), [queued(str(number), "RUNNING", "N/A") for number in range(50)])
+    assert len(known.take_queue(rows, NOW).jobs) == 50
+    again = known.take_queue(rows, NOW)
+    assert (again.jobs, again.gone, again.count) == ([], [], 50)
+
+
+def test_a_number_that_came_back_is_the_newer_job() -> None:
+    known = Known("local", "slurm")
+    take(known, accounted("1", "COMPLETED", "2026-11-20T20:00:00"))
+    rows = answer(tuple(SQUEUE), [queued("1", "FAILED", "2026-11-20T20:30:00")])
+    (job,) = known.take_queue(rows, NOW).jobs
+    assert job.native_status == "FAILED"
+
+
+def test_ended_jobs_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slurm_known, "MOST_ENDED", 20)
+    ends = [f"2026-11-{day:02d}T20:00:00" for day in range(1, 29)]
+    rows = [accounted(str(number), "COMPLETED", "N/A") | {"End": end} for number, end in enumerate(ends, 1)]
+    known = Known("local", "slurm")
+    assert {job.id for job in take(known, *rows).jobs} == {f"slurm/{number}" for number in range(9, 29)}
+    assert known.has_let_go
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "COMPLETED"])
+def test_jobs_that_left_the_queue_have_a_bound_where_there_is_no_accounting(
+    monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    monkeypatch.setattr(slurm_known, "MOST_ENDED", 20)
+    known, told = Known("local", "slurm"), set[str]()
+    known.has_accounting = False
+    assert not known.has_let_go
+    for number in range(1, 61):
+        row = queued(str(number), state, "2026-11-20T20:00:00")
+        news = known.take_queue(answer(tuple(SQUEUE), [row]), Nanos(NOW + number * SECOND))
+        told |= {job.id for job in news.jobs}
+        told -= set(news.gone)
+    assert told == {f"slurm/{number}" for number in range(40, 61)}
+    assert known.has_let_go
+
+
+SUBMITTED, ENDED_AT = "2026-11-20T20:00:00", "2026-11-20T20:30:00"
+
+
+@pytest.mark.parametrize(
+    ("queue", "accounts", "later_s", "other"),
+    [
+        ("RUNNING", "COMPLETED", 60, "COMPLETED"),
+        ("RUNNING", "COMPLETED", 1, None),
+        ("COMPLETING", "COMPLETED", 60, None),
+        ("PENDING", "FAILED", 60, "FAILED"),
+        ("RUNNING", "RUNNING", 60, None),
+        ("NODE_FAIL", "COMPLETED", 60, "NODE_FAIL"),
+        ("COMPLETED", "COMPLETED", 60, None),
+    ],
+)
+def test_what_the_commands_say_otherwise_of_a_run_is_kept(
+    queue: str, accounts: str, later_s: int, other: str | None
+) -> None:
+    """Asked some seconds after the end that accounting knows, the queue cannot say that the job goes on."""
+    known, ended_at = Known("cori", "slurm"), time_of(ENDED_AT)
+    assert ended_at is not None
+    at = Nanos(ended_at + later_s * SECOND)
+    known.take_queue(answer(tuple(SQUEUE), [queued("1", queue, SUBMITTED)]), at)
+    end = "Unknown" if accounts == "RUNNING" else ENDED_AT
+    row = accounted("1", accounts, SUBMITTED) | {"End": end}
+    known.take_accounts(answer(tuple(SACCT), [row]), at)
+    (job,) = known.forget().jobs
+    assert [one.native_status for one in job.others] == ([] if other is None else [other])
+
+
+def test_a_job_that_left_the_queue_while_it_was_live_is_not_said_to_run() -> None:
+    known = Known("cori", "slurm")
+    known.take_queue(answer(tuple(SQUEUE), [queued("1", "RUNNING", SUBMITTED)]), NOW)
+    (job,) = known.take_queue(answer(tuple(SQUEUE), []), NOW).jobs
+    assert (job.status, job.message) == (JobStatus.RUNNING, LEFT)
+    verdict = explain(Evidence(job_id=job.id, now=NOW, job=job))
+    assert (verdict.confidence < RELIABLE, LEFT in verdict.blind_spots) == (True, True)

@@ -12,15 +12,13 @@ from jobtui.backends.traces.receiver import Receiver
 from jobtui.model.clock import Clock
 from jobtui.model.specs import SourceSpec
 from jobtui.session import Session
-from jobtui.store.trace_desk import SessionTraces
+from jobtui.session.traces import SessionTraces
 from tests.jaeger_server import Jaeger
 from tests.tempo_server import Tempo
 from tests.trace_servers import ID, Site, Spans, served
 
 
 class Rig(Protocol):
-    """A session with one source. `is_exact` says whether times have nanoseconds."""
-
     session: Session
     desk: SessionTraces
     is_exact: bool
@@ -31,15 +29,11 @@ class Rig(Protocol):
 
 
 class Asked:
-    """A server that is asked."""
-
     def __init__(self, setting: str, site: Site, stack: ExitStack, clock: Clock, *, exact: bool) -> None:
         self.site = site
         self.is_exact = exact
         url = stack.enter_context(served(site))
-        self.session = Session(
-            [build(SourceSpec(setting, url), Window(until=clock.now()))], clock, strict=True
-        )
+        self.session = Session([build(SourceSpec(setting, url), Window(until=clock.now()))], clock)
         self.desk = _desk(self.session)
 
     async def update(self) -> None:
@@ -56,11 +50,10 @@ class Files:
         self._path = folder / "spans.jsonl"
         self._written: set[str] = set()
         self._path.touch()
-        self.session = Session([build(SourceSpec("trace_file", str(self._path)))], clock, strict=True)
+        self.session = Session([build(SourceSpec("trace_file", str(self._path)))], clock)
         self.desk = _desk(self.session)
 
     async def update(self) -> None:
-        """Write what is new, and let it be read."""
         with self._path.open("a") as file:
             for document in fresh(self._spans, self._written):
                 file.write(json.dumps(document) + "\n")
@@ -76,7 +69,7 @@ class Received:
         self._spans = spans
         self._sent: set[str] = set()
         self._receiver = Receiver("127.0.0.1:0")
-        self.session = Session([self._receiver], clock, strict=True)
+        self.session = Session([self._receiver], clock)
         self.desk = _desk(self.session)
 
     async def update(self) -> None:

@@ -24,14 +24,12 @@ class Sent(NamedTuple):
 
     @property
     def json(self) -> dict[str, object]:
-        """The body as JSON."""
         found: dict[str, object] = json.loads(self.body)
         return found
 
 
 @asynccontextmanager
 async def listening(**options: int) -> AsyncIterator[Receiver]:
-    """A receiver that listens."""
     receiver = Receiver("127.0.0.1:0", **options)
     await receiver.poll(None)
     try:
@@ -48,8 +46,6 @@ async def send(
     method: str = "POST",
     **headers: str,
 ) -> Sent:
-    """Send one request; a body in pieces is sent in chunks, without a length."""
-
     def ask() -> Sent:
         connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=10)
         said = {"Content-Type": kind} | {name.replace("_", "-"): value for name, value in headers.items()}

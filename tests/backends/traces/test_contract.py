@@ -9,13 +9,11 @@ import pytest
 
 from jobtui.backends.registry import build
 from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.ids import TraceId
 from jobtui.model.specs import SourceSpec
-from jobtui.model.trace_desk import TraceSearch
-from jobtui.model.trace_growth import AGED_S, QUIET_S
-from jobtui.model.trace_ids import TraceId
-from jobtui.model.traces import Trace
-from jobtui.store import trace_desk
-from tests.backends.traces.rigs import RIGS, Rig, a_rig
+from jobtui.model.traces import AGED_S, JOB_ATTRIBUTES, QUIET_S, Trace, TraceSearch
+from jobtui.session import traces
+from tests.backends.traces.rigs import RIGS, Asked, Rig, a_rig
 from tests.trace_servers import ID, NAMES, Spans
 from tests.tracing import EXPECTED, captured
 from tests.waiting import LONG_S
@@ -230,8 +228,8 @@ async def test_what_others_know_of_a_trace_is_shown_while_a_server_is_waited_for
 async def test_a_server_that_does_not_answer_holds_up_what_others_tell_for_a_while_only(
     spans: Spans, tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trace_desk, "SHARE", 1e9)
-    monkeypatch.setattr(trace_desk, "SLOWEST_S", 0.01)
+    monkeypatch.setattr(traces, "SHARE", 1e9)
+    monkeypatch.setattr(traces, "SLOWEST_S", 0.01)
     spans.hidden = {span.span_id for span in captured("job-good").spans if span.parent_id is None}
     async with a_rig("tempo", spans, tmp_path, clock) as rig, asyncio.timeout(LONG_S):
         rig.session.add(build(SourceSpec("jaeger", "http://127.0.0.1:1")))
@@ -241,3 +239,13 @@ async def test_a_server_that_does_not_answer_holds_up_what_others_tell_for_a_whi
                 clock.advance(QUIET_S)
     assert answer.notes
     assert answer.growing == ""
+
+
+async def test_a_list_tells_jobs_and_errors_as_far_as_its_server_does(rig: Rig, spans: Spans) -> None:
+    told = {one.trace_id: one for one in (await rig.desk.search(TraceSearch(names=JOB_ATTRIBUTES))).traces}
+    if isinstance(rig, Asked):
+        is_v3 = any("trace-summaries" in path for path, _ in rig.site.requests)
+        is_short = is_v3 and not getattr(rig.site.server, "is_old", False)
+        assert told[FAILED].jobs == (() if is_short else (JOB,))  # summaries of Jaeger have no attributes
+    assert told[TraceId(ID["jobsub-ok"])].jobs == ()
+    assert (told[FAILED].errors, told[TraceId(ID["jobsub-ok"])].errors) == (3, 0)

@@ -1,0 +1,105 @@
+"""What has happened to jobs since one last looked: new failures, and the few things worth a sentence."""
+
+from collections.abc import Callable, Iterable, Mapping
+from time import perf_counter
+from typing import NamedTuple
+
+from jobtui.analysis.flags import needs_person
+from jobtui.model.clock import Nanos
+from jobtui.model.health import ClockOf, here
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job, JobStatus
+
+BUDGET_S = 0.004
+"""How long looking may take at a time."""
+TOLD_KEPT = 10_000
+"""Failures that are remembered, so that each is told once."""
+
+
+class Trouble:
+    """Told which jobs changed since `began`, it looks at them and at those that live, a few at a time."""
+
+    def __init__(self, began: Nanos) -> None:
+        self._began = began
+        self._changed: dict[JobId, None] = {}
+        self._live: dict[JobId, bool] = {}
+        self._told: dict[tuple[JobId, Nanos], None] = {}
+
+    def note(self, changed: Iterable[JobId]) -> None:
+        self._changed.update(dict.fromkeys(changed))
+
+    def look(
+        self, jobs: Mapping[JobId, Job], now: Nanos, budget_s: float = BUDGET_S, now_at: ClockOf = here
+    ) -> list[JobId]:
+        """The jobs in trouble that were not before. `now_at` gives the time by the clock of a source."""
+        end = perf_counter() + budget_s
+        found = []
+        while self._changed and perf_counter() < end:
+            job_id, _ = self._changed.popitem()
+            if (job := jobs.get(job_id)) is not None and self._is_new(job, now_at(job.source, now)):
+                found.append(job_id)
+        for _ in range(len(self._live)):
+            if perf_counter() >= end:
+                break
+            job_id = next(iter(self._live))
+            job = jobs.get(job_id)
+            if job is None or not job.status.is_live:
+                del self._live[job_id]
+            elif self._is_stuck_now(job, now_at(job.source, now)):
+                found.append(job_id)
+        return list(dict.fromkeys(found))
+
+    def _is_new(self, job: Job, now: Nanos) -> bool:
+        if job.is_quasi:
+            return False
+        if job.status.is_live:
+            return self._is_stuck_now(job, now)
+        self._live.pop(job.id, None)
+        ended = job.ended_at or job.written_at
+        if job.status is not JobStatus.FAILED or ended is None or ended < self._began:
+            return False
+        if (job.id, ended) in self._told:
+            return False
+        self._told[job.id, ended] = None
+        if len(self._told) > TOLD_KEPT:
+            del self._told[next(iter(self._told))]
+        return True
+
+    def _is_stuck_now(self, job: Job, now: Nanos) -> bool:
+        since = job.queued_at or job.started_at
+        before = self._live.pop(job.id, since is None or since < self._began)
+        self._live[job.id] = stuck = needs_person(job, now)  # behind all others: they have their turn first
+        return stuck and not before
+
+
+class _Stand(NamedTuple):
+    status: JobStatus
+    needs_person: bool
+    runs: int
+
+
+class News:
+    """Tells which jobs came to stand otherwise: another status or run, in need of a person or no longer.
+
+    It keeps a few bytes of each job that is known.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[JobId, _Stand] = {}
+
+    def of(self, jobs: Iterable[Job], now_of: Callable[[Job], Nanos]) -> list[Job]:
+        """Those of these jobs that stand otherwise than at the last look, in the order given.
+
+        `now_of` gives the time by which a job is judged.
+        """
+        return [job for job in jobs if not job.is_quasi and self._is_new(job, now_of(job))]
+
+    def forget(self, gone: Iterable[JobId]) -> None:
+        for job_id in gone:
+            self._known.pop(job_id, None)
+
+    def _is_new(self, job: Job, now: Nanos) -> bool:
+        stand = _Stand(job.status, needs_person(job, now), job.runs)
+        before = self._known.get(job.id)
+        self._known[job.id] = stand
+        return before != stand

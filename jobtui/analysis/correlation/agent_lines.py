@@ -1,0 +1,305 @@
+"""Lines of agents, job_cmd and sbatch pollers, tied to the ops the supervisor knows.
+
+They may come before the supervisor's own lines (another file) or minutes after (forwarded container
+output), so each is looked up among all ops that are kept, and waits when there is none yet. What a
+`fastcgi` process or the sbatch poller writes is not any op's: they serve all jobs of their agent.
+
+So a note is tied to a run only when it is asked for: by then every source has been read as far as it goes,
+and a note read before the supervisor's lines finds the right one of several runs.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from jobtui.analysis.correlation.agents import Agents, started_agent, user_of_container
+from jobtui.analysis.correlation.ops import OpIndex, OpTrack, others, place_of
+from jobtui.analysis.correlation.supervisor_state import RUNS, AgentMessage, read_message
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import AgentPrefix, JobId, jid_of_run_dir, op_prefix
+from jobtui.model.logs import LogRecord
+from jobtui.model.ops import Certainty, Component, Step
+
+WAITING_KEPT = 5_000
+"""Agent lines kept whose op has not been seen yet; the oldest go first."""
+FOLLOWERS_KEPT = 10
+"""Lines kept that speak, without naming it, of the op of a line that waits."""
+AHEAD = 2 * SECOND
+"""How much earlier than the send an arrival or a note may be written: a second's rounding and the clocks."""
+SHARED_COMMANDS = frozenset({"_FastCgiCmd", "_SbatchRunStatus"})
+"""Processes that serve every job of an agent."""
+
+_ARRIVALS = frozenset({"op_arrived"})
+_STEPS: Mapping[str, tuple[str, Component]] = {
+    "op_arrived": ("arrived", Component.AGENT),
+    "op_raised": ("exception in the agent", Component.AGENT),
+    "job_cmd_exited": ("job_cmd exited", Component.JOB_CMD),
+    "job_cmd_killed": ("kills job_cmd", Component.AGENT),
+    "job_cmd_ended": ("job_cmd ended", Component.AGENT),
+    "job_cmd_note": ("note of the agent", Component.AGENT),
+    "job_cmd_output": ("job_cmd wrote", Component.JOB_CMD),
+    "job_cmd_error": ("error with job_cmd", Component.AGENT),
+    "run_status_answer": ("answers run_status", Component.AGENT),
+    "run_status_mismatch": ("asked for another run than it has", Component.AGENT),
+    "fastcgi_failed": ("fastcgi failed", Component.AGENT),
+    "answer_not_sent": ("answer could not be sent", Component.AGENT),
+    "job_cmd_canceled": ("cancels job_cmd", Component.AGENT),
+}
+_UNNAMED: Mapping[str, tuple[str, Component]] = {
+    "job_cmd_started": ("job_cmd started", Component.JOB_CMD),
+    "scancel": ("scancel", Component.AGENT),
+    "sbatch_refused": ("sbatch refused", Component.AGENT),
+}
+SHAPES = frozenset(_STEPS) | frozenset(_UNNAMED) | {"agent_started"}
+"""Names of the shapes this pass reads."""
+
+_Process = tuple[str, str | None, int | None]
+
+
+class _Waiting(NamedTuple):
+    """A line whose op has not been seen yet, and the lines after it that speak of the same op unnamed."""
+
+    record: LogRecord
+    followers: list[LogRecord]
+
+
+class _Spoken(NamedTuple):
+    """What a process spoke of last: in its line of this number, of this op; None when it is not known yet."""
+
+    number: int
+    op: OpTrack | None
+
+
+class AgentPass:
+    """Takes agents' records in the order of each file. `read` returns the job that is now known better."""
+
+    def __init__(self, ops: OpIndex, agents: Agents) -> None:
+        self._ops = ops
+        self._agents = agents
+        self._last: OrderedDict[_Process, _Spoken] = OrderedDict()
+        self._waiting: OrderedDict[int, _Waiting] = OrderedDict()
+        self._waiting_of: dict[str, list[int]] = {}
+        self._count = 0
+        self.dropped = 0
+
+    def read(self, record: LogRecord) -> JobId | None:
+        """Take in one record; the id of the job it concerns, None when it names none and fits no op (yet)."""
+        if record.shape == "agent_started":
+            self._agents.learn_start(record, started_agent(record))
+            return None
+        if record.shape in _UNNAMED:
+            return self._after_last(record)
+        self._count += 1
+        return self._of_op(self._count, record)
+
+    def retry(self, prefix: str) -> None:
+        for number in self._waiting_of.pop(prefix, ()):
+            waiting = self._waiting.pop(number, None)
+            if waiting is not None:
+                self._of_op(number, *waiting)
+
+    def _of_op(self, number: int, record: LogRecord, followers: Sequence[LogRecord] = ()) -> JobId | None:
+        if record.fields.get("cmd") in SHARED_COMMANDS:
+            return None
+        prefix = _prefix(record)
+        if prefix is None:
+            return None
+        jid = _jid_of(record)
+        found = self._fitting(record, prefix, jid)
+        if not found:
+            self._wait(number, record, prefix, followers)
+            return jid
+        op = found[0] if len(found) == 1 else _best(record, found)
+        self._place(record, op, jid, found)
+        self._remember(number, record, op)
+        for follower in followers:
+            _add_unnamed(follower, op)
+        return op.jid
+
+    def _fitting(self, record: LogRecord, prefix: str, jid: JobId | None) -> list[OpTrack]:
+        name = record.fields.get("name")
+        op_id = _message(record).op_id
+        agent = self._agent_of(record)
+        uid = user_of_container(record.container) or ""
+        return self._ops.kept_with(
+            prefix,
+            lambda t: (
+                (name is None or t.name == name)
+                and (op_id is None or t.op_id in (None, op_id))
+                and (jid is None or t.jid == jid or _is_cut(record, jid, t.jid))
+                and (agent is None or t.agent is None or t.agent == agent)
+                and t.belongs_to_user(uid)
+                and t.sends > 0
+            ),
+        )
+
+    def _agent_of(self, record: LogRecord) -> AgentPrefix | None:
+        own = record.fields.get("a")
+        if own:
+            self._agents.learn_process(record, AgentPrefix(own))
+            return AgentPrefix(own)
+        return self._agents.of_process(record)
+
+    def _place(self, record: LogRecord, op: OpTrack, jid: JobId | None, found: list[OpTrack]) -> None:
+        if not op.is_news((record.shape, record.text)):
+            return
+        step, component = _STEPS[record.shape]
+        code = record.fields.get("returncode")
+        message = _message(record)
+        op.op_id = op.op_id or message.op_id
+        certainty = Certainty.FULL_ID if message.op_id else Certainty.JID
+        if certainty is Certainty.JID and jid is None:
+            rivals = len(found) > 1 and others(op, found)
+            certainty = Certainty.ADJACENT if rivals else Certainty.PREFIX
+        op.add(record, f"{step} {code}" if code else step, component, certainty)
+        if record.shape in _ARRIVALS:
+            op.arrived_at = op.arrived_at if op.arrived_at is not None else record.at
+        elif record.shape == "job_cmd_exited":
+            op.exited = True
+
+    def _remember(self, number: int, record: LogRecord, op: OpTrack | None) -> None:
+        """What a process speaks of now, unless it has spoken of something else since this line."""
+        key = _process(record)
+        before = self._last.get(key)
+        if before is not None and before.number > number:
+            return
+        self._last[key] = _Spoken(number, op)
+        self._last.move_to_end(key)
+        if len(self._last) > WAITING_KEPT:
+            self._last.popitem(last=False)
+
+    def _after_last(self, record: LogRecord) -> JobId | None:
+        """A line that names nothing: it speaks of the op its process spoke of just before."""
+        spoken = self._last.get(_process(record))
+        if spoken is None:
+            return None
+        if spoken.op is not None:
+            _add_unnamed(record, spoken.op)
+            return spoken.op.jid
+        waiting = self._waiting.get(spoken.number)
+        if waiting is not None and len(waiting.followers) < FOLLOWERS_KEPT:
+            waiting.followers.append(record)
+        return None
+
+    def _wait(self, number: int, record: LogRecord, prefix: str, followers: Sequence[LogRecord]) -> None:
+        self._remember(number, record, None)
+        self._waiting[number] = _Waiting(record, [*followers])
+        self._waiting_of.setdefault(prefix, []).append(number)
+        if len(self._waiting) > WAITING_KEPT:
+            self._waiting.popitem(last=False)
+            self.dropped += 1
+            if self.dropped % WAITING_KEPT == 0:
+                self._forget_dropped()
+
+    def _forget_dropped(self) -> None:
+        for prefix, numbers in list(self._waiting_of.items()):
+            kept = [number for number in numbers if number in self._waiting]
+            if kept:
+                self._waiting_of[prefix] = kept
+            else:
+                del self._waiting_of[prefix]
+
+    def take_in(self, other: "AgentPass") -> None:
+        """Place, or keep, the lines that wait there and are not known here."""
+        known = {place_of(waiting.record) for waiting in self._waiting.values()}
+        for waiting in other._waiting.values():
+            if place_of(waiting.record) not in known:
+                # Before all that was read here: what a process speaks of now stays as it is
+                self._of_op(min(0, *self._waiting, 0) - 1, *waiting)
+
+    def waiting_for(self, jid: JobId) -> Iterable[LogRecord]:
+        return [waiting.record for waiting in self._waiting.values() if _jid_of(waiting.record) == jid]
+
+
+def _add_unnamed(record: LogRecord, op: OpTrack) -> None:
+    step, component = _UNNAMED[record.shape]
+    second = None if record.at is None else record.at // SECOND
+    if op.is_news((record.shape, f"{second} {record.text}")):
+        op.add(record, step, component, Certainty.ADJACENT)
+
+
+def _best(record: LogRecord, found: list[OpTrack]) -> OpTrack:
+    """Of the ops a line may mean: one it was not said of yet, sent last before it."""
+    arrival = record.shape in _ARRIVALS
+    fresh = [t for t in found if (t.arrived_at is None if arrival else not t.exited)] or found
+    at = record.at
+    timed = [t for t in fresh if at is not None and t.sent_at is not None and t.sent_at <= at + AHEAD]
+    return max(timed, key=_sent_at) if timed else fresh[0]
+
+
+def _sent_at(op: OpTrack) -> tuple[Nanos, int]:
+    return op.sent_at or Nanos(0), -op.key
+
+
+def _prefix(record: LogRecord) -> str | None:
+    prefix = record.fields.get("o")
+    if prefix is None and (op_id := _message(record).op_id):
+        return op_prefix(op_id)
+    return None if prefix == "None" else prefix
+
+
+def _message(record: LogRecord) -> AgentMessage:
+    return read_message(record.fields.get("message") or "")
+
+
+def _jid_of(record: LogRecord) -> JobId | None:
+    if jid := record.fields.get("jid"):
+        return JobId(jid)
+    return jid_of_run_dir(record.fields.get("run_dir") or "") or _message(record).jid
+
+
+def _is_cut(record: LogRecord, jid: JobId, whole: JobId | None) -> bool:
+    """Whether a forwarded line, cut or with the first letters of the next one, may have meant this job."""
+    if record.container is None or whole is None:
+        return False
+    return whole.startswith(jid) or whole == jid[:-1] or whole == jid[:-2]
+
+
+def _process(record: LogRecord) -> _Process:
+    return record.source, record.container, record.pid
+
+
+POLLER = "_SbatchRunStatus"
+_WORDS: Mapping[str, str] = {
+    "sbatch_status_file": "trouble with the sbatch status file",
+    "job_cmd_note": "note of the sbatch poller",
+    "job_cmd_error": "error with the sbatch poller",
+    "job_cmd_ended": "sbatch poller ended",
+}
+
+
+def is_note(record: LogRecord) -> bool:
+    return record.shape in _WORDS and record.fields.get("cmd", POLLER) == POLLER
+
+
+def job_of(record: LogRecord) -> JobId | None:
+    if jid := record.fields.get("jid"):
+        return JobId(jid)
+    return jid_of_run_dir(record.fields.get("run_dir") or "")
+
+
+def place_notes(
+    notes: Sequence[LogRecord], ops: Sequence[OpTrack]
+) -> tuple[dict[int, list[Step]], tuple[LogRecord, ...]]:
+    """Notes as steps of the runs they are about, by the key of the op; and those about none."""
+    placed: dict[int, list[Step]] = {}
+    left: list[LogRecord] = []
+    for note in notes:
+        op = next((op for op in reversed(ops) if op.name in RUNS and _may_be_about(note, op)), None)
+        if op is None:
+            left.append(note)
+        else:
+            placed.setdefault(op.key, []).append(_step(note))
+    return placed, tuple(left)
+
+
+def _may_be_about(note: LogRecord, op: OpTrack) -> bool:
+    if not op.sends:
+        return False
+    return note.at is None or op.sent_at is None or op.sent_at <= note.at + AHEAD
+
+
+def _step(note: LogRecord) -> Step:
+    words = _WORDS[note.shape]
+    place = note.source, note.line, note.offset
+    return Step(words, note.at, Component.AGENT, note.text, *place, Certainty.JID, note.cursor)

@@ -1,0 +1,288 @@
+"""Agents as the supervisor's drivers speak of them, which process is which, and the ops each holds."""
+
+import re
+from collections.abc import Callable, Iterable
+
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import AgentPrefix, ContainerName, Uid, agent_prefix, split_container
+from jobtui.model.logs import LogRecord
+from jobtui.model.ops import Agent, AgentState, HeldOp
+
+AGENTS_KEPT = 10_000
+"""Agent identities kept; the oldest go first."""
+PROCESSES_KEPT = 10_000
+"""Processes whose agent is known; the oldest go first."""
+CONTAINER_ID_LENGTH = 12
+"""How much of a container's id Docker shows, and writes into a journal as CONTAINER_ID."""
+WHY_LENGTH = 300
+CLUSTER_LOG = "job_agent.log"
+"""The name of an agent's log on a cluster."""
+
+_EXEC_DIR = re.compile(
+    r"/user/(\w{8})/agent-(?:docker/(?P<host>[^/]+)/(?P<container>[^/]+)|local/\w+)/?$", re.ASCII
+)
+_HOST = re.compile(r"--host=tcp://(?P<host>[^:\s']+)")
+_NAME = re.compile(r"--name=(?P<container>srj-[sp]-\w{8})\b", re.ASCII)
+_IMAGE = re.compile(r" (?:create|run) (?:-\S+ )*(?P<image>[\w][\w./:@-]*)(?: |$)", re.ASCII)
+_COPY = re.compile(r"/user/(?P<uid>\w{8})/agent-sbatch/(?P<host>[^/]+)", re.ASCII)
+"""The path of a copy of a cluster agent's log, which the supervisor keeps."""
+
+FALLS_KEPT = 12
+UNWANTED_ENDS = frozenset({AgentState.LOST, AgentState.NEVER_CONNECTED})
+
+AgentKey = tuple[str | None, str | None, str | None, str | None]
+
+
+class AgentTrack:
+    """One agent identity while lines about it still come in.
+
+    `life` is that of its supervisor, which is a new one after each restart of the latter.
+    """
+
+    __slots__ = (
+        "agent", "cluster_log", "connected_at", "container", "container_id", "driver", "falls", "held",
+        "host", "image", "kind", "last_message_at", "life", "log", "log_at", "messages", "since", "source",
+        "source_at", "started_at", "starts", "state", "uid", "why",
+    )  # fmt: skip
+
+    def __init__(self, agent: AgentPrefix, driver: str, kind: str, uid: str, source: str, life: int) -> None:
+        self.agent = agent
+        self.driver = driver
+        self.kind = kind
+        self.uid = uid
+        self.source = source
+        self.source_at = 0
+        self.life = life
+        self.state = AgentState.UNKNOWN
+        self.since: Nanos | None = None
+        self.why = ""
+        self.host: str | None = None
+        self.container: ContainerName | None = None
+        self.container_id: str | None = None
+        self.log: str | None = None
+        self.log_at = 0
+        self.cluster_log: str | None = None
+        self.started_at: Nanos | None = None
+        self.connected_at: Nanos | None = None
+        self.last_message_at: Nanos | None = None
+        self.messages = 0
+        self.starts = 0
+        self.falls: tuple[Nanos, ...] = ()
+        self.held = ""
+        self.image: str | None = None
+
+    def learn_exec_dir(self, text: str) -> None:
+        """User, host and container out of the directory it is started in; the id in it is not kept."""
+        if found := _EXEC_DIR.search(text):
+            self.uid = found[1]
+            self.host = found["host"] or self.host
+            if found["container"]:
+                self.container = ContainerName(found["container"])
+
+    def learn_command(self, text: str) -> None:
+        """Host and container out of a docker command line."""
+        if found := _HOST.search(text):
+            self.host = found["host"]
+        if found := _NAME.search(text):
+            self._learn_name(found["container"])
+        if found := _IMAGE.search(text):
+            self.image = found["image"]
+
+    def _learn_name(self, container: str) -> None:
+        self.container = ContainerName(container)
+        self.learn_user(user_of_container(container) or "")
+
+    def learn_container(self, name: str, container_id: str) -> None:
+        self._learn_name(name)
+        self.container_id = container_id[:CONTAINER_ID_LENGTH]
+
+    def learn_cluster_dir(self, run_dir: str) -> None:
+        """Where its log is on a cluster, out of a run directory there: beside the directory of all users."""
+        root, user, _ = run_dir.partition("/user/")
+        if user and self.cluster_log is None:
+            self.cluster_log = f"{root}/{CLUSTER_LOG}"
+
+    def learn_user(self, uid: str) -> None:
+        if len(uid) > len(self.uid) and uid.startswith(self.uid):
+            self.uid = uid
+
+    def learn_log(self, source: str, offset: int) -> None:
+        """Where its own lines begin; the path of a copy of a cluster's log names user and host too."""
+        found = _COPY.search(source)
+        is_second_hand = source == self.source or found is not None
+        if self.log is None or not is_second_hand or self.log == source or self._has_second_hand_log():
+            self.log, self.log_at = source, offset
+        if found:
+            self.learn_user(found["uid"])
+            self.host = found["host"]
+
+    def _has_second_hand_log(self) -> bool:
+        """Whether what is known of its log is what the supervisor forwarded, or a copy."""
+        return self.log == self.source or _COPY.search(self.log or "") is not None
+
+    def enter(self, state: AgentState, at: Nanos | None, why: str = "") -> None:
+        if state is not self.state:
+            self.state, self.since = state, at
+        self.explain(why)
+
+    def fall(self, state: AgentState, at: Nanos | None, why: str) -> None:
+        """Come to an end; one that nobody wanted is remembered."""
+        self.enter(state, at, why)
+        if at is not None and state in UNWANTED_ENDS:
+            self.falls = (*self.falls, at)[-FALLS_KEPT:]
+
+    def speaks(self) -> None:
+        """It is spoken with, so it is there, also where reading began after it connected."""
+        if self.state is AgentState.UNKNOWN:
+            self.enter(AgentState.CONNECTED, None)
+
+    def explain(self, why: str) -> None:
+        self.why = why[:WHY_LENGTH] or self.why
+
+    def freeze(self, ops: tuple[HeldOp, ...] = (), before: int = 0) -> Agent:
+        """The record of what is known now: with the ops it holds, and how many agents it has replaced."""
+        is_idle = self.state is AgentState.CONNECTED and not ops
+        return Agent(
+            agent=self.agent,
+            driver=self.driver,
+            kind=self.kind,
+            uid=self.uid,
+            state=AgentState.IDLE if is_idle else self.state,
+            since=self.last_message_at or self.since if is_idle else self.since,
+            why=self.why,
+            host=self.host,
+            container=self.container,
+            container_id=self.container_id,
+            image=self.image,
+            started_at=self.started_at,
+            connected_at=self.connected_at,
+            last_message_at=self.last_message_at,
+            messages=self.messages,
+            starts=self.starts,
+            restarts=max(0, self.starts - 1) + before,
+            falls=self.falls,
+            ops=ops,
+            supervisor=self.source,
+            supervisor_at=self.source_at,
+            log=self.log,
+            log_at=self.log_at,
+            cluster_log=self.cluster_log,
+        )
+
+
+class Agents:
+    """Every agent that is known, and which process it is. `origin` names the log that one is a copy of."""
+
+    def __init__(self, origin: Callable[[str], str]) -> None:
+        self._origin = origin
+        self._tracks: dict[AgentKey, AgentTrack] = {}
+        self._by_process: dict[tuple[str, str | None, int], AgentPrefix] = {}
+        self._logs: dict[tuple[AgentPrefix, str], tuple[str, int]] = {}
+        self._lives: dict[str, int] = {}
+
+    def take_in(self, other: "Agents") -> None:
+        """Take over the agents, and what processes are, that are not known here, or from later on only."""
+        theirs = {
+            key: track
+            for key, track in other._tracks.items()
+            if (own := self._tracks.get(key)) is None or own.messages < track.messages
+        }
+        self._tracks = {**theirs, **{key: track for key, track in self._tracks.items() if key not in theirs}}
+        self._by_process = {**other._by_process, **self._by_process}
+        self._logs = {**other._logs, **self._logs}
+        while len(self._tracks) > AGENTS_KEPT:
+            del self._tracks[next(iter(self._tracks))]
+        while len(self._by_process) > PROCESSES_KEPT:
+            del self._by_process[next(iter(self._by_process))]
+
+    def items(self) -> Iterable[tuple[AgentKey, AgentTrack]]:
+        return self._tracks.items()
+
+    def of_driver(self, record: LogRecord) -> AgentTrack:
+        fields = record.fields
+        key = (fields["driver"], fields["a"], fields["k"], fields["u"])
+        track = self._tracks.get(key)
+        if track is None:
+            track = self._tracks[key] = self._make(key, record.source)
+            if len(self._tracks) > AGENTS_KEPT:
+                del self._tracks[next(iter(self._tracks))]
+        track.held = fields["held"] or ""
+        return track
+
+    def _make(self, key: AgentKey, source: str) -> AgentTrack:
+        driver, agent, kind, uid = (part or "" for part in key)
+        prefix = AgentPrefix(agent)
+        track = AgentTrack(prefix, driver, kind, uid, source, self._lives.get(self._origin(source), 0))
+        for (known, user), log in self._logs.items():
+            if known == prefix and (not user or user.startswith(uid)):
+                track.learn_log(*log)
+        return track
+
+    def with_prefix(self, agent: AgentPrefix, uid: str = "") -> AgentTrack | None:
+        return next(
+            (
+                track
+                for (_, prefix, _, user), track in reversed(self._tracks.items())
+                if prefix == agent and (not uid or uid.startswith(user or ""))
+            ),
+            None,
+        )
+
+    def in_container(self, container: str) -> AgentTrack | None:
+        return next((t for t in reversed(self._tracks.values()) if t.container == container), None)
+
+    def replaced(self) -> dict[AgentKey, int]:
+        """How many agents of the same container and supervisor came before each agent."""
+        counts: dict[tuple[str | None, str | None, str, int], int] = {}
+        found = {}
+        for key, track in self._tracks.items():
+            if track.container is not None:
+                place = track.host, track.container, self._origin(track.source), track.life
+                if before := counts.get(place, 0):
+                    found[key] = before
+                counts[place] = before + 1
+        return found
+
+    def supervisor_restarted(self, record: LogRecord) -> None:
+        """What a supervisor's forerunner had for agents is lost: the new one does not know them."""
+        source = self._origin(record.source)
+        self._lives[source] = self._lives.get(source, 0) + 1
+        for track in self._tracks.values():
+            if self._origin(track.source) == source and track.state.is_live:
+                track.enter(AgentState.LOST, record.at, "the supervisor was restarted")
+
+    def learn_process(self, record: LogRecord, agent: AgentPrefix) -> None:
+        """Remember which agent a process is. Pids are used again: the newest line decides."""
+        if record.pid is not None:
+            key = (record.source, record.container, record.pid)
+            self._by_process.pop(key, None)
+            self._by_process[key] = agent
+            if len(self._by_process) > PROCESSES_KEPT:
+                del self._by_process[next(iter(self._by_process))]
+
+    def learn_start(self, record: LogRecord, agent: AgentPrefix) -> None:
+        """Take in an agent's own start line, also when no driver has spoken of it yet."""
+        self.learn_process(record, agent)
+        copy = _COPY.search(record.source)
+        uid = user_of_container(record.container) or (copy["uid"] if copy else "")
+        if track := self.with_prefix(agent, uid):
+            track.learn_log(record.source, record.offset)
+        else:
+            self._logs[agent, uid] = record.source, record.offset
+            if len(self._logs) > PROCESSES_KEPT:
+                del self._logs[next(iter(self._logs))]
+
+    def of_process(self, record: LogRecord) -> AgentPrefix | None:
+        """The agent whose process wrote a line, as far as its own start line or another has told."""
+        if record.pid is None:
+            return None
+        return self._by_process.get((record.source, record.container, record.pid))
+
+
+def user_of_container(container: str | None) -> Uid | None:
+    parts = split_container(container) if container else None
+    return parts.uid if parts else None
+
+
+def started_agent(record: LogRecord) -> AgentPrefix:
+    return agent_prefix(record.fields["agent_id"] or "")

@@ -1,0 +1,468 @@
+"""Log records of every source into ops with their steps. New records cost in proportion to themselves.
+
+Knows a bounded number of them. Entries of journals have an identity. A line in a file is known again by its
+second, process and text; it counts as often as the log has it that has it most often.
+
+A supervisor writes some pairs of lines with no await between, so that they are adjacent among its own lines:
+a request (or a cancel) and the op without a run directory that it makes; an agent's `run_status_update` and
+the line that names its job. All else is tied by ids. The line that ties an op to its job is its creation;
+that which tells its agent is the one that sends it.
+
+A supervisor's lines make the ops in one forward pass for each file; agents' lines and the API server's
+calls are tied to them afterwards, in whatever order the files are read. `reference` of the rules: the
+message tables in `formats/sirepo.toml`, and the docstrings of the passes.
+"""
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import cache
+from itertools import islice
+
+import msgspec
+
+from jobtui.analysis.correlation.agent_lines import SHAPES as AGENT_SHAPES
+from jobtui.analysis.correlation.agent_lines import AgentPass, is_note, job_of, place_notes
+from jobtui.analysis.correlation.agents import Agents
+from jobtui.analysis.correlation.driver_lines import AGENT_HANDLERS as OF_DRIVER_AGENTS
+from jobtui.analysis.correlation.driver_lines import OP_HANDLERS as OF_DRIVER_OPS
+from jobtui.analysis.correlation.driver_lines import note_place
+from jobtui.analysis.correlation.job_events import JobEvents, place_calls, step_of
+from jobtui.analysis.correlation.ops import BYTES_KEPT, OPS_KEPT, OpIndex, held_by, in_order, known_agents
+from jobtui.analysis.correlation.supervisor_lines import JOB_HANDLERS as OF_SUPERVISOR_JOBS
+from jobtui.analysis.correlation.supervisor_lines import REQUEST_HANDLERS as OF_SUPERVISOR_OPS
+from jobtui.analysis.correlation.supervisor_lines import STATUS_STEPS
+from jobtui.analysis.correlation.supervisor_state import STEP, Handler, PassState, Restarts, read_message
+from jobtui.formats.parser import SHAPE as DAMAGED
+from jobtui.formats.schema import load
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.faults import FAULTS, contained
+from jobtui.model.ids import JobId
+from jobtui.model.logs import TOLD, LogRecord
+from jobtui.model.ops import Agent, Certainty, Component, Correlation, Damage, Heard, Op, Step, Unlinked
+
+KNOWN = 200_000
+"""Entries known again; those that came longest ago are forgotten."""
+LINES_KNOWN = 50_000
+"""Lines known again at least, and twice as many at most."""
+SURE = 2
+"""So many lines of one log that another has, too, and they are taken for copies."""
+
+Lines = dict[int, tuple[str, int, int]]
+"""Of each line the log that had it first, how often that had it, and how often any had it at most."""
+
+
+class Once:
+    """Tells records that came before. `shapes` are those whose lines are compared between logs."""
+
+    def __init__(self, shapes: Set[str] = frozenset(), known: int = KNOWN) -> None:
+        self._shapes = shapes
+        self._most = known
+        self._known: OrderedDict[int, None] = OrderedDict()
+        self._lines: Lines = {}
+        self._older: Lines = {}
+        self._again: Counter[tuple[int, str]] = Counter()
+        self._ends: dict[str, Nanos] = {}
+        self._newest = self._older_end = self._forgotten = Nanos(0)
+        """The newest times of all lines, of the older ones known, and of those that are forgotten."""
+        self._origins: dict[str, str] = {}
+        self._copied: set[str] = set()
+        self.repeated: Counter[tuple[str, str]] = Counter()
+        """How many lines of a log another had before, by the names of both."""
+
+    def is_new(self, record: LogRecord) -> bool:
+        identity = record.identity
+        if identity is not None:
+            if identity == TOLD or identity in self._known:
+                return False
+            self._known[identity] = None
+            if len(self._known) > self._most:
+                self._known.popitem(last=False)
+        if record.shape not in self._shapes or record.at is None or record.pid is None:
+            return True
+        line = hash((record.at // SECOND, record.pid, record.container, record.text))
+        return self._is_new_line(record.source, line, record.at)
+
+    def _is_new_line(self, source: str, line: int, at: Nanos) -> bool:
+        end = self._ends.get(source, at)
+        self._ends[source], self._newest = max(at, end), max(at, self._newest)
+        owner, own, told = self._lines.get(line) or self._older.get(line) or (source, 0, 0)
+        if not told and end <= at < self._forgotten and source in self._copied:
+            return False  # a copy far behind the others: this line was read before and is forgotten
+        if source == owner:
+            count = own = own + 1
+        else:
+            self._again[line, source] += 1
+            count = self._again[line, source]
+        self._keep(line, (owner, own, max(told, count)))
+        if count > told:
+            return True
+        self.repeated[source, owner] += 1
+        if self.repeated[source, owner] == SURE and self.origin(owner) != source:
+            self._origins[source] = self.origin(owner)
+            self._copied |= {source, owner}
+        return False
+
+    def _keep(self, line: int, known: tuple[str, int, int]) -> None:
+        self._lines[line] = known
+        if len(self._lines) > LINES_KNOWN:
+            self._older, self._lines = self._lines, {}
+            self._forgotten, self._older_end = self._older_end, self._newest
+            self._again.clear()
+
+    def origin(self, source: str) -> str:
+        """The log of which this one is a copy; itself for any other."""
+        return self._origins.get(source, source)
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        return {
+            one: f"{count:,} of its lines are in {other}, too: they count once"
+            for pair, count in self.repeated.items()
+            for one, other in (pair, pair[::-1])
+        }
+
+
+PLACES_KEPT = 200
+"""Damaged places remembered of a log, the newest."""
+
+
+class Hearing:
+    """Takes in the shapes of records."""
+
+    def __init__(self) -> None:
+        self._shapes: set[str] = set()
+        self._supervisor_end: Nanos | None = None
+        self._damaged: dict[str, deque[Damage]] = {}
+        self._last: dict[str, Nanos] = {}
+        self._open: set[str] = set()
+        """Logs of which nothing with a time was read after a damaged place."""
+
+    def add(self, records: Sequence[LogRecord], shapes: Set[str], supervisor_end: Nanos | None) -> None:
+        """Note the records of a batch, which shapes they have, and the last time that a supervisor wrote."""
+        self._shapes.update(shapes)
+        if supervisor_end is not None:
+            self._supervisor_end = max(supervisor_end, self._supervisor_end or supervisor_end)
+        if DAMAGED in shapes or self._open:
+            for record in records:
+                self._note(record)
+        elif records and records[-1].at is not None:
+            self._last[records[-1].source] = records[-1].at
+
+    def _note(self, record: LogRecord) -> None:
+        """Note a damaged place, or when the lines beside one were written."""
+        source, at = record.source, record.at
+        if record.shape == DAMAGED:
+            places = self._damaged.setdefault(source, deque(maxlen=PLACES_KEPT))
+            places.append(Damage(record.offset, self._last.get(source)))
+            self._open.add(source)
+        elif at is not None:
+            self._last[source] = at
+            if source in self._open:
+                self._open.discard(source)
+                places = self._damaged[source]
+                for number, place in enumerate(places):
+                    if place.until is None:
+                        places[number] = place._replace(until=at)
+
+    def take_in(self, other: "Hearing") -> None:
+        self.add((), other._shapes, other._supervisor_end)
+        self._damaged = {**other._damaged, **self._damaged}
+
+    @property
+    def heard(self) -> Heard:
+        components = _components()
+        known = frozenset(components[shape] for shape in self._shapes if shape in components)
+        damaged = {source: tuple(places) for source, places in self._damaged.items()}
+        return Heard(known, self._supervisor_end, damaged=damaged)
+
+
+@cache
+def _components() -> dict[str, Component]:
+    return {shape.name: shape.component for shape in load("sirepo").shapes}
+
+
+LINES_KEPT = 100_000
+FORMAT = "balsam_site"
+WHY = "its state is known by events, this is what its site wrote"
+
+
+class SiteLines:
+    """What was written about each job, in the order of its files."""
+
+    def __init__(self, most: int = LINES_KEPT) -> None:
+        self._most = most
+        self._order: deque[JobId] = deque()
+        self._by_job: dict[JobId, deque[LogRecord]] = {}
+
+    def read(self, record: LogRecord) -> JobId | None:
+        job_id = JobId(record.fields.get("jid") or "")
+        if not job_id:
+            return None
+        self._by_job.setdefault(job_id, deque()).append(record)
+        self._order.append(job_id)
+        if len(self._order) > self._most:
+            self._let_go(self._order.popleft())
+        return job_id
+
+    def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
+        return tuple(Unlinked(job_id, _step(one), WHY) for one in self._by_job.get(job_id, ()))
+
+    def take_in(self, other: "SiteLines") -> None:
+        for job_id, lines in other._by_job.items():
+            if job_id not in self._by_job:
+                self._by_job[job_id] = lines
+                self._order.extendleft([job_id] * len(lines))
+
+    def _let_go(self, job_id: JobId) -> None:
+        own = self._by_job[job_id]
+        own.popleft()
+        if not own:
+            del self._by_job[job_id]
+
+
+@cache
+def site_shapes() -> dict[str, tuple[str, Component]]:
+    return {shape.name: (shape.step or shape.name, shape.component) for shape in load(FORMAT).shapes}
+
+
+def _step(record: LogRecord) -> Step:
+    words, component = site_shapes()[record.shape]
+    place = record.source, record.line, record.offset
+    return Step(words, record.at, component, record.text, *place, Certainty.JID)
+
+
+HANDLERS: Mapping[str, Handler] = {
+    **OF_SUPERVISOR_OPS,
+    **OF_SUPERVISOR_JOBS,
+    **OF_DRIVER_OPS,
+    **OF_DRIVER_AGENTS,
+}
+"""What reads each shape; a shape without an entry says nothing about a job."""
+
+
+_AGENT_SAYS = frozenset({"agent_error", "agent_message"})
+_ENDS_UPDATE = frozenset(
+    {"foreign_update", "status_update", "stray_message", "supervisor_started", *STATUS_STEPS}
+)
+
+
+class SupervisorPass:
+    """Takes the records of one supervisor's log in order.
+
+    Of a log and its copies each has a pass of its own: whichever has a line first tells what it says, and
+    what the line before it was is known from its own log.
+    """
+
+    def __init__(
+        self, source: str, ops: OpIndex, agents: Agents, events: JobEvents, restarts: Restarts
+    ) -> None:
+        self._state = PassState(source, ops, agents, events, restarts)
+
+    def take_others(self) -> set[JobId]:
+        """Jobs that lines have changed, since this was last asked, besides the ones they are about."""
+        others, self._state.others = self._state.others, set()
+        return others
+
+    def read(self, record: LogRecord) -> JobId | None:
+        """Take in one record of a shape in HANDLERS; the job it concerns, None when it concerns none."""
+        self._goes_on(record)
+        jid = HANDLERS[record.shape](self._state, record)
+        self._note(record)
+        return jid
+
+    def read_again(self, record: LogRecord) -> None:
+        """Take in one that a copy of the log has told: it is only what the next one follows."""
+        self._goes_on(record)
+        if record.shape == "op_created":
+            name, at = record.fields["name"], record.at
+            made = self._state.ops.kept_with(
+                record.fields["o"] or "", lambda t: t.name == name and t.created_at == at
+            )
+            self._state.newest = made[-1] if made else None
+        self._note(record)
+
+    def _goes_on(self, record: LogRecord) -> None:
+        state = self._state
+        state.log.note_writer(record)
+        state.others |= state.restarts.goes_on(state.log, record.at)
+
+    def _note(self, record: LogRecord) -> None:
+        state, shape = self._state, record.shape
+        if shape in _AGENT_SAYS:
+            note_place(state, record)
+        elif shape in _ENDS_UPDATE:
+            state.update = None
+            if shape == "supervisor_started":
+                state.newest = None
+        state.before = record
+        state.debug = read_message(record.fields["message"] or "") if shape == "debug_message" else None
+
+
+RUNS_COMPARED = 300
+"""Earlier runs from which the usual length of a run is computed."""
+
+
+COMPARED = frozenset(HANDLERS) | {"api_called"}
+"""Shapes whose lines two logs may have; what an agent says twice is told apart where it is placed."""
+
+
+class Correlator(Correlation):
+    """Feed it log records of any source; ask it for the ops of a job."""
+
+    def __init__(self, limit: int = OPS_KEPT, most_bytes: int = BYTES_KEPT) -> None:
+        self._ops = OpIndex(limit, most_bytes)
+        self._once = Once(COMPARED)
+        self._agents = Agents(self._once.origin)
+        self._events = JobEvents()
+        self._restarts = Restarts(self._ops, self._once.origin)
+        self._supervisors: dict[str, SupervisorPass] = {}
+        self._agent_pass = AgentPass(self._ops, self._agents)
+        self._hearing = Hearing()
+        self._site_lines = SiteLines()
+
+    def feed(self, records: Iterable[LogRecord]) -> set[JobId]:
+        changed: set[JobId | None] = set()
+        shapes: set[str] = set()
+        supervisor_end: Nanos | None = None
+        new: list[LogRecord] = []
+        for record in records:
+            try:
+                if not self._once.is_new(record):
+                    if record.shape in HANDLERS:
+                        self._supervisor(record.source).read_again(record)
+                    continue
+                new.append(record)
+                shapes.add(record.shape)
+                if record.shape in HANDLERS:
+                    supervisor_end = record.at or supervisor_end
+                changed.add(self._read(record))
+            except Exception as error:  # noqa: BLE001 - it costs this record; a `with` would cost all others time
+                FAULTS.note(error, "correlating")
+        for supervisor in self._supervisors.values():
+            try:
+                changed |= supervisor.take_others()
+            except Exception as error:  # noqa: BLE001 - it costs this supervisor
+                FAULTS.note(error, "correlating")
+        with contained("correlating"):
+            self._hearing.add(new, shapes, supervisor_end)
+        return {jid for jid in changed if jid is not None}
+
+    def _read(self, record: LogRecord) -> JobId | None:
+        shape = record.shape
+        if shape in HANDLERS:
+            found = self._supervisor(record.source).read(record)
+            if shape == "op_sent":
+                self._agent_pass.retry(record.fields["o"] or "")
+            return found
+        if is_note(record):
+            return self._events.noted(jid, record) if (jid := job_of(record)) else None
+        if shape in AGENT_SHAPES:
+            return self._agent_pass.read(record)
+        if shape in site_shapes():
+            return self._site_lines.read(record)
+        return self._events.called(record) if shape == "api_called" else None
+
+    def take_in(self, other: "Correlator") -> None:
+        """Take over what another was told and this one was not, as it can no longer be read.
+
+        This one was told all that can, in the same order, at least as far. So what it does not know from its
+        first line on is older than what it does; the other must not be used any more.
+        """
+        keys = self._ops.take_in(other._ops)
+        self._agents.take_in(other._agents)
+        self._events.take_in(other._events, self._ops.of_job)
+        self._restarts.take_in(other._restarts, keys)
+        self._agent_pass.take_in(other._agent_pass)
+        self._hearing.take_in(other._hearing)
+        self._site_lines.take_in(other._site_lines)
+
+    def _supervisor(self, source: str) -> SupervisorPass:
+        found = self._supervisors.get(source)
+        if found is None:
+            found = self._supervisors[source] = SupervisorPass(
+                source, self._ops, self._agents, self._events, self._restarts
+            )
+        return found
+
+    @property
+    def heard(self) -> Heard:
+        return self._hearing.heard._replace(writers=self._restarts.writers())
+
+    @property
+    def repeated(self) -> Mapping[str, str]:
+        return self._once.notes
+
+    def open_ops(self) -> tuple[Op, ...]:
+        return tuple(track.freeze() for track in self._ops.open_ops())
+
+    def runs_like(self, model: str, driver: str | None, most: int = RUNS_COMPARED) -> tuple[Op, ...]:
+        ending = f"-{model}"
+        alike = (
+            track
+            for track in reversed(self._ops.all())
+            if track.name == "run"
+            and track.driver == driver
+            and not track.is_open
+            and track.jid is not None
+            and track.jid.endswith(ending)
+        )
+        return tuple(track.freeze() for track in islice(alike, most))
+
+    def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
+        tracks = self._ops.of_job(job_id)
+        found = ((track.key, self._restarts.first_after(track)) for track in tracks)
+        return {key: _restart(record) for key, record in found if record is not None}
+
+    def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
+        tracks = list(self._ops.of_job(job_id))
+        calls, _ = place_calls(self._events.calls_of(job_id), tracks)
+        notes, _ = place_notes(self._events.notes_of(job_id), tracks)
+        return tuple(
+            _with_steps(track.freeze(), calls.get(track.key), notes.get(track.key, ())) for track in tracks
+        )
+
+    def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
+        tracks = list(self._ops.of_job(job_id))
+        _, calls = place_calls(self._events.calls_of(job_id), tracks)
+        _, notes = place_notes(self._events.notes_of(job_id), tracks)
+        return (
+            *(Unlinked(job_id, _loose(r, Component.SERVER), "no op came of this call") for r in calls),
+            *self._events.unlinked_of(job_id),
+            *self._site_lines.unlinked_of(job_id),
+            *(
+                Unlinked(job_id, _loose(r, Component.AGENT), "the supervisor's line of this op was not read")
+                for r in (*notes, *self._agent_pass.waiting_for(job_id))
+            ),
+        )
+
+    def ops(self, after: int = 0) -> Iterable[Op]:
+        tracks = (track for track in self._ops if track.key > after)
+        return (track.freeze() for track in sorted(tracks, key=lambda track: track.key))
+
+    def agents(self) -> tuple[Agent, ...]:
+        return known_agents(self._agents, self._ops)
+
+    def agent_of(self, job_id: JobId) -> Agent | None:
+        for track in reversed(self._ops.of_job(job_id)):
+            prefix = track.agent or track.assigned_agent
+            if track.name == "run" and prefix and (agent := self._agents.with_prefix(prefix, track.uid)):
+                return agent.freeze(held_by(agent, self._ops))
+        return None
+
+    @property
+    def dropped_ops(self) -> int:
+        return self._ops.dropped
+
+
+def _with_steps(op: Op, call: Step | None, notes: Sequence[Step]) -> Op:
+    if call is None and not notes:
+        return op
+    return msgspec.structs.replace(op, steps=in_order([*((call,) if call else ()), *op.steps, *notes]))
+
+
+def _restart(record: LogRecord) -> Step:
+    return step_of(record, Component.SUPERVISOR, STEP, Certainty.ADJACENT)
+
+
+def _loose(record: LogRecord, component: Component) -> Step:
+    return step_of(record, component, record.shape.replace("_", " "), Certainty.JID)

@@ -1,0 +1,425 @@
+"""A driver's lines about its agent and about ops: started, lost, assigned, sent, answered."""
+
+import re
+from collections.abc import Callable, Mapping
+
+from jobtui.analysis.correlation.agents import AgentTrack
+from jobtui.analysis.correlation.ops import OpTrack
+from jobtui.analysis.correlation.supervisor_lines import from_agent
+from jobtui.analysis.correlation.supervisor_state import (
+    NEVER_SENT,
+    NOTHING,
+    RUNS,
+    AgentMessage,
+    Handler,
+    PassState,
+    add_step,
+    latest_op,
+    path_in,
+    read_message,
+)
+from jobtui.model.ids import JobId, is_full_id, jid_of_run_dir, op_prefix
+from jobtui.model.logs import LogRecord
+from jobtui.model.ops import AgentState, Certainty, Component, OpStatus
+
+_ENDS: Mapping[str, AgentState] = {
+    "agent_not_started": AgentState.NEVER_CONNECTED,
+    "agent_closed": AgentState.LOST,
+    "agent_exited": AgentState.LOST,
+    "agent_killed": AgentState.KILLED,
+    "agent_idle": AgentState.KILLED,
+}
+_END_STEPS: Mapping[str, str] = {
+    "agent_not_started": "agent did not start in time",
+    "agent_closed": "agent lost",
+    "agent_exited": "agent exited",
+}
+_ENDED = frozenset({AgentState.LOST, AgentState.KILLED, AgentState.NEVER_CONNECTED})
+"""States in which a further line about the end tells nothing new: each end is followed by a clearing up."""
+_WORDS: Mapping[str, Callable[[LogRecord], str]] = {
+    "agent_not_started": lambda record: f"did not connect within {record.fields['timeout']} s",
+    "agent_closed": lambda record: "its connection ended",
+    "agent_exited": lambda record: f"it ended with code {record.fields['returncode']}",
+    "agent_killed": lambda record: "the supervisor stopped it",
+    "agent_idle": lambda record: "stopped, as it was idle",
+}
+"""What a line says of why an agent is no more."""
+
+_STARTING = frozenset({"agent_exec_dir", "container_up"})
+"""Lines of a start, which tell it where reading began behind its first one."""
+FREED_BY_START = "_agent_start"
+"""The function that gives an agent up whose start has failed."""
+_REASON = re.compile(r"'reason': '([\w-]+)'", re.ASCII)
+_STOPS = frozenset({"stop", "rm", "kill"})
+"""What is asked of docker to clear up; that it fails tells nothing of the agent."""
+
+
+def _agent_line(state: PassState, record: LogRecord) -> JobId | None:
+    agent = state.agents.of_driver(record)
+    fields = record.fields
+    agent.learn_exec_dir(fields.get("dir") or "")
+    agent.learn_command(fields.get("command") or "")
+    if record.shape == "container_up":
+        agent.learn_container(fields["container"] or "", fields["cid"] or "")
+    if record.shape in _STARTING and agent.state is AgentState.UNKNOWN:
+        agent.enter(AgentState.STARTING, record.at)
+    return None
+
+
+def _agent_ended(state: PassState, record: LogRecord) -> JobId | None:
+    agent = state.agents.of_driver(record)
+    if agent.state not in _ENDED:
+        never = agent.state is AgentState.STARTING
+        life = AgentState.NEVER_CONNECTED if never else _ENDS[record.shape]
+        agent.fall(life, record.at, _WORDS[record.shape](record))
+    elif record.shape == "agent_exited" and agent.state is AgentState.LOST:
+        agent.explain(_WORDS[record.shape](record))
+    _steps_of_lost_ops(state, record, agent)
+    return None
+
+
+def _steps_of_lost_ops(state: PassState, record: LogRecord, agent: AgentTrack) -> None:
+    step = _END_STEPS.get(record.shape)
+    for op in state.ops.open_ops() if step else ():
+        mine = (op.agent or op.assigned_agent) == agent.agent and op.kind == agent.kind
+        if mine and op.belongs_to_user(agent.uid) and step:
+            op.add(record, step, Component.DRIVER, Certainty.PREFIX)
+            if op.jid is not None:
+                state.others.add(op.jid)
+            if op.sends:
+                op.end(OpStatus.DESTROYED, record.at)
+
+
+def _agent_freed(state: PassState, record: LogRecord) -> JobId | None:
+    """Its resources are given back: after an end that another line tells, or after a start that failed."""
+    agent = state.agents.of_driver(record)
+    if record.fields["caller"] == FREED_BY_START and agent.state is AgentState.STARTING:
+        agent.fall(AgentState.NEVER_CONNECTED, record.at, agent.why or "its start failed")
+    return None
+
+
+def _driver_note(state: PassState, record: LogRecord) -> JobId | None:
+    """What a driver says beside; of an error while its agent starts, why."""
+    agent = state.agents.of_driver(record)
+    rest = record.fields["rest"] or ""
+    if agent.state is AgentState.STARTING and rest.startswith("error="):
+        agent.explain(_reason(rest.removeprefix("error=")))
+    return None
+
+
+def _reason(error: str) -> str:
+    """The words of an exception as logged: the reason it names, else the line before its traceback."""
+    found = _REASON.search(error)
+    return f"its start failed: {found[1] if found else error.partition(' stack=')[0]}"
+
+
+def _docker_failed(state: PassState, record: LogRecord) -> JobId | None:
+    """A docker command ended with an error; the one that runs an agent ends so when the agent does."""
+    fields = record.fields
+    agent = state.agents.in_container(fields["container"] or "")
+    if agent is None:
+        return None
+    agent.learn_command(fields["command"] or "")
+    error = fields["error"]
+    if fields["verb"] not in _STOPS and agent.state is not AgentState.KILLED:
+        agent.explain(f"docker {fields['verb']}: {error}" if error else "its container ended")
+    return None
+
+
+def _cluster_log(state: PassState, record: LogRecord) -> JobId | None:
+    """Where an agent logs on a cluster: written by the start of it, which the line before announces."""
+    before = state.before
+    if before is not None and before.shape == "agent_start_wanted":
+        state.agents.of_driver(before).cluster_log = record.fields["path"]
+    return None
+
+
+AGENT_HANDLERS: Mapping[str, Handler] = {
+    "agent_exec_dir": _agent_line,
+    "container_up": _agent_line,
+    "docker_command": _agent_line,
+    "driver_made": _agent_line,
+    "agent_freed": _agent_freed,
+    "driver_note": _driver_note,
+    "docker_failed": _docker_failed,
+    "cluster_log_path": _cluster_log,
+    **dict.fromkeys(_ENDS, _agent_ended),
+}
+"""What reads each shape."""
+
+
+_DRIVER = Component.DRIVER
+_JID, _PREFIX, _ADJACENT, _FULL = Certainty.JID, Certainty.PREFIX, Certainty.ADJACENT, Certainty.FULL_ID
+
+REPLY_WORDS = frozenset({"ok", "error", None})
+"""Names of messages that do not tell the name of the op they answer."""
+NAMED_IN_REPLIES = frozenset({"run", "analysis"})
+"""Ops whose answers bore their name until 2024."""
+
+_HELD = re.compile(r"_Op\(\w+, (\w{4})")
+
+_WAYPOINTS: Mapping[str, str] = {
+    "agent_start_wanted": "agent start",
+    "agent_wait": "waits for the agent",
+    "agent_ready": "agent alive",
+    "slot_wait_driver": "waits for a slot",
+}
+
+
+def _op_assigned(state: PassState, record: LogRecord) -> JobId | None:
+    agent = state.agents.of_driver(record)
+    fields = record.fields
+    name = fields["name"]
+    found = state.ops.open_with(
+        fields["o"] or "",
+        lambda t: (
+            t.name == name and t.assigned_agent is None and not t.sends and t.belongs_to_user(agent.uid)
+        ),
+    )
+    op = found[-1] if found else _adopt(state, record, agent)
+    certain = op is state.newest or len(found) == 1
+    op.assigned_agent = agent.agent
+    op.driver, op.kind = agent.driver, agent.kind
+    op.learn_user(agent.uid)
+    op.status = OpStatus.WAITING
+    add_step(op, record, "driver assigned", _DRIVER, _PREFIX, () if certain else found)
+    if op.name in NEVER_SENT:
+        op.end(OpStatus.ENDED, record.at)
+    return op.jid
+
+
+def _op_sent(state: PassState, record: LogRecord) -> JobId | None:
+    agent = state.agents.of_driver(record)
+    fields = record.fields
+    run_dir = path_in(fields["run_dir"])
+    jid = jid_of_run_dir(run_dir) if run_dir else None
+    op, found = _unsent(state, record, agent, jid)
+    if jid is not None and op.jid is None:
+        state.ops.tie(op, jid)
+        op.certainty = _JID
+    op.run_dir = op.run_dir or run_dir
+    op.sent_dir = run_dir if run_dir != op.run_dir else None
+    agent.learn_cluster_dir(op.sent_dir or "")
+    op.agent, op.driver, op.kind = agent.agent, agent.driver, agent.kind
+    op.learn_user(agent.uid)
+    agent.learn_user(op.uid)
+    agent.speaks()
+    op.sends += 1
+    op.sent_at = record.at
+    op.sent_turn = op.room.given
+    op.status = OpStatus.SENT
+    add_step(op, record, "sent", _DRIVER, _JID if jid is not None else _PREFIX, found if jid is None else ())
+    return op.jid
+
+
+def _unsent(
+    state: PassState, record: LogRecord, agent: AgentTrack, jid: JobId | None
+) -> tuple[OpTrack, list[OpTrack]]:
+    """The op a send line means, and all it may mean.
+
+    One meant for this agent comes before one whose agent was replaced meanwhile or that was never assigned
+    (the cancel of a time limit is not); the one just created before those that wait.
+    """
+    name = record.fields["name"]
+    found = state.ops.open_with(
+        record.fields["o"] or "",
+        lambda t: (
+            t.name == name
+            and not t.sends
+            and (jid is None or t.jid is None or t.jid == jid)
+            and t.belongs_to_user(agent.uid)
+            and (t.kind is None or (t.kind, t.driver) == (agent.kind, agent.driver))
+        ),
+    )
+    meant = [t for t in found if t.assigned_agent == agent.agent] or found
+    if not meant:
+        return _adopt(state, record, agent), []
+    return (state.newest if state.newest in meant else meant[0]), meant
+
+
+def _adopt(state: PassState, record: LogRecord, agent: AgentTrack) -> OpTrack:
+    """An op whose creation was not seen, because reading began after it."""
+    op = state.ops.create(record.fields["o"] or "", record.fields["name"] or "", record.source, None)
+    op.learn_user(agent.uid)
+    return op
+
+
+def _not_delivered(state: PassState, record: LogRecord) -> JobId | None:
+    op = latest_op(state, record, lambda t: t.sends > 0)
+    if op is None:
+        return None
+    op.error = record.fields.get("error") or "websocket closed"
+    op.add(record, "not delivered", _DRIVER, _ADJACENT)
+    op.end(OpStatus.DESTROYED, record.at, "error")
+    return op.jid
+
+
+def _on_the_way(state: PassState, record: LogRecord) -> JobId | None:
+    """A line of a driver about an op that waits: for its agent's start, the agent, or a slot."""
+    agent = state.agents.of_driver(record)
+    step = _WAYPOINTS[record.shape]
+    if record.shape == "agent_start_wanted":
+        agent.started_at = record.at
+        agent.source_at = record.offset
+        agent.starts += 1
+        agent.why = ""
+        agent.enter(AgentState.STARTING, record.at)
+    name, uid = record.fields["name"], agent.uid
+    found = state.ops.kept_with(
+        record.fields["o"] or "",
+        lambda t: t.name == name and not t.sends and t.belongs_to_user(uid),
+    )
+    meant = [t for t in found if t.assigned_agent == agent.agent] or found
+    if not meant:
+        return None
+    op = meant[-1]
+    if op.name in NEVER_SENT:
+        state.ops.reopen(op, OpStatus.WAITING)
+        if record.shape == "agent_ready":
+            op.end(OpStatus.ENDED, record.at)
+    add_step(op, record, step, _DRIVER, _PREFIX, meant)
+    return op.jid
+
+
+def _agent_message(state: PassState, record: LogRecord) -> JobId | None:
+    agent = state.agents.of_driver(record)
+    _heard(agent, record)
+    name = record.fields["op_name"]
+    if name == "run_status_update":
+        return None
+    if record.fields["o"] == "None":
+        if name == "alive":
+            agent.connected_at = record.at
+            agent.why = ""
+            agent.enter(AgentState.CONNECTED, record.at)
+        return None
+    debug = state.debug
+    op_id = debug.op_id if debug and op_prefix(debug.op_id or "") == record.fields["o"] else None
+    message = AgentMessage(op_id, name, None, None, None)
+    return _reply(state, record, agent, record.fields["o"] or "", message)
+
+
+def _agent_error(state: PassState, record: LogRecord) -> JobId | None:
+    agent = state.agents.of_driver(record)
+    _heard(agent, record)
+    text = record.fields["message"] or ""
+    message = read_message(text)
+    if message.op_id is not None:
+        return _reply(state, record, agent, op_prefix(message.op_id), message)
+    if message.jid or text.endswith("}"):
+        return None
+    prefix = _only_unanswered(state, agent, record.fields["held"] or "")
+    return _reply(state, record, agent, prefix, message) if prefix is not None else None
+
+
+def _only_unanswered(state: PassState, agent: AgentTrack, held: str) -> str | None:
+    """The op that an error is about whose line breaks off: the only one that its agent has not answered."""
+    found = [op for op in _HELD.findall(held) if _unanswered(state, agent, op, NOTHING)]
+    return found[0] if len(found) == 1 else None
+
+
+def _reply(
+    state: PassState, record: LogRecord, agent: AgentTrack, prefix: str, message: AgentMessage
+) -> JobId | None:
+    waiting = _unanswered(state, agent, prefix, message)
+    if not waiting:
+        if message.jid is not None:
+            state.events.keep(message.jid, record, _DRIVER, "reply", _JID, "no op with this id is known")
+        return message.jid
+    op = waiting[0]
+    op.op_id = message.op_id or op.op_id
+    op.replies += 1
+    op.replied_at = record.at if op.replied_at is None else op.replied_at
+    failed = record.shape == "agent_error"
+    if op.name not in RUNS:
+        op.result = "error" if failed else "ok"
+    if failed:
+        op.error = message.error or op.error
+    step = "reply error" if failed else f"reply {message.op_name}"
+    add_step(op, record, step, _DRIVER, _FULL if message.op_id else _PREFIX, waiting)
+    if op.name == "run" and not failed:
+        op.status = OpStatus.REPLIED
+    elif op.name != "run_status":
+        op.end(OpStatus.ENDED, record.at, "error" if failed else "ok")
+    else:
+        op.status = OpStatus.REPLIED
+    return op.jid
+
+
+def _unanswered(state: PassState, agent: AgentTrack, prefix: str, message: AgentMessage) -> list[OpTrack]:
+    """The ops a reply may mean, the likeliest first.
+
+    Until 2024 an answer to a run or an analysis bears its name, and each state of a run comes as a further
+    one: an agent has one run at a time, the one sent last. An op that was canceled may be answered all the
+    same.
+    """
+    found = state.ops.open_with(prefix, lambda t: t.sends > 0 and t.has_agent(agent))
+    if message.op_id and (known := [t for t in found if t.op_id == message.op_id]):
+        return known
+    if message.op_name not in REPLY_WORDS:
+        found = [t for t in found if t.name == message.op_name]
+        if message.op_name == "run" and found:
+            return [max(found, key=lambda t: t.sent_turn)]
+    elif state.replies_bear_names:
+        found = [t for t in found if t.name not in NAMED_IN_REPLIES] or found
+    return [t for t in found if not t.replies] or state.ops.kept_with(
+        prefix,
+        lambda t: t.sends > 0 and not t.replies and t.has_agent(agent) and t.status is not OpStatus.LOST,
+    )[-1:]
+
+
+def _late_reply(state: PassState, record: LogRecord) -> JobId | None:
+    """A reply to an op that was given up before it came. The source of 2020 names its id as its opName."""
+    agent = state.agents.of_driver(record)
+    name = record.fields["op_name"] or ""
+    prefix = op_prefix(name) if is_full_id(name) else record.fields["o"] or ""
+    found = state.ops.kept_with(prefix, lambda t: t.sends > 0 and t.has_agent(agent))
+    if not found:
+        return None
+    add_step(found[-1], record, "late reply, ignored", _DRIVER, _PREFIX, found)
+    return found[-1].jid
+
+
+def _stray_message(state: PassState, record: LogRecord) -> JobId | None:
+    """A message of an agent that this supervisor did not start: a reply to an op, or news of a job."""
+    op_id = read_message(record.fields["message"] or "").op_id
+    if op_id is None:
+        return from_agent(state, record)
+    found = state.ops.kept_with(op_prefix(op_id), lambda t: t.op_id in (None, op_id))
+    if not found:
+        return None
+    certainty = _FULL if found[-1].op_id else _PREFIX
+    add_step(found[-1], record, "message from an agent that is not known", _DRIVER, certainty, found)
+    return found[-1].jid
+
+
+def note_place(state: PassState, record: LogRecord) -> None:
+    if record.shape == "agent_error":
+        message = read_message(record.fields["message"] or "")
+        if message.op_id is None:
+            state.update = record if message.jid else None
+        elif message.op_name not in REPLY_WORDS:
+            state.replies_bear_names = True
+    elif record.fields["op_name"] == "run_status_update":
+        state.update = record
+    elif record.fields["o"] != "None" and record.fields["op_name"] not in REPLY_WORDS:
+        state.replies_bear_names = True
+
+
+def _heard(agent: AgentTrack, record: LogRecord) -> None:
+    agent.messages += 1
+    agent.last_message_at = record.at
+    agent.speaks()
+
+
+OP_HANDLERS: Mapping[str, Handler] = {
+    "op_assigned": _op_assigned,
+    "op_sent": _op_sent,
+    "not_delivered": _not_delivered,
+    "agent_message": _agent_message,
+    "agent_error": _agent_error,
+    "late_reply": _late_reply,
+    "stray_message": _stray_message,
+    **dict.fromkeys(_WAYPOINTS, _on_the_way),
+}
+"""What reads each shape."""

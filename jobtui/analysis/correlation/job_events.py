@@ -1,0 +1,204 @@
+"""Lines that name a job and are, or may yet become, part of an op: requests, the server's calls, the rest."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from jobtui.analysis.correlation.ops import OpTrack, place_of
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import JobId, jid_of_run_dir, split_jid
+from jobtui.model.logs import LogRecord
+from jobtui.model.ops import Certainty, Component, Step, Unlinked
+
+JOBS_KEPT = 20_000
+"""Jobs whose events are kept; those not heard of for longest go first."""
+EVENTS_KEPT = 100
+"""Events of each sort kept for one job; the newest stay."""
+MERE_CHECKS = frozenset({"sbatch_agent_ready"})
+"""Ops that are created as a check, never assigned, and dropped; their request makes a further op."""
+NEAR = 3 * SECOND
+"""How far a server's line and the supervisor's may be apart: their clocks, a second's rounding, the way."""
+
+
+T = TypeVar("T")
+
+
+class _Events:
+    """Lists and not queues: most of them are empty, and an empty queue takes ten times as much."""
+
+    __slots__ = ("calls", "notes", "requests", "unlinked")
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[LogRecord, ...]] = []
+        self.calls: list[LogRecord] = []
+        self.notes: list[LogRecord] = []
+        self.unlinked: list[Unlinked] = []
+
+
+def _missing(theirs: Sequence[LogRecord], own: Sequence[LogRecord]) -> list[LogRecord]:
+    known = set(map(place_of, own))
+    return [record for record in theirs if place_of(record) not in known]
+
+
+def _keep(events: list[T], event: T) -> None:
+    events.append(event)
+    del events[:-EVENTS_KEPT]
+
+
+class JobEvents:
+    """What names a job without naming an op, by job, within bounds."""
+
+    def __init__(self) -> None:
+        self._jobs: OrderedDict[JobId, _Events] = OrderedDict()
+
+    def _of(self, jid: JobId) -> _Events:
+        events = self._jobs.get(jid)
+        if events is None:
+            events = self._jobs[jid] = _Events()
+            if len(self._jobs) > JOBS_KEPT:
+                self._jobs.popitem(last=False)
+        else:
+            self._jobs.move_to_end(jid)
+        return events
+
+    def requested(self, record: LogRecord) -> JobId | None:
+        """Keep a request until an op comes out of it. Those that name no job are not kept."""
+        jid = record.fields["jid"] or ""
+        if split_jid(jid) is None:
+            return None
+        requests = self._of(JobId(jid)).requests
+        told_more = record.shape == "analysis_wanted" and requests and _same_api(requests[-1][-1], record)
+        _keep(requests, (*requests.pop(), record) if told_more else (record,))
+        return JobId(jid)
+
+    def claim_request(self, op: OpTrack, before: LogRecord | None) -> None:
+        """Give an op the request it came from: the line before it, else the newest one of its job.
+
+        A cancel comes from a `runCancel` only (the time limit makes one without a request), and its message
+        names no api.
+        """
+        if before is not None and before.shape == "request" and before.fields["jid"] == "None":
+            self._take(op, (before,), Certainty.ADJACENT)
+            return
+        events = self._jobs.get(op.jid) if op.jid else None
+        if not events or not events.requests or (op.name == "cancel") != _is_cancel(events.requests[-1][-1]):
+            return
+        request = events.requests[-1] if op.name in MERE_CHECKS else events.requests.pop()
+        self._take(op, request, Certainty.JID)
+
+    def _take(self, op: OpTrack, request: tuple[LogRecord, ...], certainty: Certainty) -> None:
+        last = request[-1]
+        op.called_api = last.fields["api"]
+        if op.name != "cancel":
+            op.api = op.called_api
+        op.job_cmd = last.fields.get("job_cmd") or _JOB_CMDS.get(op.name)
+        op.requested_at = request[0].at
+        for record in request:
+            op.add(record, _REQUEST_STEPS[record.shape], Component.SUPERVISOR, certainty)
+
+    def take_in(self, other: "JobEvents", placed: Callable[[JobId], Iterable[OpTrack]]) -> None:
+        """Take over what is not known here; `placed` are the ops of a job, whose lines are."""
+        for jid, theirs in other._jobs.items():
+            own = self._jobs.get(jid)
+            if own is None:
+                self._jobs[jid] = theirs
+                self._jobs.move_to_end(jid, last=False)
+                continue
+            known = {place_of(step) for op in placed(jid) for step in op.steps}
+            known |= {place_of(one.step) for one in own.unlinked}
+            known |= {place_of(record) for request in own.requests for record in request}
+            own.calls[:0] = _missing(theirs.calls, own.calls)
+            own.notes[:0] = _missing(theirs.notes, own.notes)
+            own.unlinked[:0] = [one for one in theirs.unlinked if place_of(one.step) not in known]
+            own.requests[:0] = [one for one in theirs.requests if place_of(one[0]) not in known]
+            for kept in (own.calls, own.notes, own.unlinked, own.requests):
+                del kept[:-EVENTS_KEPT]
+        while len(self._jobs) > JOBS_KEPT:
+            self._jobs.popitem(last=False)
+
+    def called(self, record: LogRecord) -> JobId | None:
+        jid = jid_of_run_dir(record.fields["run_dir"] or "")
+        if jid is not None:
+            _keep(self._of(jid).calls, record)
+        return jid
+
+    def calls_of(self, jid: JobId) -> tuple[LogRecord, ...]:
+        events = self._jobs.get(jid)
+        return tuple(events.calls) if events else ()
+
+    def noted(self, jid: JobId, record: LogRecord) -> JobId:
+        """Keep a line about the polling of a run that sbatch has; its echo by the supervisor is the same."""
+        notes = self._of(jid).notes
+        if not any(note.text == record.text and note.at == record.at for note in notes):
+            _keep(notes, record)
+        return jid
+
+    def notes_of(self, jid: JobId) -> tuple[LogRecord, ...]:
+        events = self._jobs.get(jid)
+        return tuple(events.notes) if events else ()
+
+    def keep(
+        self, jid: JobId, record: LogRecord, component: Component, step: str, certainty: Certainty, why: str
+    ) -> None:
+        _keep(self._of(jid).unlinked, Unlinked(jid, step_of(record, component, step, certainty), why))
+
+    def unlinked_of(self, jid: JobId) -> tuple[Unlinked, ...]:
+        events = self._jobs.get(jid)
+        if events is None:
+            return ()
+        waiting = (
+            Unlinked(jid, step_of(r, Component.SUPERVISOR, "request", Certainty.JID), "no op followed")
+            for request in events.requests
+            for r in request
+        )
+        return (*waiting, *events.unlinked)
+
+
+_JOB_CMDS = {"run": "compute", "io": "download_run_file"}
+"""What job_cmd does for an op of this name, where the supervisor's lines do not say it."""
+_REQUEST_STEPS = {"request": "request", "analysis_wanted": "analysis wanted"}
+
+
+def _is_cancel(request: LogRecord) -> bool:
+    return request.fields["api"] == "api_runCancel"
+
+
+def _same_api(request: LogRecord, record: LogRecord) -> bool:
+    """Whether the line that says which analysis is wanted speaks of the request announced before it."""
+    return request.shape == "request" and request.fields["api"] == record.fields["api"]
+
+
+def step_of(record: LogRecord, component: Component, step: str, certainty: Certainty) -> Step:
+    place = (record.source, record.line, record.offset)
+    return Step(step, record.at, component, record.text, *place, certainty, record.cursor)
+
+
+def place_calls(
+    calls: tuple[LogRecord, ...], ops: list[OpTrack]
+) -> tuple[dict[int, Step], tuple[LogRecord, ...]]:
+    """The server's call behind each op (by key), and the calls behind none.
+
+    A call and the op's request name the same api and job. With times on both the nearest within three
+    seconds is taken; without, they are paired in order from the newest back.
+    """
+    placed: dict[int, Step] = {}
+    left: list[LogRecord] = []
+    for call in reversed(calls):
+        api = call.fields["api"]
+        open_ops = [op for op in ops if op.called_api == api and op.key not in placed]
+        op = _nearest(call.at, open_ops)
+        if op is None:
+            left.append(call)
+        else:
+            exact = call.at is not None and op.requested_at is not None
+            certainty = Certainty.JID if exact else Certainty.ADJACENT
+            placed[op.key] = step_of(call, Component.SERVER, api or "", certainty)
+    return placed, tuple(reversed(left))
+
+
+def _nearest(at: Nanos | None, ops: list[OpTrack]) -> OpTrack | None:
+    timed = [op for op in ops if op.requested_at is not None]
+    if at is None or not timed:
+        return ops[-1] if ops else None
+    best = min(timed, key=lambda op: abs((op.requested_at or 0) - at))
+    return best if abs((best.requested_at or 0) - at) <= NEAR else None

@@ -1,0 +1,489 @@
+"""Every op that is kept: one while its lines still come in, and the index of all that a line may speak of.
+
+A prefix of four characters is never a key: two ops share one after some thousand. It narrows the search,
+and what else the line says (user, name, agent, run directory, and how far the op can be) decides.
+
+A driver's text lists the ops that are with its agent, as of its last line; an op that has ended since is not
+held any more.
+"""
+
+import re
+from bisect import insort
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
+from sys import intern
+from typing import TypeVar
+
+from jobtui.analysis.correlation.agents import Agents, AgentTrack
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import AgentPrefix, JobId, OpId, OpPrefix, RunDir
+from jobtui.model.logs import LogRecord
+from jobtui.model.ops import Agent, Certainty, Component, HeldOp, Op, OpStatus, Step
+
+STEPS_KEPT = 200
+"""Steps kept of one op: a run that reports every two seconds would have thousands."""
+FIRST_STEPS_KEPT = 60
+"""How many of those are the first ones; the rest are the newest."""
+LINES_KEPT = 500
+"""Agent lines remembered of one op, to know a line that comes again."""
+OP_BYTES, STEP_BYTES = 1_000, 250
+"""About what an op takes besides its steps, and a step besides its text; measured."""
+
+
+class Room:
+    """How much memory all ops take together, about, in bytes, and how many steps they were given."""
+
+    __slots__ = ("given", "taken")
+
+    def __init__(self) -> None:
+        self.given = 0
+        self.taken = 0
+
+
+class OpTrack:
+    """What is known of one op so far."""
+
+    __slots__ = (
+        "agent", "agent_side", "api", "arrived_at", "assigned_agent", "called_api", "candidates",
+        "certainty", "created_at", "driver", "dropped_steps", "ended_at", "error", "exited", "frozen",
+        "is_open", "jid", "job_cmd", "key", "kind", "last_told", "name", "op", "op_id", "replied_at",
+        "replies", "requested_at", "result", "room", "run_dir", "sends", "sent_at", "sent_dir",
+        "sent_turn", "size", "source", "status", "steps", "told_destroyed", "uid", "updates",
+    )  # fmt: skip
+
+    def __init__(
+        self, key: int, op: str, name: str, source: str, created_at: Nanos | None, room: Room
+    ) -> None:
+        self.key = key
+        self.room = room
+        self.size = 0
+        self.take_room(OP_BYTES)
+        self.op = OpPrefix(op)
+        self.name = name
+        self.source = source
+        self.created_at = created_at
+        self.status = OpStatus.CREATED
+        self.jid: JobId | None = None
+        self.op_id: OpId | None = None
+        self.api: str | None = None
+        self.called_api: str | None = None
+        self.job_cmd: str | None = None
+        self.driver: str | None = None
+        self.agent: AgentPrefix | None = None
+        self.assigned_agent: AgentPrefix | None = None
+        self.kind: str | None = None
+        self.uid = ""
+        self.run_dir: RunDir | None = None
+        self.sent_dir: RunDir | None = None
+        self.result: str | None = None
+        self.error: str | None = None
+        self.requested_at: Nanos | None = None
+        self.sent_at: Nanos | None = None
+        self.arrived_at: Nanos | None = None
+        self.replied_at: Nanos | None = None
+        self.ended_at: Nanos | None = None
+        self.sends = 0
+        self.last_told = self.sent_turn = 0
+        """Which of all steps its last one, and its last send, were: offsets differ between rotated files."""
+        self.told_destroyed = False
+        self.replies = 0
+        self.updates = 0
+        self.exited = False
+        self.is_open = True
+        self.certainty = Certainty.ADJACENT
+        self.candidates: tuple[str, ...] = ()
+        self.steps: list[Step] = []
+        self.dropped_steps = 0
+        self.agent_side: dict[int, None] = {}
+        self.frozen: Op | None = None
+
+    def has_agent(self, agent: AgentTrack) -> bool:
+        """Whether it was sent to this agent; the two agents of a user may share a prefix."""
+        return self.agent == agent.agent and self.kind == agent.kind and self.belongs_to_user(agent.uid)
+
+    def belongs_to_user(self, uid: str) -> bool:
+        """Whether it may be an op of the user whose id is, or begins with, `uid`."""
+        mine = self.uid
+        return not mine or not uid or mine.startswith(uid) or uid.startswith(mine)
+
+    def learn_user(self, uid: str) -> None:
+        if len(uid) > len(self.uid):
+            self.uid = uid
+
+    def is_news(self, line: tuple[str, str]) -> bool:
+        """Whether an agent's line is said of it for the first time: its log and its echo say the same."""
+        mark = hash(line)
+        if mark in self.agent_side:
+            return False
+        self.agent_side[mark] = None
+        if len(self.agent_side) > LINES_KEPT:
+            del self.agent_side[next(iter(self.agent_side))]
+        return True
+
+    def end(self, status: OpStatus, at: Nanos | None, result: str | None = None) -> None:
+        """No more comes about it; `result` is how it ended, when the line says so."""
+        if self.is_open:
+            self.is_open = False
+            self.result = result or self.result
+            self.status = status
+            self.ended_at = at
+            self.frozen = None
+
+    def reopen(self, status: OpStatus) -> None:
+        self.is_open = True
+        self.status = status
+        self.ended_at = None
+        self.frozen = None
+
+    def add(
+        self,
+        record: LogRecord,
+        step: str,
+        component: Component,
+        certainty: Certainty,
+        at: Nanos | None = None,
+    ) -> None:
+        self.frozen = None
+        if len(self.steps) >= STEPS_KEPT:
+            self.take_room(-_size(self.steps.pop(FIRST_STEPS_KEPT)))
+            self.dropped_steps += 1
+        added = Step(
+            intern(step),  # the same few words again and again
+            at if at is not None else record.at,
+            component,
+            record.text,
+            record.source,
+            record.line,
+            record.offset,
+            certainty,
+            record.cursor,
+        )
+        self.steps.append(added)
+        self.room.given += 1
+        self.last_told = self.room.given
+        self.take_room(_size(added))
+
+    def add_rest(self, other: "OpTrack") -> None:
+        """Take in what another track of the same op, known from later on only, has beyond this one."""
+        known = Counter(map(place_of, self.steps))
+        rest = []
+        for step in other.steps:
+            known[place := place_of(step)] -= 1
+            if known[place] < 0:
+                rest.append(step)
+        words = Counter(step.step.partition(" ")[0] for step in rest)
+        self.updates += words["update"]
+        self.sends += words["sent"]
+        self.replies += words["reply"]
+        self.steps += rest
+        self.take_room(sum(map(_size, rest)))
+        if not other.is_open:
+            self.end(other.status, other.ended_at, other.result)
+
+    def move_to(self, room: Room) -> None:
+        self.last_told -= self.room.given
+        self.sent_turn -= self.room.given
+        self.leave_room()
+        self.room = room
+        room.taken += self.size
+
+    def leave_room(self) -> None:
+        """It is no longer kept: what is still said of it does not count."""
+        self.room.taken -= self.size
+        self.room = Room()
+
+    def take_room(self, size: int) -> None:
+        """Note that it takes so many bytes more."""
+        self.size += size
+        self.room.taken += size
+
+    def freeze(self) -> Op:
+        """The record of what is known now; the same one until something changes."""
+        if self.frozen is None:
+            self.frozen = self._frozen()
+        return self.frozen
+
+    def _frozen(self) -> Op:
+        return Op(
+            key=self.key,
+            op=self.op,
+            name=self.name,
+            status=self.status,
+            jid=self.jid,
+            op_id=self.op_id,
+            api=self.api,
+            job_cmd=self.job_cmd,
+            driver=self.driver,
+            agent=self.agent,
+            assigned_agent=self.assigned_agent,
+            kind=self.kind,
+            uid=self.uid or None,
+            run_dir=self.run_dir,
+            sent_dir=self.sent_dir,
+            result=self.result,
+            error=self.error,
+            created_at=self.created_at,
+            sent_at=self.sent_at,
+            arrived_at=self.arrived_at,
+            replied_at=self.replied_at,
+            ended_at=self.ended_at,
+            sends=self.sends,
+            replies=self.replies,
+            updates=self.updates,
+            certainty=self.certainty,
+            candidates=self.candidates,
+            steps=in_order(self.steps),
+            dropped_steps=self.dropped_steps,
+        )
+
+
+def place_of(line: Step | LogRecord) -> tuple[int | None, str]:
+    """What identifies a line in whatever file or copy it is: its second and its text.
+
+    A journal gives a line's time to the microsecond, a file to the second.
+    """
+    return None if line.at is None else line.at // SECOND, line.text
+
+
+def _size(step: Step) -> int:
+    return STEP_BYTES + len(step.text)
+
+
+def in_order(steps: list[Step]) -> tuple[Step, ...]:
+    """Steps by time; those of one source keep their order, one without a time stays after the one before.
+
+    At one time the source whose part comes first on the way of a message is first, whichever was read first.
+    """
+    first: dict[str, int] = {}
+    for step in steps:
+        part = _PARTS[step.component]
+        first[step.source] = min(part, first.get(step.source, part))
+    last = dict.fromkeys(first, min((step.at for step in steps if step.at is not None), default=Nanos(0)))
+    keyed = []
+    for step in steps:
+        at = last[step.source] = step.at if step.at is not None else last[step.source]
+        keyed.append(((at, first[step.source], step.source), step))
+    return tuple(step for _, step in sorted(keyed, key=itemgetter(0)))
+
+
+_PARTS = {component: part for part, component in enumerate(Component)}
+
+
+OPS_KEPT = 20_000
+"""Ops kept in all; the oldest that have ended go first."""
+BYTES_KEPT = 128 << 20
+"""How much memory they may take, about; a simulated op has 20 steps and takes 8 KB."""
+
+Fits = Callable[[OpTrack], bool]
+_Key = TypeVar("_Key", bound=str)
+
+
+class OpIndex:
+    """Ops by prefix, by job, and in the order they were created."""
+
+    def __init__(self, limit: int = OPS_KEPT, most_bytes: int = BYTES_KEPT) -> None:
+        self._limit = limit
+        self._most_bytes = most_bytes
+        self._room = Room()
+        self._next_key = 1
+        self._all: deque[OpTrack] = deque()
+        self._by_prefix: dict[str, list[OpTrack]] = {}
+        self._open: dict[str, list[OpTrack]] = {}
+        self._all_open: dict[int, OpTrack] = {}
+        self._by_jid: dict[JobId, list[OpTrack]] = {}
+        self._created = 0
+        self._dropped_since: Nanos | None = None
+        """The creation time of the oldest op that was dropped."""
+
+    @property
+    def dropped(self) -> int:
+        return self._created - len(self._all)
+
+    def __iter__(self) -> Iterator[OpTrack]:
+        return iter(self._all)
+
+    def create(self, op: str, name: str, source: str, at: Nanos | None) -> OpTrack:
+        track = OpTrack(self._next_key, op, name, source, at, self._room)
+        self._next_key += 1
+        self._created += 1
+        self._all.append(track)
+        self._by_prefix.setdefault(op, []).append(track)
+        self._open.setdefault(op, []).append(track)
+        self._all_open[track.key] = track
+        self._keep_bounds()
+        return track
+
+    def all(self) -> deque[OpTrack]:
+        """Every op that is kept, in the order they were created; not to be changed."""
+        return self._all
+
+    @property
+    def next_key(self) -> int:
+        """The key of the next op to be created; those of all others are smaller."""
+        return self._next_key
+
+    def tie(self, track: OpTrack, jid: JobId) -> None:
+        if track.jid == jid:
+            return
+        if track.jid is not None:
+            _remove(self._by_jid, track.jid, track)
+        track.jid = jid
+        track.learn_user(jid.partition("-")[0])
+        self._by_jid.setdefault(jid, []).append(track)
+
+    def of_job(self, jid: JobId) -> Sequence[OpTrack]:
+        return self._by_jid.get(jid, ())
+
+    def open_with(self, op: str, fits: Fits) -> list[OpTrack]:
+        """Ops with this prefix that have not ended and fit, oldest first."""
+        tracks = self._open.get(op)
+        if not tracks:
+            return []
+        found = [track for track in tracks if track.is_open and fits(track)]
+        if len(tracks) > 8 and len(found) * 4 < len(tracks):
+            self._open[op] = [track for track in tracks if track.is_open]
+        return found
+
+    def kept_with(self, op: str, fits: Fits) -> list[OpTrack]:
+        """Ops with this prefix, ended ones too, that fit, oldest first."""
+        return [track for track in self._by_prefix.get(op, ()) if fits(track)]
+
+    def open_ops(self) -> list[OpTrack]:
+        self._all_open = {key: track for key, track in self._all_open.items() if track.is_open}
+        return list(self._all_open.values())
+
+    def reopen(self, track: OpTrack, status: OpStatus) -> None:
+        track.reopen(status)
+        self._all_open[track.key] = track
+        tracks = self._open.setdefault(str(track.op), [])
+        if track not in tracks:
+            insort(tracks, track, key=lambda track: track.key)
+
+    def take_in(self, other: "OpIndex") -> dict[int, int]:
+        """Take over the ops of another index that are not known here, or known from later on only.
+
+        They count as older than all others, whose keys change. Gives the new keys of theirs by the old ones.
+        """
+        taken = self._unknown_of(other)
+        keys = {track.key: number for number, track in enumerate(taken, 1)}
+        for track in self._all:
+            track.key += len(taken)
+            track.frozen = None
+        self._next_key += len(taken)
+        for track in reversed(taken):
+            track.key = keys[track.key]
+            track.frozen = None
+            track.move_to(self._room)
+            self._all.appendleft(track)
+            self._by_prefix.setdefault(str(track.op), []).insert(0, track)
+            if track.is_open:
+                self._open.setdefault(str(track.op), []).insert(0, track)
+            if track.jid is not None:
+                self._by_jid.setdefault(track.jid, []).insert(0, track)
+        self._all_open = {track.key: track for track in self._all if track.is_open}
+        self._keep_bounds()
+        return keys
+
+    def _unknown_of(self, other: "OpIndex") -> list[OpTrack]:
+        """The ops of another index that this one lacks. Counts every op that either has created.
+
+        An op that was created after the oldest one dropped here, and is not known here, was dropped here too.
+        """
+        since, earlier, last = self._dropped_since, 0, 0
+        taken = []
+        with_lines = (track for track in other if track.steps)
+        for track in sorted(with_lines, key=lambda track: track.key):
+            own = self._same(track)
+            if own is not None:
+                last = max(last, own.key)
+                if not self._covers(own, track):
+                    taken.append(track)
+            elif since is None or (track.created_at or since) < since:
+                earlier += 1
+                taken.append(track)
+        later = sum(own.key > last for own in self._all)
+        self._created = max(self._created + earlier, other._created + later)
+        return taken
+
+    def _same(self, track: OpTrack) -> OpTrack | None:
+        """The op that has lines of this one of another index, the first line if possible."""
+        places = [place_of(step) for step in track.steps]
+        alike = [
+            own for own in self._by_prefix.get(str(track.op), ()) if own.name == track.name and own.steps
+        ]
+        shared = [own for own in alike if not set(places).isdisjoint(map(place_of, own.steps))]
+        return min(shared, key=lambda own: place_of(own.steps[0]) != places[0], default=None)
+
+    def _covers(self, own: OpTrack, track: OpTrack) -> bool:
+        """Whether an op is known here from its first line on. One that is known from later on goes."""
+        first, places = place_of(track.steps[0]), [place_of(step) for step in own.steps]
+        is_whole = first in places or (places[0][0] or 0) < (first[0] or 0)
+        if not is_whole:
+            track.add_rest(own)
+            self._all.remove(own)
+            self._forget(own)
+        return is_whole
+
+    def _keep_bounds(self) -> None:
+        while len(self._all) > self._limit or (self._room.taken > self._most_bytes and len(self._all) > 1):
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Drop the oldest ended op; when the oldest few are all open, the oldest of all."""
+        for _ in range(64):
+            if not self._all[0].is_open:
+                break
+            self._all.rotate(-1)
+        oldest = self._all.popleft()
+        self._forget(oldest)
+        if oldest.created_at is not None:
+            self._dropped_since = min(oldest.created_at, self._dropped_since or oldest.created_at)
+
+    def _forget(self, track: OpTrack) -> None:
+        track.leave_room()
+        _remove(self._by_prefix, str(track.op), track)
+        _remove(self._open, str(track.op), track)
+        self._all_open.pop(track.key, None)
+        if track.jid is not None:
+            _remove(self._by_jid, track.jid, track)
+
+
+def _remove(index: dict[_Key, list[OpTrack]], key: _Key, track: OpTrack) -> None:
+    tracks = index.get(key, [])
+    if track in tracks:
+        tracks.remove(track)
+    if not tracks:
+        index.pop(key, None)
+
+
+def others(chosen: OpTrack, found: Iterable[OpTrack]) -> tuple[str, ...]:
+    """The other jobs a line may as well have meant; empty when all candidates are the same job's."""
+    return tuple(dict.fromkeys(t.jid for t in found if t.jid is not None and t.jid != chosen.jid))
+
+
+_LISTED = re.compile(r"_Op\((?!DESTROYED)(\w+), (\w{4})", re.ASCII)
+
+
+def known_agents(agents: Agents, ops: OpIndex) -> tuple[Agent, ...]:
+    replaced = agents.replaced()
+    return tuple(t.freeze(held_by(t, ops), replaced.get(key, 0)) for key, t in agents.items())
+
+
+def held_by(agent: AgentTrack, ops: OpIndex) -> tuple[HeldOp, ...]:
+    """The ops an agent has not finished; none when it is not there any more."""
+    if not agent.held or not agent.state.is_live:
+        return ()
+    held = (_held(agent, ops, name, prefix) for name, prefix in _LISTED.findall(agent.held))
+    return tuple(op for op in held if op is not None)
+
+
+def _held(agent: AgentTrack, ops: OpIndex, name: str, prefix: str) -> HeldOp | None:
+    def may_be(op: OpTrack) -> bool:
+        return op.name == name and (op.has_agent(agent) or (not op.sends and op.belongs_to_user(agent.uid)))
+
+    found = ops.kept_with(prefix, may_be)
+    if not found:
+        return HeldOp(OpPrefix(prefix), name)
+    op = next((op for op in reversed(found) if op.is_open), None)
+    return None if op is None else HeldOp(op.op, name, op.jid, op.sent_at)

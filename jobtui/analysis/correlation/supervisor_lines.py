@@ -1,0 +1,281 @@
+"""A supervisor's lines about jobs as wholes, and about requests and ops."""
+
+import re
+from collections.abc import Mapping
+
+from jobtui.analysis.correlation.job_events import MERE_CHECKS
+from jobtui.analysis.correlation.ops import OpTrack
+from jobtui.analysis.correlation.supervisor_state import (
+    FINAL_STATES,
+    RUNS,
+    Handler,
+    PassState,
+    jid_in,
+    last_told,
+    latest_op,
+    path_in,
+    read_message,
+)
+from jobtui.model.ids import JobId, jid_of_run_dir, op_prefix
+from jobtui.model.logs import LogRecord
+from jobtui.model.ops import Certainty, Component, OpStatus
+
+_SUPERVISOR, _DRIVER = Component.SUPERVISOR, Component.DRIVER
+_JID, _PREFIX, _ADJACENT, _FULL = Certainty.JID, Certainty.PREFIX, Certainty.ADJACENT, Certainty.FULL_ID
+
+STATUS_STEPS: Mapping[str, str] = {
+    "late_update": "late status, ignored",
+    "stale_update": "status of an older run, ignored",
+    "inactive_update": "status for a job not in memory",
+}
+_JOB_STEPS: Mapping[str, str] = {
+    "canceled_after_restart": "canceled, was live when the supervisor stopped",
+    "cancel_ignored": "cancel ignored, not running",
+    "cancel_not_sent": "cancel could not be sent",
+    "reply_ignored": "reply ignored, the record has changed",
+    "job_failed": "exception in the supervisor",
+    "purged": "run directory purged",
+    "purge_failed": "run directory not purged",
+    "request_refused": "request refused, the job is another user's",
+    "request_not_met": "request cannot be met",
+    "request_raised": "exception in the supervisor",
+    "unhandled_message": "message not understood",
+    "slot_wait_job": "waits for the run dir",
+    "request_failed": "request failed",
+}
+_REFUSALS: Mapping[str, str] = {
+    "foreign_update": "news from another user's agent, ignored",
+    "stray_message": "message from an agent that is not known",
+}
+
+
+def _status(state: PassState, record: LogRecord) -> JobId | None:
+    """The line that names the job of the update before it, and what became of it."""
+    jid = jid_in(record) or read_message(record.fields.get("message") or "").jid
+    update = state.update
+    if jid is None:
+        return None
+    word = record.fields.get("state")
+    op = next((t for t in reversed(state.ops.of_job(jid)) if t.name in RUNS), None)
+    if op is None:
+        state.events.keep(jid, record, _SUPERVISOR, "status", _JID, "no run op of this job is known")
+        return jid
+    if update is not None and update.shape == "agent_message":
+        op.updates += 1
+        op.add(update, "update", _DRIVER, _ADJACENT)
+    op.add(record, STATUS_STEPS.get(record.shape, f"status {word}"), _SUPERVISOR, _JID)
+    if record.shape == "status_update" and word in FINAL_STATES:
+        _end_runs(state, jid, record, word)
+    return jid
+
+
+def _end_runs(state: PassState, jid: JobId, record: LogRecord, result: str | None) -> None:
+    for op in state.ops.of_job(jid):
+        if op.name in RUNS and op.is_open and op.sends:
+            op.end(OpStatus.ENDED, record.at, result)
+
+
+def _run_status_result(state: PassState, record: LogRecord) -> JobId | None:
+    jid = jid_in(record)
+    if jid is None:
+        return None
+    word = read_message(record.fields.get("reply") or "").state
+    op = next((t for t in reversed(state.ops.of_job(jid)) if t.name == "run_status"), None)
+    if op is None:
+        return about_job(state, record)
+    op.add(record, f"run_status result {word}", _SUPERVISOR, _JID)
+    if word in FINAL_STATES:
+        _end_runs(state, jid, record, word)
+    return jid
+
+
+def about_job(state: PassState, record: LogRecord) -> JobId | None:
+    """A line that names a job: a step of its newest run, or kept beside when there is none."""
+    jid = jid_in(record) or read_message(record.fields.get("message") or "").jid
+    if jid is None:
+        return None
+    step = _JOB_STEPS.get(record.shape, record.shape.replace("_", " "))
+    op = _to_newest_run(state, jid, record, _SUPERVISOR, step)
+    if op is not None and record.shape == "canceled_after_restart":
+        op.end(OpStatus.LOST, record.at, "canceled")
+    return jid
+
+
+def from_agent(state: PassState, record: LogRecord) -> JobId | None:
+    """A driver's line about a job: an agent's message was refused."""
+    jid = jid_in(record) or read_message(record.fields.get("message") or "").jid
+    if jid is not None:
+        _to_newest_run(state, jid, record, _DRIVER, _REFUSALS[record.shape])
+    return jid
+
+
+def _to_newest_run(
+    state: PassState, jid: JobId, record: LogRecord, component: Component, step: str
+) -> OpTrack | None:
+    op = next((t for t in reversed(state.ops.of_job(jid)) if t.name == "run"), None)
+    if op is None:
+        state.events.keep(jid, record, component, step, _JID, "no run op of this job is known")
+    else:
+        op.add(record, step, component, _JID)
+    return op
+
+
+def _restarted(state: PassState, record: LogRecord) -> JobId | None:
+    state.others |= state.restarts.restarted(state.log, record)
+    state.agents.supervisor_restarted(record)
+    return None
+
+
+JOB_HANDLERS: Mapping[str, Handler] = {
+    "status_update": _status,
+    **dict.fromkeys(STATUS_STEPS, _status),
+    "run_status_result": _run_status_result,
+    "supervisor_started": _restarted,
+    "debug_message": lambda state, record: None,
+    "foreign_update": from_agent,
+    **dict.fromkeys(_JOB_STEPS.keys() - {"request_failed"}, about_job),
+}
+"""What reads each shape."""
+
+
+UNREQUESTED = frozenset({"run_status"})
+"""Ops that no logged request asks for: polls make them."""
+
+_NAMING_A_JOB = frozenset({"request", "analysis_wanted", "cancel"})
+
+_NAMED_OP = re.compile(r"_Op\((?:DESTROYED, )?(\w+), (\w{4})", re.ASCII)
+"""An op in the text of a cancel, as it was until 2024; today a cancel names a full id, or none."""
+
+_OP_STEPS: Mapping[str, tuple[str, bool]] = {
+    "reply_wait": ("waits for the reply", False),
+    "no_reply": ("destroyed, no reply", True),
+    "time_limit": ("time limit reached", False),
+    "op_failed": ("op failed", False),
+    "op_destroyed": ("given up before it was sent", True),
+    "op_superseded": ("ignored, another run took over", False),
+    "op_agent_ready": ("agent alive", False),
+    "agent_start_delayed": ("agent start delayed", False),
+}
+
+_SENT_OR_NOT: Mapping[str, bool] = {
+    "reply_wait": True,
+    "no_reply": True,
+    "time_limit": True,
+    "op_destroyed": False,
+}
+"""Whether the op that a line speaks of must have been sent."""
+
+
+def _request(state: PassState, record: LogRecord) -> JobId | None:
+    return state.events.requested(record)
+
+
+def _request_failed(state: PassState, record: LogRecord) -> JobId | None:
+    jid = jid_in(record)
+    if jid is None:
+        return None
+    api = record.fields["api"]
+    unsent = [t for t in state.ops.of_job(jid) if not t.sends and not t.error and t.api in (api, None)]
+    op = max(unsent, key=last_told, default=None)
+    if op is None:
+        return about_job(state, record)
+    op.add(record, "request failed", _SUPERVISOR, _JID)
+    op.error = record.fields["error"]
+    op.end(OpStatus.DESTROYED, record.at, "error")
+    return jid
+
+
+def _op_created(state: PassState, record: LogRecord) -> JobId | None:
+    fields = record.fields
+    op = state.ops.create(fields["o"] or "", fields["name"] or "", record.source, record.at)
+    state.newest = op
+    if run_dir := path_in(fields["run_dir"]):
+        op.run_dir = run_dir
+        state.others |= state.restarts.learn_run_dir(state.log, run_dir)
+        if jid := jid_of_run_dir(run_dir):
+            state.ops.tie(op, jid)
+            op.certainty = _JID
+    _take_what_made_it(state, op)
+    op.add(record, "op created", _SUPERVISOR, op.certainty if op.run_dir else _ADJACENT)
+    if op.name in MERE_CHECKS:
+        op.end(OpStatus.ENDED, record.at)
+    return op.jid
+
+
+def _take_what_made_it(state: PassState, op: OpTrack) -> None:
+    """Tie an op to the request or cancel it came from; for one without a run directory, to its job too."""
+    before = state.before
+    if before is not None and before.shape in _NAMING_A_JOB and op.jid in (None, jid_in(before)):
+        jid = jid_in(before)
+        if jid is not None:
+            state.ops.tie(op, jid)
+        if op.name == "cancel":
+            _take_cancel(state, op, before)
+            return
+    if op.name not in UNREQUESTED:
+        state.events.claim_request(op, before)
+
+
+def _take_cancel(state: PassState, op: OpTrack, before: LogRecord) -> None:
+    if not read_message(before.fields.get("args") or "").op_id:
+        state.events.claim_request(op, before)
+    op.add(before, "cancel", _SUPERVISOR, _ADJACENT)
+
+
+def _slot(state: PassState, record: LogRecord) -> JobId | None:
+    jid = jid_in(record)
+    entering = record.shape != "slot_got"
+    op = latest_op(state, record, lambda t: not t.sends and (jid is None or t.jid in (None, jid)))
+    if op is None:
+        return about_job(state, record) if jid else None
+    op.add(record, "waits for a slot" if entering else "got the slot", _SUPERVISOR, _JID if jid else _PREFIX)
+    return op.jid
+
+
+def _cancel(state: PassState, record: LogRecord) -> JobId | None:
+    jid = jid_in(record)
+    if jid is None:
+        return None
+    args = record.fields["args"] or ""
+    timed_out = read_message(args).op_id
+    named = set(_NAMED_OP.findall(args))
+    for op in state.ops.of_job(jid):
+        if timed_out:
+            hit, step = op.op == op_prefix(timed_out), "canceled by the time limit"
+        elif named:
+            hit, step = op.name != "cancel" and (op.name, op.op) in named, "canceled"
+        else:
+            hit, step = op.name == "run", "canceled by the user"
+        if hit and op.is_open:
+            op.op_id = timed_out or op.op_id
+            op.add(record, step, _SUPERVISOR, _FULL if timed_out else _JID)
+            op.end(OpStatus.ENDED, record.at, "canceled")
+    return jid
+
+
+def _of_op(state: PassState, record: LogRecord) -> JobId | None:
+    """A line that names nothing but an op: it speaks of the one last spoken of."""
+    sent = _SENT_OR_NOT.get(record.shape)
+    op = latest_op(state, record, lambda t: sent is None or sent == (t.sends > 0))
+    if op is None:
+        return None
+    op.told_destroyed |= record.fields.get("dead") is not None
+    step, ends = _OP_STEPS[record.shape]
+    op.add(record, step, _SUPERVISOR, _PREFIX)
+    op.error = record.fields.get("op_error") or record.fields.get("error") or op.error
+    if ends or record.fields.get("dead"):
+        op.end(OpStatus.DESTROYED, record.at)
+    return op.jid
+
+
+REQUEST_HANDLERS: Mapping[str, Handler] = {
+    "request": _request,
+    "analysis_wanted": _request,
+    "request_failed": _request_failed,
+    "op_created": _op_created,
+    "slot_wait": _slot,
+    "slot_got": _slot,
+    "cancel": _cancel,
+    **dict.fromkeys(_OP_STEPS, _of_op),
+}
+"""What reads each shape."""

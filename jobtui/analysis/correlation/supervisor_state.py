@@ -1,0 +1,297 @@
+"""What the handlers of a supervisor's lines share, what its messages say, and what its restarts end.
+
+Such a text may be cut anywhere (`<SNIP>`) and holds outside data, so it is searched, not evaluated. The
+first occurrence of a key is the message's own: nested replies come after it in sorted order.
+
+A log that was rotated away is taken for that of the forerunner when it lies in the same directory, names run
+directories below the same database root, and has said nothing after the restart. Logs of two installations
+may lie side by side, and two hosts may have their databases at the same path: none of these alone is enough.
+Where a log goes on nevertheless, what was taken for lost in it is open again.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from posixpath import dirname
+from typing import NamedTuple
+
+from jobtui.analysis.correlation.agents import Agents
+from jobtui.analysis.correlation.job_events import JobEvents
+from jobtui.analysis.correlation.ops import OpIndex, OpTrack, others, place_of
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import JobId, OpId, RunDir, database_root, is_full_id, split_jid
+from jobtui.model.logs import LogRecord
+from jobtui.model.ops import Certainty, Component, OpStatus, Writer
+
+_FIELD = re.compile(r"'(opId|opName|computeJid|state|error|jid)': (?:'([^']*)'|\"([^\"]*)\"|(\w+))")
+_TORN_ERROR = re.compile(r"'error': ['\"]([^'\"]*)$")
+"""An error that holds a line break: the rest of the message is on the next line."""
+
+
+class AgentMessage(NamedTuple):
+    """The parts of a message that correlation uses. All absent ones are None."""
+
+    op_id: OpId | None
+    op_name: str | None
+    jid: JobId | None
+    state: str | None
+    error: str | None
+
+
+NOTHING = AgentMessage(None, None, None, None, None)
+"""What an empty text says."""
+
+
+def read_message(text: str) -> AgentMessage:
+    """What a logged message says of itself. Never raises; agent ids in it are not looked at."""
+    if not text:
+        return NOTHING
+    found: dict[str, str] = {}
+    for key, single, double, bare in _FIELD.findall(text):
+        found.setdefault(key, single or double or bare)
+    torn = _TORN_ERROR.search(text)
+    op_id = found.get("opId", "")
+    jid = found.get("computeJid") or found.get("jid") or ""
+    return AgentMessage(
+        op_id=OpId(op_id) if is_full_id(op_id) else None,
+        op_name=found.get("opName"),
+        jid=JobId(jid) if split_jid(jid) else None,
+        state=found.get("state"),
+        error=found.get("error") or (torn[1] if torn else None),
+    )
+
+
+STEP = "supervisor restarted"
+KEPT = 100
+"""So many restarts are remembered of a log."""
+
+
+class SupervisorLog:
+    """What is known of one log as the work of one supervisor after another."""
+
+    __slots__ = ("at", "before", "lost", "lost_at", "newest", "pid", "restart", "root", "source")
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.root: str | None = None
+        """Below which its jobs have their run directories."""
+        self.at: Nanos | None = None
+        """The newest time in it."""
+        self.restart: LogRecord | None = None
+        """A restart it tells of, as long as its root is not known."""
+        self.lost_at: Nanos | None = None
+        """The restart, told by another log, that has ended `lost`: ops with the status they had."""
+        self.lost: list[tuple[OpTrack, OpStatus]] = []
+        self.newest: LogRecord | None = None
+        self.before: LogRecord | None = None
+        """Its last line, and the last one that another process wrote."""
+        self.pid: int | None = None
+
+    def note_writer(self, record: LogRecord) -> None:
+        if record.pid != self.pid:
+            self.pid, self.before = record.pid, self.newest
+        self.newest = record
+
+
+class Restarts:
+    """All supervisors' logs. What changes an op returns the jobs that are now known otherwise."""
+
+    def __init__(self, ops: OpIndex, origin: Callable[[str], str]) -> None:
+        self._ops = ops
+        self._origin = origin
+        self._logs: dict[str, SupervisorLog] = {}
+        self._told: dict[str, deque[tuple[int, LogRecord]]] = {}
+
+    def log(self, source: str) -> SupervisorLog:
+        return self._logs.setdefault(source, SupervisorLog(source))
+
+    def writers(self) -> dict[str, Writer]:
+        return {log.source: Writer(log.pid, log.before, log.at) for log in self._logs.values()}
+
+    def take_in(self, other: "Restarts", keys: Mapping[int, int]) -> None:
+        """Take over the restarts that are not known here; `keys` are the new keys of ops by the old ones."""
+        for source, theirs in other._told.items():
+            own = self._told.setdefault(source, deque(maxlen=KEPT))
+            known = {place_of(record) for _, record in own}
+            later = [(key + len(keys), record) for key, record in own]
+            earlier = [
+                (min((new for old, new in keys.items() if old >= key), default=len(keys) + 1), record)
+                for key, record in theirs
+                if place_of(record) not in known
+            ]
+            self._told[source] = deque((*earlier, *later), maxlen=KEPT)
+        for source in self._told.keys() - other._told.keys():
+            moved = [(key + len(keys), record) for key, record in self._told[source]]
+            self._told[source] = deque(moved, maxlen=KEPT)
+        self._logs = {**other._logs, **self._logs}
+
+    def goes_on(self, log: SupervisorLog, at: Nanos | None) -> set[JobId]:
+        if at is None:
+            return set()
+        log.at = max(at, log.at or at)
+        log = self._whole(log)
+        log.at = max(at, log.at or at)
+        if log.lost_at is None or at <= log.lost_at:
+            return set()
+        lost, log.lost, log.lost_at = log.lost, [], None
+        for op, status in lost:
+            self._ops.reopen(op, status)
+            op.steps = [step for step in op.steps if step.step != STEP]
+        return {op.jid for op, _ in lost if op.jid is not None}
+
+    def learn_run_dir(self, log: SupervisorLog, run_dir: str) -> set[JobId]:
+        """A log names a run directory, which tells whose it is, and with it what a restart has ended."""
+        log = self._whole(log)
+        if log.root is not None or (root := database_root(run_dir)) is None:
+            return set()
+        log.root = root
+        restart, log.restart = log.restart, None
+        return set() if restart is None else self._end_before(log, restart)
+
+    def restarted(self, log: SupervisorLog, record: LogRecord) -> set[JobId]:
+        log = self._whole(log)
+        self._told.setdefault(log.source, deque(maxlen=KEPT)).append((self._ops.next_key, record))
+        own = [op for op in self._ops.open_ops() if self._origin(op.source) == log.source]
+        changed = _end(own, record)
+        if log.root is None:
+            log.restart = record
+            return changed
+        return changed | self._end_before(log, record)
+
+    def first_after(self, op: OpTrack) -> LogRecord | None:
+        """The first restart that the log that told of an op's creation told of later."""
+        told = self._told.get(self._origin(op.source), ())
+        return next((record for next_key, record in told if op.key < next_key), None)
+
+    def _whole(self, log: SupervisorLog) -> SupervisorLog:
+        """What is known of the log of which this one is a copy."""
+        return self.log(self._origin(log.source))
+
+    def _end_before(self, log: SupervisorLog, restart: LogRecord) -> set[JobId]:
+        """End what stands open in the logs of forerunners."""
+        at = restart.at
+        if at is None:
+            return set()
+        before = {
+            other.source: other
+            for other in self._logs.values()
+            if _is_forerunner(other, log) and self._whole(other) is not log and not_after(other.at, at)
+        }
+        ended = [
+            op
+            for op in self._ops.open_ops()
+            if op.source in before and op.created_at is not None and op.created_at <= at
+        ]
+        for op in ended:
+            other = before[op.source]
+            other.lost.append((op, op.status))
+            other.lost_at = at
+        return _end(ended, restart)
+
+
+def not_after(time: Nanos | None, at: Nanos) -> bool:
+    """Whether a time is known, and none after `at`."""
+    return time is not None and time <= at
+
+
+def _is_forerunner(other: SupervisorLog, log: SupervisorLog) -> bool:
+    return (
+        other is not log
+        and other.root == log.root
+        and dirname(other.source) == dirname(log.source)
+        and other.source.startswith("/")
+    )
+
+
+def _end(ops: list[OpTrack], restart: LogRecord) -> set[JobId]:
+    for op in ops:
+        op.add(restart, STEP, Component.SUPERVISOR, Certainty.ADJACENT)
+        op.end(OpStatus.LOST, restart.at)
+    return {op.jid for op in ops if op.jid is not None}
+
+
+RUNS = frozenset({"run", "run_status"})
+"""Ops to which an agent's news of a job's state belong."""
+NEVER_SENT = frozenset({"begin_session"})
+"""Ops that only get an agent started."""
+FINAL_STATES = frozenset({"completed", "error", "canceled", "missing", "job_run_purged"})
+"""Words for the state of a run after which no more comes."""
+
+
+class PassState:
+    """State of the pass over one supervisor's log.
+
+    `before` is its line before this one; `update` an agent's news whose job the next line names; `debug` the
+    full message that a debug line has shown; `newest` the op created last; `replies_bear_names` tells that
+    the supervisor is one of until 2024, whose agents answer a run or an analysis by its name. `others` are
+    jobs that a line has changed besides the one it is about.
+    """
+
+    def __init__(
+        self, source: str, ops: OpIndex, agents: Agents, events: JobEvents, restarts: Restarts
+    ) -> None:
+        self.ops = ops
+        self.agents = agents
+        self.events = events
+        self.restarts = restarts
+        self.source = source
+        self.log = restarts.log(source)
+        self.before: LogRecord | None = None
+        self.update: LogRecord | None = None
+        self.debug: AgentMessage | None = None
+        self.newest: OpTrack | None = None
+        self.replies_bear_names = False
+        self.others: set[JobId] = set()
+
+
+Handler = Callable[[PassState, LogRecord], JobId | None]
+"""Takes in a record; the id of the job that is now known better."""
+
+
+def jid_in(record: LogRecord) -> JobId | None:
+    jid = record.fields.get("jid")
+    return JobId(jid) if jid and split_jid(jid) else None
+
+
+def path_in(text: str | None) -> RunDir | None:
+    return None if text is None or text == "None" else RunDir(text)
+
+
+def add_step(
+    op: OpTrack,
+    record: LogRecord,
+    step: str,
+    component: Component,
+    certainty: Certainty,
+    found: Sequence[OpTrack],
+) -> None:
+    """Add a step, less certain when the line may as well have meant one of `found` of another job."""
+    rivals = others(op, found) if len(found) > 1 and certainty is not Certainty.FULL_ID else ()
+    if rivals:
+        op.candidates = tuple(dict.fromkeys((*op.candidates, *rivals)))
+    op.add(record, step, component, Certainty.ADJACENT if rivals else certainty)
+
+
+def latest_op(state: PassState, record: LogRecord, fits: Callable[[OpTrack], bool]) -> OpTrack | None:
+    """The op of a line's prefix and name that the supervisor spoke of last.
+
+    A line that calls its op destroyed means one that was given up before it was answered, if there is one.
+    """
+    name = record.fields["name"]
+    prefix = record.fields["o"] or ""
+    found = None
+    if record.fields.get("dead"):
+        found = state.ops.kept_with(prefix, lambda t: t.name == name and _was_given_up(t) and fits(t))
+    found = found or state.ops.open_with(prefix, lambda t: t.name == name and fits(t))
+    if not found:
+        found = state.ops.kept_with(prefix, lambda t: t.name == name and fits(t))[-1:]
+    return max(found, key=last_told, default=None)
+
+
+def _was_given_up(op: OpTrack) -> bool:
+    return not op.is_open and not op.replies and not op.told_destroyed and op.status is not OpStatus.LOST
+
+
+def last_told(op: OpTrack) -> tuple[int, int]:
+    """When an op was last spoken of; of two that never were the newer one is greater."""
+    return op.last_told, op.key

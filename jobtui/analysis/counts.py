@@ -1,0 +1,138 @@
+"""How many jobs there are of each status, and how many come and end minute by minute."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job, JobStatus
+
+MINUTES = 10
+"""So far back it is told, the present minute included."""
+_STEP = 10 * SECOND
+_STEPS_PER_MINUTE = 6
+_KEPT = 2 * MINUTES * _STEPS_PER_MINUTE
+"""Steps from the first one told of; what claims to be further in the future is not counted."""
+
+
+class Flow(NamedTuple):
+    """Jobs in each of the last minutes, the present one last, and in the last full minute up to now."""
+
+    by_minute: tuple[int, ...]
+    per_minute: int
+
+
+class Pace(NamedTuple):
+    """What came and what ended."""
+
+    arrivals: Flow
+    ends: Flow
+
+    @property
+    def is_still(self) -> bool:
+        return not any(self.arrivals.by_minute) and not any(self.ends.by_minute)
+
+
+class Pulse:
+    """Counts arrivals and ends of the jobs it is told of. A job that is run again arrives and ends again."""
+
+    def __init__(self, now: Callable[[], Nanos]) -> None:
+        self._now = now
+        self._arrivals: Counter[int] = Counter()
+        self._ends: Counter[int] = Counter()
+        self._first: int | None = None
+
+    def note(self, before: Job | None, after: Job) -> None:
+        if after.is_quasi:
+            return
+        is_same_run = before is not None and before.queued_at == after.queued_at
+        if not is_same_run:
+            self._add(self._arrivals, after.queued_at, 1)
+            self._add(self._ends, after.ended_at, 1)
+        elif before is not None and before.ended_at != after.ended_at:
+            # The end of a run that was known already is only known better now
+            self._add(self._ends, before.ended_at, -1)
+            self._add(self._ends, after.ended_at, 1)
+
+    def pace(self, now: Nanos) -> Pace:
+        self._first = first = _oldest(now)
+        for counts in (self._arrivals, self._ends):
+            for step in [step for step in counts if step < first]:
+                del counts[step]
+        return Pace(_flow(self._arrivals, now), _flow(self._ends, now))
+
+    def _add(self, counts: Counter[int], at: Nanos | None, count: int) -> None:
+        if at is None:
+            return
+        if self._first is None:
+            self._first = _oldest(self._now())
+        if self._first <= (step := at // _STEP) < self._first + _KEPT:
+            counts[step] += count
+
+
+def _oldest(now: Nanos) -> int:
+    return (now // _STEP // _STEPS_PER_MINUTE - MINUTES + 1) * _STEPS_PER_MINUTE
+
+
+def _flow(counts: Counter[int], now: Nanos) -> Flow:
+    first, present = _oldest(now), now // _STEP
+    by_minute = tuple(
+        _between(counts, begin, min(begin + _STEPS_PER_MINUTE, present + 1))
+        for begin in range(first, first + MINUTES * _STEPS_PER_MINUTE, _STEPS_PER_MINUTE)
+    )
+    return Flow(by_minute, _between(counts, present - _STEPS_PER_MINUTE, present))
+
+
+def _between(counts: Counter[int], begin: int, end: int) -> int:
+    return max(0, sum(counts[step] for step in range(begin, end)))
+
+
+RECENT_S = 3600
+"""Failures count as recent for this long."""
+
+
+_NOTHING = Flow((0,) * MINUTES, 0)
+STILL = Pace(_NOTHING, _NOTHING)
+"""Nothing came and nothing ended."""
+
+
+class Counts(NamedTuple):
+    """Jobs by status, how many failed in the last hour, how many come and end. Quasi jobs do not count."""
+
+    by_status: dict[JobStatus, int]
+    failed_lately: int
+    pace: Pace = STILL
+
+
+class Tally:
+    """Counts of the jobs it was told of. `now` tells what is too old to be counted as lately."""
+
+    def __init__(self, now: Callable[[], Nanos]) -> None:
+        self._pulse = Pulse(now)
+        self._by_status: Counter[JobStatus] = Counter()
+        self._failed_at: dict[JobId, Nanos] = {}
+
+    def move(self, before: Job | None, after: Job | None) -> None:
+        """A job changed; None where it was not there, or is no more."""
+        old = None if before is None or before.is_quasi else before.status
+        new = None if after is None or after.is_quasi else after.status
+        if old is not new:
+            if old is not None:
+                self._by_status[old] -= 1
+            if new is not None:
+                self._by_status[new] += 1
+        if after is not None:
+            self._pulse.note(before, after)
+        if old is JobStatus.FAILED and before is not None:
+            self._failed_at.pop(before.id, None)
+        if new is JobStatus.FAILED and after is not None:
+            at = after.ended_at if after.ended_at is not None else after.updated_at
+            if at is not None:
+                self._failed_at[after.id] = at
+
+    def counts(self, now: Nanos) -> Counts:
+        since = now - RECENT_S * SECOND
+        self._failed_at = {job_id: at for job_id, at in self._failed_at.items() if at > since}
+        by_status = {status: self._by_status[status] for status in JobStatus}
+        return Counts(by_status, len(self._failed_at), self._pulse.pace(now))

@@ -1,0 +1,105 @@
+"""What joins records of different systems: records that share a key are of one job.
+
+So is found which job of Slurm a job of Sirepo runs as, and the other way round.
+
+Sirepo's agent on a cluster notes the number that sbatch gave it (`sbatch_id`); and it submits in the run
+directory, whose last part is the job's id in Sirepo, so that Slurm's record alone tells it too.
+"""
+
+from collections.abc import Iterable, Iterator
+from enum import Enum, auto
+from typing import NamedTuple
+
+from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.ids import JobId, answers_to
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.slurm import SYSTEM
+
+OF_SIREPO = "sirepo:"
+"""The tag of a job that Sirepo submitted begins so; its id there follows."""
+CLUSTER_MODE = "sbatch"
+
+
+class Space(Enum):
+    """Whose ids they are."""
+
+    JOB = auto()
+    SUBMITTED_BY = auto()
+    SCHEDULER = auto()
+    TRACE = auto()
+
+
+ENDS = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELED})
+"""How a job may have ended."""
+POLLED_S = 90.0
+"""How long Sirepo's agent may take to see what Slurm did: it asks every 15 s, every 60 s in 2020."""
+EARLY_S = 60.0
+"""How much earlier than in Sirepo's record a job may have been submitted: two clocks."""
+
+
+class Key(NamedTuple):
+    """An id under which a record is known: in which of the spaces of ids, and which."""
+
+    space: Space
+    id: str
+
+
+def keys_of(job: Job) -> Iterator[Key]:
+    """Its own id, that of the job of Sirepo it was submitted for, those of its scheduler, its trace."""
+    yield Key(Space.JOB, job.id)
+    if job.system == SYSTEM:
+        submitters = (tag for tag in job.tags.split() if tag.startswith(OF_SIREPO))
+        yield from (Key(Space.SUBMITTED_BY, tag.removeprefix(OF_SIREPO)) for tag in submitters)
+    yield from (Key(Space.SCHEDULER, number) for number in job.allocation.split())
+    if job.trace:
+        yield Key(Space.TRACE, job.trace)
+
+
+def sirepo_of(job: Job) -> JobId | None:
+    return next((JobId(key.id) for key in keys_of(job) if key.space is Space.SUBMITTED_BY), None)
+
+
+def slurm_of(job: Job | None, jobs: Iterable[Job], noted: str | None = None) -> Job | None:
+    """The Slurm job of the latest run of a job of Sirepo; `noted` is its number where that is known.
+
+    None where there is none, or several on different clusters and nothing tells which.
+    """
+    if job is None or job.mode != CLUSTER_MODE:
+        return None
+    submitted = Key(Space.SUBMITTED_BY, job.id)
+    every = [one for one in jobs if one.system == SYSTEM]
+    of_dir = [one for one in every if submitted in keys_of(one) and _may_be_of(one, job)]
+    if noted is not None:
+        key = Key(Space.SCHEDULER, noted)
+        numbered = [one for one in every if next(_of_scheduler(one), None) == key]
+        both = [one for one in numbered if one in of_dir]
+        there = [one for one in numbered if job.host and answers_to(one.source, job.host)]
+        found = both or there or numbered
+        return found[0] if len(found) == 1 else None
+    return max(of_dir, key=lambda one: one.queued_at or 0, default=None)
+
+
+def _of_scheduler(job: Job) -> Iterator[Key]:
+    return (key for key in keys_of(job) if key.space is Space.SCHEDULER)
+
+
+def _may_be_of(one: Job, job: Job) -> bool:
+    """Whether a Slurm job was submitted for the latest run, and not for an earlier one."""
+    if one.queued_at is None or job.queued_at is None:
+        return True
+    return seconds_between(one.queued_at, job.queued_at) <= EARLY_S
+
+
+def is_polled(job: Job, slurm: Job, now: Nanos) -> bool:
+    """Whether both have had the time to hear of each other since either changed."""
+    times = (slurm.updated_at, job.written_at, job.updated_at)
+    latest = max((at for at in times if at is not None), default=None)
+    return latest is None or seconds_between(latest, now) > POLLED_S
+
+
+def slurm_words(slurm: Job) -> str:
+    """How the Slurm job stands, in its own words: not masked, not safe for a terminal."""
+    number = slurm.id.partition("/")[2]
+    waits = slurm.alert or slurm.message if slurm.status is JobStatus.PENDING else None
+    why = slurm.error or (f"waits for {waits}" if waits else "")
+    return f"Slurm {number} {slurm.native_status}{f': {why}' if why else ''}"

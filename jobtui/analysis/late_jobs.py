@@ -1,0 +1,138 @@
+"""Live jobs that wait or run longer than is usual here, by the records of jobs like them that ended well.
+
+Like is what has the same application, model, mode and driver. Records tell more runs than logs do, and are
+read first. Without such a history there are the limits of `analysis.flags` only.
+"""
+
+from collections.abc import Iterable, Mapping
+from math import inf
+from time import perf_counter
+from typing import NamedTuple, Self
+
+from jobtui.analysis.explain.flow import is_beyond, usual_of, usual_words
+from jobtui.analysis.times import age
+from jobtui.model.clock import Nanos
+from jobtui.model.health import ClockOf, here
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.verdicts import Usual
+
+RUNS_KEPT = 300
+"""Runs of a kind that tell what is usual; the newest that were heard of."""
+KINDS_KEPT = 2_000
+"""Kinds of jobs of which that is kept."""
+BUDGET_S = 0.004
+"""How long looking may take at a time."""
+
+Kind = tuple[str, str, str, str, str]
+
+
+class Late(NamedTuple):
+    """How long a job waits or runs already, in seconds, and what is usual."""
+
+    does: str
+    seconds: float
+    usual: Usual
+
+    @property
+    def words(self) -> str:
+        return f"late: {self.does} {age(self.seconds)}, {usual_words(self.usual)}"
+
+
+class _Lengths:
+    """How long runs of one kind waited and ran, in seconds, by job and submission."""
+
+    __slots__ = ("_taken", "_usual")
+
+    def __init__(self) -> None:
+        self._taken: dict[tuple[JobId, Nanos], tuple[float, float]] = {}
+        self._usual: dict[JobStatus, Usual | None] = {}
+
+    def add(self, job: Job) -> None:
+        waited, ran = job.waited_s(Nanos(0)), job.elapsed_s(Nanos(0))
+        if waited is None or ran is None or job.ended_at is None or job.queued_at is None:
+            return
+        self._taken[job.id, job.queued_at] = (max(0.0, waited), max(0.0, ran))
+        if len(self._taken) > RUNS_KEPT:
+            del self._taken[next(iter(self._taken))]
+        self._usual.clear()
+
+    def usual(self, status: JobStatus) -> Usual | None:
+        if status not in self._usual:
+            place = 0 if status is JobStatus.PENDING else 1
+            self._usual[status] = usual_of([taken[place] for taken in self._taken.values()])
+        return self._usual[status]
+
+
+class Lateness:
+    """Told which jobs changed, it learns from those that ended and judges live ones, a few at a time."""
+
+    def __init__(self, now_at: ClockOf = here) -> None:
+        self._now_at = now_at
+        self._changed: dict[JobId, None] = {}
+        self._live: dict[JobId, None] = {}
+        self._kinds: dict[Kind, _Lengths] = {}
+        self._late: set[JobId] = set()
+
+    @classmethod
+    def of(cls, jobs: Mapping[JobId, Job], now: Nanos, now_at: ClockOf = here) -> Self:
+        """Of all jobs at once; only kinds of which one is live are learnt, and no more than is kept."""
+        found = cls(now_at)
+        wanted = {_kind(job): RUNS_KEPT for job in jobs.values() if job.status.is_live}
+        for job in jobs.values() if wanted else ():
+            if job.status is JobStatus.COMPLETED and wanted.get(kind := _kind(job), 0):
+                wanted[kind] -= 1
+                found.note((job.id,))
+        found.look(jobs, now, inf)
+        return found
+
+    def note(self, changed: Iterable[JobId]) -> None:
+        self._changed.update(dict.fromkeys(changed))
+
+    def look(self, jobs: Mapping[JobId, Job], now: Nanos, budget_s: float = BUDGET_S) -> set[JobId]:
+        """Learn, and judge those that live; the jobs of which it is no longer as it was."""
+        end = perf_counter() + budget_s
+        while self._changed and perf_counter() < end:
+            self._learn(jobs.get(job_id := self._changed.popitem()[0]), job_id)
+        turned = set()
+        for _ in range(len(self._live)):
+            if perf_counter() >= end:
+                break
+            job_id = next(iter(self._live))
+            del self._live[job_id]
+            job = jobs.get(job_id)
+            if job is not None and job.status.is_live:
+                self._live[job_id] = None  # behind all others: the next turn begins where this one ends
+            if (self.late(job, now) is not None) != (job_id in self._late):
+                turned.add(job_id)
+                self._late ^= {job_id}
+        return turned
+
+    def late(self, job: Job | None, now: Nanos) -> Late | None:
+        """How late a job is, None where it is not, or where too little is known."""
+        if job is None or not job.status.is_live or not job.needs_logs:
+            return None
+        now, waits = self._now_at(job.source, now), job.status is JobStatus.PENDING
+        seconds = job.waited_s(now) if waits else job.elapsed_s(now)
+        lengths = self._kinds.get(_kind(job))
+        usual = lengths.usual(job.status) if lengths is not None else None
+        if seconds is None or usual is None or not is_beyond(seconds, usual):
+            return None
+        return Late("waits" if waits else "runs", seconds, usual)
+
+    def _learn(self, job: Job | None, job_id: JobId) -> None:
+        if job is None or job.status.is_live or job_id in self._late:
+            self._live[job_id] = None
+        if job is None or job.status is not JobStatus.COMPLETED or job.is_quasi:
+            return
+        kind = _kind(job)
+        lengths = self._kinds.get(kind)
+        if lengths is None:
+            lengths = self._kinds[kind] = _Lengths()
+            if len(self._kinds) > KINDS_KEPT:
+                del self._kinds[next(iter(self._kinds))]
+        lengths.add(job)
+
+
+def _kind(job: Job) -> Kind:
+    return (job.system, job.app, job.model, job.mode, job.driver or "")

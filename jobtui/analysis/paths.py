@@ -1,0 +1,263 @@
+"""Where the files of a job and the log of an agent are, and what to type to read what jobtui cannot reach.
+
+A local agent writes into the supervisor's own log, a Docker agent into the journal of its docker host, a
+cluster's agent into a file there, of whose end the supervisor keeps copies. Decides by names alone: reads
+nothing, and knows of no source but by its name. Times in commands are UTC and say so.
+
+A path over ssh is written as an address, `ssh://cori/scratch/...`; who reads it takes it apart again.
+"""
+
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import NamedTuple
+from urllib.parse import quote
+
+from jobtui.model.clock import SECOND, Nanos, utc_of
+from jobtui.model.commands import Command
+from jobtui.model.ids import jid_of_run_dir, split_jid
+from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.journal import Matches
+from jobtui.model.ops import Agent, Op
+
+SLACK = 5 * SECOND
+"""How much earlier than its start a container's log may begin: the clocks of two hosts."""
+END_SLACK = 60 * SECOND
+LAST_LINES = 1_000
+"""What a command asks for that has no time to begin with."""
+
+_CONTAINER = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+
+
+class LogPlace(StrEnum):
+    """What kind of place a log is in."""
+
+    SUPERVISOR = "supervisor"
+    """The supervisor's own log."""
+    READ = "read"
+    """A source of its own that is read already."""
+    JOURNAL = "journal"
+    """A journal that is configured to be read."""
+    REMOTE = "remote"
+    """The journal of a host that is not configured."""
+    CLUSTER = "cluster"
+    """A file on a cluster."""
+    UNKNOWN = "unknown"
+
+
+class AgentLog(NamedTuple):
+    """Where an agent's log is.
+
+    `name` is the source to read: a log file, or a journal of which `matches` are wanted. `copies` is the
+    directory of the supervisor's copies, `path` that of the log on the cluster. `command` shows the log to
+    whoever types it; "" where none does. `at` is when the agent began, where that is known. All is outside
+    text.
+    """
+
+    place: LogPlace
+    name: str = ""
+    matches: Matches = ()
+    at: Nanos | None = None
+    copies: str = ""
+    path: str = ""
+    command: Command = Command()
+    note: str = ""
+
+    @property
+    def described(self) -> str:
+        match self.place:
+            case LogPlace.SUPERVISOR | LogPlace.READ:
+                return self.name
+            case LogPlace.JOURNAL:
+                return f"{self.name} {words_of(self.matches)}"
+            case LogPlace.CLUSTER:
+                return self.copies or self.path or self.note
+            case _:
+                return self.command or self.note
+
+
+def words_of(matches: Matches) -> str:
+    """Matches as journalctl takes them: those of a group together, `+` between groups."""
+    return " + ".join(" ".join(f"{field}={value}" for field, value in group) for group in matches)
+
+
+def log_of(agent: Agent, hosts: Mapping[str, str], roots: Iterable[str] = ()) -> AgentLog:
+    """Where an agent's log is. `hosts` are the journals of docker hosts and clusters, as configured, by name
+    of the host; `roots` the database roots, in one of which copies are kept.
+    """
+    if agent.driver == "LocalDriver":
+        name = agent.log or agent.supervisor
+        return AgentLog(LogPlace.SUPERVISOR, name, at=agent.started_at)
+    if agent.driver == "DockerDriver":
+        found = _of_container(agent, hosts)
+        if agent.log is None or agent.log == agent.supervisor:
+            return found
+        return found._replace(place=LogPlace.READ, name=agent.log, note="")
+    if agent.driver == "SbatchDriver":
+        return _on_cluster(agent, hosts, tuple(roots))
+    return AgentLog(LogPlace.UNKNOWN, note=f"nothing is known of the logs of a {agent.driver}")
+
+
+def spec_of_host(host: str, hosts: Mapping[str, str]) -> str | None:
+    """The journal configured for a host, by its whole name, else by its name without the domain."""
+    return hosts.get(host) or hosts.get(host.partition(".")[0])
+
+
+def _of_container(agent: Agent, hosts: Mapping[str, str]) -> AgentLog:
+    name, host = agent.container, agent.host
+    if name is None or _CONTAINER.fullmatch(name) is None:
+        return AgentLog(LogPlace.UNKNOWN, note="its container is not known: no line that names it was read")
+    group = (
+        ("CONTAINER_NAME", str(name)),
+        *((("CONTAINER_ID", agent.container_id),) if agent.container_id else ()),
+    )
+    if host is not None and (spec := spec_of_host(host, hosts)):
+        return AgentLog(
+            LogPlace.JOURNAL, spec, (group,), agent.started_at, command=_journalctl(agent, host, group)
+        )
+    if host is None:
+        command = Command(*_journal_words(agent, group))
+        return AgentLog(LogPlace.REMOTE, "", (group,), agent.started_at, command=command,
+                        note="on which docker host it runs is not known")  # fmt: skip
+    command = _journalctl(agent, host, group)
+    note = (
+        f"the journal of {host} is not configured: name it under [hosts]"
+        if command
+        else "its host has an odd name"
+    )
+    return AgentLog(LogPlace.REMOTE, "", (group,), agent.started_at, command=command, note=note)
+
+
+def _journalctl(agent: Agent, host: str, group: tuple[tuple[str, str], ...]) -> Command:
+    return over_ssh(host, _journal_words(agent, group))
+
+
+def _journal_words(agent: Agent, group: tuple[tuple[str, str], ...]) -> list[str]:
+    words = ["journalctl", "--utc", *(f"{field}={value}" for field, value in group)]
+    since = agent.started_at or agent.connected_at
+    if since is None:
+        return [*words, "-n", str(LAST_LINES)]
+    words += ["--since", _utc(Nanos(since - SLACK))]
+    if not agent.state.is_live and agent.since is not None and agent.since >= since:
+        words += ["--until", _utc(Nanos(agent.since + END_SLACK))]
+    return words
+
+
+def _on_cluster(agent: Agent, hosts: Mapping[str, str], roots: tuple[str, ...]) -> AgentLog:
+    path, host = agent.cluster_log or "", agent.host or ""
+    copies = f"{roots[0].rstrip('/')}/user/{agent.uid}/agent-sbatch" if roots and len(agent.uid) == 8 else ""
+    if copies and host and "/" not in host:
+        copies += f"/{host}"
+    command = over_ssh(host, ["tail", "-n", str(LAST_LINES), "--"], path) if path else Command()
+    note = "" if copies or path else "its log is on the cluster; nothing that was read says where"
+    return AgentLog(
+        LogPlace.CLUSTER, spec_of_host(host, hosts) or "", (), agent.started_at, copies, path, command, note
+    )
+
+
+def over_ssh(host: str, words: list[str], *about: str) -> Command:
+    """A command that runs words on a host, ready to be typed; "" for what cannot be typed or is no host."""
+    return Command(*words, about=about, host=host) if host else Command()
+
+
+def _utc(at: Nanos) -> str:
+    return f"{utc_of(at):%Y-%m-%d %H:%M:%S UTC}"
+
+
+SSH = "ssh://"
+
+
+class Reach(NamedTuple):
+    """How clusters can be reached: `mounts` are directories here by those there, `hosts` journals by host."""
+
+    mounts: Mapping[str, str] = {}
+    hosts: Mapping[str, str] = {}
+
+
+def reached(path: str, host: str | None, reach: Reach, source: str = "") -> Iterator[str]:
+    """The places at which a path on a cluster may be read, likeliest first.
+
+    `source` is what told of it: where that is asked over ssh, so are its files, and the same path here may
+    be another file.
+    """
+    if not posixpath.isabs(path) or "\0" in path:
+        return
+    path = posixpath.normpath(path)
+    for there in sorted(reach.mounts, key=len, reverse=True):
+        root = posixpath.normpath(there)
+        if path == root or path.startswith(f"{root.rstrip('/')}/"):
+            yield posixpath.join(reach.mounts[there], posixpath.relpath(path, root))
+    if source.startswith(SSH):
+        yield f"{SSH}{source.removeprefix(SSH).partition('/')[0]}{quote(path)}"
+    yield path
+    spec = spec_of_host(host, reach.hosts) if host else None
+    if spec is not None and spec.startswith(SSH):
+        yield f"{SSH}{spec.removeprefix(SSH).partition('/')[0]}{quote(path)}"
+
+
+CLUSTER_MODE = "sbatch"
+NOWHERE = Reach()
+
+
+def run_dirs_of(
+    job: Job | None,
+    record_path: str | None,
+    ops: Iterable[Op],
+    host: str | None = None,
+    reach: Reach = NOWHERE,
+    told: str | None = None,
+) -> tuple[str, ...]:
+    """The directories it may be, likeliest first; a path in a log that is no run directory is none of them.
+
+    `host` is the cluster of a job that runs on one, which can be reached as `reach` says. `told` is the
+    directory that its record itself names, on the machine where it runs.
+
+    The record is `<root>/supervisor-job/<jid>.json`, its directory
+    `<root>/user/<uid>/<app>/<simulation>/<model>`,
+    except for jobs of a cluster, which are kept there.
+    """
+    known = tuple(ops)
+    on_cluster = (path for there in _sent(known) for path in reached(there, host, reach))
+    named = reached(told, host, reach, job.source if job else "") if told else ()
+    beside = _beside(job, record_path) if job and record_path else ()
+    found = [*named, *on_cluster, *_logged(known), *beside]
+    return tuple(dict.fromkeys(found))
+
+
+def output_places(
+    detail: JobDetail | None, host: str | None = None, reach: Reach = NOWHERE
+) -> tuple[tuple[str, str], ...]:
+    """The files that its output and errors go to, by directory and name, wherever each may be read."""
+    if detail is None:
+        return ()
+    return tuple(
+        (place, posixpath.basename(path))
+        for path in detail.outputs
+        for place in reached(posixpath.dirname(path), host, reach, detail.job.source)
+    )
+
+
+def _sent(ops: Iterable[Op]) -> Iterator[str]:
+    for op in reversed(tuple(ops)):
+        if op.sent_dir and op.jid is not None and jid_of_run_dir(op.sent_dir) == op.jid:
+            yield op.sent_dir.rstrip("/")
+
+
+def _logged(ops: Iterable[Op]) -> Iterator[str]:
+    for op in reversed(tuple(ops)):
+        if op.run_dir and op.jid is not None and jid_of_run_dir(op.run_dir) == op.jid:
+            yield op.run_dir.rstrip("/")
+
+
+def _beside(job: Job, record_path: str) -> Iterator[str]:
+    parts = split_jid(job.id)
+    if parts is None or not _is_name(job.app) or job.mode == CLUSTER_MODE or job.is_quasi:
+        return
+    root = os.path.dirname(os.path.dirname(record_path))
+    yield os.path.join(root, "user", parts.uid, job.app, parts.simulation_id, parts.model)
+
+
+def _is_name(text: str) -> bool:
+    return bool(text) and text not in (".", "..") and os.sep not in text and "\0" not in text

@@ -1,0 +1,1 @@
+"""Reports and charts on jobs: rates, utilization, time in states. Pure."""

@@ -1,0 +1,229 @@
+"""What each chart shows, out of what is known of jobs: computed in short turns, without a terminal.
+
+A record tells when its present run was submitted, began and ended; earlier runs are in its history, where
+that was read.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from jobtui.analysis.reports.cooperative import Turns
+from jobtui.analysis.reports.curves import Curve, Series, Window, curve_turns
+from jobtui.analysis.reports.rates import (
+    BALSAM,
+    JOBS_AT_ONCE,
+    SIREPO,
+    StateTime,
+    Weights,
+    Words,
+    available_nodes,
+    jobs_per_state_turns,
+    throughput_turns,
+    time_in_states_turns,
+    utilization_turns,
+    within_turns,
+)
+from jobtui.model.changes import Allocation, StateChange
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job, JobStatus
+
+ENDS = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELED})
+
+
+def changes_of_jobs(jobs: Iterable[Job]) -> Iterator[StateChange]:
+    """The changes that the records of jobs tell, each job's in order; ids grow with time within a job."""
+    for job in jobs:
+        yield from _changes(job.id, job.source, job.status, job.queued_at, job.started_at, job.ended_at)
+
+
+def _changes(
+    job_id: JobId,
+    source: str,
+    status: JobStatus,
+    queued_at: Nanos | None,
+    started_at: Nanos | None,
+    ended_at: Nanos | None,
+) -> Iterator[StateChange]:
+    before, last = "", Nanos(0)
+    for at, after in (
+        (queued_at, JobStatus.PENDING),
+        (started_at, JobStatus.RUNNING),
+        (ended_at if status in ENDS else None, status),
+    ):
+        if at is not None:
+            # A clock that was set back must not change the order
+            last = max(last, at)
+            yield StateChange(last, job_id, at, before, after.value, source)
+            before = after.value
+
+
+LOGGED = "balsam"
+"""The system that tells of every change; of others the records of jobs tell."""
+
+
+class ChartKind(StrEnum):
+    """Which chart, in the order they are gone through."""
+
+    UTILIZATION = "utilization"
+    THROUGHPUT = "throughput"
+    RATE = "rate"
+    STATES = "states"
+    TIMES = "times"
+
+
+class KnownJobs(NamedTuple):
+    """What is known of jobs at a time: their records, their changes, and the nodes they were given.
+
+    `histories` are the changes of each job in the order of time. `is_reading`: a source of them is being read
+    for the first time, so that there is more to come.
+    """
+
+    jobs: Mapping[JobId, Job]
+    histories: Sequence[Sequence[StateChange]]
+    allocations: Sequence[Allocation]
+    now: Nanos
+    is_reading: bool = False
+
+
+class Material(NamedTuple):
+    """The changes that count for a chart, job by job, and what their systems call states."""
+
+    histories: list[Sequence[StateChange]]
+    allocations: Sequence[Allocation]
+    words: Words
+    is_weighted: bool
+    begin: Nanos
+    now: Nanos
+    notes: tuple[str, ...]
+    is_reading: bool = False
+
+
+class Chart(NamedTuple):
+    """One chart. `outline` is what there could be of what the first curve shows; `waiting` is only told.
+
+    `begin` is the first time that anything is known of, `end` the last.
+    """
+
+    kind: ChartKind
+    curves: tuple[Curve, ...]
+    begin: Nanos
+    end: Nanos
+    outline: Curve | None = None
+    waiting: Curve | None = None
+    times: tuple[StateTime, ...] = ()
+    jobs: int = 0
+    notes: tuple[str, ...] = ()
+    is_reading: bool = False
+
+
+def material_turns(known: KnownJobs, keeps: Callable[[Job], bool] | None) -> Turns[Material]:
+    """What counts, when only the jobs that `keeps` lets pass do.
+
+    Without it also those count of which there is no record.
+    """
+    found: list[Sequence[StateChange]] = []
+    future, left_out, begin, now = 0, 0, known.now, known.now
+    for number, own in enumerate(known.histories):
+        if keeps is not None:
+            job = known.jobs.get(own[0].job_id)
+            passes = job is not None and keeps(job)
+            left_out += job is not None and not passes
+        if keeps is None or passes:
+            told = own if own[-1].at <= now else _until(own, now)
+            future += len(own) - len(told)
+            if told:
+                found.append(told)
+                begin = min(begin, told[0].at)
+        if number % JOBS_AT_ONCE == 0:
+            yield
+    logged = len(found)
+    again, first = yield from _add_records(found, known, keeps)
+    notes = ["jobs are still being read: there is more to come"] if known.is_reading else []
+    if future:
+        notes.append(f"{future:,} changes that lie in the future are left out")
+    if again:
+        notes.append(f"{again:,} jobs ran before: of each only the latest run is known here")
+    has_records = len(found) > logged
+    words = _both(BALSAM, SIREPO) if logged and has_records else SIREPO if has_records else BALSAM
+    begin = min(begin, first)
+    # Nodes are there for all jobs: beside some of them they would look idle
+    allocations = () if left_out or known.is_reading else known.allocations
+    is_weighted = bool(logged) and not has_records
+    return Material(found, allocations, words, is_weighted, begin, known.now, tuple(notes), known.is_reading)
+
+
+def _add_records(
+    found: list[Sequence[StateChange]], known: KnownJobs, keeps: Callable[[Job], bool] | None
+) -> Turns[tuple[int, Nanos]]:
+    """Add what the records of jobs tell; how many of them ran more than once, and the first time told."""
+    again, begin = 0, known.now
+    for number, job in enumerate(list(known.jobs.values())):
+        if job.system != LOGGED and not job.is_quasi and (keeps is None or keeps(job)):
+            told = _until(tuple(changes_of_jobs((job,))), known.now)
+            if told:
+                found.append(told)
+                again += job.runs > 1
+                begin = min(begin, told[0].at)
+        if number % JOBS_AT_ONCE == 0:
+            yield
+    return again, begin
+
+
+def _until(own: Sequence[StateChange], now: Nanos) -> Sequence[StateChange]:
+    return [one for one in own if one.at <= now]
+
+
+def _both(one: Words, other: Words) -> Words:
+    return Words(
+        one.running | other.running, one.done, one.unborn | other.unborn, one.waiting | other.waiting,
+        one.all_done | other.all_done,
+    )  # fmt: skip
+
+
+def chart_turns(kind: ChartKind, material: Material) -> Turns[Chart]:
+    chart = Chart(
+        kind, (), material.begin, material.now, jobs=len(material.histories), notes=material.notes,
+        is_reading=material.is_reading,
+    )  # fmt: skip
+    window, words, now = Window(material.begin, material.now), material.words, material.now
+    match kind:
+        case ChartKind.UTILIZATION:
+            return (yield from _utilization_turns(chart, material))
+        case ChartKind.THROUGHPUT | ChartKind.RATE:
+            series = yield from throughput_turns(material.histories, window, *sorted(words.all_done))
+            return (yield from _drawn(chart, [series]))
+        case ChartKind.STATES:
+            found = list((yield from jobs_per_state_turns(material.histories, window, now, words.unborn)))
+            return (yield from _drawn(chart, found))
+    times = yield from time_in_states_turns(material.histories, now, words.unborn)
+    return chart._replace(times=times)
+
+
+def _drawn(chart: Chart, found: list[Series]) -> Turns[Chart]:
+    """The chart with these series, which are taken out of the list: to let go of all at once takes long."""
+    curves = []
+    found.reverse()
+    while found:
+        curves.append((yield from curve_turns(found.pop())))
+        yield
+    notes = (note for curve in curves for note in curve.series.notes)
+    return chart._replace(curves=tuple(curves), notes=tuple(dict.fromkeys((*notes, *chart.notes))))
+
+
+def _utilization_turns(chart: Chart, material: Material) -> Turns[Chart]:
+    histories, window, words, now = (
+        material.histories, Window(material.begin, material.now), material.words, material.now
+    )  # fmt: skip
+    weights = Weights({}) if material.is_weighted else None
+    busy = yield from utilization_turns(histories, window, now, words.running, weights)
+    waits = yield from within_turns(histories, window, now, words.waiting)
+    chart = yield from _drawn(chart, [busy])
+    chart = chart._replace(waiting=(yield from curve_turns(waits)))
+    if not material.is_weighted or not material.allocations:
+        return chart
+    nodes = available_nodes(material.allocations, window, now)
+    return chart._replace(
+        outline=(yield from curve_turns(nodes)), notes=tuple(dict.fromkeys((*chart.notes, *nodes.notes)))
+    )

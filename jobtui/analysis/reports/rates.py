@@ -1,0 +1,408 @@
+"""Throughput, utilization, available nodes, jobs in each state and time in it, out of state changes.
+
+A move is one number: its time, and which of few effects it has. A million of them are sorted and summed in
+short turns, and give the garbage collector nothing to look at.
+
+Right, and honest about it: each run has its own weight, what began before the window counts, what goes on is
+counted until now, and everything that had to be estimated is said in the notes of the series. Works for every
+system that tells of state changes. `analysis.rates_exact` gives Balsam's own figures instead.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise, zip_longest
+from typing import NamedTuple
+
+from jobtui.analysis.reports.cooperative import AT_ONCE, Turns, let_go_turns, sorted_turns
+from jobtui.analysis.reports.curves import DIGITS, Delta, Series, Window, accumulate
+from jobtui.model.changes import Allocation, StateChange, in_order
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import JobId
+
+EFFECT_BITS = 24
+"""Bits of a move for its effect; above them is its time."""
+_MASK = (1 << EFFECT_BITS) - 1
+
+_BEFORE = Nanos(-(1 << 100))
+"""Before all time."""
+
+Key = Hashable
+"""Which of the sums is meant."""
+
+
+class Effect(NamedTuple):
+    """By how much one sum rises, and which one falls by as much; None for none."""
+
+    rises: Key | None
+    falls: Key | None = None
+    weight: float = 1.0
+
+
+class Points(NamedTuple):
+    """A step function: y[i] holds from x[i] on."""
+
+    x: list[Nanos]
+    y: list[float]
+
+
+class Moves:
+    """Collects the moves of one window. What comes before it counts from its beginning on."""
+
+    def __init__(self, window: Window) -> None:
+        self._since = window.since
+        self._until = window.until
+        self._index: dict[tuple[Key | None, Key | None, float], int] = {}
+        self._moves: list[int] = []
+
+    def effect(self, rises: Key | None, falls: Key | None = None, weight: float = 1.0) -> int:
+        """The number of an effect, for `add`. To ask once for many moves saves time."""
+        return self._index.setdefault((rises, falls, weight), len(self._index))
+
+    def add(self, at: Nanos, effect: int) -> None:
+        if self._since is not None and at < self._since:
+            at = self._since
+        elif self._until is not None and at > self._until:
+            return
+        self._moves.append(at << EFFECT_BITS | effect)
+
+    def sum_turns(self) -> Turns[dict[Key, Points]]:
+        """Each sum over time, one point for each time at which it may change. To be asked for once."""
+        sums: dict[Key, Points] = {}
+        changes = [_changes(Effect(*key), sums) for key in self._index]
+        moves = yield from sorted_turns(self._moves)
+        self._moves = []
+        yield
+        for start in range(0, len(moves), AT_ONCE):
+            part = moves[start : start + AT_ONCE]
+            # Freeing all of them at the end would take as long as many turns
+            moves[start : start + AT_ONCE] = [0] * len(part)
+            for move in part:
+                at = Nanos(move >> EFFECT_BITS)
+                for x, y, delta in changes[move & _MASK]:
+                    if x[-1] == at:
+                        y[-1] += delta
+                    else:
+                        x.append(at)
+                        y.append(y[-1] + delta)
+            yield
+        for points in sums.values():
+            del points.x[0], points.y[0]
+        if any(weight % 1 for _, _, weight in self._index):
+            yield from _without_dust_turns(sums.values())
+        return {key: points for key, points in sums.items() if points.x}
+
+
+def _changes(effect: Effect, sums: dict[Key, Points]) -> tuple[tuple[list[Nanos], list[float], float], ...]:
+    """What an effect does to which sums, each of which begins with 0 before all time."""
+    found = []
+    for key, delta in ((effect.rises, effect.weight), (effect.falls, -effect.weight)):
+        if key is not None:
+            points = sums.setdefault(key, Points([_BEFORE], [0.0]))
+            found.append((points.x, points.y, delta))
+    return tuple(found)
+
+
+def _without_dust_turns(sums: Iterable[Points]) -> Turns[None]:
+    for points in sums:
+        for start in range(0, len(points.y), AT_ONCE):
+            stretch = slice(start, start + AT_ONCE)
+            points.y[stretch] = [round(value, DIGITS) for value in points.y[stretch]]
+            yield
+
+
+ONE_NODE = 1.0
+JOBS_AT_ONCE = 512
+"""Jobs whose changes are looked at in one turn."""
+REVERSED = "{n} runs ended before they began by their clocks: left out"
+DONE, BUSY = "done", "busy"
+"""What is summed up."""
+
+ENDED_ALLOCATIONS = frozenset({"finished", "submit_failed"})
+RUNNING_ALLOCATION = "running"
+
+
+class Words(NamedTuple):
+    """What a system calls the states that reports are about."""
+
+    running: frozenset[str]
+    done: str
+    unborn: frozenset[str] = frozenset({""})
+    waiting: frozenset[str] = frozenset()
+    all_done: frozenset[str] = frozenset()
+    """`done`, and what other systems call it that are looked at together."""
+
+
+BALSAM = Words(
+    frozenset({"RUNNING"}),
+    "JOB_FINISHED",
+    frozenset({"", "CREATED"}),
+    frozenset({"AWAITING_PARENTS", "READY", "STAGED_IN", "PREPROCESSED", "RESTART_READY"}),
+    frozenset({"JOB_FINISHED"}),
+)
+SIREPO = Words(
+    frozenset({"running"}), "completed", waiting=frozenset({"pending"}), all_done=frozenset({"completed"})
+)
+
+
+class Stay(NamedTuple):
+    """A job in one state from one time to another; None where that is not known or not yet over.
+
+    `is_reversed`: by its reporters' clocks it ended before it began, and both times are those of its end.
+    `is_torn`: changes are missing behind it, so that it ended at some time before its end.
+    """
+
+    job_id: JobId
+    state: str
+    begin: Nanos | None
+    end: Nanos | None
+    nodes: float | None = None
+    is_reversed: bool = False
+    is_torn: bool = False
+
+
+class StateTime(NamedTuple):
+    """How long jobs stay in a state, in seconds; `stays` counts those that are over, `open` those not."""
+
+    state: str
+    stays: int
+    open: int
+    total_s: float
+    p50_s: float
+    p90_s: float
+    longest_s: float
+
+
+Histories = Iterable[Sequence[StateChange]]
+"""The changes of each job, at least one, in any order; no job comes twice."""
+
+
+def by_job(changes: Iterable[StateChange]) -> Histories:
+    found: defaultdict[JobId, list[StateChange]] = defaultdict(list)
+    for change in changes:
+        found[change.job_id].append(change)
+    return found.values()
+
+
+def throughput_turns(histories: Histories, window: Window, *to_states: str) -> Turns[Series]:
+    """How many jobs had reached a state since the beginning of the window; each job counts once."""
+    moves, again, wanted = Moves(window), 0, frozenset(to_states)
+    done = moves.effect(DONE)
+    for number, own in enumerate(histories):
+        times = [one.at for one in own if one.after in wanted and window.clip(one.at) == one.at]
+        if times:
+            moves.add(min(times), done)
+            again += len(times) > 1
+        if number % JOBS_AT_ONCE == 0:
+            yield
+    name = " or ".join(to_states)
+    notes = (f"{again} jobs reached {name} more than once and count once",) if again else ()
+    x, y = _points((yield from moves.sum_turns()), DONE)
+    return Series(f"to {name}", "jobs", x, y, notes)
+
+
+class Weights:
+    """How many nodes runs take, and how often that had to be guessed."""
+
+    def __init__(self, nodes_of: Mapping[JobId, float]) -> None:
+        self._nodes_of = nodes_of
+        self.estimates: Counter[str] = Counter()
+
+    def of(self, stay: Stay) -> float:
+        if stay.nodes is not None:
+            return stay.nodes
+        if stay.job_id in self._nodes_of:
+            self.estimates["{n} runs do not say their nodes: those of the job now were taken"] += 1
+            return self._nodes_of[stay.job_id]
+        self.estimates["{n} runs do not say their nodes: 1 was taken"] += 1
+        return ONE_NODE
+
+
+def utilization_turns(
+    histories: Histories, window: Window, now: Nanos, running: frozenset[str], weights: Weights | None = None
+) -> Turns[Series]:
+    """How many nodes (jobs, without weights) run at each time; give changes from before the window too."""
+    estimates: Counter[str] = Counter()
+    moves = Moves(_until_now(window, now))
+    for number, own in enumerate(histories):
+        for stay in stays_of(own, running):
+            weight = weights.of(stay) if weights else 1.0
+            if stay.begin is None:
+                estimates["{n} runs began before what is known: counted from the beginning"] += 1
+            if stay.is_reversed:
+                estimates[REVERSED] += 1
+                continue
+            if stay.is_torn:
+                estimates["{n} runs have no known end: counted until the next change of their job"] += 1
+            moves.add(_begin(stay, window), moves.effect(BUSY, None, weight))
+            if stay.end is not None:
+                moves.add(stay.end, moves.effect(None, BUSY, weight))
+        if number % JOBS_AT_ONCE == 0:
+            yield
+    x, y = _points((yield from moves.sum_turns()), BUSY)
+    estimates.update(weights.estimates if weights else {})
+    notes = tuple(note.format(n=count) for note, count in sorted(estimates.items()))
+    left_out = estimates[REVERSED]
+    guessed = estimates.total() - left_out
+    return Series("utilization", "nodes" if weights else "jobs", x, y, notes, guessed, left_out)
+
+
+def available_nodes(allocations: Iterable[Allocation], window: Window, now: Nanos) -> Series:
+    """How many nodes are allocated at each time; allocations that run count until now."""
+    estimated = unknown = 0
+    deltas: list[Delta] = []
+    for one in allocations:
+        is_over = one.end_at is not None or one.state in ENDED_ALLOCATIONS
+        if one.start_at is None or (is_over and one.end_at is None):
+            # One that waits has no nodes yet; of others it is not known when
+            unknown += one.state in ENDED_ALLOCATIONS | {RUNNING_ALLOCATION} and one.state != "submit_failed"
+            continue
+        estimated += one.start_estimated
+        deltas.append((one.start_at, one.nodes))
+        if one.end_at is not None:
+            deltas.append((max(one.start_at, one.end_at), -one.nodes))
+    notes = []
+    if estimated:
+        what = "allocation has" if estimated == 1 else "allocations have"
+        notes.append(f"{estimated} {what} an estimated start")
+    if unknown:
+        what = "allocation without known times is" if unknown == 1 else "allocations without known times are"
+        notes.append(f"{unknown} {what} left out")
+    x, y = accumulate(deltas, _until_now(window, now))
+    return Series("available nodes", "nodes", x, y, tuple(notes), estimated, unknown)
+
+
+def jobs_per_state_turns(
+    histories: Histories, window: Window, now: Nanos, unborn: frozenset[str]
+) -> Turns[tuple[Series, ...]]:
+    """How many jobs are in each state at each time, one series for a state, in the order states appear."""
+    moves = Moves(_until_now(window, now))
+    for number, own in enumerate(histories):
+        _move_along(moves, in_order(own), unborn, window.since)
+        if number % JOBS_AT_ONCE == 0:
+            yield
+    sums = yield from moves.sum_turns()
+    return tuple(Series(str(state), "jobs", *points) for state, points in sums.items())
+
+
+def _move_along(
+    moves: Moves, own: Sequence[StateChange], unborn: frozenset[str], since: Nanos | None
+) -> None:
+    state: str | None = own[0].before
+    if not state or state in unborn:
+        state = None
+    else:
+        moves.add(own[0].at if since is None else since, moves.effect(state))
+    for change, after in zip_longest(own, own[1:]):
+        entered = None if change.after in unborn else change.after
+        if after is None or after.at >= change.at:
+            moves.add(change.at, moves.effect(entered, state))
+        else:
+            # By its reporters' clocks it left before it came
+            moves.add(change.at, moves.effect(None, state))
+            moves.add(after.at, moves.effect(entered))
+        state = entered
+
+
+def within_turns(histories: Histories, window: Window, now: Nanos, states: frozenset[str]) -> Turns[Series]:
+    moves = Moves(_until_now(window, now))
+    comes, goes = moves.effect(BUSY), moves.effect(None, BUSY)
+    for number, own in enumerate(histories):
+        is_in, at = own[0].before in states, window.since
+        if is_in and at is not None:
+            moves.add(at, comes)
+        else:
+            is_in = False
+        for change in in_order(own):
+            # A clock that is behind must not let a job leave before it came
+            at = change.at if at is None else max(at, change.at)
+            if (change.after in states) is not is_in:
+                moves.add(at, goes if is_in else comes)
+                is_in = not is_in
+        if number % JOBS_AT_ONCE == 0:
+            yield
+    x, y = _points((yield from moves.sum_turns()), BUSY)
+    return Series(" or ".join(sorted(states)), "jobs", x, y)
+
+
+def time_in_states_turns(
+    histories: Histories, now: Nanos, unborn: frozenset[str]
+) -> Turns[tuple[StateTime, ...]]:
+    """How long jobs stay in each state; a stay whose beginning is not known is not counted."""
+    closed: defaultdict[str, list[int]] = defaultdict(list)
+    still: defaultdict[str, list[int]] = defaultdict(list)
+    for number, own in enumerate(histories):
+        ordered = in_order(own)
+        for entered, left in pairwise(ordered):
+            if entered.after not in unborn:
+                closed[entered.after].append(max(0, left.at - entered.at))
+        last = ordered[-1]
+        if last.after not in unborn:
+            still[last.after].append(now - last.at)
+        if number % JOBS_AT_ONCE == 0:
+            yield
+    times = []
+    for state in dict.fromkeys([*closed, *still]):
+        lengths = yield from sorted_turns(closed[state])
+        times.append((yield from _state_time_turns(state, lengths, still[state])))
+        for numbers in (lengths, closed[state], still[state]):
+            yield from let_go_turns(numbers)
+    return tuple(times)
+
+
+def _state_time_turns(state: str, closed: Sequence[int], still: Sequence[int]) -> Turns[StateTime]:
+    """`closed` is sorted; both are in nanoseconds."""
+    total, longest = 0, max(closed[-1:], default=0)
+    for numbers in (closed, still):
+        for start in range(0, len(numbers), 4 * AT_ONCE):
+            part = numbers[start : start + 4 * AT_ONCE]
+            total, longest = total + sum(part), max(longest, *part)
+            yield
+    p50, p90 = (_quantile(closed, tenths) for tenths in (5, 9)) if closed else (0.0, 0.0)
+    return StateTime(
+        state, len(closed), len(still), total / SECOND, p50 / SECOND, p90 / SECOND, longest / SECOND
+    )
+
+
+def _quantile(ordered: Sequence[int], tenths: int) -> float:
+    """What so many tenths are not above; between two of them in proportion, the ends included."""
+    place, rest = divmod(tenths * (len(ordered) - 1), 10)
+    above = ordered[min(place + 1, len(ordered) - 1)]
+    return (ordered[place] * (10 - rest) + above * rest) / 10
+
+
+def stays_of(own: Sequence[StateChange], states: Collection[str] | None = None) -> Iterator[Stay]:
+    """A job's way from state to state, in these states only.
+
+    The order in which the system learnt of changes counts, not the clocks of who reported them.
+    """
+    own = in_order(own)
+    first, last = own[0], own[-1]
+    job_id = first.job_id
+    if first.before and (states is None or first.before in states):
+        yield Stay(job_id, first.before, None, first.at)
+    for entered, left in pairwise(own):
+        if states is None or entered.after in states:
+            is_reversed = left.at < entered.at
+            begin = left.at if is_reversed else entered.at
+            is_torn = left.before != entered.after
+            yield Stay(entered.job_id, entered.after, begin, left.at, entered.nodes, is_reversed, is_torn)
+    if states is None or last.after in states:
+        yield Stay(job_id, last.after, last.at, None, last.nodes)
+
+
+def _points(sums: Mapping[Key, Points], key: Key) -> Points:
+    return sums.get(key) or Points([], [])
+
+
+def _begin(stay: Stay, window: Window) -> Nanos:
+    """When a stay began; for one that began before what is known, where the window does, or not at all."""
+    if stay.begin is not None:
+        return stay.begin
+    if window.since is not None:
+        return window.since
+    assert stay.end is not None
+    return stay.end
+
+
+def _until_now(window: Window, now: Nanos) -> Window:
+    return Window(window.since, now if window.until is None else min(now, window.until))

@@ -1,0 +1,462 @@
+"""Scripts of jobs: which one is a job's, what it says of outputs, how it is shown, how two differ.
+
+Dates, times, ids and ports differ always and mean nothing: lines that differ in them only are noise, and are
+counted instead of shown. What is secret is compared as it is and masked only where it is shown.
+
+Slurm's `sbatch` and Torque's `qsub` read options from comments before the first command. Options of the
+command line and of the environment go before these and are not seen here, so that what the scheduler itself
+tells goes before all of it.
+"""
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from enum import StrEnum
+from typing import NamedTuple
+
+from jobtui.formats.sarchive import parse_wanted
+from jobtui.formats.slurm import BATCH_STEP, filled, unknown_signs
+from jobtui.model.job_desk import SbatchStatus
+from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.scripts import ArchivedScript, Environment, Scheduler, Variable, Wanted, text_of
+from jobtui.model.secrets import mask_document, mask_text, masked_lines
+from jobtui.model.slurm import SYSTEM
+
+NOT_STARTED = frozenset({JobStatus.PENDING, JobStatus.UNKNOWN})
+
+
+def wanted_of_slurm(job: Job, detail: JobDetail | None = None) -> Wanted | None:
+    wanted = parse_wanted(job.id)
+    if wanted is None or job.system != SYSTEM:
+        return None
+    record = _table(detail.native.get("slurm")) if detail is not None else {}
+    cluster = record.get("cluster")
+    times = [run.queued_at for run in detail.runs if run.queued_at is not None] if detail is not None else []
+    return wanted._replace(
+        cluster=cluster if isinstance(cluster, str) else "",
+        submitted_at=min(times, default=job.queued_at),
+        is_batch=detail is None or _is_batch(detail),
+    )
+
+
+def wanted_of_sirepo(status: SbatchStatus) -> Wanted | None:
+    """The script of a run that Sirepo's agent submitted, by what it noted; None before it was submitted."""
+    wanted = parse_wanted(status.slurm_id) if status.slurm_id else None
+    return None if wanted is None else wanted._replace(submitted_at=status.submitted_at)
+
+
+def _is_batch(detail: JobDetail) -> bool:
+    """Whether it was submitted with a script, as far as Slurm tells: srun and salloc have none."""
+    flag = _table(detail.native.get("scontrol")).get("BatchFlag")
+    if isinstance(flag, str) and flag in ("0", "1"):
+        return flag == "1"
+    steps = _table(detail.native.get("slurm")).get("steps")
+    if detail.job.status in NOT_STARTED or not isinstance(steps, list | tuple) or not steps:
+        return True
+    return any(str(_table(step).get("id")).endswith("batch") for step in steps)
+
+
+def _table(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+class Piece(StrEnum):
+    """What a piece of a line of a script is."""
+
+    PLAIN = "plain"
+    COMMENT = "comment"
+    DIRECTIVE = "directive"
+    STRING = "string"
+    VARIABLE = "variable"
+    KEYWORD = "keyword"
+
+
+class ScriptPiece(NamedTuple):
+    """Some text of a line, and what it is."""
+
+    text: str
+    piece: Piece = Piece.PLAIN
+
+
+_TOKENS = re.compile(
+    r"""(?P<comment>(?:^|(?<=\s))\#.*)
+    |(?P<string>"(?:[^"\\]|\\.)*"|'[^']*')
+    |(?P<variable>\$(?:\w+|\{[^}]*\}|[@*\#?$!-]))
+    |(?P<keyword>\b(?:if|then|elif|else|fi|for|in|do|done|while|until|case|esac|function|return|exit|export
+        |set|source|local|def|import|from|class|srun|mpirun|mpiexec|module|cd)\b)""",
+    re.VERBOSE | re.ASCII,
+)
+_DIRECTIVE = re.compile(r"#(?:SBATCH|PBS|!)")
+LONGEST_COLOURED = 2_000
+"""Characters of a line that are looked at for what they are."""
+MOST_COLOURED = 300_000
+"""Characters of a script that are: a pathological one takes 6 µs for each."""
+
+
+def lines_of(script: bytes) -> list[str]:
+    """The lines of a script, as they are, bytes that are no text shown for what they are."""
+    lines = text_of(script).split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def masked_script(script: bytes) -> str:
+    """A script as text with its secrets masked, its lines and their ends as they are."""
+    return "\n".join(masked_lines(text_of(script).split("\n")))
+
+
+def pieces(line: str) -> tuple[ScriptPiece, ...]:
+    if _DIRECTIVE.match(line):
+        return (ScriptPiece(line, Piece.DIRECTIVE),)
+    found, at = [], 0
+    for token in _TOKENS.finditer(line, 0, LONGEST_COLOURED):
+        if token.start() > at:
+            found.append(ScriptPiece(line[at : token.start()]))
+        found.append(ScriptPiece(token[0], Piece(token.lastgroup or Piece.PLAIN)))
+        at = token.end()
+    return (*found, ScriptPiece(line[at:])) if at < len(line) or not found else tuple(found)
+
+
+class ShownVariable(NamedTuple):
+    """A variable as it may be shown. `value` is None where the entry had no `=`."""
+
+    name: str
+    value: str | None
+
+
+def shown_variables(environment: Environment) -> list[ShownVariable]:
+    """The variables of an environment, values of secrets masked."""
+    return [shown_variable(variable) for variable in environment.variables]
+
+
+def shown_variable(variable: Variable) -> ShownVariable:
+    name = text_of(variable.name)
+    if variable.value is None:
+        return ShownVariable(mask_text(name), None)
+    value = mask_document({name: text_of(variable.value)})
+    assert isinstance(value, dict)
+    return ShownVariable(
+        mask_text(name), "\n".join(masked_lines(str(next(iter(value.values()))).split("\n")))
+    )
+
+
+MOST_LINES = 5_000
+"""Lines of each side that are compared, beside what both begin and end with."""
+CONTEXT = 3
+
+_NOISE = re.compile(
+    r"""\d{4}-\d\d-\d\d(?:[T_ ]?\d\d[:h.-]?\d\d(?:[:.-]?\d\d)?(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?   # dates
+    |(?<!\d)20\d\d[01]\d[0-3]\d(?:[T_-]?\d{4,6})?(?!\d)
+    |\b\d\d:\d\d:\d\d(?:\.\d+)?\b
+    |\b1[5-9]\d{8}(?:\d{3}){0,3}\b                                                       # epoch seconds
+    |\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b                            # ids
+    |\b(?=[0-9a-f]*\d)(?=\d*[a-f])[0-9a-f]{12,64}\b
+    |(?<=[:=\s"'])(?:(?<=:)|(?<=port=)|(?<=PORT=)|(?<=port\s)|(?<=port:))\d{2,5}\b         # ports
+    |(?<=/tmp/)[\w.-]+""",
+    re.VERBOSE | re.ASCII,
+)
+PLACE = "\x00"
+
+
+class RowKind(StrEnum):
+    """How two sides stand to each other."""
+
+    SAME = "same"
+    NOISE = "noise"
+    CHANGED = "changed"
+    THIS = "this"
+    OTHER = "other"
+
+
+class DiffRow(NamedTuple):
+    """A line of both sides, masked; None where one side has none. Numbers count from 1, 0 for none."""
+
+    kind: RowKind
+    this: str | None
+    other: str | None
+    this_number: int = 0
+    other_number: int = 0
+
+
+class VariableDiff(NamedTuple):
+    """A variable of both sides, values masked; None where one side does not have it."""
+
+    name: str
+    kind: RowKind
+    this: str | None
+    other: str | None
+
+
+class ScriptDiff(NamedTuple):
+    """How two jobs differ. `folded` counts lines and variables that differ in noise only.
+
+    `note` says what was not compared and why.
+    """
+
+    rows: tuple[DiffRow, ...]
+    variables: tuple[VariableDiff, ...]
+    folded: int = 0
+    note: str = ""
+
+    @property
+    def is_same(self) -> bool:
+        alike = (RowKind.SAME, RowKind.NOISE)
+        return all(row.kind in alike for row in self.rows) and all(v.kind in alike for v in self.variables)
+
+
+def diff_scripts(this: ArchivedScript, other: ArchivedScript) -> ScriptDiff:
+    ids = frozenset({this.number.partition(".")[0], other.number.partition(".")[0]})
+    rows, note = _rows(lines_of(this.script), lines_of(other.script), ids)
+    variables = tuple(_variables(this.environment, other.environment, ids))
+    folded = sum(row.kind is RowKind.NOISE for row in rows) + sum(v.kind is RowKind.NOISE for v in variables)
+    if this.environment is None or other.environment is None:
+        note = "; ".join(filter(None, (note, "an environment is not there, environments are not compared")))
+    return ScriptDiff(rows, variables, folded, note)
+
+
+def without_noise(text: str, ids: frozenset[str] = frozenset()) -> str:
+    text = _NOISE.sub(PLACE, text)
+    for one in ids:
+        text = re.sub(rf"(?<![\w.]){re.escape(one)}(?![\w])", PLACE, text)
+    return text
+
+
+def _rows(this: list[str], other: list[str], ids: frozenset[str]) -> tuple[tuple[DiffRow, ...], str]:
+    keys = [without_noise(line, ids) for line in this], [without_noise(line, ids) for line in other]
+    head, tail = _common(*keys)
+    sizes = len(this) - head - tail, len(other) - head - tail
+    note = ""
+    if max(sizes) > MOST_LINES:
+        note = f"only {MOST_LINES:,} lines from the first difference on are compared"
+        this, other = this[: head + MOST_LINES], other[: head + MOST_LINES]
+        keys = keys[0][: len(this)], keys[1][: len(other)]
+        tail = 0
+    shown = list(masked_lines(this)), list(masked_lines(other))
+    raw = this, other
+    middle = (keys[0][head : len(this) - tail], keys[1][head : len(other) - tail])
+    # lines that are very frequent part no two scripts, and without leaving them out this can take minutes
+    blocks = SequenceMatcher(None, *middle).get_opcodes()
+    rows = [_row(raw, shown, at, at) for at in range(head)]
+    for word, a, b, c, d in blocks:
+        ours, theirs = range(a + head, b + head), range(c + head, d + head)
+        if word == "equal":
+            rows += [_row(raw, shown, i, j) for i, j in zip(ours, theirs, strict=True)]
+        else:
+            rows += _block(shown, ours, theirs)
+    ends = zip(range(len(this) - tail, len(this)), range(len(other) - tail, len(other)), strict=True)
+    return (*rows, *(_row(raw, shown, i, j) for i, j in ends)), note
+
+
+def _common(this: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
+    """How many lines both begin and end with: comparing takes the square of the others."""
+    most = min(len(this), len(other))
+    head = next((at for at in range(most) if this[at] != other[at]), most)
+    tail = next((at for at in range(most - head) if this[-1 - at] != other[-1 - at]), most - head)
+    return head, tail
+
+
+_Sides = tuple[list[str], list[str]]
+
+
+def _row(raw: _Sides, shown: _Sides, i: int, j: int) -> DiffRow:
+    kind = RowKind.SAME if raw[0][i] == raw[1][j] else RowKind.NOISE
+    return DiffRow(kind, shown[0][i], shown[1][j], i + 1, j + 1)
+
+
+def _block(shown: _Sides, ours: range, theirs: range) -> Iterator[DiffRow]:
+    """Lines that differ, beside each other as far as both sides have some."""
+    paired = min(len(ours), len(theirs))
+    for i, j in zip(ours[:paired], theirs[:paired], strict=True):
+        yield DiffRow(RowKind.CHANGED, shown[0][i], shown[1][j], i + 1, j + 1)
+    for i in ours[paired:]:
+        yield DiffRow(RowKind.THIS, shown[0][i], None, i + 1)
+    for j in theirs[paired:]:
+        yield DiffRow(RowKind.OTHER, None, shown[1][j], 0, j + 1)
+
+
+def _variables(
+    this: Environment | None, other: Environment | None, ids: frozenset[str]
+) -> Iterator[VariableDiff]:
+    if this is None or other is None:
+        return
+    ours, theirs = ({v.name: v for v in side.variables} for side in (this, other))
+    for name in dict.fromkeys((*ours, *theirs)):
+        yield _variable(ours.get(name), theirs.get(name), ids)
+
+
+def _variable(this: Variable | None, other: Variable | None, ids: frozenset[str]) -> VariableDiff:
+    kind = _kind(this, other, ids)
+    shown: list[ShownVariable | None] = [None if v is None else shown_variable(v) for v in (this, other)]
+    name = next(one.name for one in shown if one is not None)
+    values = ["" if one is not None and one.value is None else one and one.value for one in shown]
+    return VariableDiff(name, kind, values[0], values[1])
+
+
+def _kind(this: Variable | None, other: Variable | None, ids: frozenset[str]) -> RowKind:
+    if other is None:
+        return RowKind.THIS
+    if this is None:
+        return RowKind.OTHER
+    if this == other:
+        return RowKind.SAME
+    texts = (without_noise(text_of(v.value or b""), ids) for v in (this, other))
+    return RowKind.NOISE if len(set(texts)) == 1 else RowKind.CHANGED
+
+
+def unified(rows: Sequence[DiffRow], context: int = CONTEXT) -> Iterator[str]:
+    """The rows as lines of a unified diff, from the other to this; noise counts as no difference."""
+    for hunk in hunks(rows, context):
+        theirs = [row.other_number for row in hunk if row.other is not None]
+        ours = [row.this_number for row in hunk if row.this is not None]
+        yield f"@@ -{_extent(theirs)} +{_extent(ours)} @@"
+        yield from _unified(hunk)
+
+
+def _extent(numbers: Sequence[int]) -> str:
+    return f"{numbers[0] if numbers else 0},{len(numbers)}"
+
+
+def _unified(rows: Sequence[DiffRow]) -> Iterator[str]:
+    pending: list[str] = []
+    for row in rows:
+        if row.kind in (RowKind.SAME, RowKind.NOISE):
+            yield from pending
+            pending = []
+            yield f" {row.this}"
+            continue
+        if row.other is not None:
+            yield f"-{row.other}"
+        if row.this is not None:
+            pending.append(f"+{row.this}")
+    yield from pending
+
+
+def hunks(rows: Sequence[DiffRow], context: int = CONTEXT) -> Iterator[Sequence[DiffRow]]:
+    """The rows that differ with some before and after, those close to each other together."""
+    differs = [at for at, row in enumerate(rows) if row.kind not in (RowKind.SAME, RowKind.NOISE)]
+    begin, end = 0, -1
+    for at in differs:
+        if end >= 0 and at - context > end:
+            yield rows[begin:end]
+            end = -1
+        if end < 0:
+            begin = max(0, at - context)
+        end = min(len(rows), at + context + 1)
+    if end >= 0:
+        yield rows[begin:end]
+
+
+HEAD_BYTES = 1 << 18
+"""How much of a script is looked at for its options."""
+FROM_SCHEDULER = "the scheduler"
+FROM_SCRIPT = "the script"
+BY_DEFAULT = "the default"
+
+_NAMES = {"o": "output", "e": "error", "J": "job-name", "D": "chdir", "a": "array"}
+
+
+class Output(NamedTuple):
+    """One of the files: `output` or `error`, its path, and who says so. Unknown signs stay in it."""
+
+    stream: str
+    path: str
+    said_by: str
+    unknown: str = ""
+    """Signs in the path that are not known."""
+
+
+def told_outputs(facts: Sequence[tuple[str, str]]) -> tuple[Output, ...]:
+    named = {"output": "output", "errors": "error"}
+    return tuple(Output(named[name], path, FROM_SCHEDULER) for name, path in facts if name in named)
+
+
+def outputs_of(script: ArchivedScript, wanted: Wanted) -> tuple[Output, ...]:
+    if script.scheduler is Scheduler.TORQUE:
+        return tuple(_of_torque(script, wanted))
+    return tuple(_of_slurm(script, wanted))
+
+
+def _of_slurm(script: ArchivedScript, wanted: Wanted) -> Iterator[Output]:
+    options = dict(_options(script.script, b"#SBATCH"))
+    is_array = bool(wanted.task) or "array" in options
+    values = _values(script, wanted, options)
+    base = _base(script, options)
+    usual = "slurm-%A_%a.out" if is_array else "slurm-%j.out"
+    said_by = FROM_SCRIPT if "output" in options else BY_DEFAULT
+    pattern = options.get("output", usual)
+    out = _joined(base, filled(pattern, values))
+    yield Output("output", out, said_by, unknown_signs(pattern, values))
+    pattern = options.get("error", pattern)
+    if (error := _joined(base, filled(pattern, values))) != out:
+        yield Output("error", error, FROM_SCRIPT, unknown_signs(pattern, values))
+
+
+def _values(script: ArchivedScript, wanted: Wanted, options: Mapping[str, str]) -> dict[str, str]:
+    """What the signs of a pattern stand for, as far as that is known."""
+    environment = script.environment
+    asked = environment.value("SLURM_JOB_NAME") if environment else None
+    known = {
+        "j": wanted.number if not wanted.task else "",
+        "A": wanted.number,
+        "a": wanted.task,
+        "x": options.get("job-name") or asked or "",
+        "u": (environment.value("USER") if environment else None) or "",
+        "b": wanted.task[-1:] if wanted.task.isdecimal() else "",
+        "J": wanted.number if not wanted.task else "",
+        **BATCH_STEP,
+    }
+    return {sign: value for sign, value in known.items() if value}
+
+
+def _base(script: ArchivedScript, options: Mapping[str, str]) -> str:
+    submitted = script.environment.value("SLURM_SUBMIT_DIR") if script.environment else None
+    return _joined(submitted or "", options.get("chdir", ""))
+
+
+def _joined(base: str, path: str) -> str:
+    return posixpath.join(base, path) if path else base
+
+
+def _options(script: bytes, mark: bytes) -> Iterator[tuple[str, str]]:
+    """The options in the comments before the first command, by their long names; the last of one counts."""
+    for line in script[:HEAD_BYTES].split(b"\n"):
+        line = line.strip()
+        if line.startswith(mark):
+            yield from _of_words(_words(text_of(line[len(mark) :])))
+        elif line and not line.startswith(b"#"):
+            return
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text, comments=True)
+    except ValueError:  # a quote without its end
+        return text.split()
+
+
+def _of_words(words: list[str]) -> Iterator[tuple[str, str]]:
+    rest = iter(words)
+    for word in rest:
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            yield name, value if equals else next(rest, "")
+        elif word.startswith("-") and len(word) > 1:
+            name = _NAMES.get(word[1], word[1])
+            yield name, word[2:].removeprefix("=") or next(rest, "")
+
+
+def _of_torque(script: ArchivedScript, wanted: Wanted) -> Iterator[Output]:
+    options = dict(_options(script.script, b"#PBS"))
+    name = options.get("N") or "STDIN"
+    number = script.number.partition(".")[0] + (f"-{wanted.task}" if wanted.task else "")
+    ends = {"output": "o", "error": "e"}
+    joined = options.get("j", "")
+    for stream, letter in ends.items():
+        if joined in ("oe", "eo") and letter != joined[0]:
+            continue
+        # a host may stand before the path
+        said = options.get(stream, "").rpartition(":")[2]
+        usual = f"{name}.{letter}{number}"
+        path = said + usual if said.endswith("/") else said or usual
+        yield Output(stream, path, FROM_SCRIPT if said else BY_DEFAULT)

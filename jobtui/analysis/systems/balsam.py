@@ -1,0 +1,455 @@
+"""Verdicts on jobs of Balsam, out of their states, their site's allocations and agents. Reads nothing.
+
+States and who changes them: Balsam's API as it answers. The server enforces no order of states, so only the
+state that a job is in decides which rule is asked; its changes tell how it came there.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from jobtui.analysis.explain.case import (
+    CERTAIN,
+    GUESS,
+    LIKELY,
+    PLAUSIBLE,
+    SETTLED_S,
+    SURE,
+    Evidence,
+    Said,
+    record_fact,
+)
+from jobtui.analysis.times import age, duration
+from jobtui.model.changes import Allocation, Site, StateChange, in_order
+from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.commands import Command
+from jobtui.model.health import unread
+from jobtui.model.jobs import BLOCKED, DELETED, Job
+from jobtui.model.numbers import counted, whole
+from jobtui.model.state_runs import FAILED, RUN_ERROR, error_of, tag_word
+from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
+
+SYSTEM = "balsam"
+RUN_TIMEOUT = "RUN_TIMEOUT"
+TO_COME = frozenset({"pending_submission", "queued"})
+OVER = frozenset({"finished", "pending_deletion", "submit_failed"})
+WALL_SLACK_S, WALL_SLACK_PART = 120.0, 0.1
+"""How much before the end of its time an allocation may end and still have run into it, at most."""
+MOST_CHANGES = 5
+MOST_TOLD = 3
+HOPELESS = {
+    FAILED: "its parent {name} has failed",
+    DELETED: "its parent {name} was deleted",
+    BLOCKED: "its parent {name} cannot start either",
+}
+"""How a parent is for which a job waits in vain."""
+EXPIRED = "session expired"
+"""What the server says of a job whose launcher it took for dead, in lower case."""
+
+
+class BalsamCase(NamedTuple):
+    """One job and what belongs to it. `here` are the allocations of its site.
+
+    `now` is the time by the server's clock when it was last read.
+    """
+
+    job: Job
+    now: Nanos
+    changes: Sequence[StateChange]
+    site: Site | None
+    own: Allocation | None
+    here: Sequence[Allocation]
+    nodes: int = 0
+    """How many nodes it asked for, 0 where its record was not read."""
+
+    def since_s(self) -> float | None:
+        at = self.changes[-1].at if self.changes else self.job.updated_at
+        return None if at is None else max(0.0, seconds_between(at, self.now))
+
+    def last(self, *states: str) -> StateChange | None:
+        """The last change into one of these states."""
+        return next((change for change in reversed(self.changes) if change.after in states), None)
+
+
+def explain_balsam(evidence: Evidence) -> Verdict:
+    """What is the matter with a job of Balsam."""
+    job = evidence.job
+    assert job is not None
+    matter = _matter(job, evidence)
+    rule = RULES.get(job.native_status)
+    said = rule(matter) if rule is not None else _unknown(matter)
+    blind = [
+        *said.doubts,
+        *unread(evidence.sources),
+    ]
+    if not matter.changes:
+        blind.append("no events of the job were read")
+    if matter.site is None:
+        blind.append("its site is not known")
+    last = matter.changes[-1] if matter.changes else None
+    timeline = NextStep("see every state with its time", Command("jobtui", "timeline", about=[job.id]))
+    return Verdict(
+        job_id=job.id,
+        code=said.code,
+        sentence=said.sentence,
+        confidence=said.confidence,
+        last_step=job.native_status,
+        last_at=last.at if last is not None else job.updated_at,
+        waited_s=matter.since_s() if job.status.is_live else None,
+        evidence=_evidence(matter),
+        next=(*said.next, timeline),
+        blind_spots=tuple(blind),
+    )
+
+
+def _matter(job: Job, evidence: Evidence) -> BalsamCase:
+    site = next((one for one in evidence.sites if (one.source, one.name) == (job.source, job.host)), None)
+    at_source = [one for one in evidence.allocations if one.source == job.source]
+    number = job.allocation.partition(" ")[0]
+    own = next((one for one in at_source if str(one.id) == number), None)
+    here = [one for one in at_source if site is not None and one.site_id == site.id]
+    changes = in_order(evidence.changes)
+    facts = dict(evidence.detail.facts) if evidence.detail is not None else {}
+    nodes = whole(facts.get("nodes", "").partition(",")[0], 0)
+    return BalsamCase(job, evidence.now_at(job.source), changes, site, own, here, nodes)
+
+
+def _failed(matter: BalsamCase) -> Said:
+    """What ended it is told by the state that it came from, and nothing of an earlier run."""
+    last = matter.changes[-1] if matter.changes else None
+    if last is None or last.after != FAILED:
+        reason = matter.job.error or "no reason is given"
+        doubts = ("the event that tells how it failed was not read",)
+        return Said(Code.PROGRAM_FAILED, f"It failed: {reason}.", GUESS, _look(matter), doubts)
+    if last.before in (RUN_ERROR, "RUNNING"):
+        return _program_failed(matter, last)
+    if last.before == "RUN_TIMEOUT":
+        said = _cut_off(matter)
+        return said._replace(sentence=f"{said.sentence} It was then set to FAILED: {_reason(last)}.")
+    code, what = FAILED_FROM.get(last.before, (Code.UNKNOWN, f"It was set to FAILED from {last.before}"))
+    confidence = SURE if last.before in FAILED_FROM else GUESS
+    again = "again" if last.before in FAILED_AGAIN and matter.last("RUNNING") is not None else ""
+    return Said(code, f"{' '.join(filter(None, (what, again)))}: {_reason(last)}.", confidence, _look(matter))
+
+
+FAILED_AGAIN = frozenset({"PREPROCESSED", "RESTART_READY"})
+FAILED_FROM: Mapping[str, tuple[Code, str]] = {
+    "CREATED": (Code.PREPARE_FAILED, "It was set to FAILED before it ran"),
+    "AWAITING_PARENTS": (Code.PREPARE_FAILED, "It was set to FAILED while it waited for its parents"),
+    "READY": (Code.PREPARE_FAILED, "It failed before it ran, as its files were to be staged in"),
+    "STAGED_IN": (Code.PREPARE_FAILED, "It failed before it ran, in its pre-processing"),
+    "PREPROCESSED": (Code.PREPARE_FAILED, "A launcher could not start it"),
+    "RESTART_READY": (Code.PREPARE_FAILED, "A launcher could not start it"),
+    "RUN_DONE": (Code.POSTPROCESS_FAILED, "Its program is done, and its post-processing failed"),
+    "POSTPROCESSED": (Code.POSTPROCESS_FAILED, "Its program is done, and its files were not staged out"),
+    "STAGED_OUT": (
+        Code.POSTPROCESS_FAILED,
+        "Its program is done, and it failed after the stage-out",
+    ),
+}
+"""What failed, by the state that a job came from."""
+
+
+def _program_failed(matter: BalsamCase, last: StateChange) -> Said:
+    error = last if last.before == "RUNNING" else matter.last(RUN_ERROR)
+    code = (error.detail or {}).get("returncode") if error is not None else None
+    reason = (error_of(error) if error is not None else None) or "no reason is given"
+    how = "ended with an error" if code is not None else "failed"
+    sentence = f"Its program {how}: {reason}."
+    if last.before == RUN_ERROR and (said := error_of(last)) is not None:
+        sentence += f" The handling of that failed too: {said}."
+    return Said(Code.PROGRAM_FAILED, sentence, CERTAIN if code is not None else SURE, _look(matter))
+
+
+def _reason(change: StateChange) -> str:
+    return error_of(change) or "no reason is given"
+
+
+def _finished(matter: BalsamCase) -> Said:
+    length = matter.job.elapsed_s(matter.now)
+    took = f" in {duration(length)}" if length is not None else ""
+    return Said(Code.COMPLETED, f"It completed{took}.", CERTAIN)
+
+
+def _parents(matter: BalsamCase) -> Said:
+    job = matter.job
+    needs = job.needs
+    bad = [(name, state) for name, state in needs if state in HOPELESS]
+    if bad:
+        told = ", ".join(HOPELESS[state].format(name=name) for name, state in bad[:MOST_TOLD])
+        more = f", and {len(bad) - MOST_TOLD} more" if len(bad) > MOST_TOLD else ""
+        command = Command("jobtui", "explain", about=[bad[0][0]])
+        first = NextStep("see what became of the parent", command)
+        return Said(Code.NEVER_STARTS, f"It will not start as it is: {told}{more}.", SURE, (first,))
+    if needs and all(state == "JOB_FINISHED" for _, state in needs):
+        if job.alert is None:
+            return Said(Code.WAITING_PARENTS, "Its parents have just finished.", LIKELY)
+        sentence = (
+            "It will not start by itself: its parents have finished, and the server did not release it."
+        )
+        return Said(Code.NEVER_STARTS, sentence, LIKELY, _look(matter))
+    unknown = [name for name, state in needs if not state]
+    doubts = tuple(f"the state of its parent {name} is not known" for name in unknown[:MOST_TOLD])
+    if not needs:
+        doubts = ("the states of its parents are not known",)
+    going = [f"{name} ({state})" for name, state in needs if state and state != "JOB_FINISHED"]
+    what = " and ".join(going[:MOST_TOLD]) or job.message or "its parent jobs"
+    confidence = PLAUSIBLE if doubts else CERTAIN
+    return Said(Code.WAITING_PARENTS, f"It waits{_for(matter)} for {what}.", confidence, (), doubts)
+
+
+def _staging(what: str) -> Callable[[BalsamCase], Said]:
+    usual = _by_agent(what)
+
+    def rule(matter: BalsamCase) -> Said:
+        if not matter.job.needs:
+            return usual(matter)
+        name, why = matter.job.needs[0]
+        sentence = f"It stays {matter.job.native_status}, as {name} failed: {why}."
+        return Said(Code.STAGING_FAILED, sentence, SURE, _look(matter))
+
+    return rule
+
+
+def _by_agent(what: str) -> Callable[[BalsamCase], Said]:
+    def rule(matter: BalsamCase) -> Said:
+        return _site_down(matter) or Said(
+            Code.STAGING, f"It waits{_for(matter)} for {what}.", SURE if matter.site is not None else LIKELY
+        )
+
+    return rule
+
+
+def _site_down(matter: BalsamCase) -> Said | None:
+    site = matter.site
+    if site is None or not site.is_down(matter.now) or site.seen_at is None:
+        return None
+    silent = age(max(0.0, seconds_between(site.seen_at, matter.now)))
+    return Said(
+        Code.SITE_AGENT_DOWN,
+        f"The agent of its site {site.name} was not heard of for {silent}; without it the job stays "
+        f"{matter.job.native_status}.",
+        SURE,
+        (
+            NextStep("see which sites are active", Command("balsam", "site", "ls")),
+            NextStep(
+                "start the agent, in the site's directory",
+                Command("balsam", "site", "start", within=site.path),
+            ),
+        ),
+    )
+
+
+def _runnable(matter: BalsamCase) -> Said:
+    fitting = [one for one in matter.here if _takes(one, matter.job)]
+    serving = [one for one in fitting if one.nodes >= matter.nodes]
+    running = [one for one in serving if one.state == "running"]
+    stale = next((one for one in running if one.is_stale(matter.now)), None)
+    coming = [one for one in serving if one.state in TO_COME]
+    before = _why_again(matter)
+    if any(not one.is_stale(matter.now) for one in running):
+        return Said(
+            Code.WAITING_ALLOCATION, f"{before}It waits{_for(matter)} for a launcher with room.", SURE
+        )
+    if stale is not None:
+        return _stale(matter, stale)
+    if down := _site_down(matter):
+        return down
+    if coming:
+        count = counted(len(coming), "allocation")
+        sentence = (
+            f"{before}It waits{_for(matter)} for nodes: {count} of its site in the queue, none running."
+        )
+        return Said(Code.WAITING_ALLOCATION, sentence, SURE, (_queue(),))
+    if matter.site is None:
+        doubt = ("the allocations of its site are not known",)
+        return Said(
+            Code.NO_ALLOCATION, f"{before}It waits{_for(matter)} for a launcher.", GUESS, (_queue(),), doubt
+        )
+    if (lost := _lost(matter)) is not None:
+        return lost
+    others = [one for one in matter.here if one.state == "running" or one.state in TO_COME]
+    what = "no allocation that takes jobs with its tags" if others else "no allocation"
+    if small := [one.nodes for one in others if one in fitting]:
+        what = f"no allocation of {matter.nodes} nodes (the largest has {max(small)})"
+    sentence = f"It could run{_for(matter)}, and its site has {what}, neither running nor in the queue."
+    newest = max(matter.here, key=lambda one: one.id, default=None)
+    if newest is not None and newest.state == "submit_failed":
+        sentence += f" The last one could not be submitted: {newest.note or 'no reason is given'}."
+    return Said(Code.NO_ALLOCATION, sentence, SURE, (_queue(), _submit()))
+
+
+def _takes(one: Allocation, job: Job) -> bool:
+    own = set(job.tags.split(" "))
+    return all(tag_word(name, value) in own for name, value in one.tags)
+
+
+def _lost(matter: BalsamCase) -> Said | None:
+    """A run that ended with its allocation, in time or before it, and not yet gone on."""
+    timeout, run = matter.last(RUN_TIMEOUT), matter.last("RUNNING")
+    if timeout is None or (run is not None and run.id > timeout.id):
+        return None
+    return _cut_off(matter)
+
+
+def _cut_off(matter: BalsamCase) -> Said:
+    """Why the last run was cut off."""
+    timeout, own, next_steps = matter.last(RUN_TIMEOUT), matter.own, (_queue(), _submit())
+    message = str(((timeout.detail if timeout is not None else None) or {}).get("message") or "")
+    why = f": {message}" if message else ""
+    if EXPIRED in message.lower():
+        sentence = f"Its launcher ended without a word while the job ran{why}."
+        confidence = SURE if own is None or not _used_its_time(own, timeout) else LIKELY
+        return Said(Code.ALLOCATION_KILLED, sentence, confidence, next_steps)
+    if own is not None and own.state == "pending_deletion":
+        sentence = f"Its allocation {own.scheduler_id or own.id} was deleted while the job ran{why}."
+        return Said(Code.ALLOCATION_KILLED, sentence, SURE, next_steps)
+    used = _used_its_time(own, timeout) if own is not None else None
+    if used is None:
+        sentence = f"Its run was cut off{why}; it is not known whether the time of its allocation was over."
+        return Said(Code.TIMED_OUT, sentence, PLAUSIBLE, next_steps)
+    assert own is not None
+    is_exact = own.start_at is not None and not own.start_estimated
+    if used:
+        sentence = "Its run was not done when the time of its allocation was over."
+        return Said(Code.TIMED_OUT, sentence, SURE if is_exact else LIKELY, next_steps)
+    sentence = f"Its allocation or its launcher ended before its time, while the job ran{why}."
+    is_over = is_exact and own.state in OVER
+    return Said(Code.ALLOCATION_KILLED, sentence, SURE if is_over else LIKELY, next_steps)
+
+
+def _used_its_time(one: Allocation, timeout: StateChange | None) -> bool | None:
+    """Whether an allocation was over with its time, as far as that is known.
+
+    `timeout` is when a run in it was cut off: that is its end where no other is known.
+    """
+    end = one.end_at if one.end_at is not None else timeout.at if timeout is not None else None
+    if one.wall_time_s is None or one.start_at is None or end is None:
+        return None
+    slack = min(WALL_SLACK_S, one.wall_time_s * WALL_SLACK_PART)
+    return seconds_between(one.start_at, end) >= one.wall_time_s - slack
+
+
+def _running(matter: BalsamCase) -> Said:
+    own = matter.own
+    if own is not None and own.is_stale(matter.now):
+        return _stale(matter, own)
+    if own is not None and own.state in OVER:
+        code = Code.TIMED_OUT if own.end_at and _used_its_time(own, None) else Code.ALLOCATION_KILLED
+        sentence = f"It is said to run, and its allocation {own.scheduler_id or own.id} is {own.state}."
+        return Said(code, sentence, SURE if code is Code.ALLOCATION_KILLED else LIKELY, (_queue(),))
+    doubts = () if own is not None else ("its allocation is not known",)
+    return Said(Code.RUNNING, f"It runs{_for(matter)}.", SURE if own is not None else LIKELY, (), doubts)
+
+
+def _stale(matter: BalsamCase, one: Allocation) -> Said:
+    heard = one.heartbeat_at if one.launchers else one.start_at
+    silent = "" if heard is None else f" for {age(max(0.0, seconds_between(heard, matter.now)))}"
+    return Said(
+        Code.LAUNCHER_STALE,
+        f"The launcher of allocation {one.scheduler_id or one.id} was not heard of{silent}: "
+        "what it should do does not get done.",
+        SURE,
+        (_queue(),),
+    )
+
+
+def _timeout(matter: BalsamCase) -> Said:
+    return _lost(matter) or Said(Code.TIMED_OUT, "Its run was not done in time.", LIKELY)
+
+
+def _run_error(matter: BalsamCase) -> Said:
+    error = matter.last(RUN_ERROR)
+    if error is None:
+        return Said(Code.PROGRAM_FAILED, "Its program failed.", PLAUSIBLE, _look(matter))
+    said = _program_failed(matter, error)
+    return said._replace(sentence=f"{said.sentence} Its site's agent decides whether it runs again.")
+
+
+def _unknown(matter: BalsamCase) -> Said:
+    return Said(Code.UNKNOWN, f'Its state is "{matter.job.native_status}", which jobtui does not know.', 0.3)
+
+
+RULES: Mapping[str, Callable[[BalsamCase], Said]] = {
+    "CREATED": _by_agent("the server to take it up"),
+    "AWAITING_PARENTS": _parents,
+    "READY": _staging("its files to be staged in"),
+    "STAGED_IN": _by_agent("the site's agent to prepare it"),
+    "PREPROCESSED": _runnable,
+    "RESTART_READY": _runnable,
+    "RUNNING": _running,
+    "RUN_DONE": _by_agent("the site's agent to finish it; its program is done"),
+    "RUN_ERROR": _run_error,
+    "RUN_TIMEOUT": _timeout,
+    "POSTPROCESSED": _staging("its results to be staged out"),
+    "STAGED_OUT": _by_agent("the server to finish it"),
+    "JOB_FINISHED": _finished,
+    "FAILED": _failed,
+}
+"""What is asked of a job in each state."""
+
+
+def _why_again(matter: BalsamCase) -> str:
+    error = matter.last("RUN_ERROR", "RUN_TIMEOUT")
+    if matter.job.native_status != "RESTART_READY" or error is None:
+        return ""
+    is_error = error.after == RUN_ERROR
+    return "Its last run ended with an error. " if is_error else f"{_cut_off(matter).sentence} "
+
+
+def _for(matter: BalsamCase) -> str:
+    seconds = matter.since_s()
+    return "" if seconds is None else f" for {age(seconds)}"
+
+
+def _look(matter: BalsamCase) -> tuple[NextStep, ...]:
+    return (
+        NextStep(
+            "see its record, its directory and its output", Command("jobtui", "show", about=[matter.job.id])
+        ),
+    )
+
+
+def _queue() -> NextStep:
+    return NextStep("see the allocations of the site", Command("balsam", "queue", "ls"))
+
+
+def _submit() -> NextStep:
+    return NextStep("see how an allocation is asked for", Command("balsam", "queue", "submit", "--help"))
+
+
+def _evidence(matter: BalsamCase) -> tuple[Fact, ...]:
+    """The changes that led here, the last ones."""
+    return tuple(
+        Fact(
+            what=f"{change.before} → {change.after}",
+            text=json.dumps(change.detail) if change.detail else f"event {change.id}",
+            source=change.source,
+            at=change.at,
+        )
+        for change in matter.changes[-MOST_CHANGES:]
+    )
+
+
+TELL_AN_END = frozenset({"JOB_FINISHED", "FAILED", "RUN_ERROR", "RUN_TIMEOUT"})
+"""States that a job, or a run of it, ends in."""
+
+
+def event_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
+    """Where a job's record and its last event disagree, if that event is an end.
+
+    Other events may be missing: the record counts, and not every change of it has an event.
+    """
+    job, changes = evidence.job, evidence.changes
+    assert job is not None
+    if not changes or changes[-1].after == job.native_status:
+        return ()
+    last = in_order(changes)[-1]
+    if last.after == job.native_status or last.after not in TELL_AN_END:
+        return ()
+    newest = max(last.at, job.updated_at or last.at)
+    if seconds_between(newest, evidence.now_at(job.source)) <= SETTLED_S:
+        return ()
+    about = f"the record says {job.native_status}, its last event {last.after}"
+    event = Fact(text=f"{last.before} → {last.after}", source=last.source, at=last.at)
+    return (Contradiction(about, record_fact(job), event),)

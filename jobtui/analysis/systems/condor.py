@@ -1,0 +1,319 @@
+"""Verdicts on jobs of HTCondor and jobsub, out of what event logs, job ads and the jobs' own output say.
+
+The state that a job is in decides which rule is asked. What the files do not agree on is said, and makes a
+verdict less sure: the event log knows best what HTCondor did, the job's wrapper how its program ended.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from jobtui.analysis.explain.case import CERTAIN, LIKELY, PLAUSIBLE, SURE, Evidence, Said
+from jobtui.analysis.times import age, duration
+from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.commands import Command
+from jobtui.model.condor import (
+    BEGIN,
+    COMPLETED,
+    END,
+    EVENTS,
+    HELD,
+    IDLE,
+    LOG_GAP,
+    LOST,
+    REMOVED,
+    RUNNING,
+    SIGNAL,
+    SUSPENDED,
+    TRANSFERRING,
+    CondorFact,
+    Teller,
+    condor_id,
+)
+from jobtui.model.condor_life import CONDOR, JOBSUB, NO_REASON, CondorExit, CondorLife, exit_before_retry
+from jobtui.model.health import SourceHealth, unread
+from jobtui.model.jobs import Job
+from jobtui.model.numbers import counted, whole
+from jobtui.model.verdicts import Code, Contradiction, Fact, NextStep, Verdict
+
+SYSTEMS = frozenset({CONDOR, JOBSUB})
+MOST_EVIDENCE = 6
+SILENT_S = 7 * 86_400
+"""A live job of which nothing was told for so long may be over."""
+TIMEOUT_STATUS = "124"
+"""What `timeout`, with which jobsub runs a program for so long at most, ends with."""
+WORDS: Mapping[str, str] = {
+    **{kind.name: kind.words for kind in EVENTS.values()},
+    BEGIN: "its program begins",
+    END: "its program has completed",
+    SIGNAL: "a signal was received",
+    "retries_exceeded": "a file was not found in time",
+    "truncated": "its output was cut",
+    "ad": "job ad",
+    LOG_GAP: "a part of the log is missing",
+}
+"""What a fact tells, in words."""
+PASSING = frozenset({"image_size", "job_id", "names_trace", "ad_information", "file_transfer", "submit_file"})
+
+
+class CondorCase(NamedTuple):
+    """One job and all that files say of it."""
+
+    job: Job
+    life: CondorLife
+    facts: Sequence[CondorFact]
+    now: Nanos
+
+    def last(self, *whats: str) -> CondorFact | None:
+        """The last fact of some kinds."""
+        return next((fact for fact in reversed(self.facts) if fact.what in whats), None)
+
+    def has(self, teller: Teller) -> bool:
+        return any(fact.teller is teller for fact in self.facts)
+
+    @property
+    def since(self) -> str:
+        at = self.life.turns[-1].fact.at if self.life.turns else None
+        return "" if at is None else f" for {age(max(0.0, seconds_between(at, self.now)))}"
+
+
+def explain_condor(evidence: Evidence) -> Verdict:
+    """What is the matter with a job of HTCondor."""
+    job, facts = evidence.job, evidence.facts
+    assert job is not None
+    matter = CondorCase(job, CondorLife(facts), facts, evidence.now_at(job.source))
+    said = _in_view_of_gaps(RULES.get(matter.life.state, _unknown)(matter), matter)
+    last = matter.life.turns[-1].fact if matter.life.turns else None
+    return Verdict(
+        job_id=job.id,
+        code=said.code,
+        sentence=said.sentence,
+        confidence=said.confidence,
+        last_step=WORDS.get(last.what, last.what) if last is not None else None,
+        last_at=last.at if last is not None else job.updated_at,
+        waited_s=_waited_s(matter),
+        evidence=_evidence(matter),
+        next=(*said.next, *_next_steps(job)),
+        blind_spots=(*said.doubts, *_blind_spots(matter, evidence.sources)),
+    )
+
+
+def _in_view_of_gaps(said: Said, matter: CondorCase) -> Said:
+    """What became of a live job may be in a part of its log that is gone, or that was never written."""
+    gap, last = matter.life.gap, max((fact.at for fact in matter.facts if fact.at is not None), default=None)
+    silent_s = 0.0 if last is None else seconds_between(last, matter.now)
+    if not matter.job.status.is_live or (gap is None and silent_s < SILENT_S):
+        return said
+    gone = "" if gap is None else f"{gap.text.strip()}: what became of it since may be there"
+    doubt = gone or f"nothing tells of it for {age(silent_s)}: it may be over, and its log lost or cut off"
+    return said._replace(
+        sentence=f"{doubt[0].upper()}{doubt[1:]}. {said.sentence}",
+        confidence=min(said.confidence, PLAUSIBLE),
+        doubts=(*said.doubts, doubt),
+    )
+
+
+def exit_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
+    facts = evidence.facts
+    life = CondorLife(facts)
+    told = sorted(life.said_exits.items(), key=lambda said: said[0].rank)
+    if len(told) < 2:
+        return ()
+    (first, end), *others = told
+    return tuple(
+        Contradiction("how its program ended", _fact(facts, first, end), _fact(facts, teller, other))
+        for teller, other in others
+        if not _is_same(end, other)
+    )
+
+
+def _is_same(one: CondorExit, other: CondorExit) -> bool:
+    """Whether two may tell of one end: a wrapper that a signal ends has a status of its own."""
+    return one == other or (bool(other.signal) and not one.is_good) or not (other.status or other.signal)
+
+
+_ENDS = frozenset({"terminated", "ad", END, SIGNAL})
+
+
+def _fact(facts: Sequence[CondorFact], teller: Teller, end: CondorExit) -> Fact:
+    fact = next(one for one in reversed(facts) if one.teller is teller and one.what in _ENDS)
+    return Fact(text=str(end), source=fact.source, at=fact.at, line=fact.line)
+
+
+def _waited_s(matter: CondorCase) -> float | None:
+    at = matter.life.turns[-1].fact.at if matter.life.turns else None
+    if at is None or not matter.job.status.is_live:
+        return None
+    return max(0.0, seconds_between(at, matter.now))
+
+
+def _idle(matter: CondorCase) -> Said:
+    """It waits for a machine, for the first time or again."""
+    turn = matter.life.turns[-1]
+    analyze = _condor(matter.job, "see which machines would take it", "condor_q -better-analyze")
+    if turn.fact.what in LOST:
+        if (end := exit_before_retry(turn.fact)) is not None:
+            sentence = f"Its program ended with {end}; it waits{matter.since} to run again, as it is retried."
+            return Said(Code.REQUEUED, sentence, CERTAIN, (analyze,))
+        why = turn.fact.values.get("Reason") or WORDS[turn.fact.what]
+        sentence = f"Its run was lost ({why}); it waits{matter.since} to run again."
+        return Said(Code.REQUEUED, sentence, CERTAIN, (analyze,))
+    if turn.fact.what == "released":
+        sentence = f"It was released, and waits{matter.since} for a machine."
+    else:
+        sentence = f"It waits{matter.since} for a machine; none has taken it yet."
+    starts = whole(turn.fact.values.get("NumJobStarts"), 0)
+    if turn.fact.teller is Teller.AD and starts > 0:
+        sentence = f"It was started {counted(starts, 'time')}, and waits{matter.since} to run again."
+        return Said(Code.REQUEUED, sentence, SURE, (analyze,))
+    doubts = () if _is_told(matter) else (_NO_EVENTS,)
+    if turn.fact.what == "submit" and not matter.has(Teller.AD):
+        doubts = (_ON_HOLD,)
+    sure = PLAUSIBLE if doubts == (_NO_EVENTS,) else LIKELY if doubts else SURE
+    return Said(Code.IDLE, sentence, sure, (analyze,), doubts)
+
+
+def _running(matter: CondorCase) -> Said:
+    where = f" on {matter.life.host}" if matter.life.host else ""
+    begun = matter.last(BEGIN)
+    if not _is_told(matter):
+        sentence = f"It began{where}{_ago(begun, matter)} and did not end since, as far as its output tells."
+        return Said(Code.RUNNING, sentence, PLAUSIBLE, (), (_NO_EVENTS, _KILLED))
+    if matter.life.is_disconnected:
+        cut = matter.last("disconnected")
+        sentence = (
+            f"It ran{where} when the connection was lost{_ago(cut, matter)}; HTCondor tries to reconnect."
+        )
+        return Said(Code.RUNNING, sentence, LIKELY, (), ("whether it still runs is not known",))
+    return Said(Code.RUNNING, f"It runs{where}{matter.since}.", SURE)
+
+
+def _suspended(matter: CondorCase) -> Said:
+    return Said(Code.RUNNING, f"It has a machine, and is suspended there{matter.since}.", SURE)
+
+
+def _transferring(matter: CondorCase) -> Said:
+    return Said(Code.STAGING, f"Its program is done; its output is fetched{matter.since}.", SURE)
+
+
+def _held(matter: CondorCase) -> Said:
+    code = f" (hold code {matter.life.hold_code})" if matter.life.hold_code else ""
+    why = (matter.life.reason or NO_REASON).rstrip(".")
+    steps = (
+        _condor(matter.job, "see why it is held", "condor_q -hold"),
+        _condor(matter.job, "let it go on when the cause is mended", "condor_release"),
+    )
+    return Said(Code.HELD, f"It is held{matter.since}: {why}{code}.", CERTAIN, steps)
+
+
+def _removed(matter: CondorCase) -> Said:
+    why = (matter.life.reason or NO_REASON).rstrip(".")
+    return Said(Code.CANCELED, f"It was removed{_ago(matter.life.turns[-1].fact, matter)}: {why}.", CERTAIN)
+
+
+def _completed(matter: CondorCase) -> Said:
+    end, last = matter.life.exit, matter.life.turns[-1].fact
+    sure = CERTAIN if last.teller is not Teller.OUTPUT else SURE
+    doubts = () if last.teller is not Teller.OUTPUT else (_UNSAID if _is_told(matter) else _NO_EVENTS,)
+    if end is None or end == CondorExit():
+        return Said(Code.COMPLETED, "It is over; how its program ended is not said.", PLAUSIBLE, (), doubts)
+    if last.teller is Teller.EVENT and not matter.has(Teller.AD) and not end.signal:
+        # Not what the job calls success: only its ad holds that
+        sure, doubts = SURE, _NO_AD
+    if end.signal:
+        lost = matter.last("shadow_exception")
+        before = f"; before that: {lost.values.get('Reason') or WORDS[lost.what]}" if lost is not None else ""
+        return Said(Code.KILLED_BY_SIGNAL, f"Its program was {end}{before}.", sure, (), doubts)
+    if matter.life.is_good(end):
+        length = matter.job.elapsed_s(matter.now)
+        took = f" in {duration(length)}" if length is not None else ""
+        how = "" if end.is_good else f" with {end}, which it calls success"
+        return Said(Code.COMPLETED, f"It completed{took}{how}.", sure, (), doubts)
+    if end.status == TIMEOUT_STATUS:
+        sentence = f"Its program ended with {end}: that is what a time limit of its own ends with."
+        return Said(Code.TIMED_OUT, sentence, LIKELY, (), doubts)
+    tries = matter.last("retries_exceeded")
+    looked = f"; {tries.text.strip()}" if tries is not None else ""
+    return Said(Code.PROGRAM_FAILED, f"Its program ended with {end}{looked}.", sure, (), doubts)
+
+
+def _unknown(matter: CondorCase) -> Said:
+    state = matter.life.state
+    what = f'Its state is "{state}", which jobtui does not know.' if state else "No file tells its state."
+    return Said(Code.UNKNOWN, what, 0.3)
+
+
+RULES: Mapping[str, Callable[[CondorCase], Said]] = {
+    IDLE: _idle,
+    "UNEXPANDED": _idle,
+    RUNNING: _running,
+    SUSPENDED: _suspended,
+    TRANSFERRING: _transferring,
+    HELD: _held,
+    REMOVED: _removed,
+    COMPLETED: _completed,
+}
+"""What is asked of a job in each state."""
+
+_NO_AD = ("an event log does not hold which exit status the job calls success; its job ad does",)
+_NO_EVENTS = "neither an event log nor a job ad of it was read"
+_ON_HOLD = "no event tells of a job that was submitted on hold; condor_q and a job ad do"
+_UNSAID = "its wrapper says that it ended, and HTCondor has not said so yet"
+_KILLED = "a job that is killed writes no last line"
+
+
+def _is_told(matter: CondorCase) -> bool:
+    """Whether HTCondor itself tells of the job."""
+    return matter.has(Teller.EVENT) or matter.has(Teller.AD)
+
+
+def _ago(fact: CondorFact | None, matter: CondorCase) -> str:
+    if fact is None or fact.at is None:
+        return ""
+    return f" {age(max(0.0, seconds_between(fact.at, matter.now)))} ago"
+
+
+def _blind_spots(matter: CondorCase, sources: Iterable[SourceHealth]) -> Iterator[str]:
+    yield from unread(sources)
+    for source, skipped in ((s.name, s.skipped) for s in sources if s.skipped):
+        if any(fact.source == source for fact in matter.facts):
+            yield f"{skipped} pieces of {source} made no sense"
+
+
+def _evidence(matter: CondorCase) -> tuple[Fact, ...]:
+    facts = [fact for fact in matter.facts if fact.what not in PASSING]
+    return tuple(
+        Fact(
+            what=WORDS.get(fact.what, fact.what),
+            text=_text(fact),
+            source=fact.source,
+            at=fact.at,
+            line=fact.line,
+        )
+        for fact in facts[-MOST_EVIDENCE:]
+    )
+
+
+def _text(fact: CondorFact) -> str:
+    """A fact in one line: of an event its head and its reason, of a job ad how it stands there."""
+    if fact.teller is Teller.AD:
+        names = ("JobStatus", "ExitCode", "ExitBySignal", "ExitSignal", "HoldReason", "RemoveReason")
+        return ", ".join(f"{name} = {fact.values[name]}" for name in names if name in fact.values)
+    lines = [line.strip() for line in fact.text.strip().split("\n")]
+    if fact.teller is not Teller.EVENT:
+        return lines[0]
+    told = [line for line in lines[1:] if line and not line.startswith(("Usr ", "Partitionable", "<"))]
+    return " | ".join((lines[0], *told[:2]))
+
+
+def _next_steps(job: Job) -> Iterator[NextStep]:
+    if job.trace:
+        yield NextStep("see where it failed in its trace", Command("jobtui", "trace", about=[job.id]))
+    yield NextStep("see every state with its time", Command("jobtui", "timeline", about=[job.id]))
+
+
+def _condor(job: Job, why: str, command: str) -> NextStep:
+    """A command of HTCondor about the job."""
+    known = condor_id(job.id)
+    name = ("-name", known.schedd) if known is not None and known.schedd else ()
+    number = known.number if known is not None else job.id
+    return NextStep(why, Command(*command.split(), *name, about=[number]))

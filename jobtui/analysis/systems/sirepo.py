@@ -1,0 +1,370 @@
+"""Verdicts on jobs of Sirepo: the first rule that applies, less sure for every blind spot that matters."""
+
+from collections.abc import Callable, Mapping
+
+from jobtui.analysis.explain.case import (
+    CERTAIN,
+    LIKELY,
+    PLAUSIBLE,
+    SETTLED_S,
+    STATUS_WORDS,
+    Case,
+    Evidence,
+    Finding,
+    Rule,
+    record_fact,
+)
+from jobtui.analysis.explain.flow import FINAL_WORDS, Mark, mark_of, missing_mark
+from jobtui.analysis.explain.next_steps import next_steps
+from jobtui.analysis.keys import ENDS, is_polled
+from jobtui.analysis.systems.sirepo_ended import ENDED_RULES as ENDED
+from jobtui.analysis.systems.sirepo_live import RUNNING_RULES as RUNNING
+from jobtui.analysis.systems.sirepo_live import WAITING_RULES as WAITING
+from jobtui.analysis.times import age
+from jobtui.model.clock import seconds_between, to_rfc3339
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.ops import Step
+from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
+
+MOST_EVIDENCE = 6
+"""Raw lines shown for a verdict."""
+
+RULES: Mapping[JobStatus, tuple[Rule, ...]] = {
+    JobStatus.PENDING: WAITING,
+    JobStatus.RUNNING: RUNNING,
+    **ENDED,
+}
+"""What is asked about a job, by its status."""
+
+WITHOUT_RECORD = 0.8
+"""How sure a verdict still is when the job's record was not read."""
+WITHOUT_LINES = 0.8
+"""The same when lines of its run are missing, or may be those of an earlier one."""
+WITHOUT_END = 0.75
+"""The same when the supervisor's log ends before the record was last written."""
+UNTOUCHED_BY_AGENTS = frozenset(
+    {Code.NEVER_RUN, Code.PURGED, Code.COMPLETED, Code.TIMED_OUT, Code.PROGRAM_FAILED, Code.PREPARE_FAILED}
+)
+"""Verdicts to which it does not matter whether agents die."""
+SELF_EVIDENT = frozenset({Code.NEVER_RUN, Code.PURGED, Code.COMPLETED, Code.TIMED_OUT})
+"""Verdicts that a record proves alone, whatever a log may lack."""
+
+
+def explain_sirepo(evidence: Evidence) -> Verdict:
+    """What is the matter with a job of Sirepo, or of no system that is known."""
+    case = Case(evidence)
+    finding = next(
+        (found for rule in RULES.get(case.status, ()) if (found := rule(case)) is not None), _unknown(case)
+    )
+    last = case.last_step
+    missing = finding.missing or (
+        missing_mark(case.run) if case.run is not None and _is_stuck(case) else None
+    )
+    since = finding.steps[0] if finding.steps else last
+    return Verdict(
+        job_id=case.job_id,
+        code=finding.code,
+        sentence=f"{finding.sentence}{_flapping_words(case, finding)}",
+        confidence=round(_confidence(case, finding), 2),
+        last_step=None if last is None else last.step,
+        last_at=None if last is None else last.at,
+        missing_step=None if missing is None else missing.value,
+        waited_s=case.since(since) if missing is not None else None,
+        limit_s=finding.limit_s,
+        usual=case.usual.get(missing) if missing is not None else None,
+        evidence=_evidence(case, finding),
+        next=next_steps(case, finding),
+        blind_spots=_blind_spots(case, finding),
+        waits=evidence.chain,
+    )
+
+
+def _unknown(case: Case) -> Finding:
+    if case.job is None and case.run is None:
+        sentence = "Neither a record nor an op of it was read."
+    else:
+        word = case.job.native_status if case.job is not None else "no word"
+        sentence = f'Its status is "{word}", which tells nothing that jobtui knows.'
+    return Finding(Code.UNKNOWN, sentence, 0.3, (case.last_step,))
+
+
+def _flapping_words(case: Case, finding: Finding) -> str:
+    if case.flapping is None or finding.code in UNTOUCHED_BY_AGENTS:
+        return ""
+    return f" It flaps: {case.flapping.words}."
+
+
+def _is_stuck(case: Case) -> bool:
+    return case.status.is_live
+
+
+def _confidence(case: Case, finding: Finding) -> float:
+    confidence = finding.confidence
+    if case.job is None or case.is_record_old:
+        confidence *= WITHOUT_RECORD
+    if case.is_log_behind and finding.code not in SELF_EVIDENT:
+        confidence *= WITHOUT_END
+    if case.run is not None and case.run.candidates:
+        confidence *= WITHOUT_END
+    if finding.code not in SELF_EVIDENT and (_is_sending_missing(case) or case.is_run_doubtful):
+        confidence *= WITHOUT_LINES
+    is_open = bool(case.begun_late or case.coverage.behind) and finding.code not in SELF_EVIDENT
+    if is_open or _heard_on_s(case, finding) is not None:
+        confidence = min(confidence, LIKELY)
+    if finding.confidence < CERTAIN and finding.code not in SELF_EVIDENT and (case.gaps or case.damaged):
+        confidence = min(confidence, LIKELY)
+    if finding.needs_all_lines and _are_lines_missing(case, finding):
+        confidence = min(confidence, PLAUSIBLE)
+    return confidence
+
+
+def _are_lines_missing(case: Case, finding: Finding) -> bool:
+    """Whether lines of the run are known or likely to be lost, the one that would tell more among them."""
+    if case.gaps or case.damaged or case.is_log_behind or _is_sending_missing(case) or case.is_run_doubtful:
+        return True
+    return _heard_on_s(case, finding) is not None
+
+
+def _heard_on_s(case: Case, finding: Finding) -> float | None:
+    """Seconds for which the log goes on after the line that nothing followed; None where that is enough."""
+    step, end = finding.silent_since, case.coverage.supervisor_end
+    if step is None or step.at is None or end is None:
+        return None
+    heard_s = max(0.0, seconds_between(step.at, end))
+    return heard_s if heard_s < (finding.limit_s or 0.0) else None
+
+
+def _evidence(case: Case, finding: Finding) -> tuple[Fact, ...]:
+    """The record's own words, then the lines, oldest first and each once."""
+    steps: dict[tuple[str, int, int], Step] = {}
+    for step in (*finding.steps, *_last_steps(case)):
+        if step is not None and len(steps) < MOST_EVIDENCE - 1:
+            steps.setdefault((step.source, step.line, step.offset), step)
+    ordered = sorted(steps.values(), key=lambda step: (step.at or 0, step.offset))
+    return (*_record_evidence(case), *_slurm_evidence(case), *map(_as_evidence, ordered))
+
+
+def _last_steps(case: Case) -> tuple[Step, ...]:
+    steps = case.run.steps if case.run is not None else ()
+    return tuple(step for step in reversed(steps) if mark_of(step) not in (None, Mark.UPDATED))[:3]
+
+
+def _as_evidence(step: Step) -> Fact:
+    return Fact(
+        what=step.step, text=step.text, source=step.source, at=step.at, line=step.line, cursor=step.cursor
+    )
+
+
+def _record_evidence(case: Case) -> tuple[Fact, ...]:
+    job = case.job
+    if job is None:
+        return ()
+    facts = [f"status: {job.native_status}"]
+    facts += [f"{name}: {value}" for name, value in _record_facts(case) if value is not None]
+    return (Fact(what="record", text=", ".join(facts), source=job.source, at=job.written_at),)
+
+
+def _slurm_evidence(case: Case) -> tuple[Fact, ...]:
+    slurm = case.slurm
+    if slurm is None:
+        return ()
+    facts = [f"{slurm.id}: {slurm.native_status}"]
+    facts += [f"{name}: {text}" for name, text in (("reason", slurm.reason), ("exit", slurm.exit)) if text]
+    return (Fact(what="slurm", text=", ".join(facts), source=slurm.source, at=slurm.updated_at),)
+
+
+def _record_facts(case: Case) -> tuple[tuple[str, object], ...]:
+    job = case.job
+    assert job is not None
+    return (
+        ("error", job.error),
+        ("alert", job.alert),
+        ("waits for", job.message),
+        ("canceledAfterSecs", job.limit_s),
+    )
+
+
+def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
+    found = [words for words, applies in BLIND_SPOTS if applies(case)]
+    found += [
+        f"{name} was read from {to_rfc3339(at)} on: the run began before" for name, at in case.begun_late
+    ]
+    found += [f"{name} is still being read" for name in case.coverage.behind]
+    run, end = case.run, case.coverage.supervisor_end
+    if case.is_log_behind and end is not None and case.job is not None and case.job.written_at is not None:
+        behind_s = seconds_between(end, case.job.written_at)
+        found.append(f"the supervisor's log ends {age(behind_s)} before the record was last written")
+    if (heard_s := _heard_on_s(case, finding)) is not None:
+        found.append(f"the supervisor's log ends {age(heard_s)} after that: what came then was not read")
+    if run is not None and run.candidates:
+        found.append(f"its op may as well belong to {', '.join(run.candidates)}")
+    found += [f"{_short(source)} is damaged near its lines: some cannot be read" for source in case.damaged]
+    found += [f"lines are missing: {gap}" for gap in case.gaps]
+    if run is not None and run.dropped_steps:
+        found.append(f"{run.dropped_steps} steps of its op are not kept")
+    return tuple(dict.fromkeys((*finding.doubts, *found, *case.coverage.faults)))
+
+
+def _short(source: str) -> str:
+    return source.rpartition("/")[2]
+
+
+def _is_sending_missing(case: Case) -> bool:
+    """Whether a run that has begun, by its record or its news, was never sent by the lines that were read."""
+    run, job = case.run, case.job
+    if run is None or run.sends:
+        return False
+    return case.ended_in_log is not None or (job is not None and job.started_at is not None)
+
+
+def _is_agent_unheard(case: Case) -> bool:
+    return case.run is not None and case.run.sends > 0 and not case.agent_seen
+
+
+BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
+    ("no records are read", lambda case: case.job is None and not case.coverage.has_records),
+    ("no record of the job was read", lambda case: case.job is None and case.coverage.has_records),
+    ("the lines of its latest run were not read, only those of earlier ones", lambda case: case.is_log_old),
+    ("the record is older than the newest run in the logs", lambda case: case.is_record_old),
+    ("no log of the supervisor was read", lambda case: not case.coverage.has_supervisor),
+    ("no log of the API server was read", lambda case: not case.coverage.has_server),
+    ("lines are missing: the run has begun, and none tells that it was sent", _is_sending_missing),
+    ("nothing that the job's agent wrote was read", _is_agent_unheard),
+    (
+        "lines of other runs of it are missing and those read have no times: they may be of an earlier run",
+        lambda case: case.is_run_doubtful,
+    ),
+)
+"""What may be missing, in words."""
+
+
+def log_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
+    """Where a job's record, the logs and Slurm disagree."""
+    if not evidence.ops and evidence.slurm is None:
+        return ()
+    case = Case(evidence)
+    if case.is_record_old:
+        return ()
+    return tuple(found for check in CHECKS if (found := check(case)) is not None)
+
+
+def _ended_but_live(case: Case) -> Contradiction | None:
+    ended = case.ended_in_log
+    if ended is None or not case.status.is_live or not _is_settled(case, ended):
+        return None
+    return Contradiction(
+        "the record is live, the log says that it ended", record_fact(case.job), _line(ended)
+    )
+
+
+def _agent_gone_but_live(case: Case) -> Contradiction | None:
+    gone = case.last(Mark.AGENT_GONE)
+    if gone is None or case.last(Mark.SENT) is None or not case.status.is_live or case.is_sbatch:
+        return None
+    if not _is_settled(case, gone):
+        return None
+    return Contradiction("the record is live, its agent is gone", record_fact(case.job), _line(gone))
+
+
+def _exited_but_live(case: Case) -> Contradiction | None:
+    exited = case.last(Mark.EXITED)
+    if exited is None or case.ended_in_log is not None or not case.status.is_live:
+        return None
+    if not _is_settled(case, exited):
+        return None
+    return Contradiction("the record is live, its program has exited", record_fact(case.job), _line(exited))
+
+
+def _runs_but_pending(case: Case) -> Contradiction | None:
+    running = next((s for s in case.run.steps if s.step == "status running"), None) if case.run else None
+    if running is None or case.status is not JobStatus.PENDING or not _is_settled(case, running):
+        return None
+    return Contradiction(
+        "the record is pending, the log says that it runs", record_fact(case.job), _line(running)
+    )
+
+
+def _other_end(case: Case) -> Contradiction | None:
+    ended = case.ended_in_log
+    if ended is None or case.status.is_live or case.job is None:
+        return None
+    said = STATUS_WORDS[FINAL_WORDS[ended.step]]
+    later = case.last(Mark.CANCEL, Mark.TIME_LIMIT, Mark.FOUND_GONE)
+    if said is case.status or case.status not in (JobStatus.COMPLETED, JobStatus.FAILED) or later is not None:
+        return None
+    return Contradiction(
+        f"the record says {case.status}, the log {said}", record_fact(case.job), _line(ended)
+    )
+
+
+def _restarted_but_live(case: Case) -> Contradiction | None:
+    restart = case.last(Mark.RESTARTED)
+    if restart is None or not case.status.is_live or case.is_sbatch or case.later:
+        return None
+    return Contradiction(
+        "the record is live, its supervisor was restarted", record_fact(case.job), _line(restart)
+    )
+
+
+def _slurm_ended_but_live(case: Case) -> Contradiction | None:
+    slurm = case.slurm
+    if slurm is None or not case.status.is_live or slurm.status not in ENDS or not _is_polled(case):
+        return None
+    about = f"the record is {case.status}, Slurm says {slurm.status}"
+    return Contradiction(about, record_fact(case.job), _slurm(slurm))
+
+
+def _slurm_runs_but_pending(case: Case) -> Contradiction | None:
+    slurm = case.slurm
+    if slurm is None or case.status is not JobStatus.PENDING or slurm.status is not JobStatus.RUNNING:
+        return None
+    if not _is_polled(case):
+        return None
+    return Contradiction(
+        "the record is pending, Slurm says that it runs", record_fact(case.job), _slurm(slurm)
+    )
+
+
+def _slurm_other_end(case: Case) -> Contradiction | None:
+    """An end that cannot be: what failed in Slurm completed in Sirepo, what is over there goes on here."""
+    slurm = case.slurm
+    if slurm is None or case.status not in ENDS or not _is_polled(case):
+        return None
+    completed = (case.status is JobStatus.COMPLETED, slurm.status is JobStatus.COMPLETED)
+    if not slurm.status.is_live and (slurm.status not in ENDS or completed[0] == completed[1]):
+        return None
+    about = f"the record says {case.status}, Slurm says {slurm.status}"
+    return Contradiction(about, record_fact(case.job), _slurm(slurm))
+
+
+CHECKS: tuple[Callable[[Case], Contradiction | None], ...] = (
+    _ended_but_live,
+    _agent_gone_but_live,
+    _exited_but_live,
+    _runs_but_pending,
+    _other_end,
+    _restarted_but_live,
+    _slurm_ended_but_live,
+    _slurm_runs_but_pending,
+    _slurm_other_end,
+)
+"""What two sources may disagree about."""
+
+
+def _is_polled(case: Case) -> bool:
+    assert case.job is not None
+    assert case.slurm is not None
+    return is_polled(case.job, case.slurm, case.now)
+
+
+def _slurm(slurm: Job) -> Fact:
+    return Fact(text=f"{slurm.id}: {slurm.native_status}", source=slurm.source, at=slurm.updated_at)
+
+
+def _is_settled(case: Case, step: Step) -> bool:
+    since = case.since(step)
+    return since is None or since > SETTLED_S
+
+
+def _line(step: Step) -> Fact:
+    return Fact(text=step.step, source=step.source, at=step.at, line=step.line)

@@ -1,0 +1,374 @@
+"""Rules for jobs of Sirepo that are over: done, failed, canceled, gone."""
+
+import re
+
+from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Case, Finding, Rule
+from jobtui.analysis.explain.flow import Mark, mark_of
+from jobtui.analysis.keys import ENDS
+from jobtui.analysis.systems.sirepo_live import NOT_SENT, agent_timeout, cancel_unconfirmed, login_needed
+from jobtui.analysis.times import age, duration
+from jobtui.model.clock import seconds_between
+from jobtui.model.jobs import JobStatus, Run
+from jobtui.model.numbers import counted, whole
+from jobtui.model.ops import Op, OpStatus, Step, is_told_before
+from jobtui.model.verdicts import Code
+
+_SIGNAL = re.compile(r"exit\(-(?P<signal>\d+)\)|returncode=-(?P<code>\d+)|killed by signal (?P<number>\d+)")
+_OUT_OF_MEMORY = re.compile(r"Terminated Process|ran out of memory|Out of memory|oom.?kill", re.IGNORECASE)
+_PREPARE = re.compile(r"\b_prepare\b|sim_run_dir_prepare|write_parameters|prepare_for_|UserAlert|_do_prepare")
+_AGENT_START = re.compile(
+    r"waiting for agent to start|agent.{0,20}(?:did not|never).{0,10}start", re.IGNORECASE
+)
+_STDERR = re.compile(r"\bexit=\d+ stderr=\S")
+_RUN_DIR_GONE = "runDirNotFound"
+_NOT_SUBMITTED = "error submitting sbatch job error="
+QUASI = "It is the record of a compute call and no simulation."
+ASKED_AGAIN = "; asked again, a new agent knew nothing of it"
+UNTOUCHED = "It was looked at and never run."
+KILL_SIGNALS = frozenset({6, 7, 8, 9, 11, 15, 24})
+
+
+def completed(case: Case) -> Finding:
+    length = case.job.elapsed_s(case.now) if case.job is not None else None
+    took = f" in {duration(length)}" if length is not None else ""
+    alert = case.job.alert if case.job is not None else None
+    note = f", with a warning to its user: {alert}" if alert else ""
+    is_told = case.job is not None and not case.is_record_old
+    return Finding(
+        Code.COMPLETED,
+        f"It completed{took}{note}.",
+        CERTAIN if is_told else SURE,
+        (case.ended_in_log,),
+        doubts=() if is_told else ("its record was not read",),
+    )
+
+
+def agent_failed(case: Case) -> Finding | None:
+    """A run that was given up because its agent did not come up."""
+    error = _error(case)
+    if not _AGENT_START.search(error):
+        return None
+    return Finding(
+        Code.AGENT_NEVER_STARTED,
+        "Its agent was started and never answered; the supervisor gave up on the run.",
+        SURE,
+        (case.last(Mark.AGENT_TIMEOUT), case.last(Mark.REFUSED, Mark.GIVEN_UP)),
+        Mark.AGENT_ALIVE,
+    )
+
+
+def killed(case: Case) -> Finding | None:
+    error = _error(case)
+    found = _SIGNAL.search(error)
+    signal = whole(found["signal"] or found["code"] or found["number"]) if found else None
+    is_memory = bool(_OUT_OF_MEMORY.search(error))
+    if case.is_sbatch or not (is_memory or signal in KILL_SIGNALS):
+        return None
+    why = " most likely for want of memory" if is_memory or signal == 9 else ""
+    by = f"signal {signal}" if signal else "a signal"
+    return Finding(
+        Code.KILLED_BY_SIGNAL,
+        f"Its program was killed by {by},{why or ' from outside it'}: {error}.",
+        SURE,
+        (case.ended_in_log, case.last(Mark.EXITED)),
+    )
+
+
+def prepare_failed(case: Case) -> Finding | None:
+    """An input that could not be turned into a program: job_cmd itself raised before it started one."""
+    wrote = _on_stderr(case)
+    if wrote is None or case.is_sbatch or not _is_short(case):
+        return None
+    text = case.behind.get((wrote.source, wrote.line), "") or wrote.text
+    is_told = bool(_PREPARE.search(text))
+    if case.behind and not is_told:
+        return None
+    doubts = () if is_told else ("the lines of the traceback were not read",)
+    return Finding(
+        Code.PREPARE_FAILED,
+        f"Its input could not be prepared, no program was started: {_error(case) or 'see the traceback'}.",
+        CERTAIN if is_told else LIKELY,
+        (wrote, case.ended_in_log),
+        doubts=doubts,
+    )
+
+
+def _on_stderr(case: Case) -> Step | None:
+    """The line of what job_cmd wrote on stderr, else that of its end if it tells that it wrote something."""
+    steps = case.run.steps if case.run is not None else ()
+    told = [step for step in steps if mark_of(step) is Mark.STDERR and "stdout=" not in step.text]
+    ended = [step for step in steps if mark_of(step) is Mark.EXITED and _STDERR.search(step.text)]
+    return next(reversed(told or ended), None)
+
+
+def failed_on_cluster(case: Case) -> Finding | None:
+    if not case.is_sbatch:
+        return None
+    error = _error(case)
+    if case.run is not None and not case.run.sends and case.run.error:
+        return None
+    if error == NOT_SENT and (case.run is None or not case.run.sends):
+        return Finding(
+            Code.SBATCH_LOGIN_NEEDED,
+            "It could not be sent to the cluster, most likely because its user is not logged in there.",
+            PLAUSIBLE,
+            missing=Mark.SENT,
+            doubts=("no line of the supervisor about this run was read",),
+        )
+    refused = case.last(Mark.SBATCH_REFUSED)
+    is_refused = refused is not None or error.startswith(_NOT_SUBMITTED)
+    how = "Slurm refused it" if is_refused else "It failed on the cluster"
+    by_slurm = f" Slurm says: {case.slurm.error}." if case.slurm is not None and case.slurm.error else ""
+    return Finding(
+        Code.SBATCH_FAILED,
+        f"{how}: {error.removeprefix(_NOT_SUBMITTED) or 'no reason is given'}.{by_slurm}",
+        SURE,
+        (refused or case.ended_in_log or case.last_step,),
+    )
+
+
+def program_failed(case: Case) -> Finding:
+    """It failed, and nothing tells that anything but its program did."""
+    error = _error(case)
+    run = case.run
+    ran = case.job.elapsed_s(case.now) if case.job is not None else None
+    length = f" {duration(ran)} after it started" if ran is not None else ""
+    has_started = case.job is not None and case.job.started_at is not None
+    if run is not None and not run.sends and not has_started:
+        return Finding(
+            Code.UNKNOWN,
+            f"The run was never sent to an agent: {error or 'no reason is given'}.",
+            LIKELY,
+            (case.last(Mark.REFUSED, Mark.GIVEN_UP), case.last_step),
+            Mark.SENT,
+            doubts=("no line tells why",) if case.last(Mark.REFUSED, Mark.GIVEN_UP) is None else (),
+        )
+    exited, wrote = case.last(Mark.EXITED), _on_stderr(case)
+    is_reason_told = bool(error) or (case.job is not None and not case.is_record_old)
+    is_seen = case.ended_in_log is not None and is_reason_told and (exited is not None or case.agent_seen)
+    doubts: tuple[str, ...] = (
+        () if is_seen else ("no line that tells how it failed was read; its input may be wrong",)
+    )
+    if wrote is not None:
+        doubts += ("job_cmd wrote on stderr, and what could be read of that does not tell why",)
+    return Finding(
+        Code.PROGRAM_FAILED,
+        f"Its program failed{length}: {error or 'no reason is given'}.{_as_before(case, error)}",
+        PLAUSIBLE if not is_seen else SURE if exited is not None and wrote is None else LIKELY,
+        (case.last(Mark.STARTED, Mark.SENT), wrote, case.ended_in_log, exited),
+        doubts=doubts,
+        needs_all_lines=_is_short(case),
+    )
+
+
+def timed_out(case: Case) -> Finding | None:
+    limit = case.job.limit_s if case.job is not None and not case.is_record_old else None
+    step = case.last(Mark.TIME_LIMIT)
+    if limit is None and step is None:
+        return None
+    length = f" of {age(limit)}" if limit is not None else ""
+    return Finding(
+        Code.TIMED_OUT,
+        f"It was canceled because it ran into its time limit{length}.",
+        CERTAIN,
+        (case.last(Mark.SENT), step),
+        limit_s=limit,
+    )
+
+
+def canceled_later(case: Case) -> Finding | None:
+    """A run that lost its supervisor or agent, was found again, and then canceled by its user."""
+    step = case.last(Mark.RESTARTED, Mark.FOUND_GONE, Mark.AGENT_GONE)
+    if step is None or not any(op.name == "cancel" and op.replies for op in _after(case, step)):
+        return None
+    return canceled_by_user(case)
+
+
+def restarted(case: Case) -> Finding | None:
+    """A run that was found live after its supervisor was restarted."""
+    step = case.last(Mark.FOUND_GONE)
+    if step is not None:
+        return Finding(
+            Code.SUPERVISOR_RESTARTED,
+            "The supervisor was restarted while the run was live; the next request for it found it gone.",
+            CERTAIN,
+            (case.last(Mark.AGENT_GONE, Mark.KILLED), case.restart, step),
+        )
+    if case.run is None or case.run.status is not OpStatus.LOST:
+        return None
+    return Finding(
+        Code.SUPERVISOR_RESTARTED,
+        "The supervisor was restarted while the run was live.",
+        PLAUSIBLE,
+        (case.last(Mark.RESTARTED),),
+        doubts=("the line that cancels it was not read",),
+    )
+
+
+def agent_lost(case: Case) -> Finding | None:
+    """A run whose agent went away, which a later run_status found out."""
+    gone = case.last(Mark.AGENT_GONE)
+    answer = case.later_step(Mark.RUN_STATUS)
+    cancel = case.last(Mark.CANCEL)
+    if cancel is not None or (gone is None and answer is None):
+        return None
+    is_told = gone is not None and answer is not None
+    return Finding(
+        Code.AGENT_LOST,
+        f"Its agent went away while it had the run{ASKED_AGAIN if is_told else ''}.",
+        CERTAIN if is_told else PLAUSIBLE,
+        (gone, answer),
+        doubts=() if is_told else ("no line tells why it was canceled",),
+    )
+
+
+def _cancel(case: Case) -> Step | None:
+    later = (op.steps[0] for op in reversed(case.later) if op.name == "cancel" and op.steps)
+    return case.last(Mark.CANCEL) or next(later, None)
+
+
+def ended_by_slurm(case: Case) -> Finding | None:
+    """Somebody canceled its Slurm job, or its time limit there was over: Sirepo calls both canceled."""
+    slurm = case.slurm
+    if slurm is None or slurm.status not in ENDS or _cancel(case) is not None:
+        return None
+    if slurm.status is JobStatus.CANCELED:
+        code, how = Code.CANCELED, slurm.message or "canceled"
+    elif slurm.native_status == "TIMEOUT":
+        code, how = Code.TIMED_OUT, f"ended: {slurm.error}"
+    else:
+        return None
+    sentence = f"Its job in Slurm, {slurm.id}, was {how}; nothing that was read cancels it in Sirepo."
+    return Finding(code, sentence, SURE, (case.ended_in_log,))
+
+
+def canceled_by_user(case: Case) -> Finding:
+    cancel = _cancel(case)
+    if cancel is None:
+        return Finding(
+            Code.CANCELED_BY_USER,
+            "It was canceled; by whom is not in what could be read, most often it is its user.",
+            GUESS,
+            doubts=("no line about its cancel was read",),
+        )
+    ran = case.job.elapsed_s(case.now) if case.job is not None else None
+    length = f" after {duration(ran)}" if ran else ""
+    return Finding(
+        Code.CANCELED_BY_USER,
+        f"Its user canceled it{length}.",
+        CERTAIN,
+        (cancel, case.last(Mark.EXITED, Mark.KILLED)),
+    )
+
+
+def run_dir_gone(case: Case) -> Finding | None:
+    told = _told_gone(case)
+    earlier = [run for run in case.runs or () if run.status is not JobStatus.MISSING]
+    has_run = bool(earlier) or (case.job is not None and case.job.runs > 0)
+    if told is None and not has_run:
+        return None
+    last = f" The last run {earlier[-1].status}." if earlier else ""
+    return Finding(
+        Code.RUN_DIR_GONE,
+        f"It has run, and its run directory was found to be gone, so that it counts as never run.{last}",
+        CERTAIN if told is not None else SURE,
+        (told,),
+    )
+
+
+def never_run(case: Case) -> Finding:
+    is_told = case.job is not None and case.runs is not None
+    is_quasi = case.job is not None and case.job.is_quasi
+    return Finding(
+        Code.NEVER_RUN,
+        QUASI if is_quasi else UNTOUCHED,
+        CERTAIN if is_told else PLAUSIBLE,
+        doubts=() if is_told else ("the history of its record was not read",),
+    )
+
+
+def purged(case: Case) -> Finding:
+    return Finding(
+        Code.PURGED,
+        "Its files were purged, as is done a day after the runs of users who do not pay.",
+        CERTAIN,
+        tuple(step for op in case.ops for step in op.steps if step.step == "run directory purged")[-1:],
+    )
+
+
+def gone_since(case: Case) -> Finding | None:
+    """A completed run whose record was not read, and whose directory was asked for in vain."""
+    told = _told_gone(case)
+    if told is None or (case.job is not None and not case.is_record_old):
+        return None
+    return Finding(
+        Code.RUN_DIR_GONE,
+        "It completed; when its files were asked for later, its run directory was gone.",
+        LIKELY,
+        (case.ended_in_log, told),
+        doubts=("its record was not read",),
+    )
+
+
+ENDED_RULES: dict[JobStatus, tuple[Rule, ...]] = {
+    JobStatus.COMPLETED: (gone_since, completed),
+    JobStatus.FAILED: (
+        login_needed, agent_failed, agent_timeout, failed_on_cluster, killed, prepare_failed, program_failed,
+    ),
+    JobStatus.CANCELED: (
+        timed_out, canceled_later, restarted, agent_lost, cancel_unconfirmed, ended_by_slurm,
+        canceled_by_user,
+    ),
+    JobStatus.MISSING: (run_dir_gone, never_run),
+    JobStatus.PURGED: (purged,),
+}  # fmt: skip
+"""For a job that is over, by its status, in the order in which they are asked."""
+
+
+def _after(case: Case, step: Step) -> tuple[Op, ...]:
+    return tuple(op for op in case.later if any(is_told_before(step, one) for one in op.steps))
+
+
+def _error(case: Case) -> str:
+    """The reason that the record gives, else that of the op."""
+    if case.job is not None and not case.is_record_old and case.job.error:
+        return case.job.error
+    return (case.run.error if case.run is not None else None) or ""
+
+
+def _is_short(case: Case) -> bool:
+    """Whether there was no progress of a program: the run told of its start and its end only."""
+    steps = case.run.steps if case.run is not None else ()
+    return sum(1 for step in steps if step.step == "status running") <= 1
+
+
+def _as_before(case: Case, error: str) -> str:
+    before = (case.runs or ())[:-1]
+    done = [run for run in before if run.queued_at is not None or run.started_at is not None]
+    same = sum(1 for run in done if error and run.error == error)
+    good = next((run for run in reversed(done) if run.status is JobStatus.COMPLETED), None)
+    words = []
+    if same:
+        words.append(f"{counted(same, 'earlier run')} failed alike")
+    if good is not None:
+        words.append(f"run {good.number} was good{_when(good, case)}")
+    return f" {'; '.join(words).capitalize()}." if words else ""
+
+
+def _when(run: Run, case: Case) -> str:
+    at = run.ended_at or run.started_at
+    return "" if at is None else f" {age(max(0.0, seconds_between(at, case.now)))} ago"
+
+
+def _told_gone(case: Case) -> Step | None:
+    """The line of an op that found the run directory gone, after the latest run."""
+    ops: tuple[Op, ...] = case.later if case.run is not None else case.ops
+    return next(
+        (
+            step
+            for op in reversed(ops)
+            for step in op.steps
+            if mark_of(step) is Mark.REPLIED and _RUN_DIR_GONE in step.text
+        ),
+        None,
+    )

@@ -1,0 +1,493 @@
+"""Rules for jobs of Sirepo that wait or run."""
+
+import re
+from collections.abc import Callable
+
+from jobtui.analysis.explain.case import (
+    CERTAIN,
+    GUESS,
+    LIKELY,
+    PLAUSIBLE,
+    STRONG,
+    SURE,
+    TOLD,
+    Case,
+    Finding,
+    Rule,
+)
+from jobtui.analysis.explain.flow import AGENT_START_S, DEFAULT_AGENT_START_S, Mark, is_beyond, usual_words
+from jobtui.analysis.flags import LIMIT_GRACE_S, STALE_S, limit_s, slot_of
+from jobtui.analysis.keys import ENDS, is_polled
+from jobtui.analysis.systems.slurm import HELD
+from jobtui.analysis.times import age
+from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.numbers import real
+from jobtui.model.ops import OpStatus, Step
+from jobtui.model.verdicts import Code
+
+GRACE_S = 2.0
+"""How much later than its limit a line may come."""
+NOT_SENT = "exception during send"
+"""What the record of a run says that could not be sent to its cluster."""
+_TIMEOUT = re.compile(r"timeout=(?P<seconds>[\d.]+)")
+_LOGIN = re.compile(r"sbatchLogin|no-creds|sbatch.?login", re.IGNORECASE)
+
+
+def restarted(case: Case) -> Finding | None:
+    """A live record whose supervisor was restarted after the run was asked for."""
+    restart = case.restart
+    if case.run is None or case.is_record_old or restart is None:
+        return None
+    if any(op.name == "run_status" and op.sends for op in case.later):
+        return None
+    where = (
+        "the job itself may go on on the cluster, and is seen again when its user logs in"
+        if case.is_sbatch
+        else "nothing runs any more, and the record changes when somebody asks for the job"
+    )
+    return Finding(
+        Code.STALE_RECORD,
+        f"The supervisor was restarted after this run was asked for, and its record still says "
+        f"{case.status}: {where}.",
+        SURE,
+        (case.last(Mark.SENT, Mark.CREATED), restart),
+    )
+
+
+def login_needed(case: Case) -> Finding | None:
+    """A run on a cluster that its user is not logged in to."""
+    run = case.run
+    if run is None or run.sends or not run.error or not _LOGIN.search(run.error):
+        return None
+    # the record is written when a run is refused: one that does not know of it is of another run
+    is_agreed = case.job is not None and not case.is_record_old and case.job.error == NOT_SENT
+    if case.job is None:
+        refused = case.last(Mark.REFUSED)
+        is_agreed = refused is not None and case.is_supervisor_heard_after(refused)
+    return Finding(
+        Code.SBATCH_LOGIN_NEEDED,
+        "The run was refused because its user is not logged in to the cluster; it was never sent.",
+        CERTAIN if is_agreed else PLAUSIBLE,
+        (case.last(Mark.REFUSED),),
+        Mark.SENT,
+        doubts=() if is_agreed else (f'no record says "{NOT_SENT}": there may be a later run',),
+    )
+
+
+def slot(case: Case) -> Finding | None:
+    """A run that waits for a slot, by its own lines or by what its record says."""
+    wait = case.last(Mark.SLOT_WAIT)
+    is_logged = wait is not None and case.last(Mark.SLOT_WAIT, Mark.SLOT_GOT, Mark.SENT) is wait
+    message = case.job.message if case.job is not None and not case.is_record_old else None
+    text = (wait.text if is_logged and wait is not None else "") or message or ""
+    found = slot_of(text)
+    if found is None or (wait is not None and not is_logged):
+        return None
+    waited = case.since(wait) if is_logged else _pending_s(case)
+    return Finding(
+        found[0],
+        f"The run waits{_for(waited)}: {found[2]}.",
+        SURE if is_logged else TOLD,
+        (wait,) if is_logged else (),
+        Mark.SLOT_GOT,
+        doubts=() if is_logged else ("no line of the supervisor about this wait was read",),
+    )
+
+
+def agent_timeout(case: Case) -> Finding | None:
+    """An agent that did not answer in time, in so many words."""
+    timeout = case.last(Mark.AGENT_TIMEOUT)
+    if timeout is None or case.last(Mark.SENT) is not None:
+        return None
+    if case.last(Mark.AGENT_ALIVE, Mark.AGENT_TIMEOUT) is not timeout:
+        return None
+    found = _TIMEOUT.search(timeout.text)
+    limit = (real(found["seconds"]) if found else None) or _agent_limit_s(case)
+    return Finding(
+        Code.AGENT_NEVER_STARTED,
+        f"Its agent was started and never answered: the supervisor gave up after {limit:g} s, and the run "
+        f"stays {case.status} for ever.",
+        CERTAIN,
+        (case.last(Mark.AGENT_START, Mark.AGENT_WAIT), timeout),
+        Mark.AGENT_ALIVE,
+        limit,
+    )
+
+
+def agent_start(case: Case) -> Finding | None:
+    """A run whose agent is being started, or should have answered long ago."""
+    wait = case.last(Mark.AGENT_WAIT, Mark.AGENT_START, Mark.ASSIGNED)
+    if wait is None or case.last(Mark.AGENT_ALIVE, Mark.SENT, Mark.SLOT_WAIT) is not None:
+        return None
+    limit = _agent_limit_s(case)
+    waited = case.since(wait)
+    waited = _pending_s(case) if waited is None else waited
+    if waited is not None and waited <= limit + GRACE_S:
+        return Finding(
+            Code.AGENT_STARTING,
+            f"Its agent is being started{_for(waited)}; it has up to {limit:g} s.",
+            SURE,
+            (wait,),
+            Mark.AGENT_ALIVE,
+            limit,
+        )
+    return Finding(
+        Code.AGENT_NEVER_STARTED,
+        f"Its agent was started{_ago_s(waited)} and no answer of it was read; it has {limit:g} s.",
+        LIKELY if case.last(Mark.AGENT_WAIT, Mark.AGENT_START) is not None else PLAUSIBLE,
+        (wait,),
+        Mark.AGENT_ALIVE,
+        limit,
+        ("the line that ends the wait for the agent was not read",),
+        silent_since=wait,
+        needs_all_lines=True,
+    )
+
+
+def ended_in_slurm(case: Case) -> Finding | None:
+    """A live record whose Slurm job has ended some time ago: nobody noticed."""
+    slurm = case.slurm
+    if case.job is None or slurm is None or slurm.status not in ENDS:
+        return None
+    if not is_polled(case.job, slurm, case.now):
+        return None
+    why = f": {slurm.error or slurm.message}" if slurm.error or slurm.message else ""
+    return Finding(
+        Code.REPLY_LOST,
+        f"Its job in Slurm, {slurm.id}, is {slurm.status.value}{why}; its record does not know that.",
+        SURE,
+        (case.last(Mark.SENT), case.last(Mark.UPDATED)),
+        doubts=("it is seen again when its user logs in to the cluster and looks at it",),
+    )
+
+
+def queued_on_cluster(case: Case) -> Finding | None:
+    """A run that was handed to Slurm and has not begun."""
+    if not case.is_sbatch:
+        return None
+    if case.slurm is not None and case.slurm.status.is_live:
+        return _queued_by_slurm(case, case.slurm)
+    step = case.last(Mark.UPDATED, Mark.REPLIED)
+    if step is None:
+        return None if case.run is not None else _queued_by_record(case)
+    if case.last(Mark.AGENT_GONE) is not None:
+        return None
+    return Finding(
+        Code.SBATCH_QUEUED,
+        f"Slurm has the run and has not begun it{_for(_pending_s(case))}.",
+        SURE,
+        (case.last(Mark.SENT), step),
+        Mark.UPDATED,
+    )
+
+
+def _queued_by_slurm(case: Case, slurm: Job) -> Finding:
+    """What Slurm itself says."""
+    code = Code.SBATCH_QUEUED
+    if slurm.status is not JobStatus.PENDING:
+        sentence = f"Slurm runs it as {slurm.id}; its record does not know that yet."
+    elif slurm.alert is not None:
+        code = Code.HELD if slurm.reason in HELD else Code.NEVER_STARTS
+        sentence = (
+            f"It is {slurm.id} in Slurm's queue and will not begin by itself: it waits for {slurm.alert}."
+        )
+    else:
+        sentence = f"It is {slurm.id} in Slurm's queue and waits{_for(_pending_s(case))} for {slurm.message}."
+    return Finding(code, sentence, CERTAIN, (case.last(Mark.SENT), case.last(Mark.UPDATED)))
+
+
+def _queued_by_record(case: Case) -> Finding:
+    return Finding(
+        Code.SBATCH_QUEUED,
+        f"It is pending{_for(_pending_s(case))}, most likely in Slurm's queue.",
+        GUESS,
+        doubts=("a login that is missing, or an agent that does not answer, would look the same",),
+    )
+
+
+def sent_without_answer(case: Case) -> Finding | None:
+    """A run that was sent and that its agent has not answered."""
+    sent = case.last(Mark.SENT)
+    if sent is None or case.last(Mark.REPLIED) is not None:
+        return None
+    waited = case.since(sent)
+    if waited is not None and waited < DEFAULT_AGENT_START_S:
+        words = f"It was sent to its agent{_ago_s(waited)}."
+        return Finding(Code.RUNNING, words, SURE, (sent,), Mark.REPLIED)
+    has_begun = case.job is not None and case.job.started_at is not None
+    doubts = () if case.agent_seen else ("nothing that its agent wrote was read",)
+    return Finding(
+        Code.REPLY_LOST,
+        f"It was sent to its agent{_ago_s(waited)}, which has not answered.",
+        PLAUSIBLE if has_begun else LIKELY,
+        (sent, case.last(Mark.REPLY_WAIT)),
+        Mark.REPLIED,
+        doubts=(*doubts, "its record tells of a start: the answer may just not have been read")
+        if has_begun
+        else doubts,
+        needs_all_lines=True,
+    )
+
+
+def by_record(case: Case) -> Finding | None:
+    """What is left when only the record tells."""
+    waited = _pending_s(case)
+    limit = _agent_limit_s(case)
+    if waited is not None and waited <= limit + GRACE_S:
+        return Finding(Code.AGENT_STARTING, f"It was asked for{_ago_s(waited)}.", PLAUSIBLE, limit_s=limit)
+    return Finding(
+        Code.AGENT_NEVER_STARTED,
+        f"It is pending{_for(waited)} without saying why: most likely its agent never answered.",
+        PLAUSIBLE,
+        missing=Mark.AGENT_ALIVE,
+        limit_s=limit,
+        doubts=("no line of the supervisor about this run was read",),
+    )
+
+
+WAITING_RULES: tuple[Rule, ...] = (
+    ended_in_slurm,
+    login_needed,
+    agent_timeout,
+    restarted,
+    slot,
+    agent_start,
+    queued_on_cluster,
+    sent_without_answer,
+    by_record,
+)
+"""For a job that is pending, in the order in which they are asked."""
+
+
+def _agent_limit_s(case: Case) -> float:
+    driver = case.run.driver if case.run is not None else None
+    if driver is None:
+        driver = "SbatchDriver" if case.is_sbatch else None
+    return AGENT_START_S.get(driver or "", DEFAULT_AGENT_START_S)
+
+
+def _pending_s(case: Case) -> float | None:
+    if case.job is not None and case.job.queued_at is not None and not case.is_record_old:
+        return max(0.0, seconds_between(case.job.queued_at, case.now))
+    created = case.run.created_at if case.run is not None else None
+    return None if created is None else max(0.0, seconds_between(created, case.now))
+
+
+def _for(seconds: float | None) -> str:
+    return "" if seconds is None else f" for {age(seconds)}"
+
+
+def _ago_s(seconds: float | None) -> str:
+    return "" if seconds is None else f" {age(seconds)} ago"
+
+
+NEWS_S = 10.0
+"""How long the end of a program may take to become known."""
+CANCEL_S = 30.0
+"""How long a cancel may take: an agent asks, then kills."""
+QUIET_S = 60.0
+"""News older than this do not prove that a run lives; a sequential one tells its start and its end only."""
+_TERMINATED = "returncode=-15"
+
+
+def agent_gone(case: Case) -> Finding | None:
+    """A run whose agent went away while it had it, and that nobody has asked about since."""
+    gone = case.last(Mark.AGENT_GONE)
+    if gone is None or case.is_sbatch or _is_asked_about(case):
+        return None
+    doubts = [words for words, applies in LOSS_DOUBTS if applies(case, gone)]
+    return Finding(
+        Code.AGENT_LOST,
+        f"Its agent went away{_ago(case, gone)} while it had the run; the record still says {case.status}, "
+        "until somebody asks for the job.",
+        PLAUSIBLE if case.restart is not None else LIKELY if doubts else SURE,
+        (case.last(Mark.SENT), gone),
+        Mark.FINAL,
+        doubts=tuple(doubts),
+    )
+
+
+LOSS_DOUBTS: tuple[tuple[str, Callable[[Case, Step], bool]], ...] = (
+    ("its supervisor was restarted, too", lambda case, gone: case.restart is not None),
+    (
+        "it ended its program first, as when its supervisor is stopped",
+        lambda case, gone: case.last(Mark.KILLED) is not None or _TERMINATED in gone.text,
+    ),
+    (
+        "no later line of the same supervisor was read: it may have been stopped, and its agent with it",
+        lambda case, gone: not case.is_supervisor_heard_after(gone),
+    ),
+)
+"""What speaks for a supervisor that was stopped rather than an agent that was lost."""
+
+
+def cancel_unconfirmed(case: Case) -> Finding | None:
+    """A cancel that its agent has not confirmed."""
+    cancel = next((op for op in reversed(case.later) if op.name == "cancel"), None)
+    if cancel is None or cancel.replies or cancel.status is OpStatus.ENDED:
+        return None
+    asked = cancel.steps[0] if cancel.steps else None
+    waited = case.since(asked)
+    if (waited is not None and waited < CANCEL_S) or case.last(Mark.EXITED) is not None:
+        return None
+    how = "was sent to the agent and" if cancel.sends else "never left the supervisor:"
+    is_heard = case.agent_seen and cancel.sends > 0 and waited is not None
+    return Finding(
+        Code.CANCEL_UNCONFIRMED,
+        f"Its cancel{_ago(case, asked)} {how} nothing confirms it; the program may still run and "
+        "hold its slot.",
+        SURE if is_heard else LIKELY,
+        (asked, cancel.steps[-1] if cancel.steps else None),
+        Mark.REPLIED,
+        CANCEL_S,
+        silent_since=asked,
+        needs_all_lines=True,
+    )
+
+
+def reply_lost(case: Case) -> Finding | None:
+    """A program that has ended without the supervisor knowing."""
+    exited = case.last(Mark.EXITED)
+    if exited is None or case.ended_in_log is not None:
+        return None
+    waited = case.since(exited)
+    if waited is None or waited < NEWS_S:
+        return None
+    return Finding(
+        Code.REPLY_LOST,
+        f"Its program ended{_ago(case, exited)} by what its agent wrote; the supervisor never heard of it.",
+        STRONG if not case.is_log_behind else PLAUSIBLE,
+        (case.last(Mark.SENT), exited),
+        Mark.FINAL,
+        NEWS_S,
+        silent_since=exited,
+        needs_all_lines=True,
+    )
+
+
+def ended_unwritten(case: Case) -> Finding | None:
+    """A run whose end the log tells, with a record that still says otherwise."""
+    ended = case.ended_in_log
+    if ended is None or case.job is None:
+        return None
+    return Finding(
+        Code.STALE_RECORD,
+        f'The supervisor logged "{ended.step}"{_ago(case, ended)}, and the record still says {case.status}.',
+        LIKELY,
+        (ended,),
+        doubts=("the record may just be being written",),
+    )
+
+
+def silent(case: Case) -> Finding | None:
+    job = case.job
+    if job is None:
+        return None
+    limit, ran = limit_s(job), job.elapsed_s(case.now)
+    if limit is not None and ran is not None and ran > limit + LIMIT_GRACE_S:
+        return Finding(
+            Code.STALE_RECORD,
+            f"It is said to run for {age(ran)}, though such runs are canceled after {age(limit)}: what wrote "
+            "the record is most likely gone.",
+            PLAUSIBLE if case.run is None else LIKELY,
+            (case.last_step,),
+            Mark.FINAL,
+            limit,
+        )
+    quiet = _quiet_s(case)
+    if quiet is not None and quiet > STALE_S.get(job.mode, float("inf")):
+        return Finding(
+            Code.STALE_RECORD,
+            f"Nothing was heard of it for {age(quiet)}: what wrote the record is most likely gone.",
+            PLAUSIBLE,
+            (case.last_step,),
+            Mark.UPDATED,
+        )
+    return None
+
+
+def runs(case: Case) -> Finding:
+    step = case.last(Mark.UPDATED, Mark.REPLIED, Mark.STARTED, Mark.SENT)
+    quiet = _quiet_s(case)
+    ran = case.job.elapsed_s(case.now) if case.job is not None else None
+    length = "" if ran is None else f" for {age(ran)}{_beside_usual(case, ran)}"
+    percent = "" if case.job is None or case.job.percent is None else f", {case.job.percent:.0f} % done"
+    word = "" if quiet is None else f"; last news {age(quiet)} ago"
+    if step is None:
+        doubts: tuple[str, ...] = ("no line about this run was read: the record alone says so",)
+        return Finding(Code.RUNNING, f"It runs{length}{percent}{word}.", PLAUSIBLE, doubts=doubts)
+    is_alive = quiet is not None and quiet <= QUIET_S
+    killed = case.last(Mark.KILLED)
+    doubts = () if is_alive else ("its last sign of life is old",)
+    if killed is not None:
+        doubts += (f"its agent wrote that it {killed.step}",)
+    # a program that tells its progress, in a log that tells nothing either: neither is known to live
+    is_all_silent = case.tells_progress and not case.is_supervisor_heard_after(step, QUIET_S)
+    is_unsure = killed is not None or (not is_alive and (case.is_log_behind or is_all_silent))
+    return Finding(
+        Code.RUNNING,
+        f"It runs{length}{percent}{word}.",
+        PLAUSIBLE if is_unsure else LIKELY if case.is_log_behind or not is_alive else SURE,
+        (case.last(Mark.SENT), step),
+        doubts=doubts,
+        needs_all_lines=not is_alive,
+    )
+
+
+def _beside_usual(case: Case, ran: float) -> str:
+    """How that compares with earlier runs, else with the limit."""
+    if case.length is not None:
+        late = "longer than " if is_beyond(ran, case.length) else ""
+        return f", {late}{usual_words(case.length)}"
+    limit = limit_s(case.job) if case.job is not None else None
+    return "" if limit is None else f" of at most {age(limit)}"
+
+
+def asked_again(case: Case) -> Finding | None:
+    """The answer to a run_status that has not reached the record."""
+    answer = case.later_step(Mark.RUN_STATUS)
+    if answer is None or "canceled" not in answer.step:
+        return None
+    gone = case.last(Mark.AGENT_GONE)
+    if gone is None:
+        return None
+    return Finding(
+        Code.AGENT_LOST,
+        f"Its agent went away{_ago(case, gone)} while it had the run; asked again, a new agent knew nothing "
+        "of it.",
+        CERTAIN,
+        (gone, answer),
+    )
+
+
+RUNNING_RULES: tuple[Rule, ...] = (
+    ended_in_slurm,
+    restarted,
+    asked_again,
+    agent_gone,
+    cancel_unconfirmed,
+    ended_unwritten,
+    reply_lost,
+    sent_without_answer,
+    silent,
+    runs,
+)
+"""For a job that is running, in the order in which they are asked."""
+
+
+def _is_asked_about(case: Case) -> bool:
+    return any(op.name == "run_status" and (op.replies or op.result) for op in case.later)
+
+
+def _quiet_s(case: Case) -> float | None:
+    job = case.job
+    record = (job.written_at, job.updated_at, job.started_at) if job is not None else ()
+    steps = case.run.steps if case.run is not None else ()
+    times: list[Nanos] = [at for at in (*record, *(step.at for step in steps)) if at is not None]
+    return max(0.0, seconds_between(max(times), case.now)) if times else None
+
+
+def _ago(case: Case, step: Step | None) -> str:
+    seconds = case.since(step)
+    return "" if seconds is None else f" {age(seconds)} ago"

@@ -1,0 +1,372 @@
+"""Verdicts on jobs of Slurm, out of their state, Slurm's own reason and what the record tells.
+
+Slurm says itself why a job waits or how it ended, so a verdict is as sure as its word is clear. Some things
+it does not say well: an exit code above 128 is a signal that the shell saw; a job of which a step was out of
+memory may be called failed, and so may one that was killed as it took more memory than it had; a job that
+slurmd could not start is said to have ended by a real-time signal. Reads nothing.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Evidence, Said
+from jobtui.analysis.times import age, duration
+from jobtui.model.clock import Nanos
+from jobtui.model.commands import Command
+from jobtui.model.health import unread
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.numbers import whole
+from jobtui.model.slurm import LEFT, NOT_STARTED, reason_of
+from jobtui.model.verdicts import Code, Fact, NextStep, Verdict
+
+HELD = frozenset(
+    {"JobHeldUser", "JobHeldAdmin", "JobHoldMaxRequeue", "launch_failed_requeued_held",
+     "job_requeued_in_held_state", "user_env_retrieval_failed_requeued_held"}
+)  # fmt: skip
+"""Reasons of jobs that somebody has to release."""
+HELD_STATES = frozenset({"REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
+DEPENDENCY = frozenset({"Dependency", "DependencyNeverSatisfied"})
+EXPLAINING = ("depends on", "time limit", "may begin", "requeued", "memory", "over its memory", "not started",
+              "output", "errors")  # fmt: skip
+"""Facts of a record that a verdict may rest on."""
+BY_SHELL = 128
+MEMORY_SIGNAL = 9
+"""With this signal the kernel ends a program for which there is no memory."""
+OUT_OF_MEMORY_SIGNAL = 125
+"""What Slurm writes in place of a signal when the kernel told it so."""
+SIGNALS = 31
+"""Signals that end programs; a shell gives 128 more as exit code. Those beyond are real-time signals."""
+ENDING = frozenset({6, 9, 11, 15})
+"""Those by which programs end most often: an exit code of that number is likelier one that lacks 128."""
+LAUNCH_REASONS = frozenset({"JobLaunchFailure", "LaunchFailure"})
+"""Slurm's words for a job that it could not start."""
+AT_ONCE_S = 1.0
+"""A job that slurmd cannot start is over so soon."""
+LOST = ("FAILED", "OUT_OF_MEMORY", "NODE_FAIL")
+MOST_LOST = 3
+"""Steps that are named."""
+
+
+class SlurmCase(NamedTuple):
+    """One job, what its record tells by name, and its steps with how each ended."""
+
+    job: Job
+    now: Nanos
+    facts: Mapping[str, str]
+
+    @property
+    def steps(self) -> Iterator[tuple[str, str]]:
+        return (
+            (name.removeprefix("step "), text)
+            for name, text in self.facts.items()
+            if name.startswith("step ")
+        )
+
+    def not_started(self, signal: int) -> str | None:
+        """Why slurmd started nothing, where the record does not tell that something ran."""
+        return self.facts.get("not started") if self.facts else NOT_STARTED.get(signal)
+
+    def for_(self) -> str:
+        seconds = self.job.waited_s(self.now)
+        return "" if seconds is None else f" for {age(max(0.0, seconds))}"
+
+    def after(self) -> str:
+        seconds = self.job.elapsed_s(self.now)
+        return "" if seconds is None else f" after {duration(max(0.0, seconds))}"
+
+
+def explain_slurm(evidence: Evidence) -> Verdict:
+    """What is the matter with a job of Slurm."""
+    job, detail = evidence.job, evidence.detail
+    assert job is not None
+    now = evidence.now_at(job.source)
+    if detail is not None and _is_same_run(detail.job, job):
+        job = detail.job  # it tells more: whole exit codes, and whether anything ran
+    matter = SlurmCase(job, now, dict(detail.facts) if detail is not None else {})
+    rule = ENDED.get(job.native_status) or BY_STATUS.get(job.status, _unknown)
+    said = rule(matter)
+    if job.message == LEFT:
+        said = said._replace(confidence=GUESS, doubts=(*said.doubts, LEFT))
+    blind = unread(evidence.sources)
+    blind += [one.note for one in evidence.sources if one.name == job.source and one.note]
+    return Verdict(
+        job_id=job.id,
+        code=said.code,
+        sentence=said.sentence,
+        confidence=said.confidence,
+        last_step=job.native_status,
+        last_at=job.updated_at,
+        waited_s=job.waited_s(now) if job.status is JobStatus.PENDING else None,
+        limit_s=job.limit_s,
+        evidence=tuple(_evidence(matter)),
+        next=(*said.next, *_look(matter)),
+        blind_spots=(*said.doubts, *blind),
+    )
+
+
+def _is_same_run(one: Job, other: Job) -> bool:
+    return (one.native_status, one.started_at) == (other.native_status, other.started_at)
+
+
+def _pending(matter: SlurmCase) -> Said:
+    job = matter.job
+    again = f"It was requeued ({matter.facts['requeued']}). " if "requeued" in matter.facts else ""
+    if job.native_status in HELD_STATES or job.reason in HELD:
+        return _held(matter, again)
+    reason = reason_of(job.reason or "None")
+    on = (
+        f" ({matter.facts['depends on']})"
+        if job.reason in DEPENDENCY and "depends on" in matter.facts
+        else ""
+    )
+    if reason.is_stuck:
+        sentence = f"{again}It will not begin by itself: it waits{matter.for_()} for {reason.words}{on}."
+        return Said(Code.NEVER_STARTS, sentence, CERTAIN, _mend(matter), _on(matter))
+    may = f"; Slurm means to start it at {matter.facts['may begin']}" if "may begin" in matter.facts else ""
+    code = Code.REQUEUED if again else Code.WAITING_PARENTS if job.reason in DEPENDENCY else Code.SLURM_QUEUED
+    sure = SURE if job.reason else LIKELY
+    return Said(code, f"{again}It waits{matter.for_()} for {reason.words}{on}{may}.", sure, _queue(matter))
+
+
+def _held(matter: SlurmCase, again: str) -> Said:
+    by = reason_of(matter.job.reason).words if matter.job.reason in HELD else "a person: it is held"
+    sentence = f"{again}It is held and waits{matter.for_()} for {by}; it begins when somebody releases it."
+    release = NextStep(
+        "let it go on, as its owner or an administrator",
+        Command("scontrol", "release", about=[_number(matter)]),
+    )
+    return Said(Code.HELD, sentence, CERTAIN, (release,))
+
+
+def _on(matter: SlurmCase) -> tuple[str, ...]:
+    is_known = matter.job.reason not in DEPENDENCY or "depends on" in matter.facts
+    return () if is_known else ("which job it depends on was not read",)
+
+
+def _running(matter: SlurmCase) -> Said:
+    job = matter.job
+    phase = f", and {job.message}" if job.message else ""
+    ran = job.elapsed_s(matter.now)
+    length = "" if ran is None else f" for {age(max(0.0, ran))}"
+    limit = f" of at most {matter.facts['time limit']}" if "time limit" in matter.facts else ""
+    where = f" on {job.host}" if job.host else ""
+    return Said(Code.RUNNING, f"It runs{where}{length}{limit}{phase}.{_lost_steps(matter)}", CERTAIN)
+
+
+def _completed(matter: SlurmCase) -> Said:
+    return Said(Code.COMPLETED, f"It completed{matter.after()}.{_lost_steps(matter)}", CERTAIN)
+
+
+def _lost_steps(matter: SlurmCase) -> str:
+    """Steps that failed in a job that went on all the same."""
+    lost = [f"{name} ({text})" for name, text in matter.steps if text.startswith(LOST)]
+    return f" Its step {', '.join(lost[:MOST_LOST])} did not end well." if lost else ""
+
+
+def _canceled(matter: SlurmCase) -> Said:
+    by = matter.job.message or "canceled"
+    begun = matter.after() if matter.job.started_at is not None else " before it began"
+    doubts = () if " by " in by else ("accounting has not told who canceled it",)
+    return Said(Code.CANCELED, f"It was {by}{begun}.", CERTAIN if not doubts else SURE, (), doubts)
+
+
+def _failed(matter: SlurmCase) -> Said:
+    """Its program ended with an exit code or by a signal, or it did not begin."""
+    job = matter.job
+    if _out_of_memory_step(matter) is not None:
+        return _out_of_memory(matter)
+    code, signal = _exit(job.exit)
+    if (fault := matter.not_started(signal)) is not None:
+        return _not_started(matter, fault)
+    if signal == OUT_OF_MEMORY_SIGNAL:
+        return _out_of_memory(matter)
+    if signal or 0 < code - BY_SHELL <= SIGNALS:
+        number = signal or code - BY_SHELL
+        how = f"killed by signal {signal}, a real-time signal" if signal in NOT_STARTED else job.error
+        if number == MEMORY_SIGNAL and "over its memory" in matter.facts:
+            return _over_memory(matter)
+        memory = " The kernel does so when memory is short." if number == MEMORY_SIGNAL else ""
+        return Said(
+            Code.KILLED_BY_SIGNAL,
+            f"Its program ended{matter.after()}: {how}.{memory}",
+            CERTAIN if signal else LIKELY,
+            _memory(matter) if memory else (),
+            () if signal else ("a program may also give such an exit code itself",),
+        )
+    if code:
+        sentence = f"Its program ended with exit code {code}{matter.after()}."
+        if "128" not in matter.facts.get("exit", "128"):
+            return Said(Code.PROGRAM_FAILED, sentence, CERTAIN)
+        doubts = (f"sacct leaves 128 out of exit codes: it may have been {code + BY_SHELL}",)
+        return Said(Code.PROGRAM_FAILED, sentence, LIKELY if code in ENDING else SURE, (), doubts)
+    if job.reason and job.reason != "NonZeroExitCode":
+        return Said(Code.LAUNCH_FAILED, f"It failed: {job.error}.", SURE)
+    doubts = ("its exit code is not known: accounting was not read",)
+    return Said(Code.PROGRAM_FAILED, f"Its program failed{matter.after()}: {job.error}.", LIKELY, (), doubts)
+
+
+def _not_started(matter: SlurmCase, fault: str) -> Said:
+    """What slurmd told in place of a signal, at once. A program may end by such a signal, too: only a reason
+    that Slurm itself gives proves that it never ran."""
+    paths = [f"its {name} {matter.facts[name]}" for name in ("output", "errors") if name in matter.facts]
+    which = f" ({', '.join(paths)})" if paths and "output" in fault else ""
+    is_proven = matter.job.reason in LAUNCH_REASONS
+    at_once = (matter.job.elapsed_s(matter.now) or 0.0) <= AT_ONCE_S
+    if is_proven:
+        sentence = f"It never ran: {fault}{which}."
+    else:
+        sentence = f"It probably never ran: Slurm's code says that {fault}{which}."
+    return Said(
+        Code.LAUNCH_FAILED,
+        sentence,
+        SURE if is_proven else PLAUSIBLE if at_once else GUESS,
+        (NextStep("see where its files should be, and who may write there", _show(matter)),),
+        () if is_proven else ("a program that a real-time signal ended would look the same",),
+    )
+
+
+def _over_memory(matter: SlurmCase) -> Said:
+    return Said(
+        Code.OUT_OF_MEMORY,
+        f"It was killed{matter.after()}, over its memory: {matter.facts['over its memory']}.",
+        SURE,
+        _memory(matter),
+        ("Slurm names only the signal: nothing says who sent it",),
+    )
+
+
+def _out_of_memory_step(matter: SlurmCase) -> str | None:
+    return next((name for name, text in matter.steps if text.startswith("OUT_OF_MEMORY")), None)
+
+
+def _out_of_memory(matter: SlurmCase) -> Said:
+    step = _out_of_memory_step(matter)
+    asked = f" It asked for {matter.facts['memory']}." if "memory" in matter.facts else ""
+    of = f" in its step {step}" if step is not None else ""
+    sentence = f"It was out of memory{of}{matter.after()}.{asked}"
+    return Said(Code.OUT_OF_MEMORY, sentence, CERTAIN, _memory(matter))
+
+
+def _timeout(matter: SlurmCase) -> Said:
+    limit = matter.job.limit_s
+    of = f" of {limit / 60:g} min" if limit else ""
+    return Said(Code.TIMED_OUT, f"It was ended by Slurm: it ran into its time limit{of}.", CERTAIN)
+
+
+def _preempted(matter: SlurmCase) -> Said:
+    sentence = f"It was ended{matter.after()}, as a job of higher priority took its nodes."
+    return Said(Code.PREEMPTED, sentence, CERTAIN)
+
+
+def _node_failed(matter: SlurmCase) -> Said:
+    where = f" ({matter.job.host})" if matter.job.host else ""
+    nodes = NextStep("see what is the matter with the nodes", Command("sinfo", "--list-reasons"))
+    return Said(
+        Code.NODE_FAILED, f"It was lost{matter.after()}: {matter.job.error}{where}.", CERTAIN, (nodes,)
+    )
+
+
+def _launch_failed(matter: SlurmCase) -> Said:
+    return Said(Code.LAUNCH_FAILED, f"It never ran: {matter.job.error}.", CERTAIN)
+
+
+def _deadline(matter: SlurmCase) -> Said:
+    return Said(Code.TIMED_OUT, f"It was ended by Slurm{matter.after()}: its deadline was over.", CERTAIN)
+
+
+def _unknown(matter: SlurmCase) -> Said:
+    job = matter.job
+    if job.message:
+        return Said(Code.UNKNOWN, f"It was {job.native_status} when last seen: {job.message}.", GUESS)
+    return Said(Code.UNKNOWN, f'Its state is "{job.native_status}", which jobtui does not know.', 0.3)
+
+
+Rule = Callable[[SlurmCase], Said]
+
+ENDED: Mapping[str, Rule] = {
+    "BOOT_FAIL": _launch_failed,
+    "CANCELLED": _canceled,
+    "COMPLETED": _completed,
+    "DEADLINE": _deadline,
+    "FAILED": _failed,
+    "LAUNCH_FAILED": _launch_failed,
+    "NODE_FAIL": _node_failed,
+    "OUT_OF_MEMORY": _out_of_memory,
+    "PREEMPTED": _preempted,
+    "RECONFIG_FAIL": _launch_failed,
+    "REVOKED": _canceled,
+    "TIMEOUT": _timeout,
+}
+"""What is asked of a job that ended, by its state."""
+
+BY_STATUS: Mapping[JobStatus, Rule] = {
+    JobStatus.PENDING: _pending,
+    JobStatus.RUNNING: _running,
+    JobStatus.FAILED: _failed,
+    JobStatus.COMPLETED: _completed,
+    JobStatus.CANCELED: _canceled,
+}
+"""What is asked of any other job."""
+
+
+def _exit(text: str) -> tuple[int, int]:
+    """Exit code and signal; an array as a whole has none."""
+    code, _, signal = text.partition(":")
+    return whole(code, 0), whole(signal, 0)
+
+
+def _number(matter: SlurmCase) -> str:
+    """What Slurm's commands call the job."""
+    return matter.job.id.partition("/")[2]
+
+
+def _queue(matter: SlurmCase) -> tuple[NextStep, ...]:
+    return (
+        NextStep("see when it may start", Command("squeue", "--start", "--job", about=[_number(matter)])),
+    )
+
+
+def _mend(matter: SlurmCase) -> tuple[NextStep, ...]:
+    return (NextStep("see what it asked for, and change it or cancel it", _show(matter)),)
+
+
+def _show(matter: SlurmCase) -> Command:
+    return Command("scontrol", "show", "job", about=[_number(matter)])
+
+
+def _memory(matter: SlurmCase) -> tuple[NextStep, ...]:
+    columns = "JobID,State,ReqMem,MaxRSS,ExitCode"
+    return (
+        NextStep(
+            "see how much memory its steps took",
+            Command("sacct", "-o", columns, "-j", about=[_number(matter)]),
+        ),
+    )
+
+
+def _look(matter: SlurmCase) -> Iterator[NextStep]:
+    for name in ("errors", "output"):
+        if matter.job.status is JobStatus.FAILED and name in matter.facts:
+            command = Command("tail", "-n", "50", "--", about=[matter.facts[name]])
+            yield NextStep("read the end of what it printed", command)
+            break
+    command = Command("jobtui", "show", about=[matter.job.id])
+    yield NextStep("see its record, its steps and where its output is", command)
+
+
+def _evidence(matter: SlurmCase) -> Iterator[Fact]:
+    """Slurm's own words: the state and why, what of the record it rests on, and how its steps ended.
+
+    Of a live job they hold for the time at which Slurm was last read.
+    """
+    job = matter.job
+    words = [f"state: {job.native_status}"]
+    words += [f"reason: {job.reason}"] if job.reason else []
+    words += [f"exit: {job.exit}"] if job.exit else []
+    at = matter.now if job.status.is_live else job.updated_at
+    yield Fact(what="slurm", text=", ".join(words), source=job.source, at=at)
+    known = [f"{name}: {matter.facts[name]}" for name in EXPLAINING if name in matter.facts]
+    if known:
+        yield Fact(what="record", text=", ".join(known), source=job.source, at=at)
+    for name, text in matter.steps:
+        yield Fact(what=f"step {name}", text=text, source=job.source, at=at)

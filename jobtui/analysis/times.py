@@ -1,0 +1,200 @@
+"""Lengths and points in time as people write them, and the times of a job that all views agree on.
+
+What was written is kept apart from what it means, because a time of day means another moment tomorrow.
+"""
+
+import math
+import re
+from typing import NamedTuple
+
+from jobtui.model.clock import SECOND, Nanos, seconds_between, time_of_iso
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.numbers import real, whole
+
+NONE = "–"
+"""Stands for a value that is not known."""
+
+_MINUTE_S = 60
+_HOUR_S = 60 * _MINUTE_S
+_DAY_S = 24 * _HOUR_S
+_COARSE_FROM_S = 10 * _MINUTE_S
+_MOST_S = 100 * 366 * _DAY_S
+
+
+def age(seconds: float | None, *, coarse_from_s: float = _COARSE_FROM_S) -> str:
+    """How long ago, as coarse as is useful: "41s", "6m12s", "12m", "1h04m", "3d 2h", "12d"; "–" for None.
+
+    From ten minutes on, or `coarse_from_s`, it changes only once a minute, so that a table of ages costs few
+    bytes.
+    """
+    if seconds is None or not math.isfinite(seconds):
+        return NONE
+    if seconds < 0:
+        return f"-{age(-seconds, coarse_from_s=coarse_from_s)}" if seconds <= -1 else "0s"
+    if coarse_from_s <= seconds < _HOUR_S:
+        return f"{int(seconds) // _MINUTE_S}m"
+    return _in_units(int(seconds))
+
+
+def duration(seconds: float | None) -> str:
+    """How long: "40ms", "2.9s", "41s", "6m12s", "1h04m", "3d 2h", "12d"; "–" for None."""
+    if seconds is None or not math.isfinite(seconds):
+        return NONE
+    if seconds < 0:
+        return f"-{duration(-seconds)}"
+    if 0 < seconds < 0.1:
+        return f"{seconds * 1000:.0f}ms" if seconds >= 0.001 else "<1ms"
+    if seconds < 9.95 and seconds != int(seconds):
+        return f"{seconds:.1f}s".replace(".0s", "s")
+    return _in_units(int(seconds))
+
+
+def _in_units(seconds: int) -> str:
+    if seconds < _MINUTE_S:
+        return f"{seconds}s"
+    if seconds < _HOUR_S:
+        minutes, rest = divmod(seconds, _MINUTE_S)
+        return f"{minutes}m{rest:02d}s" if rest else f"{minutes}m"
+    if seconds < _DAY_S:
+        hours, rest = divmod(seconds, _HOUR_S)
+        return f"{hours}h{rest // _MINUTE_S:02d}m" if rest >= _MINUTE_S else f"{hours}h"
+    days, rest = divmod(seconds, _DAY_S)
+    return f"{days}d {rest // _HOUR_S}h" if rest >= _HOUR_S and days < 10 else f"{days}d"
+
+
+_UNITS_S = {"s": 1.0, "m": _MINUTE_S, "h": _HOUR_S, "d": _DAY_S, "w": 7 * _DAY_S}
+_DURATION = (
+    r"(?:(?P<w>\d{1,9})w)?(?:(?P<d>\d{1,9})d)?(?:(?P<h>\d{1,9})h)?(?:(?P<m>\d{1,9})m)?"
+    r"(?:(?P<s>\d{1,9}(?:\.\d{1,9})?)s)?"
+)
+
+
+def parse_duration(text: str) -> float | None:
+    """Seconds of "90s", "10m", "2h30m", "1d", "3d 2h" or "0.5s"; None for what is none, or over a century."""
+    found = re.fullmatch(_DURATION, text.replace(" ", "").lower(), re.ASCII)
+    if found is None or not any(found.groups()):
+        return None
+    seconds = sum((real(amount) or 0.0) * _UNITS_S[unit] for unit, amount in found.groupdict().items())
+    return seconds if seconds <= _MOST_S else None
+
+
+_DAY = 86_400 * SECOND
+_DATE_TIME = (
+    r"(?:(?P<date>\d{4}-\d\d-\d\d)|(?P<day>today|yesterday))?(?:(?:^|[T ])"
+    r"(?P<hour>\d\d?):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d{1,9}))?)?)?"
+    r"(?P<zone>Z|[+-]\d\d:?\d\d)?"
+)
+
+
+class TimeSpan(NamedTuple):
+    """From `start` up to but without `end`."""
+
+    start: Nanos
+    end: Nanos
+
+
+class Moment(NamedTuple):
+    """What was written. `length` is how much of time it names: a day, a minute, a second, or nothing.
+
+    `ago` is set for "2h"; else `date` is days since 1970, or None for the last time it was `time_of_day`;
+    `days_back` counts from today. `zone` is the offset written with it. All in nanoseconds.
+    """
+
+    length: int
+    ago: int | None = None
+    date: int | None = None
+    days_back: int | None = None
+    time_of_day: int = 0
+    zone: int | None = None
+
+    @property
+    def is_day(self) -> bool:
+        return self.length == _DAY
+
+    def span(self, now: Nanos, offset_s: int = 0) -> TimeSpan:
+        """The time it names, seen from `now`; `offset_s` is the zone's offset where none was written."""
+        if self.ago is not None:
+            return TimeSpan(Nanos(now - self.ago), Nanos(now - self.ago))
+        offset = offset_s * SECOND if self.zone is None else self.zone
+        today = (now + offset) // _DAY
+        if self.date is not None:
+            at = self.date * _DAY
+        elif self.days_back is not None:
+            at = (today - self.days_back) * _DAY
+        else:
+            at = today * _DAY
+        at += self.time_of_day - offset
+        if self.date is None and self.days_back is None and at > now:
+            at -= _DAY
+        return TimeSpan(Nanos(at), Nanos(at + self.length))
+
+
+def parse_moment(text: str) -> Moment | None:
+    seconds = parse_duration(text)
+    if seconds is not None:
+        return Moment(0, ago=round(seconds * SECOND))
+    found = re.fullmatch(_DATE_TIME, text, re.ASCII | re.IGNORECASE)
+    if found is None or not (found["date"] or found["day"] or found["hour"]):
+        return None
+    time_of_day, length = _time_of_day(found), _length(found)
+    if time_of_day is None:
+        return None
+    zone = _zone(found["zone"])
+    if found["day"]:
+        back = 0 if found["day"].lower() == "today" else 1
+        return Moment(length, days_back=back, time_of_day=time_of_day, zone=zone)
+    if found["date"] is None:
+        return Moment(length, time_of_day=time_of_day, zone=zone)
+    day = time_of_iso(found["date"])
+    return None if day is None else Moment(length, date=day // _DAY, time_of_day=time_of_day, zone=zone)
+
+
+def _time_of_day(found: re.Match[str]) -> int | None:
+    hour, minute, second = (whole(found[name], 0) for name in ("hour", "minute", "second"))
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    fraction = whole((found["fraction"] or "0").ljust(9, "0"), 0)
+    return ((hour * 60 + minute) * 60 + second) * SECOND + fraction
+
+
+def _length(found: re.Match[str]) -> int:
+    if found["hour"] is None:
+        return _DAY
+    if found["second"] is None:
+        return 60 * SECOND
+    return SECOND if found["fraction"] is None else 1
+
+
+def _zone(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if text in "Zz":
+        return 0
+    digits = text[1:].replace(":", "")
+    seconds = whole(digits[:2], 0) * 3600 + whole(digits[2:], 0) * 60
+    return (-seconds if text[0] == "-" else seconds) * SECOND
+
+
+def status_since(job: Job) -> Nanos | None:
+    if job.status is JobStatus.PENDING:
+        return job.queued_at
+    if job.status is JobStatus.RUNNING:
+        return job.started_at if job.started_at is not None else job.queued_at
+    return _first_known(job.ended_at, job.updated_at, job.written_at)
+
+
+def age_s(job: Job, now: Nanos) -> float | None:
+    since = status_since(job)
+    return None if since is None else seconds_between(since, now)
+
+
+def first_seen(job: Job) -> Nanos | None:
+    return _first_known(job.queued_at, job.started_at, job.updated_at, job.written_at)
+
+
+def last_active(job: Job, now: Nanos) -> Nanos | None:
+    return now if job.status.is_live else _first_known(job.ended_at, job.updated_at, job.written_at)
+
+
+def _first_known(*times: Nanos | None) -> Nanos | None:
+    return next((at for at in times if at is not None), None)

@@ -1,0 +1,213 @@
+"""The filter languages for spans and for traces of a list: the grammar of that for jobs, with other fields.
+
+`service:worker dur>=10ms error:yes name:getToken -kind:client`; a word is found in name, service, message and
+the values of attributes. Any other field is an attribute of the span or of what sent it: `host.name:w03`.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
+from operator import eq, ge, gt, le, lt
+from typing import NamedTuple
+
+from jobtui.analysis.filter_syntax import (
+    Comparison,
+    FilterError,
+    Record,
+    Test,
+    TextFields,
+    Texts,
+    Value,
+    Word,
+    check_text_op,
+    compile_node,
+    parse_nodes,
+    text_test,
+    word_test,
+)
+from jobtui.analysis.spelling import nearest
+from jobtui.analysis.traces.failures import study_trace
+from jobtui.model.clock import Nanos
+from jobtui.model.numbers import real
+from jobtui.model.traces import Span, Trace, TraceSummary, growing, is_waited_for
+
+SpanTest = Callable[[Span], bool]
+
+_TEXTS: Mapping[str, Texts[Span]] = {
+    "name": lambda span: (span.name,),
+    "service": lambda span: (span.service,),
+    "kind": lambda span: (span.kind.value,),
+    "scope": lambda span: (span.scope,),
+    "message": lambda span: (span.message,),
+    "event": lambda span: (event.name for event in span.events),
+    "id": lambda span: (span.span_id,),
+}
+DURATION, ERROR = "dur", "error"
+FIELD_NAMES = (*_TEXTS, DURATION, ERROR)
+"""The fields, as they are written; attributes beside them."""
+_YES: Mapping[str, bool] = {"yes": True, "true": True, "no": False, "false": False}
+_ORDER: Mapping[str, Callable[[int, int], bool]] = {
+    "<": lt,
+    "<=": le,
+    ">": gt,
+    ">=": ge,
+    "=": eq,
+    ":": ge,
+    "!=": lambda one, other: one != other,
+}
+"""`dur:10ms` asks for so much at least."""
+_DOTTED = re.compile(r"(\w+(?:[.-]\w+)+)([:=])(.+)", re.DOTALL)
+"""An attribute with a value, which the grammar takes for a word: no field of jobs has a dot."""
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)", re.IGNORECASE)
+_UNITS_NS: Mapping[str, int] = {
+    "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3_600 * 10**9,
+    "d": 86_400 * 10**9,
+}  # fmt: skip
+
+
+def parse_span_filter(text: str) -> SpanTest:
+    """What tells whether a span passes. Raises FilterError and nothing else."""
+    return compile_node(parse_nodes(text), _word, _comparison)
+
+
+def values_of(spans: Iterable[Span], field: str) -> tuple[str, ...]:
+    texts = _TEXTS.get(field)
+    return tuple(dict.fromkeys(text for span in spans for text in texts(span) if text)) if texts else ()
+
+
+def nanos_of(value: Value) -> int:
+    """A length of time as one writes it, `10ms` or `1m30s`, in nanoseconds. Raises FilterError."""
+    low = value.text.strip().lower()
+    parts = _PART.findall(low)
+    if not parts or "".join(number + unit for number, unit in parts) != low:
+        raise FilterError(value.start, value.end, f"{value.text} is no length of time", "10ms")
+    return round(sum((real(number) or 0.0) * _UNITS_NS[unit] for number, unit in parts))
+
+
+def _word(node: Word) -> SpanTest:
+    if named := _DOTTED.fullmatch(node.value.text):
+        return text_test(_attribute(named[1]), named[2], [named[3].lower()])
+    return word_test(node, _said)
+
+
+def _said(span: Span) -> Iterator[str]:
+    yield from (span.name, span.service, span.message, span.span_id)
+    yield from (str(value) for value in span.attributes.values())
+    for event in span.events:
+        yield event.name
+        yield from (str(value) for value in event.attributes.values())
+
+
+def _comparison(node: Comparison) -> SpanTest:
+    name = node.field.text.lower()
+    if name == DURATION:
+        return duration_test(node, lambda span: span.duration_ns)
+    if name == ERROR:
+        return error_test(node, lambda span: span.is_error)
+    check_text_op(node, node.field.text)
+    texts = _TEXTS.get(name)
+    if texts is None and (near := nearest(name, FIELD_NAMES)):
+        raise FilterError(node.field.start, node.field.end, f"spans have no field {node.field.text}", near)
+    words = [value.text.lower() for value in node.values]
+    return text_test(texts or _attribute(node.field.text), node.op, words)
+
+
+def _attribute(name: str) -> Texts[Span]:
+    def texts(span: Span) -> Iterator[str]:
+        for held in (span.attributes, span.resource.attributes):
+            if name in held:
+                yield str(held[name])
+
+    return texts
+
+
+def duration_test(node: Comparison, length: Callable[[Record], int | None]) -> Test[Record]:
+    """Whether something is as long as is asked, nanoseconds; what has no length has none that fits."""
+    compare = _ORDER.get(node.op)
+    if compare is None:
+        raise FilterError(node.field.end, node.values[0].start, f"{node.op} cannot be asked of dur", "dur>=")
+    wanted = [nanos_of(value) for value in node.values]
+
+    def test(record: Record) -> bool:
+        nanos = length(record)
+        return nanos is not None and any(compare(nanos, one) for one in wanted)
+
+    return test
+
+
+def error_test(node: Comparison, is_error: Callable[[Record], bool]) -> Test[Record]:
+    check_text_op(node, node.field.text)
+    value = node.values[0]
+    wanted = _YES.get(value.text.lower())
+    if wanted is None:
+        raise FilterError(value.start, value.end, f"{value.text} is neither yes nor no", "yes")
+    is_same = node.op != "!="
+    return lambda record: (is_error(record) == wanted) == is_same
+
+
+class Standing(StrEnum):
+    """How a trace stands. `incomplete` is one that lacks something that will not come.
+
+    `failed` is a complete one that tells of a failure, also without any span that says so itself.
+    """
+
+    GROWING = "growing"
+    COMPLETE = "complete"
+    FAILED = "failed"
+    INCOMPLETE = "incomplete"
+    UNKNOWN = "unknown"
+
+
+class ListedTrace(NamedTuple):
+    """A trace of a list, and how it stands."""
+
+    told: TraceSummary
+    standing: Standing = Standing.UNKNOWN
+    jobs: tuple[str, ...] = ()
+    """The jobs that its spans name, as they are written there."""
+
+    @property
+    def duration_ns(self) -> int | None:
+        """Nanoseconds from its first start to its last end, None where that is not known."""
+        if self.told.started_at is None or self.told.ended_at is None:
+            return None
+        return self.told.ended_at - self.told.started_at
+
+
+def standing_of(trace: Trace | None, now: Nanos) -> Standing:
+    if trace is None or not trace.spans:
+        return Standing.UNKNOWN
+    if is_waited_for(trace, now):
+        return Standing.GROWING
+    if growing(trace, now):
+        return Standing.INCOMPLETE
+    return Standing.FAILED if study_trace(trace).has_failed else Standing.COMPLETE
+
+
+TraceTest = Callable[[ListedTrace], bool]
+
+
+_TRACE_TEXTS: TextFields[ListedTrace] = TextFields("traces", {
+    "name": lambda listed: (listed.told.name,),
+    "service": lambda listed: (listed.told.service, *listed.told.services),
+    "job": lambda listed: listed.jobs,
+    "id": lambda listed: (listed.told.trace_id,),
+    "source": lambda listed: (listed.told.source,),
+    "state": lambda listed: (listed.standing.value,),
+})  # fmt: skip
+TRACE_FIELDS = (*_TRACE_TEXTS.texts, DURATION, ERROR)
+"""The fields of the filter of traces, as they are written."""
+
+
+def parse_trace_filter(text: str) -> TraceTest:
+    """What tells whether a trace of a list passes. Raises FilterError and nothing else."""
+    return compile_node(parse_nodes(text), lambda word: word_test(word, _TRACE_TEXTS.said), _trace_comparison)
+
+
+def _trace_comparison(node: Comparison) -> Test[ListedTrace]:
+    name = node.field.text.lower()
+    if name == DURATION:
+        return duration_test(node, lambda listed: listed.duration_ns)
+    if name == ERROR:
+        return error_test(node, lambda listed: bool(listed.told.errors))
+    return _TRACE_TEXTS.test(node, (DURATION, ERROR))

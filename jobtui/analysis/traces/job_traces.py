@@ -1,0 +1,408 @@
+"""From a job to its trace and back: which traces are its own or could be, its processes, its timeline.
+
+The surest way comes first: what a job was handed, what spans say, when it was submitted. A trace that may
+be its own gets a score, with the reasons for and against: many users submit at the same time, and submit the
+same thing again. All processes of a cluster are handed one TRACEPARENT; one is told by the attribute in
+which spans name a job, else by its host. Traces come from the `TraceDesk` that is passed in.
+"""
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from jobtui.analysis.correlation.ops import in_order
+from jobtui.analysis.times import duration
+from jobtui.analysis.traces.failures import Findings
+from jobtui.analysis.traces.layout import Layout, LineKind, TraceLine
+from jobtui.analysis.traces.tree import Tree, build_tree, end_of
+from jobtui.model.clock import SECOND, Nanos, seconds_between
+from jobtui.model.condor import CondorId, condor_id
+from jobtui.model.ids import JobId, OpPrefix, SpanId, TraceId, find_trace
+from jobtui.model.jobs import Job
+from jobtui.model.ops import Certainty, Component, Op, OpStatus, Step, Unlinked
+from jobtui.model.traces import (
+    Span,
+    SpanLog,
+    Trace,
+    TraceDesk,
+    TraceSearch,
+    TraceSummary,
+    is_same_job,
+    names_job,
+    spellings,
+)
+
+SERVICE, OPERATION = "fife", "jobsub_submit"
+"""What jobsub_lite calls itself and its submission."""
+BEFORE_S, AFTER_S = 90.0, 5.0
+"""A submission begins so long before its job is in the queue, or after it as clocks differ."""
+USUAL_S = 60.0
+MOST = 20
+
+_START = 0.5
+"""What a submission in time is worth by itself; nothing that is found here is certain."""
+
+
+class TraceCandidate(NamedTuple):
+    """A trace that could be a job's. `score` goes from 0 to 1, `why` says what speaks for it and against."""
+
+    trace_id: TraceId
+    score: float
+    why: tuple[str, ...]
+    started_at: Nanos
+
+
+def submission_search(job: Job) -> TraceSearch | None:
+    """The search for submissions that could be a job's; None where it is not known when it was submitted."""
+    queued = job.queued_at
+    if queued is None:
+        return None
+    return TraceSearch(
+        service=SERVICE,
+        operation=OPERATION,
+        since=Nanos(queued - round(BEFORE_S * SECOND)),
+        until=Nanos(queued + round(AFTER_S * SECOND)),
+        most=MOST,
+    )
+
+
+def candidates(traces: Iterable[Trace], job: Job, names: tuple[str, ...]) -> tuple[TraceCandidate, ...]:
+    """The traces that could be of a job, likeliest first. `names` are attributes that hold a job's id."""
+    found = (one for trace in traces if (one := _candidate(trace, job, names)) is not None)
+    return tuple(sorted(found, key=lambda one: (-one.score, -one.started_at, one.trace_id)))
+
+
+def _candidate(trace: Trace, job: Job, names: tuple[str, ...]) -> TraceCandidate | None:
+    root = next((span for span in trace.spans if span.name == OPERATION and span.parent_id is None), None)
+    if root is None or job.queued_at is None:
+        return None
+    before_s = seconds_between(root.started_at, job.queued_at)
+    if not -AFTER_S <= before_s <= BEFORE_S:
+        return None
+    told = [
+        _of_time(before_s),
+        *_of_command(root, job),
+        *_of_parts(trace, job),
+        *_of_others(trace, job, names),
+    ]
+    score = min(0.95, max(0.01, _START + sum(weight for weight, _ in told)))
+    return TraceCandidate(trace.trace_id, round(score, 2), tuple(why for _, why in told), root.started_at)
+
+
+_Told = tuple[float, str]
+
+
+def _of_time(before_s: float) -> _Told:
+    if before_s < 0:
+        return -0.1, f"it was submitted {duration(-before_s)} after the job was in the queue"
+    return -0.3 * min(
+        1.0, before_s / USUAL_S
+    ), f"submitted {duration(before_s)} before the job was in the queue"
+
+
+def _of_command(root: Span, job: Job) -> Iterator[_Told]:
+    argv = str(root.attributes.get("argv", ""))
+    if job.name and job.name in argv:
+        yield 0.2, f"its command names {job.name}"
+    elif job.name and argv:
+        yield -0.25, f"its command does not name {job.name}"
+    if job.app and argv:
+        named = job.app in argv
+        yield 0.1 if named else -0.1, f"its command {'names' if named else 'does not name'} group {job.app}"
+
+
+def _of_parts(trace: Trace, job: Job) -> Iterator[_Told]:
+    submit = next((span for span in trace.spans if span.name == "submit"), None)
+    if submit is None:
+        yield -0.2, "nothing in it was handed to a schedd"
+        return
+    if str(submit.attributes.get("returns", "True")) != "True":
+        yield -0.2, "its submission was refused"
+    known = condor_id(job.id)
+    schedd = known.schedd if known is not None else ""
+    if schedd and (args := str(submit.attributes.get("args", ""))):
+        yield (0.15, f"it went to {schedd}") if schedd in args else (-0.3, f"it did not go to {schedd}")
+
+
+def _of_others(trace: Trace, job: Job, names: tuple[str, ...]) -> Iterator[_Told]:
+    written = {name for span in trace.spans if (name := _job_of(span, names)) is not None}
+    if any(is_same_job(one, job.id) for one in written):
+        yield 0.4, "spans in it name the job"
+        return
+    clusters: Mapping[str, CondorId] = {
+        one: known for one in written if (known := condor_id(one)) is not None
+    }
+    mine = condor_id(job.id)
+    others = [one for one, known in clusters.items() if mine is None or known.cluster != mine.cluster]
+    if others:
+        yield -0.4, f"spans in it name another job, {min(others)}"
+
+
+def _job_of(span: Span, names: tuple[str, ...]) -> str | None:
+    return names_job(span.attributes, names) or names_job(span.resource.attributes, names)
+
+
+MOST_LOOKED_AT = 12
+"""Submissions that are looked into, the nearest in time: each is a question to a server."""
+
+
+class Way(NamedTuple):
+    """A trace that is a job's, and how that is known."""
+
+    trace_id: TraceId
+    why: str
+
+
+class Ways(NamedTuple):
+    """The traces of a job; without one those that could be, ranked. `notes` say what could not be asked."""
+
+    found: tuple[Way, ...] = ()
+    candidates: tuple[TraceCandidate, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+async def ways_from_job(desk: TraceDesk, job: Job, names: tuple[str, ...]) -> Ways:
+    """The traces of a job. `names` are the attributes in which spans may hold its id."""
+    if job.trace:
+        return Ways((Way(TraceId(job.trace), "it was handed this trace, its files say"),))
+    by_attribute = await ways_by_attribute(desk, job.id, names)
+    if by_attribute.found:
+        return by_attribute
+    search = submission_search(job)
+    if search is None:
+        return by_attribute
+    told = await desk.search(search)
+    traces = [trace for one in _nearest(told.traces, job) if (trace := await _fetched(desk, one)) is not None]
+    return Ways((), candidates(traces, job, names), (*by_attribute.notes, *told.notes))
+
+
+async def ways_by_attribute(desk: TraceDesk, job_id: str, names: tuple[str, ...]) -> Ways:
+    found: dict[TraceId, Way] = {}
+    notes: dict[str, None] = {}
+    for value in spellings(job_id):
+        told = await desk.search(TraceSearch(names=names, value=value))
+        notes.update(dict.fromkeys(told.notes))
+        for one in told.traces:
+            found.setdefault(one.trace_id, Way(one.trace_id, f"its spans name the job as {value}"))
+        if found:
+            break  # what is written more shortly may be another job's
+    return Ways(tuple(found.values()), (), tuple(notes))
+
+
+def _nearest(summaries: Iterable[TraceSummary], job: Job) -> list[TraceSummary]:
+    queued = job.queued_at or 0
+    return sorted(summaries, key=lambda one: abs((one.started_at or 0) - queued))[:MOST_LOOKED_AT]
+
+
+async def _fetched(desk: TraceDesk, summary: TraceSummary) -> Trace | None:
+    return (await desk.fetch(summary.trace_id)).trace
+
+
+HOST = "host.name"
+Claim = Callable[[Span], str | None]
+"""Which process a span says that it is of."""
+
+
+class Alone(NamedTuple):
+    """A trace without the spans of other processes. `others` are these, with how many spans each has.
+
+    `why` says by what the process was told; "" when the trace could not be taken apart.
+    """
+
+    trace: Trace
+    others: Mapping[str, int]
+    why: str = ""
+
+
+def processes_in(trace: Trace, names: tuple[str, ...]) -> Mapping[str, int]:
+    """The processes that spans of a trace name, in order of their start, with how many spans each has."""
+    return _counts(_process_of_each(build_tree(trace), _by_attribute(names)))
+
+
+def alone(trace: Trace, job_id: str, names: tuple[str, ...], host: str | None = None) -> Alone:
+    """A trace with the spans of one process, and with those that belong to none.
+
+    `names` are the attributes that hold the id of a job, `host` is where the job ran, where that is known.
+    """
+    tree = build_tree(trace)
+    owners = _process_of_each(tree, _by_attribute(names))
+    mine = {written for written in owners.values() if written and is_same_job(written, job_id)}
+    if mine:
+        return _without(trace, owners, mine, "an attribute of its spans")
+    hosts = _process_of_each(tree, lambda span: _text(span.resource.attributes.get(HOST)))
+    if host and not any(owners.values()) and host in hosts.values() and len(_counts(hosts)) > 1:
+        return _without(trace, hosts, {host}, f"its host {host}")
+    return Alone(trace, {})
+
+
+def _by_attribute(names: tuple[str, ...]) -> Claim:
+    def claim(span: Span) -> str | None:
+        return names_job(span.attributes, names) or names_job(span.resource.attributes, names)
+
+    return claim
+
+
+def _text(value: object) -> str | None:
+    return str(value) if value else None
+
+
+def _process_of_each(tree: Tree, claim: Claim) -> dict[SpanId, str | None]:
+    owners: dict[SpanId, str | None] = {}
+    for span in tree.spans:
+        way: list[SpanId] = []
+        at: Span | None = span
+        found: str | None = None
+        while at is not None and at.span_id not in owners and found is None:
+            way.append(at.span_id)
+            found = claim(at)
+            at = tree.parent_of(at) if found is None else at
+        if found is None and at is not None:
+            found = owners[at.span_id]
+        owners.update((span_id, found) for span_id in way)
+    return owners
+
+
+def _counts(owners: Mapping[SpanId, str | None]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for owner in owners.values():
+        if owner is not None:
+            counts[owner] = counts.get(owner, 0) + 1
+    return counts
+
+
+def _without(
+    trace: Trace, owners: Mapping[SpanId, str | None], mine: Container[str | None], why: str
+) -> Alone:
+    dropped = {span_id for span_id, owner in owners.items() if owner is not None and owner not in mine}
+    return Alone(
+        Trace(
+            trace_id=trace.trace_id,
+            spans=tuple(span for span in trace.spans if span.span_id not in dropped),
+            logs=tuple(log for log in trace.logs if log.span_id not in dropped),
+        ),
+        {owner: count for owner, count in _counts(owners).items() if owner not in mine},
+        why,
+    )
+
+
+MOST_STEPS = 400
+"""Steps of a trace in a timeline: of a larger one what failed, then what stands highest."""
+KEY = -1
+"""The key of the op that stands for a trace; those of real ops are not below 0."""
+_SOURCE = "span "
+
+
+class TraceLink(NamedTuple):
+    """The trace of a job: how sure that is, and why."""
+
+    trace_id: TraceId
+    certainty: Certainty
+    why: str
+
+
+def link_in_lines(ops: Iterable[Op], unlinked: Iterable[Unlinked]) -> TraceLink | None:
+    named = [(step, step.certainty) for op in ops for step in op.steps]
+    named += [(loose.step, loose.step.certainty) for loose in unlinked]
+    for step, certainty in sorted(named, key=lambda one: (one[1].rank, one[0].at or 0)):
+        if "trace" in step.text.lower() and (ref := find_trace(step.text)) is not None:
+            return TraceLink(ref.trace_id, certainty, "a line of its log names the trace")
+    return None
+
+
+def trace_op(
+    found: Findings,
+    layout: Layout,
+    link: TraceLink,
+    job_id: JobId,
+    ops: Iterable[Op],
+    unlinked: Iterable[Unlinked],
+    *,
+    grows: bool = False,
+) -> Op:
+    """A trace as an op of a job: its spans and their log records with the lines of the job, by time.
+
+    It is open as long as it `grows`. Each step has the certainty of its own link: a span that of the trace,
+    a line that which it has in its op.
+    """
+    lines = _chosen(found, layout)
+    steps = [step for line in lines for step in _steps_of(found, line, link)]
+    steps += [_of_log(log, link) for log in found.tree.logs]
+    steps += [_beside(step) for op in ops for step in op.steps]
+    steps += [_beside(loose.step) for loose in unlinked]
+    tree = found.tree
+    return Op(
+        key=KEY,
+        op=OpPrefix(tree.trace_id[:4]),
+        name="trace",
+        status=OpStatus.REPLIED if grows else OpStatus.ENDED,
+        jid=job_id,
+        result="error" if found.has_failed else None if found.is_unfinished else "ok",
+        error=_error(found),
+        created_at=tree.started_at,
+        ended_at=None if grows else tree.ended_at,
+        certainty=link.certainty,
+        steps=in_order(steps),
+        dropped_steps=sum(line.kind is LineKind.SPAN for line in layout.lines) - len(lines),
+    )
+
+
+def span_of(step: Step) -> tuple[TraceId, SpanId] | None:
+    if step.component is not Component.SPAN or not step.source.startswith(_SOURCE):
+        return None
+    span_id, _, trace_id = step.source.removeprefix(_SOURCE).partition(" of trace ")
+    return TraceId(trace_id), SpanId(span_id)
+
+
+def _error(found: Findings) -> str | None:
+    return next((cause.message or cause.span.name for cause in found.causes if not cause.is_handled), None)
+
+
+def _chosen(found: Findings, layout: Layout) -> list[TraceLine]:
+    """The lines that are steps: one for a run; of many what failed and what stands highest."""
+    inside = 0
+    lines: list[TraceLine] = []
+    for at, line in enumerate(layout.lines):
+        if at < inside:
+            continue
+        if line.kind is LineKind.RUN:
+            inside = layout.ends[at]
+        if line.kind in (LineKind.SPAN, LineKind.RUN):
+            lines.append(line)
+    if len(lines) <= MOST_STEPS:
+        return lines
+    causes = {cause.span.span_id for cause in found.causes}
+    lines.sort(key=lambda line: (line.span is None or line.span.span_id not in causes, line.depth))
+    return lines[:MOST_STEPS]
+
+
+def _steps_of(found: Findings, line: TraceLine, link: TraceLink) -> Iterator[Step]:
+    span = line.span
+    if span is None:
+        return
+    if line.run is not None:
+        yield _step(span, f"{line.run.name} × {len(line.run.spans)} begin", span.started_at, link)
+        return
+    took = "" if span.duration_ns is None else f", took {duration(span.duration_ns / SECOND)}"
+    yield _step(span, f"{span.name} begins{took}", span.started_at, link)
+    cause = next((cause for cause in found.causes if cause.span.span_id == span.span_id), None)
+    if cause is not None:
+        said = "was handled after an error" if cause.is_handled else "failed"
+        yield _step(span, f"{span.name} {said}: {cause.message}", end_of(span), link)
+
+
+def _step(span: Span, words: str, at: Nanos, link: TraceLink) -> Step:
+    source = f"{_SOURCE}{span.span_id} of trace {span.trace_id}"
+    given = "  ".join(f"{key}={value}" for key, value in span.attributes.items())
+    text = f"{span.service}  {words}  {given}".rstrip()
+    return Step(words, at or None, Component.SPAN, text, source, 0, 0, link.certainty)
+
+
+def _of_log(log: SpanLog, link: TraceLink) -> Step:
+    source = f"{_SOURCE}{log.span_id} of trace {log.trace_id}" if log.span_id else f"trace {log.trace_id}"
+    text = f"{log.level} {log.body}".strip()
+    return Step(text, log.at, Component.SPAN, text, source, 0, 0, link.certainty)
+
+
+def _beside(step: Step) -> Step:
+    return msgspec.structs.replace(step, component=Component.LOG, step=f"{step.component}: {step.step}")

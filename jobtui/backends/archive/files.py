@@ -1,0 +1,398 @@
+"""The files of an archive: which days they are of, opening them safely, reading their records.
+
+The date is the local one of the machine that archived, two seconds after submission. That zone is not known
+here, so that a day on either side is looked at, too.
+
+Each step is taken from the directory that is open, so that nobody can exchange one between looking and
+opening. Python knows no `openat2`, whose RESOLVE_IN_ROOT does the same; here an absolute link counts as one
+that stays below when it names the directory where that really is.
+
+SArchive writes the script first and both in place: of a job of this moment half may be there. Such a pair is
+read again for a second.
+"""
+
+import errno
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from jobtui.formats.sarchive import parse_environment, slurm_names, spool_names, torque_names, torque_tasks
+from jobtui.model.clock import SECOND, Nanos, time_of_iso, utc_of
+from jobtui.model.numbers import whole
+from jobtui.model.scripts import ArchivedScript, Environment, Outcome, Scheduler, Variable, Wanted, text_of
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+
+DAY = 86_400 * SECOND
+FORMS = ("%Y%m%d", "%Y%m", "%Y")
+WHOLE = ""
+"""The name of the place where everything is kept without directories."""
+_NAME = re.compile(r"(?:19|20|21)\d\d(?:\d\d(?:\d\d)?)?", re.ASCII)
+
+
+class Period(NamedTuple):
+    """One of the directories: from the beginning of its first day up to the end of its last, as if in UTC.
+
+    Both are None for the place without directories.
+    """
+
+    name: str
+    begin: Nanos | None = None
+    end: Nanos | None = None
+
+    def days_from(self, at: Nanos) -> float:
+        """How many days a time is outside of it, 0 inside and where it has no bounds."""
+        if self.begin is None or self.end is None:
+            return 0.0
+        return max(0, self.begin - at, at - self.end) / DAY
+
+
+EVERYTHING = Period(WHOLE)
+
+
+def parse_period(name: str) -> Period | None:
+    """The period that a directory is for, None for any other name."""
+    if not _NAME.fullmatch(name):
+        return None
+    begin = time_of_iso(f"{name}0101"[:8] if len(name) < 8 else name)
+    return (
+        None if begin is None else Period(name, begin, Nanos(begin + _days(name, utc_of(begin).date()) * DAY))
+    )
+
+
+def _days(name: str, first: date) -> int:
+    if len(name) == 8:
+        return 1
+    following = (
+        first.replace(day=28) + timedelta(days=4) if len(name) == 6 else first.replace(month=12, day=31)
+    )
+    last = following - timedelta(days=following.day) if len(name) == 6 else following
+    return (last - first).days + 1
+
+
+def likely(at: Nanos) -> tuple[Period, ...]:
+    """The periods in which a job submitted then may be, likeliest first, the place without any included."""
+    days = [utc_of(Nanos(at + offset * DAY)) for offset in (0, 1, -1)]
+    names = dict.fromkeys(day.strftime(form) for form in FORMS for day in days)
+    return (EVERYTHING, *(period for period in map(parse_period, names) if period is not None))
+
+
+def recent(now: Nanos, days: int = 400, years: int = 10) -> Iterator[Period]:
+    """Periods back from now, for a directory that may not be listed."""
+    today = utc_of(now).date()
+    back = [today - timedelta(days=count) for count in range(-1, days)]
+    months = [date(today.year - count // 12, count % 12 + 1, 1) for count in range(12 * min(years, 2))]
+    names = [day.strftime("%Y%m%d") for day in back]
+    names += dict.fromkeys(day.strftime("%Y%m") for day in (*back, *months))
+    names += [f"{today.year - count:04d}" for count in range(years)]
+    yield EVERYTHING
+    yield from (period for period in map(parse_period, names) if period is not None)
+
+
+MOST_LINKS = 40
+"""As many as Linux follows."""
+THROUGH = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+"""A directory may be passed through without being readable (mode 0711)."""
+
+
+class FilePlace(NamedTuple):
+    """A directory that is open and a name in it, which is no link."""
+
+    directory: int
+    name: str
+
+
+@contextmanager
+def beneath(root: int, path: str) -> Iterator[FilePlace]:
+    """Where a path below the root ends. Raises OSError: EXDEV where a link leads out, ELOOP in a ring."""
+    walk = _Walk(root)
+    try:
+        yield walk.to(path)
+    finally:
+        walk.close()
+
+
+class _Walk:
+    """The open directories from the root to here, and the names that are still to go."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._passed: list[int] = []
+        self._names: list[str] = []
+        self._links = 0
+
+    @property
+    def _here(self) -> int:
+        return self._passed[-1] if self._passed else self._root
+
+    def to(self, path: str) -> FilePlace:
+        self._go_on(path)
+        while self._names:
+            name = self._names.pop()
+            if name == "..":
+                self._up()
+            elif (target := _target(name, self._here)) is not None:
+                self._follow(target)
+            elif not self._names:
+                return FilePlace(self._here, name)
+            else:
+                self._passed.append(os.open(name, THROUGH | os.O_NOFOLLOW, dir_fd=self._here))
+        return FilePlace(self._here, ".")
+
+    def _go_on(self, path: str) -> None:
+        self._names += [name for name in reversed(path.split("/")) if name not in ("", ".")]
+
+    def _up(self) -> None:
+        if not self._passed:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        os.close(self._passed.pop())
+
+    def _follow(self, target: str) -> None:
+        self._links += 1
+        if self._links > MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        if target.startswith("/"):
+            target = self._below_root(target)
+            self.close()
+        self._go_on(target)
+
+    def _below_root(self, target: str) -> str:
+        root = os.readlink(f"/proc/self/fd/{self._root}").rstrip("/") + "/"
+        if not target.startswith(root):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        return target.removeprefix(root)
+
+    def close(self) -> None:
+        while self._passed:
+            os.close(self._passed.pop())
+
+
+def _target(name: str, directory: int) -> str | None:
+    try:
+        return os.readlink(name, dir_fd=directory)
+    except OSError as error:
+        if error.errno == errno.EINVAL:
+            return None
+        raise
+
+
+MOST_BYTES = 64 << 20
+"""A larger file is refused. Slurm takes scripts of 4 MB unless told otherwise."""
+PIECE_BYTES = 1 << 20
+# O_NONBLOCK: opening a pipe must not wait for a writer.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_KINDS = {
+    stat.S_IFDIR: "is a directory",
+    stat.S_IFIFO: "is a pipe, which is not opened",
+    stat.S_IFSOCK: "is a socket, which is not opened",
+    stat.S_IFCHR: "is a device, which is not opened",
+    stat.S_IFBLK: "is a device, which is not opened",
+}
+_LINKS = {
+    errno.EXDEV: "leads by a link out of the archive, which is not followed",
+    errno.ELOOP: "leads by links into a ring, or was exchanged for a link meanwhile",
+}
+
+
+class NotRead(Exception):
+    """A file of an archive that is not read; `outcome` says of which kind the reason is."""
+
+    def __init__(self, outcome: Outcome, note: str = "") -> None:
+        super().__init__(note)
+        self.outcome = outcome
+        self.note = note
+
+
+class Kept(NamedTuple):
+    """A file as it was read."""
+
+    data: bytes
+    written_at: Nanos
+
+
+@contextmanager
+def opened_root(path: str) -> Iterator[int]:
+    """The directory itself, which may be a link; for passing through. Raises SourceError."""
+    try:
+        root = os.open(path, THROUGH)
+    except (OSError, ValueError) as error:
+        raise _root_error(path, error) from error
+    try:
+        yield root
+    finally:
+        os.close(root)
+
+
+def _root_error(path: str, error: OSError | ValueError) -> SourceError:
+    if isinstance(error, FileNotFoundError):
+        return SourceMissing(f"{path}: no such directory")
+    if isinstance(error, NotADirectoryError):
+        return SourceMissing(f"{path}: is no directory; name the one that SArchive writes into")
+    if isinstance(error, PermissionError):
+        return SourceDenied(f"{path}: permission denied; run as a user who may read it")
+    return SourceUnreachable(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+def read_kept(root: int, path: str, most: int = MOST_BYTES) -> Kept:
+    """The file at a path below the root. Raises NotRead."""
+    with _found(root, path) as (directory, name):
+        _check_kind(os.stat(name, dir_fd=directory, follow_symlinks=False), path, most)
+        file = os.open(name, _FILE, dir_fd=directory)
+    try:
+        status = os.fstat(file)
+        _check_kind(status, path, most)
+        return Kept(_all(file, path, most), Nanos(status.st_mtime_ns))
+    except OSError as error:
+        raise _not_read(error, path) from error
+    finally:
+        os.close(file)
+
+
+def written_at(root: int, path: str) -> Nanos:
+    """When something at a path below the root was last written, whatever it is. Raises NotRead."""
+    with _found(root, path) as (directory, name):
+        return Nanos(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mtime_ns)
+
+
+@contextmanager
+def listed(root: int, path: str) -> "Iterator[Iterator[os.DirEntry[str]]]":
+    """The entries of a directory below the root, "" for itself, in no order. Raises NotRead."""
+    with _found(root, path) as (directory, name):
+        readable = os.open(
+            name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory
+        )
+        try:
+            with os.scandir(readable) as entries:
+                yield entries
+        finally:
+            os.close(readable)
+
+
+@contextmanager
+def _found(root: int, path: str) -> Iterator[FilePlace]:
+    """Where a path below the root ends. Raises NotRead, also for what goes wrong there."""
+    try:
+        with beneath(root, path) as place:
+            yield place
+    except (OSError, ValueError) as error:
+        raise _not_read(error, path or ".") from error
+
+
+def _check_kind(status: os.stat_result, path: str, most: int) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        words = _KINDS.get(stat.S_IFMT(status.st_mode), "is no regular file")
+        raise NotRead(Outcome.REFUSED, f"{path} {words}")
+    if status.st_size > most:
+        raise NotRead(Outcome.REFUSED, f"{path} is larger than {most >> 20} MiB")
+
+
+def _all(file: int, path: str, most: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while part := os.read(file, PIECE_BYTES):
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            raise NotRead(Outcome.REFUSED, f"{path} is larger than {most >> 20} MiB")
+    return b"".join(parts)
+
+
+def _not_read(error: OSError | ValueError, path: str) -> NotRead:
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return NotRead(Outcome.NOT_THERE)
+    if isinstance(error, PermissionError):
+        return NotRead(Outcome.DENIED, path)
+    if isinstance(error, OSError) and error.errno in _LINKS:
+        return NotRead(Outcome.REFUSED, f"{path} {_LINKS[error.errno]}")
+    return NotRead(Outcome.NO_ANSWER, f"{path}: {getattr(error, 'strerror', None) or error}")
+
+
+YOUNG_S = 10.0
+"""A file written so lately may still be being written."""
+AGAIN_S = 0.1
+MOST_READINGS = 10
+STATE_SAVE = "Slurm's own copy"
+NO_ENVIRONMENT = "no environment is kept beside it"
+
+
+class Spot(NamedTuple):
+    """Where a job may be kept: the path of its script, of its environment, and in which period that is.
+
+    Without `environment` the job is one of Torque; `is_spool` marks Slurm's own copy.
+    """
+
+    period: Period
+    script: str
+    environment: str = ""
+    number: str = ""
+    server: str = ""
+    is_spool: bool = False
+
+
+def spots(wanted: Wanted, period: Period, servers: tuple[str, ...]) -> Iterator[Spot]:
+    """Where in a period a job may be. `servers` are the ends of Torque's ids there, as far as known."""
+    base = f"{period.name}/" if period.name else ""
+    if not wanted.server:
+        script, environment = slurm_names(wanted.number)
+        yield Spot(period, base + script, base + environment, wanted.number)
+    for server in (wanted.server,) if wanted.server else servers:
+        yield Spot(period, f"{base}{wanted.number}{server}.SC", "", wanted.number, server)
+    if not base and not wanted.server:
+        script, environment = spool_names(wanted.number)
+        yield Spot(period, script, environment, wanted.number, is_spool=True)
+
+
+def read_spot(
+    root: int, place: str, spot: Spot, cluster: str, task: str = "", *, readings: int = MOST_READINGS
+) -> ArchivedScript:
+    """What is kept there, read up to so many times while it is still being written. Raises NotRead."""
+    for left in reversed(range(readings)):
+        kept = read_kept(root, spot.script)
+        if spot.environment:
+            environment, note = _environment(root, spot.environment)
+        else:
+            environment, note = _files_of_torque(root, spot, text_of(kept.data), task), ""
+        is_half = environment is None or not environment.is_whole
+        is_young = -YOUNG_S < (time.time_ns() - kept.written_at) / SECOND < YOUNG_S
+        if not left or not is_half or not is_young:
+            break
+        time.sleep(AGAIN_S)
+    is_copy = spot.period.days_from(kept.written_at) > 1  # its directory says another date
+    archived_at = None if is_copy else kept.written_at
+    kept_in = f"kept in {spot.period.name}" if is_copy else ""
+    return ArchivedScript(
+        number=spot.number + spot.server,
+        script=kept.data.removesuffix(b"\0") if spot.is_spool else kept.data,
+        source=f"{place}/{spot.script}",
+        cluster=cluster,
+        scheduler=Scheduler.SLURM if spot.environment else Scheduler.TORQUE,
+        environment=environment,
+        archived_at=archived_at,
+        notes=tuple(filter(None, (note, STATE_SAVE if spot.is_spool else "", kept_in))),
+    )
+
+
+def _environment(root: int, path: str) -> tuple[Environment | None, str]:
+    try:
+        return parse_environment(read_kept(root, path).data), ""
+    except NotRead as error:
+        if error.outcome is Outcome.NOT_THERE:
+            return None, NO_ENVIRONMENT
+        return None, f"its environment: {error.outcome}{f': {error.note}' if error.note else ''}"
+
+
+def _files_of_torque(root: int, spot: Spot, script: str, task: str) -> Environment:
+    base = spot.script[: spot.script.rfind("/") + 1]
+    tasks = iter([whole(task, 0)]) if task else torque_tasks(script)
+    variables = []
+    for name in torque_names(spot.number, spot.server, tasks):
+        try:
+            variables.append(Variable(name.encode(), read_kept(root, base + name).data))
+        except NotRead as error:
+            if error.outcome is not Outcome.NOT_THERE:
+                variables.append(Variable(name.encode(), f"({error.outcome})".encode()))
+    return Environment(tuple(variables), is_files=True)

@@ -1,0 +1,282 @@
+"""Finding the script of one job among the records of an archive.
+
+Files are never listed for a job of Slurm, so that ten million of them cost nothing. A number that came back
+is told apart by the date of submission, where that is known. What is not there is told apart by why.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import NamedTuple
+
+import msgspec
+
+from jobtui.backends.archive.files import (
+    DAY,
+    EVERYTHING,
+    NotRead,
+    Period,
+    Spot,
+    likely,
+    listed,
+    opened_root,
+    parse_period,
+    read_spot,
+    recent,
+    spots,
+    written_at,
+)
+from jobtui.model.clock import Nanos, to_rfc3339
+from jobtui.model.numbers import whole
+from jobtui.model.scripts import Answer, ArchivedScript, Outcome, Tried, Walked, Wanted
+from jobtui.model.source_errors import SourceError
+from jobtui.transport.worker import Worker
+
+AT_ONCE = 32
+"""Scripts that are read before others have their turn."""
+
+
+class Keeper:
+    """A place with its kind and the label of its cluster, "" where each script names its own."""
+
+    kind = ""
+    EVERY_S = 0.0
+    """How often it is looked at least whether it is there."""
+
+    def __init__(self, name: str, cluster: str = "") -> None:
+        self.name = name
+        self.cluster = cluster
+        self._closing = asyncio.Event()
+
+    def _check_open(self) -> None:
+        """Raises SourceError once it is closed."""
+        if self._closing.is_set():
+            raise SourceError(f"{self.name}: is closed")
+
+    async def _walked(
+        self, worker: Worker, walking: Generator[Walked, None, None]
+    ) -> AsyncGenerator[Walked, None]:
+        """What is found step by step in the thread of `worker`, some at a time."""
+        try:
+            while some := await worker.run(lambda: list(islice(walking, AT_ONCE))):
+                for walked in some:
+                    yield walked
+        finally:
+            worker.soon(walking.close)
+
+    async def changed(self, timeout_s: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(timeout_s, self.EVERY_S)):
+                await self._closing.wait()
+
+
+MOST_ENTRIES = 20_000
+"""Entries of a directory that are looked at for the dates, or for the names of Torque's servers."""
+SAMPLED = 2_000
+SAMPLES = 3
+"""Directories of which so many entries are looked at for the names of Torque's servers."""
+OTHER_JOB_DAYS = 2.0
+"""What was archived so many days from a submission is another job's, whose number it was before or after."""
+ROUND = 10
+"""Slurm spreads jobs over ten directories; SArchive misses those of one that was not there when it began."""
+
+
+class Found(NamedTuple):
+    """A place where something of that number is, and when it was written."""
+
+    spot: Spot
+    at: Nanos
+
+
+class Search:
+    """One search in one directory that is open. Blocks."""
+
+    def __init__(self, root: int, place: str, cluster: str, wanted: Wanted, now: Nanos) -> None:
+        self._root = root
+        self._place = place
+        self._cluster = cluster
+        self._wanted = wanted
+        self._now = now
+        self._barred: list[NotRead] = []
+        self._servers: dict[str, None] = {}
+        self._sampled: set[str] = set()
+
+    def answer(self) -> Answer:
+        wanted, periods = self._wanted, None
+        found = self._in(likely(wanted.submitted_at)) if wanted.submitted_at is not None else []
+        if not found:
+            periods = self._periods()
+            found = self._in(periods if periods is not None else recent(self._now))
+        chosen, others = choose(found, wanted)
+        if chosen is None:
+            return Answer(None, (self._absent(found, periods),))
+        try:
+            script = read_spot(self._root, self._place, chosen.spot, self._cluster, wanted.task)
+        except NotRead as error:
+            return Answer(None, (Tried(self._place, error.outcome, error.note),))
+        notes = (*script.notes, *doubts(chosen, others, wanted))
+        return Answer(msgspec.structs.replace(script, notes=notes), (Tried(self._place, Outcome.FOUND),))
+
+    def _in(self, periods: Iterable[Period]) -> list[Found]:
+        return [found for period in periods for found in self._in_period(period)]
+
+    def _in_period(self, period: Period) -> Iterator[Found]:
+        for spot in spots(self._wanted, period, self._servers_of(period)):
+            try:
+                yield Found(spot, written_at(self._root, spot.script))
+            except NotRead as error:
+                if error.outcome is not Outcome.NOT_THERE:
+                    self._barred.append(error)
+
+    def _periods(self) -> list[Period] | None:
+        """The directories of dates, the newest first; None where they may not be listed."""
+        try:
+            with listed(self._root, "") as entries:
+                names = (entry.name for entry, _ in zip(entries, range(MOST_ENTRIES), strict=False))
+                known = [period for period in map(parse_period, names) if period is not None]
+        except NotRead:
+            return None
+        return [EVERYTHING, *sorted(known, key=lambda period: period.name, reverse=True)]
+
+    def _servers_of(self, period: Period) -> tuple[str, ...]:
+        """How ids of Torque end, by some files of the first directories; none where those are unlisted."""
+        if not self._wanted.server and period.name not in self._sampled and len(self._sampled) < SAMPLES:
+            found = self._sample(period.name)
+            if found is not None:
+                self._sampled.add(period.name)
+                self._servers.update(dict.fromkeys(found))
+        return tuple(self._servers)
+
+    def _sample(self, name: str) -> list[str] | None:
+        """The ends of some ids in a directory, None where there is none or it may not be listed."""
+        try:
+            with listed(self._root, name) as entries:
+                names = [entry.name for entry, _ in zip(entries, range(SAMPLED), strict=False)]
+        except NotRead:
+            return None
+        scripts = [entry.removesuffix(".SC") for entry in names if entry.endswith(".SC")]
+        return ["." + entry.partition(".")[2] for entry in scripts if "." in entry]
+
+    def _absent(self, found: list[Found], periods: list[Period] | None) -> Tried:
+        if found:
+            times = ", ".join(sorted({spot.period.name or "the archive" for spot, _ in found}))
+            note = f"{times} has another job of this number, archived at another time; --at TIME shows it"
+            return Tried(self._place, Outcome.NOT_THERE, note)
+        if self._barred:
+            error = self._barred[0]
+            hint = "; run as a user who may read it" if error.outcome is Outcome.DENIED else ""
+            return Tried(self._place, error.outcome, f"{error.note}{hint}")
+        dated = [period for period in periods or () if period.begin is not None]
+        if dated and self._submitted_before(dated[-1]):
+            return Tried(self._place, Outcome.BEGAN_LATER, f"its first directory is {dated[-1].name}")
+        return Tried(self._place, Outcome.NOT_THERE, self._near())
+
+    def _submitted_before(self, first: Period) -> bool:
+        at = self._wanted.submitted_at
+        return at is not None and first.begin is not None and at < first.begin - DAY
+
+    def _near(self) -> str:
+        """What of the jobs around it is there: that tells what kind of absence it is."""
+        at = self._wanted.submitted_at
+        number = whole(self._wanted.number)
+        if at is None or number is None:
+            return ""
+        beside = [n for n in (number - 1, number + 1) if self._is_kept(n, at)]
+        if not beside:
+            return "nor is the job before or after it"
+        alike = [n for n in (number - ROUND, number + ROUND) if self._is_kept(n, at)]
+        words = f"job {beside[0]} beside it is"
+        if alike:
+            return words
+        digit = number % ROUND
+        return (
+            f"{words}; all jobs ending in {digit} may be missed: SArchive began before hash.{digit} was there"
+        )
+
+    def _is_kept(self, number: int, at: Nanos) -> bool:
+        for period in likely(at):
+            for spot in spots(Wanted(str(number)), period, self._servers_of(period)):
+                try:
+                    written_at(self._root, spot.script)
+                except NotRead:
+                    continue
+                return True
+        return False
+
+
+def search(place: str, cluster: str, wanted: Wanted, now: Nanos) -> Answer:
+    """Look for a job in the directory at `place`. Blocks. Raises SourceError."""
+    with opened_root(place) as root:
+        return Search(root, place, cluster, wanted, now).answer()
+
+
+def choose(found: Iterable[Found], wanted: Wanted) -> tuple[Found | None, list[Found]]:
+    at, until = wanted.submitted_at, wanted.until
+    if at is not None:
+        near = [one for one in found if one.spot.period.days_from(at) <= OTHER_JOB_DAYS]
+        ordered = sorted(near, key=lambda one: (one.spot.period.days_from(at), abs(one.at - at)))
+    else:
+        begun = [one for one in found if until is None or _time(one) <= until]
+        ordered = sorted(begun, key=_time, reverse=True)
+    return (ordered[0], ordered[1:]) if ordered else (None, [])
+
+
+def doubts(chosen: Found, others: list[Found], wanted: Wanted) -> Iterator[str]:
+    """What may make it another job's script after all."""
+    at, period = wanted.submitted_at, chosen.spot.period
+    if at is not None and period.begin is None and abs(chosen.at - at) > OTHER_JOB_DAYS * DAY:
+        days = abs(chosen.at - at) // DAY
+        yield f"its file was written {days} days from the job's submission: copied, or of another job"
+    if others and at is None:
+        names = ", ".join(one.spot.period.name or "without a date" for one in others[:3])
+        yield f"the newest of {len(others) + 1} jobs of this number; also in {names}: --at TIME chooses"
+
+
+def _time(found: Found) -> int:
+    begin = found.spot.period.begin
+    return begin if begin is not None and found.spot.period.days_from(found.at) > 1 else found.at
+
+
+def fits(script: ArchivedScript, wanted: Wanted) -> bool:
+    return _is_named(script, wanted) and _is_of_cluster(script, wanted) and _is_of_time(script, wanted)
+
+
+def best(scripts: Sequence[ArchivedScript], wanted: Wanted) -> ArchivedScript | None:
+    at = wanted.submitted_at
+    good = [script for script in scripts if fits(script, wanted)]
+    if at is None:
+        return max(good, key=lambda script: script.archived_at or 0, default=None)
+    return min(good, key=lambda script: abs((script.archived_at or 0) - at), default=None)
+
+
+def missed(where: str, found: Sequence[ArchivedScript], wanted: Wanted) -> Tried:
+    named = [script for script in found if _is_named(script, wanted)]
+    here = [script for script in named if _is_of_cluster(script, wanted)]
+    if here:
+        times = ", ".join(to_rfc3339(script.archived_at) for script in here[:2] if script.archived_at)
+        note = f"it has another job of this number, archived {times}; --at TIME shows it"
+        return Tried(where, Outcome.NOT_THERE, note)
+    if named:
+        names = ", ".join(sorted({script.cluster for script in named}))
+        return Tried(where, Outcome.OTHER_CLUSTER, f"the job of this number is one of {names}")
+    return Tried(where, Outcome.NOT_THERE)
+
+
+def _is_named(script: ArchivedScript, wanted: Wanted) -> bool:
+    if wanted.server:
+        return script.number == wanted.number + wanted.server
+    return script.number.partition(".")[0] == wanted.number
+
+
+def _is_of_cluster(script: ArchivedScript, wanted: Wanted) -> bool:
+    return not wanted.cluster or not script.cluster or script.cluster == wanted.cluster
+
+
+def _is_of_time(script: ArchivedScript, wanted: Wanted) -> bool:
+    at = script.archived_at
+    if at is None:
+        return True
+    if wanted.submitted_at is not None:
+        return abs(at - wanted.submitted_at) <= OTHER_JOB_DAYS * DAY
+    return wanted.until is None or at <= wanted.until

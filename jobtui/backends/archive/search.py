@@ -1,0 +1,270 @@
+"""Searching archives for a script: by job, or by its text.
+
+No place can hold up the others: one that hangs is left alone after a while.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from jobtui.backends.archive.match_child import SIZE_BYTES
+from jobtui.backends.registry import of_kind
+from jobtui.model.faults import contained
+from jobtui.model.numbers import whole
+from jobtui.model.scripts import (
+    Answer,
+    ArchivedScript,
+    Outcome,
+    ScriptArchive,
+    ScriptPeriod,
+    ScriptPlace,
+    Tried,
+    Wanted,
+    text_of,
+)
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing
+
+ANSWER_S = 30.0
+"""How long a place may take."""
+OUTCOMES = (
+    (SourceDenied, Outcome.DENIED),
+    (SourceMissing, Outcome.NO_PLACE),
+    (SourceError, Outcome.NO_ANSWER),
+)
+NO_SCRIPT = "srun and salloc submit none"
+
+
+async def find_script(places: Iterable[object], wanted: Wanted) -> Answer:
+    """The script of a job out of the first place that has it exactly, else out of any that has it."""
+    if not wanted.is_batch:
+        return Answer(None, (Tried(wanted.shown, Outcome.INTERACTIVE, NO_SCRIPT),))
+    found: list[ArchivedScript] = []
+    array = Tried(wanted.shown, Outcome.ARRAY, f"under job {wanted.number}")  # a task has none of its own
+    tried: list[Tried] = [array] if wanted.task else []
+    for place in in_order(places):
+        answer = await _ask(place, wanted)
+        tried += answer.tried
+        if answer.script is not None:
+            found.append(answer.script)
+            if wanted.cluster and not answer.script.is_lossy:
+                break
+    chosen = next((script for script in found if not script.is_lossy), found[0] if found else None)
+    return Answer(_doubted(chosen, found) if chosen is not None else None, tuple(tried))
+
+
+def in_order(places: Iterable[object]) -> list[ScriptPlace]:
+    kept = [place for place in places if isinstance(place, ScriptPlace)]
+    return sorted(kept, key=lambda place: of_kind(getattr(place, "kind", "")).script_rank)
+
+
+async def _ask(place: ScriptPlace, wanted: Wanted) -> Answer:
+    if wanted.cluster and place.cluster and wanted.cluster != place.cluster:
+        return Answer(None, (Tried(place.name, Outcome.OTHER_CLUSTER, place.cluster),))
+    with contained("looking for a script") as asking:
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                return await place.find(wanted)
+        except TimeoutError:
+            return Answer(None, (Tried(place.name, Outcome.NO_ANSWER, f"not within {ANSWER_S:g} s"),))
+        except SourceError as error:
+            outcome = next(outcome for kind, outcome in OUTCOMES if isinstance(error, kind))
+            why = str(error).removeprefix(f"{place.name}: ")
+            return Answer(None, (Tried(place.name, outcome, why),))
+    return Answer(None, (Tried(place.name, Outcome.NO_ANSWER, asking.words),))
+
+
+def _doubted(chosen: ArchivedScript, found: Sequence[ArchivedScript]) -> ArchivedScript:
+    """The script, and that other clusters have a job of this number, where that was not told apart."""
+    clusters = sorted({one.cluster for one in found if one.cluster != chosen.cluster and one.cluster})
+    if not clusters:
+        return chosen
+    note = f"there is one of {', '.join(clusters)} as well; CLUSTER/{chosen.number} tells them apart"
+    return msgspec.structs.replace(chosen, notes=(*chosen.notes, note))
+
+
+PATIENCE_S = 2.0
+"""How long the pattern may take for one script."""
+CHILD = Path(__file__).with_name("match_child.py")
+
+
+class Matches(NamedTuple):
+    """In how many lines of a script the pattern was found, and the numbers of the first of them."""
+
+    total: int
+    lines: tuple[int, ...]
+
+
+class TooSlow(Exception):
+    """The pattern took too long for a script, and was not matched further."""
+
+
+class Matcher:
+    """One pattern. An async context manager that ends the process."""
+
+    def __init__(self, pattern: str, patience_s: float = PATIENCE_S) -> None:
+        self._pattern = pattern
+        self._patience_s = patience_s
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def matches(self, script: bytes) -> Matches:
+        """Where in a script it is found. Raises TooSlow."""
+        process = await self._started()
+        try:
+            async with asyncio.timeout(self._patience_s):
+                answer = await _asked(process, script)
+        except TimeoutError:
+            await self._end()
+            raise TooSlow from None
+        total, _, numbers = answer.decode().strip().partition(":")
+        return Matches(whole(total, 0), tuple(whole(number, 0) for number in numbers.split(",") if number))
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        if self._process is None:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-I", "-S", str(CHILD), self._pattern,
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL, env={"LC_ALL": "C.UTF-8"},
+            )  # fmt: skip
+            # An answer is to be waited for, the start of the process is not
+            await _asked(self._process, b"")
+        return self._process
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+    async def __aenter__(self) -> "Matcher":
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._end()
+
+
+async def _asked(process: asyncio.subprocess.Process, script: bytes) -> bytes:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(len(script).to_bytes(SIZE_BYTES, "little") + script)
+    with suppress(ConnectionError):
+        await process.stdin.drain()
+    return await process.stdout.readline()
+
+
+USER_VARIABLES = ("USER", "LOGNAME", "SLURM_JOB_USER", "PBS_O_LOGNAME")
+OWNER = b"<owner>"
+"""What stands before the user in the file of a job of Torque."""
+MOST_REASONS = 5
+MOST_SLOW = 10
+"""Scripts for which a pattern may take too long before no more are tried."""
+
+
+class Hit(NamedTuple):
+    """A script that contains it: in how many lines, the first of them with their numbers."""
+
+    script: ArchivedScript
+    user: str
+    total: int
+    lines: tuple[tuple[int, str], ...]
+
+
+class Query(NamedTuple):
+    """What is sought: a pattern, of which user, "" for any, when, and in how many scripts at most."""
+
+    pattern: str
+    user: str
+    span: ScriptPeriod
+    most_hits: int = 1_000
+
+
+class Tally:
+    """How far it has come, and what could not be looked at."""
+
+    def __init__(self) -> None:
+        self.scripts = 0
+        self.unreadable = 0
+        self.too_slow = 0
+        self.where = ""
+        self.reasons: list[str] = []
+        """Why something was not looked at, the first few."""
+        self.cuts: list[str] = []
+        """What was left out because it is too much."""
+
+    def miss(self, why: str) -> None:
+        self.unreadable += 1
+        if len(self.reasons) < MOST_REASONS:
+            self.reasons.append(why)
+
+    def at(self, where: str) -> None:
+        self.where = where
+
+
+async def search(places: Iterable[object], query: Query, tally: Tally) -> AsyncIterator[Hit]:
+    """The scripts that contain it, as they are found. What cannot be read is tallied."""
+    hits = 0
+    async with Matcher(query.pattern) as matcher:
+        for place in (one for one in in_order(places) if isinstance(one, ScriptArchive)):
+            with contained("searching scripts") as walking:
+                try:
+                    async for script in _scripts(place, query, tally):
+                        hit = await _hit(matcher, script, tally)
+                        if tally.too_slow >= MOST_SLOW:
+                            tally.cuts.append(
+                                "the pattern takes too long: no more were tried; make it simpler"
+                            )
+                            return
+                        if hit is None:
+                            continue
+                        yield hit
+                        hits += 1
+                        if hits >= query.most_hits:
+                            tally.cuts.append(f"more than {query.most_hits:,} contain it")
+                            return
+                except SourceError as error:
+                    tally.miss(str(error))
+            if walking.fault is not None:
+                tally.miss(f"{place.name}: {walking.words}")
+
+
+async def _scripts(place: ScriptArchive, query: Query, tally: Tally) -> AsyncIterator[ArchivedScript]:
+    told: Callable[[str], None] = tally.at
+    async for walked in place.walk(query.span, told):
+        if walked.cut:
+            tally.cuts.append(walked.cut)
+        if walked.unreadable:
+            tally.miss(walked.unreadable)
+        if walked.script is not None:
+            tally.scripts += 1
+            if not query.user or user_of(walked.script) == query.user:
+                yield walked.script
+
+
+async def _hit(matcher: Matcher, script: ArchivedScript, tally: Tally) -> Hit | None:
+    try:
+        found: Matches = await matcher.matches(script.script)
+    except TooSlow:
+        tally.too_slow += 1
+        tally.miss(f"{script.source}: the pattern takes too long for it")
+        return None
+    if not found.total:
+        return None
+    lines = script.script.split(b"\n")
+    return Hit(script, user_of(script), found.total, tuple((n, text_of(lines[n - 1])) for n in found.lines))
+
+
+def user_of(script: ArchivedScript) -> str:
+    """Who submitted it, as its environment says; "" where it does not."""
+    environment = script.environment
+    if environment is None:
+        return ""
+    if environment.is_files:
+        owners = (v.value.partition(OWNER)[2] for v in environment.variables if v.value is not None)
+        first = next(filter(None, owners), b"")
+        return text_of(first.partition(b"<")[0].partition(b"@")[0])
+    return next(filter(None, map(environment.value, USER_VARIABLES)), None) or ""

@@ -1,0 +1,145 @@
+"""A directory of archived job scripts as a source."""
+
+import os
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+
+from jobtui.backends.archive.files import (
+    EVERYTHING,
+    NotRead,
+    Period,
+    Spot,
+    listed,
+    opened_root,
+    parse_period,
+    read_spot,
+)
+from jobtui.backends.archive.records import MOST_ENTRIES, Keeper, search
+from jobtui.backends.base import Batch
+from jobtui.model.clock import Clock, Nanos, SystemClock
+from jobtui.model.scripts import Answer, Outcome, ScriptPeriod, Walked, Wanted
+from jobtui.model.source_errors import SourceDenied
+from jobtui.transport.worker import Worker
+
+SLURM_HEAD, SLURM_TAIL = "job.", "_script"
+TORQUE_TAIL = ".SC"
+MOST_NAMES = 2_000_000
+"""Names of one directory that are looked at; the script itself is only opened where it may count."""
+
+
+def walk(
+    place: str, cluster: str, span: ScriptPeriod, told: Callable[[str], None]
+) -> Generator[Walked, None, None]:
+    """Every script in reach. Raises SourceError where nothing may be listed."""
+    with opened_root(place) as root:
+        left = span.most
+        for period in _periods(root, place, span):
+            told(f"{place}/{period.name}")
+            for walked in _walk_period(root, place, cluster, period, span):
+                left -= 1
+                if left < 0:
+                    yield Walked.too_many(place, span.most)
+                    return
+                yield walked
+
+
+def _periods(root: int, place: str, span: ScriptPeriod) -> list[Period]:
+    try:
+        with listed(root, "") as entries:
+            names = [entry.name for entry, _ in zip(entries, range(MOST_ENTRIES), strict=False)]
+    except NotRead as error:
+        raise SourceDenied(f"{place}: may not be listed; only single jobs can be asked for") from error
+    dated = sorted(filter(None, map(parse_period, names)), key=lambda period: period.name, reverse=True)
+    return [EVERYTHING, *(period for period in dated if _overlaps(period, span))]
+
+
+def _overlaps(period: Period, span: ScriptPeriod) -> bool:
+    """Whether it may hold something of this span; a day is allowed for the zone."""
+    since = span.since is None or period.days_from(span.since) <= 1 or (period.begin or 0) > span.since
+    until = span.until is None or period.days_from(span.until) <= 1 or (period.end or 0) < span.until
+    return since and until
+
+
+def _walk_period(root: int, place: str, cluster: str, period: Period, span: ScriptPeriod) -> Iterator[Walked]:
+    try:
+        with listed(root, period.name) as entries:
+            for entry, _ in zip(entries, range(MOST_NAMES), strict=False):
+                spot = _spot(period, entry.name)
+                if spot is not None and _is_within(entry, period, span):
+                    yield _read(root, place, spot, cluster)
+    except NotRead as error:
+        if error.outcome is not Outcome.NOT_THERE:
+            yield Walked(unreadable=f"{place}/{period.name}: {error.outcome}")
+
+
+def _read(root: int, place: str, spot: Spot, cluster: str) -> Walked:
+    try:
+        return Walked(script=read_spot(root, place, spot, cluster, readings=1))
+    except NotRead as error:
+        return Walked(unreadable=f"{place}/{spot.script}: {error.note or error.outcome}")
+
+
+def _spot(period: Period, name: str) -> Spot | None:
+    """What a name says of a script, None for any other file."""
+    base = f"{period.name}/" if period.name else ""
+    if name.startswith(SLURM_HEAD) and name.endswith(SLURM_TAIL):
+        number = name[len(SLURM_HEAD) : -len(SLURM_TAIL)]
+        environment = f"{base}{SLURM_HEAD}{number}_environment"
+        return Spot(period, base + name, environment, number) if number.isdecimal() else None
+    if name.endswith(TORQUE_TAIL):
+        number, dot, server = name.removesuffix(TORQUE_TAIL).partition(".")
+        return Spot(period, base + name, "", number, dot + server) if number.isdecimal() else None
+    return None
+
+
+def _is_within(entry: "os.DirEntry[str]", period: Period, span: ScriptPeriod) -> bool:
+    """Whether a file was written within the span; a copy, whose time tells nothing, counts as such."""
+    if span.since is None and span.until is None:
+        return True
+    try:
+        at = Nanos(entry.stat(follow_symlinks=False).st_mtime_ns)
+    except OSError:
+        return True  # reading it will say what is wrong
+    if period.days_from(at) > 1:
+        return True
+    return (span.since is None or at >= span.since) and (span.until is None or at <= span.until)
+
+
+PERIOD_S = 10.0
+"""How often it is looked whether the directory is still there."""
+
+
+class ArchiveDirectory(Keeper):
+    """One directory with the label of its cluster, as both a source and a place of scripts."""
+
+    kind = "archive"
+    EVERY_S = PERIOD_S
+
+    def __init__(self, path: str, cluster: str = "", clock: Clock | None = None) -> None:
+        super().__init__(str(Path(path)), cluster)
+        self._clock = clock or SystemClock()
+        self._worker = Worker(f"archive {path}")
+
+    async def poll(self, cursor: str | None) -> Batch:
+        self._check_open()
+        await self._worker.run(self._look)
+        return Batch(cursor="there")
+
+    def _look(self) -> None:
+        with opened_root(self.name):
+            pass
+
+    async def find(self, wanted: Wanted) -> Answer:
+        return await self._worker.run(partial(search, self.name, self.cluster, wanted, self._clock.now()))
+
+    async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncIterator[Walked]:
+        async with aclosing(self._walked(self._worker, walk(self.name, self.cluster, span, told))) as found:
+            async for walked in found:
+                yield walked
+
+    async def aclose(self) -> None:
+        """Let the thread go. May be called twice."""
+        self._closing.set()
+        self._worker.close()

@@ -1,0 +1,821 @@
+"""What is asked of a Balsam server, question by question, and what the answers tell.
+
+Each question is a step that may be repeated until it says that there is no more. A step that fails or is
+given up loses nothing: it is asked again.
+"""
+
+import asyncio
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from jobtui.backends.balsam.client import PAGE_ROWS, BalsamClient, Parameters, Recall, Stretch
+from jobtui.backends.balsam.records import (
+    SYSTEM,
+    AppRow,
+    BatchJobRow,
+    Decoded,
+    EventRow,
+    JobRow,
+    Lifetime,
+    Needs,
+    Placed,
+    SessionRow,
+    SiteRow,
+    TransferRow,
+    allocation_of,
+    changes_in,
+    failed_transfer,
+    ids_of,
+    is_estimated,
+    job_of,
+    site_of,
+    time_of,
+)
+from jobtui.backends.base import Batch
+from jobtui.model.changes import Allocation, Site, StateChange
+from jobtui.model.clock import SECOND, Clock, Nanos, from_seconds, utc_of
+from jobtui.model.faults import rows_of
+from jobtui.model.health import Skip
+from jobtui.model.ids import JobId, system_job_id
+from jobtui.model.jobs import BLOCKED, DELETED, Job
+from jobtui.model.numbers import whole
+from jobtui.model.source_errors import SourceMissing
+
+STEP_S = 5.0
+"""From so much on a clock that goes back was put back; less may be a slow answer."""
+OVERLAP_S = 120
+"""How much later than others an event may come and be found at once."""
+SLICE_ROWS = 500
+"""Rows that are dealt with before others have their turn."""
+IDS_AT_ONCE = 200
+ALLOCATIONS_ASKED = 1_000
+LIVE_STATES = (
+    "CREATED", "AWAITING_PARENTS", "READY", "STAGED_IN", "PREPROCESSED", "RUNNING", "RUN_DONE", "RUN_ERROR",
+    "RUN_TIMEOUT", "RESTART_READY", "POSTPROCESSED", "STAGED_OUT",
+)  # fmt: skip
+"""States that do not last for ever."""
+
+Step = Callable[[], Awaitable[Batch]]
+_Row = TypeVar("_Row")
+_R = TypeVar("_R", bound="HasId")
+_Made = TypeVar("_Made")
+
+
+class Questions:
+    """Questions to one server, from `since` on, and what its answers told. `due` are those to be asked."""
+
+    def __init__(self, client: BalsamClient, owner: str, since: Nanos, clock: Clock, recall: Recall) -> None:
+        self._client = client
+        self._clock = clock
+        self._known = Known(client.name, owner, client.system)
+        self._known.newest = since
+        self._bad = BadRows(client.name)
+        self._alerts: dict[int, str] = {}
+        self._lost: list[Skip] = []
+        self._asked_for: deque[int] = deque()
+        self.frame_now = Frame()
+        """Sites and allocations as of the last look."""
+        self.updated = since
+        """The newest change of a job, by the server's clock."""
+        self._since = since
+        self._ahead_s: float | None = None
+        self._back_until = Nanos(0)
+        self._recall = recall
+        self._parents_step: Step = self._parents
+        self.due: deque[Step] = deque()
+        self.begin()
+
+    def begin(self, *, again: bool = False) -> None:
+        """Let everything be asked that there is to know; again when what was told holds no more."""
+        self.due.clear()
+        self._recall.begin(distrusted=again)
+        self.due.extend(
+            (
+                self.frame,
+                *((self._recalled,) if self._recall.is_used else ()),
+                self.live_jobs(),
+                self.jobs(self._since, then_events=False),
+                _when_due(lambda: self.events(self._recall.ask_from(self._since))),
+                self.frame,  # running allocations have a start by their first events only
+            )
+        )
+
+    def begin_again_if_back(self) -> bool:
+        """Begin anew where the server's ids went back; whether they did.
+
+        Every known job is asked about by its id: some may be no more, or as they were before.
+        """
+        if not self._known.went_back:
+            return False
+        self._known.forget_events()
+        self.begin(again=True)
+        self._asked_for.clear()
+        self._ask_for(list(self._known.rows))
+        return True
+
+    def with_lost(self, batch: Batch) -> Batch:
+        lost, self._lost = self._lost, []
+        skips = {"skipped": (*batch.skipped, *lost), "skip_count": batch.skip_count + len(lost)}
+        return msgspec.structs.replace(batch, **skips) if lost else batch
+
+    def _each(self, rows: Iterable[_R], make: Callable[[_R], _Made]) -> Iterator[_Made]:
+        """What is made of each row; one of which nothing can be made is lost alone."""
+
+        def lose(row: _R, why: str) -> None:
+            self._lost.append(Skip(f"{self._client.name}: {type(row).__name__} {row.id}", why))
+
+        return rows_of(rows, make, lose)
+
+    @property
+    def newest(self) -> Nanos:
+        return min(self._known.newest, max(self.server_now, self._clock.now()))
+
+    def note_clock(self) -> None:
+        """Where the server's clock was put back, let changes be asked for from as much earlier.
+
+        What changed before counts as newest no more, until that time has come again.
+        """
+        ahead, before = self._client.ahead_s, self._ahead_s
+        if before is not None and ahead < before - STEP_S:
+            self._back_until = max(self.updated, self._back_until)
+            self.updated = Nanos(self.updated - from_seconds(before - ahead))
+        self._ahead_s = ahead if before is None or ahead < before - STEP_S else max(before, ahead)
+
+    async def frame(self) -> Batch:
+        known = self._known
+        sites = await self._client.rows("/sites/", SiteRow, {"limit": ALLOCATIONS_ASKED})
+        sessions = await self._client.rows("/sessions/", SessionRow, {})
+        asked: Parameters = {"ordering": "-start_time", "limit": ALLOCATIONS_ASKED}
+        batch_jobs = await self._client.rows("/batch-jobs/", BatchJobRow, asked)
+        named = {row.id: row for row in sites.rows}
+        are_new = bool(named.keys() - known.sites.keys())
+        known.take_sites(named)
+        if are_new or not known.apps:
+            apps = await self._client.rows("/apps/", AppRow, {"limit": ALLOCATIONS_ASKED})
+            known.apps.update((app.id, app) for app in apps.rows)
+        known.allocations.update((row.id, ids_of(row, self._client.label)) for row in batch_jobs.rows)
+        signs = known.first_signs({row.id for row in batch_jobs.rows if is_estimated(row)})
+        name = self._client.name
+        allocations = tuple(
+            self._each(
+                batch_jobs.rows, lambda row: allocation_of(row, name, sessions.rows, signs.get(row.id))
+            )
+        )
+        known.transfers = await self._failed_transfers()
+        places = tuple(self._each(sites.rows, lambda site: site_of(site, name)))
+        self.frame_now = Frame(places, allocations, self._clock.now())
+        counted = [
+            self._bad.count("/sites/", sites.rows, sites.skips),
+            self._bad.count("/sessions/", sessions.rows, sessions.skips),
+            self._bad.count("/batch-jobs/", batch_jobs.rows, batch_jobs.skips),
+        ]
+        skips = tuple(skip for one in counted for skip in one.fresh)
+        return Batch(
+            cursor="",
+            jobs=self._newly_alerted(),
+            sites=places,
+            allocations=allocations,
+            is_whole_frame=all(
+                not page.skips and len(page.rows) >= page.count for page in (sites, batch_jobs)
+            ),
+            count=len(batch_jobs.rows),
+            skipped=skips,
+            skip_count=len(skips),
+            recovered=sum(one.recovered for one in counted),
+        )
+
+    async def _failed_transfers(self) -> dict[int, Needs]:
+        """Of which jobs a file could not be brought in or away; such a job stays as it is."""
+        found: dict[int, Needs] = {}
+        for state in sorted({row.state for row in self._known.waiting() if row.state != AWAITING_PARENTS}):
+            asked: Parameters = {"state": "error", "job_state": state, "limit": ALLOCATIONS_ASKED}
+            try:
+                page = await self._client.rows("/transfers/", TransferRow, asked)
+            except SourceMissing:
+                return {}  # a server without transfers
+            for row in page.rows:
+                found[row.job_id] = (*found.get(row.job_id, ()), failed_transfer(row))
+        return found
+
+    @property
+    def server_now(self) -> Nanos:
+        return Nanos(self._clock.now() + from_seconds(self._client.ahead_s))
+
+    def _newly_alerted(self) -> tuple[Job, ...]:
+        known = self._known
+        before, self._alerts = self._alerts, alerts_of(self.frame_now, known, self.server_now)
+        numbers = {n for n in before.keys() | self._alerts.keys() if before.get(n) != self._alerts.get(n)}
+        rows = (known.rows[number] for number in sorted(numbers) if number in known.rows)
+        return tuple(self._each(rows, self._job))
+
+    def _job(self, row: JobRow) -> Job:
+        alert = self._alerts.get(row.id) or self._known.trouble(row, self.server_now)
+        return self._known.job(row, alert)
+
+    def live_jobs(self) -> Step:
+        """Jobs that are not over, however long ago they changed; those that should be among them and are not
+        are asked about by their ids."""
+        offset = 0
+        found: set[int] = set()
+        left: deque[Decoded[JobRow]] = deque()
+        more_pages = True
+
+        async def step() -> Batch:
+            nonlocal offset, more_pages
+            if not left:
+                asked: Parameters = {
+                    "state": LIVE_STATES, "ordering": "id", "limit": PAGE_ROWS, "offset": offset
+                }  # fmt: skip
+                page = await self._client.rows("/jobs/", JobRow, asked)
+                offset += PAGE_ROWS
+                more_pages = offset < page.count and page.received > 0
+                left.extend(_slices(page))
+            part = left.popleft()
+            found.update(row.id for row in part.rows)
+            more = bool(left) or more_pages
+            batch = self._of_jobs(part, more=more)
+            if not more:
+                rows = self._known.rows.values()
+                self._ask_for([row.id for row in rows if row.state in LIVE_STATES and row.id not in found])
+            return batch
+
+        return step
+
+    def deleted_jobs(self) -> Step:
+        """Find jobs that are no more: the server has fewer that were changed in a stretch of time than known.
+
+        Such a stretch is halved until its jobs can be asked about by their ids.
+        """
+        times = sorted(
+            (at, row.id)
+            for row in self._known.rows.values()
+            if (at := time_of(row.last_update)) is not None and at >= self._since
+        )
+        left = deque([times] if times else [])
+
+        async def step() -> Batch:
+            if left:
+                part = left.popleft()
+                first, middle, last = part[0][0], part[len(part) // 2][0], part[-1][0]
+                # Rows of one time stay together, as a stretch has all of a time
+                half = bisect_left(part, (middle,)) or bisect_left(part, (Nanos(middle + 1),))
+                if len(part) <= PAGE_ROWS or first == last:
+                    asked: Parameters = {
+                        "last_update_after": _text_of(first), "last_update_before": _text_of(last), "limit": 0
+                    }  # fmt: skip
+                    is_whole = (await self._client.rows("/jobs/", JobRow, asked)).count >= len(part)
+                else:
+                    is_whole = False
+                if not is_whole and (len(part) <= IDS_AT_ONCE or first == last):
+                    self._ask_for([number for _, number in part])
+                elif not is_whole:
+                    left.extend((part[:half], part[half:]))
+            return Batch(cursor="", more=bool(left))
+
+        return step
+
+    def jobs(self, since: Nanos, *, then_events: bool = True) -> Step:
+        """Jobs that were changed since a time by the server's clock, a slice of a page for each call.
+
+        Where there are some, the newest events are asked for next.
+        """
+        place = _Place(since)
+        left: deque[Decoded[JobRow]] = deque()
+        changed: list[JobRow] = []
+
+        async def step() -> Batch:
+            if not left:
+                asked: Parameters = {
+                    "last_update_after": _text_of(place.begin), "ordering": "last_update",
+                    "limit": PAGE_ROWS, "offset": place.offset,
+                }  # fmt: skip
+                page = await self._client.rows("/jobs/", JobRow, asked)
+                place.go_on(page.received, (time_of(row.last_update) for row in page.rows[-1:]))
+                left.extend(_slices(page))
+            part = left.popleft()
+            is_back = self.server_now < self._back_until  # no change is later than now
+            self.updated = max(self.updated, min(place.begin, self.server_now if is_back else place.begin))
+            changed.extend(row for row in part.rows if self._known.rows.get(row.id) != row)
+            more = bool(left) or place.has_more
+            if changed and not more and then_events:
+                self.due.append(self.events(Nanos(self._known.newest - OVERLAP_S * SECOND), changed))
+            return self._of_jobs(part, more=more)
+
+        return step
+
+    def _of_jobs(self, page: Decoded[JobRow], *, more: bool = False) -> Batch:
+        known = self._known
+        fresh = [row for row in self._each(page.rows, known.take_job) if row is not None]
+        known.parents_to_ask -= known.rows.keys()
+        bad = self._bad.count("/jobs/", page.rows, page.skips)
+        if known.parents_to_ask and self._parents_step not in self.due:
+            self.due.append(self._parents_step)
+        return Batch(
+            cursor="",
+            jobs=tuple(self._each((*fresh, *known.dependents(row.id for row in fresh)), self._job)),
+            gone=known.let_go(),
+            count=len(fresh),
+            skipped=bad.fresh,
+            skip_count=len(bad.fresh),
+            recovered=bad.recovered,
+            more=more,
+        )
+
+    def _ask_for(self, numbers: Sequence[int]) -> None:
+        if numbers and not self._asked_for:
+            self.due.append(self._missing_jobs)
+        self._asked_for.extend(numbers)
+
+    async def _parents(self) -> Batch:
+        """Ask about parents of waiting jobs of which no row came meanwhile."""
+        known = self._known
+        self._ask_for(sorted(known.parents_to_ask - known.rows.keys() - known.missing))
+        known.parents_to_ask.clear()
+        return Batch(cursor="")
+
+    async def _missing_jobs(self) -> Batch:
+        """Jobs of which only events were seen, or that may have been deleted."""
+        ids = list(dict.fromkeys(self._asked_for))[:IDS_AT_ONCE]
+        page = await self._client.rows("/jobs/", JobRow, {"id": ids, "limit": len(ids)})
+        asked = set(ids)
+        self._asked_for = deque(number for number in self._asked_for if number not in asked)
+        deleted = asked - {row.id for row in page.rows} if not page.skips else set()
+        gone = self._known.delete(deleted)
+        batch = self._of_jobs(page, more=bool(self._asked_for))
+        held = self._each(self._known.dependents(deleted), self._job)
+        return msgspec.structs.replace(
+            batch,
+            jobs=(*batch.jobs, *held),
+            gone=(*gone, *batch.gone),
+            deleted=tuple(system_job_id(self._client.system, number) for number in deleted),
+        )
+
+    async def _recalled(self) -> Batch:
+        """Events that were kept, some at a time; their jobs are asked for next."""
+        found = await self._recall.part(self._since, partial(_times_of, self._client))
+        changes = tuple(self._changes(found))
+        return Batch(cursor="", changes=changes, count=len(changes), more=bool(found))
+
+    def events(self, since: Nanos, about: Sequence[JobRow] = ()) -> Step:
+        """Events from a time on, a slice of a page for each call, then those of jobs these do not explain."""
+        place = _Place(since)
+        left: deque[_Events] = deque()
+
+        async def step() -> Batch:
+            if not left:
+                asked: Parameters = {
+                    "timestamp_after": _text_of(place.begin), "ordering": "timestamp", "limit": PAGE_ROWS,
+                    "offset": place.offset,
+                }  # fmt: skip
+                page = await _events_page(self._client, asked)
+                place.go_on(page.received, (change.at for change in page.rows[-1:]))
+                left.extend(_slices(page))
+            batch = self._of_events(left.popleft(), more=bool(left) or place.has_more)
+            until = Nanos(min(self._known.newest, self._clock.now()))
+            await self._recall.keep(batch.changes, None if batch.more else Stretch(since, until))
+            if not batch.more and (silent := self._known.unexplained(about)):
+                self.due.append(self._events_of(silent))
+            return batch
+
+        return step
+
+    def _events_of(self, numbers: Sequence[int]) -> Step:
+        left = deque(numbers)
+
+        async def step() -> Batch:
+            ids = [left[at] for at in range(min(IDS_AT_ONCE, len(left)))]
+            asked: Parameters = {"job_id": ids, "ordering": "timestamp", "limit": 4 * PAGE_ROWS}
+            page = await _events_page(self._client, asked)
+            for _ in ids:
+                left.popleft()
+            batch = self._of_events(page, more=bool(left))
+            self._known.asked_about(ids)
+            return batch
+
+        return step
+
+    def _changes(self, told: Iterable[StateChange]) -> list[StateChange]:
+        fresh = [change for change in self._each(told, self._known.take_change) if change is not None]
+        self._known.forget_seen()
+        return fresh
+
+    def _of_events(self, page: "_Events", *, more: bool) -> Batch:
+        changes = self._changes(page.rows)
+        bad = self._bad.count("/events/", page.rows, page.skips)
+        self._ask_for(list(self._known.strangers(changes)))
+        return Batch(
+            cursor="",
+            jobs=tuple(self._each(self._known.rows_of(changes), self._job)),
+            changes=tuple(changes),
+            count=len(changes),
+            skipped=bad.fresh,
+            skip_count=len(bad.fresh),
+            recovered=bad.recovered,
+            more=more,
+        )
+
+
+_Events = Decoded[StateChange]
+
+
+class _Place:
+    """Where the next page of a list in the order of time begins: a time, and how many rows after it."""
+
+    def __init__(self, begin: Nanos) -> None:
+        self.begin = begin
+        self.offset = 0
+        self.has_more = True
+
+    def go_on(self, received: int, last: Iterable[Nanos | None]) -> None:
+        at = next((at for at in last if at is not None), self.begin)
+        # A bulk update stamps more rows alike than a page holds
+        self.begin, self.offset = (at, 0) if at > self.begin else (self.begin, self.offset + PAGE_ROWS)
+        self.has_more = received >= PAGE_ROWS
+
+
+def _slices(page: Decoded[_Row]) -> Iterator[Decoded[_Row]]:
+    """A page in parts that are dealt with at once; the first one has what made no sense."""
+    rows = page.rows
+    yield Decoded(page.count, rows[:SLICE_ROWS], page.received, page.skips)
+    for begin in range(SLICE_ROWS, len(rows), SLICE_ROWS):
+        yield Decoded(page.count, rows[begin : begin + SLICE_ROWS], 0)
+
+
+async def _events_page(client: BalsamClient, asked: Parameters) -> _Events:
+    """One page of events as changes, made in a thread when there are many: their times take a while."""
+    page = await client.rows("/events/", EventRow, asked)
+    if page.received < SLICE_ROWS:
+        return changes_in(page, client.name, client.system)
+    return await asyncio.to_thread(changes_in, page, client.name, client.system)
+
+
+async def _times_of(client: BalsamClient, ids: Sequence[int]) -> dict[int, Nanos]:
+    page = await _events_page(client, {"id": ids, "limit": len(ids)})
+    return {change.id: change.at for change in page.rows}
+
+
+def _when_due(make: Callable[[], Step]) -> Step:
+    """A step that is made when it is its turn: what those before it found out is known by then."""
+    made: list[Step] = []
+
+    async def step() -> Batch:
+        if not made:
+            made.append(make())
+        return await made[0]()
+
+    return step
+
+
+def _text_of(at: Nanos) -> str:
+    at = Nanos(max(0, at))
+    return f"{utc_of(at):%Y-%m-%dT%H:%M:%S}.{at % SECOND // 1_000:06d}Z"
+
+
+JOBS_KEPT = 200_000
+AWAITING_PARENTS, FINISHED, FAILED = "AWAITING_PARENTS", "JOB_FINISHED", "FAILED"
+WAITING = frozenset({AWAITING_PARENTS, "READY", "POSTPROCESSED"})
+"""States in which a job waits for other jobs, or for its files to be brought in or away."""
+HOPELESS = frozenset({FAILED, DELETED, BLOCKED})
+RUNNABLE = frozenset({"PREPROCESSED", "RESTART_READY"})
+PARENTS_KEPT = 100
+RELATED_MOST = 5_000
+"""Jobs that are looked at for one, up or down the lines of parents."""
+RELEASED_S = 60
+"""A job whose parents have finished is released at once; after so long it was not."""
+SEEN_KEPT = 400_000
+"""The newest so many events are known again, more than come while it is looked back."""
+
+
+class Known:
+    """Rows and events of one server. `source` is its name, `owner` whose jobs they are.
+
+    `system` is what the ids of its jobs begin with.
+    """
+
+    def __init__(self, source: str, owner: str, system: str = SYSTEM) -> None:
+        self._source = source
+        self._system = system
+        self._prefix = len(f"{system}/")
+        self._owner = owner
+        self._lives: dict[int, Lifetime] = {}
+        self._seen: dict[int, Nanos] = {}
+        self._seen_before: dict[int, Nanos] = {}
+        self._silent: dict[int, str] = {}
+        self.rows: dict[int, JobRow] = {}
+        self.apps: dict[int, AppRow] = {}
+        self.sites: dict[int, SiteRow] = {}
+        self.allocations: dict[int, str] = {}
+        """The ids by which each allocation is known: its own and the scheduler's."""
+        self.transfers: dict[int, Needs] = {}
+        """Of which jobs a file could not be brought in or away."""
+        self.missing: set[int] = set()
+        """Jobs that were asked about and are no more."""
+        self.parents_to_ask: set[int] = set()
+        """Parents of waiting jobs of which no row is known."""
+        self._children: dict[int, set[int]] = {}
+        self._waiting: set[int] = set()
+        self.newest = Nanos(0)
+        """The newest time of an event."""
+        self.went_back = False
+        """Whether an id came again for another event or site: a backup, or a server that was set up anew."""
+
+    def take_sites(self, sites: Mapping[int, SiteRow]) -> None:
+        """Learn which sites there are. One of the same id that was made at another time is another one.
+
+        So a server that was set up anew shows as soon as it has a site, also where no event's id collides.
+        """
+        known = self.sites
+        if any(id in known and known[id].creation_date != site.creation_date for id, site in sites.items()):
+            self.went_back = True
+            self.apps.clear()
+        self.sites = dict(sites)
+
+    def take_job(self, row: JobRow) -> JobRow | None:
+        if self.rows.get(row.id) == row:
+            return None
+        # To the end: the first are those whose change was seen longest ago
+        self.rows.pop(row.id, None)
+        self.rows[row.id] = row
+        self.missing.discard(row.id)
+        (self._waiting.add if row.state in WAITING else self._waiting.discard)(row.id)
+        if row.state == AWAITING_PARENTS:
+            for parent in row.parent_ids[:PARENTS_KEPT]:
+                self._children.setdefault(parent, set()).add(row.id)
+            self.parents_to_ask.update(row.parent_ids[:PARENTS_KEPT])
+        return row
+
+    def waiting(self) -> Iterator[JobRow]:
+        return (self.rows[number] for number in self._waiting)
+
+    def dependents(self, numbers: Iterable[int]) -> list[JobRow]:
+        """Jobs that wait for these, or for jobs that wait for them, and so on."""
+        found: dict[int, JobRow] = {}
+        left = deque(numbers)
+        while left and len(found) < RELATED_MOST:
+            for child in self._children.get(left.popleft(), ()):
+                row = self.rows.get(child)
+                if row is not None and row.state == AWAITING_PARENTS and child not in found:
+                    found[child] = row
+                    left.append(child)
+        return list(found.values())
+
+    def needs(self, row: JobRow) -> Needs:
+        if row.state != AWAITING_PARENTS:
+            return self.transfers.get(row.id, ()) if row.state in WAITING else ()
+        found = [
+            (str(system_job_id(self._system, number)), self._state(number))
+            for number in row.parent_ids[:PARENTS_KEPT]
+        ]
+        return tuple(sorted(found, key=lambda one: (one[1] not in HOPELESS, one[1] == FINISHED)))
+
+    def _state(self, number: int) -> str:
+        row = self.rows.get(number)
+        if row is None:
+            return DELETED if number in self.missing else ""
+        return BLOCKED if row.state == AWAITING_PARENTS and self._is_blocked(row) else row.state
+
+    def _is_blocked(self, row: JobRow) -> bool:
+        """Whether a waiting job waits, at some distance, for one that has failed or is no more."""
+        left, looked_at = deque(row.parent_ids), set(row.parent_ids)
+        while left and len(looked_at) < RELATED_MOST:
+            number = left.popleft()
+            parent = self.rows.get(number)
+            if number in self.missing if parent is None else parent.state == FAILED:
+                return True
+            if parent is not None and parent.state == AWAITING_PARENTS:
+                fresh = set(parent.parent_ids) - looked_at
+                looked_at |= fresh
+                left.extend(fresh)
+        return False
+
+    def trouble(self, row: JobRow, now: Nanos) -> str | None:
+        """What a waiting job waits for in vain, in words. `now` is the server's."""
+        needs = self.needs(row)
+        if not needs:
+            return None
+        name, state = needs[0]
+        if row.state != AWAITING_PARENTS:
+            return f"{name} failed"
+        if state in HOPELESS:
+            return f"its parent {name} is {state}"
+        parents = [self.rows.get(number) for number in row.parent_ids]
+        ended = [time_of(one.last_update) for one in parents if one is not None and one.state == FINISHED]
+        if len(ended) == len(parents) and all(
+            at is not None and now - at > RELEASED_S * SECOND for at in ended
+        ):
+            return "its parents have finished, and it was not released"
+        return None
+
+    def let_go(self) -> tuple[JobId, ...]:
+        surplus = len(self.rows) - JOBS_KEPT
+        return self.drop(list(islice(self.rows, surplus))) if surplus > 0 else ()
+
+    def take_change(self, change: StateChange) -> StateChange | None:
+        known_at = self._seen.get(change.id, self._seen_before.get(change.id))
+        if known_at == change.at:
+            return None
+        self.went_back = self.went_back or known_at is not None
+        self._seen[change.id] = change.at
+        self.newest = max(self.newest, change.at)
+        self._lives.setdefault(self._number(change), Lifetime()).take(change)
+        return change
+
+    def rows_of(self, changes: Iterable[StateChange]) -> Iterator[JobRow]:
+        numbers = dict.fromkeys(map(self._number, changes))
+        return (self.rows[number] for number in numbers if number in self.rows)
+
+    def strangers(self, changes: Iterable[StateChange]) -> Iterator[int]:
+        return (number for number in dict.fromkeys(map(self._number, changes)) if number not in self.rows)
+
+    def unexplained(self, rows: Iterable[JobRow]) -> list[int]:
+        """Jobs in a state to which no event is known to have led: its sender's clock may be off.
+
+        Each is named once for each change of its row, as there may be no such event.
+        """
+        found = []
+        for row in rows:
+            life = self._lives.get(row.id)
+            if (life is None or life.state != row.state) and self._silent.get(row.id) != row.last_update:
+                found.append(row.id)
+        return found
+
+    def asked_about(self, numbers: Iterable[int]) -> None:
+        """All events of these jobs were asked for; there may be none that explains their state."""
+        for number in numbers:
+            if number in self.rows:
+                self._silent[number] = self.rows[number].last_update
+
+    def forget_events(self) -> None:
+        """Let all events be read anew, as some that were read are not the server's any more."""
+        for kept in (self._lives, self._silent, self._seen, self._seen_before, self.missing):
+            kept.clear()
+        self.went_back = False
+
+    def delete(self, numbers: Iterable[int]) -> tuple[JobId, ...]:
+        numbers = set(numbers)
+        self.missing = (self.missing if len(self.missing) < JOBS_KEPT else set()) | numbers
+        return self.drop(numbers)
+
+    def drop(self, numbers: Iterable[int]) -> tuple[JobId, ...]:
+        ids = []
+        for number in numbers:
+            self._lives.pop(number, None)
+            self._silent.pop(number, None)
+            self._waiting.discard(number)
+            if self.rows.pop(number, None) is not None:
+                ids.append(system_job_id(self._system, number))
+        return tuple(ids)
+
+    def job(self, row: JobRow, alert: str | None = None) -> Job:
+        app = self.apps.get(row.app_id)
+        site = self.sites.get(app.site_id) if app is not None else None
+        allocation = self.allocations.get(row.batch_job_id, "") if row.batch_job_id is not None else ""
+        placed = Placed(
+            app.name if app else "",
+            site.name if site else "",
+            self._owner,
+            alert,
+            allocation,
+            self.needs(row),
+        )
+        return job_of(row, self._lives.get(row.id, Lifetime()), placed, self._source, self._system)
+
+    def site_of(self, row: JobRow) -> int | None:
+        app = self.apps.get(row.app_id)
+        return None if app is None else app.site_id
+
+    def first_signs(self, allocations: Collection[int]) -> dict[int, Nanos]:
+        """When the first job began to run in each of these allocations, which have no start before their end.
+
+        Only the last run of a job counts: its row names the allocation that took it last, earlier runs were
+        in others. One that was taken and has not begun yet ran last in another one.
+        """
+        found: dict[int, Nanos] = {}
+        for row in self.rows.values() if allocations else ():
+            life = self._lives.get(row.id)
+            if row.batch_job_id not in allocations or life is None or life.started_at is None:
+                continue
+            is_taken = row.session_id is not None and row.state in RUNNABLE
+            if not is_taken and life.state == row.state:
+                assert row.batch_job_id is not None
+                found[row.batch_job_id] = min(life.started_at, found.get(row.batch_job_id, life.started_at))
+        return found
+
+    def forget_seen(self) -> None:
+        """Keep the newest of what was seen, in two halves, so that forgetting takes no time."""
+        if len(self._seen) > SEEN_KEPT // 2:
+            self._seen_before, self._seen = self._seen, {}
+
+    def _number(self, change: StateChange) -> int:
+        return whole(change.job_id[self._prefix :], 0)
+
+
+CLOCK_S = 60.0
+"""How far a server's clock may be off without a word."""
+FOR_AGENT = frozenset({"READY", "STAGED_IN", "RUN_DONE", "RUN_ERROR", "RUN_TIMEOUT", "POSTPROCESSED"})
+"""States out of which only a site's agent takes a job."""
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """Sites and allocations as of the last look, and when that was."""
+
+    sites: tuple[Site, ...] = ()
+    allocations: tuple[Allocation, ...] = ()
+    at: Nanos = Nanos(0)
+
+
+def alerts_of(frame: Frame, known: Known, now: Nanos) -> dict[int, str]:
+    """What is to be said of live jobs, by number. `now` is the server's."""
+    stale = {one.id: one for one in frame.allocations if one.is_stale(now)}
+    down = {site.id: site for site in frame.sites if site.is_down(now)}
+    found = {row.id: said for row in known.waiting() if (said := known.trouble(row, now)) is not None}
+    if not stale and not down:
+        return found
+    for row in known.rows.values():
+        if row.state == "RUNNING" and row.batch_job_id in stale:
+            who, heard_at = "its launcher", stale[row.batch_job_id].heartbeat_at
+        elif row.state in FOR_AGENT and (site := known.site_of(row)) in down:
+            who, heard_at = "the agent of its site", down[site].seen_at
+        else:
+            continue
+        found.setdefault(row.id, f"{who} was last heard of at {clock(heard_at)}")
+    return found
+
+
+def _launcher(allocation: Allocation) -> str:
+    if not allocation.launchers:
+        return "allocation runs and has no launcher"
+    return f"launcher was last heard of at {clock(allocation.heartbeat_at)}"
+
+
+def clock(at: Nanos | None) -> str:
+    """A time of day that does not change while it is shown."""
+    seconds = (at or 0) // SECOND % 86_400
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}Z"
+
+
+def note_of(frame: Frame, login: str | None, ahead_s: float) -> str:
+    server_now = Nanos(frame.at + from_seconds(ahead_s))
+    return "; ".join(_words(frame, login, server_now, ahead_s))
+
+
+def _words(frame: Frame, login: str | None, now: Nanos, ahead_s: float) -> Iterator[str]:
+    if login:
+        yield login
+    if abs(ahead_s) >= CLOCK_S:
+        yield f"the server's clock is {abs(ahead_s) / 60:.0f} min {'ahead' if ahead_s > 0 else 'behind'}"
+    for site in frame.sites:
+        if site.is_down(now):
+            yield f"the agent of site {site.name} was last heard of at {clock(site.seen_at)}"
+    for one in frame.allocations:
+        if one.is_stale(now):
+            yield f"batch job {one.id}: its {_launcher(one)}"
+
+
+KEPT = 10_000
+"""Rows that are remembered; beyond, they count anew."""
+
+
+class HasId(Protocol):
+    """A row that made sense."""
+
+    @property
+    def id(self) -> int:
+        """Its id in its list."""
+
+
+class Counted(NamedTuple):
+    """What of skipped rows is new, and how many are good again."""
+
+    fresh: tuple[Skip, ...] = ()
+    recovered: int = 0
+
+
+class BadRows:
+    """Which rows of a server make no sense."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._places: dict[str, None] = {}
+
+    def count(self, path: str, rows: Sequence[HasId], skips: Iterable[Skip]) -> Counted:
+        fresh = tuple(skip for skip in skips if skip.where not in self._places)
+        recovered = 0
+        if self._places:
+            mended = {place_of(self._source + path, row.id) for row in rows} & self._places.keys()
+            recovered = len(mended)
+            for place in mended:
+                del self._places[place]
+        for skip in fresh[: max(0, KEPT - len(self._places))]:
+            self._places[skip.where] = None
+        return Counted(fresh, recovered)
+
+
+def place_of(where: str, number: int) -> str:
+    return f"{where}{number}"

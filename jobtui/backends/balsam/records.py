@@ -1,0 +1,471 @@
+"""Rows of Balsam's REST API, and records out of them. Pure; reads nothing.
+
+Basis: Balsam 0.7.0a24 as run. Times are ISO text, of events, batch jobs, sessions and sites without a zone
+(UTC), of jobs with one; the fraction is absent when it is zero. Unknown fields are ignored; what has another
+type than it should costs its row.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from sys import intern
+from typing import Annotated, Generic, TypeVar
+from zlib import crc32
+
+import msgspec
+
+from jobtui.formats.json_values import mended
+from jobtui.model.changes import RUNNING as RUNNING_ALLOCATION
+from jobtui.model.changes import Allocation, Site, StateChange
+from jobtui.model.clock import Nanos, time_of_iso
+from jobtui.model.faults import rows_of
+from jobtui.model.health import Skip
+from jobtui.model.ids import named, numbered, system_job_id
+from jobtui.model.jobs import Job, JobStatus, Run
+from jobtui.model.numbers import counted, real_of, whole
+from jobtui.model.state_runs import MESSAGE_CHARACTERS, RUNNING, by_run, error_of, tag_word
+
+SYSTEM = "balsam"
+
+STATUSES: Mapping[str, JobStatus] = {
+    "CREATED": JobStatus.PENDING,
+    "AWAITING_PARENTS": JobStatus.PENDING,
+    "READY": JobStatus.PENDING,
+    "STAGED_IN": JobStatus.PENDING,
+    "PREPROCESSED": JobStatus.PENDING,
+    "RESTART_READY": JobStatus.PENDING,
+    "RUNNING": JobStatus.RUNNING,
+    "RUN_DONE": JobStatus.RUNNING,
+    "RUN_ERROR": JobStatus.RUNNING,
+    "RUN_TIMEOUT": JobStatus.RUNNING,
+    "POSTPROCESSED": JobStatus.RUNNING,
+    "STAGED_OUT": JobStatus.RUNNING,
+    "JOB_FINISHED": JobStatus.COMPLETED,
+    "FAILED": JobStatus.FAILED,
+}
+"""What a job in each of Balsam's states is doing. States behind the run are its last part: not yet over."""
+
+FAULTS = frozenset({"RUN_ERROR", "FAILED"})
+PASSED_CHARACTERS = 400
+"""Kept of the names of states: more than all of them have."""
+
+WAITS: Mapping[str, str] = {
+    "CREATED": "the server",
+    "READY": "its stage-in",
+    "STAGED_IN": "the site's agent, to prepare it",
+    "PREPROCESSED": "a launcher",
+    "RESTART_READY": "a launcher, to run again",
+}
+"""What a job in each of these states waits for."""
+
+
+Id = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+"""The ranges of the server's database: what is outside of them costs its row."""
+MOST_NODES = 10**6
+"""An event that tells of more nodes does not count as telling how many."""
+
+
+class EventRow(msgspec.Struct, gc=False):
+    """One row of the EventLog."""
+
+    id: Id
+    job_id: Id
+    timestamp: str
+    from_state: str
+    to_state: str
+    data: dict[str, object] | None = None
+
+
+class JobRow(msgspec.Struct, gc=False):
+    """One job, without its payloads."""
+
+    id: Id
+    state: str
+    app_id: Id
+    last_update: str
+    workdir: str = ""
+    tags: dict[str, str] = msgspec.field(default_factory=dict)
+    batch_job_id: Id | None = None
+    session_id: Id | None = None
+    parent_ids: list[Id] = msgspec.field(default_factory=list)
+    num_nodes: Count = 1
+    node_packing_count: Count = 1
+    wall_time_min: Count = 0
+
+
+class BatchJobRow(msgspec.Struct):
+    """One allocation."""
+
+    id: Id
+    site_id: Id
+    state: str
+    num_nodes: Count
+    wall_time_min: Count = 0
+    scheduler_id: Id | None = None
+    project: str = ""
+    queue: str = ""
+    job_mode: str = ""
+    filter_tags: dict[str, str] = msgspec.field(default_factory=dict)
+    status_info: dict[str, object] | None = None
+    start_time: str | None = None
+    end_time: str | None = None
+
+
+class SiteRow(msgspec.Struct):
+    """One site."""
+
+    id: Id
+    name: str
+    path: str = ""
+    last_refresh: str | None = None
+    creation_date: str | None = None
+    queued_jobs: dict[str, object] | None = None
+
+
+class AppRow(msgspec.Struct):
+    """One application: a kind of job at a site."""
+
+    id: Id
+    site_id: Id
+    name: str
+
+
+class SessionRow(msgspec.Struct):
+    """A launcher, or a site's processing service when it has no allocation."""
+
+    id: Id
+    site_id: Id
+    batch_job_id: Id | None = None
+    heartbeat: str | None = None
+
+
+class TransferRow(msgspec.Struct):
+    """A file that is to be brought to a job, or away from it."""
+
+    id: Id
+    job_id: Id
+    direction: str
+    state: str
+    local_path: str = ""
+    transfer_info: dict[str, object] | None = None
+
+
+Row = TypeVar("Row")
+
+
+class Page(msgspec.Struct, Generic[Row]):
+    """A list as the API answers: how many match in all, and some of them."""
+
+    count: int
+    results: list[Row]
+
+
+class _RawPage(msgspec.Struct):
+    count: int
+    results: list[msgspec.Raw]
+
+
+class Decoded(msgspec.Struct, Generic[Row]):
+    """A decoded list. `skips` are rows that made no sense; `received` counts these too."""
+
+    count: int
+    rows: list[Row]
+    received: int
+    skips: tuple[Skip, ...] = ()
+
+
+def decode_page(kind: type[Row], body: bytes, where: str) -> Decoded[Row]:
+    """A list's rows. Raises ValueError when the body is no list of the API at all."""
+    try:
+        page = msgspec.json.decode(body, type=Page[kind])  # type: ignore[valid-type]
+        return Decoded(page.count, page.results, len(page.results))
+    except (ValueError, RecursionError):
+        return _decode_row_by_row(kind, mended(body), where)
+
+
+def _decode_row_by_row(kind: type[Row], body: bytes, where: str) -> Decoded[Row]:
+    try:
+        page = msgspec.json.decode(body, type=_RawPage)
+    except RecursionError as error:
+        raise ValueError(str(error)) from error
+    skips: list[Skip] = []
+    rows = rows_of(
+        page.results,
+        lambda raw: msgspec.json.decode(raw, type=kind),
+        lambda raw, why: skips.append(Skip(f"{where}{_id_in(raw)}", why)),
+        (ValueError, RecursionError),
+    )
+    return Decoded(page.count, list(rows), len(page.results), tuple(skips))
+
+
+class _HasId(msgspec.Struct):
+    id: int
+
+
+def _id_in(raw: msgspec.Raw) -> str:
+    """The id of a row that makes no sense, else what tells it from others."""
+    try:
+        return str(msgspec.json.decode(raw, type=_HasId).id)
+    except (ValueError, RecursionError):
+        return f"row#{crc32(bytes(raw)):08x}"
+
+
+def time_of(text: str | None) -> Nanos | None:
+    """A time as the API writes it, in nanoseconds since the epoch; None for none or what is no time."""
+    return time_of_iso(text) if text else None
+
+
+def changes_in(page: Decoded[EventRow], source: str, system: str) -> "Decoded[StateChange]":
+    """A page of events as changes of state; one whose time is none is skipped."""
+    skips = list(page.skips)
+    changes = rows_of(
+        page.rows,
+        lambda row: change_of(row, source, system),
+        lambda row, why: skips.append(Skip(f"{source}/events/{row.id}", why)),
+        ValueError,
+    )
+    return Decoded(page.count, list(changes), page.received, tuple(skips))
+
+
+def change_of(row: EventRow, source: str, system: str) -> StateChange:
+    """An event as a change of state. Raises ValueError when its time is none."""
+    at = time_of(row.timestamp)
+    if at is None:
+        raise ValueError(f'"{row.timestamp}" is no time')
+    return StateChange(
+        row.id,
+        system_job_id(system, row.job_id),
+        at,
+        row.from_state,
+        row.to_state,
+        source,
+        _nodes(row.data),
+        row.data or None,
+    )
+
+
+def _nodes(data: Mapping[str, object] | None) -> float | None:
+    nodes = real_of(data.get("num_nodes")) if data else None
+    return nodes if nodes is not None and 0 <= nodes <= MOST_NODES else None
+
+
+def number_of(job_id: str, system: str) -> int | None:
+    """The number of a job of one server, whose ids begin with `system`; None for what is no such id."""
+    parts = numbered(job_id)
+    return whole(parts.number) if parts is not None and named(parts.system, parts.label) == system else None
+
+
+def nodes_of(row: JobRow) -> float:
+    return row.num_nodes / max(1, row.node_packing_count)
+
+
+Needs = tuple[tuple[str, str], ...]
+"""What a job waits for, each with how that is."""
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """What is known of a job beside its own row."""
+
+    app: str = ""
+    site: str = ""
+    owner: str = ""
+    alert: str | None = None
+    allocation: str = ""
+    needs: Needs = ()
+
+
+class Lifetime(msgspec.Struct):
+    """What a job's events have told of its times. Events may come in any order, each once.
+
+    `*_id` is the event that told it: of two the later learnt counts, whatever their clocks said.
+    """
+
+    queued_at: Nanos | None = None
+    started_at: Nanos | None = None
+    started_id: int = -1
+    ended_at: Nanos | None = None
+    ended_id: int = -1
+    error: str | None = None
+    error_id: int = -1
+    over_id: int = -1
+    """The newest event after which an earlier error is not why the job is as it is."""
+    runs: int = 0
+    state: str = ""
+    state_id: int = -1
+    passed: str = ""
+
+    @classmethod
+    def of(cls, changes: Iterable[StateChange]) -> "Lifetime":
+        life = cls()
+        for change in changes:
+            life.take(change)
+        return life
+
+    def _pass(self, state: str) -> None:
+        """Note a state as the last that was come into. Few ways are gone by many jobs, so they are shared."""
+        earlier = " ".join(word for word in self.passed.split() if word != state)
+        self.passed = intern(f"{earlier} {state}".strip()[-PASSED_CHARACTERS:])
+
+    def take(self, change: StateChange) -> None:
+        if change.id > self.state_id:
+            self.state, self.state_id = change.after, change.id
+            self._pass(change.after)
+        if change.before == "CREATED":
+            self.queued_at = change.at
+        if change.after == RUNNING:
+            self.runs += 1
+            if change.id > self.started_id:
+                self.started_at, self.started_id = change.at, change.id
+        if not STATUSES.get(change.after, JobStatus.UNKNOWN).is_live and change.id > self.ended_id:
+            self.ended_at, self.ended_id = change.at, change.id
+        if change.after not in FAULTS:
+            self.over_id = max(self.over_id, change.id)
+        if change.id > self.error_id and (error := error_of(change)) is not None:
+            self.error, self.error_id = error, change.id
+
+
+def job_of(row: JobRow, life: Lifetime, placed: Placed, source: str, system: str) -> Job:
+    """A job as all systems have it. Its times come from its events, as its row has the last one only."""
+    status = STATUSES.get(row.state, JobStatus.UNKNOWN)
+    updated = time_of(row.last_update)
+    return Job(
+        id=system_job_id(system, row.id),
+        system=SYSTEM,
+        status=status,
+        native_status=row.state,
+        source=source,
+        owner=placed.owner,
+        name=row.workdir or None,
+        app=placed.app,
+        queued_at=life.queued_at,
+        started_at=life.started_at,
+        updated_at=updated,
+        ended_at=None if status.is_live else life.ended_at or updated,
+        written_at=updated,
+        runs=life.runs,
+        message=_message(row, life),
+        error=life.error if status is JobStatus.FAILED and life.error_id > life.over_id else None,
+        alert=placed.alert,
+        host=placed.site or None,
+        tags=intern(" ".join(tag_word(name, value) for name, value in row.tags.items())),
+        passed=life.passed,
+        allocation=placed.allocation,
+        needs=placed.needs,
+    )
+
+
+def _message(row: JobRow, life: Lifetime) -> str | None:
+    if row.state == "AWAITING_PARENTS":
+        return counted(len(row.parent_ids), "parent job")
+    if row.state == "RESTART_READY" and life.error is not None:
+        return "a launcher, to run again after an error"
+    return WAITS.get(row.state)
+
+
+def ids_of(row: BatchJobRow, label: str = "") -> str:
+    """The ids by which an allocation is known: its own, the scheduler's, its own with the server's label."""
+    known = [str(row.id)] if row.scheduler_id is None else [str(row.id), str(row.scheduler_id)]
+    return " ".join([*known, f"{row.id}@{label}"] if label else known)
+
+
+def is_estimated(row: BatchJobRow) -> bool:
+    """Whether an allocation runs and has no start yet: the server is told of it after the end."""
+    return row.state == RUNNING_ALLOCATION and row.start_time is None
+
+
+def failed_transfer(row: TransferRow) -> tuple[str, str]:
+    what = "stage-in" if row.direction == "in" else "stage-out"
+    why = (row.transfer_info or {}).get("error") or "no reason is given"
+    return f"the {what} of {row.local_path or 'a file'}", str(why)[:MESSAGE_CHARACTERS]
+
+
+def allocation_of(
+    row: BatchJobRow, source: str, sessions: Iterable[SessionRow] = (), first_sign: Nanos | None = None
+) -> Allocation:
+    """An allocation. One that runs has no start yet: `first_sign` is then taken, and said to be estimated."""
+    own = [session for session in sessions if session.batch_job_id == row.id]
+    beats = [at for session in own if (at := time_of(session.heartbeat)) is not None]
+    start = time_of(row.start_time)
+    info = row.status_info or {}
+    submitted = submitted_at(row)
+    if first_sign is not None and submitted is not None and first_sign < submitted:
+        first_sign = None  # it was of another allocation
+    return Allocation(
+        id=row.id,
+        source=source,
+        site_id=row.site_id,
+        state=row.state,
+        nodes=row.num_nodes,
+        scheduler_id=None if row.scheduler_id is None else str(row.scheduler_id),
+        project=row.project,
+        queue=row.queue,
+        mode=row.job_mode,
+        wall_time_s=row.wall_time_min * 60.0 or None,
+        submitted_at=submitted,
+        start_at=start if start is not None else first_sign,
+        end_at=time_of(row.end_time),
+        start_estimated=start is None and first_sign is not None,
+        launchers=len(own),
+        heartbeat_at=max(beats, default=None),
+        tags=tuple(sorted(row.filter_tags.items())),
+        note=str(info.get("error") or "")[:MESSAGE_CHARACTERS],
+    )
+
+
+def submitted_at(row: BatchJobRow) -> Nanos | None:
+    """When an allocation was asked for: text in UTC with a blank instead of the T."""
+    value = (row.status_info or {}).get("submit_time")
+    return time_of(value.replace(" ", "T", 1)) if isinstance(value, str) else None
+
+
+def site_of(row: SiteRow, source: str) -> Site:
+    """A site; `seen_at` is when its agent last reported."""
+    queued = len(row.queued_jobs) if row.queued_jobs else 0
+    return Site(
+        id=row.id,
+        source=source,
+        name=row.name,
+        path=row.path,
+        seen_at=time_of(row.last_refresh),
+        queued=queued,
+    )
+
+
+ENDS: Mapping[str, JobStatus] = {
+    "RUN_DONE": JobStatus.COMPLETED,
+    "RUN_ERROR": JobStatus.FAILED,
+    "RUN_TIMEOUT": JobStatus.CANCELED,
+    "FAILED": JobStatus.FAILED,
+    "JOB_FINISHED": JobStatus.COMPLETED,
+}
+"""How a run ended, by the state after it."""
+
+
+def runs_of(changes: Iterable[StateChange], job: Job) -> tuple[Run, ...]:
+    """Every run, oldest first; one that has not begun is the one that the job waits for."""
+    runs = by_run(changes)
+    return tuple(_run(number, run, job) for number, run in enumerate(runs, 1))
+
+
+def _run(number: int, own: Sequence[StateChange], job: Job) -> Run:
+    start = next((change for change in own if change.after == RUNNING), None)
+    left = next((change for change in own if change.before == RUNNING or change.after in ENDS), None)
+    errors = [text for change in own if (text := error_of(change)) is not None]
+    last = own[-1]
+    return Run(
+        number=number,
+        status=STATUSES.get(last.after, JobStatus.UNKNOWN)
+        if left is None
+        else ENDS.get(left.after, JobStatus.UNKNOWN),
+        native_status=last.after if left is None else left.after,
+        queued_at=own[0].at,
+        started_at=None if start is None else start.at,
+        ended_at=None if left is None else left.at,
+        updated_at=last.at,
+        error=errors[-1] if errors else None,
+        message=job.message if left is None else _said(left),
+    )
+
+
+def _said(change: StateChange) -> str | None:
+    text = (change.detail or {}).get("message")
+    return text if isinstance(text, str) and text else None

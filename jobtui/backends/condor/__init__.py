@@ -1,0 +1,1 @@
+"""Files of HTCondor and jobsub jobs."""

@@ -1,0 +1,390 @@
+"""Entries of a journal as log records: which are Sirepo's, whose they are, and what is missing between them.
+
+Units and identifiers as rsconf deploys them; containers as the supervisor names them. An entry with no unit
+(a journal without systemd) is told by its identifier. Docker gives a long line in pieces of 16 KiB, all but
+the last with CONTAINER_PARTIAL_MESSAGE=true (docker's documentation of its journald driver). Reads nothing.
+"""
+
+import re
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from fnmatch import translate
+from typing import NamedTuple
+
+import msgspec
+
+from jobtui.formats.journal_export import MESSAGE_LIMIT
+from jobtui.formats.parser import LogParser
+from jobtui.model.clock import SECOND, Nanos, to_rfc3339
+from jobtui.model.faults import rows_of
+from jobtui.model.journal import Gap, JournalEntry, Match, Matches, place_at
+from jobtui.model.logs import LogRecord
+from jobtui.model.pages import Place
+
+UNIT, IDENTIFIER, CONTAINER = "_SYSTEMD_UNIT", "SYSLOG_IDENTIFIER", "CONTAINER_NAME"
+HOST = "_HOSTNAME"
+DOCKER_UNIT = "docker.service"
+JOURNALD = "systemd-journald"
+CONTAINER_NAMES_MATCHED = 200
+"""Containers that are asked for by name, where docker's unit does not tell their entries."""
+STREAMS_KEPT = 2_000
+"""Streams of one journal that are known at once; those first seen longest ago are forgotten."""
+
+_UNITS = ("sirepo_job_supervisor.service", "sirepo.service", "sirepo@*.service", "sirepo-*.service")
+_IDENTIFIERS = ("sirepo_job_supervisor", "sirepo", "sirepo-[0-9]*")
+_CONTAINERS = ("srj-[sp]-*",)
+_WILD = re.compile(r"[*?\[]")
+_SUFFIX = re.compile(r"\.[a-z]+\Z")
+_FULL_ID = 64
+_SHORT_ID = 4
+
+
+class StreamKind(StrEnum):
+    """By what the entries of a stream are told."""
+
+    UNIT = "unit"
+    IDENTIFIER = "identifier"
+    CONTAINER = "container"
+
+
+class Stream(NamedTuple):
+    """What one service or container of one host writes. `instance` tells containers of one name apart."""
+
+    kind: StreamKind
+    name: str
+    host: str
+    instance: str = ""
+
+    @property
+    def short(self) -> str:
+        return _SUFFIX.sub("", self.name).replace("@", "-") if self.kind is StreamKind.UNIT else self.name
+
+    @property
+    def matches(self) -> tuple[Match, ...]:
+        on: tuple[Match, ...] = ((HOST, self.host),) if self.host else ()
+        if self.kind is StreamKind.UNIT:
+            return ((UNIT, self.name), *on)
+        if self.kind is StreamKind.IDENTIFIER:
+            return ((IDENTIFIER, self.name), *on)
+        if not self.instance:
+            return ((CONTAINER, self.name), *on)
+        field = "CONTAINER_ID_FULL" if len(self.instance) == _FULL_ID else "CONTAINER_ID"
+        return ((CONTAINER, self.name), (field, self.instance), *on)
+
+
+class Wanted:
+    """Which streams are wanted. Patterns as in a shell; a unit without a suffix is a service."""
+
+    def __init__(
+        self,
+        units: Iterable[str] = _UNITS,
+        identifiers: Iterable[str] = _IDENTIFIERS,
+        containers: Iterable[str] = _CONTAINERS,
+    ) -> None:
+        self._units = tuple(unit if _SUFFIX.search(unit) else f"{unit}.service" for unit in units)
+        self._identifiers = tuple(identifiers)
+        self._containers = tuple(containers)
+        self._fits_unit = _fits(self._units)
+        self._fits_identifier = _fits(self._identifiers)
+        self._fits_container = _fits(self._containers)
+
+    @property
+    def open_fields(self) -> tuple[str, ...]:
+        wild = ((UNIT, self._units), (IDENTIFIER, self._identifiers), (CONTAINER, self._containers))
+        return tuple(field for field, patterns in wild if any(map(_WILD.search, patterns)))
+
+    def matches(self, values: Mapping[str, Iterable[str]]) -> Matches:
+        """What a journal is asked in which these values occur, of the fields in `open_fields`."""
+        units, names = values.get(UNIT, ()), values.get(CONTAINER, ())
+        groups: list[Match] = []
+        groups += _asked(UNIT, self._units, self._fits_unit, units)
+        identifiers = values.get(IDENTIFIER, ())
+        groups += _asked(IDENTIFIER, self._identifiers, self._fits_identifier, identifiers)
+        if self._containers:
+            # Always, so that a container that is yet to start is seen from its first line on
+            groups.append((UNIT, DOCKER_UNIT))
+            if DOCKER_UNIT not in units:
+                named = _asked(CONTAINER, self._containers, self._fits_container, names)
+                groups += named[:CONTAINER_NAMES_MATCHED]
+        groups.append((IDENTIFIER, JOURNALD))
+        return tuple((match,) for match in dict.fromkeys(groups))
+
+    def stream_of(self, entry: JournalEntry) -> Stream | None:
+        if entry.container:
+            if self._fits_container(entry.container):
+                return Stream(StreamKind.CONTAINER, entry.container, entry.host, entry.container_id)
+        elif entry.unit:
+            if self._fits_unit(entry.unit):
+                return Stream(StreamKind.UNIT, entry.unit, entry.host)
+        elif self._fits_identifier(entry.identifier):
+            return Stream(StreamKind.IDENTIFIER, entry.identifier, entry.host)
+        return None
+
+
+def _fits(patterns: Iterable[str]) -> Callable[[str], bool]:
+    program = re.compile("|".join(map(translate, patterns)) or r"(?!)")
+    return lambda text: program.match(text) is not None
+
+
+def _asked(
+    field: str, patterns: Iterable[str], fits: Callable[[str], bool], values: Iterable[str]
+) -> list[Match]:
+    exact = [pattern for pattern in patterns if not _WILD.search(pattern)]
+    return [(field, value) for value in (*exact, *sorted(filter(fits, values)))]
+
+
+class StreamNames:
+    """Gives streams their names, `sirepo_job_supervisor@v3`; a name once given stays.
+
+    The host is called by its first label as long as no other host is called so. The second container under
+    one name, and further ones, are told apart by the beginning of their ids: `srj-p-VUlhaMOD.3f2a@v3`.
+    """
+
+    def __init__(self, journal: str) -> None:
+        self._journal = journal
+        self._names: dict[Stream, str] = {}
+        self.known: dict[str, Stream] = {}
+        self._hosts: dict[str, str] = {}
+
+    def name_of(self, stream: Stream) -> str:
+        name = self._names.get(stream)
+        if name is None:
+            name = self._names[stream] = self._new_name(stream)
+            self.known[name] = stream
+            if len(self._names) > STREAMS_KEPT:
+                oldest = next(iter(self._names))
+                del self.known[self._names.pop(oldest)]
+        return name
+
+    def stream_called(self, name: str) -> Stream | None:
+        return self.known.get(name)
+
+    def _new_name(self, stream: Stream) -> str:
+        host = self._host(stream.host) if stream.host else self._journal
+        name = f"{stream.short}@{host}"
+        length = _SHORT_ID
+        while name in self.known and stream.instance and length <= len(stream.instance):
+            name = f"{stream.short}.{stream.instance[:length]}@{host}"
+            length += _SHORT_ID
+        return name if name not in self.known else f"{name} ({stream.kind.value})"
+
+    def _host(self, host: str) -> str:
+        short = host.partition(".")[0] or host
+        owner = self._hosts.setdefault(short, host)
+        return short if owner == host else host
+
+
+class Places:
+    """Gives entries their places, one after the other."""
+
+    def __init__(self, behind: Place = -1) -> None:
+        self._last = behind
+
+    def next(self, at: Nanos) -> Place:
+        self._last = max(place_at(at), self._last + 1)
+        return self._last
+
+
+def places_before(times: Sequence[Nanos], limit: Place) -> list[Place]:
+    """The places of entries received at these times, all before `limit`; the last entry comes last."""
+    numbering = Places()
+    places = [numbering.next(at) for at in times]
+    for index in range(len(places) - 1, -1, -1):
+        if places[index] < limit:
+            break
+        places[index] = limit = limit - 1
+    return places
+
+
+RATE_LIMIT_S = 30
+"""journald's own RateLimitIntervalSec: what it says of dropped messages is about so long before."""
+GAPS_KEPT = 50
+GAPS_TOLD = 3
+
+_SUPPRESSED = re.compile(r"Suppressed (\d+) messages? from (\S+)", re.ASCII)
+
+
+def suppressed(entry: JournalEntry) -> Gap | None:
+    """The gap that an entry of journald itself speaks of; None for any other."""
+    found = _SUPPRESSED.match(entry.message) if entry.identifier == JOURNALD else None
+    if found is None:
+        return None
+    start = Nanos(entry.at - RATE_LIMIT_S * SECOND)
+    unit = found[2].rsplit("/", 1)[-1]
+    return Gap(start, entry.at, f"journald dropped {found[1]} messages of {unit}: its rate limit", unit)
+
+
+class Gaps:
+    """The gaps of one journal, the newest few of them."""
+
+    def __init__(self) -> None:
+        self._gaps: deque[Gap] = deque(maxlen=GAPS_KEPT)
+        self._outage: Gap | None = None
+        self._reached_at: Nanos | None = None
+
+    def __iter__(self) -> Iterator[Gap]:
+        yield from self._gaps
+        if self._outage is not None:
+            yield self._outage
+
+    def add(self, gap: Gap) -> None:
+        self._gaps.append(gap)
+
+    def failed(self, now: Nanos, why: str) -> None:
+        if self._outage is None:
+            start = now if self._reached_at is None else self._reached_at
+            self._outage = Gap(start, None, why)
+
+    def reached(self, now: Nanos) -> None:
+        """It could be read now; what was written during an outage has come with that."""
+        if self._outage is not None:
+            if self._reached_at is not None:
+                self._gaps.append(self._outage._replace(end=now, recovered=True))
+            self._outage = None
+        self._reached_at = now
+
+    @property
+    def words(self) -> str:
+        told = list(self)[-GAPS_TOLD:]
+        more = len(self._gaps) - GAPS_TOLD
+        return "; ".join([*(map(gap_words, told)), *([f"{more} earlier gaps"] if more > 0 else [])])
+
+
+def gap_words(gap: Gap) -> str:
+    start = to_rfc3339(_whole(gap.start))
+    if gap.end is None:
+        return f"not reached since {start}: {gap.why}"
+    end = to_rfc3339(_whole(gap.end))
+    day, _, clock = end.partition("T")
+    span = f"{start} to {clock if start.startswith(day) else end}"
+    return (
+        f"not reached {span}, read since, nothing missing: {gap.why}"
+        if gap.recovered
+        else f"{gap.why}, {span}"
+    )
+
+
+def _whole(at: Nanos) -> Nanos:
+    return Nanos(at // SECOND * SECOND)
+
+
+LINES_OPEN = 200
+"""Lines of which the last piece is yet to come; those that began longest ago are given as they are."""
+
+_Writer = tuple[str, str, str, int | None]
+
+
+class SplitLines:
+    """Takes entries in order. Pieces of the two outputs of a container may stand between each other."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[_Writer, JournalEntry] = OrderedDict()
+
+    def joined(self, entries: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
+        """The entries, those of pieces as one, as the first of them; its message may be cut."""
+        for entry in entries:
+            writer = entry.host, entry.container, entry.container_id, entry.priority
+            begun = self._open.pop(writer, None) if entry.container else None
+            whole = entry if begun is None else _joined(begun, entry)
+            if not entry.is_begun or not entry.container:
+                yield whole
+                continue
+            self._open[writer] = whole
+            if len(self._open) > LINES_OPEN:
+                yield self._open.popitem(last=False)[1]
+
+
+def _joined(begun: JournalEntry, entry: JournalEntry) -> JournalEntry:
+    message = (begun.message + entry.message)[:MESSAGE_LIMIT]
+    return msgspec.structs.replace(
+        begun, message=message, size=begun.size + entry.size, is_begun=entry.is_begun
+    )
+
+
+PARSERS_KEPT = 1_000
+"""Processes whose last lines are remembered; those that wrote longest ago are forgotten."""
+WRITTEN_WITHIN = 2 * SECOND
+"""Up to here a line was received when it was written: its own clock has whole seconds only."""
+
+_Process = tuple[Stream, str, int | None]
+
+
+class EntryRecords:
+    """Takes the entries of one journal in order."""
+
+    def __init__(self, wanted: Wanted, names: StreamNames) -> None:
+        self._wanted = wanted
+        self._names = names
+        self._parsers: OrderedDict[_Process, LogParser] = OrderedDict()
+        self._places: dict[Stream, Places] = {}
+        self._lines = SplitLines()
+        self.lost: list[str] = []
+        """Why entries were left out; whoever says so clears it."""
+
+    def take(self, entries: Iterable[JournalEntry]) -> tuple[list[LogRecord], list[Gap], int]:
+        records: list[LogRecord] = []
+        gaps: list[Gap] = []
+        wanted = 0
+
+        def take(entry: JournalEntry) -> None:
+            nonlocal wanted
+            stream = self._wanted.stream_of(entry)
+            if stream is not None:
+                wanted += 1
+                records.extend(self._records(entry, stream))
+            elif gap := suppressed(entry):
+                gaps.append(gap)
+
+        for _ in rows_of(self._lines.joined(entries), take, lambda _, why: self.lost.append(why)):
+            pass
+        return records, gaps, wanted
+
+    def _records(self, entry: JournalEntry, stream: Stream) -> Iterator[LogRecord]:
+        place = self._place(stream, entry.at)
+        container = stream.name if stream.kind is StreamKind.CONTAINER else None
+        # A container's process has another number on the host than in it: that of docker itself
+        pid = None if container else entry.pid
+        at = entry.sent_at or entry.at
+        found = self._parser(stream, entry).read_message(entry.message, place, 0, at, pid)
+        for nth, record in enumerate(found):
+            yield msgspec.structs.replace(
+                record,
+                at=record.at if record.container else _written_at(record.at, at),
+                container=record.container or container,
+                cursor=entry.cursor,
+                identity=identity_of(entry, nth),
+            )
+
+    def _place(self, stream: Stream, at: Nanos) -> int:
+        places = self._places.get(stream)
+        if places is None:
+            if len(self._places) >= PARSERS_KEPT:
+                del self._places[next(iter(self._places))]
+            places = self._places[stream] = Places()
+        return places.next(at)
+
+    def _parser(self, stream: Stream, entry: JournalEntry) -> LogParser:
+        process = (stream, entry.boot, None if stream.kind is StreamKind.CONTAINER else entry.pid)
+        parser = self._parsers.get(process)
+        if parser is None:
+            parser = self._parsers[process] = LogParser(self._names.name_of(stream))
+            if len(self._parsers) > PARSERS_KEPT:
+                self._parsers.popitem(last=False)
+        else:
+            self._parsers.move_to_end(process)
+        return parser
+
+
+def identity_of(entry: JournalEntry, nth: int = 0) -> int:
+    """The same for an entry wherever it was read: collected copies get new cursors. Of this process only."""
+    if entry.monotonic_us is None or not entry.boot:
+        return hash((entry.host, entry.at, entry.pid, entry.message, nth))
+    return hash((entry.machine, entry.boot, entry.monotonic_us, entry.message, nth))
+
+
+def _written_at(own: Nanos | None, received: Nanos) -> Nanos:
+    """When a line was written: in the second that it says, more exactly where it was received at once."""
+    if own is None:
+        return received
+    return Nanos(min(received, own + SECOND - 1_000)) if own <= received < own + WRITTEN_WITHIN else own

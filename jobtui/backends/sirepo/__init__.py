@@ -1,0 +1,1 @@
+"""Records of jobs that Sirepo's job supervisor keeps in files."""

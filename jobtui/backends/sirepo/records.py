@@ -1,0 +1,365 @@
+"""One record of Sirepo's job supervisor: the bytes of a file to a Job. Pure; opens no file.
+
+Slower than a strict decoder and wider than JSON: bytes that are not UTF-8, half surrogate pairs, NaN and
+infinite numbers and integers of any length are let in, and turned into something that can be stored, compared
+and written as JSON again.
+
+Format: the record of Sirepo 20261015 and the names of 2020 beside it, of which only those are used that mean
+something to jobtui; `native` keeps the rest. The file's name is the job's id, whatever the record says.
+
+Times are epoch seconds, 0 is not yet. When a job ended is not stored. For `completed`, `error` and `canceled`
+it is taken to be the last write of the file (`dbUpdateTime`; where that is missing, as before July 2020, the
+last news of the job, then the file's mtime): the same that Sirepo reckons with. The last news is no better,
+since a cancel does not renew it and an agent reports the age of a run directory in it. A record that was
+reset to `missing` or purged was written long after its run ended, so there only the last news counts; today
+such a record has lost its run to the history anyway, and has no end. In the history no time of writing is
+kept: an entry ended with its last news, except a canceled one, whose end is not known.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from sys import intern
+from typing import Annotated, TypeVar
+
+import msgspec
+
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import JobId, is_quasi_jid, split_jid
+from jobtui.model.jobs import SIREPO, Job, JobDetail, JobStatus, Run
+from jobtui.model.numbers import read_json, whole_of
+
+DEEPEST = 40
+"""Levels of nesting that are kept."""
+TOO_DEEP = "(nested too deep)"
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+
+
+class NotARecord(ValueError):
+    """The bytes are no JSON object at all. The text says why."""
+
+
+def read_document(data: bytes) -> tuple[dict[str, object], list[str]]:
+    """The object in `data`, and what had to be changed to read it. Raises NotARecord.
+
+    Numbers that JSON readers could not take (NaN, infinite, over 64 bits) are kept as text, half surrogate
+    pairs become U+FFFD, what lies deeper than `DEEPEST` is replaced by a note.
+    """
+    faults: list[str] = []
+    if not data.strip(b"\0 \t\r\n"):
+        raise NotARecord("empty" if not data else "nothing but blanks or NULs")
+    text = _text(data, faults)
+    try:
+        document = read_json(text)
+    except ValueError as error:
+        raise NotARecord(f"not valid JSON, torn or damaged: {error}") from error
+    if not isinstance(document, dict):
+        raise NotARecord(f"not a JSON object but {_KINDS.get(type(document), 'a number')}")
+    return {_tidy_text(key): _tidy(value, 1) for key, value in document.items()}, faults
+
+
+_KINDS = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+
+
+def _text(data: bytes, faults: list[str]) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        faults.append(f"byte {error.start} is not UTF-8, such bytes are shown as U+FFFD")
+        return data.decode("utf-8-sig", "replace")
+
+
+def _tidy(value: object, depth: int) -> object:
+    if isinstance(value, str):
+        return _tidy_text(value)
+    if isinstance(value, dict | list) and depth >= DEEPEST:
+        return TOO_DEEP
+    if isinstance(value, dict):
+        return {_tidy_text(key): _tidy(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_tidy(inner, depth + 1) for inner in value]
+    return value
+
+
+def _tidy_text(text: str) -> str:
+    return text if text.isascii() else _HALF_PAIR.sub("\ufffd", text)
+
+
+LONGEST_TEXT = 4_096
+"""Characters of a name, message or error that are kept in a Job; `native` has all of it."""
+FAULTS_NAMED = 5
+"""How much of what is odd in one record is told; the rest is counted."""
+
+_LAST_SECOND = 253_402_300_799  # the year 9999, the last one that RFC 3339 can write
+_Seconds = Annotated[int, msgspec.Meta(ge=0, le=_LAST_SECOND)] | None
+_Moment = Annotated[float, msgspec.Meta(ge=0, le=_LAST_SECOND)] | None
+_Number = Annotated[float, msgspec.Meta(ge=0, le=1e12)] | None
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)] | None
+_Word = Annotated[str, msgspec.Meta(max_length=200)] | None
+_Text = str | None
+
+
+class _Driver(msgspec.Struct, gc=False):
+    type: _Word = None
+    host: _Word = None
+
+
+class _Progress(msgspec.Struct, gc=False):
+    percentComplete: _Number = None
+    frameCount: _Count = None
+
+
+class _Past(msgspec.Struct, gc=False):
+    """What a scan needs of an entry of the history."""
+
+    computeJobSerial: _Seconds = None
+
+
+class _Record(msgspec.Struct, gc=False):
+    """What is used of a record. In the order in which Sirepo writes it, which the decoder finds quickest."""
+
+    activePlan: _Word = None
+    alert: _Text = None
+    canceledAfterSecs: _Number = None
+    computeJid: _Text = None
+    computeJobQueued: _Seconds = None
+    computeJobSerial: _Seconds = None
+    computeJobStart: _Seconds = None
+    computeModel: _Word = None
+    dbUpdateTime: _Moment = None
+    driverDetails: _Driver | None = None
+    error: _Text = None
+    history: list[_Past] | None = None
+    jobStatusMessage: _Text = None
+    lastUpdateTime: _Seconds = None
+    simName: _Text = None
+    simulationType: _Word = None
+    status: _Word = None
+    uid: _Word = None
+    jobRunMode: _Word = None
+    parallelStatus: _Progress | None = None
+    cancelledAfterSecs: _Number = None
+    isPremiumUser: bool | None = None
+
+
+_NESTED: Mapping[str, type[msgspec.Struct]] = {
+    "driverDetails": _Driver,
+    "history": _Past,
+    "parallelStatus": _Progress,
+}
+
+
+_AT_WRITE, _AT_NEWS, _NEVER = range(3)
+"""When a run ended: with the last write, with the last news, or not at all."""
+
+_STATUS: Mapping[str | None, tuple[JobStatus, str, int]] = {
+    word: (status, word, ending)
+    for word, status, ending in (
+        ("pending", JobStatus.PENDING, _NEVER),
+        ("running", JobStatus.RUNNING, _NEVER),
+        ("completed", JobStatus.COMPLETED, _AT_WRITE),
+        ("error", JobStatus.FAILED, _AT_WRITE),
+        ("canceled", JobStatus.CANCELED, _AT_WRITE),
+        ("missing", JobStatus.MISSING, _AT_NEWS),
+        ("job_run_purged", JobStatus.PURGED, _AT_NEWS),
+    )
+}
+"""What a status word means, and when a run in that state ended."""
+
+_decode = msgspec.json.Decoder(_Record).decode
+_make_job: Callable[..., Job] = Job
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def read_job(data: bytes, jid: JobId, mtime_ns: int, source: str) -> tuple[Job | None, str | None]:
+    """The job in the bytes of `<jid>.json`, and what is wrong with it; None for what there is not.
+
+    One odd field costs that field only. `mtime_ns` is the file's, for records without a time of writing.
+    """
+    try:
+        record = _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _read_odd(data, jid, mtime_ns, source)
+    fault = None if record.computeJid == jid and record.status is not None else _at_odds(record, jid)
+    return _job(record, jid, mtime_ns, source), fault
+
+
+def _read_odd(data: bytes, jid: JobId, mtime_ns: int, source: str) -> tuple[Job | None, str | None]:
+    try:
+        document, faults = read_document(data)
+    except NotARecord as error:
+        return None, str(error)
+    record = _fit(_Record, document, faults)
+    faults += filter(None, [_at_odds(record, jid)])
+    more = f"; and {len(faults) - FAULTS_NAMED} more" if len(faults) > FAULTS_NAMED else ""
+    return _job(record, jid, mtime_ns, source), "; ".join(faults[:FAULTS_NAMED]) + more or None
+
+
+def _at_odds(record: _Record, jid: JobId) -> str | None:
+    """What a record lacks or contradicts, although each field is what it should be."""
+    if record.computeJid is not None and record.computeJid != jid:
+        return f"computeJid is not that of the file name: {record.computeJid[:100]!r}"
+    return None if record.status is not None else "no status"
+
+
+def read_detail(data: bytes, jid: JobId, mtime_ns: int, source: str, path: str) -> JobDetail:
+    """Everything in the bytes of `<jid>.json`. Raises NotARecord.
+
+    A Run is numbered among the runs, oldest first from 1; an entry of the history that was no run has 0.
+    """
+    document, faults = read_document(data)
+    record = _fit(_Record, document, faults)
+    history, number = [], 0
+    for entry in _objects(document.get("history")):
+        past = _fit(_Record, entry, faults)
+        number += bool(past.computeJobSerial)
+        history.append(_past_run(past, number if past.computeJobSerial else 0))
+    job = _job(record, jid, mtime_ns, source)
+    runs = [run for run in history if run.number]
+    if record.computeJobSerial:
+        runs.append(_run(record, number + 1, job.ended_at))
+    return JobDetail(job=job, runs=tuple(runs), history=tuple(history), native=document, path=path)
+
+
+def _objects(value: object) -> list[dict[str, object]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _past_run(past: _Record, number: int) -> Run:
+    status, _, ending = _status(past.status)
+    known = number and ending != _NEVER and status is not JobStatus.CANCELED
+    return _run(past, number, _nanos(past.lastUpdateTime) if known else None)
+
+
+def _run(run: _Record, number: int, ended_at: Nanos | None) -> Run:
+    status, native, _ = _status(run.status)
+    return Run(
+        number=number,
+        status=status,
+        native_status=native,
+        mode=run.jobRunMode or "",
+        queued_at=_nanos(run.computeJobQueued),
+        started_at=_nanos(run.computeJobStart),
+        updated_at=_nanos(run.lastUpdateTime),
+        ended_at=ended_at,
+        message=run.jobStatusMessage,
+        error=run.error,
+        alert=run.alert,
+        limit_s=run.canceledAfterSecs if run.cancelledAfterSecs is None else run.cancelledAfterSecs,
+        driver=run.driverDetails.type if run.driverDetails else None,
+        host=run.driverDetails.host if run.driverDetails else None,
+    )
+
+
+def _job(record: _Record, jid: JobId, mtime_ns: int, source: str) -> Job:
+    status, native, ending = _STATUS.get(record.status) or _status(record.status)
+    queued, started, news = record.computeJobQueued, record.computeJobStart, record.lastUpdateTime
+    queued_at = queued * SECOND if queued else None
+    started_at = queued_at if started == queued else started * SECOND if started else None
+    updated_at = news * SECOND if news else None
+    moment, runs, ended_at = record.dbUpdateTime, 0, None
+    written_at = round(moment * 1_000_000) * 1_000 if moment else mtime_ns
+    if record.computeJobSerial:
+        runs = 1
+        if ending == _AT_WRITE:
+            ended_at = written_at if moment else updated_at or written_at
+        elif ending == _AT_NEWS:
+            ended_at = updated_at
+    for past in record.history or ():
+        if past.computeJobSerial:
+            runs += 1
+    progress, driver, name, error = record.parallelStatus, record.driverDetails, record.simName, record.error
+    plan = record.activePlan
+    if record.isPremiumUser is not None:  # as in 2020
+        plan = plan or ("premium" if record.isPremiumUser else "basic")
+    # By position, see Job; Nanos() would take as long as the rest. Equal texts of many jobs are kept once.
+    return _make_job(
+        jid,
+        SIREPO,
+        status,
+        native,
+        source,
+        intern(record.uid or _owner_of(jid)),
+        name if name is None or len(name) <= LONGEST_TEXT else _short(name),
+        intern(record.simulationType or ""),
+        intern(record.computeModel or _model_of(jid)),
+        intern(record.jobRunMode or ""),
+        queued_at,
+        started_at,
+        updated_at,
+        ended_at,
+        written_at,
+        runs,
+        progress.percentComplete if progress is not None else None,
+        progress.frameCount if progress is not None else None,
+        record.jobStatusMessage and _short(record.jobStatusMessage),
+        error and intern(_short(error)),
+        record.alert and _short(record.alert),
+        record.canceledAfterSecs if record.cancelledAfterSecs is None else record.cancelledAfterSecs,
+        driver.type if driver is not None else None,
+        driver.host if driver is not None else None,
+        plan and intern(plan),
+        is_quasi_jid(jid),
+    )
+
+
+def _status(native: str | None) -> tuple[JobStatus, str, int]:
+    return _STATUS.get(native) or (JobStatus.UNKNOWN, native or "", _NEVER)
+
+
+def _owner_of(jid: JobId) -> str:
+    parts = split_jid(jid)
+    return parts.uid if parts else ""
+
+
+def _model_of(jid: JobId) -> str:
+    parts = split_jid(jid)
+    return parts.model if parts else ""
+
+
+def _nanos(seconds: int | None) -> Nanos | None:
+    """The time of whole epoch seconds, of which 0 is not yet."""
+    return seconds * SECOND if seconds else None  # type: ignore[return-value]  # Nanos() takes as long as all
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+
+
+@cache
+def _fields(kind: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(kind)
+
+
+def _fit(kind: type[S], document: Mapping[str, object], faults: list[str], at: str = "") -> S:
+    """A Struct with every field of `document` that has the right type; the others are named in `faults`."""
+    values: dict[str, object] = {}
+    for field in _fields(kind):
+        name = field.encode_name
+        if name not in document:
+            continue
+        value = document[name]
+        if isinstance(value, float) and field.type == _Seconds:
+            value = value if (number := whole_of(value)) is None else number
+        try:
+            values[name] = msgspec.convert(value, field.type)
+        except msgspec.ValidationError as error:
+            if (inner := _NESTED.get(name)) is not None:
+                values[name] = _fit_nested(inner, value, faults, f"{at}{name}")
+            else:
+                faults.append(f"{at}{name} left out: {str(error).partition(' - at ')[0]}")
+    return kind(**values)
+
+
+def _fit_nested(kind: type[S], value: object, faults: list[str], at: str) -> S | list[S] | None:
+    if isinstance(value, dict) and kind is not _Past:
+        return _fit(kind, value, faults, f"{at}.")
+    if isinstance(value, list) and kind is _Past:
+        odd = [number for number, entry in enumerate(value) if not isinstance(entry, dict)]
+        faults += [f"{at}[{number}] left out: not an object" for number in odd]
+        entries = ((n, entry) for n, entry in enumerate(value) if isinstance(entry, dict))
+        return [_fit(kind, entry, faults, f"{at}[{number}].") for number, entry in entries]
+    faults.append(f"{at} left out: Expected another type, got `{type(value).__name__}`")
+    return None

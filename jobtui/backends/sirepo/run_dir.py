@@ -1,0 +1,164 @@
+"""The run directory of a job: its files, a bounded part of one, what an agent noted in it. Reads only.
+
+Only regular files right in the directory are opened, never through a link: a program that runs there can put
+anything into it, and anything in its place. All reading is done in one thread of its own, so that a dead
+mount holds up nothing else.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from jobtui.model.clock import Nanos
+from jobtui.model.job_desk import (
+    STATUS_FILE,
+    FileKind,
+    FilePart,
+    JobDesk,
+    Noted,
+    RunFile,
+    RunListing,
+    Unreadable,
+    part_of,
+    sbatch_status,
+)
+from jobtui.model.numbers import read_json
+from jobtui.transport.worker import Worker
+
+MOST_ENTRIES = 2_000
+"""Entries that are looked at; the others are only counted."""
+PART_BYTES = 256 << 10
+"""How much of a file is read at most."""
+
+_BELOW_USER = 4
+_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+# O_NONBLOCK: should a pipe have taken the file's place by now, opening it must not wait for a writer.
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_KINDS = {stat.S_IFREG: FileKind.FILE, stat.S_IFDIR: FileKind.DIRECTORY, stat.S_IFLNK: FileKind.LINK}
+_REFUSED = {
+    FileKind.DIRECTORY: "is a directory; only files right in the run directory are read",
+    FileKind.LINK: "is a link, which is not followed: it may lead out of the run directory",
+    FileKind.OTHER: "is not a regular file (a pipe, a socket or a device) and is not opened",
+}
+
+
+class RunDirs:
+    """Reads run directories, one call at a time."""
+
+    def __init__(self, *, most_entries: int = MOST_ENTRIES, part_bytes: int = PART_BYTES) -> None:
+        self._worker = Worker("run directories")
+        self._most_entries = most_entries
+        self._part_bytes = part_bytes
+
+    async def list_files(self, path: str) -> RunListing:
+        """The entries of the directory at `path`. Raises Unreadable."""
+        return await self._worker.run(partial(list_files, path, self._most_entries))
+
+    async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
+        """The beginning or the end of a regular file in the directory at `path`. Raises Unreadable."""
+        return await self._worker.run(partial(read_part, path, name, self._part_bytes, tail=tail))
+
+    def close(self) -> None:
+        """Let the thread go. May be called twice."""
+        self._worker.close()
+
+
+def list_files(path: str, most: int) -> RunListing:
+    """The entries of a directory, by name. Raises Unreadable."""
+    with _directory(path) as directory, os.scandir(directory) as entries:
+        files: list[RunFile] = []
+        left_out = 0
+        for entry in entries:
+            if len(files) >= most:
+                left_out += 1
+                continue
+            try:
+                status = os.stat(entry.name, dir_fd=directory, follow_symlinks=False)
+            except FileNotFoundError:
+                continue  # it went away meanwhile
+            files.append(_run_file(entry.name, status))
+    return RunListing(path, tuple(sorted(files, key=lambda file: file.name)), left_out)
+
+
+def read_part(path: str, name: str, size: int, *, tail: bool) -> FilePart:
+    """At most `size` bytes of a file, from its beginning or up to its end. Raises Unreadable."""
+    if os.sep in name or name in ("", ".", ".."):
+        raise Unreadable(f"{name}: is not the name of a file in {path}")
+    with _directory(path) as directory:
+        found = _run_file(name, os.stat(name, dir_fd=directory, follow_symlinks=False))
+        if found.kind is not FileKind.FILE:
+            raise Unreadable(f"{os.path.join(path, name)}: {_REFUSED[found.kind]}")
+        fd = os.open(name, _FILE_FLAGS, dir_fd=directory)
+        try:
+            return _read_part(fd, name, size, tail=tail)
+        finally:
+            os.close(fd)
+
+
+def _read_part(fd: int, name: str, size: int, *, tail: bool) -> FilePart:
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        raise Unreadable(f"{name}: {_REFUSED[FileKind.OTHER]}")
+    begin = max(0, status.st_size - size) if tail else 0
+    return part_of(name, os.pread(fd, size, begin), begin, status.st_size, Nanos(status.st_mtime_ns))
+
+
+def _run_file(name: str, status: os.stat_result) -> RunFile:
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode), FileKind.OTHER)
+    return RunFile(name, kind, status.st_size, Nanos(status.st_mtime_ns))
+
+
+@contextmanager
+def _directory(path: str) -> Iterator[int]:
+    try:
+        directory = _opened(path)
+    except (OSError, ValueError) as error:
+        raise Unreadable(_reason(error, path)) from error
+    try:
+        yield directory
+    except (OSError, ValueError) as error:
+        raise Unreadable(_reason(error, path)) from error
+    finally:
+        os.close(directory)
+
+
+def _opened(path: str) -> int:
+    """The directory, opened without following a link in that part of its path that jobs can write."""
+    *known, last = path.rstrip(os.sep).split(os.sep)
+    own = [last]
+    if len(known) > _BELOW_USER and known[-_BELOW_USER] == "user":  # Sirepo's user/UID/APP/SIMULATION/MODEL
+        known, own = known[: 1 - _BELOW_USER], [*known[1 - _BELOW_USER :], last]
+    directory = os.open(os.sep.join(known) or (os.sep if path.startswith(os.sep) else "."), _DIRECTORY_FLAGS)
+    for name in own:
+        above = directory
+        try:
+            if stat.S_ISLNK(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode):
+                raise Unreadable(f"{path}: {name} is a link, which is not followed; name what it leads to")
+            directory = os.open(name, _DIRECTORY_FLAGS | os.O_NOFOLLOW, dir_fd=above)
+        finally:
+            os.close(above)
+    return directory
+
+
+def _reason(error: OSError | ValueError, path: str) -> str:
+    if isinstance(error, FileNotFoundError):
+        return f"{path}: not on this machine, or removed"
+    if isinstance(error, PermissionError):
+        return f"{path}: permission denied; run as a user who may read it"
+    why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"{path}: cannot be read: {why}"
+
+
+async def read_noted(desk: JobDesk, directories: Iterable[str]) -> Noted | None:
+    """What is noted in the first of the directories that can be read and has it."""
+    for directory in directories:
+        try:
+            part = await desk.read_file(directory, STATUS_FILE, tail=False)
+            status = sbatch_status(read_json(part.text))
+        except (Unreadable, ValueError):
+            continue
+        if status is not None:
+            return Noted(status, directory)
+    return None

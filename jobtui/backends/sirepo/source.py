@@ -1,0 +1,336 @@
+"""The job supervisor's db directory as a source: `<srdb>/supervisor-job/<computeJid>.json`. Reads only.
+
+The kernel is asked for notification only once somebody waits for changes, which a one-shot command never
+does. Every file is looked at beside that, in a period that grows with what it costs: notifications get lost
+when a queue overflows, and there are none for a file written on another machine.
+
+One worker thread does all reading. The first polls give every job, newest first; later ones what changed.
+Which files those are the kernel tells, once `changed` was called; in between every file is looked at now and
+then, because a notification can be lost. Where the kernel cannot know, as on network file systems, each poll
+looks at every file.
+"""
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from jobtui.backends.base import Batch
+from jobtui.backends.sirepo.client import (
+    MAX_BYTES,
+    SUFFIX,
+    JobFiles,
+    Reading,
+    TooLarge,
+    is_record_name,
+    listed,
+    oddity_of,
+    read_file,
+)
+from jobtui.backends.sirepo.records import NotARecord, read_detail
+from jobtui.model.ids import JobId, split_jid
+from jobtui.model.jobs import JobDetail
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.transport.watch import (
+    PASSING,
+    REMOVED,
+    DirectoryId,
+    DirectoryWatch,
+    WatchMaker,
+    silent_file_system,
+)
+from jobtui.transport.worker import Worker
+
+SWEEP_S = 30.0
+"""How often every file is looked at although the kernel tells of changes."""
+WATCHED_SHARE, UNWATCHED_SHARE = 1 / 300, 1 / 10
+"""The share of the time that looking at every file may take, with and without notification."""
+MANY_NAMES = 2_000
+"""From so many names on every file is looked at: that is cheaper, and some names may have been lost."""
+
+
+class ChangeWatch:
+    """Finds what may have changed in a directory. `begin` and `look` are for the worker, `wait` for the loop.
+
+    `note` says in words when there is no notification and why; empty when there is again, None when there
+    was never another state.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        files: JobFiles,
+        make_watch: WatchMaker,
+        silent: Callable[[str], str | None],
+        timer: Callable[[], float],
+        sweep_s: float,
+    ) -> None:
+        self._path = path
+        self._files = files
+        self._make_watch = make_watch
+        self._silent = silent
+        self._timer = timer
+        self._sweep_s = sweep_s
+        self._watch: DirectoryWatch | None = None
+        self._begin_at = timer()
+        self._sweep_at = timer()
+        self._cost_s = 0.0
+        self._closed = False
+        self._lock = threading.Lock()
+        self.news = asyncio.Event()
+        self.note: str | None = None
+
+    @property
+    def is_due(self) -> bool:
+        return self._watch is None and self._timer() >= self._begin_at
+
+    def begin(self, wake: Callable[[], None]) -> bool:
+        """Set up notification, if there can be one. `wake` is called from another thread after news."""
+        try:
+            if kind := self._silent(self._path):
+                self._do_without(f"{kind} does not tell of changes")
+                return False
+            watch = self._make_watch(self._path, is_record_name, wake)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            self._do_without(f"no notification of changes: {reason}")
+            return False
+        with self._lock:
+            self._watch = None if self._closed else watch
+        if self._watch is None:
+            watch.close()
+        self.note = None if self.note is None else ""
+        self.sweep_now()  # for what changed before the watch began
+        return True
+
+    def _do_without(self, why: str) -> None:
+        self.note = f"{why}; every file is looked at with each poll"
+        self._begin_at = self._timer() + self._sweep_s
+
+    def sweep_now(self) -> None:
+        self._sweep_at = self._timer()
+
+    def look(self, directory: int) -> None:
+        """Look at what may have changed in the open directory. Raises OSError."""
+        self._drop_stale(directory)
+        names = self._watch.take() if self._watch else set()
+        if self._watch is None or self._timer() >= self._sweep_at or len(names) >= MANY_NAMES:
+            self._sweep(directory)
+        elif names:
+            sweep_at = self._sweep_at
+            self.sweep_now()
+            self._files.check(directory, [JobId(name.removesuffix(SUFFIX)) for name in names])
+            self._sweep_at = sweep_at
+
+    def _sweep(self, directory: int) -> None:
+        self.sweep_now()  # it stays due when it fails
+        begun = self._timer()
+        self._files.sweep(directory)
+        self._cost_s = self._timer() - begun
+        self._sweep_at = self._timer() + max(self._sweep_s, self._cost_s / WATCHED_SHARE)
+
+    def _drop_stale(self, directory: int) -> None:
+        """Let go a watch that failed, or watches a directory that is not in this place any more."""
+        if (watch := self._watch) is None:
+            return
+        status = os.fstat(directory)
+        replaced = watch.directory != DirectoryId(status.st_dev, status.st_ino)
+        failure = REMOVED if replaced else watch.failure
+        if failure is None:
+            return
+        self._watch = None
+        watch.close()
+        if failure in PASSING:
+            self._begin_at = self._timer()
+        else:
+            self._do_without(f"notification of changes failed: {failure}")
+
+    async def wait(self, timeout_s: float) -> None:
+        """Return after news, or after `timeout_s`; later when nothing tells and looking takes long."""
+        if self._watch is None:
+            await asyncio.sleep(max(timeout_s, self._cost_s / UNWATCHED_SHARE))
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self.news.wait()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
+
+
+DIRECTORY = "supervisor-job"
+BATCH_FILES = 2_000
+
+T = TypeVar("T")
+
+
+class SirepoDb:
+    """The records of a job supervisor. `root` is Sirepo's db directory, `name` that path as it was given.
+
+    `timer` is a monotonic clock in seconds.
+    """
+
+    kind = "sirepo_db"
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        batch_files: int = BATCH_FILES,
+        max_bytes: int = MAX_BYTES,
+        sweep_s: float = SWEEP_S,
+        timer: Callable[[], float] = time.monotonic,
+        make_watch: WatchMaker = DirectoryWatch,
+        silent: Callable[[str], str | None] = silent_file_system,
+    ) -> None:
+        self.name = str(root)
+        self._path = os.path.join(self.name, DIRECTORY)
+        self._files = JobFiles(self._path, self.name, max_bytes)
+        self._batch_files = batch_files
+        self._max_bytes = max_bytes
+        self._worker = Worker(f"sirepo_db {self.name}")
+        self._changes = ChangeWatch(self._path, self._files, make_watch, silent, timer, sweep_s)
+        self._sent = 0
+        self._last: Batch | None = None
+        self._closed = False
+
+    async def poll(self, cursor: str | None) -> Batch:
+        """What changed since `cursor`; None asks for the beginning. Raises SourceError."""
+        self._changes.news.clear()
+        return await self._run(partial(self._poll, cursor))
+
+    async def changed(self, timeout_s: float) -> None:
+        """Return when a file was told to have changed, or after `timeout_s` at the latest.
+
+        Without notification, as late as keeps the work for looking at every file small; the first call sets
+        up the notification and returns.
+        """
+        if self._closed:
+            return
+        loop = asyncio.get_running_loop()
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop was closed, nobody waits any more
+                loop.call_soon_threadsafe(self._changes.news.set)
+
+        if self._changes.is_due and await self._worker.run(partial(self._changes.begin, wake)):
+            return
+        await self._changes.wait(timeout_s)
+
+    async def detail(self, job_id: JobId) -> JobDetail | None:
+        if split_jid(job_id) is None:
+            return None
+        return await self._run(partial(self._detail, job_id))
+
+    async def job_ids(self) -> list[JobId]:
+        return await self._run(self._list)
+
+    async def aclose(self) -> None:
+        """Stop watching and let the thread go. May be called twice."""
+        self._closed = True
+        await self._worker.finish(self._changes.close)
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        if self._closed:
+            raise SourceError(f"{self.name}: is closed")
+        return await self._worker.run(call)
+
+    def _poll(self, cursor: str | None) -> Batch:
+        if self._last is not None and cursor == str(self._sent - 1):
+            return self._last  # it was lost on its way, as when whoever awaited it was cancelled
+        if cursor != str(self._sent):
+            self._files.forget()
+            self._changes.sweep_now()
+        with self._directory() as directory:
+            if not self._files.waiting:
+                self._changes.look(directory)
+            return self._sending(self._files.read(directory, self._batch_files))
+
+    def _sending(self, reading: Reading) -> Batch:
+        quiet = not (reading.count or reading.gone or reading.recovered)
+        self._sent += not quiet
+        batch = Batch(
+            cursor=str(self._sent),
+            jobs=reading.jobs,
+            gone=reading.gone,
+            skipped=reading.skipped,
+            skip_count=reading.skip_count,
+            recovered=reading.recovered,
+            count=reading.count,
+            more=reading.more,
+            note=self._changes.note,
+        )
+        self._last = self._last if quiet else batch
+        return batch
+
+    def _detail(self, job_id: JobId) -> JobDetail | None:
+        path = os.path.join(self._path, job_id + SUFFIX)
+        with self._directory() as directory:
+            try:
+                status = os.stat(job_id + SUFFIX, dir_fd=directory)
+                if why := oddity_of(status):
+                    raise SourceError(f"{path}: {why}")
+                data = read_file(job_id + SUFFIX, directory, self._max_bytes)
+                return read_detail(data, job_id, status.st_mtime_ns, self.name, path)
+            except FileNotFoundError:
+                return None
+            except OSError as error:
+                raise self._error(error, path) from error
+            except (TooLarge, NotARecord) as error:
+                raise SourceError(f"{path}: {error}") from error
+
+    def _list(self) -> list[JobId]:
+        with self._directory() as directory:
+            return listed(directory)
+
+    @contextmanager
+    def _directory(self) -> Iterator[int]:
+        """The directory, open as long as needed: a file system in use could not be unmounted."""
+        try:
+            directory = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (OSError, ValueError) as error:
+            # What comes in its place may have its inode, and the kernel's word of that comes later
+            self._changes.sweep_now()
+            raise self._error(error, self._path) from error
+        try:
+            yield directory
+        except OSError as error:
+            raise self._error(error, self._path) from error
+        finally:
+            os.close(directory)
+
+    def _error(self, error: OSError | ValueError, path: str) -> SourceError:
+        if isinstance(error, PermissionError):
+            return SourceDenied(f"{path}: permission denied; run as a user who may read it")
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            return SourceMissing(self._what_is_missing())
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return SourceUnreachable(f"{path}: cannot be read: {reason}")
+
+    def _what_is_missing(self) -> str:
+        if not os.path.lexists(self.name):
+            return f"{self.name}: no such directory; name the db directory of Sirepo"
+        if not os.path.isdir(self.name):
+            return f"{self.name}: not a directory; name the db directory of Sirepo"
+        if os.path.basename(os.path.abspath(self.name)) == DIRECTORY:
+            return f"{self.name}: holds no {DIRECTORY} but may be it; name the directory above it"
+        return (
+            f"{self.name}: has no {DIRECTORY} directory: it is not the db directory of Sirepo, "
+            "or its supervisor has not run yet"
+        )
+
+
+def read_whole(root: Path, job_id: JobId) -> JobDetail | None:
+    """Everything stored about a job below a database root, read in this thread; None when it cannot be."""
+    with suppress(SourceError):
+        return SirepoDb(root)._detail(job_id)
+    return None

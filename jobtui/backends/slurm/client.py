@@ -1,0 +1,206 @@
+"""Slurm's commands: their words and environment, their answers as bytes, and what they say when they fail.
+
+Only `squeue`, `sacct`, `scontrol show job` and `scontrol write batch_script` (to standard output) are ever
+run. Times come in UTC, and settings of the user that would change an answer are left out.
+"""
+
+import re
+import secrets
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from jobtui.formats.slurm import SACCT, SQUEUE, STEP_FIELDS
+from jobtui.model.clock import Nanos, to_rfc3339
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.transport.ssh import FAILED_ITSELF, KnownFault, LocalShell, Shell, SshShell, in_words, printed_by
+
+
+class NoAccounting(SourceError):
+    """The cluster keeps no account of its jobs."""
+
+
+SLURM: Sequence[KnownFault] = (
+    KnownFault(
+        r"accounting storage is disabled",
+        NoAccounting,
+        "this cluster keeps no account of its jobs",
+    ),
+    KnownFault(
+        r"(?P<what>squeue|sacct|scontrol)\b.*(?:not found|No such file)",
+        SourceMissing,
+        "there is no {what}{there}; install Slurm's client commands, or name a host that has them: "
+        "--slurm ssh://HOST",
+    ),
+    KnownFault(
+        r"Could not establish a configuration source|Unable to process configuration|slurm\.conf",
+        SourceMissing,
+        "Slurm's commands find no configuration{there}; set SLURM_CONF to the cluster's slurm.conf",
+    ),
+    KnownFault(
+        r"slurmdbd|database|Problem talking to",
+        SourceUnreachable,
+        "accounting does not answer; check slurmdbd: sacctmgr show cluster",
+    ),
+    KnownFault(
+        r"Unable to contact slurm controller",
+        SourceUnreachable,
+        "slurmctld does not answer; check that it runs: scontrol ping",
+    ),
+    KnownFault(
+        r"Socket timed out|Connection timed out",
+        SourceUnreachable,
+        "slurmctld took too long to answer: it is overloaded, or hangs; see: sdiag",
+    ),
+    KnownFault(
+        r"[Mm]unge|authentication|Zero Bytes were transmitted",
+        SourceDenied,
+        "Slurm does not take the credentials of this machine; check munged and the clock: munge -n | unmunge",
+    ),
+    KnownFault(
+        r"Access/permission denied|Permission denied$|not authorized",
+        SourceDenied,
+        "{user} may not ask Slurm{there}; have an administrator allow it",
+    ),
+    KnownFault(
+        r"Incompatible versions|Protocol version|Unexpected message",
+        SourceError,
+        "Slurm's commands{there} are of another release than slurmctld; use those of the cluster",
+    ),
+    KnownFault(
+        r"Connection refused|Unable to connect|No route to host|Connection reset",
+        SourceUnreachable,
+        "slurmctld cannot be reached; check that it runs: scontrol ping",
+    ),
+)
+"""In the order in which they are tried."""
+
+INVALID_JOB = re.compile(r"Invalid job id|\bJob \S+ not found", re.IGNORECASE)
+"""What scontrol says of a job that slurmctld has let go of, or of a task that never began."""
+
+NO_JSON = r"unrecognized option|invalid option|Try .*--help|serializer|json.*not (?:found|supported)"
+"""What commands say that cannot write JSON: they are older, or were built without it."""
+
+
+QUEUE_S, ACCOUNT_S, SHOW_S = 30.0, 90.0, 20.0
+"""How long each command may take. Slurm's own patience with a daemon is 10 s for each of some tries."""
+MOST_BYTES = 128 << 20
+"""Read of one answer: some 400,000 jobs."""
+REMOTE = "ssh://"
+USUAL_PLACES = "/opt/slurm/bin:/opt/slurm/current/bin:/usr/local/slurm/bin:/usr/local/bin:/usr/slurm/bin"
+"""Where the commands are when no login shell has set the PATH."""
+
+_SCRIPT = "; ".join(
+    (
+        f"TZ=UTC0 LC_ALL=C.UTF-8 SLURM_TIME_FORMAT=standard PATH=$PATH:{USUAL_PLACES}",
+        "export TZ LC_ALL SLURM_TIME_FORMAT PATH",
+        r"for name in $(env | sed -n 's/^\(\(SQUEUE\|SACCT\|SCONTROL\)_[A-Z_]*\)=.*/\1/p')",
+        'do unset "$name"',
+        "done",
+        "unset SLURM_CLUSTERS SLURM_JOB_ID SLURM_BITSTR_LEN",
+        'exec "$@"',
+    )
+)
+"""Run by sh; on one line, as a login shell of the C family takes no other."""
+
+
+class CommandAnswer(NamedTuple):
+    """What a command printed, what separates its fields, whether there was more, and its complaints."""
+
+    printed: bytes
+    separator: str = ""
+    is_cut: bool = False
+    said: str = ""
+
+
+def squeue_words(separator: str, fields: Sequence[str] = tuple(SQUEUE)) -> list[str]:
+    """All jobs that slurmctld knows, also those that have ended, in one answer."""
+    return ["squeue", "--noheader", "--all", "--local", "--states=all",
+            f"--format={''.join(field + separator for field in fields)}"]  # fmt: skip
+
+
+def sacct_words(separator: str, since: Nanos) -> list[str]:
+    """All jobs, without their steps, that were there at some time since; each time that one was requeued."""
+    return [*_sacct(separator, tuple(SACCT)), "--allusers", "--allocations", "--duplicates",
+            f"--starttime={_time(since)}", "--endtime=now"]  # fmt: skip
+
+
+def sacct_job_words(separator: str, native: str) -> list[str]:
+    return [*_sacct(separator, (*SACCT, *STEP_FIELDS)), "--duplicates", f"--jobs={native}"]
+
+
+def _sacct(separator: str, fields: Sequence[str]) -> list[str]:
+    return ["sacct", "--noheader", "--parsable", f"--delimiter={separator}", f"--format={','.join(fields)}"]
+
+
+def _time(at: Nanos) -> str:
+    return to_rfc3339(at).partition(".")[0].removesuffix("Z")
+
+
+class Commands:
+    """Runs the commands, here or where an address says."""
+
+    def __init__(self, target: str, shell: Shell | None = None) -> None:
+        remote = target.startswith(REMOTE)
+        self._has_json = True
+        self._shell: Shell = shell or ((SshShell if remote else LocalShell)(target, SLURM))
+        self.name = self._shell.name
+
+    async def queue(self) -> CommandAnswer:
+        """Everything that slurmctld knows. Raises SourceError."""
+        separator = _separator()
+        return await self._answer(squeue_words(separator), QUEUE_S, separator)
+
+    async def accounted(self, since: Nanos) -> CommandAnswer:
+        """What accounting knows of all jobs since. Raises SourceError."""
+        separator = _separator()
+        return await self._answer(sacct_words(separator, since), ACCOUNT_S, separator)
+
+    async def accounted_job(self, native: str) -> CommandAnswer:
+        """What accounting knows of one job. Raises SourceError."""
+        separator = _separator()
+        return await self._answer(sacct_job_words(separator, native), ACCOUNT_S, separator)
+
+    async def sacct(self, option: str, native: str) -> CommandAnswer:
+        """What accounting knows of one job in a form of its own. Raises SourceError."""
+        return await self._answer(["sacct", option, f"--jobs={native}"], ACCOUNT_S)
+
+    async def scontrol(self, *words: str) -> CommandAnswer:
+        """What slurmctld knows of one job, nothing for others. Raises SourceError."""
+        return await self._answer(["scontrol", *words], SHOW_S)
+
+    async def shown_json(self, native: str) -> CommandAnswer | None:
+        """The same as JSON; None where the release has none, which is asked only once. Raises SourceError."""
+        if not self._has_json:
+            return None
+        try:
+            return await self.scontrol("--all", "--json", "show", "job", native)
+        except SourceError as error:
+            if not re.search(NO_JSON, str(error), re.IGNORECASE):
+                raise
+            self._has_json = False
+            return None
+
+    async def _answer(self, words: Sequence[str], most_s: float, separator: str = "") -> CommandAnswer:
+        def silence(begun: bool) -> SourceError:
+            if not begun:
+                return self._shell.silence(most_s)
+            daemon = "slurmdbd" if words[0] == "sacct" else "slurmctld"
+            why = f"{words[0]} gave no answer within {most_s:g} s; {daemon} may hang: scontrol ping"
+            return SourceUnreachable(f"{self.name}: {why}")
+
+        printed = await printed_by(self._shell, _SCRIPT, words, MOST_BYTES, most_s, silence)
+        if printed.code or printed.data is None:
+            noise = printed.noise if printed.data is None else ""
+            raise self._fault(printed.said, printed.code, noise)
+        return CommandAnswer(printed.data, separator, printed.is_cut, printed.said)
+
+    def _fault(self, said: str, code: int, told: str) -> SourceError:
+        fault = self._shell.fault(said, code, told)
+        if code == 127 and not isinstance(fault, SourceMissing) and code != FAILED_ITSELF:
+            return SourceMissing(f"{self.name}: {in_words(said) or 'the command was not found'}")
+        return fault
+
+
+def _separator() -> str:
+    """A word that nobody can have put into a name."""
+    return f"~{secrets.token_hex(5)}~"

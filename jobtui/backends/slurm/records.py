@@ -1,0 +1,452 @@
+"""What is known of a cluster's jobs: the queue as it is, joined with what accounting says of the ended ones.
+
+The queue counts for what is live; it has ended jobs too, for some minutes. Accounting counts for how a job
+ended. Touched by one thread only.
+"""
+
+import operator
+import signal
+from collections.abc import Callable
+from sys import intern
+from typing import NamedTuple
+
+import msgspec
+
+from jobtui.backends.slurm.client import CommandAnswer
+from jobtui.formats.slurm import SACCT, SQUEUE, Row, accounted_job, pieces_of, queued_job
+from jobtui.model.clock import SECOND, Nanos, seconds_between
+from jobtui.model.faults import rows_of
+from jobtui.model.health import Skip
+from jobtui.model.ids import JobId, jid_of_run_dir, system_job_id
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.slurm import ENDED, LEFT, SYSTEM, Exit, SlurmJob, reason_of
+
+OF_SIREPO = "sirepo"
+"""The tag of a job that Sirepo submitted, with the id that it has there."""
+BY_SHELL = 128
+"""A shell gives this and the signal's number as exit code when a signal ended the last command."""
+OUT_OF_MEMORY = 125
+"""What Slurm writes in place of a signal for a job that was out of memory."""
+
+_PHASES = {
+    "COMPLETING": "its nodes are being cleared",
+    "CONFIGURING": "its nodes are being made ready",
+    "POWER_UP_NODE": "its nodes are being switched on",
+    "RESIZING": "it is being resized",
+    "SIGNALING": "it is being sent a signal",
+    "STAGE_OUT": "its data is taken out of the burst buffer",
+    "STOPPED": "it was stopped by a signal and keeps its nodes",
+    "SUSPENDED": "it is suspended",
+}
+"""What is to be said of a job that has its nodes and does not simply run."""
+
+_WHY = {
+    "BOOT_FAIL": "its nodes did not start",
+    "DEADLINE": "its deadline was over",
+    "LAUNCH_FAILED": "it could not be launched",
+    "NODE_FAIL": "a node of it failed",
+    "OUT_OF_MEMORY": "out of memory",
+    "PREEMPTED": "preempted: a job of higher priority took its nodes",
+    "RECONFIG_FAIL": "a node of it could not be set up anew",
+}
+"""Why a job ended in such a state."""
+
+
+def key_of(job: SlurmJob) -> str:
+    """What names a job as long as it is there: the rest of an array has the array's own number."""
+    return job.array if job.is_rest and job.array else job.id
+
+
+def job_of(job: SlurmJob, source: str, label: str = SYSTEM, left: str = "") -> Job:
+    """The job as every system has it: its app is the partition, its model the id as Slurm writes it.
+
+    `left` says in words that it left the queue unseen.
+    """
+    status = JobStatus.UNKNOWN if left else job.status
+    reason = reason_of(job.reason or "None")
+    waits = status is JobStatus.PENDING
+    sirepo = jid_of_run_dir(job.directory) if job.directory else None
+    return Job(
+        id=system_job_id(label, key_of(job)),
+        system=SYSTEM,
+        status=status,
+        native_status=intern(job.state),
+        source=source,
+        owner=intern(job.user),
+        name=job.name or None,
+        app=intern(job.partition),
+        model=job.id,
+        mode="array" if job.array else "",
+        queued_at=job.submitted_at,
+        started_at=job.started_at,
+        updated_at=_latest(job),
+        ended_at=None if left else job.ended_at,
+        runs=job.restarts + (job.started_at is not None),
+        message=left or _message(job),
+        error=error_of(job),
+        alert=reason.words if waits and reason.is_stuck else None,
+        limit_s=job.limit_s if job.state == "TIMEOUT" else None,
+        host=job.nodes or None,
+        plan=intern(job.qos) or None,
+        tags=f"{OF_SIREPO}:{sirepo}" if sirepo else "",
+        allocation=" ".join(dict.fromkeys(filter(None, (job.raw, job.array)))),
+        reason=intern(job.reason),
+        exit=str(job.exit) if job.exit is not None else "",
+    )
+
+
+def _latest(job: SlurmJob) -> Nanos | None:
+    times = (job.ended_at, job.started_at, job.submitted_at)
+    return next((at for at in times if at is not None), None)
+
+
+def _message(job: SlurmJob) -> str | None:
+    if job.status is JobStatus.PENDING:
+        return reason_of(job.reason or "None").words
+    if job.status is JobStatus.CANCELED:
+        return canceled_words(job)
+    return _PHASES.get(job.state)
+
+
+def canceled_words(job: SlurmJob) -> str:
+    if job.state == "REVOKED":
+        return "revoked: another cluster of its federation has it"
+    if not job.canceled_by:
+        return "canceled"
+    by = "root" if job.canceled_by == "0" else job.canceled_by
+    return f"canceled by {f'user id {by}' if by.isdecimal() else by}"
+
+
+def error_of(job: SlurmJob) -> str | None:
+    if job.status is not JobStatus.FAILED:
+        return None
+    if job.state == "TIMEOUT":
+        return f"over its time limit of {job.limit_s / 60:g} min" if job.limit_s else "over its time limit"
+    if job.state in _WHY:
+        return _WHY[job.state]
+    if job.not_started:
+        return f"not started: {job.not_started}"
+    word = job.reason.partition(":")[0]
+    return exit_words(job.exit) or ENDED.get(word) or "no reason is given"
+
+
+def exit_words(exit_: Exit | None) -> str:
+    if exit_ is None or not any(exit_):
+        return ""
+    if exit_.signal == OUT_OF_MEMORY:
+        return _WHY["OUT_OF_MEMORY"]
+    if exit_.signal:
+        return f"killed by signal {signal_name(exit_.signal)}"
+    if exit_.code > BY_SHELL and (name := _name_of(exit_.code - BY_SHELL)):
+        return f"exit code {exit_.code}: killed by signal {exit_.code - BY_SHELL} ({name})"
+    return f"exit code {exit_.code}" if exit_.code else ""
+
+
+def signal_name(number: int) -> str:
+    name = _name_of(number)
+    return f"{number} ({name})" if name else str(number)
+
+
+def _name_of(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""
+
+
+MOST_ENDED = 50_000
+"""Ended jobs that are kept, the newest of them; and as many that left the queue, their end not told yet."""
+UNSEEN_S = 180
+"""How long accounting may take to tell of the end of a job that has left the queue."""
+UNSEEN = "it left the queue, and how it ended is not known"
+NAMED_SKIPS = 20
+QUEUE, ACCOUNTS = "squeue", "sacct"
+SETTLED_S = 10.0
+"""slurmctld gives a job its end at once: asked so long after that, it cannot say that the job goes on."""
+GOES_ON = frozenset({"PENDING", "CONFIGURING", "RUNNING", "SUSPENDED"})
+"""States of a job that has not ended. One that completes, or is put back into the queue, may have an end."""
+
+Make = Callable[[Row], SlurmJob | None]
+
+_Sent = tuple[SlurmJob | None, SlurmJob | None, bool, bool, SlurmJob | None, int, Job]
+"""What a job was made of: from the queue, from accounting, whether it left, whether that is long ago, what
+one of them says otherwise, and how often it had run before; and the job. One flat tuple, in which no cycles
+of garbage are looked for."""
+
+
+class News(msgspec.Struct):
+    """What is new since it was asked before: jobs, ids of those that are no more, and what made no sense."""
+
+    jobs: list[Job]
+    gone: list[JobId]
+    skipped: tuple[Skip, ...] = ()
+    skip_count: int = 0
+    recovered: int = 0
+    count: int = 0
+
+
+class _Read(NamedTuple):
+    """The jobs of an answer, and which of its rows made no sense, those that are new and those mended."""
+
+    jobs: list[SlurmJob]
+    fresh: list[Skip]
+    recovered: int
+
+
+class Known:
+    """The jobs of one cluster."""
+
+    def __init__(self, source: str, label: str) -> None:
+        self._source = source
+        self._label = label
+        self._queue: dict[str, SlurmJob] = {}
+        self._ended: dict[str, SlurmJob] = {}
+        self._left: dict[str, Nanos] = {}
+        self._queue_at = Nanos(0)
+        self._disputed: dict[str, SlurmJob] = {}
+        """What the other command says of jobs on whose state they disagree."""
+        self._sent: dict[str, _Sent] = {}
+        self._runs: dict[str, set[Nanos]] = {}
+        self._components: dict[str, SlurmJob] = {}
+        self._seen: dict[str, dict[str, tuple[int, SlurmJob]]] = {QUEUE: {}, ACCOUNTS: {}}
+        self._unseen: set[str] = set()
+        self._bad: dict[str, dict[str, Skip]] = {QUEUE: {}, ACCOUNTS: {}}
+        self.cluster = ""
+        """The cluster's name, as soon as accounting has told it."""
+        self.newest: Nanos | None = None
+        """The latest time that accounting has told."""
+        self.has_accounting = True
+        self.is_cut = False
+        """Whether the queue is longer than is read."""
+        self.has_let_go = False
+        """Whether jobs were let go of, as there are more than are kept."""
+        self.wants_accounting = False
+        """Whether a job has ended of which accounting has not told yet."""
+
+    def forget(self) -> News:
+        self._sent.clear()
+        self._bad = {name: {} for name in self._bad}
+        return self._news(_Read([], [], 0))
+
+    def take_queue(self, answer: CommandAnswer, now: Nanos) -> News:
+        """Learn from an answer of squeue, which was asked `now`."""
+        self._queue_at = now
+        read = self._read(answer, QUEUE, tuple(SQUEUE), queued_job)
+        fresh = {key_of(job): job for job in read.jobs}
+        self._components |= {job.raw: job for job in read.jobs if "+" in job.id}
+        self.is_cut = answer.is_cut
+        if answer.is_cut:  # what is missing may be in the part that was not read
+            fresh = {**self._queue, **fresh}
+        for key, job in fresh.items():
+            if (before := self._queue.get(key)) is not job:
+                self._note_runs(key, before, job, self._ended.get(key))
+        for key, job in self._queue.items():
+            if key not in fresh and (job.status.is_live or key not in self._ended):
+                self._left.setdefault(key, now)
+        self._left = {key: at for key, at in self._left.items() if key not in fresh}
+        kept = {key: self._queue[key] for key in self._left if key in self._queue}
+        self._queue = {**kept, **fresh}
+        self._settle_left(now)
+        self.wants_accounting = any(self._is_untold(job, now) for job in self._queue.values())
+        return self._news(read)
+
+    def take_accounts(self, answer: CommandAnswer, now: Nanos) -> News:
+        read = self._read(answer, ACCOUNTS, tuple(SACCT), accounted_job)
+        for job in read.jobs:
+            self.cluster = self.cluster or job.cluster
+            if not answer.is_cut:
+                times = (job.submitted_at, job.started_at, job.ended_at, self.newest)
+                self.newest = max((at for at in times if at is not None and at <= now), default=None)
+            # accounting does not know that a job is a component of another if that was canceled in the queue
+            part = self._components.get(job.id)
+            if part is not None and part.submitted_at == job.submitted_at:
+                job = msgspec.structs.replace(job, id=part.id)
+            self._take_account(key_of(job), job)
+        self._settle_left(now)
+        self._let_go()
+        self.wants_accounting = False
+        return self._news(read)
+
+    def _take_account(self, key: str, job: SlurmJob) -> None:
+        """Learn of one run of a job; those before it are told of as well."""
+        known = self._ended.get(key)
+        self._note_runs(key, known, job, self._queue.get(key))
+        if known is not None and _is_older(job, known):
+            return
+        if job.ended_at is not None and not job.status.is_live:
+            self._ended[key] = job
+        elif known is not None and _is_older(known, job):
+            del self._ended[key]
+
+    def _note_runs(self, key: str, *told: SlurmJob | None) -> None:
+        """Remember when a job was submitted before it was requeued: number, name and user are the same."""
+        runs = [job for job in told if job is not None and job.submitted_at is not None]
+        last = max(runs, key=_submitted, default=None)
+        for job in runs:
+            if last is not None and _is_older(job, last) and (job.name, job.user) == (last.name, last.user):
+                self._runs.setdefault(key, set()).add(_submitted(job))
+
+    def _read(self, answer: CommandAnswer, command: str, fields: tuple[str, ...], make: Make) -> _Read:
+        """The jobs of an answer; of rows that are as they were the same objects as before."""
+        where = f"{self._source}: {command}"
+        found = pieces_of(answer.printed, answer.separator, len(fields), where)
+        before, jobs, seen = self._seen[command], [], {}
+        bad: dict[str, Skip] = {skip.why: skip for skip in found.skips}
+
+        def made(row: tuple[str, ...]) -> None:
+            known = before.get(row[0])
+            is_same = known is not None and known[0] == hash(row)
+            job = known[1] if known is not None and is_same else make(dict(zip(fields, row, strict=True)))
+            if job is not None:
+                jobs.append(job)
+                seen[row[0]] = hash(row), job
+            elif "." not in row[0] or command == QUEUE:
+                raise ValueError("is no job: its id or state makes no sense")
+
+        def skip(row: tuple[str, ...], why: str) -> None:
+            place = " ".join(row[0].split())[:80] or "a row"
+            bad[place] = Skip(f"{where} {place}", why)
+
+        for _ in rows_of(found.rows, made, skip, ValueError):
+            pass
+        self._seen[command] = seen
+        were_bad, self._bad[command] = self._bad[command], bad
+        fresh = [skip for place, skip in bad.items() if place not in were_bad]
+        return _Read(jobs, fresh, len(were_bad.keys() - bad.keys()))
+
+    def _settle_left(self, now: Nanos) -> None:
+        """Let go of what left the queue as soon as accounting tells its end."""
+        for key in [key for key in self._left if self._is_told(key)]:
+            del self._left[key]
+            self._queue.pop(key, None)
+        for key in [key for key, job in self._queue.items() if key in self._left and job.is_rest]:
+            del self._left[key], self._queue[key]
+        for key in list(self._left)[: max(0, len(self._left) - MOST_ENDED)]:  # those that left first
+            self.has_let_go = True
+            del self._left[key], self._queue[key]
+        self._unseen = {
+            key for key, at in self._left.items() if not self.has_accounting or now - at > UNSEEN_S * SECOND
+        }
+        both = self._queue.keys() & self._ended.keys() - self._left.keys()
+        ended = {  # how it ended there counts also when the queue knows it no more
+            key: job
+            for key, job in self._disputed.items()
+            if not job.status.is_live and key in self._ended.keys() - self._queue.keys()
+        }
+        found = ((key, disputing(self._queue[key], self._ended[key], self._queue_at)) for key in both)
+        self._disputed = ended | {key: job for key, job in found if job is not None}
+
+    def _is_told(self, key: str) -> bool:
+        queued, ended = self._queue.get(key), self._ended.get(key)
+        return ended is not None and (queued is None or not _is_older(ended, queued))
+
+    def _is_untold(self, job: SlurmJob, now: Nanos) -> bool:
+        """Whether accounting has still to tell how a job ended; some that never began it never tells of."""
+        key = key_of(job)
+        ended_at = self._left.get(key) or job.ended_at or now
+        is_open = key in self._left or not job.status.is_live
+        return is_open and now - ended_at <= UNSEEN_S * SECOND and not self._is_told(key)
+
+    def _let_go(self) -> None:
+        if len(self._ended) > MOST_ENDED:
+            self.has_let_go = True
+            newest = sorted(self._ended.items(), key=lambda item: item[1].ended_at or 0)[-MOST_ENDED:]
+            self._ended = dict(newest)
+
+    def _news(self, read: _Read) -> News:
+        now = {**self._ended, **self._queue}
+        jobs: list[Job] = []
+
+        def tell(key: str) -> None:
+            queued, ended = self._queue.get(key), self._ended.get(key)
+            disputing = self._disputed.get(key)
+            runs = len(self._runs.get(key, ()))
+            basis = queued, ended, key in self._left, key in self._unseen, disputing, runs
+            known = self._sent.get(key)
+            if known is not None and all(map(operator.is_, known, basis)):
+                return
+            job = self._job(key)
+            if known is None or known[-1] != job:
+                jobs.append(job)
+            self._sent[key] = (*basis, job)
+
+        def lose(key: str, why: str) -> None:
+            read.fresh.append(Skip(f"{self._source}: job {key}", why))
+
+        for _ in rows_of(now, tell, lose):
+            pass
+        gone = [key for key in self._sent if key not in now]
+        for key in gone:
+            del self._sent[key]
+            self._runs.pop(key, None)
+        self._components = {raw: job for raw, job in self._components.items() if job.id in now}
+        return News(
+            jobs,
+            [system_job_id(self._label, key) for key in gone],
+            tuple(read.fresh[:NAMED_SKIPS]),
+            len(read.fresh),
+            read.recovered,
+            len(read.jobs),
+        )
+
+    def _job(self, key: str) -> Job:
+        made = self._made(key)
+        earlier = len(self._runs.get(key, ()))
+        made = msgspec.structs.replace(made, restarts=earlier) if earlier > made.restarts else made
+        is_open = key in self._unseen and made.status.is_live
+        job = job_of(made, self._source, self._label, UNSEEN if is_open else "")
+        if key in self._disputed:
+            return disputed(job, self._disputed[key], self._label)
+        if key in self._left and job.status.is_live:
+            return msgspec.structs.replace(job, message=LEFT)
+        return job
+
+    def _made(self, key: str) -> SlurmJob:
+        queued, ended = self._queue.get(key), self._ended.get(key)
+        if queued is None:
+            assert ended is not None
+            return ended
+        if key in self._left or ended is None or queued.status.is_live or _is_older(ended, queued):
+            return queued
+        return joined(queued, ended)
+
+
+def joined(queued: SlurmJob, ended: SlurmJob) -> SlurmJob:
+    """An ended job as slurmctld still has it, with what only accounting tells.
+
+    sacct writes exit codes above 127 less 128, so a code that slurmctld told counts.
+    """
+    return msgspec.structs.replace(
+        queued, state=ended.state, exit=queued.exit or ended.exit, canceled_by=ended.canceled_by,
+        cluster=ended.cluster, started_at=ended.started_at, ended_at=ended.ended_at,
+    )  # fmt: skip
+
+
+def disputing(queued: SlurmJob, ended: SlurmJob, asked_at: Nanos) -> SlurmJob | None:
+    """What cannot be so of one run by what slurmctld, when it was asked, and accounting say; None if it can.
+
+    Of a job that is live in the queue that is what accounting says, else what slurmctld does.
+    """
+    if ended.ended_at is None or ended.status.is_live or ended.submitted_at != queued.submitted_at:
+        return None
+    if not queued.status.is_live:
+        return queued if queued.status is not ended.status else None
+    is_settled = seconds_between(ended.ended_at, asked_at) > SETTLED_S
+    return ended if queued.state in GOES_ON and is_settled else None
+
+
+def disputed(job: Job, other: SlurmJob, label: str) -> Job:
+    command = ACCOUNTS if job.status.is_live else QUEUE
+    return msgspec.structs.replace(job, others=(job_of(other, f"{job.source}: {command}", label),))
+
+
+def _is_older(ended: SlurmJob, queued: SlurmJob) -> bool:
+    """Whether accounting tells of an earlier job of that number, or of an earlier run of the job."""
+    if ended.submitted_at is None or queued.submitted_at is None:
+        return False
+    return ended.submitted_at < queued.submitted_at
+
+
+def _submitted(job: SlurmJob) -> Nanos:
+    assert job.submitted_at is not None
+    return job.submitted_at

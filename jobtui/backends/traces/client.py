@@ -1,0 +1,149 @@
+"""Asking a server of traces, which answers in JSON, also where it has none or was asked wrongly."""
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+from jobtui.backends.registry import Window
+from jobtui.formats.json_values import Document, as_dict, as_list, as_text, decoded
+from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
+from jobtui.model.source_errors import SourceError
+from jobtui.model.specs import NO_ACCESS, Access
+from jobtui.model.traces import TraceSearch
+from jobtui.transport import http
+from jobtui.transport.http import HttpClient, Limits, Params, ServerKind, in_words, login_headers
+
+if TYPE_CHECKING:
+    from jobtui.transport.http import Transport
+
+LOOKBACK_S = 6 * 24 * 3600
+"""How far back is searched when no time is given. Tempo refuses more than a week."""
+AHEAD_S = 3600
+"""Clocks of senders may be ahead so much."""
+
+
+class SearchWindow(NamedTuple):
+    """From when to when spans begin."""
+
+    since: Nanos
+    until: Nanos
+
+
+def window_of(search: TraceSearch, usual: Window, clock: Clock) -> SearchWindow:
+    until = _first(search.until, usual.until, Nanos(clock.now() + AHEAD_S * SECOND))
+    since = _first(search.since, usual.since, Nanos(until - LOOKBACK_S * SECOND))
+    return SearchWindow(Nanos(max(0, since)), until)
+
+
+def _first(said: Nanos | None, usual: Nanos | None, else_: Nanos) -> Nanos:
+    return said if said is not None else usual if usual is not None else else_
+
+
+NAMES_BYTES, SEARCH_BYTES, TRACE_BYTES = 8 << 20, 64 << 20, 128 << 20
+"""The largest answers that are taken: names of services and spans, a search, a trace (some 100,000 spans)."""
+LIMITS = Limits(body_bytes=TRACE_BYTES)
+LARGE_BYTES = 1 << 16
+"""A body from this size on is decoded in a thread."""
+
+
+class Refused(SourceError):
+    """The server is there and does not want to answer this question."""
+
+
+class ServerAnswer(NamedTuple):
+    """What a server answered, and the document when it is JSON."""
+
+    http: http.Answer
+    document: Document | None
+
+    @property
+    def status(self) -> int:
+        return self.http.status
+
+
+class TraceServer(HttpClient):
+    """One server. `product` is how it is called."""
+
+    def __init__(
+        self,
+        url: str,
+        product: str,
+        access: Access = NO_ACCESS,
+        transport: "Transport | None" = None,
+        limits: Limits | None = None,
+    ) -> None:
+        kind = ServerKind(
+            product,
+            login="put a login into [servers] of the configuration file, or into "
+            f"JOBTUI_{product.upper()}_BEARER",
+            forbidden="the login may not read traces there",
+            address="check the address: perhaps the path it is served at is missing, such as "
+            f"/{product.lower()}",
+        )
+        name = url.rstrip("/")
+        super().__init__(
+            url,
+            kind,
+            login=lambda: login_headers(access, name),
+            ca_file=access.ca_file,
+            limits=limits or LIMITS,
+            transport=transport,
+        )
+
+    async def question(self, path: str, params: Params = (), most_bytes: int = NAMES_BYTES) -> ServerAnswer:
+        """The answer to a question, also that there is nothing (404) or what is wrong with it (400).
+
+        Raises SourceError for all others, and for one of more than `most_bytes`.
+        """
+        answer = await self.ask(path, params, fine=(200, 400, 404, 500, 501), most_bytes=most_bytes)
+        try:  # Jaeger labels what it says in JSON as text, so that the label tells nothing
+            if len(answer.body) < LARGE_BYTES:
+                found = decoded(answer.body)
+            else:
+                found = await asyncio.to_thread(decoded, answer.body)
+        except ValueError:
+            found = None
+        return ServerAnswer(answer, found if isinstance(found, dict) else None)
+
+    def document(self, answer: ServerAnswer) -> Document:
+        """The document of an answer that must have one. Raises SourceError."""
+        if answer.status == 200 and answer.document is not None:
+            return answer.document
+        raise self.no_document(answer)
+
+    def no_document(self, answer: ServerAnswer) -> SourceError:
+        if answer.status in (400, 500) and not answer.http.is_page:
+            return Refused(f"{self.name}: refused what was asked ({answer.status}): {said(answer)}")
+        return self.refusal(answer.http)
+
+
+def said(answer: ServerAnswer) -> str:
+    document = answer.document or {}
+    errors = as_list(document.get("errors"))
+    for text in (
+        as_text(as_dict(document.get("error")).get("message")),
+        as_text(document.get("message")),
+        as_text(document.get("error")),
+        as_text(as_dict(errors[0]).get("msg")) if errors else "",
+    ):
+        if text:
+            return in_words(text.encode("utf-8", "replace"))
+    return in_words(answer.http.body)
+
+
+class AskedServer:
+    """A server as a source: asked when somebody wants to see a trace, a poll only looks for it.
+
+    `usual` are the times that are searched when a search names none.
+    """
+
+    def __init__(self, server: TraceServer, usual: Window | None = None, clock: Clock | None = None) -> None:
+        self.name = server.name
+        self._server = server
+        self._usual = usual or Window()
+        self._clock = clock or SystemClock()
+
+    async def changed(self, timeout_s: float) -> None:
+        await asyncio.sleep(timeout_s)
+
+    async def aclose(self) -> None:
+        await self._server.aclose()

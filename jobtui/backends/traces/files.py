@@ -1,0 +1,124 @@
+"""Spans and log records out of a file: OTLP as JSON or protobuf, Jaeger's JSON, one a line or all in one.
+
+A file of one document a line is read on where reading ended, as such files grow; any other is read again
+when it changed. A last line without its end is a line still being written: it is read, and read again when
+there is more. Reads only.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from jobtui.backends.base import Batch
+from jobtui.backends.polled_file import PolledFile, cursor_of, place_in
+from jobtui.formats.spans import SKIPS_NAMED, is_line_of_json, read_telemetry
+from jobtui.model.health import Skip
+from jobtui.model.source_errors import SourceUnreachable
+from jobtui.model.traces import Telemetry
+from jobtui.transport.files import Look, OpenFile, PackedBytes
+
+LARGEST_BYTES = 256 << 20
+"""A file of another kind than lines may be so large."""
+PIECE_BYTES = 1 << 20
+"""Lines are read in pieces of about this size: the store takes in some thousand spans in one go."""
+PACKED_BYTES = 64 << 20
+"""So much of a packed file is unpacked: what is left out is said."""
+FIRST_BYTES = 1 << 20
+"""The first line must end within these for a file to be one of lines."""
+
+
+class _Place(NamedTuple):
+    """Where reading ended: which file as it then was, and how far.
+
+    `is_all` when what lies behind that, a line without its end, was read too; `skips` is how much of what
+    will be read again made no sense.
+    """
+
+    inode: int = 0
+    size: int = 0
+    mtime_ns: int = 0
+    offset: int = 0
+    is_all: int = 0
+    skips: int = 0
+
+
+class TraceFile(PolledFile):
+    """One file of spans."""
+
+    kind = "trace_file"
+
+    def __init__(self, path: Path, piece_bytes: int = PIECE_BYTES) -> None:
+        super().__init__(path, "spans")
+        self._piece_bytes = piece_bytes
+
+    def _read_since(self, cursor: str | None, opened: OpenFile, look: Look) -> Batch:
+        place = place_in(cursor, _Place)
+        if place.is_all and place[:3] == (look.id.inode, look.size, look.mtime_ns):
+            return Batch(cursor=cursor_of(place))
+        if opened.packed is not None:
+            return self._read_packed(opened.packed, look, place)
+        if is_line_of_json(opened.plain.read(0, FIRST_BYTES)):
+            return self._read_lines(opened, look, place)
+        return self._read_whole(opened, look, place)
+
+    def _read_lines(self, opened: OpenFile, look: Look, place: _Place) -> Batch:
+        """The next lines. The cursor stays before a last line without an end."""
+        goes_on = place.inode == look.id.inode and place.offset <= look.size
+        offset = place.offset if goes_on else 0
+        data = opened.plain.read(offset, self._piece_bytes)
+        whole = data.rfind(b"\n") + 1
+        at_end = offset + len(data) >= look.size
+        if not whole and not at_end:  # a line longer than a piece
+            data = opened.plain.read(offset, LARGEST_BYTES)
+            whole = data.rfind(b"\n") + 1 or len(data)
+            at_end = offset + len(data) >= look.size
+        done = read_telemetry(data[:whole], self.name)
+        last = read_telemetry(data[whole:] if at_end else b"", self.name)
+        cursor = _cursor(look, offset + whole, is_all=at_end, skips=last.skip_count)
+        return _batch(cursor, [done, last], recovered=place.skips if goes_on else 0, more=not at_end)
+
+    def _read_packed(self, packed: PackedBytes, look: Look, place: _Place) -> Batch:
+        """All of a packed file up to a limit, lines in pieces: reading on would begin anew."""
+        are_lines = is_line_of_json(packed.read(0, FIRST_BYTES))
+        size = self._piece_bytes if are_lines else PACKED_BYTES
+        told: list[Telemetry] = []
+        offset = 0
+        while offset < PACKED_BYTES and (data := packed.read(offset, size)):
+            end = data.rfind(b"\n") + 1 if are_lines and len(data) == size else 0
+            told.append(read_telemetry(data[: end or len(data)], self.name))
+            offset += end or len(data)
+        why = packed.broken or (packed.read(offset, 1) and f"unpacks to more than {PACKED_BYTES >> 20} MiB")
+        if why:
+            cut = (Skip(self.name, f"{why}: the rest is left out; unpack it"),)
+            told.insert(0, Telemetry(spans=(), logs=(), skipped=cut, skip_count=1))
+        cursor = _cursor(look, 0, is_all=True, skips=sum(one.skip_count for one in told))
+        return _batch(cursor, told, recovered=place.skips)
+
+    def _read_whole(self, opened: OpenFile, look: Look, place: _Place) -> Batch:
+        if look.size > LARGEST_BYTES:
+            limit = f"{LARGEST_BYTES >> 20} MiB"
+            raise SourceUnreachable(
+                f"{self.name}: is larger than {limit}; give one document a line, or part of it"
+            )
+        found = read_telemetry(opened.plain.read(0, look.size), self.name)
+        cursor = _cursor(look, 0, is_all=True, skips=found.skip_count)
+        return _batch(cursor, [found], recovered=place.skips)
+
+
+def _batch(cursor: str, told: Sequence[Telemetry], *, recovered: int, more: bool = False) -> Batch:
+    spans = tuple(span for one in told for span in one.spans)
+    logs = tuple(log for one in told for log in one.logs)
+    return Batch(
+        cursor=cursor,
+        spans=spans,
+        span_logs=logs,
+        skipped=tuple(skip for one in told for skip in one.skipped)[:SKIPS_NAMED],
+        skip_count=sum(one.skip_count for one in told),
+        recovered=recovered,
+        count=len(spans) + len(logs),
+        more=more,
+    )
+
+
+def _cursor(look: Look, offset: int, *, is_all: bool, skips: int) -> str:
+    return cursor_of(_Place(look.id.inode, look.size, look.mtime_ns, offset, int(is_all), skips))

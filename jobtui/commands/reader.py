@@ -1,0 +1,539 @@
+"""What a command reads: only the sources that a question needs, once, and no further than it needs.
+
+It can take its time: progress goes to stderr on a terminal, and ctrl+c ends the reading and not the command,
+which then prints what there is and says that it is partial.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from jobtui.backends.base import Announced, Source
+from jobtui.backends.discovery import Surroundings, discover, looked_for
+from jobtui.backends.registry import (
+    AGENT_COPIES,
+    BALSAM,
+    JOURNAL,
+    OTLP,
+    SIREPO_DB,
+    SITE_LOGS,
+    SLURM,
+    Gives,
+    Window,
+    announce,
+    build,
+    gives,
+    kinds_that_give,
+    of_kind,
+    of_setting,
+    told_apart,
+)
+from jobtui.backends.window import Until
+from jobtui.commands.context import Context
+from jobtui.commands.streams import Exit, clear_progress, complain
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.condor import condor_id
+from jobtui.model.health import Skip, SourceHealth, SourceState
+from jobtui.model.ids import JobId, named
+from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.source_errors import SourceError
+from jobtui.model.specs import SourceSpec
+from jobtui.model.traces import JOB_ATTRIBUTES
+from jobtui.session import Session
+from jobtui.store.store import Changes
+
+if TYPE_CHECKING:
+    from jobtui.analysis.explain.case import Evidence
+    from jobtui.backends.agent_copies import AgentCopies
+    from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
+    from jobtui.backends.record_replay import Observer
+    from jobtui.model.job_desk import Noted
+
+
+WHOLE_BYTES = 16 << 20
+"""A log up to this size is read whole for a question about one job: its agents began long before it."""
+STRETCH_BYTES = 16 << 20
+"""If more than this follows a job's last run, reading ends when the run has been over for SLACK_S."""
+SLACK_S = 600
+"""How much is read before the submission of a run and after its end, seconds."""
+JOURNAL_WINDOW_S = 2 * 3600
+"""How far back a journal is read when no job is asked for, seconds."""
+RUNS_WITHIN_S = 24 * 3600
+"""Earlier runs of a job are read out of a journal when they were submitted so long before the last."""
+
+
+PROGRESS_AFTER_S = 1.0
+PROGRESS_EVERY_S = 0.2
+
+
+@runtime_checkable
+class ListsJobs(Protocol):
+    """A source that can name its jobs without reading them."""
+
+    async def job_ids(self) -> list[JobId]:
+        """The id of every job. Raises SourceError."""
+        ...
+
+
+class Reader:
+    """A session that a command fills step by step with what it needs."""
+
+    def __init__(self, context: Context, session: Session, specs: Sequence[SourceSpec]) -> None:
+        self.context = context
+        self.session = session
+        self.specs = tuple(specs)
+        self.partial = False
+        self.logs_read = False
+
+    @property
+    def now(self) -> Nanos:
+        return self.context.clock.now()
+
+    def now_of(self, job: Job) -> Nanos:
+        return self.session.store.now_at(job.source, self.now)
+
+    @property
+    def sources(self) -> tuple[SourceHealth, ...]:
+        return self.session.store.sources()
+
+    @property
+    def nothing_read(self) -> bool:
+        return bool(self.sources) and all(source.state is SourceState.DOWN for source in self.sources)
+
+    def add_job_sources(self) -> None:
+        """Take in the sources that know of jobs; nothing is read yet."""
+        if not any(of_kind(source.kind).gives & Gives.JOBS for source in self.session.sources):
+            for spec in self.specs:
+                if gives(spec, Gives.JOBS):
+                    self.session.add(build(spec, Window(since=self.context.since)))
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        return tuple(spec.target for spec in self.specs if SIREPO_DB.names(spec))
+
+    async def read_agents(self) -> None:
+        await self.read_logs(None)
+
+    async def read_jobs(self) -> None:
+        """Read every job there is; out of logs alone when no source knows of jobs."""
+        self.add_job_sources()
+        if self.session.sources:
+            await self.watched(self.session.catch_up())
+        else:
+            await self.read_logs(None)
+
+    async def look_up(self, job_id: JobId) -> JobDetail | None:
+        self.add_job_sources()
+        if condor_id(job_id) is not None:
+            parts = {source.kind for source in self.session.sources if of_kind(source.kind).in_parts}
+            if parts:
+                await self.watched(self.session.catch_up(parts))
+        return await self.session.look_up(job_id)
+
+    async def noted_of(self, job: Job) -> "Noted | None":
+        """What is noted of the job on its cluster, where that can be reached from here."""
+        from jobtui.analysis.paths import Reach  # only questions about one job need it
+        from jobtui.session.evidence import noted_of
+
+        session = self.session
+        reach = Reach(session.mounts, session.hosts)
+        return await noted_of(session.store, session.desk(), job, reach)
+
+    async def slurm_of(self, job: Job, noted: "Noted | None") -> Job | None:
+        """The Slurm job that a job of Sirepo runs as, where Slurm is read too."""
+        from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
+
+        if job.mode != CLUSTER_MODE or not any(map(SLURM.made, self.session.sources)):
+            return None
+        await self.watched(self.session.catch_up((SLURM.kind,)))
+        number = noted.status.slurm_id if noted is not None else None
+        return slurm_of(job, self.session.store.jobs.values(), number)
+
+    async def gather(self, job: Job, detail: JobDetail | None) -> "Evidence":
+        """Read all that a verdict on a job rests on."""
+        from jobtui.session.evidence import Gatherer
+
+        if job.system == BALSAM.kind and job.status.is_live:
+            await self.read_jobs()  # allocations and sites come with all jobs
+        await self.read_logs(detail)
+        noted = await self.noted_of(job)
+        await self.slurm_of(job, noted)
+        slurm_id = noted.status.slurm_id if noted is not None else None
+        return await Gatherer.of(self.session).gather(job.id, detail, slurm_id)
+
+    async def job_ids(self) -> list[str]:
+        """The id of every job, without reading their records where that can be helped."""
+        ids: list[str] = list(self.session.store.jobs)
+        for source in self.session.sources:
+            if isinstance(source, ListsJobs):
+                with suppress(SourceError):
+                    ids += await source.job_ids()
+        return ids
+
+    async def read_logs(self, detail: JobDetail | None, *, to_end: bool = False) -> None:
+        """Read the logs as far as a question about this job needs, or their ends when there is none.
+
+        With `to_end` they can be followed afterwards.
+        """
+        if self.logs_read:
+            return
+        self.logs_read = True
+        for spec in self.specs:
+            if gives(spec, Gives.LOGS):
+                self.session.add(await self._log(spec, detail, to_end=to_end))
+        await self.watched(self.session.catch_up(kinds_that_give(Gives.LOGS)))
+        await self._read_copies(detail)
+        await self._read_site_logs()
+
+    async def open_archives(self) -> None:
+        """Take in the sources that keep scripts, and see which of them are there."""
+        self.add_job_sources()
+        specs = [spec for spec in self.specs if gives(spec, Gives.SCRIPTS) and not gives(spec, Gives.JOBS)]
+        for spec in specs:
+            self.session.add(build(spec))
+        await self.watched(self.session.catch_up({of_setting(spec.setting).kind for spec in specs}))
+
+    async def read_traces(self, *, look_at_all: bool = False) -> None:
+        """Read files of spans; servers are there to be asked. With `look_at_all` see what each is worth.
+
+        Without it nothing listens: what is sent to us is sent to the dashboard. A recording holds what came.
+        """
+        look_at_all = look_at_all or self.context.replay is not None
+        for spec in self.specs:
+            if gives(spec, Gives.SPANS) and (look_at_all or not OTLP.names(spec)):
+                self.session.add(build(spec, _window_of_traces(self.context)))
+        wanted = kinds_that_give(Gives.SPANS)
+        found = {source.kind for source in self.session.sources if source.kind in wanted}
+        kinds = {kind for kind in found if look_at_all or not of_kind(kind).is_asked}
+        if kinds:
+            await self.watched(self.session.catch_up(kinds))
+
+    async def _read_copies(self, detail: JobDetail | None) -> None:
+        """Read what the supervisor keeps of cluster agents' logs, of the users who are asked for."""
+        users = users_asked_for(self.session, detail)
+        if users() and not self.partial:
+            for root in self.roots:
+                self.session.add(copies_below(root, users))
+            await self.watched(self.session.catch_up([AGENT_COPIES.kind]))
+
+    async def _read_site_logs(self) -> None:
+        """Read what the sites of Balsam servers wrote, where that can be reached."""
+        if self.session.store.sites() and not self.partial:
+            source = site_logs(self.session, self.specs, self.context.config.mounts)
+            if await source.is_reachable():
+                self.session.add(source)
+                await self.watched(self.session.catch_up([SITE_LOGS.kind]))
+            else:
+                await source.aclose()
+
+    async def follow_logs(self) -> None:
+        await self.session.run(kinds_that_give(Gives.LOGS))
+
+    async def _log(self, spec: SourceSpec, detail: JobDetail | None, *, to_end: bool) -> Source:
+        if JOURNAL.names(spec):
+            return self._journal(spec, detail, to_end=to_end)
+        size = _size(spec.target)
+        window = window_for(self.context, size, detail)
+        source = build(spec, window)
+        until, now = self.context.until, self.context.clock.now()
+        is_open = until is None or until >= now
+        if (
+            is_open
+            and window.since is not None
+            and not window.whole
+            and self.context.since is None
+            and not to_end
+        ):
+            until = await _early_end(source, window.since, size, detail) or until
+        return source if until is None else Until(source, until)
+
+    def _journal(self, spec: SourceSpec, detail: JobDetail | None, *, to_end: bool) -> Source:
+        source = build(spec, journal_window(self.context, detail))
+        until = self.context.until
+        ended_at = detail.job.ended_at if detail and not detail.job.status.is_live else None
+        if until is None and self.context.since is None and ended_at is not None and not to_end:
+            until = Nanos(ended_at + SLACK_S * SECOND)
+        return source if until is None else Until(source, until)
+
+    async def watched(
+        self, reading: Coroutine[object, object, object], words: Callable[[], str] | None = None
+    ) -> None:
+        """Do some reading that can be seen and stopped; what was read until then stays.
+
+        `words` say how far it has come, where records do not tell.
+        """
+        task = asyncio.ensure_future(reading)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, task.cancel)
+        progress = asyncio.ensure_future(show_progress(words or self._progress))
+        try:
+            await task
+        except asyncio.CancelledError:
+            self.partial = True
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+            progress.cancel()
+            with suppress(asyncio.CancelledError):
+                await progress
+
+    def _progress(self) -> str:
+        return f"{sum(source.records for source in self.sources):,} records"
+
+    def settle(self, code: Exit) -> Exit:
+        """Name on stderr what was not read; `code`, or NO_SOURCE when nothing could be."""
+        down = [source for source in self.sources if source.state is SourceState.DOWN]
+        for source in down:
+            complain(source.error or f"{source.name}: cannot be read")
+        for source in self.sources:
+            if source.note:
+                complain(f"{source.name}: {source.note}")
+            if source.skipped and source.last_skips:
+                skip = source.last_skips[-1]
+                complain(f"{source.name}: {source.skipped} skipped, such as {_skip_text(skip)}")
+        if self.partial:
+            complain("interrupted: what is printed is partial")
+        return Exit.NO_SOURCE if self.nothing_read else code
+
+
+async def show_progress(words: Callable[[], str]) -> None:
+    """Say how far it has come until cancelled, once it has taken a second; nothing off a terminal."""
+    if not sys.stderr.isatty():
+        return
+    start = time.monotonic()
+    await asyncio.sleep(PROGRESS_AFTER_S)
+    try:
+        while True:
+            spent = time.monotonic() - start
+            sys.stderr.write(f"\r\x1b[Kreading: {words()}, {spent:.0f} s (ctrl+c: print what there is)")
+            sys.stderr.flush()
+            await asyncio.sleep(PROGRESS_EVERY_S)
+    finally:
+        clear_progress()
+
+
+def _skip_text(skip: Skip) -> str:
+    return skip.why if skip.where in skip.why else f"{skip.where}: {skip.why}"
+
+
+def configured(context: Context) -> tuple[SourceSpec, ...]:
+    found = context.config.sources or tuple(finding.spec for finding in discover(surroundings()))
+    return told_apart(found)
+
+
+def surroundings() -> Surroundings:
+    try:
+        directory = os.getcwd()
+    except OSError:  # it was removed
+        directory = os.sep
+    return Surroundings(os.environ, directory, os.path.expanduser("~"))
+
+
+def in_session(context: Context, body: Callable[[Reader], Awaitable[Exit]]) -> Exit:
+    """Run a command's body with a reader over the configured sources; without any, say so."""
+    warn(context)
+    specs = configured(context)
+    if not specs:
+        return no_source()
+    return asyncio.run(within(context, specs, body))
+
+
+def warn(context: Context) -> None:
+    for warning in context.config.warnings:
+        complain(warning)
+
+
+def no_source() -> Exit:
+    what_next = "`jobtui init` finds more, such as Slurm and archives; to look around try `jobtui demo`"
+    complain(f"no source is configured, and there is no {looked_for()}; {what_next}")
+    return Exit.NO_SOURCE
+
+
+async def within(
+    context: Context,
+    specs: Iterable[SourceSpec],
+    body: Callable[[Reader], Awaitable[Exit]],
+    observer: "Observer | None" = None,
+) -> Exit:
+    """Run a command's body with a reader over these sources; a observer is told what they deliver."""
+    async with Session((), context.clock, replay=context.replay, observer=observer) as session:
+        session.hosts, session.mounts = context.config.hosts, context.config.mounts
+        session.store.traces.job_attributes = context.config.job_attributes or JOB_ATTRIBUTES
+        return await body(Reader(context, session, tuple(specs)))
+
+
+def window_for(context: Context, size: int, detail: JobDetail | None) -> Window:
+    """Which part of a log of `size` bytes is to be read for a question about a job."""
+    if context.since is not None:
+        return Window(since=context.since)
+    last = detail.runs[-1] if detail and detail.runs else None
+    queued_at = last.queued_at if last else None
+    since = None if queued_at is None else Nanos(queued_at - SLACK_S * SECOND)
+    return Window(since=since, whole=size <= WHOLE_BYTES)
+
+
+def journal_window(context: Context, detail: JobDetail | None) -> Window:
+    if context.since is not None:
+        return Window(since=context.since)
+    queued = [run.queued_at for run in detail.runs if run.queued_at is not None] if detail else []
+    begin = context.clock.now() - JOURNAL_WINDOW_S * SECOND
+    if queued:
+        begin = min(begin, max(min(queued), max(queued) - RUNS_WITHIN_S * SECOND) - SLACK_S * SECOND)
+    return Window(since=Nanos(max(1, begin)))
+
+
+def sources_to_watch(
+    context: Context, specs: Iterable[SourceSpec], detail: JobDetail | None
+) -> list[Announced]:
+    """Sources for the dashboard; logs from where the job needs them that it is opened at, else their ends.
+
+    They are made when the first paint is over, those that give jobs first.
+    """
+    in_order = sorted(specs, key=lambda spec: gives(spec, Gives.JOBS), reverse=True)
+    return [announce(spec, partial(_watched, context, spec, detail)) for spec in in_order]
+
+
+def _window_of_traces(context: Context) -> Window:
+    return Window(since=context.since, until=context.until)
+
+
+def _watched(context: Context, spec: SourceSpec, detail: JobDetail | None) -> Source:
+    if gives(spec, Gives.SPANS):
+        return build(spec, _window_of_traces(context))
+    if JOURNAL.names(spec):
+        source = build(spec, journal_window(context, detail))
+    elif context.since is not None or detail is not None:
+        source = build(spec, window_for(context, _size(spec.target), detail))
+    else:
+        source = build(spec)
+    if context.until is not None and gives(spec, Gives.LOGS):
+        return Until(source, context.until)
+    return source
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):
+        return 0
+
+
+async def _early_end(source: Source, since: Nanos, size: int, detail: JobDetail | None) -> Nanos | None:
+    """When to end the reading of a large log: after the job's last run, if very much was written since."""
+    from jobtui.backends.logfile import LogFile
+
+    ended_at = detail.job.ended_at if detail and not detail.job.status.is_live else None
+    if ended_at is None or not isinstance(source, LogFile):
+        return None
+    try:
+        offset = await source.offset_at(since)
+    except SourceError:
+        return None  # polling it will say the same
+    if offset is None or size - offset <= STRETCH_BYTES:
+        return None
+    return Nanos(ended_at + SLACK_S * SECOND)
+
+
+MODE = "sbatch"
+DRIVER = "SbatchDriver"
+
+
+class ClusterUsers:
+    """Who has jobs on a cluster; who came last is last."""
+
+    def __init__(self) -> None:
+        self._users: dict[str, None] = {}
+
+    def __call__(self) -> Sequence[str]:
+        return tuple(self._users)
+
+    def add(self, users: Iterable[str]) -> bool:
+        before = len(self._users)
+        self._users.update(dict.fromkeys(users))
+        return len(self._users) > before
+
+
+def copies_below(root: str, users: ClusterUsers) -> "AgentCopies":
+    from jobtui.backends.agent_copies import AgentCopies  # few sites have a cluster
+
+    return AgentCopies(Path(root), users)
+
+
+def watch_clusters(session: Session, roots: Sequence[str]) -> None:
+    """Read the copies of agents' logs as soon as the session knows of a job on a cluster."""
+    users = ClusterUsers()
+    added = False
+
+    def see(changes: Changes) -> None:
+        nonlocal added
+        if not users.add(_owners(session, changes.jobs)) or added:
+            return
+        added = True
+        for root in roots:
+            session.add(copies_below(root, users))
+
+    if roots:
+        session.store.subscribe(see)
+
+
+def _owners(session: Session, changed: Iterable[JobId]) -> Iterable[str]:
+    find = session.store.job
+    return (job.owner for job_id in changed if (job := find(job_id)) is not None and job.mode == MODE)
+
+
+def users_asked_for(session: Session, detail: JobDetail | None) -> ClusterUsers:
+    """Whose copies a question needs: those of the job's user, without a job of all who are known by now."""
+    users = ClusterUsers()
+    if detail is not None:
+        users.add([detail.job.owner] if MODE in (detail.job.mode, *(run.mode for run in detail.runs)) else [])
+        return users
+    users.add(job.owner for job in session.store.jobs.values() if job.mode == MODE)
+    users.add(agent.uid for agent in session.store.correlation.agents() if agent.driver == DRIVER)
+    return users
+
+
+LOOK_EVERY_S = 60.0
+"""How often is looked whether a site can be reached by now."""
+
+
+def site_logs(session: Session, specs: Sequence[SourceSpec], mounts: Mapping[str, str]) -> "SiteLogs":
+    # Few have a Balsam, and the first paint needs none of it
+    from jobtui.analysis.paths import Reach, reached
+    from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
+
+    systems = {spec.target: named(BALSAM.setting, spec.label) for spec in specs if BALSAM.names(spec)}
+
+    def places() -> "tuple[SitePlace, ...]":
+        reach = Reach(mounts)
+        return tuple(
+            SitePlace(systems[site.source], tuple(reached(site.path, None, reach)))
+            for site in session.store.sites()
+            if site.source in systems
+        )
+
+    return SiteLogs(places)
+
+
+async def _add_when_reached(session: Session, specs: Sequence[SourceSpec]) -> None:
+    source = site_logs(session, specs, session.mounts)
+    while not await source.is_reachable():  # noqa: ASYNC110 - nothing tells when something is mounted
+        await asyncio.sleep(LOOK_EVERY_S)
+    session.add(source)
+
+
+def watch_sites(session: Session, specs: Sequence[SourceSpec]) -> None:
+    looking: set[asyncio.Task[None]] = set()
+
+    def see(changes: Changes) -> None:
+        if session.store.sites():
+            unsubscribe()
+            looking.add(asyncio.get_running_loop().create_task(_add_when_reached(session, specs)))
+
+    if any(BALSAM.names(spec) for spec in specs):
+        unsubscribe = session.store.subscribe(see)

@@ -1,0 +1,153 @@
+"""How servers want to be asked, as configuration file and environment say it. Errors hold no values."""
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from jobtui.model.secrets import mask_text
+from jobtui.model.specs import VARIABLES, Access, SourceSpec, parse_server
+
+KEYS = ("bearer", "bearer_file", "user", "password", "ca_file", "headers")
+"""What may stand in the table of a server."""
+SEPARATOR = ";"
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)
+_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?", re.ASCII)
+
+
+def access_of_table(table: object, environ: Mapping[str, str]) -> Access:
+    """The access that a table of the configuration file says; `$NAME` is a variable of the environment.
+
+    Raises ValueError, in words without the values.
+    """
+    if not isinstance(table, dict):
+        raise ValueError(f"expected a table with {', '.join(KEYS)}")
+    unknown = next((key for key in table if key not in KEYS), None)
+    if unknown is not None:
+        raise ValueError(f'unknown key "{unknown}", there is {", ".join(KEYS)}')
+    named = {key: _text(key, table[key], environ) for key in KEYS if key in table and key != "headers"}
+    headers = table.get("headers", {})
+    if not isinstance(headers, dict):
+        raise ValueError("headers: expected a table")
+    pairs = tuple(_header(name, _text(name, value, environ)) for name, value in headers.items())
+    return _checked(Access(**named, headers=pairs))
+
+
+def accesses_of(tables: object, base: str, environ: Mapping[str, str]) -> dict[str, Access]:
+    """The access of each server that a table of tables names; files are relative to `base`.
+
+    Raises ValueError, in a line that begins with the address.
+    """
+    if not isinstance(tables, dict):
+        raise ValueError('expected tables ["ADDRESS"]')
+    found = {}
+    for address, table in tables.items():
+        try:
+            access = access_of_table(table, environ)
+            target = parse_server("", address).target
+        except ValueError as error:
+            raise ValueError(f"{mask_text(address)}: {error}") from None
+        files = (access.bearer_file, access.ca_file)
+        token, authority = (os.path.join(base, os.path.expanduser(one)) if one else "" for one in files)
+        found[target] = access._replace(bearer_file=token, ca_file=authority)
+    return found
+
+
+def holds_secrets(tables: object) -> bool:
+    """Whether what is secret stands in the tables themselves, and not in a variable or file they name."""
+    for table in tables.values() if isinstance(tables, dict) else ():
+        headers = table.get("headers", {})
+        said = [table.get("bearer"), table.get("password"), *headers.values()]
+        if any(isinstance(one, str) and not one.startswith("$") for one in said):
+            return True
+    return False
+
+
+def with_access(
+    sources: Sequence[SourceSpec],
+    authority: Access,
+    accesses: Mapping[str, Access],
+    environ: Mapping[str, str],
+    prefix: str,
+    servers: Collection[str],
+) -> tuple[SourceSpec, ...]:
+    """The same sources; servers with what tables say of them, and over that variables that begin so.
+
+    `servers` are the settings that name servers. Variables do not say of which one they are.
+    Raises ValueError where there are several.
+    """
+    found = []
+    for spec in sources:
+        if spec.setting in servers:
+            name = f"{prefix}{spec.setting.upper()}"
+            said = access_of_environment(name, environ)
+            if said.has_login and sum(one.setting == spec.setting for one in sources) > 1:
+                raise ValueError(
+                    f"{name}_*: a login is for one server, and there are several: say it in [servers] of the "
+                    "configuration file"
+                )
+            of_tables = merged(authority, accesses.get(spec.target, Access()))
+            spec = spec._replace(access=merged(of_tables, said))
+        found.append(spec)
+    return tuple(found)
+
+
+def access_of_environment(prefix: str, environ: Mapping[str, str]) -> Access:
+    """The access that variables with this beginning say. Raises ValueError, in words without the values."""
+    said = {key: environ.get(prefix + end, "").strip() for key, end in VARIABLES.items()}
+    user, colon, password = said["basic"].partition(":")
+    if said["basic"] and not (colon and user):
+        raise ValueError(f"{prefix}{VARIABLES['basic']}: expected USER:PASSWORD")
+    try:
+        return _checked(Access(said["bearer"], "", user, password, tuple(_listed(said["headers"]))))
+    except ValueError as error:
+        raise ValueError(f"{prefix}_*: {error}") from error
+
+
+def merged(under: Access, over: Access) -> Access:
+    """What `over` says, and what it leaves open as `under` has it; of logins one only."""
+    if over.bearer or over.bearer_file or over.user:
+        under = under._replace(bearer="", bearer_file="", user="", password="")
+    return Access._make(mine or theirs for mine, theirs in zip(over, under, strict=True))
+
+
+def _checked(access: Access) -> Access:
+    ways = [name for name in ("bearer", "bearer_file", "user") if getattr(access, name)]
+    if len(ways) > 1:
+        raise ValueError(f"{' and '.join(ways)} are given, only one can be sent")
+    for name in ("bearer", "user"):
+        if value := getattr(access, name):
+            _fit(name, value)
+    if ":" in access.user:
+        raise ValueError("user: has a colon in it")
+    return access
+
+
+def _text(key: str, value: object, environ: Mapping[str, str]) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{key}: expected a text")
+    if not value.startswith("$"):
+        return value
+    found = environ.get(value[1:], "")
+    if not found:
+        raise ValueError(f"{key}: the environment variable {value[1:]} is not set")
+    return found
+
+
+def _listed(text: str) -> Iterator[tuple[str, str]]:
+    for part in filter(None, map(str.strip, text.split(SEPARATOR))):
+        name, colon, value = part.partition(":")
+        if not colon:
+            raise ValueError("expected NAME: VALUE, several with ; between")
+        yield _header(name.strip(), value.strip())
+
+
+def _header(name: str, value: str) -> tuple[str, str]:
+    if not _NAME.fullmatch(name):
+        raise ValueError("a header has a name that is none")
+    _fit(name, value)
+    return name, value
+
+
+def _fit(name: str, value: str) -> None:
+    if not _VALUE.fullmatch(value):
+        raise ValueError(f"{name}: has characters that cannot be sent")

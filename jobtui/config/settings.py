@@ -1,0 +1,398 @@
+"""The settings that hold, out of flags, environment and configuration file; the sources that they name."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from jobtui.backends.registry import JOURNAL, of_setting, servers
+from jobtui.config.file import PROFILES, ConfigError, ConfigFile, Keys, dotted, parse_file, read_file
+from jobtui.grammar import ENVIRONMENT_PREFIX, SETTING_BY_NAME, SETTINGS, Kind, Scope, Setting, nearest
+from jobtui.model.numbers import MOST, whole, whole_of
+from jobtui.model.settings import AUTO, Alarms, Looks, parse_alarms
+from jobtui.model.specs import VARIABLES, Access, SourceSpec, is_directory, parse_journal, split_cluster
+
+
+class Effective(NamedTuple):
+    """The values that hold for a setting, as written, and where they were written."""
+
+    values: tuple[str, ...] = ()
+    origin: str = "default"
+
+
+PERSONAL = ("keys", "columns", "colors")
+
+
+def hosts_of(file: ConfigFile, profile: str | None) -> dict[str, str]:
+    """The journals of docker hosts and clusters, by the names that Sirepo's lines have for them."""
+    found = {}
+    for keys, table, holds in file.tables("hosts", profile):
+        for host, value in table.items():
+            if not isinstance(value, str):
+                file.wrong_kind((*keys, host), "a text", value)
+                continue
+            text = expanded(SETTING_BY_NAME[JOURNAL.setting], value, file.base)
+            try:
+                target = parse_journal(text).target
+            except ValueError as error:
+                file.wrong((*keys, host), f"{text!r}: {error}")
+                continue
+            if holds:
+                found[host] = target
+    return found
+
+
+def mounts_of(file: ConfigFile, profile: str | None) -> dict[str, str]:
+    """Directories of this machine, by those on clusters that are mounted there."""
+    found = {}
+    for keys, table, holds in file.tables("mounts", profile):
+        for there, here in table.items():
+            if not isinstance(here, str) or not here:
+                file.wrong_kind((*keys, there), "a directory", here)
+            elif not there.startswith("/"):
+                file.wrong((*keys, there), "expected a directory that begins with /", is_key=True)
+            elif holds:
+                found[there] = os.path.join(file.base, os.path.expanduser(here))
+    return found
+
+
+def alarms_of(file: ConfigFile, profile: str | None) -> Alarms:
+    """What is to happen on new trouble; a profile's table stands for the whole."""
+    found = Alarms()
+    for keys, table, holds in file.tables("alarm", profile):
+        wrong = False
+        for key, value in table.items():
+            try:
+                parse_alarms({key: value})
+            except ValueError as error:
+                is_known, text = key in Alarms._fields, str(error)
+                said = text.removeprefix(f"{key}: ") if is_known else text
+                file.wrong((*keys, key), said, is_key=not is_known)
+                wrong = True
+        if holds and not wrong:
+            found = parse_alarms(table)
+    return found
+
+
+def accesses_of_file(
+    file: ConfigFile, profile: str | None, environ: Mapping[str, str]
+) -> tuple[dict[str, Access], tuple[str, ...]]:
+    """How servers want to be asked, by address; and what is odd about where that is written."""
+    found: dict[str, Access] = {}
+    has_secrets = False
+    for keys, tables, holds in file.tables("servers", profile):
+        from jobtui.config.access import accesses_of, holds_secrets  # few have such a table
+
+        for address, table in tables.items() if holds else ():
+            try:
+                found |= accesses_of({address: table}, file.base, environ)
+            except ValueError as error:
+                _wrong_server(file, (*keys, address), str(error))
+            else:
+                has_secrets = has_secrets or holds_secrets({address: table})
+    if not (has_secrets and file.is_open_to_others()):
+        return found, ()
+    from jobtui.model.commands import Command  # seldom said
+
+    remedy = Command("chmod", "600", about=[file.path]) or "let nobody else read it"
+    return found, (f"{file.path} may be read by others, and holds a login: `{remedy}`",)
+
+
+def _wrong_server(file: ConfigFile, keys: Keys, error: str) -> None:
+    """Note what is wrong with a server, at the key that the error begins with if there is one."""
+    text = error.split(": ", 1)[-1] if ": " in error else error
+    key = text.partition(":")[0]
+    place = (*keys, key) if (*keys, key) in file.places.keys else keys
+    file.wrong(place, text.removeprefix(f"{key}: ") if place != keys else text)
+
+
+def looks_of(file: ConfigFile, profile: str | None, settings: Mapping[str, Effective]) -> Looks:
+    def word(name: str) -> str:
+        return "".join(settings[name].values[-1:])
+
+    looks = Looks(
+        theme=word("theme") or AUTO,
+        glyphs=word("glyphs") or AUTO,
+        clipboard=word("clipboard") or AUTO,
+        mouse=word("mouse") or AUTO,
+        title=word("title") == "on",
+        fps=whole(word("fps")),
+    )
+    if any(name in section for name in PERSONAL for _, section, _ in file.sections(profile)):
+        from jobtui.config.personal import with_personal  # few have one
+
+        return with_personal(looks, file, profile)
+    return looks
+
+
+LIST_SEPARATOR = ";"
+
+
+def of_environment(environ: Mapping[str, str]) -> dict[str, Effective]:
+    found = {}
+    for setting in SETTINGS:
+        text = environ.get(setting.variable, "")
+        if not text.strip():
+            continue
+        values = text.split(LIST_SEPARATOR) if setting.repeatable else [text]
+        found[setting.name] = Effective(
+            tuple(expanded(setting, v.strip()) for v in values if v.strip()), setting.variable
+        )
+    return found
+
+
+def wrong_values(given: Mapping[str, Effective]) -> Iterator[str]:
+    for setting in SETTINGS:
+        effective = given.get(setting.name, Effective())
+        for text in effective.values:
+            if mistake := mistake_in(setting, text):
+                yield f"{effective.origin}: {mistake}"
+
+
+def mistake_in(setting: Setting, text: str) -> str:
+    if setting.parse is not None:
+        try:
+            setting.parse(text)
+        except ValueError as error:
+            return f"{text!r}: {error}"
+    if setting.choices and text not in setting.choices:
+        near = nearest(text, setting.choices)
+        return f"{text!r} is none of {', '.join(setting.choices)}{near}"
+    if setting.most and not (text.isdecimal() and whole(text, MOST) <= setting.most):
+        return f"{text!r} is no whole number up to {setting.most:,}"
+    return ""
+
+
+def layer_of(file: ConfigFile, keys: Keys, table: Mapping[str, object]) -> dict[str, Effective]:
+    scopes = (Scope.ANYWHERE,) if keys else (Scope.ANYWHERE, Scope.FILE)
+    known = {setting.name: setting for setting in SETTINGS if setting.scope in scopes}
+    found = {}
+    for key, value in table.items():
+        place = (*keys, key)
+        if key in TABLES or (not keys and key == PROFILES):
+            continue
+        if key not in known:
+            file.wrong(place, f'unknown key "{key}"{nearest(key, (*known, *TABLES))}', is_key=True)
+            continue
+        values = _checked(file, place, known[key], _values(file, place, known[key], value))
+        found[key] = Effective(tuple(values), file.origin(place))
+    return found
+
+
+TABLES = ("hosts", "mounts", "alarm", "servers", "keys", "columns", "colors")
+"""The tables of a configuration file, which a profile may have, too."""
+
+
+def _checked(file: ConfigFile, place: Keys, setting: Setting, values: list[str]) -> Iterator[str]:
+    for number, value in enumerate(values):
+        text = expanded(setting, value, file.base)
+        if mistake := mistake_in(setting, text):
+            file.wrong((*place, number), mistake)
+        else:
+            yield text
+
+
+def _values(file: ConfigFile, place: Keys, setting: Setting, value: object) -> list[str]:
+    if setting.repeatable and isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return list(value)
+    if setting.kind is Kind.TIME and hasattr(value, "isoformat"):
+        return [str(value.isoformat())]
+    if setting.most and isinstance(value, int) and whole_of(value) is not None:
+        return [str(value)]
+    if isinstance(value, str):
+        return [value]
+    file.wrong_kind(place, _expected(setting), value)
+    return []
+
+
+def _expected(setting: Setting) -> str:
+    if setting.most:
+        return "a whole number"
+    return "a text or a list of texts" if setting.repeatable else "a text"
+
+
+def expanded(setting: Setting, text: str, base: str = "") -> str:
+    """A path with `~` resolved and, out of a file, relative to its directory; other texts as they are."""
+    is_address = of_setting(setting.name).addressed and not is_directory(SourceSpec(setting.name, text))
+    if not setting.completes or is_address:
+        return text
+    head, path = split_head(setting.name, text)
+    return head + os.path.join(base, os.path.expanduser(path)) if path else text
+
+
+def split_head(name: str, text: str) -> tuple[str, str]:
+    """What stands before the path in the value of a setting, with its `=`, and the path."""
+    if of_setting(name).is_labelled:
+        label, path = split_cluster(text)
+        return f"{label}=" if label else "", path
+    head, equals, path = text.partition("=")
+    return (head + equals, path) if equals and head.isidentifier() else ("", text)
+
+
+def sources_of(settings: Mapping[str, Effective]) -> Iterable[SourceSpec]:
+    """Each source once: of one that is named twice, the later naming holds. Raises ConfigError."""
+    found: dict[tuple[str, str], SourceSpec] = {}
+    for setting in SETTINGS:
+        if setting.parse is None:
+            continue
+        for text in settings[setting.name].values:
+            try:
+                spec = setting.parse(text)
+            except ValueError as error:
+                raise ConfigError(f"{settings[setting.name].origin}: {text!r}: {error}") from error
+            if (with_others := of_setting(setting.name).with_others) is not None:
+                spec = with_others(spec, lambda name: settings[name].values)
+            found[setting.name, os.path.normpath(spec.target)] = spec
+    return found.values()
+
+
+class Config(NamedTuple):
+    """The effective settings, as written; `sources` are those they name, `hosts` journals by host.
+
+    `mounts` are directories of this machine by those on clusters that are mounted there, `alarms` what is to
+    happen when a job newly needs a person, `looks` how the dashboard is to look.
+    """
+
+    settings: Mapping[str, Effective]
+    sources: tuple[SourceSpec, ...] = ()
+    file: str | None = None
+    profile: str | None = None
+    profiles: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    hosts: Mapping[str, str] = {}
+    mounts: Mapping[str, str] = {}
+    alarms: Alarms = Alarms()
+    looks: Looks = Looks()
+
+    def values_of(self, setting: str) -> tuple[str, ...]:
+        return self.settings[setting].values
+
+    @property
+    def job_attributes(self) -> tuple[str, ...]:
+        """The attributes in which spans name their job, as configured; none where the usual ones do."""
+        return self.settings.get("job_attribute", Effective()).values
+
+
+def load(flags: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> Config:
+    """The settings that hold. Raises ConfigError, with all that is wrong."""
+    given = of_environment(environ) | {
+        name: Effective(values, SETTING_BY_NAME[name].flag) for name, values in flags.items()
+    }
+    asked = given.get("config", Effective())
+    file = read_file(asked.values[-1] if asked.values else None, asked.origin)
+    return resolved(file, given, environ)
+
+
+def resolved(file: ConfigFile, given: Mapping[str, Effective], environ: Mapping[str, str]) -> Config:
+    """The settings that hold out of a file, and what flags and variables give. Raises ConfigError."""
+    file.check_profiles()
+    layers = {keys: layer_of(file, keys, table) for keys, table, _ in file.sections(None)}
+    profile = _chosen(file, given.get("profile"), layers[()])
+    of_profile = layers[PROFILES, profile] if profile is not None else {}
+    settings = {setting.name: Effective() for setting in SETTINGS} | layers[()] | of_profile | dict(given)
+    accesses, warnings = accesses_of_file(file, profile, environ)
+    hosts, mounts = hosts_of(file, profile), mounts_of(file, profile)
+    alarms = alarms_of(file, profile)
+    wrong = tuple(wrong_values(given))
+    looks = Looks() if wrong else looks_of(file, profile, settings)
+    if wrong := (*file.mistakes(), *wrong):
+        raise ConfigError(*wrong)
+    return Config(
+        settings=settings,
+        sources=_with_access(tuple(sources_of(settings)), settings, accesses, environ),
+        file=file.path if file.document is not None else None,
+        profile=profile,
+        profiles=tuple(file.profiles()),
+        warnings=(*_unknown_variables(environ), *warnings),
+        hosts=hosts,
+        mounts=mounts,
+        alarms=alarms,
+        looks=looks,
+    )
+
+
+def _chosen(file: ConfigFile, given: Effective | None, top: Mapping[str, Effective]) -> str | None:
+    """The name of the profile that holds; one that is not there is a mistake. Raises ConfigError."""
+    chosen = given or top.get("profile")
+    if chosen is None or not chosen.values:
+        return None
+    name, known = chosen.values[-1], file.profiles()
+    if name in known:
+        return name
+    text = f'no profile "{name}", there is {", ".join(known) or "none"}{nearest(name, known)}'
+    if given:
+        raise ConfigError(*file.mistakes(), f"{chosen.origin}: {file.path}: {text}")
+    file.wrong(("profile",), text)
+    return None
+
+
+def _unknown_variables(environ: Mapping[str, str]) -> Iterable[str]:
+    known = {setting.variable for setting in SETTINGS} | set(_access_variables())
+    for name in sorted(environ):
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in known:
+            yield f"the environment variable {name} is unknown and ignored{nearest(name, known)}"
+
+
+def _access_variables() -> Iterable[str]:
+    return (f"{SETTING_BY_NAME[name].variable}{end}" for name in servers() for end in VARIABLES.values())
+
+
+def _with_access(
+    sources: tuple[SourceSpec, ...],
+    settings: Mapping[str, Effective],
+    accesses: Mapping[str, Access],
+    environ: Mapping[str, str],
+) -> tuple[SourceSpec, ...]:
+    """The same sources; servers with how they want to be asked. Raises ConfigError."""
+    if not any(spec.setting in servers() for spec in sources):
+        return sources
+    from jobtui.config.access import with_access
+
+    authority = Access(ca_file="".join(settings["ca_file"].values[-1:]))
+    try:
+        return with_access(sources, authority, accesses, environ, ENVIRONMENT_PREFIX, servers())
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+
+
+OPEN = frozenset({"user", "ca_file", "bearer_file"})
+"""What may be shown of how a server wants to be asked."""
+
+
+class Written(NamedTuple):
+    """An entry of a table: its name from the table on, its value in words, and where it stands."""
+
+    name: str
+    value: str
+    origin: str
+
+
+def written_tables(path: str, profile: str | None) -> Iterator[Written]:
+    """The entries of all tables that hold with this profile. Raises ConfigError when it cannot be read."""
+    file = read_file(path, "")
+    for name in TABLES:
+        for keys, table, holds in file.tables(name, profile):
+            for at, value in _leaves(keys, table) if holds else ():
+                named = at[len(keys) - 1 :]
+                is_open = name != "servers" or at[-1] in OPEN
+                yield Written(dotted(named), _value_words(value) if is_open else "given", file.origin(at))
+
+
+def _leaves(keys: Keys, table: dict[str, object]) -> Iterator[tuple[Keys, object]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _leaves((*keys, key), value)
+        else:
+            yield (*keys, key), value
+
+
+def _value_words(value: object) -> str:
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    if isinstance(value, int) and whole_of(value) is None and not isinstance(value, bool):
+        return hex(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def check_text(path: str, text: str) -> None:
+    """Whether this text would do as the configuration file at a path. Raises ConfigError."""
+    resolved(parse_file(path, text.encode()), {}, {})

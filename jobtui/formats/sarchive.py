@@ -1,0 +1,171 @@
+"""What SArchive keeps of a job: its document, its environment, and the names made of ids.
+
+In a file (Slurm's own, copied by SArchive as it is): four bytes, little-endian, the count of entries, then
+every entry with a NUL behind it. An entry is `NAME=value`; a value may hold newlines, `=` and any byte, and
+there are entries without `=`. In a document of SArchive (Kafka, Elasticsearch) it is an object, in which an
+entry with several `=` stands whole as a name without value: the producer splits at every `=`.
+
+`{"id", "timestamp", "cluster", "script", "environment"}`, either at the top or, in old indices, under
+`jobinfo` with the time as `@timestamp`. The script went through UTF-8 on its way: bytes that are none were
+replaced. Of a job of Torque the environment is the scheduler's files, by name.
+
+Slurm: `123`, `123_4` a task of an array, `123_[5-9]` its rest, `123+1` a part of a heterogeneous job, each
+perhaps with the cluster before it: `huppel/123`, `slurm/123`, `slurm@huppel/123`. Torque: `123.server`,
+`123[4].server`, `123-4.server`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from jobtui.model.clock import Nanos, time_of_iso
+from jobtui.model.faults import contained
+from jobtui.model.numbers import whole
+from jobtui.model.scripts import ArchivedScript, Environment, Scheduler, Variable, Wanted
+
+COUNT_BYTES = 4
+
+
+def parse_environment(data: bytes) -> Environment:
+    """The environment in a file. Raises nothing: what is wrong with it shows in `announced`."""
+    announced = int.from_bytes(data[:COUNT_BYTES], "little")
+    return Environment(tuple(map(_variable, entries_of(data[COUNT_BYTES:]))), announced)
+
+
+def write_environment(variables: Mapping[str, str]) -> bytes:
+    """The file that Slurm writes for these."""
+    entries = [f"{name}={value}".encode() + b"\0" for name, value in variables.items()]
+    return len(entries).to_bytes(COUNT_BYTES, "little") + b"".join(entries)
+
+
+def entries_of(data: bytes) -> list[bytes]:
+    """What stands between NULs; a last entry without one was cut off and counts too."""
+    entries = data.split(b"\0")
+    return entries if entries[-1] else entries[:-1]
+
+
+def parse_document(document: Mapping[object, object], *, is_files: bool = False) -> Environment:
+    variables = list(_of_document(document, is_files=is_files))
+    mended = [variable.name for variable, was_damaged in variables if was_damaged]
+    return Environment(tuple(variable for variable, _ in variables), mended=tuple(mended), is_files=is_files)
+
+
+def _of_document(document: Mapping[object, object], *, is_files: bool) -> Iterator[tuple[Variable, bool]]:
+    for name, value in document.items():
+        key, text = str(name).encode("utf-8", "replace"), _text(value)
+        is_damaged = not is_files and not text and b"=" in key
+        yield (_variable(key) if is_damaged else Variable(key, text)), is_damaged
+
+
+def _text(value: object) -> bytes:
+    return ("" if value is None else str(value)).encode("utf-8", "replace")
+
+
+def _variable(entry: bytes) -> Variable:
+    name, equals, value = entry.partition(b"=")
+    return Variable(name, value if equals else None)
+
+
+REPLACED = "\ufffd"
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
+_TORQUE_FILE = re.compile(r"\.(?:JB|TA)\Z")
+
+
+def parse_script(document: object, source: str) -> ArchivedScript | None:
+    with contained("reading a script"):
+        return _script_in(document, source)
+    return None
+
+
+def _script_in(document: object, source: str) -> ArchivedScript | None:
+    if not isinstance(document, Mapping):
+        return None
+    inner = document.get("jobinfo")
+    fields = inner if isinstance(inner, Mapping) else document
+    number, script = fields.get("id"), fields.get("script")
+    if not isinstance(number, str | int) or isinstance(number, bool) or not isinstance(script, str):
+        return None
+    time = fields.get("timestamp", document.get("@timestamp"))
+    cluster = fields.get("cluster")
+    environment, is_torque = _environment(fields.get("environment"))
+    return ArchivedScript(
+        number=str(number),
+        script=script.encode("utf-8", "surrogatepass"),
+        source=source,
+        cluster=cluster if isinstance(cluster, str) else "",
+        scheduler=Scheduler.TORQUE if is_torque else Scheduler.SLURM,
+        environment=environment,
+        archived_at=parse_time(time) if isinstance(time, str) else None,
+        is_lossy=REPLACED in script,
+    )
+
+
+def _environment(value: object) -> tuple[Environment | None, bool]:
+    if not isinstance(value, Mapping):
+        return None, False
+    is_torque = bool(value) and all(_TORQUE_FILE.search(str(name)) for name in value)
+    return parse_document(value, is_files=is_torque), is_torque
+
+
+def parse_time(text: str) -> Nanos | None:
+    """A time as RFC 3339 writes it, with up to nine digits of a second; None for what is none."""
+    found = _TIME.fullmatch(text.strip())
+    if found is None:
+        return None
+    at = time_of_iso(f"{found[1]}T{found[2]}{found[4] or 'Z'}")
+    return None if at is None else Nanos(at + whole((found[3] or "0").ljust(9, "0"), 0))
+
+
+_ID = re.compile(
+    r"(?:(?:slurm|torque)(?:@(?P<label>[\w.-]+))?/|(?P<cluster>[\w.-]+)/)?"
+    r"#?(?P<number>\d{1,18})(?:_(?P<task>\d+)|\[(?P<bracketed>\d*)\]|-(?P<dashed>\d+)|_\[[^\]]*\]|\+\d+)?"
+    r"(?P<server>\.[A-Za-z][\w.-]*)?",
+    re.ASCII,
+)
+_TASKS = re.compile(r"^#PBS\s+(?:.*\s)?-t\s+(?P<tasks>[\d,-]+)", re.MULTILINE | re.ASCII)
+_STEP = re.compile(r"^(\d+(?:_\d+)?)\.(?:batch|extern|interactive|\d+)$", re.ASCII)
+OTHER_SYSTEMS = frozenset({"balsam"})
+MOST_TASKS = 256
+"""Files of an array's tasks that are read at most."""
+
+
+def parse_wanted(text: str) -> Wanted | None:
+    """The job that an id means, None for what is no id of a batch job. A step means its job."""
+    head, slash, last = text.strip().rpartition("/")
+    found = _ID.fullmatch(head + slash + _STEP.sub(r"\1", last)) if head not in OTHER_SYSTEMS else None
+    if found is None:
+        return None
+    task = found["task"] or found["bracketed"] or found["dashed"] or ""
+    cluster = found["label"] or found["cluster"] or ""
+    return Wanted(found["number"].lstrip("0") or "0", task, cluster, found["server"] or "")
+
+
+def slurm_names(number: str) -> tuple[str, str]:
+    """The files of a job of Slurm: its script and its environment."""
+    return f"job.{number}_script", f"job.{number}_environment"
+
+
+def spool_names(number: str) -> tuple[str, str]:
+    """The same in Slurm's own StateSaveLocation, where each job has a directory in one of ten."""
+    place = f"hash.{number[-1:]}/job.{number}"
+    return f"{place}/script", f"{place}/environment"
+
+
+def torque_names(number: str, server: str, tasks: Iterator[int] | None = None) -> Iterator[str]:
+    """The files of a job of Torque that are not its script; of an array's tasks, those of these."""
+    yield f"{number}{server}.JB"
+    yield f"{number}{server}.TA"
+    for task in tasks or ():
+        yield f"{number}-{task}{server}.JB"
+
+
+def torque_tasks(script: str) -> Iterator[int]:
+    """The numbers of an array's tasks as its script asks for them: `#PBS -t 1-4,7`."""
+    found = _TASKS.search(script)
+    left = MOST_TASKS
+    for part in found["tasks"].split(",") if found else ():
+        first, _, last = part.partition("-")
+        if (begin := whole(first)) is None or begin < 0:
+            continue
+        stop = min(whole(last, begin), begin + left - 1)
+        yield from range(begin, stop + 1)
+        left -= max(0, stop - begin + 1)

@@ -1,0 +1,567 @@
+"""What Slurm writes, as records: tables of squeue and sacct, `scontrol show job`, JSON of any release.
+
+Pure, and nothing here raises. Basis: Slurm 22.05.8 and 24.11.5 as run, and the manuals up to 25.05. The
+commands are run with TZ=UTC0, so that their times, which name no zone, are UTC.
+
+A name may hold any character, also newlines and what looks like another row. In tables the separator is a
+word that nobody can know when a job is named, and a row ends where it has all its fields. `scontrol` escapes
+nothing: there a name ends at the last place at which the fields come that always follow it; of other fields
+the first counts, of those behind texts that a user chose the last.
+
+Each release has its own shapes: a number may be wrapped as `{"set", "infinite", "number"}`, a state may be a
+list of words, an exit code the status that `wait` gave (wrapped in 23.02), or an object. All of them are read
+with one tolerant getter: it looks at several paths and takes the first value that is one. 22.05 was run; the
+shapes of 23.02 (data_parser v0.0.39), 23.11 and 24.05 (v0.0.40, v0.0.41) and 24.11 were compared with what
+clusters had printed.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+import msgspec
+
+from jobtui.model.clock import Nanos, time_of_iso, time_of_seconds
+from jobtui.model.health import Skip
+from jobtui.model.jobs import JobStatus
+from jobtui.model.numbers import read_json, real, whole, whole_of
+from jobtui.model.slurm import BY_PROGRAM, Exit, SlurmJob, SlurmStep
+
+NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE", "None assigned", "null"})
+"""How the commands write that there is none."""
+MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
+TEXT_CHARACTERS = 2_000
+"""Kept of a text that a user chose."""
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", re.ASCII)
+_DURATION = re.compile(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d\d))?(?::(\d\d))?(?:\.\d+)?", re.ASCII)
+_EXIT = re.compile(r"(\d{1,10}):(\d{1,10})", re.ASCII)
+_SIZE = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([KMGTP])?([nc])?", re.ASCII)
+_PATTERN = re.compile(r"%(?:%|(\d*)([a-zA-Z]))", re.ASCII)
+_CANCELED = re.compile(r"CANCELLED by (\S{1,64})", re.ASCII)
+
+
+def text_of(text: str) -> str:
+    """A text, "" where the commands write that there is none."""
+    return "" if text in NOTHING else text[:TEXT_CHARACTERS]
+
+
+def reason_word(text: str) -> str:
+    """The word for why a job waits or ended: squeue writes some of them with blanks."""
+    return text_of(text).replace(" ", "_")
+
+
+def time_of(text: str) -> Nanos | None:
+    """A time as ISO text in UTC, or in seconds since the epoch; None for none and what is no time."""
+    if text.isdecimal():
+        return time_of_seconds(whole(text)) or None  # with 0 Slurm says that there is none
+    return time_of_iso(text) if _TIME.fullmatch(text) else None
+
+
+def duration_of(text: str) -> float | None:
+    """Seconds of `[days-]hours:minutes:seconds`, `minutes:seconds` or minutes; None for no limit."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        return None
+    days, *parts = found.groups()
+    numbers = [whole(part, 0) for part in parts if part is not None]
+    units: tuple[int, ...]
+    if days is not None:
+        units = (HOUR_S, MINUTE_S, 1)
+    else:
+        units = ((MINUTE_S,), (MINUTE_S, 1), (HOUR_S, MINUTE_S, 1))[len(numbers) - 1]
+    total = sum(number * unit for number, unit in zip(numbers, units, strict=False))
+    return 1.0 * (total + whole(days, 0) * DAY_S)
+
+
+@lru_cache(maxsize=1_000)
+def exit_of(text: str) -> Exit | None:
+    """`code:signal`."""
+    found = _EXIT.fullmatch(text)
+    return Exit(whole(found[1], 0), whole(found[2], 0)) if found else None
+
+
+def exit_of_wait_status(status: int) -> Exit | None:
+    """What `wait` gave, as squeue's JSON has it: 32512 is exit code 127, 15 is signal 15."""
+    return Exit(status >> 8 & 0xFF, status & 0x7F) if 0 <= status < 1 << 32 else None
+
+
+def bytes_of(text: str, cpus: str = "", nodes: str = "") -> float | None:
+    """Bytes of a size as sacct has it: `533588K`, `1.50G`; None for what is none.
+
+    That of a job, which has `cpus` and `nodes`, is what it has on each node; before 21.08 sacct wrote it for
+    each node, `100Mn`, or for each CPU, `100Mc`.
+    """
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        return None
+    size = (real(found[1]) or 0.0) * 1024.0 ** ("KMGTP".index(found[2] or "M") + 1)
+    nodes_, cpus_ = whole(nodes, 1), whole(cpus, 1)
+    if found[3] == "c":
+        size *= cpus_
+    return size if found[3] == "n" else size / max(1, nodes_)
+
+
+def first_node(nodes: str) -> str:
+    """The first node of a list: `n1` of `n[1-4],m7`."""
+    found = re.match(r"([^\[,]*)(?:\[(\w+))?", nodes)
+    return f"{found[1]}{found[2] or ''}" if found else ""
+
+
+BATCH_STEP = {"n": "0", "s": "batch", "t": "0"}
+"""What the signs of a node, step and task stand for in the files of a batch script, which is on one node."""
+
+
+def filled(pattern: str, values: Mapping[str, str]) -> str:
+    """A pattern with what its signs stand for: `%j`, `%4j` with leading zeros, `%%`; others stay."""
+    if pattern.startswith("\\") or "\\\\" in pattern:
+        return pattern.replace("\\", "")
+
+    def value(found: re.Match[str]) -> str:
+        if found[0] == "%%":
+            return "%"
+        known = values.get(found[2])
+        return found[0] if known is None else known.rjust(min(whole(found[1], 0), 10), "0")
+
+    return _PATTERN.sub(value, pattern)
+
+
+def unknown_signs(pattern: str, values: Mapping[str, str]) -> str:
+    """The signs that `filled` leaves in a pattern, "" without any."""
+    if pattern.startswith("\\") or "\\\\" in pattern:
+        return ""
+    signs = (found[0] for found in _PATTERN.finditer(pattern) if found[2] and found[2] not in values)
+    return ", ".join(dict.fromkeys(signs))
+
+
+def state_of(text: str) -> tuple[str, str]:
+    """A state and who canceled it: `CANCELLED by 1001`; a `+` at the end is a word that was cut off."""
+    found = _CANCELED.fullmatch(text)
+    return ("CANCELLED", found[1]) if found else (text.rstrip("+"), "")
+
+
+def settled(job: SlurmJob) -> SlurmJob:
+    """The same job without times and codes that are no facts: start and end that are only expected.
+
+    An exit code counts where the program's end was the job's end. One that says success of a failed job is
+    none: so sacct's JSON does in 22.05.
+    """
+    status = job.status
+    began = job.started_at
+    if status is JobStatus.PENDING or (status is JobStatus.CANCELED and not job.nodes):
+        job = msgspec.structs.replace(job, started_at=None)
+    if status is JobStatus.PENDING:
+        job = msgspec.structs.replace(job, expected_at=began)
+    tells = job.state in BY_PROGRAM and (job.state != "FAILED" or (job.exit is not None and any(job.exit)))
+    return msgspec.structs.replace(
+        job,
+        exit=job.exit if tells else None,
+        ended_at=None if status.is_live else job.ended_at,
+    )
+
+
+Row = Mapping[str, str]
+PART_BYTES = 1 << 18
+
+
+class Table(NamedTuple):
+    """The rows of a table, and what of it made no sense."""
+
+    rows: list[dict[str, str]]
+    skips: tuple[Skip, ...] = ()
+
+
+class Pieces(NamedTuple):
+    """The rows of a table as they come, and what of it made no sense."""
+
+    rows: Iterator[tuple[str, ...]]
+    skips: tuple[Skip, ...] = ()
+
+
+def pieces_of(printed: bytes, separator: str, count: int, where: str) -> Pieces:
+    """The rows of a table in which a separator follows each of `count` fields, also the last one of a row.
+
+    What is left at the end is a row that was cut off.
+    """
+    mark = separator.encode()
+    total, end = printed.count(mark), printed.rfind(mark)
+    whole = total - total % count
+    rest = printed[end + len(mark) :] if end >= 0 else printed
+    fields = islice(_fields(printed, separator), whole)
+    rows = ((row[0].removeprefix("\n"), *row[1:]) for row in zip(*[fields] * count, strict=False))
+    return Pieces(rows, (Skip(where, "the last row is cut off"),) if total != whole or rest.strip() else ())
+
+
+def _fields(printed: bytes, separator: str) -> Iterator[str]:
+    """The fields one by one. A part is parted at a time: while millions are, no other thread runs."""
+    mark, at = separator.encode(), 0
+    while (end := printed.find(mark, min(at + PART_BYTES, len(printed)))) >= 0:
+        yield from printed[at:end].decode("utf-8", "replace").split(separator)
+        at = end + len(mark)
+    yield from printed[at:].decode("utf-8", "replace").split(separator)
+
+
+def rows_of(printed: bytes, separator: str, fields: Sequence[str], where: str) -> Table:
+    found = pieces_of(printed, separator, len(fields), where)
+    return Table([dict(zip(fields, row, strict=True)) for row in found.rows], found.skips)
+
+
+Convert = Callable[[str], object]
+
+
+def _minutes(text: str) -> float | None:
+    return None if (minutes := real(text)) is None else minutes * MINUTE_S
+
+
+def _name(text: str) -> str:
+    return text[:TEXT_CHARACTERS]
+
+
+SQUEUE: Mapping[str, tuple[str, Convert]] = {
+    "%i": ("id", text_of),
+    "%A": ("raw", text_of),
+    "%F": ("array", text_of),
+    "%K": ("task", text_of),
+    "%j": ("name", _name),
+    "%u": ("user", text_of),
+    "%a": ("account", text_of),
+    "%P": ("partition", text_of),
+    "%q": ("qos", text_of),
+    "%T": ("state", _name),
+    "%r": ("reason", reason_word),
+    "%V": ("submitted_at", time_of),
+    "%S": ("started_at", time_of),
+    "%e": ("ended_at", time_of),
+    "%l": ("limit_s", duration_of),
+    "%N": ("nodes", text_of),
+    "%D": ("node_count", text_of),
+    "%C": ("cpus", text_of),
+    "%E": ("dependency", text_of),
+    "%Z": ("directory", text_of),
+}
+"""What squeue is asked for, and what of a job that is."""
+
+SACCT: Mapping[str, tuple[str, Convert]] = {
+    "JobID": ("id", text_of),
+    "JobIDRaw": ("raw", text_of),
+    "JobName": ("name", _name),
+    "User": ("user", text_of),
+    "Account": ("account", text_of),
+    "Partition": ("partition", text_of),
+    "QOS": ("qos", text_of),
+    "Cluster": ("cluster", text_of),
+    "State": ("state", _name),
+    "Reason": ("reason", reason_word),
+    "ExitCode": ("exit", exit_of),
+    "Submit": ("submitted_at", time_of),
+    "Eligible": ("eligible_at", time_of),
+    "Start": ("started_at", time_of),
+    "End": ("ended_at", time_of),
+    "TimelimitRaw": ("limit_s", _minutes),
+    "NodeList": ("nodes", text_of),
+    "NNodes": ("node_count", text_of),
+    "NCPUS": ("cpus", text_of),
+    "ReqMem": ("memory", text_of),
+    "WorkDir": ("directory", text_of),
+}
+"""The same of sacct, which has all of these since 20.11."""
+
+STEP_FIELDS = ("MaxRSS",)
+"""Asked for beside those when steps are wanted."""
+
+
+def queued_job(row: Row) -> SlurmJob | None:
+    return _job(row, SQUEUE)
+
+
+def accounted_job(row: Row) -> SlurmJob | None:
+    """A row of sacct that is a job and no step; None for what is neither.
+
+    A run that it calls requeued is over where it has an end: its times are facts.
+    """
+    job = None if "." in row.get("JobID", "") else _job(row, SACCT)
+    if job is None or job.state != "REQUEUED" or (ended := time_of(row.get("End", ""))) is None:
+        return job
+    return msgspec.structs.replace(job, started_at=time_of(row.get("Start", "")), ended_at=ended)
+
+
+def _job(row: Row, table: Mapping[str, tuple[str, Convert]]) -> SlurmJob | None:
+    values = {name: convert(row[field]) for field, (name, convert) in table.items() if field in row}
+    values["state"], values["canceled_by"] = state_of(str(values.get("state", "")))
+    if not is_job_id(str(values.get("id", ""))) or not values["state"]:
+        return None
+    values["array"], values["task"] = array_of(str(values["id"]))
+    return settled(msgspec.convert(values, SlurmJob))
+
+
+def is_job_id(text: str) -> bool:
+    """Whether a text is an id as Slurm writes it: `22`, `22_1`, `22_[1-4%2]`, `22+0`."""
+    return text[:1].isdecimal() and text.isascii() and len(text) < 10_000 and not set(text) - _OF_IDS
+
+
+_OF_IDS = frozenset("0123456789_[]-,:%+.")
+
+
+def array_of(job_id: str) -> tuple[str, str]:
+    """The array that a job is of, and which task or tasks of it; "" for none."""
+    array, _, task = job_id.partition("_")
+    return (array, task.strip("[]")) if task else ("", "")
+
+
+def jobs_with_steps(rows: Iterable[Row]) -> list[SlurmJob]:
+    """The jobs among the rows of sacct, each with the steps that follow it.
+
+    A job that was requeued is there several times, oldest first.
+    """
+    found: list[tuple[SlurmJob, list[SlurmStep]]] = []
+    for row in rows:
+        if (job := accounted_job(row)) is not None:
+            found.append((job, []))
+            continue
+        of, dot, step = row.get("JobID", "").partition(".")
+        if dot and found and found[-1][0].id == of:
+            found[-1][1].append(_step(step, row))
+    return [msgspec.structs.replace(job, steps=tuple(steps)) for job, steps in found]
+
+
+def _step(step: str, row: Row) -> SlurmStep:
+    return SlurmStep(
+        id=step[:64],
+        name=_name(row.get("JobName", "")),
+        state=state_of(row.get("State", ""))[0],
+        exit=exit_of(row.get("ExitCode", "")),
+        started_at=time_of(row.get("Start", "")),
+        ended_at=time_of(row.get("End", "")),
+        max_rss=text_of(row.get("MaxRSS", "")),
+        nodes=text_of(row.get("NodeList", "")),
+    )
+
+
+_BEGIN = re.compile(r"^JobId=\d+ ", re.ASCII | re.MULTILINE)
+_NAME = re.compile(
+    r"JobName=(?P<name>.*)(?:\n {3}|(?<!\n {2}) )UserId=(?P<user>\S*?)\(\d+\) GroupId=\S+ MCS_label=",
+    re.ASCII | re.DOTALL,
+)
+_FIELD = re.compile(r"(?<!\S)([A-Z][A-Za-z0-9_:/]*)=")
+_LAST_COUNTS = frozenset({"StdErr", "StdIn", "StdOut"})
+
+SCONTROL: Mapping[str, tuple[str, Callable[[str], object]]] = {
+    "Account": ("account", text_of),
+    "Partition": ("partition", text_of),
+    "QOS": ("qos", text_of),
+    "JobState": ("state", text_of),
+    "Reason": ("reason", reason_word),
+    "Dependency": ("dependency", text_of),
+    "Restarts": ("restarts", lambda text: whole(text, 0)),
+    "ExitCode": ("exit", exit_of),
+    "TimeLimit": ("limit_s", duration_of),
+    "SubmitTime": ("submitted_at", time_of),
+    "EligibleTime": ("eligible_at", time_of),
+    "StartTime": ("started_at", time_of),
+    "EndTime": ("ended_at", time_of),
+    "NodeList": ("nodes", text_of),
+    "NumNodes": ("node_count", text_of),
+    "NumCPUs": ("cpus", text_of),
+    "Comment": ("comment", text_of),
+    "Command": ("command", text_of),
+    "WorkDir": ("directory", text_of),
+    "StdErr": ("stderr", text_of),
+    "StdOut": ("stdout", text_of),
+}
+"""The fields that a record is made of. `ArrayTaskId` is `3`, or `3-4%2` for those that have not begun."""
+
+
+def shown_jobs(printed: str) -> Iterator[tuple[SlurmJob, dict[str, str]]]:
+    begins = [found.start() for found in _BEGIN.finditer(printed)]
+    for begin, end in pairwise([*begins, len(printed)]):
+        found = _shown_job(printed[begin:end])
+        if found is not None:
+            yield found
+
+
+def _shown_job(text: str) -> tuple[SlurmJob, dict[str, str]] | None:
+    named = _NAME.search(text)
+    if named is None:
+        return None
+    said = {**_shown_fields(text[: named.start()]), **_shown_fields(text[named.end("user") :])}
+    said |= {"JobName": named["name"], "UserId": named["user"]}
+    array, task, raw = (text_of(said.get(key, "")) for key in ("ArrayJobId", "ArrayTaskId", "JobId"))
+    is_one = task.isdecimal()
+    job_id = raw if not task else f"{array}_{task}" if is_one else f"{array}_[{task}]"
+    if "HetJobOffset" in said:
+        job_id = f"{said.get('HetJobId', '')}+{said['HetJobOffset']}"
+    if not is_job_id(job_id):
+        return None
+    values = {name: convert(said[key]) for key, (name, convert) in SCONTROL.items() if key in said}
+    names = {"name": named["name"][:TEXT_CHARACTERS], "user": named["user"]}
+    ids = {"id": job_id, "raw": raw, "array": array, "task": task}
+    return settled(msgspec.convert({**values, **names, **ids, "is_whole": True}, SlurmJob)), said
+
+
+def _shown_fields(text: str) -> dict[str, str]:
+    """`Name=value` by name, a value up to the next of them."""
+    places = list(_FIELD.finditer(text))
+    found: dict[str, str] = {}
+    for number, place in enumerate(places):
+        end = places[number + 1].start() if number + 1 < len(places) else len(text)
+        if place[1] not in found or place[1] in _LAST_COUNTS:
+            found[place[1]] = text[place.end() : end].strip()
+    return found
+
+
+Document = Mapping[str, object]
+
+PHASES = ("COMPLETING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "STAGE_OUT",
+          "STOPPED", "SIGNALING", "RESIZING", "RESV_DEL_HOLD", "POWER_UP_NODE", "REVOKED")  # fmt: skip
+"""Words beside a state that squeue shows in its place."""
+
+TEXTS: Mapping[str, tuple[str, ...]] = {
+    "name": ("name",),
+    "user": ("user_name", "user", "association.user"),
+    "account": ("account", "association.account"),
+    "partition": ("partition",),
+    "qos": ("qos",),
+    "cluster": ("cluster",),
+    "reason": ("state_reason", "state.reason"),
+    "canceled_by": ("kill_request_user",),
+    "nodes": ("nodes",),
+    "dependency": ("dependency",),
+    "comment": ("comment", "comment.job"),
+    "command": ("command",),
+    "directory": ("current_working_directory", "working_directory"),
+    "stdout": ("stdout_expanded", "standard_output", "stdout"),
+    "stderr": ("stderr_expanded", "standard_error", "stderr"),
+}
+"""Where a text is, likeliest first."""
+
+TIMES: Mapping[str, tuple[str, ...]] = {
+    "submitted_at": ("submit_time", "time.submission"),
+    "eligible_at": ("eligible_time", "time.eligible"),
+    "started_at": ("start_time", "time.start"),
+    "ended_at": ("end_time", "time.end"),
+}
+
+
+def jobs_of_text(text: bytes | str) -> tuple[SlurmJob, ...]:
+    """The jobs of a whole answer. Raises ValueError for what is no such answer."""
+    document = read_json(text)
+    jobs = document.get("jobs") if isinstance(document, dict) else None
+    if not isinstance(jobs, list):
+        raise ValueError("there is no list of jobs in it")
+    return tuple(found for one in jobs if (found := job_of(one)) is not None)
+
+
+def job_of(document: object) -> SlurmJob | None:
+    raw = _number(document, "job_id")
+    states = _words(document, "job_state", "state.current", "state")
+    if not isinstance(document, dict) or raw is None or not states:
+        return None
+    array, task = _array(document)
+    job_id = f"{raw}" if not task else f"{array}_{task}" if task.isdecimal() else f"{array}_[{task}]"
+    het = _number(document, "het_job_id", "het.job_id")
+    if het:
+        offset = _number(document, "het_job_offset", "het.job_offset")
+        job_id = f"{het}+{offset or 0}"
+    if not is_job_id(job_id):
+        return None
+    limit = _number(document, "time_limit", "time.limit")
+    job = SlurmJob(
+        id=job_id,
+        raw=str(raw),
+        array=array,
+        task=task,
+        state=_state(states),
+        exit=_exit(document),
+        limit_s=None if limit is None else limit * MINUTE_S,
+        node_count=_count(document, "node_count", "allocation_nodes"),
+        cpus=_count(document, "cpus", "required.CPUs"),
+        restarts=_number(document, "restart_cnt") or 0,
+        steps=tuple(_steps(document)),
+    )
+    texts = {name: _text(document, *paths) for name, paths in TEXTS.items()}
+    times = {name: _time(document, *paths) for name, paths in TIMES.items()}
+    return settled(msgspec.structs.replace(job, **texts, **times))
+
+
+def _array(document: Document) -> tuple[str, str]:
+    array = _number(document, "array_job_id", "array.job_id")
+    if not array:
+        return "", ""
+    task = _number(document, "array_task_id", "array.task_id")
+    tasks = _text(document, "array_task_string", "array.task")
+    return str(array), str(task) if task is not None and not tasks else tasks.strip("[]")
+
+
+def _state(states: list[str]) -> str:
+    """The word that squeue shows: a phase in place of the state it is a phase of."""
+    return next((state for state in states if state in PHASES), states[0])
+
+
+def _exit(document: object) -> Exit | None:
+    """How a program ended, of whichever shape."""
+    status = _number(document, "exit_code")
+    if status is not None:
+        return exit_of_wait_status(status)
+    signal = _number(document, "exit_code.signal.id", "exit_code.signal.signal_id")
+    code = _number(document, "exit_code.return_code")
+    return None if signal is None and code is None else Exit(code or 0, signal or 0)
+
+
+def _steps(document: Document) -> Iterator[SlurmStep]:
+    steps = document.get("steps")
+    for step in steps if isinstance(steps, list) else ():
+        states = _words(step, "state")
+        yield SlurmStep(
+            id=_text(step, "step.id", "step.id.step_id").rpartition(".")[2] or _count(step, "step.id"),
+            name=_text(step, "step.name"),
+            state=states[0] if states else "",
+            exit=_exit(step),
+            started_at=_time(step, "time.start"),
+            ended_at=_time(step, "time.end"),
+            nodes=_text(step, "nodes.range"),
+        )
+
+
+def _at(document: object, path: str) -> object:
+    for name in path.split("."):
+        document = document.get(name) if isinstance(document, dict) else None
+    return document
+
+
+def _number(document: object, *paths: str) -> int | None:
+    """The first whole number at one of the paths, wrapped or not; None for none, and for infinity."""
+    for path in paths:
+        value = _at(document, path)
+        if isinstance(value, dict) and "number" in value:
+            is_set = value.get("set", True) and not value.get("infinite", False)
+            value = value["number"] if is_set else None
+        if not isinstance(value, str) and (number := whole_of(value)) is not None:
+            return number
+    return None
+
+
+def _text(document: object, *paths: str) -> str:
+    values = (_at(document, path) for path in paths)
+    return next(
+        (text_of(value)[:TEXT_CHARACTERS] for value in values if isinstance(value, str) and value), ""
+    )
+
+
+def _words(document: object, *paths: str) -> list[str]:
+    for path in paths:
+        value = _at(document, path)
+        words = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        if known := [word for word in words if isinstance(word, str) and word]:
+            return known
+    return []
+
+
+def _count(document: object, *paths: str) -> str:
+    number = _number(document, *paths)
+    return "" if number is None else str(number)
+
+
+def _time(document: object, *paths: str) -> Nanos | None:
+    return time_of_seconds(_number(document, *paths)) or None  # 0 says that there is none

@@ -1,0 +1,113 @@
+"""Which sources of a session have lines to read, and how to open them."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from jobtui.backends.base import Source
+from jobtui.backends.registry import JOURNAL, LOG_FILE
+from jobtui.model.clock import Offsets
+
+if TYPE_CHECKING:
+    from jobtui.logs.journal import JournalPages
+    from jobtui.logs.lists import ListedLog
+    from jobtui.logs.merged import Mergeable
+    from jobtui.logs.pages import LogPages
+    from jobtui.model.pages import Log
+
+COPIES = re.compile(r"/agent-sbatch/[^/]+/?$")
+"""The directory of a cluster in which the supervisor keeps copies of an agent's log."""
+
+
+OVER_SSH = re.compile(r"ssh://[^/]+/.")
+"""The address of a file on another host."""
+
+
+@runtime_checkable
+class NamesLogs(Protocol):
+    """A source of whose directories each is a log to be read."""
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """What the logs are called."""
+
+
+class SessionLogs:
+    """The log files among the sources of a session, which may change while it runs."""
+
+    def __init__(
+        self, sources: Callable[[], Sequence[Source]], offsets: Callable[[], Offsets] = dict
+    ) -> None:
+        self._sources = sources
+        self._offsets = offsets
+
+    def names(self) -> tuple[str, ...]:
+        own = tuple(name for source in self._sources() for name in _names_of(source))
+        return (*own, *self._streams())
+
+    def open(self, name: str) -> "Mergeable":
+        return self._stream(name) or opened(name)
+
+    def merged(self, names: Sequence[str] | None = None) -> "Log":
+        from jobtui.logs.merged import MergedLog
+
+        known = [name for source in self._sources() for name in _names_of(source)]
+        streams = frozenset(self._streams())
+        files = {name: self.open(name) for name in (known if names is None else names) if name not in streams}
+        if not self._has_journals():
+            return MergedLog(files)
+        from jobtui.logs.journal import merged_journals
+
+        return MergedLog({**files, **merged_journals(self._sources(), names)}, offsets=self._offsets)
+
+    def _has_journals(self) -> bool:
+        return any(JOURNAL.made(source) for source in self._sources())
+
+    def _streams(self) -> tuple[str, ...]:
+        if not self._has_journals():
+            return ()
+        from jobtui.logs.journal import stream_names
+
+        return stream_names(self._sources())
+
+    def _stream(self, name: str) -> "JournalPages | None":
+        """The log of a stream of a journal; None when the name is that of a file."""
+        if not self._has_journals() and "=" not in name:
+            return None
+        from jobtui.logs.journal import open_stream
+
+        return open_stream(self._sources(), name)
+
+
+def _names_of(source: Source) -> tuple[str, ...]:
+    if isinstance(source, NamesLogs):
+        return source.directories
+    return (source.name,) if LOG_FILE.made(source) else ()
+
+
+def opened(name: str) -> "LogPages | ListedLog":
+    """The log of a file by its path, of copies by their directory, of a remote file by its address."""
+    if OVER_SSH.match(name):
+        return _remote(name)
+    return _copied(name) if COPIES.search(name) else _pages(name)
+
+
+def _copied(directory: str) -> "ListedLog":
+    from jobtui.backends.copied_log import CopiedLines
+    from jobtui.logs.lists import ListedLog
+
+    return ListedLog(directory, CopiedLines(Path(directory)))
+
+
+def _remote(address: str) -> "ListedLog":
+    from jobtui.logs.lists import ListedLog, RemoteLines
+
+    return ListedLog(address, RemoteLines(address))
+
+
+def _pages(name: str) -> "LogPages":
+    # Needed first when somebody reads a log, not when the program starts
+    from jobtui.logs.pages import LogPages
+
+    return LogPages(Path(name))

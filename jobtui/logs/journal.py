@@ -1,0 +1,765 @@
+"""Streams of a journal to be read on a screen: pages from any place, at the end at once, whatever its size.
+
+Nothing is held but some stretches of lines and the counts of the histogram. Places come from the time of
+receipt, so a place of another reading, or of a record, is found again. A journal cannot be searched by text
+where it is, so a search reads all of it, in pieces after and before the reader's place. No method blocks.
+
+A log is opened by the name of its stream, `sirepo_job_supervisor@v3`, or by a journal and what is wanted of
+it as journalctl takes it: `ssh://v7 CONTAINER_NAME=srj-p-VUlhaMOD`, with `+` between groups.
+"""
+
+import asyncio
+import re
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing, suppress
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from jobtui.backends.base import Source
+from jobtui.backends.journal.client import Following, JournalReader
+from jobtui.backends.journal.records import (
+    DOCKER_UNIT,
+    HOST,
+    IDENTIFIER,
+    JOURNALD,
+    Places,
+    Stream,
+    StreamKind,
+    StreamNames,
+    Wanted,
+    gap_words,
+    places_before,
+    suppressed,
+)
+from jobtui.backends.journal.source import Journal, MakeReader, maker_of
+from jobtui.backends.window import Until
+from jobtui.formats.levels import level_of
+from jobtui.formats.parser import TIME_LENGTH, latest
+from jobtui.logs.lists import STRETCH_LINES, end_of, overview_of, place_of, stretch_of
+from jobtui.logs.search import Search
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.journal import (
+    ORDINAL_BITS,
+    At,
+    Beside,
+    Cursor,
+    Head,
+    JournalEntry,
+    Match,
+    Matches,
+    Tail,
+    place_at,
+    time_at,
+)
+from jobtui.model.pages import (
+    Extent,
+    Hits,
+    Level,
+    LogLine,
+    LogSearch,
+    LogUnreadable,
+    Overview,
+    Page,
+    Place,
+    Query,
+    Stretch,
+)
+from jobtui.model.source_errors import SourceError
+from jobtui.model.specs import parse_journal
+from jobtui.transport.blocks import RAW_LINE_BYTES
+
+GOES_ON = "goes on below"
+"""Said of a piece of a line that docker has split, at 16 KiB. Each is a line of its own: joined, all but the
+first piece would be beyond what is shown of a line (`RAW_LINE_BYTES`), and could not be read."""
+
+Shown = tuple[JournalEntry, LogLine]
+Kept = tuple[Cursor, LogLine]
+
+
+class Selection:
+    """Which entries are shown, and under which names. `streams` None: all that are wanted of the journal."""
+
+    def __init__(
+        self, names: StreamNames, wanted: Wanted, streams: Sequence[Stream] | None, matches: Matches
+    ) -> None:
+        self.matches = matches
+        self._names = names
+        self._wanted = wanted
+        self._streams = None if streams is None else frozenset(streams)
+        self._mixed = streams is None or len(streams) > 1
+        units = {DOCKER_UNIT if s.kind is StreamKind.CONTAINER else s.name for s in streams or ()}
+        self._units = None if streams is None else units
+
+    def shown(self, entries: Sequence[JournalEntry]) -> list[Shown]:
+        """The entries that are shown with their lines, which have no places yet."""
+        return [(entry, line) for entry in entries if (line := self._line(entry)) is not None]
+
+    def _line(self, entry: JournalEntry) -> LogLine | None:
+        stream = self._wanted.stream_of(entry)
+        if stream is not None and (self._streams is None or stream in self._streams):
+            return line_of(entry, self._names.name_of(stream) if self._mixed else "")
+        gap = suppressed(entry)
+        if gap is None or (self._units is not None and gap.what not in self._units):
+            return None
+        host = entry.host.partition(".")[0]
+        return _plain(entry, gap_words(gap), f"{gap.what}@{host}", is_gap=True)
+
+
+def placed_behind(shown: Sequence[Shown], behind: Place) -> list[Kept]:
+    places = Places(behind)
+    return [(entry.cursor, _at_place(line, places.next(entry.at))) for entry, line in shown]
+
+
+def placed_before(shown: Sequence[Shown], limit: Place) -> list[Kept]:
+    places = places_before([entry.at for entry, _ in shown], limit)
+    return [
+        (entry.cursor, _at_place(line, place)) for (entry, line), place in zip(shown, places, strict=True)
+    ]
+
+
+def matches_of(streams: Sequence[Stream]) -> Matches:
+    """What a journal is asked for these streams, and for what is missing of them."""
+    hosts = dict.fromkeys(stream.host for stream in streams)
+    said: list[tuple[Match, ...]] = [
+        ((IDENTIFIER, JOURNALD), *(((HOST, host),) if host else ())) for host in hosts
+    ]
+    return (*dict.fromkeys(stream.matches for stream in streams), *said)
+
+
+def line_of(entry: JournalEntry, origin: str) -> LogLine:
+    """The line of an entry, at no place yet."""
+    own = latest(entry.message[:TIME_LENGTH], entry.at)
+    return _plain(entry, entry.message, origin, own=own)
+
+
+def _plain(
+    entry: JournalEntry, text: str, origin: str, *, own: Nanos | None = None, is_gap: bool = False
+) -> LogLine:
+    shown = text[:RAW_LINE_BYTES]
+    return LogLine(
+        place=0,
+        end=1,
+        text=shown,
+        size=entry.size,
+        level=Level.WARNING if is_gap else level_of(shown),
+        at=own if own is not None else entry.sent_at or entry.at,
+        origin=origin,
+        note="" if is_gap else _note(entry, shown),
+        stamped=own is None,
+        is_gap=is_gap,
+    )
+
+
+def _note(entry: JournalEntry, shown: str) -> str:
+    if not entry.size:
+        return "no message"
+    words = [f"{entry.size:,} bytes in this line"] if len(shown) < len(entry.message) else []
+    lines = shown.rstrip("\n").count("\n") + 1
+    return ", ".join(
+        [*words, *([f"{lines} lines"] if lines > 1 else []), *([GOES_ON] if entry.is_begun else [])]
+    )
+
+
+def _at_place(line: LogLine, place: Place) -> LogLine:
+    return msgspec.structs.replace(line, place=place, end=place + 1)
+
+
+PASSAGE_LINES = 6_000
+"""Lines held of one stretch; those farthest from what is read go first."""
+PASSAGES = 3
+"""Stretches held beside the end of the journal."""
+
+
+class Passage:
+    """Lines next to each other. `first` and `last` are where to read on; None where there is nothing yet.
+
+    `at_begin`: the journal has nothing before it. `at_end`: it is followed, so that all that comes is in it.
+    """
+
+    def __init__(self, kept: Sequence[Kept], first: Cursor | None, last: Cursor | None) -> None:
+        self.lines = [line for _, line in kept]
+        self.cursors = [cursor for cursor, _ in kept]
+        self.first = first
+        self.last = last
+        self.at_begin = False
+        self.at_end = False
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @property
+    def begin(self) -> Place:
+        return self.lines[0].place if self.lines else 0
+
+    @property
+    def end(self) -> Place:
+        return self.lines[-1].end if self.lines else 0
+
+    def holds(self, place: Place) -> bool:
+        """Whether `place` is in it, or between its lines."""
+        return bool(self.lines) and self.begin <= place < self.end
+
+    def index(self, place: Place) -> int:
+        """Which line holds `place`, or is the first one behind it."""
+        return bisect_right(self.lines, place, key=end_of)
+
+    def append(self, kept: Sequence[Kept], last: Cursor | None) -> None:
+        self.lines += [line for _, line in kept]
+        self.cursors += [cursor for cursor, _ in kept]
+        self.last = last or self.last
+
+    def prepend(self, kept: Sequence[Kept], first: Cursor | None) -> None:
+        self.lines[:0] = [line for _, line in kept]
+        self.cursors[:0] = [cursor for cursor, _ in kept]
+        self.first = first or self.first
+
+    def join(self, behind: "Passage") -> None:
+        """Take in another stretch that goes on from somewhere in this one."""
+        at = bisect_left(behind.lines, self.end, key=place_of)
+        self.append(list(zip(behind.cursors[at:], behind.lines[at:], strict=True)), behind.last)
+        self.at_end = behind.at_end
+
+    def cut_begin(self, most: int = PASSAGE_LINES) -> None:
+        """Let go the first lines beyond `most`."""
+        if (surplus := len(self.lines) - most) > 0:
+            del self.lines[:surplus], self.cursors[:surplus]
+            self.first, self.at_begin = self.cursors[0], False
+
+    def cut_end(self, most: int = PASSAGE_LINES) -> None:
+        """Let go the last lines beyond `most`."""
+        if len(self.lines) > most:
+            del self.lines[most:], self.cursors[most:]
+            self.last, self.at_end = self.cursors[-1], False
+
+
+SLICE_ENTRIES = 200
+"""Entries made into lines before others have their turn."""
+SEARCHED_ENTRIES = 1_000
+"""Entries of one piece that is searched."""
+
+T = TypeVar("T")
+
+
+class Piece(NamedTuple):
+    """Lines next to each other; `cursor` is where to read on, None in an empty journal."""
+
+    lines: list[Kept]
+    cursor: Cursor | None
+    at_edge: bool
+
+
+class PieceReader:
+    """Reads a selection of one journal's entries. The reader is made when it is first needed."""
+
+    def __init__(self, make_reader: Callable[[], JournalReader], selection: Selection) -> None:
+        self._make_reader = make_reader
+        self._selection = selection
+        self._reader: JournalReader | None = None
+        self._turn = asyncio.Lock()
+        self._closed = False
+
+    @property
+    def reader(self) -> JournalReader:
+        if self._closed:
+            raise LogUnreadable("the log is closed")
+        if self._reader is None:
+            self._reader = self._make_reader()
+        return self._reader
+
+    async def forward(self, start: Head | At | Beside, count: int, behind: Place) -> Piece:
+        """Up to `count` entries from `start` on, their lines at places behind `behind`."""
+        matches = self._selection.matches
+        found = await self._ask(lambda: self.reader.forward(start, matches, count))
+        lines = placed_behind(await self.shown(found.entries), behind)
+        cursor = found.entries[-1].cursor if found.entries else found.cursor
+        return Piece(lines, cursor, found.at_edge)
+
+    async def backward(self, start: Tail | At | Beside, count: int, limit: Place) -> Piece:
+        """Up to `count` entries before `start`, their lines at places before `limit`."""
+        matches = self._selection.matches
+        found = await self._ask(lambda: self.reader.backward(start, matches, count))
+        entries = found.entries if found.at_edge else whole_microseconds(found.entries)
+        cursor = entries[0].cursor if entries else found.cursor
+        return Piece(placed_before(await self.shown(entries), limit), cursor, found.at_edge)
+
+    async def onward(self, start: Head | At | Beside, behind: Place) -> AsyncGenerator[Piece, None]:
+        """Piece after piece up to the edge."""
+        at: Head | At | Beside | None = start
+        while at is not None:
+            piece = await self.forward(at, SEARCHED_ENTRIES, behind)
+            yield piece
+            behind = piece.lines[-1][1].place if piece.lines else behind
+            at = None if piece.at_edge or piece.cursor is None else Beside(piece.cursor)
+
+    async def back_from(self, place: Place) -> AsyncGenerator[Piece, None]:
+        """Piece before piece, from the end of the microsecond on that holds `place`."""
+        limit = place + (1 << ORDINAL_BITS)
+        at: At | Beside | None = At(time_at(limit))
+        while at is not None:
+            piece = await self.backward(at, SEARCHED_ENTRIES, limit)
+            yield piece
+            limit = piece.lines[0][1].place if piece.lines else limit
+            at = None if piece.at_edge or piece.cursor is None else Beside(piece.cursor)
+
+    async def shown(self, entries: Sequence[JournalEntry]) -> list[Shown]:
+        """The entries that are shown with their lines; others have their turn meanwhile."""
+        found: list[Shown] = []
+        for at in range(0, len(entries), SLICE_ENTRIES):
+            found += self._selection.shown(entries[at : at + SLICE_ENTRIES])
+            await asyncio.sleep(0)
+        return found
+
+    async def _ask(self, call: Callable[[], Awaitable[T]]) -> T:
+        async with self._turn:
+            try:
+                return await call()
+            except SourceError as error:
+                raise LogUnreadable(str(error)) from error
+
+    async def aclose(self) -> None:
+        self._closed = True
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            await reader.aclose()
+
+
+def whole_microseconds(entries: tuple[JournalEntry, ...]) -> tuple[JournalEntry, ...]:
+    """Entries without the first ones, of whose microsecond there may be more before them.
+
+    Their places count from the beginning of a microsecond. All of them where there is but one.
+    """
+    for index, entry in enumerate(entries):
+        if entry.at != entries[0].at:
+            return entries[index:]
+    return entries
+
+
+WINDOW_S = 2 * 3600
+"""How far back is counted."""
+COUNTED_ENTRIES = 1_000
+STRETCHES_KEPT = 4_000
+"""Stretches counted; the oldest are let go, and no more are counted than that."""
+
+
+class JournalOverview:
+    """Counts backwards piece by piece, and forwards as lines come."""
+
+    def __init__(self, pieces: PieceReader) -> None:
+        self._pieces = pieces
+        self._stretches: deque[Stretch] = deque(maxlen=STRETCHES_KEPT)
+        self._limit: Place | None = None
+        self._cursor: Cursor | None = None
+        self._end: Place = 0
+        self._done = self._complete = False
+        self._made: Overview | None = None
+
+    def begin_before(self, end: Place) -> None:
+        if self._limit is None:
+            self._limit = self._end = end
+
+    def grown(self, lines: Sequence[LogLine]) -> None:
+        for at in range(0, len(lines), STRETCH_LINES):
+            self._stretches.append(stretch_of(lines[at : at + STRETCH_LINES]))
+        self._made = None
+
+    async def work(self) -> bool:
+        """Count a little more; whether there is more to count. Raises LogUnreadable."""
+        if self._done or self._limit is None:
+            return False
+        start = Tail() if self._cursor is None else Beside(self._cursor)
+        piece = await self._pieces.backward(start, COUNTED_ENTRIES, self._limit)
+        lines = [line for _, line in piece.lines if line.place < self._end]
+        for at in range(len(lines), 0, -STRETCH_LINES):
+            self._stretches.appendleft(stretch_of(lines[max(0, at - STRETCH_LINES) : at]))
+        if piece.lines:
+            self._limit = piece.lines[0][1].place
+        self._cursor = piece.cursor
+        self._complete = piece.at_edge
+        is_far = time_at(self._limit) < time_at(self._end) - WINDOW_S * SECOND
+        self._done = piece.at_edge or is_far or len(self._stretches) >= STRETCHES_KEPT or piece.cursor is None
+        self._made = None
+        return not self._done
+
+    def overview(self) -> Overview:
+        if self._made is None:
+            self._made = overview_of(self._stretches, complete=self._complete)
+        return self._made
+
+
+LIMIT_S = 30.0
+HITS_KEPT = 200_000
+
+
+class JournalSearch(Search):
+    """A search in pieces of a journal. `extent` tells how far the log goes now."""
+
+    def __init__(
+        self,
+        pieces: PieceReader,
+        query: Query,
+        around: Place,
+        extent: Callable[[], Extent],
+        *,
+        limit_s: float = LIMIT_S,
+    ) -> None:
+        super().__init__(query, Hits(around, wide=True), limit_s, HITS_KEPT)
+        self._pieces = pieces
+        self._extent = extent
+        self._up = self._down = around
+        self._last: Cursor | None = None
+
+    @property
+    def _has_new(self) -> bool:
+        return self._extent().end > self._down
+
+    async def _search_all(self) -> None:
+        onward, back = self._pieces.onward(At(time_at(self._down)), -1), self._pieces.back_from(self._up)
+        async with aclosing(onward), aclosing(back):
+            sides = [(onward, self._search_down), (back, self._search_up)]
+            while sides and not self._stopping:
+                for side in tuple(sides):
+                    pieces, search = side
+                    if (piece := await anext(pieces, None)) is None:
+                        sides.remove(side)
+                    else:
+                        await search(piece)
+                self._stop_when_full()
+
+    async def _search_new(self) -> None:
+        start = At(time_at(self._down)) if self._last is None else Beside(self._last)
+        behind = -1 if self._last is None else self._down - 1
+        async with aclosing(self._pieces.onward(start, behind)) as pieces:
+            async for piece in pieces:
+                await self._search_down(piece)
+                if self._stopping:
+                    return
+
+    async def _search_down(self, piece: Piece) -> None:
+        lines = [line for _, line in piece.lines if line.place >= self._down]
+        found = await self._found(lines)
+        self._last = piece.cursor or self._last
+        self._down = lines[-1].end if lines else self._down
+        self.hits.add_above(found, max(self._down, self._extent().end) if piece.at_edge else self._down)
+
+    async def _search_up(self, piece: Piece) -> None:
+        lines = [line for _, line in piece.lines if line.place < self._up]
+        found = await self._found(lines)
+        self._up = lines[0].place if lines else self._up
+        is_done = piece.at_edge or piece.cursor is None
+        self.hits.add_below(found[::-1], min(self._up, self._extent().begin) if is_done else self._up)
+
+    async def _found(self, lines: Sequence[LogLine]) -> list[Place]:
+        if not lines:
+            return []
+        program = self._new_program()
+        return await self._worker.run(lambda: program.places(lines))
+
+
+async def error_in(pieces: PieceReader, place: Place, extent: Extent, *, forward: bool) -> Place | None:
+    """The first error behind the line at `place`, or the last before it. Raises LogUnreadable."""
+    found = pieces.onward(At(time_at(place)), -1) if forward else pieces.back_from(min(place, extent.end))
+    async with aclosing(found):
+        async for piece in found:
+            for _, line in piece.lines if forward else reversed(piece.lines):
+                is_wanted = line.place > place if forward else line.place < place
+                if is_wanted and line.level is Level.ERROR:
+                    return line.place
+    return None
+
+
+FIRST_ENTRIES = 250
+"""Entries at the end of the journal that are read at first."""
+PIECE = 250
+"""Entries read at once for a page."""
+TAKEN = 2_000
+"""Entries taken at once of what was written."""
+BEHIND_ALL: Place = 1 << 200
+TAKES = 5
+"""How often more is taken in one look."""
+
+
+class JournalPages:
+    """The selected entries of the journal that `make_reader` opens."""
+
+    def __init__(self, name: str, make_reader: MakeReader, selection: Selection) -> None:
+        self.name = name
+        self.selection = selection
+        self._pages = PieceReader(make_reader, selection)
+        self._slow = PieceReader(make_reader, selection)
+        self._make_reader = make_reader
+        self._tail: Passage | None = None
+        self._parts: list[Passage] = []
+        self._following: Following | None = None
+        self._begin: Place | None = None
+        self._overview = JournalOverview(self._slow)
+        self._looking = asyncio.Lock()
+        self._reading = asyncio.Lock()
+        self._event = ""
+        self._failed = False
+
+    # How far it goes.
+
+    async def look(self) -> Extent:
+        async with self._looking:
+            try:
+                if self._tail is None:
+                    self._tail = await self._end_of_it()
+                await self._take()
+                self._failed = False
+            except LogUnreadable:
+                self._failed = True
+                raise
+            return self.extent
+
+    @property
+    def extent(self) -> Extent:
+        if self._tail is None:
+            return Extent(0, 0)
+        begin = self._tail.begin if self._tail.at_begin else min(self._begin or 0, self._tail.begin)
+        return Extent(begin, self._tail.end, self._event)
+
+    async def _end_of_it(self) -> Passage:
+        piece = await self._pages.backward(Tail(), FIRST_ENTRIES, BEHIND_ALL)
+        part = Passage(piece.lines, piece.cursor, piece.lines[-1][0] if piece.lines else None)
+        part.at_begin, part.at_end = piece.at_edge, True
+        while not part.lines and not part.at_begin:
+            await self._extend_back(part)
+        self._overview.begin_before(part.end)
+        return part
+
+    async def _take(self) -> None:
+        tail = self._tail
+        assert tail is not None
+        if self._following is None:
+            start = Beside(tail.cursors[-1]) if tail.cursors else Head()
+            self._following = self._pages.reader.follow(start, self.selection.matches)
+        for _ in range(TAKES):
+            try:
+                found = await self._following.take(TAKEN)
+            except SourceError as error:
+                raise LogUnreadable(str(error)) from error
+            if found.lost:
+                self._event = "entries were let go before they were read"
+            lines = placed_behind(await self._pages.shown(found.entries), tail.end - 1)
+            if lines:
+                tail.append(lines, lines[-1][0])
+                self._overview.grown([line for _, line in lines])
+            tail.cut_begin()
+            if found.at_edge:
+                return
+
+    async def changed(self, timeout_s: float) -> None:
+        if self._following is None:
+            await asyncio.sleep(timeout_s)
+            return
+        with suppress(SourceError):
+            await self._following.changed(timeout_s)
+
+    # Pages.
+
+    async def before(self, place: Place, count: int) -> Page:
+        async with self._reading:
+            part = await self._part_at(place)
+            while True:
+                stop = part.index(place)
+                if stop >= count or part.at_begin:
+                    break
+                await self._extend_back(part, max(PIECE, count - stop))
+            begin = max(0, stop - count)
+            page = Page(tuple(part.lines[begin:stop]), part.at_begin and begin == 0)
+            self._bound(part, keeps_begin=True)
+            return page
+
+    async def after(self, place: Place, count: int) -> Page:
+        async with self._reading:
+            part = await self._part_at(place)
+            while True:
+                begin = part.index(place)
+                if len(part) - begin >= count or part.at_end:
+                    break
+                await self._extend_on(part)
+            if place >= part.end:
+                return Page((), at_edge=True)
+            page = Page(tuple(part.lines[begin : begin + count]), part.at_end and begin + count >= len(part))
+            self._bound(part, keeps_begin=False)
+            return page
+
+    async def _part_at(self, place: Place) -> Passage:
+        """The stretch that holds `place`; a new one where none does."""
+        if self._tail is None:
+            await self.look()
+        tail = self._tail
+        assert tail is not None
+        if place >= tail.begin or not tail.lines:
+            return tail
+        for part in self._parts:
+            if part.holds(place):
+                self._parts.remove(part)
+                self._parts.append(part)
+                return part
+        return await self._new_part(place, tail)
+
+    async def _new_part(self, place: Place, tail: Passage) -> Passage:
+        start = Head() if place <= (self._begin or 0) else At(time_at(place))
+        piece = await self._pages.forward(start, PIECE, -1)
+        part = Passage(piece.lines, piece.lines[0][0] if piece.lines else piece.cursor, piece.cursor)
+        part.at_begin = isinstance(start, Head)
+        while not part.lines or part.begin > place:
+            if part.at_begin or part.first is None:
+                break
+            await self._extend_back(part)
+        if part.end >= tail.begin:
+            return self._joined(part, tail)
+        self._parts = [*self._parts[-PASSAGES + 1 :], part]
+        return part
+
+    def _joined(self, part: Passage, tail: Passage) -> Passage:
+        """A stretch that has reached the end of the journal becomes a part of it."""
+        part.join(tail)
+        tail.lines, tail.cursors, tail.first, tail.at_begin = (
+            part.lines,
+            part.cursors,
+            part.first,
+            part.at_begin,
+        )
+        self._parts = [other for other in self._parts if other is not part]
+        return tail
+
+    async def _extend_back(self, part: Passage, count: int = PIECE) -> None:
+        start: Tail | Beside = Beside(part.first) if part.first is not None else Tail()
+        before = part.first
+        piece = await self._pages.backward(start, min(count, TAKEN), part.begin if part.lines else BEHIND_ALL)
+        if part.first == before:  # else lines were let go meanwhile, and it is asked again
+            part.prepend(piece.lines, piece.cursor)
+            part.at_begin = piece.at_edge
+
+    async def _extend_on(self, part: Passage) -> None:
+        tail = self._tail
+        assert tail is not None
+        start: Head | Beside = Beside(part.last) if part.last is not None else Head()
+        piece = await self._pages.forward(start, PIECE, part.end - 1)
+        part.append(piece.lines, piece.cursor)
+        if part.end >= tail.begin or piece.at_edge:
+            part.join(tail)
+            part.at_end = True
+
+    def _bound(self, part: Passage, *, keeps_begin: bool) -> None:
+        """Let go what is farthest from what was asked for; the end of the journal stays."""
+        if part is self._tail or not keeps_begin:
+            part.cut_begin()
+        else:
+            part.cut_end()
+        if part.at_end and part is not self._tail and self._tail is not None:
+            self._joined(part, self._tail)
+
+    # The log as a whole.
+
+    async def work(self) -> bool:
+        if self._begin is None:
+            first = await self._slow.forward(Head(), 1, -1)
+            self._begin = first.lines[0][1].place if first.lines else place_at(Nanos(0))
+            return True
+        return await self._overview.work()
+
+    def overview(self) -> Overview:
+        return self._overview.overview()
+
+    async def number_of(self, place: Place) -> int | None:
+        return None
+
+    async def place_of_line(self, number: int) -> Place | None:
+        return None
+
+    async def next_error(self, place: Place, *, forward: bool) -> Place | None:
+        return await error_in(self._slow, place, self.extent, forward=forward)
+
+    def search(self, query: Query, around: Place) -> LogSearch:
+        return JournalSearch(self._slow, query, around, lambda: self.extent)
+
+    @property
+    def held(self) -> list[LogLine]:
+        return self._tail.lines if self._tail else []
+
+    async def aclose(self) -> None:
+        following, self._following = self._following, None
+        if following is not None:
+            await following.aclose()
+        await self._pages.aclose()
+        await self._slow.aclose()
+
+
+_QUERY = re.compile(r"(?P<journal>.+?) (?P<words>[A-Z_][A-Z0-9_]*=.*)", re.DOTALL)
+_ANY = Wanted(["*"], ["*"], ["*"])
+
+
+def journals_of(sources: Iterable[Source]) -> Iterator[Journal]:
+    for source in sources:
+        inner = source.source if isinstance(source, Until) else source
+        if isinstance(inner, Journal):
+            yield inner
+
+
+def stream_names(sources: Iterable[Source]) -> tuple[str, ...]:
+    """Every stream that is known, services before containers; one that two journals have comes once."""
+    found: dict[str, Stream] = {}
+    for journal in journals_of(sources):
+        for name, stream in journal.streams.items():
+            found.setdefault(name, stream)
+    return tuple(sorted(found, key=lambda name: (found[name].kind is StreamKind.CONTAINER, name)))
+
+
+def open_stream(sources: Iterable[Source], name: str) -> JournalPages | None:
+    """The log of a stream, or of what a name asks a journal for; None for any other name."""
+    known = list(journals_of(sources))
+    for journal in known:
+        if (stream := journal.names.stream_called(name)) is not None:
+            return _pages(journal, name, [stream])
+    asked = query_of_name(name)
+    if asked is None:
+        return None
+    target, matches = asked
+    make = next((journal.make_reader for journal in known if journal.name == target), maker_of(target))
+    return JournalPages(name, make, Selection(StreamNames(target), _ANY, None, matches))
+
+
+def query_of_name(name: str) -> tuple[str, Matches] | None:
+    """The journal and the matches that a name asks for; None when it is no such name."""
+    found = _QUERY.fullmatch(name)
+    if found is None:
+        return None
+    try:
+        target = parse_journal(found["journal"]).target
+    except ValueError:
+        return None
+    groups = [_group(words) for words in found["words"].split(" + ")]
+    return (target, tuple(groups)) if all(groups) else None
+
+
+def _group(words: str) -> tuple[Match, ...]:
+    pairs = [word.partition("=") for word in words.split(" ") if word]
+    return tuple((field, value) for field, equals, value in pairs if equals)
+
+
+def merged_journals(sources: Iterable[Source], chosen: Sequence[str] | None) -> dict[str, JournalPages]:
+    """For each journal a log of those of its streams that were chosen; None: of all, also those to come."""
+    found: dict[str, JournalPages] = {}
+    taken: set[str] = set()
+    for journal in journals_of(sources):
+        if chosen is None:
+            found[journal.name] = _pages(journal, journal.name, None)
+            continue
+        names = [name for name in chosen if name in journal.streams and name not in taken]
+        taken.update(names)
+        if names:
+            streams = [journal.streams[name] for name in names]
+            found[journal.name] = _pages(journal, journal.name, streams)
+    return found
+
+
+def _pages(journal: Journal, name: str, streams: Sequence[Stream] | None) -> JournalPages:
+    matches = journal.matches if streams is None else matches_of(streams)
+    selection = Selection(journal.names, journal.wanted, streams, matches)
+    return JournalPages(name, journal.make_reader, selection)

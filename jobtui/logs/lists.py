@@ -1,0 +1,261 @@
+"""Logs that are held in memory as a list of lines, to be read on a screen, also the end of one over ssh.
+
+Only `tail` is run there. What an agent's log says of its environment is masked, as in the copies of it.
+"""
+
+import asyncio
+import posixpath
+import time
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
+from typing import Protocol
+
+from jobtui.backends.copied_log import line_at
+from jobtui.formats.agent_copies import CopiedLine, added_lines, without_environment
+from jobtui.formats.parser import LogParser
+from jobtui.logs.search import LIMIT_S, Search
+from jobtui.model.clock import Nanos
+from jobtui.model.pages import (
+    Extent,
+    Hits,
+    Level,
+    LogLine,
+    LogSearch,
+    LogUnreadable,
+    Overview,
+    Page,
+    Place,
+    Query,
+    Stretch,
+)
+from jobtui.model.source_errors import SourceError
+from jobtui.transport.remote_dir import answer_of
+from jobtui.transport.ssh import SshShell
+
+STRETCH_LINES = 50
+
+
+place_of: Callable[[LogLine], Place] = attrgetter("place")
+end_of: Callable[[LogLine], Place] = attrgetter("end")
+
+
+def stretch_of(lines: Sequence[LogLine]) -> Stretch:
+    """Lines next to each other, counted."""
+    errors = sum(line.level is Level.ERROR for line in lines)
+    at = next((line.at for line in lines if line.at is not None), None)
+    return Stretch(lines[0].place, at, len(lines), errors)
+
+
+def overview_of(stretches: Iterable[Stretch], *, complete: bool) -> Overview:
+    known = tuple(stretches)
+    lines, errors = sum(one.lines for one in known), sum(one.errors for one in known)
+    return Overview(known, lines, errors, complete)
+
+
+class HeldLog(ABC):
+    """A log that has its `lines` in memory, in the order of their places. They have no numbers."""
+
+    _overview: Overview | None = None
+
+    @property
+    @abstractmethod
+    def lines(self) -> Sequence[LogLine]:
+        pass
+
+    @property
+    def _is_complete(self) -> bool:
+        return True
+
+    async def work(self) -> bool:
+        return False
+
+    def overview(self) -> Overview:
+        if self._overview is None:
+            held = self.lines
+            parts = (held[at : at + STRETCH_LINES] for at in range(0, len(held), STRETCH_LINES))
+            self._overview = overview_of(map(stretch_of, parts), complete=self._is_complete)
+        return self._overview
+
+    async def next_error(self, place: Place, *, forward: bool) -> Place | None:
+        lines = self.lines
+        if forward:
+            wanted = lines[bisect_right(lines, place, key=place_of) :]
+        else:
+            wanted = lines[: bisect_left(lines, place, key=place_of)][::-1]
+        return next((line.place for line in wanted if line.level is Level.ERROR), None)
+
+    async def number_of(self, place: Place) -> int | None:
+        return None
+
+    async def place_of_line(self, number: int) -> Place | None:
+        return None
+
+    def search(self, query: Query, around: Place) -> LogSearch:
+        return ListSearch(self, query)
+
+
+class ListSearch(Search):
+    """A search through all lines; through all again when there are more, as they may come between others."""
+
+    def __init__(self, log: HeldLog, query: Query, *, limit_s: float = LIMIT_S) -> None:
+        super().__init__(query, Hits(0, wide=True), limit_s)
+        self._log = log
+        self._searched = (0, 0)
+
+    @property
+    def _has_new(self) -> bool:
+        return _extent_of(self._log.lines) != self._searched
+
+    async def _search_all(self) -> None:
+        lines, program = self._log.lines, self._new_program()
+        found = await self._worker.run(lambda: program.places(lines))
+        if not self._stopping:
+            hits = Hits(0, wide=True)
+            self._searched = _extent_of(lines)
+            hits.add_above(found, self._searched[1])
+            self.hits = hits
+
+    _search_new = _search_all
+
+
+def _extent_of(lines: Sequence[LogLine]) -> tuple[int, Place]:
+    return len(lines), lines[-1].end if lines else 0
+
+
+LINES_HELD = 50_000
+"""Lines held; the oldest are let go."""
+WATCH_S = 1.0
+"""How often is looked whether something has come."""
+
+
+class Lines(Protocol):
+    """Where the lines come from."""
+
+    async def load(self) -> Sequence[LogLine]:
+        """The lines that have come since this was called last. Raises SourceError."""
+
+    async def is_changed(self) -> bool:
+        """Whether loading may give more."""
+
+    def close(self) -> None:
+        """Release what is held. May be called twice."""
+
+
+class ListedLog(HeldLog):
+    """Lines in the order of their places."""
+
+    def __init__(self, name: str, source: Lines) -> None:
+        self.name = name
+        self._source = source
+        self._lines: list[LogLine] = []
+        self._dropped = False
+        self._revision = 0
+
+    @property
+    def lines(self) -> tuple[LogLine, ...]:
+        return tuple(self._lines)
+
+    async def look(self) -> Extent:
+        try:
+            added = await self._source.load()
+        except SourceError as error:
+            raise LogUnreadable(str(error)) from error
+        if added:
+            self._lines += added
+            self._dropped |= len(self._lines) > LINES_HELD
+            del self._lines[: max(0, len(self._lines) - LINES_HELD)]
+            self._overview = None
+        return self.extent
+
+    def forget(self) -> None:
+        self._lines.clear()
+        self._dropped = False
+        self._revision += 1
+        self._overview = None
+
+    @property
+    def extent(self) -> Extent:
+        if not self._lines:
+            return Extent(0, 0, revision=self._revision)
+        event = "its end only" if self._dropped else ""
+        return Extent(self._lines[0].place, self._lines[-1].end, event, self._revision)
+
+    async def changed(self, timeout_s: float) -> None:
+        end = time.monotonic() + timeout_s
+        while (left := end - time.monotonic()) > 0:
+            await asyncio.sleep(min(WATCH_S, left))
+            if await self._source.is_changed():
+                return
+
+    @property
+    def changed_at(self) -> Nanos:
+        """The time of the first line that has one, else of now: where lines without a time belong."""
+        return next((line.at for line in self._lines if line.at is not None), Nanos(time.time_ns()))
+
+    async def before(self, place: Place, count: int) -> Page:
+        stop = self._index(place) if self._lines and place < self._lines[-1].end else len(self._lines)
+        begin = max(0, stop - count)
+        return Page(tuple(self._lines[begin:stop]), begin == 0)
+
+    async def after(self, place: Place, count: int) -> Page:
+        begin = self._index(place)
+        if not self._lines or place >= self._lines[-1].end:
+            return Page((), at_edge=True)
+        return Page(tuple(self._lines[begin : begin + count]), begin + count >= len(self._lines))
+
+    def _index(self, place: Place) -> int:
+        return max(0, bisect_right(self._lines, place, key=place_of) - 1)
+
+    async def aclose(self) -> None:
+        self._source.close()
+
+
+TAIL_LINES = 2_000
+MOST_BYTES = 8 << 20
+LOOK_EVERY_S = 15.0
+GAP = "── lines before these were not read ──"
+_TAIL = 'tail -n "$2" -- "$1"'
+
+
+class RemoteLines:
+    """The `Lines` of a file whose path is an address, `ssh://[user@]host[:port]/path`."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._parser = LogParser(source=address, role="agent")
+        self._texts: tuple[str, ...] = ()
+        self._place = 0
+        self._looked_at: float | None = None
+
+    async def load(self) -> Sequence[LogLine]:
+        if self._looked_at is not None and not await self.is_changed():
+            return ()
+        shell = SshShell(self._address)
+        path = posixpath.normpath(shell.directory or "/")
+        data = await answer_of(shell, _TAIL, path, str(TAIL_LINES), MOST_BYTES)
+        self._looked_at = time.monotonic()
+        texts = data.decode("utf-8", "replace").split("\n")
+        if texts and not texts[-1]:
+            texts.pop()
+        return self._added(tuple(without_environment(texts)))
+
+    async def is_changed(self) -> bool:
+        return self._looked_at is None or time.monotonic() - self._looked_at >= LOOK_EVERY_S
+
+    def close(self) -> None:
+        pass
+
+    def _added(self, texts: tuple[str, ...]) -> list[LogLine]:
+        copied = [CopiedLine(number, 0, text) for number, text in enumerate(texts, 1)]
+        added, is_gap = added_lines(self._texts, copied)
+        self._texts = texts or self._texts
+        newest = Nanos(time.time_ns())
+        lines = [self._line(GAP, newest, Level.WARNING)] if is_gap else []
+        return [*lines, *(self._line(line.text, newest) for line in added)]
+
+    def _line(self, text: str, newest: Nanos, level: Level | None = None) -> LogLine:
+        line = line_at(self._place, text, self._parser, newest, level)
+        self._place = line.end
+        return line

@@ -1,0 +1,454 @@
+"""Several logs as one, in the order of time. Holds a bounded number of lines, and nothing else.
+
+A line without a time belongs to the one before it in its file, so each file keeps its own order also where
+its clock goes back. A log without any times comes where its file was last written. A journal's lines come in
+the order in which they were received. Only finished lines are taken.
+
+Each log is read by itself, so that one that is slow or gone keeps no other waiting. Lines are shown from
+where all logs have been read; reading on upwards reads more of the log that holds that up. Lines that come
+late are sorted in where they belong.
+"""
+
+import asyncio
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
+
+import msgspec
+
+from jobtui.logs.journal import JournalPages
+from jobtui.logs.lists import HeldLog, ListedLog, end_of, place_of
+from jobtui.logs.pages import LogPages
+from jobtui.model.clock import HERE, SECOND, Nanos, Offsets, clock_of, spread_between, to_rfc3339
+from jobtui.model.journal import Gap, time_at
+from jobtui.model.pages import Extent, Level, LogLine, LogUnreadable, Page, Place
+from jobtui.transport.watch import Watch
+from jobtui.transport.worker import Worker
+
+PLACE_BITS = 72
+ORIGIN_BITS = 12
+TAIL_LINES, TAIL_ENTRIES = 5_000, 1_000
+"""Lines of a file, entries of a journal that are read at first."""
+MORE_LINES = 1_000
+"""Lines that are read when more of the past is wanted."""
+PAGES_AT_ONCE = 4
+"""How much more of one log is read in one look."""
+
+Mergeable = LogPages | JournalPages | ListedLog
+
+
+class MergedReading:
+    """One log and how far it was read. `number` tells it from the others."""
+
+    def __init__(self, name: str, log: Mergeable, number: int, now: Callable[[], Nanos]) -> None:
+        self.name = name
+        self.log = log
+        self.problem = ""
+        self.at_begin = False
+        self.oldest: Nanos | None = None
+        """Where in the order of time its first line is that was read; None without any."""
+        self._number = number
+        self._now = now
+        self._read_from: Place = 0
+        self._read_to: Place | None = None
+        self._latest: Nanos | None = None
+        self._read_at: Nanos | None = None
+        self._gap: Gap | None = None
+        self._gaps = 0
+
+    @property
+    def is_journal(self) -> bool:
+        return isinstance(self.log, JournalPages)
+
+    @property
+    def clock(self) -> str:
+        return clock_of(self.name) if self.is_journal else HERE
+
+    async def take(self) -> list[LogLine]:
+        try:
+            lines = await self._take()
+        except LogUnreadable as error:
+            return self._failed(str(error))
+        self._read_at = self._now()
+        return [*self._recovered(), *lines]
+
+    async def _take(self) -> list[LogLine]:
+        extent = await self.log.look()
+        if self._read_to is None:
+            count = TAIL_ENTRIES if self.is_journal else TAIL_LINES
+            page = await self.log.before(extent.end, count)
+            self.at_begin = page.at_edge
+            self._read_from = page.lines[0].place if page.lines else extent.begin
+            self._read_to = page.lines[0].place if page.lines else extent.end
+            return self._forward(page.lines)
+        found: list[LogLine] = []
+        for _ in range(PAGES_AT_ONCE):
+            if self._read_to >= extent.end:
+                break
+            page = await self.log.after(self._read_to, TAIL_LINES)
+            fresh = self._forward([line for line in page.lines if line.place >= self._read_to])
+            if not fresh:
+                break
+            found += fresh
+        return found
+
+    def _forward(self, lines: Sequence[LogLine]) -> list[LogLine]:
+        done = [line for line in lines if self.is_journal or line.end - line.place > line.size]
+        if self._latest is None:
+            self._latest = next((line.at for line in done if line.at is not None), None)
+        keyed = []
+        for line in done:
+            if isinstance(self.log, JournalPages):
+                at = time_at(line.place)
+            else:
+                before = self._latest or self.log.changed_at
+                at = max(before, line.at or before)
+            self._latest = max(self._latest or at, at)
+            keyed.append(self._keyed(line, at))
+        if done:
+            self._read_to = done[-1].end
+        if keyed and self.oldest is None:
+            self.oldest = _order(keyed[0])
+        return keyed
+
+    def begin_at(self, line: LogLine) -> None:
+        if line.is_gap or (first := line.place & (1 << PLACE_BITS) - 1) <= self._read_from:
+            return
+        self._read_from, self.oldest, self.at_begin = first, _order(line), False
+
+    async def earlier(self) -> list[LogLine]:
+        try:
+            page = await self.log.before(self._read_from, MORE_LINES)
+        except LogUnreadable as error:
+            return self._failed(str(error))
+        self.at_begin = page.at_edge or not page.lines
+        if page.lines:
+            self._read_from = page.lines[0].place
+        keyed = self._backward(page.lines)
+        if keyed:
+            self.oldest = _order(keyed[0])
+        return keyed
+
+    def _backward(self, lines: Sequence[LogLine]) -> list[LogLine]:
+        """Keyed as `_forward` does, and none later than what was read before."""
+        limit = self.oldest if self.oldest is not None else self._now()
+        latest: Nanos | None = next((line.at for line in lines if line.at is not None), None)
+        keyed = []
+        for line in lines:
+            if self.is_journal:
+                latest = time_at(line.place)
+            else:
+                latest = max(latest or limit, line.at or latest or limit)
+            latest = min(latest, limit)
+            keyed.append(self._keyed(line, latest))
+        return keyed
+
+    def _keyed(self, line: LogLine, at: Nanos) -> LogLine:
+        place = self._place(at, line.place)
+        return msgspec.structs.replace(
+            line,
+            place=place,
+            end=place + line.end - line.place,
+            at=line.at if line.stamped or self.is_journal else at,
+            origin=line.origin or self.name,
+        )
+
+    def _place(self, at: Nanos, within: Place) -> Place:
+        return ((int(at) << ORIGIN_BITS) + self._number << PLACE_BITS) + within
+
+    # What is missing.
+
+    def _failed(self, problem: str) -> list[LogLine]:
+        self.problem = problem
+        if self._gap is None:
+            since = self._read_at if self._read_at is not None else self._now()
+            self._gap = Gap(since, None, problem.removeprefix(f"{self.name}: "))
+            self._gaps += 1
+            return [self._mark(self._gap)]
+        return []
+
+    def _recovered(self) -> list[LogLine]:
+        gap, self._gap, self.problem = self._gap, None, ""
+        if gap is None:
+            return []
+        return [self._mark(gap._replace(end=self._now(), recovered=True))]
+
+    def _mark(self, gap: Gap) -> LogLine:
+        """The line that says that this log could not be read; the same place when it can be again."""
+        words = f"not reached from here on: {gap.why}"
+        if gap.end is not None:
+            until = to_rfc3339(Nanos(gap.end // SECOND * SECOND)).partition("T")[2]
+            words = f"not reached until {until}, read since, nothing missing: {gap.why}"
+        place = self._place(gap.start, (1 << PLACE_BITS - 1) + self._gaps)
+        return LogLine(
+            place=place,
+            end=place + 1,
+            text=words,
+            size=len(words),
+            level=Level.WARNING,
+            at=gap.start,
+            origin=self.name,
+            stamped=True,
+            is_gap=True,
+        )
+
+
+def _order(line: LogLine) -> Nanos:
+    """The time by which a line was put in its place."""
+    return Nanos(line.place >> ORIGIN_BITS + PLACE_BITS)
+
+
+def reading_of(line: LogLine) -> int:
+    return line.place >> PLACE_BITS & (1 << ORIGIN_BITS) - 1
+
+
+def first_place(at: Nanos) -> Place:
+    """The place of the first line of this time, whichever log it is of."""
+    return int(at) << ORIGIN_BITS + PLACE_BITS
+
+
+def wall_clock() -> Nanos:
+    return Nanos(time.time_ns() // SECOND * SECOND)
+
+
+LINES_KEPT = 100_000
+"""Lines held in all; the oldest are let go."""
+LINES_AT_REST = 5_000
+"""Lines held while nobody looks, besides the last one of each log and what says that lines are missing."""
+LOOK_S = 0.3
+"""How long a look waits for logs that are slow; their lines come with a later one."""
+
+
+def no_offsets() -> Offsets:
+    """Nothing is known of clocks."""
+    return {}
+
+
+class MergedLog(HeldLog):
+    """The ends of these logs, by the names of their sources. `offsets` tells how far clocks are apart."""
+
+    def __init__(
+        self,
+        logs: Mapping[str, Mergeable],
+        *,
+        offsets: Callable[[], Offsets] = no_offsets,
+        now: Callable[[], Nanos] = wall_clock,
+        lines_kept: int = LINES_KEPT,
+    ) -> None:
+        self.name = "all"
+        self._readings = [MergedReading(name, log, nth, now) for nth, (name, log) in enumerate(logs.items())]
+        self._offsets = offsets
+        self._lines_kept = lines_kept
+        self._lines: list[LogLine] = []
+        self._first = 0
+        self._revision = 0
+        self._is_cut = False
+        self._takes: dict[MergedReading, asyncio.Task[None]] = {}
+        self._waits: dict[object, asyncio.Task[None]] = {}
+        self._taken = asyncio.Event()
+        self._looks = False
+        files = [log for log in logs.values() if isinstance(log, LogPages)]
+        self._worker = Worker("watch on the logs")
+        self._watch = Watch(self._worker, [file.path for file in files], self._is_changed) if files else None
+
+    # How far it goes.
+
+    def _is_changed(self) -> bool:
+        return any(r.log.is_changed() for r in self._readings if isinstance(r.log, LogPages))
+
+    async def changed(self, timeout_s: float) -> None:
+        self._wait("taken", lambda _: self._news())
+        if self._watch is not None:
+            self._wait("files", self._watch.changed, timeout_s)
+        for reading in self._readings:
+            if not isinstance(reading.log, LogPages):
+                self._wait(reading, reading.log.changed, timeout_s)
+        done, _ = await asyncio.wait(
+            self._waits.values(), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        self._waits = {what: task for what, task in self._waits.items() if task not in done}
+        for task in done:
+            if not task.cancelled():  # else it was closed meanwhile
+                task.result()
+
+    def _wait(
+        self, what: object, call: Callable[[float], Coroutine[None, None, None]], timeout_s: float = 0.0
+    ) -> None:
+        if what not in self._waits:
+            self._waits[what] = asyncio.create_task(call(timeout_s))
+
+    async def _news(self) -> None:
+        await self._taken.wait()
+
+    @property
+    def lines(self) -> tuple[LogLine, ...]:
+        return tuple(self._lines[self._first :])
+
+    async def look(self) -> Extent:
+        self._taken.clear()
+        for reading in self._readings:
+            if reading not in self._takes:
+                self._takes[reading] = asyncio.create_task(self._take_in(reading))
+        if self._takes:
+            self._looks = True
+            await asyncio.wait(set(self._takes.values()), timeout=LOOK_S)
+            self._looks = False
+        problems = [reading.problem for reading in self._readings if reading.problem]
+        if problems and len(problems) == len(self._readings):
+            raise LogUnreadable(problems[0])
+        return self.extent
+
+    async def _take_in(self, reading: MergedReading) -> None:
+        try:
+            self._add(await reading.take())
+        finally:
+            del self._takes[reading]
+            if not self._looks:
+                self._taken.set()
+
+    @property
+    def extent(self) -> Extent:
+        if self._first >= len(self._lines):
+            return Extent(0, 0, self._event, self._revision)
+        begin, end = self._lines[self._first].place, self._lines[-1].end
+        return Extent(begin, end, self._event, self._revision)
+
+    @property
+    def _event(self) -> str:
+        ends = "tails only" if self._is_cut or not all(r.at_begin for r in self._readings) else ""
+        return ", ".join(filter(None, (ends, *map(_offset_words, self._offsets().items()))))
+
+    def _add(self, lines: Sequence[LogLine]) -> None:
+        if not lines:
+            return
+        places = [line.place for line in (*self._lines[-1:], *lines)]
+        self._lines += lines
+        if any(one >= next_one for one, next_one in pairwise(places)):
+            self._sort()
+        surplus = len(self._lines) - self._lines_kept
+        if surplus > 0:
+            del self._lines[:surplus]
+            self._is_cut = True
+        self._find_first()
+        self._overview = None
+
+    def _sort(self) -> None:
+        """Put lines where they belong. A line at the place of another is that line, told anew."""
+        self._lines.sort(key=place_of)
+        unique = {line.place: line for line in self._lines}
+        if len(unique) < len(self._lines):
+            self._lines = list(unique.values())
+        self._revision += 1
+
+    def rest(self) -> None:
+        """Hold only the newest lines, as nobody looks; who scrolls back later has earlier ones read again."""
+        surplus = len(self._lines) - LINES_AT_REST
+        if surplus <= 0 or self._takes:
+            return
+        last = {reading_of(line): line for line in self._lines}
+        kept = self._lines[surplus:]
+        begins = {**last, **{reading_of(line): line for line in reversed(kept) if not line.is_gap}}
+        whole = [line for line in self._lines[:surplus] if line.is_gap or line is begins[reading_of(line)]]
+        self._lines = [*whole, *kept]
+        for nth, line in begins.items():
+            self._readings[nth].begin_at(line)
+        self._find_first()
+        self._overview = None
+
+    def _find_first(self) -> None:
+        held_up = [r.oldest for r in self._readings if not r.at_begin and r.oldest is not None]
+        floor = max(held_up, default=None)
+        self._first = 0 if floor is None else bisect_left(self._lines, first_place(floor), key=place_of)
+
+    # Pages.
+
+    async def before(self, place: Place, count: int) -> Page:
+        while (stop := self._index(place)) - self._first < count and await self._read_earlier():
+            pass
+        begin = max(self._first, stop - count)
+        return self._page(begin, max(begin, stop), begin == self._first and not self._can_go_back)
+
+    async def after(self, place: Place, count: int) -> Page:
+        begin = max(self._first, self._index(place))
+        return self._page(begin, begin + count, begin + count >= len(self._lines))
+
+    def _page(self, begin: int, end: int, at_edge: bool) -> Page:
+        lines = self._lines[begin:end]
+        if offsets := self._offsets():
+            before = self._lines[begin - 1] if begin > self._first else None
+            lines = list(_marked(lines, before, offsets))
+        return Page(tuple(lines), at_edge)
+
+    def _index(self, place: Place) -> int:
+        """Which line holds `place`, or is the first one behind it."""
+        return bisect_right(self._lines, place, key=end_of)
+
+    @property
+    def _held_up_by(self) -> MergedReading | None:
+        """The log of which more has to be read to show earlier lines; None when all were read whole."""
+        readings = [r for r in self._readings if not r.at_begin and r.oldest is not None and not r.problem]
+        return max(readings, key=lambda r: r.oldest or Nanos(0), default=None)
+
+    @property
+    def _can_go_back(self) -> bool:
+        return self._held_up_by is not None and not self._is_cut
+
+    @property
+    def _is_complete(self) -> bool:
+        return not self._can_go_back
+
+    async def _read_earlier(self) -> bool:
+        reading = self._held_up_by
+        if reading is None or self._is_cut:
+            return False
+        revision = self._revision
+        self._add(await reading.earlier())
+        # What comes before all that is shown is no change for who reads there
+        self._revision = revision
+        return True
+
+    # The log as a whole.
+
+    async def aclose(self) -> None:
+        tasks = [*self._takes.values(), *self._waits.values()]
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+        if self._watch is not None:
+            self._watch.close()
+        self._worker.close()
+        for reading in self._readings:
+            await reading.log.aclose()
+
+
+def _marked(lines: Sequence[LogLine], before: LogLine | None, offsets: Offsets) -> Iterator[LogLine]:
+    """Lines, those marked that may as well come before the line before them."""
+    for line in lines:
+        if before is not None and _is_unproven(before, line, offsets):
+            yield msgspec.structs.replace(line, unproven=True)
+        else:
+            yield line
+        before = line
+
+
+def _is_unproven(before: LogLine, line: LogLine, offsets: Offsets) -> bool:
+    if before.origin == line.origin or before.at is None or line.at is None:
+        return False
+    spread_s = spread_between(offsets, clock_of(before.origin), clock_of(line.origin))
+    return line.at - before.at <= spread_s * SECOND
+
+
+def _offset_words(item: tuple[tuple[str, str], object]) -> str:
+    """How far the clock of a host is off, as short as it can be said."""
+    (_, clock), offset = item
+    low, high = getattr(offset, "low", None), getattr(offset, "high", None)
+    if low is None or high is None:
+        return ""
+    name = clock or "here"
+    if low <= 0 <= high:
+        return f"{name} ±{max(-low, high):.1f} s"
+    return f"{name} {low:+.1f}…{high:+.1f} s"

@@ -1,0 +1,499 @@
+"""A search through lines as they are shown, of a file or in memory, off the event loop and bounded in time.
+
+A text is looked for here, the lines nearest to the reader's place first; in a large file ripgrep does it
+where it is installed. A regular expression is evaluated in a process of its own, which can be stopped:
+ripgrep, else a small filter in Python. Its arguments are fixed but for the pattern; there is no shell. The
+file is handed over open, so that it is the one that is shown, whatever has become of its name. What is found
+in a file counts only where it is in the line as it is shown, its secrets masked.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from jobtui.logs.pages import PAGE_BYTES, Segment, line_start
+from jobtui.model.numbers import whole
+from jobtui.model.pages import Hits, LogLine, LogUnreadable, Place, Query, SearchState
+from jobtui.model.secrets import CUT, MASK, MAY_BE_MASKED, mask_line
+from jobtui.transport.files import ByteSource
+from jobtui.transport.worker import Worker
+
+if TYPE_CHECKING:
+    from jobtui.logs.pages import LogPages
+
+READ_BYTES = 64 << 10
+FILTER = Path(__file__).with_name("line_filter.py")
+NOTHING_FOUND = 1
+MESSAGE_BYTES = 500
+
+
+class SearchFailed(Exception):
+    """The program refused the pattern, or could not be run; the text is what it said."""
+
+
+def ripgrep() -> str | None:
+    return shutil.which("rg")
+
+
+def is_plain(query: Query) -> bool:
+    """Whether bytes can be compared: ignoring case is easy for ASCII, and a text may be part of the mask."""
+    is_simple = not query.is_regex and (not query.ignores_case or query.text.isascii())
+    return is_simple and not set(query.text) & {*MASK, *CUT}
+
+
+def arguments(query: Query, target: str, *, program: str | None, also: str = "") -> list[str]:
+    """The whole command that searches `target`, `-` for standard input. Only `-` without ripgrep.
+
+    `also` is a pattern for lines that are given too; without ripgrep there is none.
+    """
+    if program is None:
+        case = ["--ignore-case"] if query.ignores_case else []
+        pattern = query.text if query.is_regex else re.escape(query.text)
+        return [sys.executable, "-I", "-S", str(FILTER), *case, "--", pattern]
+    is_text = not query.is_regex and not also
+    pattern = query.text
+    if not query.is_regex and also:
+        pattern = "".join(f"\\x{{{ord(char):x}}}" for char in query.text)
+    return [
+        program,
+        *("--no-config", "--no-messages", "--color=never", "--no-heading", "--no-filename"),
+        *("--text", "--encoding=none", "--crlf", "--only-matching", "--line-number", "--byte-offset"),
+        *("--replace=", "--ignore-case" if query.ignores_case else "--case-sensitive"),
+        *(("--fixed-strings",) if is_text else ()),
+        *((f"--regexp={also}",) if also else ()),
+        *(f"--regexp={pattern}", "--", target),
+    ]
+
+
+def holds(query: Query, text: str) -> bool:
+    return query.text.casefold() in text.casefold() if query.ignores_case else query.text in text
+
+
+class SearchProgram:
+    """One run of the program. What it finds is one in each line, in ascending order."""
+
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopped = False
+        self._lock = threading.Lock()
+
+    def found_in_file(self, fd: int) -> Iterator["array[int]"]:
+        """Offsets of hits in the whole open file as it is stored, with ripgrep. Raises SearchFailed.
+
+        Where bytes cannot be compared, lines that may be masked are given too: they may be hits when shown.
+        """
+        program = ripgrep()
+        if program is None:
+            raise SearchFailed("ripgrep is not installed")
+        also = "" if is_plain(self._query) else MAY_BE_MASKED
+        command = arguments(self._query, f"/dev/fd/{fd}", program=program, also=also)
+        for hits in self._run(command, None, (fd,)):
+            yield array("q", [offset for _, offset in hits])
+
+    def found_in_lines(self, lines: Iterable[str]) -> Iterator[list[int]]:
+        """Which of these lines are hits, by their numbers from 0 on. Raises SearchFailed."""
+        pieces = (line.replace("\n", " ").encode("utf-8", "replace") + b"\n" for line in lines)
+        for hits in self._run(arguments(self._query, "-", program=ripgrep()), pieces, ()):
+            yield [number - 1 for number, _ in hits]
+
+    def places(self, lines: Sequence[LogLine]) -> list[Place]:
+        """The places of lines that are hits as they are shown. Raises SearchFailed."""
+        shown = [mask_line(line.text) for line in lines]
+        if self._query.is_regex:
+            return [lines[nth].place for some in self.found_in_lines(shown) for nth in some]
+        return [line.place for line, text in zip(lines, shown, strict=True) if holds(self._query, text)]
+
+    def stop(self) -> None:
+        """End it at once. May be called at any time, from any thread."""
+        with self._lock:
+            self._stopped = True
+            if self._process is not None:
+                self._process.kill()
+
+    def _run(
+        self, command: list[str], pieces: Iterator[bytes] | None, fds: tuple[int, ...]
+    ) -> Iterator[list[tuple[int, int]]]:
+        process = self._start(command, fds, with_input=pieces is not None)
+        if process is None:
+            return
+        failures: list[SearchFailed] = []
+        feeding = threading.Thread(target=_feed, args=(process, pieces or (), failures), daemon=True)
+        feeding.start()
+        try:
+            yield from _hits(process)
+        finally:
+            with self._lock:
+                self._process = None
+                process.kill()
+            feeding.join()
+            message = _message(process)
+        if failures:
+            raise failures[0]
+        if process.returncode not in (0, NOTHING_FOUND) and not self._stopped:
+            raise SearchFailed(message or f"the search ended with {process.returncode}")
+
+    def _start(
+        self, command: list[str], fds: tuple[int, ...], *, with_input: bool
+    ) -> "subprocess.Popen[bytes] | None":
+        with self._lock:
+            if self._stopped:
+                return None
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE if with_input else subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    pass_fds=fds,
+                    env={"LC_ALL": "C.UTF-8"},
+                )
+            except (OSError, ValueError) as error:
+                raise SearchFailed(str(error)) from error
+            return self._process
+
+
+def _feed(process: "subprocess.Popen[bytes]", pieces: Iterable[bytes], failures: list[SearchFailed]) -> None:
+    """Write the text until it, the program or the file ends, or what gives it fails."""
+    try:
+        with suppress(OSError, ValueError):
+            for piece in pieces:
+                assert process.stdin is not None
+                process.stdin.write(piece)
+    except SearchFailed as error:
+        failures.append(error)
+    finally:
+        if process.stdin is not None:
+            with suppress(OSError):
+                process.stdin.close()
+
+
+def _hits(process: "subprocess.Popen[bytes]") -> Iterator[list[tuple[int, int]]]:
+    """Number and offset of the first hit in each line, out of `line:offset:` on lines of their own."""
+    assert process.stdout is not None
+    rest, last = b"", b""
+    while data := process.stdout.read1(READ_BYTES):  # type: ignore[attr-defined]
+        *lines, rest = (rest + data).split(b"\n")
+        found = []
+        for line in lines:
+            number, _, offset = line.partition(b":")
+            if number != last:
+                last = number
+                found.append((whole(number, 0), whole(offset.rstrip(b":\r"), 0)))
+        yield found
+
+
+def _message(process: "subprocess.Popen[bytes]") -> str:
+    assert process.stderr is not None
+    assert process.stdout is not None
+    with process.stdout, process.stderr:
+        text = process.stderr.read(MESSAGE_BYTES).decode("utf-8", "replace")
+    process.wait()
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1].removeprefix("error: ") if lines else ""
+
+
+LIMIT_S = 20.0
+"""How long a search may take."""
+HITS_KEPT = 1_000_000
+"""Lines that are kept; more are not looked for."""
+CHUNK_BYTES = 1 << 20
+CHECKED_BYTES = 64 << 10
+"""Read from a hit on to see the line it is in; of a longer line the rest is not looked at."""
+PROGRAM_FROM_BYTES = 16 << 20
+"""Logs of this size and more are searched by ripgrep also for a plain text."""
+
+
+class Search(ABC):
+    """A search as model.pages.LogSearch says. `hits` may be read while it runs; `most` of them are kept."""
+
+    def __init__(self, query: Query, hits: Hits, limit_s: float = LIMIT_S, most: int | None = None) -> None:
+        self.query = query
+        self.hits = hits
+        self.state = SearchState.RUNNING
+        self.problem = ""
+        self._limit_s = limit_s
+        self._most = most
+        self._stopping = False
+        self._program: SearchProgram | None = None
+        self._worker = Worker("search")
+
+    @abstractmethod
+    async def _search_all(self) -> None: ...
+
+    @abstractmethod
+    async def _search_new(self) -> None: ...
+
+    @property
+    @abstractmethod
+    def _has_new(self) -> bool:
+        pass
+
+    async def run(self) -> None:
+        await self._within_limit(self._search_all())
+
+    async def extend(self) -> None:
+        if self.state is SearchState.DONE and self._has_new:
+            await self._within_limit(self._search_new())
+
+    def cancel(self) -> None:
+        if self.state is SearchState.RUNNING:
+            self.state = SearchState.CANCELED
+        self._stop()
+        self._worker.close()
+
+    def _stop(self) -> None:
+        self._stopping = True
+        if self._program is not None:
+            self._program.stop()
+
+    async def _within_limit(self, search: Coroutine[None, None, None]) -> None:
+        working = asyncio.ensure_future(search)
+        try:
+            async with asyncio.timeout(self._limit_s):
+                await asyncio.shield(working)
+            if self.state is SearchState.RUNNING:
+                self.state = SearchState.DONE
+        except TimeoutError:
+            self.state = SearchState.TIMED_OUT
+        except (SearchFailed, LogUnreadable, OSError) as error:
+            if not self._stopping:
+                self.state, self.problem = SearchState.FAILED, str(error)
+        finally:
+            if self.state is not SearchState.DONE:
+                self._stop()
+                working.add_done_callback(_look_at)
+
+    def _new_program(self) -> SearchProgram:
+        program = self._program = SearchProgram(self.query)
+        if self._stopping:
+            program.stop()
+        return program
+
+    def _stop_when_full(self) -> None:
+        is_full = self._most is not None and len(self.hits) >= self._most
+        if is_full and self.state is SearchState.RUNNING:
+            self.state = SearchState.FULL
+            self._stop()
+
+
+def _look_at(working: "asyncio.Future[None]") -> None:
+    """Take note of how a search ended that nobody waits for any more."""
+    if not working.cancelled():
+        working.exception()
+
+
+class Chunk(NamedTuple):
+    """Bytes `begin` .. `end` of a file."""
+
+    segment: Segment
+    begin: int
+    end: int
+
+
+class _ShownLines:
+    """Lines of a file as they are shown, by a byte in them; read in blocks, as hits may lie together."""
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+        self._begin = 0
+        self._data = b""
+
+    def at(self, offset: int) -> str:
+        at = offset - self._begin
+        before = self._data.rfind(b"\n", 0, at) if 0 < at < len(self._data) else -1
+        end = self._data.find(b"\n", at) if before >= 0 else -1
+        if end < 0:
+            begin = line_start(self._source, offset)
+            self._data = b"\n" + self._source.read(begin, offset - begin + CHECKED_BYTES)
+            self._begin, before, at = begin - 1, 0, offset - begin + 1
+            end = self._data.find(b"\n", at)
+        return _shown(self._data[before + 1 : end if end >= 0 else len(self._data)])
+
+
+class FileSearch(Search):
+    """A search in a file and the ones rotated away from it. All but `_search_...` is for its own thread."""
+
+    def __init__(self, log: "LogPages", query: Query, around: Place, *, limit_s: float = LIMIT_S) -> None:
+        extent = log.extent
+        is_large = extent.end - extent.begin >= PROGRAM_FROM_BYTES and ripgrep() is not None
+        self._by_program = not is_plain(query) or is_large
+        place = extent.begin if self._by_program else max(extent.begin, min(around, extent.end))
+        super().__init__(query, Hits(place), limit_s, HITS_KEPT)
+        self._log = log
+        self._searched_to = extent.begin
+
+    async def _search_all(self) -> None:
+        await self._worker.run(self._search_whole)
+
+    async def _search_new(self) -> None:
+        await self._worker.run(self._search_on)
+
+    @property
+    def _has_new(self) -> bool:
+        return self._log.extent.end > self._searched_to
+
+    def _search_whole(self) -> None:
+        end = self._log.extent.end
+        if self._by_program:
+            self._search_by_program()
+        else:
+            self._search_outwards()
+        self._settle(end)
+
+    def _search_on(self) -> None:
+        end = self._log.extent.end
+        self.hits.forget_from(self.hits.high)
+        if is_plain(self.query):
+            for chunk in self._upwards(self.hits.high):
+                self._search_up(chunk)
+        else:
+            self._search_pieces(self.hits.high)
+        self._settle(end)
+
+    def _settle(self, end: Place) -> None:
+        """Note how far all is searched; a last line that is not finished is searched again."""
+        self._searched_to = end
+        segment = self._log.segments[-1] if self._log.segments else None
+        if segment is not None and not self._stopping:
+            offset = min(end - segment.base, segment.size)
+            self.hits.high = segment.base + line_start(segment.source, max(0, offset))
+
+    def _search_outwards(self) -> None:
+        self.hits.low = self.hits.high = place = self._line_start(self.hits.high)
+        up, down = self._upwards(place), self._downwards(place)
+        while not self._stopping:
+            above, below = next(up, None), next(down, None)
+            if above is None and below is None:
+                return
+            if below is not None:
+                self._search_down(below)
+            if above is not None:
+                self._search_up(above)
+
+    def _line_start(self, place: Place) -> Place:
+        """Where the line begins that holds `place`."""
+        for segment in self._log.segments:
+            if segment.base <= place < segment.end:
+                return segment.base + line_start(segment.source, place - segment.base)
+        return place
+
+    def _upwards(self, place: Place) -> Iterator[Chunk]:
+        for segment in self._log.segments:
+            while place < segment.end and not self._stopping:
+                begin = max(0, place - segment.base)
+                end = _line_end(segment.source, min(segment.size, begin + CHUNK_BYTES), segment.size)
+                yield Chunk(segment, begin, end)
+                place = segment.base + end
+
+    def _downwards(self, place: Place) -> Iterator[Chunk]:
+        for segment in reversed(self._log.segments):
+            while place > segment.base and not self._stopping:
+                end = min(segment.size, place - segment.base)
+                begin = line_start(segment.source, max(0, end - CHUNK_BYTES))
+                yield Chunk(segment, begin, end)
+                place = segment.base + begin
+
+    def _search_up(self, chunk: Chunk) -> None:
+        self.hits.add_above(self._found(chunk), chunk.segment.base + chunk.end)
+        self._stop_when_full()
+
+    def _search_down(self, chunk: Chunk) -> None:
+        found = self._found(chunk)
+        found.reverse()
+        self.hits.add_below(found, chunk.segment.base + chunk.begin)
+        self._stop_when_full()
+
+    def _found(self, chunk: Chunk) -> "array[int]":
+        data = chunk.segment.source.read(chunk.begin, chunk.end - chunk.begin)
+        needle = self.query.text.encode("utf-8", "surrogateescape")
+        if self.query.ignores_case:
+            data = data.lower()
+        found = array("q")
+        lines = _ShownLines(chunk.segment.source)
+        at = data.find(needle)
+        while at >= 0 and not self._stopping:
+            if holds(self.query, lines.at(chunk.begin + at)):
+                found.append(chunk.segment.base + chunk.begin + at)
+            end = data.find(b"\n", at)
+            at = data.find(needle, end) if end >= 0 else -1
+        return found
+
+    def _search_by_program(self) -> None:
+        segments = self._log.segments
+        if ripgrep() is None or any(segment.is_packed for segment in segments):
+            self._search_pieces(self.hits.low)
+            return
+        for segment in segments:
+            descriptor = segment.opened.plain.duplicate()
+            try:
+                found = self._new_program().found_in_file(descriptor)
+                lines = _ShownLines(segment.source)
+                if is_plain(self.query):
+                    held = ([at for at in some if holds(self.query, lines.at(at))] for some in found)
+                    self._take((array("q", some) for some in held), segment.base)
+                else:
+                    shown = ((at, lines.at(at)) for some in found for at in some)
+                    self._take_shown(shown, segment.base)
+            finally:
+                os.close(descriptor)
+            self.hits.high = segment.end
+
+    def _search_pieces(self, place: Place) -> None:
+        for segment in self._log.segments:
+            if place < segment.end and not self._stopping:
+                self._take_shown(self._shown_lines(segment, max(0, place - segment.base)), segment.base)
+                self.hits.high = place = segment.end
+
+    def _take_shown(self, lines: Iterator[tuple[int, str]], base: Place) -> None:
+        offsets = array("q")
+
+        def texts() -> Iterator[str]:
+            for offset, text in lines:
+                offsets.append(offset)
+                yield text
+
+        found = self._new_program().found_in_lines(texts())
+        self._take((array("q", [offsets[nth] for nth in some]) for some in found), base)
+
+    def _shown_lines(self, segment: Segment, begin: int) -> Iterator[tuple[int, str]]:
+        rest = b""
+        while begin < segment.size and not self._stopping:
+            piece = segment.source.read(begin, min(CHUNK_BYTES, segment.size - begin))
+            if not piece:
+                break
+            at, begin = begin - len(rest), begin + len(piece)
+            *lines, rest = (rest + piece).split(b"\n")
+            if len(rest) >= PAGE_BYTES:
+                lines, rest = [*lines, rest], b""
+            for line in lines:
+                yield at, _shown(line)
+                at += len(line) + 1
+        if rest:
+            yield begin - len(rest), _shown(rest)
+
+    def _take(self, found: Iterator["array[int]"], base: Place) -> None:
+        for offsets in found:
+            places = array("q", [base + offset for offset in offsets])
+            self.hits.add_above(places, places[-1] if places else self.hits.high)
+            self._stop_when_full()
+
+
+def _shown(line: bytes) -> str:
+    return mask_line(line.removesuffix(b"\r").lstrip(b"\0").decode("utf-8", "replace"))
+
+
+def _line_end(source: ByteSource, offset: int, size: int) -> int:
+    """Behind the newline at which the line that holds byte `offset - 1` ends, not too far away."""
+    newline = source.read(offset - 1, min(CHUNK_BYTES, size - offset + 1)).find(b"\n")
+    return offset + newline if newline >= 0 else min(size, offset + CHUNK_BYTES)

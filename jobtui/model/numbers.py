@@ -1,0 +1,95 @@
+"""Numbers out of what others wrote. Nothing here raises: what is no number, or is out of range, is None.
+
+A whole number is one of 64 bits, which every service, file and table can hold; any other number is finite.
+Times are in `model.clock`. `tests/model/test_numbers.py` fails on a bare `int(...)` elsewhere.
+"""
+
+import math
+from typing import overload
+
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+"""The whole numbers that there are."""
+MOST_UNSIGNED = (1 << 64) - 1
+"""The same for those without a sign, as the hash in a cursor of a journal."""
+_LONGEST = 64
+"""Characters that are looked at: int() of a million digits takes seconds, and of 5,000 it raises."""
+
+
+@overload
+def whole(text: str | bytes | None) -> int | None: ...
+@overload
+def whole(text: str | bytes | None, default: int) -> int: ...
+def whole(text: str | bytes | None, default: int | None = None) -> int | None:
+    """A whole number written in ASCII digits, with a sign or none; `default` for anything else."""
+    # `isdigit` of text is also true of digits in other scripts and of superscripts
+    if not text or len(text) > _LONGEST or not text.isascii():
+        return default
+    if not text.isdigit() and not (text[1:].isdigit() and text[:1] in ("-", "+", b"-", b"+")):
+        return default
+    number = int(text)
+    return number if LEAST <= number <= MOST else default
+
+
+def of_base(text: str | None, base: int) -> int | None:
+    """A whole number of up to 64 bits without a sign, in digits of another base, such as 16."""
+    if not text or len(text) > _LONGEST or not text.isalnum() or not text.isascii():
+        return None
+    try:
+        number = int(text, base)
+    except ValueError:
+        return None
+    return number if number <= MOST_UNSIGNED else None
+
+
+def real(text: str | None) -> float | None:
+    """A finite number as decimal text, such as `1.5` or `2e-3`; None for anything else."""
+    if not text or len(text) > _LONGEST or not text.isascii() or "_" in text:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def whole_of(value: object) -> int | None:
+    """A whole number of a decoded document, also one written as text; a fraction is cut off."""
+    if isinstance(value, str):
+        return whole(value)
+    number = real_of(value)
+    if number is None or not LEAST <= number <= MOST:
+        return None
+    number = value if isinstance(value, int) else int(number)
+    return number if LEAST <= number <= MOST else None
+
+
+def real_of(value: object) -> float | None:
+    """A finite number of a decoded document; None for anything else, texts included."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, int):
+        return float(value) if LEAST <= value <= MOST else None
+    return value if math.isfinite(value) else None
+
+
+def read_json(text: str | bytes) -> object:
+    """A decoded JSON document, numbers out of range kept as text. Raises ValueError and nothing else."""
+    import json  # few commands need it
+
+    try:
+        return json.loads(text, parse_int=_whole_in_json, parse_float=_real_in_json, parse_constant=str)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+
+
+def _whole_in_json(text: str) -> int | str:
+    return text if (number := whole(text)) is None else number
+
+
+def _real_in_json(text: str) -> float | str:
+    return text if (number := real(text)) is None else number
+
+
+def counted(count: int, word: str) -> str:
+    """So many of what a word names: "1 span", "2,000 spans"."""
+    return f"{count:,} {word}{'s' * (count != 1)}"

@@ -1,0 +1,135 @@
+"""All that was read for one job, put into one file under the times it is of, so that one can go back in it.
+
+A log record is put under its own time, so are changes; what is of no time is put at the beginning.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from jobtui.backends.base import Batch, Source
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.job_desk import JobDesk
+from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.logs import LogRecord
+from jobtui.recording.database import TIMELESS, About, What
+from jobtui.recording.recorder import RecordingWriter
+from jobtui.recording.replay import DESK, KeepingDesk
+
+MOST_BYTES = 512 << 20
+"""A bundle holds no more, packed; what is older is let go of."""
+MOST_JOBS = 5_000
+"""Of more jobs only those are kept that have to do with the one that is asked for."""
+PIECE_RECORDS = 500
+
+States = Callable[[Job], Iterable[tuple[Nanos, Job]]]
+"""Gives what a job was and since when."""
+
+
+class _Delivered(NamedTuple):
+    kind: str
+    name: str
+    batch: Batch | None
+    error: str = ""
+
+
+class Gathering:
+    """Keeps in memory what was delivered and answered, see `backends.record_replay.Observer`."""
+
+    def __init__(self) -> None:
+        self._delivered: list[_Delivered] = []
+        self._answers: list[tuple[str, str, What, str, object]] = []
+
+    def delivered(self, source: Source, batch: Batch) -> None:
+        self._delivered.append(_Delivered(source.kind, source.name, batch))
+
+    def failed(self, source: Source, error: str) -> None:
+        self._delivered.append(_Delivered(source.kind, source.name, None, error))
+
+    def beside(self, desk: JobDesk) -> JobDesk:
+        return KeepingDesk(desk, lambda what, key, answer: self.answered(DESK, "", what, key, answer))
+
+    def answered(self, kind: str, name: str, what: What, key: str, answer: object) -> None:
+        self._answers.append((kind, name, what, key, answer))
+
+    def looked_up(self, kind: str, name: str, job_id: JobId, detail: JobDetail | None) -> None:
+        self.answered(kind, name, What.DETAIL, job_id, detail)
+
+    @property
+    def jobs(self) -> int:
+        return len({job.id for one in self._delivered if one.batch for job in one.batch.jobs})
+
+    def write(self, path: Path, about: About, states: States, wanted: Callable[[JobId], bool]) -> int:
+        """Make the bundle, of jobs only those that are wanted; its size in bytes. Raises RecordingError."""
+        writer = RecordingWriter(path, about, MOST_BYTES)
+        try:
+            with writer.together():
+                for kind, name, what, key, answer in self._answers:
+                    writer.put(kind, name, what, answer, TIMELESS, key)
+                for (kind, name), pieces in self._by_source(states, wanted, about.at).items():
+                    for at, batch in sorted(pieces, key=lambda piece: piece[0]):
+                        what = What.FAILURE if isinstance(batch, str) else What.BATCH
+                        writer.put(kind, name, what, batch, min(at, about.at))
+            for note in _missing(writer):
+                writer.add_note(note)
+            writer.close()
+        finally:
+            writer.discard()
+        return path.stat().st_size
+
+    def _by_source(
+        self, states: States, wanted: Callable[[JobId], bool], at: Nanos
+    ) -> dict[tuple[str, str], list[tuple[Nanos, Batch | str]]]:
+        found: dict[tuple[str, str], list[tuple[Nanos, Batch | str]]] = {}
+        for one in self._delivered:
+            pieces = found.setdefault((one.kind, one.name), [])
+            if one.batch is None:
+                pieces.append((at, one.error))
+            else:
+                pieces += _pieces(_only(one.batch, wanted), states)
+        return found
+
+
+def _missing(writer: RecordingWriter) -> list[str]:
+    """What was left out on the way into the file."""
+    found = []
+    if writer.let_go:
+        found.append(f"the oldest {writer.let_go:,} entries, as a bundle has {MOST_BYTES >> 20} MB at most")
+    if writer.refused:
+        found.append(f"{writer.refused:,} entries that cannot be written down")
+    return found
+
+
+def _only(batch: Batch, wanted: Callable[[JobId], bool]) -> Batch:
+    jobs = tuple(job for job in batch.jobs if wanted(job.id))
+    changes = tuple(change for change in batch.changes if wanted(change.job_id))
+    return msgspec.structs.replace(batch, jobs=jobs, changes=changes)
+
+
+def _pieces(batch: Batch, states: States) -> Iterator[tuple[Nanos, Batch]]:
+    yield TIMELESS, msgspec.structs.replace(batch, jobs=(), records=(), changes=())
+    for job in batch.jobs:
+        for at, state in states(job):
+            yield at, Batch(cursor="", jobs=(state,))
+    for change in batch.changes:
+        yield change.at, Batch(cursor="", changes=(change,))
+    for at, records in _by_time(batch.records):
+        yield at, Batch(cursor="", records=tuple(records))
+
+
+def _by_time(records: Iterable[LogRecord]) -> Iterator[tuple[Nanos, list[LogRecord]]]:
+    """Records in their order, a second's worth at a time; none is put before those it stands behind."""
+    piece: list[LogRecord] = []
+    begun = latest = TIMELESS
+    for record in records:
+        at = max(latest, record.at or TIMELESS)
+        if piece and (at >= begun + SECOND or len(piece) >= PIECE_RECORDS):
+            yield latest, piece
+            piece, begun = [], at
+        piece.append(record)
+        latest = at
+    if piece:
+        yield latest, piece

@@ -1,0 +1,408 @@
+"""A recording in one file, read: which sources there were, what each delivered, what was answered.
+
+JSON and not a closer format: it has numbers of any size, as places in journals are, bytes as base64, and can
+be read in years to come by whatever there will be. Deflated, which also tells a damaged entry.
+
+An SQLite database (https://www.sqlite.org/fileformat2.html): it survives that its writer is killed, and every
+machine has what looks into it. `about` says what it is, `source` names the sources, `entry` holds what came,
+in the order in which it came, and `job` the last record of jobs whose entries were let go of.
+"""
+
+import json
+import os
+import re
+import sqlite3
+import stat
+import time
+import zlib
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from jobtui.backends.base import Batch
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.job_desk import FilePart, Noted, RunListing
+from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.logs import RawLine
+from jobtui.model.scripts import Answer
+from jobtui.model.secrets import mask_document
+from jobtui.model.source_errors import SourceError
+from jobtui.model.traces import Telemetry
+from jobtui.transport.files import open_regular, read_small
+from jobtui.transport.unpacking import HTTP_PACKINGS, RATIO, Unpacker, UnpackError
+
+LEVEL = 6
+LARGEST_BYTES = 256 << 20
+SMALL_BYTES = 4 << 20
+"""No entry is larger, unpacked, than the first; nor than the second and `RATIO` times what it is packed."""
+
+_NO_TEXT = re.compile("[\ud800-\udfff]")
+
+
+class Damaged(ValueError):
+    """An entry cannot be read. The text says why."""
+
+
+class NotPacked(ValueError):
+    """A value cannot be kept. The text says why."""
+
+
+class What(StrEnum):
+    """What an entry holds."""
+
+    BATCH = "batch"
+    FAILURE = "failure"
+    JOB = "job"
+    DETAIL = "detail"
+    LINES = "lines"
+    LISTING = "listing"
+    FILE = "file"
+    NOTED = "noted"
+    SCRIPT = "script"
+    TRACE = "trace"
+
+
+TYPES: Mapping[What, Any] = {
+    What.BATCH: Batch,
+    What.FAILURE: str,
+    What.JOB: Job,
+    What.DETAIL: JobDetail | None,
+    What.LINES: tuple[RawLine, ...],
+    What.LISTING: RunListing | str,
+    What.FILE: FilePart | str,
+    What.NOTED: Noted | None,
+    What.SCRIPT: Answer,
+    What.TRACE: Telemetry | None,
+}
+"""The type of each; a text in place of what was asked for says why there is none."""
+
+COUNTS = ("skip_count", "recovered", "count")
+"""What a batch counts."""
+
+
+def packed(value: object) -> bytes:
+    """A value with its secrets masked, as bytes. Raises NotPacked for what JSON cannot hold.
+
+    What is bytes in it, as scripts are, was masked before: in base64 it looks like a key.
+    """
+    try:
+        text = encoded(mask_document(msgspec.to_builtins(value, builtin_types=(bytes,))))
+        data = zlib.compress(text, LEVEL)
+        if len(text) > SMALL_BYTES + len(data) * RATIO:
+            data = zlib.compress(text, 0)  # of so little variety that it would be taken for an attack
+        return data
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise NotPacked(f"cannot be kept: {error}") from error
+
+
+def encoded(document: object) -> bytes:
+    """A document as JSON; see `storable` for what that cannot hold."""
+    try:
+        return msgspec.json.encode(document)
+    except UnicodeEncodeError:
+        return storable(json.dumps(document, ensure_ascii=False, default=_in_base64)).encode()
+
+
+def _in_base64(value: bytes) -> str:
+    return b64encode(value).decode()
+
+
+def storable(text: str) -> str:
+    """A text that UTF-8 can hold: bytes of names of files that are no text become replacement characters."""
+    return text if text.isascii() else _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def unpacked(what: What, data: bytes) -> Any:
+    """The value again, of the type that `TYPES` says. Raises Damaged."""
+    try:
+        return msgspec.json.decode(_inflated(data), type=TYPES[what])
+    except msgspec.MsgspecError as error:
+        raise Damaged(f"a {what} cannot be read: {error}") from error
+
+
+def _inflated(data: bytes) -> bytes:
+    unpacker = Unpacker(HTTP_PACKINGS["deflate"], LARGEST_BYTES, SMALL_BYTES + RATIO * len(data))
+    try:
+        text = b"".join(unpacker.feed(data))
+        unpacker.end()
+    except UnpackError as error:
+        raise Damaged(f"an entry {str(error).removeprefix('it ')}") from error
+    return text
+
+
+APPLICATION_ID = 0x6A_6F_62_74
+"""Marks the file as ours, see https://www.sqlite.org/pragma.html#pragma_application_id; spells "jobt"."""
+HEADER_BYTES, MARK = 100, slice(68, 72)
+"""The header of a database, and where the mark is in it, see https://sqlite.org/fileformat2.html#database_header."""
+SIDE_FILES = ("-journal", "-wal", "-shm")
+"""What SQLite keeps beside a database, see https://www.sqlite.org/tempfiles.html."""
+SUPER_JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+"""How a journal ends that names another file, see readSuperJournal in pager.c of SQLite."""
+VERSION = 1
+"""Of this layout. A later one is refused, an earlier one goes on being read."""
+TIMELESS = Nanos(0)
+"""The time of what holds from the beginning on."""
+FILE_NAME = "recording.jobtui"
+"""What a recording is called in the directory it is made in."""
+LONGEST_VALUE = 128 << 20
+"""No value in a recording is longer, packed."""
+LONGEST_QUESTION_S = 30.0
+STEPS_BETWEEN = 1_000_000
+"""Of SQLite's machine, some milliseconds."""
+SCHEMA = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE source (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, UNIQUE (kind, name));
+CREATE TABLE entry (
+    seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, source INTEGER NOT NULL, what TEXT NOT NULL,
+    key TEXT NOT NULL, body BLOB NOT NULL
+);
+CREATE INDEX entry_of_source ON entry (source, what, key, seq);
+CREATE TABLE log (source INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (source, name));
+CREATE TABLE job (source INTEGER NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (source, id));
+"""
+
+ENTRIES = "SELECT seq, at, what, body FROM entry WHERE source = ?"
+DAMAGED = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite raises on a damaged file; the latter where its own message quotes bytes of it."""
+
+
+class RecordingError(SourceError):
+    """A recording cannot be opened. The text says which, why, and what to do."""
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What a recording says of itself.
+
+    `job_id` is the job a bundle is about, "" for a recording of everything. `at` is the time that was taken
+    for the present when it was made. `config` are the settings that held, `verdict` what was found to be the
+    matter, as `explain --json` prints it; `notes` say what is not in it.
+    """
+
+    version: str
+    made_at: Nanos
+    at: Nanos
+    config: object
+    job_id: str = ""
+    notes: tuple[str, ...] = ()
+    verdict: dict[str, object] | None = None
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One thing that was kept: its number in the order of arrival, when it came, and the value."""
+
+    seq: int
+    at: Nanos
+    what: What
+    value: Any
+
+
+class Recording:
+    """A recording that is read. To be used by one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = _file_of(path)
+        self._damaged: set[int] = set()
+        self._db = opened(self.path)
+        self.about = self._about()
+        self._sources: dict[tuple[str, str], int] = {
+            (kind, name): number for number, kind, name in self._rows("SELECT id, kind, name FROM source")
+        }
+        self._logs: dict[int, list[str]] = {}
+        for source, name in self._rows("SELECT source, name FROM log ORDER BY source, name"):
+            self._logs.setdefault(source, []).append(name)
+
+    @property
+    def damaged(self) -> int:
+        return len(self._damaged)
+
+    @property
+    def begins_at(self) -> Nanos | None:
+        return self._moment("min")
+
+    @property
+    def ends_at(self) -> Nanos | None:
+        return self._moment("max")
+
+    def source(self, kind: str, name: str) -> int | None:
+        return self._sources.get((kind, name))
+
+    def delivered(self, source: int, after: int, until: Nanos, most: int) -> list[Entry]:
+        sql = f"{ENTRIES} AND what IN (?, ?) AND seq > ? AND at <= ? ORDER BY seq LIMIT ?"
+        rows = self._rows(sql, source, What.BATCH, What.FAILURE, after, until, most)
+        return list(self._entries(rows))
+
+    def newest(self, source: int, until: Nanos, most: int) -> list[Entry]:
+        """The last so many things that a source delivered up to a time, in the order in which they came."""
+        sql = f"{ENTRIES} AND what IN (?, ?) AND at <= ? ORDER BY seq DESC LIMIT ?"
+        rows = self._rows(sql, source, What.BATCH, What.FAILURE, until, most)
+        return list(self._entries(rows))[::-1]
+
+    def logs(self, sources: Iterable[int]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for source in sources for name in self._logs.get(source, ())))
+
+    def early_jobs(self, source: int, until: Nanos) -> tuple[Job, ...]:
+        """Jobs as they were when what was delivered of them was let go of."""
+        sql = "SELECT 0, at, ?, body FROM job WHERE source = ? AND at <= ?"
+        rows = self._rows(sql, What.JOB, source, until)
+        return tuple(entry.value for entry in self._entries(rows))
+
+    def last_job(self, source: int, job_id: JobId, until: Nanos) -> Job | None:
+        """A job as it was delivered last by a time, None when it was not, or gone by then."""
+        sql = f"{ENTRIES} AND what = ? AND at <= ? ORDER BY seq DESC"
+        for entry in self._entries(self._rows(sql, source, What.BATCH, until)):
+            batch: Batch = entry.value
+            if job_id in batch.gone:
+                return None
+            if (found := next((job for job in batch.jobs if job.id == job_id), None)) is not None:
+                return found
+        return next((job for job in self.early_jobs(source, until) if job.id == job_id), None)
+
+    def answer(self, what: What, source: int, key: str, until: Nanos) -> Entry | None:
+        """The last answer to a question by a time, None when it was not asked."""
+        sql = f"{ENTRIES} AND what = ? AND key = ? AND at <= ? ORDER BY seq DESC LIMIT 1"
+        return next(self._entries(self._rows(sql, source, what, key, until)), None)
+
+    def keys(self, what: What, source: int) -> list[str]:
+        sql = "SELECT DISTINCT key FROM entry WHERE what = ? AND source = ?"
+        return [key for (key,) in self._rows(sql, what, source)]
+
+    def next_change(self, after: Nanos, *, forward: bool) -> Nanos | None:
+        """When the next thing was delivered behind a time, or the last one before it."""
+        order, compared = ("min", ">") if forward else ("max", "<")
+        sql = f"SELECT {order}(at) FROM entry WHERE what = ? AND at > ? AND at {compared} ?"
+        rows = self._rows(sql, What.BATCH, TIMELESS, after)
+        return next((Nanos(at) for (at,) in rows if at is not None), None)
+
+    def job_ids(self, source: int) -> list[JobId]:
+        rows = self._rows("SELECT id FROM job WHERE source = ?", source)
+        return [JobId(key) for key in {*self.keys(What.DETAIL, source), *(key for (key,) in rows)}]
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _about(self) -> About:
+        found = dict(self._rows("SELECT name, value FROM about"))
+        try:
+            return msgspec.json.decode(found.get("about", ""), type=About)
+        except msgspec.MsgspecError as error:
+            raise RecordingError(f"{self.path}: does not say what it is, it is damaged: {error}") from error
+
+    def _moment(self, which: str) -> Nanos | None:
+        rows = self._rows(f"SELECT {which}(at) FROM entry WHERE at > ?", TIMELESS)
+        return next((Nanos(at) for (at,) in rows if at is not None), None)
+
+    def _entries(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[Entry]:
+        for seq, at, what, body in rows:
+            try:
+                yield Entry(seq, Nanos(at), What(what), unpacked(What(what), body))
+            except (Damaged, ValueError, TypeError):
+                self._damaged.add(seq)
+
+    def _rows(self, sql: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        _limit_time(self._db)
+        try:
+            yield from self._db.execute(sql, values)
+        except DAMAGED as error:
+            raise RecordingError(
+                f"{self.path}: damaged: {error}; what it is a copy of may be whole"
+            ) from error
+
+
+def _file_of(path: Path) -> Path:
+    try:
+        return path / FILE_NAME if path.is_dir() else path
+    except OSError as error:  # such as a name that is too long
+        raise RecordingError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def opened(path: Path, *, exactly: int | None = None) -> sqlite3.Connection:
+    """A recording's database, of layout `exactly` where that is given. Raises RecordingError."""
+    try:
+        head = read_small(path, HEADER_BYTES)
+    except FileNotFoundError:
+        raise RecordingError(
+            f"{path}: no such file; name a file made by bundle or the directory of record"
+        ) from None
+    except (OSError, ValueError) as error:  # the latter for names that no file can have
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise RecordingError(f"{path}: cannot be read: {why}") from error
+    if not head.startswith(b"SQLite format 3"):
+        raise RecordingError(f"{path}: is no recording of jobtui; name a file made by bundle or record")
+    refuse_odd_sides(path)
+    if head[MARK] == APPLICATION_ID.to_bytes(4, "big"):
+        _roll_back(path)
+    db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+    try:
+        _check(db, path, exactly)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def refuse_odd_sides(path: Path) -> None:
+    """Raise RecordingError where SQLite would write through a link, or wait for a pipe."""
+    for side in SIDE_FILES:
+        with suppress(OSError):
+            if not stat.S_ISREG(os.lstat(f"{path}{side}").st_mode):
+                raise RecordingError(f"{path}{side}: is no regular file, and SQLite would open it; remove it")
+
+
+def _roll_back(path: Path) -> None:
+    """Let SQLite take back what a killed recorder was writing, see https://sqlite.org/lockingv3.html.
+
+    Only who may write the recording can; to others it is told as damaged. So is what has a journal that no
+    recorder wrote: of another user, or with a super-journal, a file of any name that SQLite then deletes.
+    """
+    journal = Path(f"{path}-journal")
+    try:
+        with os.fdopen(open_regular(journal), "rb") as file:
+            is_ours = os.fstat(file.fileno()).st_uid == path.stat().st_uid and not path.is_symlink()
+            file.seek(-len(SUPER_JOURNAL), os.SEEK_END)
+            is_ours = is_ours and file.read() != SUPER_JOURNAL
+    except OSError:
+        return
+    if not is_ours:
+        return
+    with (
+        suppress(sqlite3.Error),
+        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)) as db,
+    ):
+        db.execute("PRAGMA trusted_schema = OFF")
+        db.execute("SELECT count(*) FROM sqlite_master")
+
+
+def _check(db: sqlite3.Connection, path: Path, exactly: int | None) -> None:
+    """Raise RecordingError unless a database has the tables of a recording and nothing that computes."""
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+    _limit_time(db)
+    try:
+        db.execute("PRAGMA trusted_schema = OFF")
+        ((mark,),) = db.execute("PRAGMA application_id")
+        ((version,),) = db.execute("PRAGMA user_version")
+        parts = {str(sql) for (sql,) in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+    except DAMAGED as error:
+        raise RecordingError(f"{path}: cannot be read, it is damaged: {error}") from error
+    if mark != APPLICATION_ID:
+        raise RecordingError(f"{path}: is a database of something else, no recording of jobtui")
+    if version > VERSION:
+        raise RecordingError(
+            f"{path}: was made by a later jobtui (layout {version}, this one reads {VERSION}); renew jobtui"
+        )
+    if exactly not in (None, version):
+        raise RecordingError(f"{path}: is of an earlier layout, and does not go on; name another directory")
+    if parts != {part.strip() for part in SCHEMA.split(";") if part.strip()}:
+        raise RecordingError(f"{path}: has other tables than a recording of jobtui, and is not opened")
+
+
+def _limit_time(db: sqlite3.Connection) -> None:
+    """Let what is asked next fail when it takes too long, whatever the file makes of it."""
+    until = time.monotonic() + LONGEST_QUESTION_S
+    db.set_progress_handler(lambda: int(time.monotonic() > until), STEPS_BETWEEN)

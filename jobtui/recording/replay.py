@@ -1,0 +1,598 @@
+"""A recording in place of the systems that it was made of: sources, answers about jobs, logs, and its clock.
+
+An answer is kept under what was asked. Scripts are bytes, so their secrets are masked here, by the names of
+variables and line by line.
+
+The answers are kept as they were given, secrets masked, under a key that holds all of the question.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import msgspec
+
+from jobtui.backends.base import LISTS, Batch, DetailSource, Source, TraceSource
+from jobtui.backends.job_desk import SessionDesk, Told, nothing_told
+from jobtui.backends.registry import Gives, kinds_that_give
+from jobtui.formats.levels import level_of
+from jobtui.logs.lists import ListedLog
+from jobtui.model.clock import SECOND, Nanos, Player
+from jobtui.model.ids import JobId, TraceId
+from jobtui.model.job_desk import FilePart, JobDesk, LinePlace, Noted, Reached, RunListing, Unreadable
+from jobtui.model.jobs import Job, JobDetail, Run
+from jobtui.model.logs import LogRecord, RawLine
+from jobtui.model.pages import Extent, Log, LogBook, LogLine
+from jobtui.model.scripts import (
+    Answer,
+    ArchivedScript,
+    Outcome,
+    ScriptPeriod,
+    ScriptPlace,
+    Tried,
+    Variable,
+    Walked,
+    Wanted,
+)
+from jobtui.model.secrets import MASK, is_secret_key, masked_lines
+from jobtui.model.source_errors import SourceUnreachable
+from jobtui.model.traces import Telemetry, Trace, TraceList, TraceSearch, is_wanted, newest, summary_of
+from jobtui.recording.database import COUNTS, Entry, Recording, What
+from jobtui.transport.worker import Worker
+
+AT_ONCE = 50
+"""Entries that are delivered at a time."""
+
+
+class ReplayClock:
+    """The time that a recording is at. Whoever waits for it to move on is woken."""
+
+    def __init__(self, at: Nanos) -> None:
+        self._at = at
+        self._moved = asyncio.Event()
+
+    def now(self) -> Nanos:
+        return self._at
+
+    def set(self, at: Nanos) -> None:
+        self._at = at
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def moved(self) -> None:
+        await self._moved.wait()
+
+
+class ReplayedSource:
+    """A source as it was. `number` is that in the recording, None for one of which nothing was kept."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        worker: Worker,
+        clock: ReplayClock,
+        kind: str,
+        name: str,
+        number: int | None,
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        self.number = number
+        self._recording = recording
+        self._worker = worker
+        self._clock = clock
+        self._seq = -1
+        self._read_to: Nanos | None = None
+
+    async def poll(self, cursor: str | None) -> Batch:
+        return await self._worker.run(lambda: self._next(anew=cursor is None))
+
+    async def changed(self, timeout_s: float) -> None:
+        while self._clock.now() == self._read_to:
+            await self._clock.moved()
+
+    async def aclose(self) -> None:
+        pass
+
+    async def answer(self, what: What, key: str) -> Any:
+        """What it answered to a question by the time of the clock, None when it was not asked."""
+        number, until = self.number, self._clock.now()
+        if number is None:
+            return None
+        found = await self._worker.run(lambda: self._recording.answer(what, number, key, until))
+        return None if found is None else found.value
+
+    async def asked(self, what: What) -> list[str]:
+        number = self.number
+        return [] if number is None else await self._worker.run(lambda: self._recording.keys(what, number))
+
+    def _next(self, *, anew: bool) -> Batch:
+        if anew:
+            self._seq = -1
+        self._read_to = self._clock.now()
+        if self.number is None:
+            return Batch(cursor="")
+        until = self._read_to
+        early = self._recording.early_jobs(self.number, until) if self._seq < 0 else ()
+        entries = self._recording.delivered(self.number, max(0, self._seq), until, AT_ONCE)
+        more = len(entries) == AT_ONCE
+        taken = entries[: _up_to_gone(entries)]
+        more = more or len(taken) < len(entries)
+        self._seq = taken[-1].seq if taken else max(0, self._seq)
+        if taken and taken[-1].what is What.FAILURE and not more:
+            raise SourceUnreachable(str(taken[-1].value))
+        batches = [Batch(cursor="", jobs=early, count=0)] + [
+            one.value for one in taken if one.what is What.BATCH
+        ]
+        merged: dict[str, Any] = reduce(_merge, map(_parts, batches))
+        return Batch(cursor=str(self._seq), more=more, **merged)
+
+
+class ReplayedJobs(ReplayedSource):
+    """One that can tell everything stored about a job."""
+
+    async def detail(self, job_id: JobId) -> JobDetail | None:
+        """The whole record as it was read last, else what was delivered of the job; None without both."""
+        return await self._worker.run(lambda: self._detail(job_id))
+
+    async def job_ids(self) -> list[JobId]:
+        if self.number is None:
+            return []
+        number = self.number
+        return await self._worker.run(lambda: self._recording.job_ids(number))
+
+    def _detail(self, job_id: JobId) -> JobDetail | None:
+        if self.number is None:
+            return None
+        found = self._recording.answer(What.DETAIL, self.number, job_id, self._clock.now())
+        if found is not None:
+            detail: JobDetail | None = found.value
+            return detail
+        job = self._recording.last_job(self.number, job_id, self._clock.now())
+        return None if job is None else JobDetail(job=job, runs=(_run_of(job),), history=(), native={})
+
+
+def _run_of(job: Job) -> Run:
+    """The present run of a job, as far as the job itself tells of it."""
+    shared = {name: getattr(job, name) for name in Run.__struct_fields__ if name in Job.__struct_fields__}
+    return Run(number=max(1, job.runs), **shared)
+
+
+def _parts(batch: Batch) -> dict[str, Any]:
+    return {name: getattr(batch, name) for name in (*LISTS, *COUNTS, "note", "ahead_s")}
+
+
+def _merge(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Two batches in one; of what is told twice the later holds."""
+    return {
+        **{name: one[name] + other[name] for name in (*LISTS, *COUNTS)},
+        "note": other["note"] if other["note"] is not None else one["note"],
+        "ahead_s": other["ahead_s"] or one["ahead_s"],
+    }
+
+
+def _up_to_gone(entries: list[Entry]) -> int:
+    """How many of these can be one batch: what is gone in one may be there again in the next."""
+    ends = (at + 1 for at, one in enumerate(entries) if one.what is What.BATCH and one.value.gone)
+    return next(ends, len(entries))
+
+
+SPEEDS = (1, 10, 60, 600)
+"""Seconds that go by in one, each after the other; then it stands."""
+
+
+class ReplayPlayer:
+    """See `model.clock.Player`. `begin_anew` lets all that is known be read from its beginning again."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        worker: Worker,
+        clock: ReplayClock,
+        begin_anew: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._recording = recording
+        self._worker = worker
+        self._clock = clock
+        self._begin_anew = begin_anew
+        self._reading = asyncio.Lock()
+        self._asked = 0
+        self.speed = 0
+        self.begins_at = min(recording.begins_at or recording.about.at, clock.now())
+        self.ends_at = max(recording.ends_at or recording.about.at, clock.now())
+
+    @property
+    def at(self) -> Nanos:
+        return self._clock.now()
+
+    def play(self) -> None:
+        following = dict(zip((0, *SPEEDS), (*SPEEDS, 0), strict=True))
+        self.speed = following[self.speed] if self.at < self.ends_at else 0
+
+    def tick(self, passed_s: float) -> None:
+        if not self.speed:
+            return
+        self._clock.set(min(self.ends_at, Nanos(self.at + round(passed_s * self.speed * SECOND))))
+        if self.at >= self.ends_at:
+            self.speed = 0
+
+    async def go(self, at: Nanos) -> None:
+        before, wanted = self.at, min(max(at, self.begins_at), self.ends_at)
+        if wanted == before:
+            return
+        self._clock.set(wanted)
+        if wanted < before:
+            await self._read_anew()
+
+    async def _read_anew(self) -> None:
+        """Read everything anew; who asked before and still waits need not."""
+        self._asked += 1
+        nth = self._asked
+        async with self._reading:
+            if nth == self._asked:
+                await self._begin_anew()
+
+    async def go_to_change(self, *, forward: bool) -> None:
+        at = await self._worker.run(lambda: self._recording.next_change(self.at, forward=forward))
+        if at is not None:
+            await self.go(at)
+
+
+NOT_KEPT = "the recording has no answer to this"
+
+
+def masked_answer(answer: Answer) -> Answer:
+    return answer if answer.script is None else answer._replace(script=_masked_script(answer.script))
+
+
+def _masked_script(script: ArchivedScript) -> ArchivedScript:
+    environment = script.environment
+    if environment is not None:
+        variables = tuple(map(_masked_variable, environment.variables))
+        environment = msgspec.structs.replace(environment, variables=variables)
+    return msgspec.structs.replace(script, script=_masked(script.script), environment=environment)
+
+
+def _masked_variable(variable: Variable) -> Variable:
+    if variable.value is None:
+        return variable
+    is_secret = is_secret_key(variable.name.decode("utf-8", "replace"))
+    return variable._replace(value=MASK.encode() if is_secret else _masked(variable.value))
+
+
+def _masked(data: bytes) -> bytes:
+    text = data.decode("utf-8", "surrogateescape")
+    masked = "\n".join(masked_lines(text.split("\n")))
+    return data if masked == text else masked.encode("utf-8", "surrogateescape")
+
+
+class ReplayedScripts(ReplayedSource):
+    """An archive as it answered. Only what was asked for is known."""
+
+    cluster = ""
+
+    async def find(self, wanted: Wanted) -> Answer:
+        found = await self.answer(What.SCRIPT, wanted.shown)
+        if found is None:
+            return Answer(None, (Tried(self.name, Outcome.NOT_THERE, NOT_KEPT),))
+        answer: Answer = found
+        return answer
+
+    async def walk(self, span: ScriptPeriod, told: Callable[[str], None]) -> AsyncIterator[Walked]:
+        yield Walked(cut=NOT_KEPT)
+
+
+class ReplayedTraces(ReplayedSource):
+    """A server of traces as it answered. Only what was asked for is known."""
+
+    async def trace(self, trace_id: TraceId) -> Telemetry | None:
+        found: Telemetry | None = await self.answer(What.TRACE, trace_id)
+        return found
+
+    async def search(self, search: TraceSearch) -> TraceList:
+        kept = [trace for trace in await self._traces() if is_wanted(trace, search)]
+        return TraceList(newest((summary_of(trace, self.name) for trace in kept), search.most))
+
+    async def services(self) -> tuple[str, ...]:
+        return tuple(sorted({span.service for trace in await self._traces() for span in trace.spans}))
+
+    async def operations(self, service: str) -> tuple[str, ...]:
+        traces = await self._traces()
+        return tuple(sorted({s.name for trace in traces for s in trace.spans if s.service == service}))
+
+    async def _traces(self) -> list[Trace]:
+        found = []
+        for key in await self.asked(What.TRACE):
+            told = await self.trace(TraceId(key))
+            if told is not None and told.spans:
+                found.append(Trace(trace_id=told.spans[0].trace_id, spans=told.spans, logs=told.logs))
+        return found
+
+
+DESK = "desk"
+"""What stands for a source with answers that are of no source alone."""
+NOT_RECORDED = "is not in the recording"
+BETWEEN = "\t"
+MOST_LINES = 101
+"""Lines behind a step that are kept."""
+
+Keep = Callable[[What, str, object], None]
+T = TypeVar("T")
+
+
+def key_of_step(step: LinePlace) -> str:
+    return BETWEEN.join((step.source, str(step.offset), step.cursor or ""))
+
+
+class KeepingDesk:
+    """A desk whose answers are kept."""
+
+    def __init__(self, desk: JobDesk, keep: Keep) -> None:
+        self._desk = desk
+        self._keep = keep
+
+    def begins_after(self, at: Nanos) -> bool:
+        return self._desk.begins_after(at)
+
+    async def reach_back(self, at: Nanos, progress: Callable[[Reached], None]) -> bool:
+        return await self._desk.reach_back(at, progress)
+
+    async def detail(self, job_id: JobId) -> JobDetail | None:
+        return await self._desk.detail(job_id)
+
+    async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
+        """As many as are kept, of which `most` are given."""
+        lines = await self._desk.lines_behind(step, max(most, MOST_LINES))
+        self._keep(What.LINES, key_of_step(step), lines)
+        return lines[:most]
+
+    async def list_files(self, path: str) -> RunListing:
+        return await self._kept(What.LISTING, path, self._desk.list_files(path))
+
+    async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
+        key = BETWEEN.join((path, name, str(tail)))
+        return await self._kept(What.FILE, key, self._desk.read_file(path, name, tail=tail))
+
+    async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
+        named = tuple(paths)
+        return await self._kept(What.NOTED, BETWEEN.join(named), self._desk.noted_on_cluster(named))
+
+    async def script(self, wanted: Wanted) -> Answer:
+        return await self._desk.script(wanted)
+
+    async def _kept(self, what: What, key: str, asking: Awaitable[T]) -> T:
+        try:
+            answer = await asking
+        except Unreadable as error:
+            self._keep(what, key, str(error))
+            raise
+        self._keep(what, key, answer)
+        return answer
+
+
+class ReplayedDesk(SessionDesk):
+    """Answers as they were given when the recording was made."""
+
+    def __init__(
+        self,
+        sources: Callable[[], Sequence[Source]],
+        recording: Recording,
+        worker: Worker,
+        clock: ReplayClock,
+        told: Told = nothing_told,
+    ) -> None:
+        super().__init__(sources, _stays, told)
+        self._recording = recording
+        self._worker = worker
+        self._clock = clock
+
+    async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
+        found = await self._answer(What.LINES, key_of_step(step))
+        if found is None:
+            return (RawLine(step.line if step.line > 0 else None, step.offset, step.text),)
+        lines: tuple[RawLine, ...] = found
+        return lines[:most]
+
+    async def list_files(self, path: str) -> RunListing:
+        listing: RunListing = self._given(await self._answer(What.LISTING, path), path)
+        return listing
+
+    async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
+        key = BETWEEN.join((path, name, str(tail)))
+        part: FilePart = self._given(await self._answer(What.FILE, key), f"{path}/{name}")
+        return part
+
+    async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
+        noted: Noted | None = await self._answer(What.NOTED, BETWEEN.join(paths))
+        return noted
+
+    async def _answer(self, what: What, key: str) -> Any:
+        number = self._recording.source(DESK, "")
+        if number is None:
+            return None
+        until = self._clock.now()
+        found = await self._worker.run(lambda: self._recording.answer(what, number, key, until))
+        return None if found is None else found.value
+
+    @staticmethod
+    def _given(answer: object, what: str) -> Any:
+        """The answer. Raises Unreadable when there is none, or it says why there was none."""
+        if answer is None or isinstance(answer, str):
+            raise Unreadable(answer or f"{what}: {NOT_RECORDED}")
+        return answer
+
+
+async def _stays(at: Nanos, progress: Callable[[Reached], None]) -> bool:
+    """Everything that was kept is read already."""
+    return False
+
+
+ENTRIES_AT_FIRST = 5_000
+"""Of each source so many entries are read at first, the newest."""
+ENTRIES_AT_ONCE = 500
+"""Entries that are read at a time as the clock goes on."""
+
+
+class ReplayedLogs:
+    """A `LogBook` on a recording: of each log those lines whose meaning is known, as they were understood."""
+
+    def __init__(
+        self, recording: Recording, worker: Worker, clock: ReplayClock, sources: Callable[[], Sequence[int]]
+    ) -> None:
+        self._recording = recording
+        self._worker = worker
+        self._clock = clock
+        self._sources = sources
+
+    def names(self) -> tuple[str, ...]:
+        return self._recording.logs(self._sources())
+
+    def open(self, name: str) -> Log:
+        return self._log(name, frozenset({name}))
+
+    def merged(self, names: Sequence[str] | None = None) -> Log:
+        return self._log("", frozenset(self.names() if names is None else names))
+
+    def _log(self, name: str, names: frozenset[str]) -> Log:
+        return ReplayedLog(
+            name, ReplayedLines(self._recording, self._worker, self._clock, self._sources(), names)
+        )
+
+
+class ReplayedLog(ListedLog):
+    """Lines up to the time of the clock: where that was set back, they are read anew."""
+
+    def __init__(self, name: str, lines: "ReplayedLines") -> None:
+        super().__init__(name, lines)
+        self._recorded_lines = lines
+
+    async def look(self) -> Extent:
+        """Take in what has come, or let go of what is not there yet. Raises LogUnreadable."""
+        if self._recorded_lines.is_set_back():
+            self.forget()
+        extent = await super().look()
+        return extent._replace(event="its end only") if self._recorded_lines.begins_late else extent
+
+
+class ReplayedLines:
+    """The lines of some logs, the earliest first. `begins_late` says that there are earlier ones."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        worker: Worker,
+        clock: ReplayClock,
+        sources: Sequence[int],
+        names: frozenset[str],
+    ) -> None:
+        self._recording = recording
+        self._worker = worker
+        self._clock = clock
+        self._sources = sources
+        self._names = names
+        self._read_to: Nanos | None = None
+        self._seqs: dict[int, int] = {}
+        self._count = 0
+        self.begins_late = False
+
+    async def load(self) -> Sequence[LogLine]:
+        return await self._worker.run(self._load)
+
+    async def is_changed(self) -> bool:
+        return self._clock.now() != self._read_to
+
+    def is_set_back(self) -> bool:
+        if self._read_to is None or self._clock.now() >= self._read_to:
+            return False
+        self._read_to = None
+        self._seqs.clear()
+        self._count = 0
+        self.begins_late = False
+        return True
+
+    def close(self) -> None:
+        pass
+
+    def _load(self) -> Sequence[LogLine]:
+        until = self._clock.now()
+        entries = [entry for source in self._sources for entry in self._entries(source, until)]
+        self._read_to = until
+        records = [record for entry in entries for record in getattr(entry.value, "records", ())]
+        chosen = sorted((r for r in records if r.source in self._names), key=lambda record: record.at or 0)
+        return [self._line(record, text) for record in chosen for text in record.text.split("\n")]
+
+    def _entries(self, source: int, until: Nanos) -> Iterator[Entry]:
+        """What a source delivered since it was read last; of much the end."""
+        if source not in self._seqs:
+            newest = self._recording.newest(source, until, ENTRIES_AT_FIRST)
+            self._seqs[source] = newest[-1].seq if newest else 0
+            self.begins_late |= len(newest) == ENTRIES_AT_FIRST
+            yield from newest
+        while entries := self._recording.delivered(source, self._seqs[source], until, ENTRIES_AT_ONCE):
+            self._seqs[source] = entries[-1].seq
+            yield from entries
+
+    def _line(self, record: LogRecord, text: str) -> LogLine:
+        place, self._count = self._count, self._count + 1
+        return LogLine(
+            place=place, end=place + 1, text=text, size=len(text), level=level_of(text), at=record.at,
+            origin=record.source if len(self._names) > 1 else "", stamped=True,
+        )  # fmt: skip
+
+
+@runtime_checkable
+class Scheduler(DetailSource, ScriptPlace, Protocol):
+    """A source that tells of jobs and has their scripts."""
+
+
+class ReplayedScheduler(ReplayedJobs, ReplayedScripts):
+    """A scheduler as it was, and as it answered."""
+
+
+KINDS: tuple[tuple[type, type[ReplayedSource]], ...] = (
+    (Scheduler, ReplayedScheduler),
+    (ScriptPlace, ReplayedScripts),
+    (TraceSource, ReplayedTraces),
+    (DetailSource, ReplayedJobs),
+)
+"""What stands for a source that can do more than deliver."""
+
+
+class RecordingReplay:
+    """See `backends.record_replay.Replay`. `clock` is a time in the recording: first when it was made."""
+
+    def __init__(self, path: Path, at: Nanos | None = None) -> None:
+        self.recording = Recording(path)
+        about = self.recording.about
+        present = about.at if about.job_id else self.recording.ends_at or about.at
+        self.clock = ReplayClock(present if at is None else at)
+        self._worker = Worker(f"replay {path}")
+
+    def in_place_of(self, source: Source) -> Source:
+        """What is polled in place of a source, which itself is never opened."""
+        make = next((kind for known, kind in KINDS if isinstance(source, known)), ReplayedSource)
+        number = self.recording.source(source.kind, source.name)
+        return make(self.recording, self._worker, self.clock, source.kind, source.name, number)
+
+    def desk(self, sources: Callable[[], Sequence[Source]], told: Told) -> JobDesk:
+        return ReplayedDesk(sources, self.recording, self._worker, self.clock, told)
+
+    def logs(self, sources: Callable[[], Sequence[Source]]) -> LogBook:
+        return ReplayedLogs(self.recording, self._worker, self.clock, lambda: _numbers(sources()))
+
+    def player(self, begin_anew: Callable[[], Awaitable[None]]) -> Player:
+        return ReplayPlayer(self.recording, self._worker, self.clock, begin_anew)
+
+    def close(self) -> None:
+        self._worker.close(self.recording.close)
+
+
+def _numbers(sources: Sequence[Source]) -> tuple[int, ...]:
+    logs = kinds_that_give(Gives.LOGS)
+    return tuple(
+        source.number
+        for source in sources
+        if isinstance(source, ReplayedSource) and source.kind in logs and source.number is not None
+    )

@@ -1,0 +1,327 @@
+"""Agents: the columns of their table, all that is known of one in words, and its JSON.
+
+Cells are masked and safe for a terminal. Sorting is by the values of the record, never by what is shown.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from jobtui.analysis.paths import AgentLog, LogPlace
+from jobtui.model.clock import SECOND, Nanos, seconds_between
+from jobtui.model.numbers import counted
+from jobtui.model.ops import Agent, AgentState, HeldOp
+from jobtui.render.columns import (
+    HIGHEST_PRIORITY,
+    Cells,
+    TableColumn,
+    drop_of,
+    fixed,
+    short_host,
+    sort_records,
+    text_cell,
+    text_order,
+)
+from jobtui.render.json_output import Document, text_or_null, time_or_null
+from jobtui.render.table import Cell, Head, filled_table
+from jobtui.render.text import NONE, Zone, age, date_time, short_time, show
+
+RECENT_S = 3600.0
+"""So long an agent that was lost or never came is something to look at."""
+
+GLYPHS: Mapping[AgentState, str] = {
+    AgentState.STARTING: "○",
+    AgentState.CONNECTED: "●",
+    AgentState.IDLE: "·",
+    AgentState.LOST: "✗",
+    AgentState.KILLED: "⊘",
+    AgentState.NEVER_CONNECTED: "✗",
+    AgentState.UNKNOWN: "?",
+}
+"""The sign of a state."""
+_STYLES: Mapping[AgentState, str] = {
+    AgentState.STARTING: "status.pending",
+    AgentState.CONNECTED: "status.running",
+    AgentState.IDLE: "",
+    AgentState.LOST: "status.failed",
+    AgentState.KILLED: "settled",
+    AgentState.NEVER_CONNECTED: "status.failed",
+    AgentState.UNKNOWN: "status.unknown",
+}
+_BAD = frozenset({AgentState.LOST, AgentState.NEVER_CONNECTED})
+_RANKS: Mapping[AgentState, int] = {
+    AgentState.STARTING: 1,
+    AgentState.CONNECTED: 2,
+    AgentState.IDLE: 3,
+    AgentState.UNKNOWN: 4,
+    AgentState.NEVER_CONNECTED: 5,
+    AgentState.LOST: 5,
+    AgentState.KILLED: 5,
+}
+_KINDS = {"sequential": "seq", "parallel": "par"}
+
+
+class AgentLook(NamedTuple):
+    """What a cell depends on beside its agent. `relative` shows ages instead of times."""
+
+    now: Nanos
+    relative: bool = True
+    local: bool = False
+
+
+class AgentColumn(TableColumn[Agent, AgentLook], frozen=True, kw_only=True):
+    """One column of the table of agents."""
+
+    style: Callable[[Agent, AgentLook], str] = lambda agent, look: plain_style(agent, look)
+
+
+def plain_style(agent: Agent, look: AgentLook) -> str:
+    """The style of most cells: what is settled steps back."""
+    return "" if agent.state.is_live or is_trouble(agent, look.now) else "settled"
+
+
+def is_trouble(agent: Agent, now: Nanos) -> bool:
+    """Whether an agent was lost or did not come, and lately. One whose end has no time counts too."""
+    if agent.state not in _BAD:
+        return False
+    return agent.since is None or seconds_between(agent.since, now) < RECENT_S
+
+
+def state_style(agent: Agent, look: AgentLook) -> str:
+    """The style of a state; what went wrong long ago is settled."""
+    settled = agent.state in _BAD and not is_trouble(agent, look.now)
+    return "settled" if settled else _STYLES[agent.state]
+
+
+def state_words(state: AgentState) -> str:
+    return state.value.replace("_", " ").replace("never connected", "never came")
+
+
+def held_words(agent: Agent) -> str:
+    """The ops it holds, or why it holds none any more; not masked."""
+    if agent.ops:
+        return ", ".join(f"{op.name} {op.op}" for op in agent.ops)
+    return agent.why
+
+
+def _since_cell(get: Callable[[Agent], Nanos | None]) -> Callable[[Agent, AgentLook], str]:
+    def cell(agent: Agent, look: AgentLook) -> str:
+        at = get(agent)
+        if at is None:
+            return NONE
+        if look.relative:
+            return age(max(0.0, seconds_between(at, look.now)))
+        return short_time(at, look.now, local=look.local)
+
+    return cell
+
+
+def _newest_first(at: Nanos | None) -> int | None:
+    return None if at is None else -at
+
+
+def _driver(agent: Agent) -> str:
+    return agent.driver.removesuffix("Driver")
+
+
+AGENT_COLUMNS: tuple[AgentColumn, ...] = (
+    AgentColumn(
+        key="state", header="  STATE",
+        cell=lambda agent, look: f"{GLYPHS[agent.state]} {state_words(agent.state)}",
+        sort=lambda agent: _RANKS[agent.state], style=state_style, cells=fixed(12), priority=100,
+        narrow=AgentColumn(
+            key="state", header="", cell=lambda agent, look: GLYPHS[agent.state],
+            sort=lambda agent: _RANKS[agent.state], style=state_style,
+            cells=fixed(1), priority=100,
+        ),
+        narrow_below=60,
+    ),
+    AgentColumn(
+        key="for", header="FOR", cell=_since_cell(lambda agent: agent.since), align="right",
+        sort=lambda agent: _newest_first(agent.since), cells=fixed(6), priority=80,
+    ),
+    AgentColumn(
+        key="agent", header="AGENT", cell=text_cell(lambda agent: agent.agent),
+        sort=text_order(lambda agent: agent.agent), cells=fixed(5), priority=95,
+    ),
+    AgentColumn(
+        key="driver", header="DRIVER", cell=text_cell(_driver), sort=text_order(_driver),
+        cells=Cells(6, 6, 10), priority=60,
+    ),
+    AgentColumn(
+        key="kind", header="KIND", cell=text_cell(lambda agent: _KINDS.get(agent.kind, agent.kind)),
+        sort=text_order(lambda agent: agent.kind), cells=Cells(4, 4, 6), priority=50,
+    ),
+    AgentColumn(
+        key="user", header="USER", cell=text_cell(lambda agent: agent.uid),
+        sort=text_order(lambda agent: agent.uid), cells=fixed(8), priority=90,
+    ),
+    AgentColumn(
+        key="host", header="HOST", cell=text_cell(lambda agent: agent.host),
+        sort=text_order(lambda agent: agent.host), cells=Cells(4, 12, 30), priority=55,
+        narrow=AgentColumn(
+            key="host", header="HOST", cell=text_cell(lambda agent: short_host(agent.host or "")),
+            sort=text_order(lambda agent: agent.host), cells=Cells(4, 8, 16), priority=55,
+        ),
+        narrow_below=160,
+    ),
+    AgentColumn(
+        key="container", header="CONTAINER", cell=text_cell(lambda agent: agent.container),
+        sort=text_order(lambda agent: agent.container), cells=Cells(14, 14, 20), priority=30,
+    ),
+    AgentColumn(
+        key="holds", header="HOLDS", cell=text_cell(held_words), sort=text_order(held_words),
+        cells=Cells(9, 20, 10_000), priority=85,
+    ),
+    AgentColumn(
+        key="last", header="LAST", cell=_since_cell(lambda agent: agent.last_message_at), align="right",
+        sort=lambda agent: _newest_first(agent.last_message_at), cells=fixed(6), priority=45,
+    ),
+    AgentColumn(
+        key="messages", header="MSGS", cell=lambda agent, look: f"{agent.messages:,}", align="right",
+        sort=lambda agent: -agent.messages, cells=fixed(6), priority=35,
+    ),
+    AgentColumn(
+        key="restarts", header="AGAIN", cell=lambda agent, look: str(agent.restarts or ""), align="right",
+        sort=lambda agent: -agent.restarts, cells=fixed(5), priority=25,
+    ),
+)  # fmt: skip
+"""What `enter` leads to, and all other facts, are shown below the table."""
+
+
+def sort_agents(
+    agents: Iterable[Agent], now: Nanos, key: str | None = None, *, reverse: bool = False
+) -> list[Agent]:
+    """Agents by a column, those without a value last; without one what went wrong lately, then what lives,
+    then what ended last.
+    """
+    if key is None:
+        return sorted(agents, key=lambda agent: _urgency(agent, now), reverse=reverse)
+    column = next(column for column in AGENT_COLUMNS if column.key == key)
+    return sort_records(sorted(agents, key=lambda agent: _urgency(agent, now)), column, reverse=reverse)
+
+
+def _urgency(agent: Agent, now: Nanos) -> tuple[int, int, str, str]:
+    rank = 0 if is_trouble(agent, now) else _RANKS[agent.state]
+    since = agent.since if agent.since is not None else agent.last_message_at or 0
+    return rank, -(since // SECOND), agent.uid, agent.agent
+
+
+_NEVER_DROPPED = frozenset({"state", "agent", "user"})
+
+
+def agent_table(
+    found: Iterable[tuple[Agent, AgentLog]], now: Nanos, width: int | None, colour: bool
+) -> Iterator[str]:
+    look = AgentLook(now)
+    rows = [
+        [
+            *(Cell(column.cell(agent, look), column.style(agent, look)) for column in AGENT_COLUMNS),
+            Cell(show(log.described) or NONE, "settled"),
+        ]
+        for agent, log in found
+    ]
+    heads = [
+        Head(
+            column.header,
+            column.align,
+            column.cells.least,
+            0 if column.key in _NEVER_DROPPED else drop_of(column),
+        )
+        for column in AGENT_COLUMNS
+    ]
+    return filled_table([*heads, Head("LOG", "left", 12, HIGHEST_PRIORITY)], rows, width, colour)
+
+
+class AgentFact(NamedTuple):
+    """Something known: what it is, and the name of its style."""
+
+    name: str
+    text: str
+    style: str = ""
+
+
+def agent_facts(agent: Agent, log: AgentLog, look: AgentLook) -> Iterator[AgentFact]:
+    """What a person asks about an agent, the most urgent first; what is not known is left out."""
+    state = f"{state_words(agent.state)}{_for(agent.since, look)}"
+    yield AgentFact("state", f"{state}: {show(agent.why)}" if agent.why else state, state_style(agent, look))
+    for op in agent.ops:
+        since = f", sent {_told_ago(op.sent_at, look)}" if op.sent_at is not None else ""
+        yield AgentFact(
+            "holds", f"{show(op.name)} {show(op.op)}{f' of {show(op.jid)}' if op.jid else ''}{since}"
+        )
+    yield AgentFact("agent", f"{show(agent.agent)}, {show(agent.kind)}, by {show(agent.driver)}")
+    yield AgentFact("user", show(agent.uid))
+    if agent.host:
+        yield AgentFact("host", show(agent.host))
+    if agent.container:
+        yield AgentFact("container", show(" ".join(filter(None, (agent.container, agent.container_id)))))
+    yield AgentFact("heard", _heard(agent, look))
+    if agent.restarts:
+        yield AgentFact("restarts", str(agent.restarts))
+    yield from log_facts(log)
+
+
+def log_facts(log: AgentLog) -> Iterator[AgentFact]:
+    if log.place is not LogPlace.REMOTE and log.described:
+        yield AgentFact("log", show(log.described))
+    if log.place is LogPlace.CLUSTER and log.path and log.path != log.described:
+        yield AgentFact("on the cluster", show(log.path))
+    if log.note:
+        yield AgentFact("note", show(log.note), "warning")
+    if log.command:
+        yield AgentFact("to read it", show(log.command), "accent")
+
+
+def _heard(agent: Agent, look: AgentLook) -> str:
+    parts = [counted(agent.messages, "message")]
+    for words, at in (
+        ("last", agent.last_message_at),
+        ("connected", agent.connected_at),
+        ("started", agent.started_at),
+    ):
+        if at is not None:
+            parts.append(f"{words} {_told_ago(at, look)}")
+    return ", ".join(parts)
+
+
+def _for(at: Nanos | None, look: AgentLook) -> str:
+    if at is None:
+        return ""
+    if look.relative:
+        return f" for {age(max(0.0, seconds_between(at, look.now)))}"
+    return f" since {date_time(at)}{Zone.mark()}"
+
+
+def _told_ago(at: Nanos, look: AgentLook) -> str:
+    if look.relative:
+        return f"{age(max(0.0, seconds_between(at, look.now)))} ago"
+    return f"{date_time(at)}{Zone.mark()}"
+
+
+def agent_record(agent: Agent, log: AgentLog) -> Document:
+    return {
+        "agent": agent.agent,
+        "driver": agent.driver,
+        "kind": agent.kind,
+        "uid": agent.uid,
+        "host": text_or_null(agent.host),
+        "container": text_or_null(agent.container),
+        "state": agent.state.value,
+        "connected_at": time_or_null(agent.connected_at),
+        "last_message_at": time_or_null(agent.last_message_at),
+        "messages": agent.messages,
+        "ops": [_held_record(op) for op in agent.ops],
+        "log": text_or_null(log.described or None),
+        "since": time_or_null(agent.since),
+        "started_at": time_or_null(agent.started_at),
+        "container_id": agent.container_id,
+        "restarts": agent.restarts,
+        "why": text_or_null(agent.why or None),
+        "log_place": log.place.value,
+        "log_command": text_or_null(log.command or None),
+        "log_note": text_or_null(log.note or None),
+    }
+
+
+def _held_record(op: HeldOp) -> Document:
+    return {"op": op.op, "name": op.name, "job": op.jid, "sent_at": time_or_null(op.sent_at)}

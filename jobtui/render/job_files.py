@@ -1,0 +1,333 @@
+"""Files and scripts of a job: lists, what is in one, two scripts beside each other. Masked and safe."""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from msgspec import structs
+
+from jobtui.analysis.scripts import (
+    MOST_COLOURED,
+    DiffRow,
+    Output,
+    Piece,
+    RowKind,
+    ScriptDiff,
+    ScriptPiece,
+    VariableDiff,
+    hunks,
+    lines_of,
+    masked_script,
+    pieces,
+    shown_variables,
+    unified,
+)
+from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
+from jobtui.model.job_desk import FileKind, FilePart, RunFile
+from jobtui.model.numbers import read_json
+from jobtui.model.scripts import ArchivedScript, Environment, Tried, Variable
+from jobtui.model.secrets import mask_document, mask_text, masked_lines
+from jobtui.render.spans import Line, Span, fitting
+from jobtui.render.text import ELLIPSIS, Zone, age, clock_time, date_time, fit, safe, show
+
+MOST_LINES = 5_000
+JSON_INDENT = 2
+
+
+def document_lines(document: object, most: int = MOST_LINES) -> Iterator[str]:
+    try:
+        text = json.dumps(mask_document(document), indent=JSON_INDENT, ensure_ascii=False, default=str)
+    except ValueError as error:
+        yield f"cannot be shown: {show(str(error))}"
+        return
+    lines = text.split("\n")
+    yield from map(show, lines[:most])
+    if len(lines) > most:
+        yield f"… {len(lines) - most:,} more lines"
+
+
+def formatted(text: str, most: int = MOST_LINES) -> list[str] | None:
+    try:
+        document = read_json(text)
+    except ValueError:
+        return None
+    return list(document_lines(document, most))
+
+
+FIRST_NAMES = ("run.log", "job.out", "in.json", "parameters.py")
+"""What somebody looks for first; everything else by age, the newest first."""
+TAILED = (".log", ".out", ".err")
+"""Ends of names of files that grow, whose last lines matter."""
+SIZE_CELLS = 8
+AGE_CELLS = 8
+LEAST_NAME_CELLS = 10
+_UNITS = ("", "k", "M", "G", "T", "P")
+_STEP = 1000
+_KINDS = {FileKind.DIRECTORY: "dir", FileKind.LINK: "link", FileKind.MISSING: "missing"}
+
+
+def in_order(files: Iterable[RunFile], outputs: Sequence[str] = ()) -> list[RunFile]:
+    """As they are listed. The job's own output goes first: others may write into its directory, too."""
+    there = tuple(files)
+    names = {file.name for file in there}
+    first = (*outputs, *FIRST_NAMES)
+    lost = [RunFile(name, FileKind.MISSING, 0, Nanos(0)) for name in outputs if name not in names]
+    return sorted([*lost, *there], key=lambda file: (_rank(file.name, first), -file.written_at, file.name))
+
+
+def _rank(name: str, first: Sequence[str]) -> int:
+    return first.index(name) if name in first else len(first)
+
+
+def is_tailed(name: str) -> bool:
+    return name.endswith(TAILED)
+
+
+def size_text(size: int) -> str:
+    """A number of bytes in at most five cells: "812", "4.1k", "310M"."""
+    amount, unit = float(size), 0
+    while amount >= _STEP - 0.5 and unit < len(_UNITS) - 1:
+        amount, unit = amount / _STEP, unit + 1
+    return f"{size}" if unit == 0 else f"{amount:.{int(amount < 9.95)}f}{_UNITS[unit]}"
+
+
+def file_line(file: RunFile, now: Nanos, cells: int, *, absolute: bool = False) -> Line:
+    """A file in one line; its age goes first where it is narrow."""
+    ages = AGE_CELLS if cells >= LEAST_NAME_CELLS + SIZE_CELLS + AGE_CELLS else 0
+    sizes = SIZE_CELLS if cells >= LEAST_NAME_CELLS + SIZE_CELLS else 0
+    names = max(1, cells - ages - sizes - 1)
+    is_file = file.kind is FileKind.FILE
+    size = size_text(file.size) if is_file else _KINDS.get(file.kind, "other")
+    when = (
+        ""
+        if file.kind is FileKind.MISSING
+        else clock_time(file.written_at)
+        if absolute
+        else age(max(0.0, seconds_between(file.written_at, now)))
+    )
+    spans = (
+        Span(" " + fit(show(file.name), names), "" if is_file else "settled", names + 1),
+        Span(fit(size, sizes, align="right"), "dim", sizes),
+        Span(fit(when, ages, align="right"), "dim", ages),
+    )
+    return fitting(spans, cells)
+
+
+def part_title(part: FilePart, zone: str) -> str:
+    return f"{show(part.name)}   {part.size:,} bytes   written {date_time(part.written_at)}{zone}"
+
+
+def part_lines(part: FilePart, most: int = MOST_LINES) -> Iterator[Span]:
+    """What stands in the part; what is left out is said where it would be."""
+    if part.is_binary:
+        yield Span("not text; nothing of it is shown", "dim")
+        return
+    if part.size == 0:
+        yield Span("empty", "dim")
+        return
+    lines = formatted(part.text, most) if part.name.endswith(".json") and part.is_whole else None
+    if lines is None:
+        lines = [safe(line) for line in mask_text(part.text).splitlines()]
+    if part.begin:
+        yield Span(f"… {part.begin:,} bytes before this are not shown", "dim")
+    kept = lines[-most:] if is_tailed(part.name) else lines[:most]
+    left = len(lines) - len(kept)
+    if left and is_tailed(part.name):
+        yield Span(f"… {left:,} lines before this are not shown", "dim")
+    yield from map(Span, kept)
+    if left and not is_tailed(part.name):
+        yield Span(f"… {left:,} more lines", "dim")
+    if not part.is_to_end:
+        yield Span("… what follows was not read", "dim")
+
+
+STYLES = {
+    Piece.PLAIN: "",
+    Piece.COMMENT: "settled",
+    Piece.DIRECTIVE: "accent",
+    Piece.STRING: "good",
+    Piece.VARIABLE: "warning",
+    Piece.KEYWORD: "title",
+}
+NO_VALUE = "(no value)"
+
+
+def script_lines(
+    script: ArchivedScript, most: int | None = None, longest: int | None = None, *, colour: bool = True
+) -> Iterator[Line]:
+    """The lines of a script, the first of them in colour if wanted; at most so many, so much of each."""
+    left = MOST_COLOURED if colour else 0
+    for line in masked_lines(cut(line, longest) for line in islice(lines_of(script.script), most)):
+        left -= len(line)
+        parts = pieces(line) if left >= 0 else (ScriptPiece(line),)
+        yield tuple(Span(safe(part.text), STYLES[part.piece]) for part in parts)
+
+
+def cut(text: str, longest: int | None) -> str:
+    return text if longest is None or len(text) <= longest else f"{text[:longest]}{ELLIPSIS}"
+
+
+def head_facts(script: ArchivedScript, outputs: Sequence[Output]) -> Iterator[tuple[str, str]]:
+    """What is to be known about a script: whose, from where, since when, and where its output went."""
+    number = f"{script.cluster}/{script.number}" if script.cluster else script.number
+    yield "job", f"{show(number)} ({script.scheduler})"
+    yield "from", show(script.source)
+    if script.archived_at is not None:
+        yield "archived", f"{date_time(script.archived_at)}{Zone.mark()}"
+    for output in outputs:
+        unknown = f"; {output.unknown} is not known here" if output.unknown else ""
+        path = f"{show(output.path)} ({output.said_by}{unknown})"
+        yield f"job.{'err' if output.stream == 'error' else 'out'}", path
+    for note in (*script.notes, *_doubts(script)):
+        yield "note", show(note)
+
+
+def colour_facts(script: ArchivedScript) -> Iterator[tuple[str, str]]:
+    if len(script.script) > MOST_COLOURED:
+        yield "colours", f"of the first {MOST_COLOURED:,} characters only"
+
+
+def _doubts(script: ArchivedScript) -> Iterator[str]:
+    if script.is_lossy:
+        yield "bytes that were no text are lost: they were replaced before it was archived"
+    environment = script.environment
+    if environment is None:
+        return
+    if not environment.is_whole:
+        yield f"{environment.announced} variables were announced, there are {len(environment.variables)}"
+    if environment.mended:
+        yield f"{len(environment.mended)} variables were kept damaged and are mended here"
+
+
+def tried_lines(tried: Iterable[Tried]) -> Iterator[tuple[str, str]]:
+    return ((show(one.where), show(one.result)) for one in tried)
+
+
+def variable_rows(environment: Environment, longest: int | None = None) -> list[tuple[str, str]]:
+    """The variables by name, values on one line each, at most so many bytes of each."""
+    kept = [Variable(v.name[:longest], v.value and v.value[:longest]) for v in environment.variables]
+    shown = shown_variables(structs.replace(environment, variables=tuple(kept)))
+    return sorted((safe(one.name), NO_VALUE if one.value is None else safe(one.value)) for one in shown)
+
+
+def script_record(script: ArchivedScript | None, tried: Iterable[Tried], job: str) -> dict[str, object]:
+    results = [{"where": show(one.where), "result": show(one.result)} for one in tried]
+    if script is None:
+        empty = dict.fromkeys(("cluster", "script", "environment", "archived_at", "source"))
+        return {"job": job, **empty, "tried": results}
+    at, environment = script.archived_at, script.environment
+    return {
+        "job": job,
+        "number": show(script.number),
+        "cluster": show(script.cluster) or None,
+        "scheduler": script.scheduler.value,
+        "script": masked_script(script.script),
+        "script_base64": _bytes_of(script.script),
+        "is_lossy": script.is_lossy,
+        "environment": None if environment is None else _environment_record(environment),
+        "environment_announced": environment.announced if environment is not None else None,
+        "archived_at": None if at is None else to_rfc3339(at),
+        "source": show(script.source),
+        "notes": [show(note) for note in (*script.notes, *_doubts(script))],
+        "tried": results,
+    }
+
+
+def _environment_record(environment: Environment) -> dict[str, object]:
+    return {one.name: one.value for one in shown_variables(environment)}
+
+
+def _bytes_of(script: bytes) -> str | None:
+    """The bytes themselves where they are no text; with the same parts masked."""
+    try:
+        script.decode()
+    except UnicodeDecodeError:
+        text = script.decode("utf-8", "surrogateescape")
+        return b64encode(
+            "\n".join(masked_lines(text.split("\n"))).encode("utf-8", "surrogateescape")
+        ).decode()
+    return None
+
+
+def output_records(outputs: Iterable[Output]) -> list[dict[str, object]]:
+    return [
+        {"stream": o.stream, "path": show(o.path), "said_by": o.said_by, "unknown": o.unknown or None}
+        for o in outputs
+    ]
+
+
+DIFF_STYLES = {
+    RowKind.SAME: "settled",
+    RowKind.NOISE: "settled",
+    RowKind.CHANGED: "warning",
+    RowKind.THIS: "good",
+    RowKind.OTHER: "error",
+}
+BESIDE_CELLS = 100
+"""Cells from which on the two stand beside each other."""
+LEAST_CELLS = 20
+SECRET_DIFFERS = " (differs)"
+
+
+def diff_lines(found: ScriptDiff, cells: int | None, *, beside: bool) -> Iterator[Line]:
+    """The difference as lines of at most so many cells, None for no limit."""
+    if found.is_same:
+        yield (Span("no difference that counts", "good"),)
+    differs = any(hunks(found.rows))
+    if differs:
+        yield (Span("script", "title"),)
+        yield from _beside(found.rows, cells) if beside and cells else _unified(found.rows)
+    changed = [v for v in found.variables if v.kind not in (RowKind.SAME, RowKind.NOISE)]
+    if changed:
+        yield ()
+        yield (Span("environment", "title"),)
+        yield from (line for variable in changed for line in _variable(variable))
+    if found.folded:
+        yield ()
+        yield (Span(f"{found.folded} more differ in dates, ids or ports only", "dim"),)
+    if found.note:
+        yield (Span(safe(found.note), "warning"),)
+
+
+def _unified(rows: Sequence[DiffRow]) -> Iterator[Line]:
+    for line in unified(rows):
+        style = {"+": "good", "-": "error", "@": "accent"}.get(line[0], "settled")
+        yield (Span(safe(line), style),)
+
+
+def _beside(rows: Sequence[DiffRow], cells: int) -> Iterator[Line]:
+    """This on the left, the other on the right."""
+    half = max(LEAST_CELLS, (cells - 3) // 2)
+    heads = (Span(fit("this", half), "dim"), Span(" │ ", "dim"), Span("other", "dim"))
+    yield heads
+    for number, hunk in enumerate(hunks(rows)):
+        if number:
+            yield (Span("┄" * (2 * half + 3), "dim"),)
+        for row in hunk:
+            style = DIFF_STYLES[row.kind]
+            left, right = (fit(side or "", half) for side in (row.this, row.other))
+            yield Span(left, style), Span(" │ ", "dim"), Span(right.rstrip(), style)
+
+
+def _variable(variable: VariableDiff) -> Iterator[Line]:
+    if variable.other is not None:
+        mark = SECRET_DIFFERS if variable.other == variable.this else ""
+        yield (Span(safe(f"-{variable.name}={variable.other}{mark}"), "error"),)
+    if variable.this is not None:
+        mark = SECRET_DIFFERS if variable.other == variable.this else ""
+        yield (Span(safe(f"+{variable.name}={variable.this}{mark}"), "good"),)
+
+
+def diff_record(found: ScriptDiff) -> dict[str, object]:
+    return {
+        "same": found.is_same,
+        "script": list(unified(found.rows)),
+        "environment": [
+            {"name": v.name, "kind": v.kind.value, "this": v.this, "other": v.other}
+            for v in found.variables
+            if v.kind is not RowKind.SAME
+        ],
+        "folded": found.folded,
+        "note": found.note,
+    }

@@ -1,0 +1,341 @@
+"""Lines of logs: their tags, the line itself, what a search found in it, and where lines are in time."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from jobtui.analysis.timeline import BAD, JobLine
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.health import SourceHealth
+from jobtui.model.ops import Certainty
+from jobtui.model.pages import Level, LogLine, Overview, Place, Query, Stretch
+from jobtui.model.secrets import mask_line
+from jobtui.render.sources import labels
+from jobtui.render.spans import Line, Span, fitting, padded, width_of
+from jobtui.render.text import NONE, clock_time, date_time, fit, safe, show, width
+
+TAG_STYLES = tuple(f"source.{number}" for number in range(5))
+"""Styles of sources, in the order in which they are first seen; then again from the first."""
+_PREFIX = "sirepo_job_"
+_CONTAINER = re.compile(r"srj-(?P<kind>[sp])-(?P<user>\w{1,4})\w*(?P<instance>\.\w+)?", re.ASCII)
+
+
+def stream_label(name: str) -> str:
+    """A stream of a journal in few cells: `supervisor@v3`, `p-VUlh@v7`; safe to show."""
+    stream, at, host = name.rpartition("@")
+    if not at or "/" in name:
+        return show(name)
+    if found := _CONTAINER.fullmatch(stream):
+        return show(f"{found['kind']}-{found['user']}{found['instance'] or ''}@{host}")
+    return show(f"{stream.removeprefix(_PREFIX)}@{host}")
+
+
+class Tags:
+    """The tags of sources: `labels` for those known by now, `most` cells wide at most."""
+
+    def __init__(self, labels: Mapping[str, str], most: int) -> None:
+        self._labels = dict(labels)
+        widest = max((width(label) for label in labels.values()), default=most)
+        self._cells = min(most, widest)
+        self._tags: dict[str, Span] = {}
+
+    def of(self, origin: str) -> Span:
+        """The tag of a source, with a blank behind it. A source that is not known gets one, too."""
+        tag = self._tags.get(origin)
+        if tag is None:
+            label = self._labels.get(origin) or stream_label(origin)
+            # What is cut off is not marked: there are cells for few letters
+            text = fit(label, self._cells, ellipsis="") + " "
+            tag = self._tags[origin] = Span(text, TAG_STYLES[len(self._tags) % len(TAG_STYLES)])
+        return tag
+
+
+_SITE = r"[^\s:]+:\d+:[\w<>]+ "
+_LINE_HEAD = re.compile(
+    r"(?:(?P<date>[A-Z][a-z]{2} [ \d]\d |\d{4}-\d\d-\d\d[T ]))?"
+    r"(?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?:Z|[+-]\d\d:?\d\d)?(?: +|$)"
+    rf"(?:\d+ +\d+ (?={_SITE}))?(?P<site>{_SITE})?"
+    rf"|(?={_SITE})[^\s:]+\.py:\d+:[\w<>]+ ",
+    re.ASCII,
+)
+"""Time, process, thread and call site, as far as they are there."""
+WHOLE_SECONDS = "14:20:31"
+CLOCK_CELLS = len(WHOLE_SECONDS) + 1
+GUTTER_CELLS = 3
+LEVEL_STYLES: Mapping[Level, str] = {Level.ERROR: "error", Level.WARNING: "warning", Level.PLAIN: ""}
+BOOKMARK = "◆"
+HIDDEN_HIT = "/"
+GAP = "╌╌"
+UNPROVEN = "±"
+"""Before a line that may as well come before the one above it: clocks do not tell."""
+
+
+class LineLook(NamedTuple):
+    """How lines are shown. `whole` with their heads as they are, else the time of day only.
+
+    `tags` gives the short names of sources where lines of several are mixed; `indents` sets lines without a
+    time below the messages of those with one.
+    """
+
+    whole: bool = False
+    tags: Tags | None = None
+    indents: bool = True
+
+
+def body(line: LogLine, look: LineLook) -> Line:
+    text = safe(mask_line(line.text))
+    head = _LINE_HEAD.match(text)
+    spans: list[Span] = []
+    if not look.whole:
+        spans.append(_clock(line, head, look))
+    if look.tags is not None:
+        spans.append(look.tags.of(line.origin))
+    if line.is_gap:
+        return (*spans, Span(f"{GAP} {text} {GAP}", LEVEL_STYLES[Level.WARNING]))
+    cut = head.end() if head else 0
+    if look.whole and cut:
+        spans.append(Span(text[:cut], "dim", cut))
+    if line.note:
+        spans.append(Span(f"[{line.note}] ", "dim"))
+    spans.append(Span(text[cut:], LEVEL_STYLES[line.level]))
+    return tuple(span for span in spans if span.text)
+
+
+def _clock(line: LogLine, head: "re.Match[str] | None", look: LineLook) -> Span:
+    clock = head["clock"] if head else None
+    if line.stamped and line.at is not None:
+        clock, head = clock_time(line.at), None
+    elif clock is not None and line.at is not None:
+        # In the zone that is wanted; what it says beyond seconds is kept
+        clock = clock_time(line.at) + clock[len(WHOLE_SECONDS) :]
+    if clock is not None:
+        text = fit(clock, max(CLOCK_CELLS, len(clock) + 1))
+        return Span(text, "dim", len(text))
+    cells = CLOCK_CELLS if look.indents else 0
+    return Span(" " * cells, "", cells)
+
+
+def gutter(line: LogLine, *, bookmarked: bool, hides_hit: bool) -> Line:
+    """What stands before the line: a bookmark, the sign of a hit out of sight, or of doubt; and the level."""
+    if bookmarked:
+        mark = Span(BOOKMARK, "marked", 1)
+    elif line.unproven and not hides_hit:
+        mark = Span(UNPROVEN, "warning", 1)
+    else:
+        mark = Span(HIDDEN_HIT if hides_hit else " ", "accent", 1)
+    return (mark, Span(line.level.value or " ", LEVEL_STYLES[line.level], 1), Span(" ", "", 1))
+
+
+NO_GUTTER: Line = (Span(" " * GUTTER_CELLS, "", GUTTER_CELLS),)
+
+
+JOB_CLOCK_CELLS = 9
+OP_CELLS = 5
+MOST_TAG_CELLS = 16
+LEAST_TEXT_CELLS = 24
+MOST_SHOWN = 2_000
+"""Characters of a line that are looked at; no screen is wider."""
+
+
+def tags(lines: Iterable[JobLine], sources: Iterable[SourceHealth]) -> Mapping[str, str]:
+    known = tuple(sources)
+    short = {source.name: label for source, label in zip(known, labels(known), strict=True)}
+    return {
+        line.source: short.get(line.source) or show(line.source).rstrip("/").rsplit("/", 1)[-1]
+        for line in lines
+    }
+
+
+def tag_cells(names: Iterable[str]) -> int:
+    return min(MOST_TAG_CELLS, max(map(width, names), default=0)) + 1
+
+
+def job_line(line: JobLine, tag: str, tags_wide: int, cells: int) -> Line:
+    """The line; its op, then its source go where it is narrow."""
+    tags_wide = tags_wide if cells >= JOB_CLOCK_CELLS + tags_wide + LEAST_TEXT_CELLS else min(tags_wide, 7)
+    ops = OP_CELLS if cells >= JOB_CLOCK_CELLS + tags_wide + OP_CELLS + LEAST_TEXT_CELLS else 0
+    room = max(1, cells - 1 - JOB_CLOCK_CELLS - tags_wide - ops)
+    text = show(mask_line(line.text[:MOST_SHOWN]))
+    sure = line.certainty is not Certainty.ADJACENT
+    at = NONE if line.at is None else clock_time(line.at)
+    spans = (
+        Span(" ", "", 1),
+        Span(fit(at, JOB_CLOCK_CELLS), "dim", JOB_CLOCK_CELLS),
+        Span(fit(tag, tags_wide - 1) + " ", "accent", tags_wide),
+        Span(fit(show(line.op.op) if line.op else "", ops), "dim", ops),
+        Span(fit(text, room), _style(line) if sure else "dim", room),
+    )
+    return fitting(spans, cells)
+
+
+def _style(line: JobLine) -> str:
+    if line.level in ("error", "critical"):
+        return "error"
+    if line.level == "warning":
+        return "warning"
+    return "error" if BAD.search(line.text[:MOST_SHOWN]) else ""
+
+
+Ranges = list[tuple[int, int]]
+Finder = Callable[[str], Ranges]
+
+MARKED = 100
+"""Places marked in one line at most."""
+_REPEATS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|(?P<group>\)[*+?{])|(?P<repeat>[*+?{])|(?P<back>\(\?(?!:))")
+_LIMITS = (16_384, 2_000, 250)
+"""How much of a line is looked at, by the number of repeats in the expression."""
+
+HIT = "hit"
+"""The style of what was found."""
+
+
+def finder(query: Query) -> Finder | None:
+    flags = re.IGNORECASE if query.ignores_case else 0
+    limit = _limit(query.text) if query.is_regex else _LIMITS[0]
+    if limit is None:
+        return None
+    try:
+        pattern = re.compile(query.text if query.is_regex else re.escape(query.text), flags)
+    except (re.error, OverflowError, RecursionError):
+        return None
+    return lambda text: [
+        found.span()
+        for found in islice(pattern.finditer(text, 0, limit), MARKED)
+        if found.end() > found.start()
+    ]
+
+
+def _limit(pattern: str) -> int | None:
+    """How much of a line the expression may be tried on, None for those that may take for ever."""
+    if re.search(r"\\\d", pattern):
+        return None
+    repeats = 0
+    for found in _REPEATS.finditer(pattern):
+        if found["group"] or found["back"]:
+            return None
+        repeats += found["repeat"] is not None
+    return _LIMITS[repeats] if repeats < len(_LIMITS) else None
+
+
+def marked(line: Line, ranges: Ranges, style: str = HIT) -> Line:
+    if not ranges:
+        return line
+    spans: list[Span] = []
+    at = 0
+    for span in line:
+        spans += _split(span, at, ranges, style)
+        at += len(span.text)
+    return tuple(spans)
+
+
+def _split(span: Span, at: int, ranges: Ranges, style: str) -> list[Span]:
+    parts: list[Span] = []
+    done = 0
+    for start, stop in ranges:
+        begin, end = max(0, start - at), min(len(span.text), stop - at)
+        if begin >= end:
+            continue
+        if begin > done:
+            parts.append(Span(span.text[done:begin], span.style))
+        parts.append(Span(span.text[begin:end], f"{span.style} {style}".strip()))
+        done = end
+    if not parts:
+        return [span]
+    if done < len(span.text):
+        parts.append(Span(span.text[done:], span.style))
+    return parts
+
+
+BARS = " ▁▂▃▄▅▆▇█"
+FEWEST_BARS = 8
+SMALLEST = 20
+"""Cells below which there are no bars."""
+_DAY = 86_400 * SECOND
+_MINUTE = 60 * SECOND
+
+
+class Histogram:
+    """The bars of one overview at one width. Worked out once; only the place of the reader moves in them."""
+
+    def __init__(self, overview: Overview, cells: int) -> None:
+        timed = [stretch for stretch in overview.stretches if stretch.at is not None]
+        self._cells = cells
+        self._words = _words(overview)
+        self._begin, self._end, count = _frame(timed, cells - width_of(self._words))
+        self._bars: list[Span] = []
+        self._places = [stretch.place for stretch in timed]
+        if count >= FEWEST_BARS:
+            first, last = _ends(timed)
+            self._of_place = [_bar(stretch, first, last, count) for stretch in timed]
+            self._bars = _bars(timed, self._of_place, count)
+
+    def line(self, place: Place | None) -> Line:
+        bars = list(self._bars)
+        if place is not None and bars:
+            here = self._of_place[max(0, bisect_right(self._places, place) - 1)]
+            bars[here] = bars[here]._replace(style=f"{bars[here].style} cursor")
+        begin = (Span(f" {self._begin} " if self._begin else " ", "dim"),)
+        left = (*begin, *bars, Span(" " if bars else "", "", len(bars[:1])), *self._words)
+        return _filled(left, self._cells, self._end if bars else "")
+
+
+def _filled(left: Line, cells: int, end: str) -> Line:
+    tail = f" {end} " if end else ""
+    missing = cells - width_of(left) - len(tail) - 1
+    if missing < 0:
+        return padded(left, cells)
+    return (*left, Span(" "), Span("─" * missing, "rule", missing), Span(tail, "dim", len(tail)))
+
+
+def _words(overview: Overview) -> Line:
+    more = "" if overview.complete else "+"
+    errors = Span(f"errors {overview.errors:,}{more}", "error" if overview.errors else "dim")
+    return (errors, Span(f" of {overview.lines:,}{more} lines", "dim"))
+
+
+def _frame(timed: Sequence[Stretch], cells: int) -> tuple[str, str, int]:
+    """The times at both ends, as far as there is room for them, and how many bars go between."""
+    if len(timed) < 2 or cells < SMALLEST:
+        return "", "", 0
+    first, last = _ends(timed)
+    begin, end = _time(first, last), _time(last, first)
+    most = 3 * len(timed)
+    bars = min(cells - len(begin) - len(end) - 6, most)
+    return (begin, end, bars) if bars >= FEWEST_BARS else ("", "", min(cells - 3, most))
+
+
+def _ends(timed: Sequence[Stretch]) -> tuple[Nanos, Nanos]:
+    times = [stretch.at for stretch in timed if stretch.at is not None]
+    return min(times), max(times)
+
+
+def _time(at: Nanos, other: Nanos) -> str:
+    """A time of day; with its date where the other one is not of the same day."""
+    if at // _DAY == other // _DAY:
+        return clock_time(at)[:5] if abs(at - other) > 2 * _MINUTE else clock_time(at)
+    return date_time(at)[5:16]
+
+
+def _bar(stretch: Stretch, first: Nanos, last: Nanos, bars: int) -> int:
+    return min(bars - 1, ((stretch.at or first) - first) * bars // max(1, last - first))
+
+
+def _bars(timed: Sequence[Stretch], of_place: Sequence[int], count: int) -> list[Span]:
+    """The bars: the lines of a stretch are spread evenly up to the beginning of the next one."""
+    lines, errors = [0.0] * count, [0] * count
+    for stretch, begin, until in zip(timed, of_place, [*of_place[1:], 0], strict=True):
+        end = max(begin, until - 1)
+        for bar in range(begin, end + 1):
+            lines[bar] += stretch.lines / (end - begin + 1)
+        errors[begin] += stretch.errors
+    most = max(lines) or 1.0
+    return [
+        Span(_glyph(value, most), "error" if bad else "dim", 1)
+        for value, bad in zip(lines, errors, strict=True)
+    ]
+
+
+def _glyph(value: float, most: float) -> str:
+    return BARS[max(1, round(value / most * (len(BARS) - 1)))] if value > 0 else BARS[0]

@@ -1,0 +1,267 @@
+"""The runs of a job as a table, and two of them beside each other: facts, steps, files. Masked and safe."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from jobtui.analysis.compare import Comparison, FactPair, FileDiff, Side, StepPair, Took, lost_s
+from jobtui.model.clock import Nanos, seconds_between
+from jobtui.model.jobs import Run
+from jobtui.model.secrets import mask_text
+from jobtui.render.lanes import SHORT_CELLS, SHORT_NAMES
+from jobtui.render.spans import Span
+from jobtui.render.styles import STATUS_STYLES, WORDS, glyph
+from jobtui.render.table import Cell, Head, paint, table_lines
+from jobtui.render.text import NONE, Zone, date_time, duration, fit, show
+
+RUN_HEADS = (
+    Head("RUN", "right"),
+    Head("STATE", least=6),
+    Head("QUEUED", drop=1, least=19),
+    Head("STARTED", drop=4, least=19),
+    Head("ENDED", drop=3, least=19),
+    Head("WAITED", "right", least=6, drop=2),
+    Head("RAN", "right", least=6),
+    Head("RESULT", least=12),
+)
+
+
+def run_lines(runs: Sequence[Run], now: Nanos, cells: int) -> tuple[Span, list[Span]]:
+    """The heading and a line for each run, oldest first, no wider than `cells`."""
+    heading, *lines = table_lines(RUN_HEADS, [_run_row(run, now) for run in runs], cells)
+    return Span(heading, "heading"), [
+        Span(line, STATUS_STYLES[run.status]) for run, line in zip(runs, lines, strict=True)
+    ]
+
+
+def _run_row(run: Run, now: Nanos) -> list[Cell]:
+    return [
+        Cell(str(run.number)),
+        Cell(state_text(run)),
+        *(Cell(_time(at)) for at in (run.queued_at, run.started_at, run.ended_at)),
+        Cell(duration(waited_s(run, now))),
+        Cell(duration(ran_s(run, now))),
+        Cell(result_text(run)),
+    ]
+
+
+def state_text(run: Run) -> str:
+    return f"{glyph(run.status)} {WORDS[run.status]}"
+
+
+def result_text(run: Run) -> str:
+    told = run.error or run.alert or run.message
+    return show(told) if told else f"limit {duration(run.limit_s)}" if run.limit_s else ""
+
+
+def waited_s(run: Run, now: Nanos) -> float | None:
+    """Seconds from submission to start, to its end when it never started, or to now while it is pending."""
+    if run.queued_at is None:
+        return None
+    until = run.started_at if run.started_at is not None else run.ended_at
+    if until is None and not run.status.is_live:
+        return None
+    return max(0.0, _whole(run, seconds_between(run.queued_at, now if until is None else until)))
+
+
+def ran_s(run: Run, now: Nanos) -> float | None:
+    if run.started_at is None or (run.ended_at is None and not run.status.is_live):
+        return None
+    return max(
+        0.0, _whole(run, seconds_between(run.started_at, now if run.ended_at is None else run.ended_at))
+    )
+
+
+def _whole(run: Run, seconds: float) -> float:
+    return float(int(seconds)) if run.status.is_live else seconds
+
+
+def _time(at: Nanos | None) -> str:
+    return NONE if at is None else date_time(at)
+
+
+def side_by_side(run: Run, good: Run | None, now: Nanos, cells: int) -> Iterator[Span]:
+    """What is known of a run, beside the same of a good one; what is alike steps back."""
+    left, right = _facts(run, now), _facts(good, now) if good else {}
+    heads = [Head("", least=8), Head(f"RUN {run.number} {state_text(run)}", least=20)]
+    if good:
+        heads.append(Head(f"RUN {good.number} {state_text(good)}, the last good one", least=20))
+    names = [name for name in left if left[name] or right.get(name)]
+    rows = [
+        [Cell(name), Cell(left[name] or NONE), Cell(right.get(name) or NONE)][: len(heads)] for name in names
+    ]
+    heading, *lines = table_lines(heads, rows, cells)
+    yield Span(heading, "heading")
+    for name, line in zip(names, lines, strict=True):
+        differs = not good or left[name] != right[name]
+        yield Span(line, ("error" if name == "error" else "") if differs else "dim")
+
+
+def _facts(run: Run, now: Nanos) -> Mapping[str, str]:
+    zone = Zone.mark()
+    times = {
+        "queued": run.queued_at,
+        "started": run.started_at,
+        "ended": run.ended_at,
+        "updated": run.updated_at,
+    }
+    texts = {name: "" if at is None else f"{date_time(at)}{zone}" for name, at in times.items()}
+    spans = {"waited": waited_s(run, now), "ran": ran_s(run, now), "limit": run.limit_s}
+    texts |= {name: "" if seconds is None else duration(seconds) for name, seconds in spans.items()}
+    own = {"status": run.native_status, "mode": run.mode, "driver": run.driver, "host": run.host}
+    told = {"error": run.error, "alert": run.alert, "message": run.message}
+    return {name: show(text or "") for name, text in (*told.items(), *own.items())} | texts
+
+
+TIME_CELLS = 9
+MARK = "  ◂ here they part"
+SLOWER_MARK = "  ◂ slower"
+LEAST_CELLS = 16
+"""Fewest cells for the words of a step."""
+
+
+def step_lines(pairs: Sequence[StepPair], numbers: tuple[int, int], cells: int) -> Iterator[Span]:
+    """A heading and a line for each step, no wider than `cells`; what is alike steps back."""
+    longest = max((len(_words(pair)) for pair in pairs), default=0)
+    words = max(LEAST_CELLS, min(longest, cells - 2 * TIME_CELLS - len(MARK)))
+    heads = "".join(fit(f"RUN {number}", TIME_CELLS, align="right") for number in numbers)
+    yield Span(fit(f"{fit('STEP', words)}{heads}", cells).rstrip(), "heading")
+    for pair in pairs:
+        times = "".join(_step_time(took) for took in (pair.left, pair.right))
+        mark = MARK if pair.parts else SLOWER_MARK if pair.component and pair.is_slower else ""
+        yield Span(fit(f"{fit(_words(pair), words)}{times}{mark}", cells).rstrip(), _step_style(pair))
+
+
+def _words(pair: StepPair) -> str:
+    """Who and what, and how often where that is not once."""
+    if pair.component is None:
+        return show(pair.text)
+    counts = [took.times if took else 0 for took in (pair.left, pair.right)]
+    often = f" ×{counts[0]} ×{counts[1]}" if max(counts) > 1 else ""
+    return f"  {fit(SHORT_NAMES[pair.component], SHORT_CELLS)}{show(pair.text)}{often}"
+
+
+def _step_time(took: Took | None) -> str:
+    text = NONE if took is None else "" if took.seconds is None else duration(took.seconds)
+    return fit(text, TIME_CELLS, align="right")
+
+
+def _step_style(pair: StepPair) -> str:
+    if pair.parts:
+        return "warning"
+    if pair.component is None:
+        return "strong"
+    return "" if pair.is_in_one or pair.is_slower else "dim"
+
+
+FACT_HEADS = (Head("", least=8), Head("THIS", least=12), Head("GOOD", least=12))
+STEP_HEADS = (
+    Head("STEP", least=16), Head("THIS", "right", least=6), Head("GOOD", "right", least=6), Head("", least=4),
+)  # fmt: skip
+PARTS, SLOWER = "here they part", "slower"
+
+
+def step_records(found: Comparison) -> list[dict[str, object]]:
+    return [_step_record(pair) for pair in found.steps]
+
+
+def comparison_lines(found: Comparison, width: int | None, colour: bool) -> Iterator[str]:
+    """A comparison as a person reads it: what differs, step by step, and in the files."""
+    yield paint(show(found.left.title), "heading", colour)
+    yield from (paint(f"not sure: {show(doubt)}", "warning", colour) for doubt in found.doubts)
+    yield from (f"not known: {show(spot)}" for spot in found.blind_spots)
+    yield f"beside {show(found.right.title)}: {show(found.why)}"
+    yield from _said(found)
+    yield ""
+    yield from table_lines(FACT_HEADS, [_fact_row(pair) for pair in found.facts], width, colour)
+    if found.steps:
+        yield ""
+        yield from table_lines(STEP_HEADS, [_step_row(pair) for pair in found.steps], width, colour)
+    for file in found.files:
+        yield ""
+        yield from _file_lines(file, colour)
+
+
+def _said(found: Comparison) -> Iterator[str]:
+    parts, slow = found.first_difference, found.slowest
+    if parts is not None and parts.is_in_one:
+        whose = "this run has" if parts.left is not None else "the good run has"
+        known = "as far as is known, " if found.doubts else ""
+        yield f"{known}they part where only {whose}: {show(parts.text)}"
+    if slow is not None and lost_s(slow) >= 1:
+        yield f"most time was lost at: {show(slow.text)}, {duration(lost_s(slow))} more"
+    if not found.steps:
+        yield "no ops of either were read"
+
+
+def _fact_row(pair: FactPair) -> list[Cell]:
+    style = "warning" if pair.differs else "settled"
+    return [Cell(pair.name), Cell(show(pair.left) or NONE, style), Cell(show(pair.right) or NONE, style)]
+
+
+def _step_row(pair: StepPair) -> list[Cell]:
+    indent = "" if pair.component is None else f"  {pair.component.value} "
+    mark = PARTS if pair.parts else SLOWER if pair.component is not None and pair.is_slower else ""
+    style = "warning" if pair.parts else "" if pair.component is None or pair.is_in_one else "settled"
+    words = Cell(f"{indent}{show(pair.text)}", style)
+    return [
+        words,
+        Cell(_took_cell(pair.left), style),
+        Cell(_took_cell(pair.right), style),
+        Cell(mark, "warning"),
+    ]
+
+
+def _took_cell(took: Took | None) -> str:
+    return NONE if took is None else "" if took.seconds is None else duration(took.seconds)
+
+
+def _file_lines(file: FileDiff, colour: bool) -> Iterator[str]:
+    yield paint(f"{show(file.name)}{f': {show(file.note)}' if file.note else ''}", "heading", colour)
+    for line in file.lines:
+        style = "good" if line.startswith("+") else "error" if line.startswith("-") else "settled"
+        yield paint(show(line), style, colour)
+    if file.left_out:
+        yield f"{file.left_out} more lines differ"
+
+
+def comparison_record(found: Comparison) -> dict[str, object]:
+    """A comparison as a JSON document, texts masked."""
+    return {
+        "this": _side_record(found.left),
+        "other": _side_record(found.right),
+        "why": found.why,
+        "doubts": list(map(mask_text, found.doubts)),
+        "blind_spots": list(map(mask_text, found.blind_spots)),
+        "facts": [
+            {
+                "name": pair.name,
+                "this": mask_text(pair.left),
+                "other": mask_text(pair.right),
+                "differs": pair.differs,
+            }
+            for pair in found.facts
+        ],
+        "steps": step_records(found),
+        "files": [
+            {"name": file.name, "note": file.note, "diff": list(file.lines), "left_out": file.left_out}
+            for file in found.files
+        ],
+    }
+
+
+def _side_record(side: Side) -> dict[str, object]:
+    return {"id": side.job.id, "run": side.run.number if side.run is not None else None}
+
+
+def _step_record(pair: StepPair) -> dict[str, object]:
+    return {
+        "step": pair.text,
+        "component": None if pair.component is None else pair.component.value,
+        "this": _took_record(pair.left),
+        "other": _took_record(pair.right),
+        "parts": pair.parts,
+        "slower": pair.is_slower,
+    }
+
+
+def _took_record(took: Took | None) -> dict[str, object] | None:
+    return None if took is None else {"seconds": took.seconds, "times": took.times}

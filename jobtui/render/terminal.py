@@ -1,0 +1,136 @@
+"""What a terminal can show, and how to copy to it."""
+
+import unicodedata
+from base64 import b64encode
+from collections.abc import Mapping
+from enum import StrEnum
+
+from jobtui.model.settings import AUTO
+from jobtui.render.text import cells_of
+
+
+class Glyphs(StrEnum):
+    """What a terminal can show."""
+
+    UNICODE = "unicode"
+    CONSOLE = "console"
+    ASCII = "ascii"
+
+
+ASCII_FOR: Mapping[str, str] = {
+    "●": "*", "○": "o", "✓": "+", "✗": "x", "⊘": "-", "◆": "#", "■": "#", "·": ".", "…": "~", "–": "-",
+    "—": "-", "‐": "-",
+    "─": "-", "━": "=", "╌": "-", "┄": "-", "╸": "=", "╺": "=", "│": "|", "┊": ":", "┬": "+",
+    "┤": "+", "├": "+",
+    "└": "`", "╰": "`", "╯": "'", "┌": "+", "┐": "+", "┘": "+", "┴": "+", "┼": "+", "╭": "+", "╮": "+",
+    "›": ">", "‹": "<", "▸": ">", "▾": "v", "▶": ">", "◀": "<", "◂": "<", "▲": "^", "▼": "v",
+    "▌": "|", "▐": "|",
+    "←": "<", "→": ">", "↑": "^", "↓": "v", "↵": "<", "±": "~", "×": "x", "µ": "u", "⁄": "/",
+    "▁": "_", "▂": ".", "▃": "-", "▄": "=", "▅": "+", "▆": "*", "▇": "%", "█": "#", "▀": "'",
+    "░": ".", "▒": ":", "▓": "%", "◊": "?", "␦": "?", "�": "?",
+    "‘": "'", "’": "'", "“": '"', "”": '"', "•": "*",
+}  # fmt: skip
+"""For the signs we draw with, and some that logs are full of."""
+CONSOLE_FOR: Mapping[str, str] = {
+    "●": "*", "○": "o", "◆": "#", "■": "#", "━": "─", "╌": "-", "┄": "-", "╸": "─", "╺": "─", "┊": "│",
+    "╰": "└", "╯": "┘", "╭": "┌", "╮": "┐", "▁": "_", "▂": "_", "▃": "▄", "▅": "▄", "▆": "▄", "▇": "█",
+}  # fmt: skip
+"""What the console shows better than ASCII does."""
+_OF_CONSOLE = frozenset("─│┌┐└┘├┤┬┴┼█▄▀▌▐░▒▓") | set(map(chr, range(0xA0, 0x100)))
+_BRAILLE = range(0x2800, 0x2900)
+_DENSITY = " .:-=+*%#"
+"""For braille of so many dots."""
+
+
+class Lowering(dict[int, str]):
+    """A table for `str.translate`, made as it is used: what stands for each character."""
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__()
+        self._shown = _OF_CONSOLE if glyphs is Glyphs.CONSOLE else frozenset()
+        self._known = {**ASCII_FOR, **(CONSOLE_FOR if glyphs is Glyphs.CONSOLE else {})}
+
+    def __missing__(self, code: int) -> str:
+        self[code] = found = self._lowered(chr(code))
+        return found
+
+    def _lowered(self, char: str) -> str:
+        if char.isascii() or char in self._shown:
+            return char
+        if ord(char) in _BRAILLE:
+            return _DENSITY[(ord(char) - _BRAILLE.start).bit_count()]
+        cells = cells_of(char)
+        base = unicodedata.normalize("NFKD", char)[:1]
+        if cells == 1 and char not in self._known and base.isascii() and base.isprintable():
+            return base
+        return self._known.get(char, "?" * cells)
+
+
+def lowering(glyphs: Glyphs) -> Lowering | None:
+    """What to put text through on its way to a terminal that shows these; None where it shows all."""
+    return None if glyphs is Glyphs.UNICODE else Lowering(glyphs)
+
+
+def glyphs_for(wish: str, environment: Mapping[str, str], encoding: str) -> Glyphs:
+    """What a terminal shows, as the user says, else as locale, encoding of the output and TERM tell.
+
+    Python takes the locale C for UTF-8, and most terminals that nobody told a locale show UTF-8; where one
+    was named that has no more than ASCII, that is believed.
+    """
+    if wish in set(Glyphs):
+        return Glyphs(wish)
+    if environment.get("TEXTUAL_DRIVER"):
+        return Glyphs.UNICODE  # in a browser, which has all signs
+    locale = environment.get("LC_ALL") or environment.get("LANG") or ""
+    said_ascii = locale in ("C", "POSIX")
+    if said_ascii or encoding.lower().replace("-", "").replace("_", "") != "utf8":
+        return Glyphs.ASCII
+    return Glyphs.CONSOLE if environment.get("TERM") == "linux" else Glyphs.UNICODE
+
+
+MAX_ENCODED = 74_994
+"""Encoded bytes that every terminal takes; some drop a longer sequence silently."""
+SCREEN_PART = 240
+"""Bytes that GNU screen hands on at once."""
+WITHOUT = frozenset({"linux", "dumb", "vt100", "vt220"})
+"""Terminals that have no clipboard, or would show the sequence."""
+
+
+class CopyWay(StrEnum):
+    """How text is copied."""
+
+    OSC52 = "osc52"
+    TMUX = "tmux"
+    FILE = "file"
+    OFF = "off"
+
+
+class TooLong(Exception):
+    """The text is more than a terminal takes through OSC 52."""
+
+
+def way_for(wish: str, environment: Mapping[str, str]) -> CopyWay:
+    """How to copy as the user says, else as fits: in tmux through itself, where there is none to a file."""
+    if wish != AUTO:
+        return CopyWay(wish)
+    if environment.get("TMUX"):
+        return CopyWay.TMUX
+    return CopyWay.FILE if environment.get("TERM", "") in WITHOUT else CopyWay.OSC52
+
+
+def clipboard_sequence(text: str, environment: Mapping[str, str]) -> str:
+    """What to write to the terminal. Raises TooLong.
+
+    Inside tmux and GNU screen the sequence is wrapped, so that they hand it on to the terminal outside.
+    """
+    encoded = b64encode(text.encode("utf-8", "replace")).decode("ascii")
+    if len(encoded) > MAX_ENCODED:
+        raise TooLong(f"{len(encoded):,} encoded bytes, at most {MAX_ENCODED:,} go through a terminal")
+    sequence = f"\x1b]52;c;{encoded}\x07"
+    if environment.get("TMUX"):
+        inner = sequence.replace("\x1b", "\x1b\x1b")
+        return f"\x1bPtmux;{inner}\x1b\\"
+    if environment.get("STY"):
+        parts = (sequence[at : at + SCREEN_PART] for at in range(0, len(sequence), SCREEN_PART))
+        return "".join(f"\x1bP{part}\x1b\\" for part in parts)
+    return sequence

@@ -1,0 +1,651 @@
+"""Traces as text and JSON: the table of them, one with its waterfall, and all about one span."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from jobtui.analysis.traces.axis import Axis
+from jobtui.analysis.traces.critical_path import Segment, jaeger_path, whole_path
+from jobtui.analysis.traces.failures import EXCEPTION, Failure, FailureKind, Findings, RootCause, error_spans
+from jobtui.analysis.traces.filters import ListedTrace, Standing
+from jobtui.analysis.traces.job_traces import TraceCandidate
+from jobtui.analysis.traces.layout import (
+    Layout,
+    LineKey,
+    LineKind,
+    ServiceMarks,
+    SpanRun,
+    TraceLine,
+    closed_at_first,
+    lay_out,
+    shown_lines,
+)
+from jobtui.analysis.traces.tree import Tree, Wait, flags_of_span
+from jobtui.model.clock import SECOND, Nanos, seconds_between
+from jobtui.model.ids import SpanId
+from jobtui.model.numbers import counted
+from jobtui.model.secrets import mask_document, mask_text
+from jobtui.model.traces import Attributes, Span, SpanEvent, SpanLog
+from jobtui.render.columns import Cells, SortKey, TableColumn, sort_records, text_cell
+from jobtui.render.json_output import time_or_null
+from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
+from jobtui.render.text import NONE, Zone, age, clock_time, date_time, short_time, show
+from jobtui.render.waterfall import (
+    FLAG_WORDS,
+    HANDLED,
+    PASSED_ON,
+    ROOT_CAUSE,
+    View,
+    bar_of,
+    name_of,
+    remarks_on,
+    short_id,
+    sign_of,
+    span_time,
+    took_of,
+)
+
+GLYPHS: Mapping[Standing, tuple[str, str]] = {
+    Standing.GROWING: ("●", "status.running"),
+    Standing.COMPLETE: ("■", "settled"),  # no check mark: what a server alone tells may have failed
+    Standing.FAILED: ("✗", "error"),
+    Standing.INCOMPLETE: ("◌", "warning"),
+    Standing.UNKNOWN: ("?", "settled"),
+}
+"""Sign and style of how a trace stands."""
+_ORDER = tuple(GLYPHS)
+
+
+class TraceLook(NamedTuple):
+    """What a cell depends on beside its trace. `relative` shows ages instead of times."""
+
+    now: Nanos
+    relative: bool = True
+
+
+TraceColumn = TableColumn[ListedTrace, TraceLook]
+
+
+def _started(listed: ListedTrace, look: TraceLook) -> str:
+    at = listed.told.started_at
+    if at is None:
+        return NONE
+    return age(max(0.0, seconds_between(at, look.now))) if look.relative else short_time(at, look.now)
+
+
+def _count(number: int | None) -> str:
+    return NONE if number is None else f"{number:,}"
+
+
+def _errors(listed: ListedTrace, look: TraceLook) -> str:
+    errors = listed.told.errors
+    return f"✗ {errors:,}" if errors else "" if errors == 0 else NONE
+
+
+def _state_cell(listed: ListedTrace, look: TraceLook) -> str:
+    """How it stands; a server's summary tells of errors, and not whether they were handled."""
+    if listed.standing is Standing.UNKNOWN:
+        return NONE
+    return f"{GLYPHS[listed.standing][0]} {listed.standing}"
+
+
+def _state_style(listed: ListedTrace, look: TraceLook) -> str:
+    return GLYPHS[listed.standing][1]
+
+
+def _source_cell(listed: ListedTrace) -> str:
+    """The name of a file without its directories, the address of a server as it is."""
+    source = listed.told.source
+    return source if "://" in source else source.rstrip("/").rpartition("/")[2]
+
+
+def _jobs(listed: ListedTrace, look: TraceLook) -> str:
+    others = f" +{len(listed.jobs) - 1:,}" if len(listed.jobs) > 1 else ""
+    return f"{show(listed.jobs[0])}{others}" if listed.jobs else NONE
+
+
+def _newest(listed: ListedTrace) -> SortKey:
+    return None if listed.told.started_at is None else -listed.told.started_at
+
+
+TRACE_COLUMNS: tuple[TraceColumn, ...] = (
+    TraceColumn(
+        key="state", header="  STATE", cell=_state_cell,
+        sort=lambda listed: _ORDER.index(listed.standing), style=_state_style, cells=Cells(12, 12, 12),
+        priority=100,
+        narrow=TraceColumn(
+            key="state", header="", cell=lambda listed, look: GLYPHS[listed.standing][0],
+            sort=lambda listed: _ORDER.index(listed.standing), style=_state_style, cells=Cells(1, 1, 1),
+            priority=100,
+        ),
+        narrow_below=70,
+    ),
+    TraceColumn(
+        key="started", header="START", cell=_started, sort=_newest, cells=Cells(6, 6, 6), priority=90,
+        align="right",
+    ),
+    TraceColumn(
+        key="took", header="TOOK", cell=lambda listed, look: span_time(listed.duration_ns),
+        sort=lambda listed: -(listed.duration_ns or 0), cells=Cells(6, 7, 7), priority=80, align="right",
+    ),
+    TraceColumn(
+        key="errors", header="ERRORS", cell=_errors, sort=lambda listed: -(listed.told.errors or 0),
+        style=lambda listed, look: "error" if listed.told.errors else "settled", cells=Cells(6, 6, 7),
+        priority=95,
+    ),
+    TraceColumn(
+        key="spans", header="SPANS", cell=lambda listed, look: _count(listed.told.spans),
+        sort=lambda listed: -(listed.told.spans or 0), cells=Cells(6, 6, 8), priority=60, align="right",
+    ),
+    TraceColumn(
+        key="service", header="SERVICE", cell=text_cell(lambda listed: listed.told.service),
+        sort=lambda listed: listed.told.service.lower(), cells=Cells(10, 18, 24), priority=70,
+    ),
+    TraceColumn(
+        key="root", header="ROOT", cell=text_cell(lambda listed: listed.told.name),
+        sort=lambda listed: listed.told.name.lower(), cells=Cells(14, 24, 10_000), priority=98,
+    ),
+    TraceColumn(
+        key="job", header="JOB", cell=_jobs, sort=lambda listed: listed.jobs[0] if listed.jobs else None,
+        cells=Cells(12, 16, 30), priority=65,
+    ),
+    TraceColumn(
+        key="id", header="TRACE", cell=lambda listed, look: short_id(listed.told.trace_id),
+        sort=lambda listed: listed.told.trace_id, style=lambda listed, look: "dim", cells=Cells(13, 13, 13),
+        priority=50,
+    ),
+    TraceColumn(
+        key="source", header="SOURCE", cell=text_cell(_source_cell), sort=lambda listed: listed.told.source,
+        style=lambda listed, look: "dim", cells=Cells(12, 14, 30), priority=30,
+    ),
+)  # fmt: skip
+
+
+def sort_traces(
+    traces: Iterable[ListedTrace], key: str | None = None, *, reverse: bool = False
+) -> list[ListedTrace]:
+    ordered = sorted(traces, key=lambda listed: (_newest(listed) or 0, listed.told.trace_id))
+    column = next((column for column in TRACE_COLUMNS if column.key == key), None)
+    if column is None:
+        return ordered[::-1] if reverse else ordered
+    return sort_records(ordered, column, reverse=reverse)
+
+
+INDENT = "  "
+BAR_CELLS = 30
+WAIT_CELLS = 3
+"""Of a stretch in which nothing ran; its length stands in the column of lengths."""
+LEVELS, FEWEST_LEVELS = 30, 4
+"""Levels that are indented where there is room, and on the narrowest terminal; deeper ones are told."""
+CELLS_BESIDE = 80
+"""Cells that are no room for levels: those of the other columns, and of a name."""
+MOST_ROWS = 1_000
+"""Of a trace with more rows those are drawn that matter."""
+SIGN_WORDS = {ROOT_CAUSE: "root cause", PASSED_ON: "error", HANDLED: "handled"}
+"""What the signs of the screen are called here; of other lines the remarks say as much."""
+
+HEADS = (
+    Head("FROM", "right", least=6),
+    Head("TOOK", "right", least=6),
+    Head("", least=BAR_CELLS, drop=2),
+    Head("SERVICE", least=8, drop=3),
+    Head("SPAN", least=16),
+    Head("NOTE", least=14),
+)
+
+
+def waterfall_lines(found: Findings, cells: int | None, colour: bool, most: int | None) -> Iterator[str]:
+    """Its lines, runs folded; of more than `most` those that matter. Without that limit all, also of runs."""
+    tree = found.tree
+    axis = Axis(tree.started_at or 0, tree.ended_at or 0, BAR_CELLS, found.waits, WAIT_CELLS)
+    view = View(tree, lay_out(found), axis, found.failed_at, ServiceMarks().of)
+    closed = closed_at_first(view.layout) if most is not None else frozenset[LineKey]()
+    rows = shown_lines(view.layout, closed.__contains__)
+    if most is not None and len(rows) > most:
+        drawn = _that_matter(found, view.layout, rows, most)
+        yield f"{len(drawn)} of {len(rows)} rows, those that lead to errors or took the time; --plain has all"
+        rows = drawn
+    levels = LEVELS if cells is None else min(LEVELS, max(FEWEST_LEVELS, (cells - CELLS_BESIDE) // 2))
+    yield from table_lines(HEADS, [_row(view, number, levels) for number in rows], cells, colour)
+
+
+def _that_matter(found: Findings, layout: Layout, rows: Sequence[int], most: int) -> list[int]:
+    """Rows of what failed, of waits, of what is open, then of what took longest; each with all above it."""
+    row_of: dict[SpanId, int] = {}
+    for row, end in zip(rows, (*rows[1:], len(layout.lines)), strict=True):  # with what is folded into it
+        own = (line for line in layout.lines[row:end] if line.kind is LineKind.SPAN)
+        row_of.update((line.span.span_id, row) for line in own if line.span is not None)
+    waits = (row for row in rows if layout.lines[row].kind is LineKind.WAIT)
+    path = sorted(whole_path(found.tree), key=lambda segment: segment.from_ns - segment.to_ns)
+    kept: set[int] = set()
+    for wanted in chain(
+        (row_of[span.span_id] for span in _failed(found)),
+        waits,
+        (row_of[span.span_id] for span in found.tree.spans if span.ended_at is None),
+        (row_of[segment.span.span_id] for segment in path),
+    ):
+        for row in chain((wanted,), layout.above(wanted)):
+            if row in kept or len(kept) >= most:
+                break
+            kept.add(row)
+    return sorted(kept)
+
+
+def _failed(found: Findings) -> Iterator[Span]:
+    yield from (cause.span for cause in found.causes)
+    yield from (failure.span for failure in found.failures)
+    yield from error_spans(found.tree)
+
+
+def _row(view: View, number: int, levels: int) -> list[Cell]:
+    """A line as cells; it is indented as deep as `levels`, beyond that its level stands before its name."""
+    line = view.layout.lines[number]
+    name, style = name_of(view, line)
+    indent = INDENT * min(line.depth, levels) + (f"[{line.depth}] " if line.depth > levels else "")
+    sign = sign_of(view, number, is_closed=False)
+    words = [SIGN_WORDS[sign]] if sign in SIGN_WORDS else []
+    words += remarks_on(view, number, is_closed=False)
+    said = sign[1] or ("dim" if line.run else "warning")
+    return [
+        Cell(_from(view.tree, line), style if line.kind is LineKind.WAIT else ""),
+        Cell(*took_of(line)),
+        Cell(bar_of(view, number, is_closed=False).text.rstrip(), style),
+        Cell(_services(line)),
+        Cell(f"{indent}{name}", style),
+        Cell(", ".join(words), said if words else ""),
+    ]
+
+
+def _from(tree: Tree, line: TraceLine) -> str:
+    at = line.wait.start if line.wait else line.span.started_at if line.span else None
+    if at is None:
+        return ""
+    return span_time(at - (tree.started_at or 0)) if at else NONE
+
+
+def _services(line: TraceLine) -> str:
+    if line.span is None or line.kind is LineKind.WAIT:
+        return ""
+    if line.run is not None and line.run.services > 1:
+        return counted(line.run.services, "service")
+    return show(line.span.service)
+
+
+STACK_LINES = 12
+"""Of a stack trace its end is shown, which says most."""
+HAPPENINGS = 12
+"""Events and log records shown of a root cause, the last ones."""
+CAUSES = 10
+
+
+def trace_lines(
+    found: Findings, notes: Iterable[str], cells: int | None, colour: bool, most: int | None = MOST_ROWS
+) -> Iterator[str]:
+    """Everything about a trace that a person reads; of a larger waterfall than `most` rows what matters."""
+    tree = found.tree
+    style = "error" if found.has_failed else ""
+    yield f"{paint(tree.trace_id, 'heading', colour)}  {paint(found.sentence_word, style, colour)}"
+    yield from fact_lines(_facts(found, notes), cells, colour)
+    for cause in found.causes[:CAUSES]:
+        yield ""
+        yield from cause_lines(cause, colour)
+    if len(found.causes) > CAUSES:
+        yield f"and {len(found.causes) - CAUSES} more errors"
+    yield from _unplaced_lines(found.unplaced, colour)
+    if tree.spans:
+        yield ""
+        yield from waterfall_lines(found, cells, colour, most)
+
+
+def _facts(found: Findings, notes: Iterable[str]) -> Iterator[tuple[str, Cell]]:
+    tree = found.tree
+    for note in notes:
+        yield "note", Cell(show(note), "warning")
+    if tree.started_at is not None:
+        yield "started", Cell(f"{date_time(tree.started_at)}{Zone.mark()}")
+        yield "took", Cell(span_time(tree.duration_ns))
+    yield "spans", Cell(_counts(tree))
+    yield "services", Cell(", ".join(show(service) or NONE for service in tree.services))
+    for missing, spans in tree.missing.items():
+        children = f"{counted(len(spans), 'span')} below it"
+        yield "missing", Cell(f"parent {missing} was not received: {children}", "warning")
+    for failure in found.failures:
+        yield "failure", Cell(show(failure.text), "error" if failure.is_last else "warning")
+    for span, early_ns in found.skewed:
+        text = f"{show(span.name)} begins {span_time(early_ns)} before its parent: clocks differ"
+        yield "clock", Cell(f"{text}, times are as sent", "warning")
+    for wait in found.waits:
+        yield "waited", Cell(_wait_text(wait))
+
+
+def _counts(tree: Tree) -> str:
+    parts = [str(len(tree.spans))]
+    if errors := len(error_spans(tree)):
+        parts.append(counted(errors, "error"))
+    if open_spans := sum(1 for span in tree.spans if span.ended_at is None):
+        parts.append(f"{open_spans} open")
+    if tree.doubles:
+        parts.append(f"{tree.doubles} came twice")
+    if tree.loops:
+        parts.append(f"{len(tree.loops)} in circles of parents")
+    return ", ".join(parts)
+
+
+def _wait_text(wait: Wait) -> str:
+    return f"{span_time(wait.duration_ns)} between {show(wait.after.name)} and {show(wait.before.name)}"
+
+
+def cause_lines(cause: RootCause, colour: bool) -> Iterator[str]:
+    """Where something failed: what it says, what it was given, the end of its stack, what happened in it."""
+    span = cause.span
+    what = f"{show(span.name) or NONE} ({show(span.service) or NONE})"
+    handled = ", which was handled" if cause.is_handled else ""
+    said = f": {show(cause.message)}" if cause.message else ""
+    yield paint(f"{what} failed{handled}{said}", "warning" if cause.is_handled else "error", colour)
+    if span.attributes:
+        given = (f"{key}={value}" for key, value in span.attributes.items())
+        yield f"{INDENT}{show('  '.join(given))}"
+    if cause.exception is not None:
+        stack = str(cause.exception.attributes.get("exception.stacktrace", "")).rstrip().splitlines()
+        yield from (f"{INDENT}{show(line)}" for line in stack[-STACK_LINES:])
+    for at, kind, text in happenings(cause)[-HAPPENINGS:]:
+        yield f"{INDENT}{clock_time(at, millis=True)}  {show(kind)}  {show(text)}"
+
+
+def happenings(cause: RootCause) -> list[tuple[Nanos, str, str]]:
+    """Events of the span and its log records, by time: when, of what kind, in what words."""
+    events = [(event.at, "event", event.name) for event in cause.span.events]
+    logs = [(log.at, log.level or "log", log.body) for log in cause.logs]
+    return sorted(events + logs, key=lambda happening: happening[0])
+
+
+def _unplaced_lines(logs: Sequence[SpanLog], colour: bool) -> Iterator[str]:
+    if not logs:
+        return
+    count = counted(len(logs), "log record")
+    yield ""
+    yield paint(f"{count} of no span that was received", "warning", colour)
+    for log in logs[-HAPPENINGS:]:
+        yield f"{INDENT}{clock_time(log.at, millis=True)}  {show(log.level or 'log')}  {show(log.body)}"
+
+
+MOST_HAPPENINGS = 500
+"""Events and log records shown of one span, the last ones."""
+LEVEL_CELLS = 7
+TRAIL = " › "
+BAD_LEVELS = ("ERR", "CRIT", "FATAL", "ALERT", "EMERG")
+"""How the levels of log records begin that are errors."""
+
+
+class Part(NamedTuple):
+    """A paragraph that is safe to show; its further lines begin with `hang` blanks."""
+
+    text: str = ""
+    style: str = ""
+    hang: int = 0
+
+
+def detail_parts(found: Findings, line: TraceLine, above: Sequence[str]) -> Iterator[Part]:
+    """Everything about a line; `above` are the names of the spans that it is in."""
+    match line.kind:
+        case LineKind.MISSING:
+            yield from _missing_parts(found.tree, line)
+        case LineKind.WAIT if line.wait is not None:
+            after, before = show(line.wait.after.name), show(line.wait.before.name)
+            yield Part(f"nothing ran for {span_time(line.wait.duration_ns)}", "strong")
+            yield Part(f"from the end of {after or NONE} until {before or NONE} began", "dim")
+            yield Part(f"{_moment(line.wait.start)} – {_moment(line.wait.end)}{Zone.mark()}", "dim")
+        case LineKind.RUN if line.run is not None:
+            yield from _run_parts(found.tree, line.run)
+        case _ if line.span is not None:
+            yield from span_parts(found, line.span, above)
+
+
+def span_parts(found: Findings, span: Span, above: Sequence[str]) -> Iterator[Part]:
+    cause = next((cause for cause in found.causes if cause.span.span_id == span.span_id), None)
+    yield from _span_head(found, span, cause)
+    yield Part(_when(found.tree, span), "dim")
+    if above:
+        yield Part(f"in {TRAIL.join(show(name) or NONE for name in above)}", "dim", 3)
+    if span.attributes:
+        yield Part(show("  ".join(f"{key}={value}" for key, value in span.attributes.items())), "", 2)
+    yield from _happenings(found, span, cause)
+    for event in span.events:
+        if event.name == EXCEPTION:
+            yield from _stack(event)
+    yield Part()
+    yield from _source(span)
+
+
+def _span_head(found: Findings, span: Span, cause: RootCause | None) -> Iterator[Part]:
+    name = f"{show(span.name) or NONE}  {show(span.service) or NONE}"
+    if cause is not None:
+        handled = " (handled)" if cause.is_handled else ""
+        style = "warning" if cause.is_handled else "error"
+        yield Part(f"✗ {name}{handled}  {show(cause.message)}".rstrip(), style, 2)
+    elif span.is_error:
+        yield Part(f"↑ {name}  {show(span.message)}".rstrip(), "error", 2)
+        yield Part("it failed as something below it failed: e goes there", "dim")
+    else:
+        yield Part(name, "strong", 2)
+    for failure in found.failures:
+        if failure.span.span_id == span.span_id:
+            is_sure = failure.kind is not FailureKind.UNFINISHED
+            sign, style = ("✗", "error") if is_sure else ("…", "warning")
+            yield Part(f"{sign} {show(failure.text)}", style, 2)
+    for flag in flags_of_span(found.tree, span):
+        if flag in FLAG_WORDS:
+            yield Part(f"! {FLAG_WORDS[flag]}", "warning", 2)
+
+
+def _when(tree: Tree, span: Span) -> str:
+    """When it was since the beginning of the trace, how long, and what part of its parent that is."""
+    if not span.started_at:
+        return "it has no time"
+    begin = tree.started_at or 0
+    words = [f"at +{span_time(span.started_at - begin)}"]
+    if span.duration_ns is None:
+        words.append("not ended")
+    else:
+        words.append(f"took {span_time(span.duration_ns)}")
+        parent = tree.parent_of(span)
+        whole = parent.duration_ns if parent else None
+        if parent is not None and whole and 0 < span.duration_ns <= whole:
+            words.append(f"{100 * span.duration_ns / whole:.0f} % of {show(parent.name) or NONE}")
+    return f"{', '.join(words)}   {_moment(span.started_at)}{Zone.mark()}"
+
+
+def _moment(at: Nanos) -> str:
+    return f"{date_time(at)}.{at // 1_000_000 % 1_000:03d}"
+
+
+def _happenings(found: Findings, span: Span, cause: RootCause | None) -> Iterator[Part]:
+    """Events and log records by time; those of no span that came, below one that never told its end."""
+    logs: Sequence[SpanLog] = cause.logs if cause else found.tree.logs_by_span.get(span.span_id, ())
+    is_killed = any(_is_killed(failure, span) for failure in found.failures)
+    if is_killed:
+        logs = (*logs, *found.unplaced)
+    told = [(event.at, "event", _event_text(event), _event_style(event)) for event in span.events]
+    told += [(log.at, log.level or "log", log.body, _level_style(log.level)) for log in logs]
+    told.sort(key=lambda one: one[0])
+    if len(told) > MOST_HAPPENINGS:
+        yield Part(f"{len(told) - MOST_HAPPENINGS:,} earlier events and log records are left out", "warning")
+    for at, kind, text, style in told[-MOST_HAPPENINGS:]:
+        since = f"+{span_time(at - span.started_at)}" if at >= span.started_at > 0 else _moment(at)
+        head = f"{clock_time(at, millis=True)} {since:>8} {show(kind):<{LEVEL_CELLS}}"
+        yield Part(f"{head} {show(text)}", style, 30)
+
+
+def _is_killed(failure: Failure, span: Span) -> bool:
+    return failure.kind is FailureKind.UNFINISHED and failure.span.span_id == span.span_id
+
+
+def _event_text(event: SpanEvent) -> str:
+    if event.name == EXCEPTION:
+        words = (event.attributes.get(key) for key in ("exception.type", "exception.message"))
+        return f"{event.name}  {': '.join(str(word) for word in words if word)}"
+    given = "  ".join(f"{key}={value}" for key, value in event.attributes.items())
+    return f"{event.name}  {given}".rstrip()
+
+
+def _event_style(event: SpanEvent) -> str:
+    return "error" if event.name == EXCEPTION else ""
+
+
+def _level_style(level: str) -> str:
+    upper = level.upper()
+    return "error" if upper.startswith(BAD_LEVELS) else "warning" if upper.startswith("WARN") else ""
+
+
+def _stack(event: SpanEvent) -> Iterator[Part]:
+    lines = str(event.attributes.get("exception.stacktrace", "")).rstrip().splitlines()
+    if len(lines) > STACK_LINES:
+        yield Part(f"  … {len(lines) - STACK_LINES:,} lines before", "dim")
+    yield from (Part(f"  {show(line)}", "", 4) for line in lines[-STACK_LINES:])
+
+
+def _source(span: Span) -> Iterator[Part]:
+    ids = f"span {span.span_id}   trace {span.trace_id}"
+    yield Part(f"{ids}   parent {span.parent_id}" if span.parent_id else ids, "dim")
+    yield Part(show(f"{span.kind.value} {span.scope}".strip()), "dim")
+    if span.resource.attributes:
+        yield Part(show(_pairs(span.resource.attributes)), "dim", 2)
+    for link in span.links:
+        yield Part(f"linked to span {link.span_id} of trace {link.trace_id}", "dim")
+    if span.dropped:
+        yield Part(f"{span.dropped:,} attributes, events or links were left out by its sender", "warning")
+    yield from (Part(show(warning), "warning", 2) for warning in span.warnings)
+
+
+def _pairs(attributes: Attributes) -> str:
+    return "  ".join(f"{key}={value}" for key, value in attributes.items())
+
+
+def _missing_parts(tree: Tree, line: TraceLine) -> Iterator[Part]:
+    count = len(tree.missing.get(line.missing, ())) if line.missing else 0
+    yield Part(f"span {line.missing} was not received", "warning")
+    yield Part(f"{counted(count, 'span')} that came name it as their parent", "dim")
+    yield Part("what ran it was killed before it could send it, or still runs, or it was let go of", "dim")
+
+
+def _run_parts(tree: Tree, run: SpanRun) -> Iterator[Part]:
+    lengths = sorted(max(0, span.duration_ns or 0) for span in run.spans)
+    yield Part(f"{show(run.name) or NONE} × {len(run.spans):,}", "strong", 2)
+    yield Part("like spans beside each other, none of which failed: → shows them", "dim")
+    middle, last = lengths[len(lengths) // 2], run.longest
+    yield Part(f"took {span_time(run.total_ns)} in all: {span_time(lengths[0])} to {span_time(lengths[-1])}, "
+               f"half of them within {span_time(middle)}")  # fmt: skip
+    yield Part(f"the longest began at +{span_time(last.started_at - (tree.started_at or 0))}", "dim")
+    services = sorted({show(span.service) or NONE for span in run.spans})
+    yield Part(", ".join(services), "dim", 2)
+
+
+EMPTY: Mapping[str, object] = {
+    "trace_id": None, "spans": 0, "services": [], "started_at": None, "duration_s": None, "roots": [],
+    "missing_parents": [], "error_spans": [], "root_causes": [], "critical_path": {"jaeger": [], "whole": []},
+}  # fmt: skip
+"""What is printed when there is no trace."""
+
+
+def candidate_records(candidates: Iterable[TraceCandidate]) -> list[dict[str, object]]:
+    return [
+        {
+            "trace_id": one.trace_id,
+            "score": one.score,
+            "why": [mask_text(why) for why in one.why],
+            "started_at": time_or_null(one.started_at),
+        }
+        for one in candidates
+    ]
+
+
+def trace_record(found: Findings, notes: Iterable[str]) -> dict[str, object]:
+    """The document of a trace. Durations are seconds, times of a critical path since the trace began."""
+    tree = found.tree
+    return {
+        "trace_id": tree.trace_id,
+        "spans": len(tree.spans),
+        "services": sorted(mask_text(service) for service in tree.services),
+        "started_at": time_or_null(tree.started_at),
+        "duration_s": None if tree.started_at is None else tree.duration_ns / SECOND,
+        "roots": [span.span_id for span in tree.roots],
+        "missing_parents": list(tree.missing),
+        "error_spans": [span.span_id for span in error_spans(tree)],
+        "root_causes": [_cause(cause) for cause in found.causes],
+        "critical_path": {
+            "jaeger": [_segment(segment) for segment in jaeger_path(tree)],
+            "whole": [_segment(segment) for segment in whole_path(tree)],
+        },
+        "failures": [_failure(failure) for failure in found.failures],
+        "waits": [_wait_record(wait) for wait in found.waits],
+        "skewed": [{"span_id": span.span_id, "early_s": early / SECOND} for span, early in found.skewed],
+        "came_twice": tree.doubles,
+        "loops": [span.span_id for span in tree.loops],
+        "open_spans": [span.span_id for span in tree.spans if span.ended_at is None],
+        "unplaced_logs": [_log(log) for log in found.unplaced],
+        "notes": [mask_text(note) for note in notes],
+    }
+
+
+def cause_records(found: Findings) -> Iterator[Mapping[str, object]]:
+    return ({"trace_id": found.tree.trace_id, **_cause(cause)} for cause in found.causes)
+
+
+def _cause(cause: RootCause) -> dict[str, object]:
+    span = cause.span
+    return {
+        "span_id": span.span_id,
+        "name": mask_text(span.name),
+        "service": mask_text(span.service),
+        "message": mask_text(cause.message),
+        "handled": cause.is_handled,
+        "started_at": time_or_null(span.started_at),
+        "attributes": mask_document(dict(span.attributes)),
+        "events": [
+            {
+                "at": time_or_null(event.at),
+                "name": mask_text(event.name),
+                "attributes": mask_document(dict(event.attributes)),
+            }
+            for event in span.events
+        ],
+        "logs": [_log(log) for log in cause.logs],
+    }
+
+
+def _failure(failure: Failure) -> dict[str, object]:
+    return {
+        "kind": failure.kind.value,
+        "span_id": failure.span.span_id,
+        "text": mask_text(failure.text),
+        "last": failure.is_last,
+    }
+
+
+def _wait_record(wait: Wait) -> dict[str, object]:
+    return {
+        "after": wait.after.span_id,
+        "before": wait.before.span_id,
+        "started_at": time_or_null(wait.start),
+        "duration_s": wait.duration_ns / SECOND,
+    }
+
+
+def _log(log: SpanLog) -> dict[str, object]:
+    return {
+        "at": time_or_null(log.at),
+        "span_id": log.span_id,
+        "level": mask_text(log.level),
+        "text": mask_text(log.body),
+    }
+
+
+def _segment(segment: Segment) -> dict[str, object]:
+    return {
+        "span_id": segment.span.span_id,
+        "name": mask_text(segment.span.name),
+        "service": mask_text(segment.span.service),
+        "from_s": segment.from_ns / SECOND,
+        "to_s": segment.to_ns / SECOND,
+        "wait": segment.is_wait,
+    }

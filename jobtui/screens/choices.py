@@ -1,0 +1,245 @@
+"""A screen to choose one of several things that may have been meant."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from jobtui.actions import Place
+from jobtui.analysis.find import Candidate, Target, find, is_ambiguous, references
+from jobtui.model.ids import TRACE_DIGITS, JobId, TraceId, TraceRef, find_trace, split_container
+from jobtui.render.columns import JOB_COLUMNS
+from jobtui.render.text import show
+from jobtui.screens.base import HeadedScreen, bindings_at
+from jobtui.screens.jobs import usual_columns
+from jobtui.screens.shared import Shared, Taken
+from jobtui.store.store import Store
+from jobtui.views import View
+from jobtui.widgets.record_list import Choice, ChoiceList, ColumnList, MarkedList
+
+SURE = 0.35
+"""A candidate with a lower score is only spelled nearly so."""
+WHOLE = frozenset({Target.JOB})
+NEAR = "spelled nearly so"
+"""How `find` ends the reason of what is only spelled alike, which is never gone to unasked."""
+LONGEST_ID = 200
+LONGEST = 4_096
+"""Of a longer text only so much is looked at."""
+
+
+class Goal(NamedTuple):
+    """Where to go: to a job, a trace, or the jobs under a filter; what it is, and why it is offered."""
+
+    words: str
+    why: str
+    job: JobId | None = None
+    filter: str | None = None
+    trace: TraceRef | None = None
+
+
+class Jump(NamedTuple):
+    """What a text may mean, likeliest first, and whether the first is clearly the likeliest.
+
+    `is_sure` says that something here has this name, and is not only spelled nearly so.
+    """
+
+    goals: tuple[Goal, ...]
+    is_clear: bool
+    is_sure: bool = False
+
+
+NOWHERE = Jump((), False)
+
+
+def names_a_job(text: str) -> bool:
+    """Whether a text holds a whole id, a run directory or the like, and cannot be a filter."""
+    return any(reference.target in WHOLE for reference in references(text[:LONGEST].strip()))
+
+
+def may_name_a_job(text: str) -> bool:
+    """Whether a text can be the id of a job: one word with a digit, and no comparison."""
+    text = text.strip()
+    is_word = len(text) <= LONGEST_ID and len(text.split()) == 1 and not re.search("[:=<>]", text)
+    return is_word and any(sign.isdigit() for sign in text)
+
+
+def jump_to(text: str, store: Store) -> Jump:
+    correlation = store.correlation
+    found = find(text[:LONGEST], store.jobs, correlation.ops(), correlation.agents())
+    likely = tuple(candidate for candidate in found if candidate.score >= SURE)
+    goals = tuple(_distinct(goal for candidate in likely for goal in _goals(candidate, store)))
+    if traces := tuple(trace_goals(text, store)):
+        return Jump((*traces, *goals), len(traces) == 1 and not goals, is_sure=True)
+    if not likely or likely[0].why.endswith(NEAR):
+        naming = store.traces.naming(text[:LONGEST])
+        named = spans_goals((trace_id, f"its spans name the job as {job}") for trace_id, job in naming)
+        goals = (*named, *goals)
+        if named:
+            return Jump(goals, len(named) == 1, is_sure=True)
+    if not goals:
+        return NOWHERE
+    is_exact = not likely[0].why.endswith(NEAR)
+    is_clear = is_exact and (len(goals) == 1 or (not is_ambiguous(likely) and goals[0].job is not None))
+    return Jump(goals, is_clear, is_exact)
+
+
+def spans_goals(named: Iterable[tuple[TraceId, str]]) -> tuple[Goal, ...]:
+    """The traces whose spans name a job that nothing else knows of, each with how that is known."""
+    return tuple(Goal(f"trace {trace_id}", why, trace=TraceRef(trace_id)) for trace_id, why in named)
+
+
+def trace_goals(text: str, store: Store) -> Iterator[Goal]:
+    """The traces that a text names: by a whole id, a TRACEPARENT, an address, or the beginning of an id."""
+    ref = find_trace(text[:LONGEST])
+    if ref is None:
+        return
+    is_short = len(text.strip()) < TRACE_DIGITS
+    known = [one for one in store.traces.ids() if one.startswith(text.strip().lower())] if is_short else []
+    for trace_id in known:
+        yield Goal(f"trace {trace_id}", "its id begins so", trace=TraceRef(trace_id))
+    if not known and (not is_short or store.traces.trace(ref.trace_id) is not None):
+        yield Goal(f"trace {ref.trace_id}", "; ".join(ref.notes) or "the text names it", trace=ref)
+        for other in ref.others:
+            if store.traces.trace(other) is not None:
+                yield Goal(f"trace {other}", "it may be meant", trace=TraceRef(other))
+
+
+def _goals(candidate: Candidate, store: Store) -> Iterator[Goal]:
+    kind, id_, _, why, job = candidate
+    if job is not None:
+        yield Goal(job if kind == "job" else f"{kind} {id_} of {job}", why, job=job)
+    elif kind == "user":
+        yield Goal(f"user {id_}", why, filter=f"user:{id_}")
+    elif kind == "container" and (container := split_container(id_)) is not None:
+        yield Goal(f"container {id_}, jobs of its user", why, filter=f"user:{container.uid}")
+    elif kind == "agent":
+        jobs = {op.jid for op in store.correlation.ops() if op.agent == id_ and op.jid is not None}
+        for job_id in sorted(jobs):
+            yield Goal(f"{job_id}, held by agent {id_}", why, job=job_id)
+
+
+def _distinct(goals: Iterator[Goal]) -> Iterator[Goal]:
+    seen: set[tuple[JobId | None, str | None]] = set()
+    for goal in goals:
+        if (goal.job, goal.filter) not in seen:
+            seen.add((goal.job, goal.filter))
+            yield goal
+
+
+class ChoosingScreen(HeadedScreen):
+    """Goals, likeliest first. Choosing one closes the screen and calls `follow`."""
+
+    PLACE = Place.CHOOSING
+    BINDINGS = bindings_at(Place.CHOOSING)
+
+    def __init__(
+        self, shared: Shared, asked: str, goals: Sequence[Goal], follow: Callable[[Goal], None]
+    ) -> None:
+        super().__init__(shared)
+        self._goals = tuple(goals)
+        self._follow = follow
+        self._asked = asked
+        self._main = self._list = ChoiceList(
+            [Choice(show(goal.words), show(goal.why)) for goal in self._goals]
+        )
+
+    @property
+    def heading(self) -> str:
+        return f"{show(self._asked)} may mean"
+
+    def action_open(self) -> None:
+        goal = self._goals[self._list.cursor]
+        self.app.pop_screen()
+        self._follow(goal)
+
+    async def taken(self) -> Taken | None:
+        from jobtui.screens.export import jobtui_command
+
+        lines = "\n".join(f"{show(goal.words)}  {show(goal.why)}" for goal in self._goals)
+        return Taken(lines, jobtui_command(self.shared, "find", about=[self._asked]))
+
+    def action_copy(self) -> None:
+        goal = self._goals[self._list.cursor]
+        self.copy(goal.job or goal.words)
+
+
+class ColumnsScreen(HeadedScreen):
+    """Choose columns and their order."""
+
+    PLACE = Place.COLUMNS
+    BINDINGS = bindings_at(Place.COLUMNS)
+    FOOT = "kept until the end; for the next start by :save"
+
+    def __init__(self, shared: Shared, view: View, follow: Callable[[View], None]) -> None:
+        super().__init__(shared)
+        self._main = self._list = ColumnList(JOB_COLUMNS, view.columns)
+        self._follow = follow
+        self._view = view
+        self._list.sort, self._list.reverse = view.sort, view.reverse
+
+    def action_mark(self) -> None:
+        self._list.toggle()
+
+    def action_shift(self, steps: int) -> None:
+        self._list.shift(steps)
+
+    def action_sort(self) -> None:
+        self._list.sort_here()
+
+    def action_usual(self) -> None:
+        self._list.set_shown([column.key for column in usual_columns(self.shared)])
+
+    def action_open(self) -> None:
+        chosen = self._list
+        self.app.pop_screen()
+        self._follow(self._view._replace(columns=chosen.shown, sort=chosen.sort, reverse=chosen.reverse))
+
+    async def taken(self) -> Taken | None:
+        from jobtui.screens.export import jobs_taken
+
+        return jobs_taken(self.shared, Taken(" ".join(self._list.shown)), self._view.filter)
+
+    def action_copy(self) -> None:
+        self.copy(" ".join(self._list.shown))
+
+
+class LogSetScreen(HeadedScreen):
+    """Choose which logs are shown in one."""
+
+    PLACE = Place.LOG_SET
+    BINDINGS = bindings_at(Place.LOG_SET)
+    FOOT = "lines of the chosen ones, in the order of time"
+
+    def __init__(
+        self,
+        shared: Shared,
+        labels: Mapping[str, str],
+        chosen: Sequence[str],
+        follow: Callable[[tuple[str, ...]], None],
+    ) -> None:
+        super().__init__(shared)
+        self._names = tuple(labels)
+        self._follow = follow
+        marked = [nth for nth, name in enumerate(self._names) if name in chosen]
+        choices = [Choice(label, show(name)) for name, label in labels.items()]
+        self._main = self._list = MarkedList(choices, marked)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        return tuple(self._names[nth] for nth in self._list.marked)
+
+    def action_mark(self) -> None:
+        self._list.toggle()
+
+    def action_mark_all(self) -> None:
+        self._list.toggle_all()
+
+    def action_open(self) -> None:
+        chosen = self.chosen or (self._names[self._list.cursor],)
+        self.app.pop_screen()
+        self._follow(chosen)
+
+    async def taken(self) -> Taken | None:
+        return Taken("\n".join(map(show, self.chosen)))
+
+    def action_copy(self) -> None:
+        self.copy(show(self._names[self._list.cursor]))

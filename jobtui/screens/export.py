@@ -1,0 +1,257 @@
+"""Copies text and commands to the clipboard, and opens files in a pager or editor.
+
+Pagers and editors run without a shell, with arguments that are fixed. Of pagers only those are started that
+show control characters instead of sending them; of editors those that can be told not to write.
+"""
+
+import asyncio
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from jobtui.actions import key_of
+from jobtui.backends.registry import LOG_FILE
+from jobtui.model.commands import Command
+from jobtui.model.ids import JobId
+from jobtui.model.job_desk import Unreadable
+from jobtui.model.jobs import Job
+from jobtui.model.ops import Step
+from jobtui.model.pages import Query
+from jobtui.render.columns import JOB_COLUMNS, RowContext
+from jobtui.render.terminal import CopyWay, TooLong, clipboard_sequence, way_for
+from jobtui.render.text import fit, safe, show
+from jobtui.screens.shared import Shared, Taken
+from jobtui.widgets.timeline import where
+
+if TYPE_CHECKING:
+    from jobtui.screens.base import LiveScreen
+    from jobtui.screens.job_tabs import JobTab
+
+COPIED_CELLS = 40
+"""How much of a copied text is named."""
+TMUX_S = 5.0
+"""How long tmux may take."""
+
+
+def copy(screen: "LiveScreen", text: str) -> None:
+    match way_for(screen.shared.looks.clipboard, os.environ):
+        case CopyWay.OFF:
+            screen.notify("copying is off: --clipboard off", severity="warning")
+        case CopyWay.FILE:
+            _to_file(screen, text, "")
+        case CopyWay.TMUX:
+            screen.run_worker(_through_tmux(screen, text), group="copy")
+        case CopyWay.OSC52:
+            _through_terminal(screen, text)
+
+
+def _through_terminal(screen: "LiveScreen", text: str) -> None:
+    try:
+        sequence = clipboard_sequence(text, os.environ)
+    except TooLong as error:
+        _to_file(screen, text, f", as {error}")
+        return
+    if screen.app._driver is not None:
+        screen.app._driver.write(sequence)
+    _say_copied(screen, text)
+
+
+async def _through_tmux(screen: "LiveScreen", text: str) -> None:
+    """Make it the newest buffer of tmux, which hands it on to its terminal; it needs no setting for that."""
+    try:
+        tmux = await asyncio.create_subprocess_exec(
+            "tmux",
+            "load-buffer",
+            "-w",
+            "-",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+    except OSError:
+        _through_terminal(screen, text)
+        return
+    try:
+        await asyncio.wait_for(tmux.communicate(text.encode("utf-8", "replace")), TMUX_S)
+    except TimeoutError:
+        tmux.kill()
+    then: Callable[[LiveScreen, str], None] = _say_copied if tmux.returncode == 0 else _through_terminal
+    then(screen, text)
+
+
+def _say_copied(screen: "LiveScreen", text: str) -> None:
+    screen.notify(f"copied {fit(safe(text), COPIED_CELLS).rstrip()}", timeout=2, markup=False)
+
+
+def _to_file(screen: "LiveScreen", text: str, why: str) -> None:
+    from tempfile import NamedTemporaryFile
+
+    try:
+        with NamedTemporaryFile(
+            "w", prefix="jobtui-", suffix=".txt", delete=False, encoding="utf-8", errors="replace"
+        ) as file:
+            file.write(text)
+    except OSError as error:
+        screen.notify(f"not copied{why}; {error.strerror}", severity="error", markup=False)
+        return
+    screen.notify(f"written to {safe(file.name)}{why}", timeout=10, markup=False)
+
+
+"""The kind of sources whose names are paths."""
+
+
+def jobtui_command(shared: Shared, *words: str, about: Sequence[str] = ()) -> Command:
+    ends = ("--",) if any(word.startswith("-") for word in about) else ()
+    return Command("jobtui", *shared.words, *words, *ends, about=about)
+
+
+async def tab_taken(shared: Shared, tab: "JobTab", job_id: JobId) -> Taken:
+    command = jobtui_command(shared, *tab.COMMAND, about=[job_id]) if tab.COMMAND else Command()
+    if tab.step_here is not None:
+        taken = step_taken(shared, tab.step_here)
+        return taken._replace(command=command) if tab.IS_WHOLE else taken
+    if tab.file_here:
+        return file_taken(tab.file_here)
+    job = shared.store.job(job_id)
+    if job is None:
+        return Taken("", command)
+    return (await job_taken(shared, job, RowContext(now=shared.now_of(job))))._replace(command=command)
+
+
+async def job_taken(shared: Shared, job: Job, context: RowContext) -> Taken:
+    try:
+        detail = await shared.desk.detail(job.id)
+    except Unreadable:
+        detail = None
+    command = jobtui_command(shared, "show", about=[job.id])
+    return Taken("\n".join(_facts(job, context)), command, detail.path or "" if detail else "")
+
+
+def jobs_taken(shared: Shared, chosen: Taken | None, filter_text: str) -> Taken:
+    words = (filter_text,) if filter_text else ()
+    return (chosen or Taken(""))._replace(command=jobtui_command(shared, "jobs", about=words))
+
+
+def step_taken(shared: Shared, step: Step) -> Taken:
+    block = f"{where(step, full=True)}\n{show(step.text)}"
+    if not is_file(shared, step.source):
+        return Taken(block, jobtui_command(shared, "find", about=[step.text]))
+    return file_taken(step.source, step.line if step.line > 0 else 0, step.offset)._replace(block=block)
+
+
+def is_file(shared: Shared, source: str) -> bool:
+    kinds = {known.name: known.kind for known in shared.store.sources()}
+    return kinds.get(source, LOG_FILE.kind) == LOG_FILE.kind
+
+
+def file_taken(path: str, line: int = 0, offset: int = 0) -> Taken:
+    """What can be taken along of a file: where it is, `less` at the line, at the byte without its number."""
+    path = os.path.abspath(path)
+    at = f"+{line}" if line else f"+{offset}P" if offset else ""
+    return Taken(show(path), Command("less", *((at,) if at else ()), about=[path]), path, line)
+
+
+def found_taken(path: str, query: Query) -> Taken:
+    path = os.path.abspath(path)
+    kind = "-P" if query.is_regex else "-F"
+    case = ("-i",) if query.ignores_case else ()
+    return Taken(show(path), Command("grep", "-n", kind, *case, "-e", query.text, "--", about=[path]), path)
+
+
+def ends_taken(paths: Sequence[str]) -> Taken:
+    found = [os.path.abspath(path) for path in paths]
+    return Taken("\n".join(map(show, found)), Command("tail", "-F", about=found))
+
+
+def sources_taken(shared: Shared, block: str) -> Taken:
+    return Taken(block, jobtui_command(shared, "doctor"))
+
+
+def _facts(job: Job, context: RowContext) -> Iterator[str]:
+    for column in JOB_COLUMNS:
+        value = column.cell(job, context).strip()
+        if value and value != "–":
+            yield f"{column.key:<10}{value}"
+
+
+PAGERS: Mapping[str, tuple[str, ...]] = {"less": ("-+r", "-+R"), "most": ()}
+"""Safe pagers, with what makes them so."""
+EDITORS: Mapping[str, tuple[str, ...]] = {
+    "vi": ("-R",),
+    "vim": ("-R",),
+    "nvim": ("-R",),
+    "view": (),
+    "nano": ("-v",),
+    "pico": ("-v",),
+    "kak": ("-ro",),
+    "micro": ("-readonly", "true"),
+}
+"""Editors, with what keeps them from writing."""
+GUARDS = {"LESSSECURE": "1", "LESSOPEN": "", "LESSCLOSE": ""}
+"""Keeps `less` from starting other programs."""
+
+
+class NotStarted(Exception):
+    """A program cannot be started. The text says why, and what to do."""
+
+
+class Call(NamedTuple):
+    """A program and its arguments."""
+
+    words: tuple[str, ...]
+
+
+def pager_call(environ: Mapping[str, str], path: str, line: int = 0) -> Call:
+    """The user's pager on a file at a line; `less` when it is one that sends on what is in a file."""
+    chosen = _words(environ.get("PAGER", ""))
+    if not chosen or os.path.basename(chosen[0]) not in PAGERS:
+        chosen = ["less"]
+    return _call(chosen, PAGERS[os.path.basename(chosen[0])], path, line)
+
+
+def editor_call(environ: Mapping[str, str], path: str, line: int = 0) -> Call:
+    """The user's editor on a file at a line, told not to write. Raises NotStarted."""
+    chosen = _words(environ.get("VISUAL") or environ.get("EDITOR") or "vi")
+    name = os.path.basename(chosen[0]) if chosen else ""
+    if name not in EDITORS:
+        raise NotStarted(
+            f"{name} is not known to open a file without writing to it; {key_of('app.page')} opens the pager"
+        )
+    return _call(chosen, EDITORS[name], path, line)
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return []
+
+
+def _call(chosen: Sequence[str], options: Sequence[str], path: str, line: int) -> Call:
+    at = (f"+{line}",) if line else ()
+    return Call((*chosen, *options, *at, os.path.abspath(path)))
+
+
+def check_file(path: str) -> None:
+    """Whether a path is a file that can be opened. Raises NotStarted."""
+    if not os.path.isfile(path):
+        raise NotStarted(f"{path}: no such file here")
+    if not os.access(path, os.R_OK):
+        raise NotStarted(f"{path}: may not be read")
+
+
+def run_program(call: Call, environ: Mapping[str, str]) -> None:
+    """Run a program until it ends; ctrl+c is for it alone meanwhile. Raises NotStarted."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGQUIT)}
+    for number in before:
+        signal.signal(number, lambda *_: None)  # not SIG_IGN, which the program would inherit
+    try:
+        subprocess.run(call.words, check=False, env={**environ, **GUARDS})
+    except OSError as error:
+        raise NotStarted(f"{call.words[0]}: {error.strerror}") from error
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,480 @@
+"""What the tabs of the job screen share: what they are about, and what a key may do to them."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.dom import DOMNode
+from textual.message import Message
+from textual.worker import Worker
+
+from jobtui.analysis.compare import CLUTTER
+from jobtui.analysis.timeline import JobLine, job_lines
+from jobtui.model.ids import JobId
+from jobtui.model.job_desk import LINES_BEHIND, Unreadable
+from jobtui.model.jobs import Job, JobDetail, Run
+from jobtui.model.ops import Component, Op, Step, Unlinked
+from jobtui.model.verdicts import Fact, NextStep, Verdict
+from jobtui.render.job_files import document_lines
+from jobtui.render.lanes import CERTAINTY_WORDS, certainty_words
+from jobtui.render.log_lines import tags
+from jobtui.render.sources import Judgement
+from jobtui.render.text import Zone, date_time, show
+from jobtui.screens.shared import Shared
+from jobtui.screens.text import ReadingScreen
+from jobtui.widgets.frame import RuleLine
+from jobtui.widgets.record_list import JobLog
+from jobtui.widgets.row_view import Move, RowView
+from jobtui.widgets.text_pane import Paragraph, TextPane
+from jobtui.widgets.timeline import OpList, StepDetail, Timeline, where
+
+if TYPE_CHECKING:
+    from jobtui.screens.job_trace import JobTracing
+
+
+class Subject(NamedTuple):
+    """A job as its screen knows it. `ops` and `unlinked` are those of the chosen `run`, all without one.
+
+    `silence` says, where there are no ops, what was read and what not; safe to show. `good` is the run that
+    the chosen one is compared with, and `good_ops` are its ops. `verdict` is that on the newest run,
+    `tracing` what finds its trace.
+    """
+
+    job_id: JobId
+    job: Job | None = None
+    ops: tuple[Op, ...] = ()
+    unlinked: tuple[Unlinked, ...] = ()
+    detail: JobDetail | None = None
+    run: Run | None = None
+    silence: tuple[str, ...] = ()
+    problem: str = ""
+    good: Run | None = None
+    good_ops: tuple[Op, ...] = ()
+    verdict: Verdict | None = None
+    tracing: "JobTracing | None" = None
+
+
+class JobTab(Container):
+    """One tab of the job screen: shows a `Subject`; moves, opens and copies."""
+
+    NAME: ClassVar[str]
+    COMMAND: ClassVar[tuple[str, ...]] = ("show",)
+    """The command of jobtui that shows the same, but for the id."""
+    IS_WHOLE: ClassVar[bool] = False
+    """Whether that command shows the same also where a line is under the cursor."""
+    DEFAULT_CSS = "JobTab { height: 1fr; }"
+
+    class Told(Message):
+        """Its words have changed."""
+
+    class LogsWanted(Message):
+        """The logs must be read back to this run."""
+
+        def __init__(self, run: Run) -> None:
+            self.run = run
+            super().__init__()
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__()
+        self.shared = shared
+
+    def set_subject(self, subject: Subject) -> None:
+        """Show this; what is the same is not painted again."""
+        raise NotImplementedError
+
+    def tick(self) -> None:
+        """Let ages go on."""
+
+    def panes(self) -> Sequence[RowView]:
+        """What the cursor can be in: one or two, of which one has the keys."""
+        return ()
+
+    def move(self, move: Move) -> None:
+        *first, last = self.panes()
+        is_in_first = first and first[0].display and not last.is_active
+        (first[0] if is_in_first else last).move(move)
+
+    def switch_pane(self) -> None:
+        *first, last = self.panes()
+        if first:
+            to_last = not last.is_active and last.display
+            last.set_active(to_last)
+            first[0].set_active(not to_last)
+
+    def open(self) -> None:
+        """Open what is under the cursor."""
+
+    @property
+    def copied(self) -> str | None:
+        """What is copied from here, None for the id of the job."""
+        return None
+
+    @property
+    def step_here(self) -> Step | None:
+        return None
+
+    @property
+    def file_here(self) -> str:
+        """The path of the file under the cursor, "" where there is none."""
+        return ""
+
+    @property
+    def age(self) -> Judgement | None:
+        """The age of what it shows, None where that is the age of the sources."""
+        return None
+
+    @property
+    def words(self) -> str:
+        return ""
+
+    async def lines_after(self, step: Step) -> list[str]:
+        """The lines that continue the record of a step, or why they cannot be read; safe to show."""
+        try:
+            lines = await self.shared.desk.lines_behind(step, LINES_BEHIND)
+        except Unreadable as error:
+            return [f"(the log cannot be read: {show(str(error))})"]
+        return [show(line.text) for line in lines[1:]]
+
+
+def start(
+    node: DOMNode, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, exclusive: bool = False
+) -> None:
+    """Run `work` in a worker; `exclusive` cancels the earlier workers of the group."""
+    _: Worker[None] = node.run_worker(work, group=group, exclusive=exclusive)
+
+
+class StepTab(JobTab):
+    """A tab with the log line under the cursor in a pane below."""
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._subject: Subject | None = None
+        self._detail = StepDetail()
+
+    def show_step(self, step: Step | None) -> None:
+        if step != self._detail.step:
+            self._detail.set_step(step)
+            start(self, partial(self._read_record, step), group="record", exclusive=True)
+
+    async def _read_record(self, step: Step | None) -> None:
+        if step is None:
+            return
+        found = await self.lines_after(step)
+        if self._detail.step is step and (found or self._detail.more):
+            self._detail.set_more(found)
+
+
+class TimelineTab(StepTab):
+    """What happened between the server, the supervisor and the agents."""
+
+    NAME = "timeline"
+    COMMAND = ("timeline",)
+    SCOPED_CSS = False  # its rules name the screen, whose classes say how much room there is
+    DEFAULT_CSS = """
+    TimelineTab #panes { layout: horizontal; height: 1fr; }
+    TimelineTab OpList { width: 28; height: 100%; }
+    TimelineTab Timeline { width: 1fr; height: 100%; }
+    JobScreen.-narrow TimelineTab #panes { layout: vertical; }
+    JobScreen.-narrow TimelineTab OpList { width: 100%; height: 30%; }
+    JobScreen.-narrow TimelineTab Timeline { width: 100%; height: 1fr; }
+    JobScreen.-narrow.-low TimelineTab OpList, JobScreen.-narrow.-flat TimelineTab OpList { height: 1; }
+    """
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._shows_hidden = False
+        self._ops = OpList(shared.now)
+        self._timeline = Timeline(shared.now)
+
+    def compose(self) -> ComposeResult:
+        with Container(id="panes"):
+            yield self._ops
+            yield self._timeline
+        yield RuleLine()
+        yield self._detail
+
+    def set_subject(self, subject: Subject) -> None:
+        self._subject = subject
+        ops = subject.ops
+        shown = [op for op in ops if self._shows_hidden or op.name not in CLUTTER or op.error]
+        self._ops.set_ops(shown, hidden=len(ops) - len(shown))
+        self._timeline.set_empty(subject.silence if not ops else ())
+        self._timeline.set_op(self._ops.record, absolute=self.shared.absolute)
+        self.show_step(self._timeline.step)
+
+    @property
+    def words(self) -> str:
+        unlinked = len(self._subject.unlinked) if self._subject else 0
+        dropped = self.shared.store.correlation.dropped_ops
+        words = f"{unlinked:,} lines name this job and could not be placed" if unlinked else ""
+        return words + (f"{' · ' if words else ''}{dropped:,} old ops were let go" if dropped else "")
+
+    def tick(self) -> None:
+        self._ops.tick()
+        self._timeline.tick()
+
+    def panes(self) -> Sequence[RowView]:
+        return self._ops, self._timeline
+
+    def show_hidden(self) -> None:
+        self._shows_hidden = not self._shows_hidden
+        if self._subject is not None:
+            self.set_subject(self._subject)
+
+    def open(self) -> None:
+        if self._timeline.is_active and self._timeline.toggle_fold():
+            return
+        if self._timeline.step is not None and not self._open_span(self._timeline.step):
+            from jobtui.screens.export import step_taken
+
+            taken = step_taken(self.shared, self._timeline.step)
+            self.app.push_screen(ReadingScreen(self.shared, "log line", self._line_text(), taken))
+
+    def _open_span(self, step: Step) -> bool:
+        from jobtui.analysis.traces.job_traces import span_of  # most jobs have no trace
+        from jobtui.screens.trace import TraceScreen
+
+        if step.component is not Component.SPAN or (span := span_of(step)) is None:
+            return False
+        self.app.push_screen(TraceScreen(self.shared, *span))
+        return True
+
+    @property
+    def copied(self) -> str | None:
+        step = self._timeline.step
+        return show(step.text) if self._timeline.is_active and step is not None else None
+
+    @property
+    def step_here(self) -> Step | None:
+        return self._timeline.step if self._timeline.is_active else None
+
+    @on(OpList.Highlighted)
+    def _op_chosen(self, message: OpList.Highlighted) -> None:
+        self._timeline.set_op(message.record, absolute=self.shared.absolute)
+
+    @on(Timeline.StepHighlighted)
+    def _step_chosen(self, message: Timeline.StepHighlighted) -> None:
+        self.show_step(message.step)
+
+    def _line_text(self) -> Iterator[Paragraph]:
+        step, op = self._timeline.step, self._ops.record
+        if step is None:
+            return
+        yield Paragraph(where(step, full=True), "accent")
+        if step.at is not None:
+            yield Paragraph(f"{date_time(step.at)}{Zone.mark()}", "dim")
+        yield Paragraph("")
+        yield Paragraph(show(step.text))
+        yield from map(Paragraph, self._detail.more if self._detail.step == step else ())
+        yield Paragraph("")
+        yield Paragraph(certainty_words(step.component, step.certainty), "dim")
+        if op is not None:
+            yield from _op_text(op)
+
+
+def _op_text(op: Op) -> Iterator[Paragraph]:
+    yield Paragraph(
+        show(f"op {op.op}, {op.name}: {op.sends} sent, {op.replies} replies, {op.updates} updates"), "dim"
+    )
+    if op.error:
+        yield Paragraph(show(op.error), "error")
+    if op.candidates:
+        yield Paragraph(show(f"may belong to {', '.join(op.candidates)}"), "warning")
+    if op.dropped_steps:
+        yield Paragraph(f"{op.dropped_steps:,} of its steps were dropped", "warning")
+
+
+class LogsTab(StepTab):
+    """The lines of a job, and the whole record of the one under the cursor."""
+
+    NAME = "logs"
+    COMMAND = ("logs",)
+    IS_WHOLE = True
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._log = JobLog()
+
+    def compose(self) -> ComposeResult:
+        yield self._log
+        yield RuleLine()
+        yield self._detail
+
+    def set_subject(self, subject: Subject) -> None:
+        before, self._subject = self._subject, subject
+        if before is None or (before.ops, before.unlinked) != (subject.ops, subject.unlinked):
+            lines = job_lines(subject.job_id, subject.ops, subject.unlinked)
+            self._log.set_lines(lines, tags(lines, self.shared.store.sources()))
+            self.show_step(self.step_here)
+        self._log.set_empty(subject.silence)
+
+    def panes(self) -> Sequence[RowView]:
+        return (self._log,)
+
+    def open(self) -> None:
+        from jobtui.screens.logs import LogsScreen
+
+        if (line := self._log.record) is not None:
+            self.app.push_screen(LogsScreen(self.shared, line.source, line.offset))
+
+    @property
+    def copied(self) -> str | None:
+        line = self._log.record
+        return None if line is None else show(line.text)
+
+    @property
+    def step_here(self) -> Step | None:
+        return None if self._log.record is None else _step_of(self._log.record)
+
+    @on(JobLog.Highlighted)
+    def _line_chosen(self) -> None:
+        self.show_step(self.step_here)
+
+
+def _step_of(line: JobLine) -> Step:
+    place = (line.source, line.line, line.offset)
+    return Step("", line.at, line.component, line.text, *place, line.certainty, line.cursor)
+
+
+class WhyTab(JobTab):
+    """The verdict as a text. A line of a log in it opens, a command in it is copied."""
+
+    NAME = "why"
+    COMMAND = ("explain",)
+    IS_WHOLE = True
+
+    def __init__(self, shared: Shared) -> None:
+        from jobtui.widgets.text_pane import WhyList  # no first paint needs it
+
+        super().__init__(shared)
+        self._subject: Subject | None = None
+        self._shown: tuple[Verdict | None, str] | None = None
+        self._list = WhyList()
+
+    def compose(self) -> ComposeResult:
+        yield self._list
+
+    def set_subject(self, subject: Subject) -> None:
+        from jobtui.render.verdicts import why_parts
+
+        self._subject = subject
+        shown = (subject.verdict, Zone.mark())
+        if shown != self._shown:
+            self._shown = shown
+            self._list.set_parts(why_parts(subject.verdict) if subject.verdict is not None else ())
+
+    @property
+    def words(self) -> str:
+        subject = self._subject
+        if subject is None or subject.run is None or subject.detail is None:
+            return ""
+        newest = subject.detail.runs[-1].number
+        return "" if subject.run.number == newest else f"about run {newest}, the newest"
+
+    def panes(self) -> Sequence[RowView]:
+        return (self._list,)
+
+    @property
+    def copied(self) -> str | None:
+        match self._list.item:
+            case NextStep(command=command):
+                return show(command)
+            case Fact(text=text):
+                return show(text)
+            case _:
+                return None
+
+    @property
+    def step_here(self) -> Step | None:
+        item = self._list.item
+        return self._step_of(item) if isinstance(item, Fact) else None
+
+    def _step_of(self, fact: Fact) -> Step | None:
+        """The step that a line of evidence is; None for what is a fact of the record."""
+        ops = self.shared.store.correlation.ops_of(self._subject.job_id) if self._subject is not None else ()
+        place = (fact.source, fact.line, fact.cursor, fact.text)
+        return next(
+            (s for op in ops for s in op.steps if (s.source, s.line, s.cursor, s.text) == place), None
+        )
+
+    def open(self) -> None:
+        item = self._list.item
+        if isinstance(item, Fact) and (step := self._step_of(item)) is not None:
+            start(self, partial(self._open_step, step), group="open", exclusive=True)
+        elif isinstance(item, Fact):
+            self._read("record", [Paragraph(show(item.source), "accent"), *_below(item.text)])
+        elif isinstance(item, NextStep):
+            self._read("command", [Paragraph(show(item.why), "dim"), *_below(item.command)])
+
+    async def _open_step(self, step: Step) -> None:
+        more = await self.lines_after(step)
+        text = [Paragraph(where(step, full=True), "accent")]
+        if step.at is not None:
+            text.append(Paragraph(f"{date_time(step.at)}{Zone.mark()}", "dim"))
+        text += [Paragraph(), Paragraph(show(step.text)), *map(Paragraph, more)]
+        self._read("log line", [*text, Paragraph(), Paragraph(CERTAINTY_WORDS[step.certainty], "dim")], step)
+
+    def _read(self, title: str, text: list[Paragraph], step: Step | None = None) -> None:
+        from jobtui.screens.export import step_taken
+
+        taken = step_taken(self.shared, step) if step is not None else None
+        self.app.push_screen(ReadingScreen(self.shared, title, text, taken))
+
+
+def _below(text: str) -> list[Paragraph]:
+    return [Paragraph(), Paragraph(show(text))]
+
+
+class RawTab(JobTab):
+    """Where the record is, when it was written, and what stands in it."""
+
+    NAME = "raw"
+    COMMAND = ("show", "--json")
+
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._shown: tuple[JobDetail, str] | None = None
+        self._paragraphs: tuple[Paragraph, ...] = ()
+        self._text = TextPane()
+
+    def compose(self) -> ComposeResult:
+        yield self._text
+
+    def set_subject(self, subject: Subject) -> None:
+        detail = subject.detail
+        if detail is None:
+            words = subject.problem or "no source has a record of this job"
+            self._set([Paragraph(words, "warning")])
+            self._shown = None
+        elif (detail, Zone.mark()) != self._shown:
+            self._shown = (detail, Zone.mark())
+            start(self, partial(self._format, detail), group="format", exclusive=True)
+
+    def panes(self) -> Sequence[RowView]:
+        return (self._text,)
+
+    @property
+    def copied(self) -> str | None:
+        return "\n".join(part.text for part in self._paragraphs) or None
+
+    async def _format(self, detail: JobDetail) -> None:
+        # a record can be large, and keys are not to wait for it
+        lines = await asyncio.to_thread(list, document_lines(detail.native))
+        self._set([*_head(detail), *map(Paragraph, lines)])
+
+    def _set(self, paragraphs: Iterable[Paragraph]) -> None:
+        self._paragraphs = tuple(paragraphs)
+        self._text.set_text(self._paragraphs)
+
+
+def _head(detail: JobDetail) -> Iterable[Paragraph]:
+    yield Paragraph(show(detail.path or detail.job.source), "accent")
+    if detail.job.written_at is not None:
+        yield Paragraph(f"written {date_time(detail.job.written_at)}{Zone.mark()}", "dim")
+    for name, text in detail.facts:
+        yield Paragraph(show(f"{name} {text}"), "dim")
+    yield Paragraph()

@@ -1,0 +1,175 @@
+"""What all screens share: the store, the time, the pause, views and history."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from jobtui.actions import key_of
+from jobtui.analysis.times import parse_moment
+from jobtui.model.clock import SECOND, Clock, Nanos, Player
+from jobtui.model.commands import Command
+from jobtui.model.jobs import Job
+from jobtui.model.numbers import counted
+from jobtui.model.settings import USUAL_LOOKS, Looks
+from jobtui.render.text import Zone, clock_time
+from jobtui.store.store import NO_CHANGES, Changes, Store
+from jobtui.views import Views
+from jobtui.widgets.filter_bar import History
+
+if TYPE_CHECKING:
+    from jobtui.analysis.paths import Reach
+    from jobtui.analysis.traces.layout import ServiceMarks
+    from jobtui.model.clock import Player
+    from jobtui.model.job_desk import JobDesk
+    from jobtui.model.pages import Log, LogBook
+    from jobtui.model.traces import TraceDesk
+
+
+class NoLogs:
+    """No log can be read line by line."""
+
+    def names(self) -> tuple[str, ...]:
+        return ()
+
+    def open(self, name: str) -> "Log":
+        """Not to be called. Raises KeyError."""
+        raise KeyError(name)
+
+    def merged(self, names: Sequence[str] | None = None) -> "Log":
+        """Not to be called. Raises KeyError."""
+        raise KeyError
+
+
+NO_LOGS = NoLogs()
+
+
+class Taken(NamedTuple):
+    """What can be copied or opened outside: a text, a command that shows the same, a file at a line.
+
+    The block and the command are safe to show; what is empty is not there.
+    """
+
+    block: str
+    command: Command = Command()
+    path: str = ""
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Shared:
+    """The state that all screens share."""
+
+    store: Store
+    clock: Clock
+    desk: "JobDesk"
+    title: str = "jobtui"
+    words: tuple[str, ...] = ()
+    """The flags with which another jobtui reads the same."""
+    absolute: bool = False
+    """Times of day instead of ages."""
+    logs: "LogBook" = NO_LOGS
+    """The logs that can be read line by line."""
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    """The journals of docker hosts and clusters, as configured, by the name of the host."""
+    mounts: Mapping[str, str] = field(default_factory=dict)
+    """Directories of this machine by those on clusters that are mounted there, as configured."""
+
+    trace_desk: "Callable[[], TraceDesk] | None" = None
+    """What answers about traces: fetch, follow, search; None where there is no session."""
+    views: Views = field(default_factory=Views)
+    """What the user asked to keep."""
+    commands: History = field(default_factory=History)
+    """History of `:` commands."""
+    names_of_jobs: tuple[str, ...] = ()
+    """The attributes in which spans name a job, as configured; none: the usual ones."""
+    marks: "ServiceMarks | None" = field(default=None, init=False)
+    live: Store = field(init=False)
+    """The live store; `store` is a snapshot during a pause."""
+    paused_at: Nanos | None = field(default=None, init=False)
+    waiting: Changes = field(default=NO_CHANGES, init=False)
+    """What changed since the pause."""
+    looks: Looks = USUAL_LOOKS
+    """How the user wants it to look and be handled."""
+    player: "Player | None" = None
+    """What goes through recorded time, where there is a recording."""
+
+    def __post_init__(self) -> None:
+        self.live = self.store
+
+    @property
+    def reach(self) -> "Reach":
+        from jobtui.analysis.paths import Reach
+
+        return Reach(self.mounts, self.hosts)
+
+    def job_attributes(self) -> tuple[str, ...]:
+        from jobtui.model.traces import JOB_ATTRIBUTES
+
+        return self.names_of_jobs or JOB_ATTRIBUTES
+
+    def service_marks(self) -> "ServiceMarks":
+        if self.marks is None:
+            from jobtui.analysis.traces.layout import ServiceMarks
+
+            self.marks = ServiceMarks()
+        return self.marks
+
+    def now(self) -> Nanos:
+        return self.clock.now() if self.paused_at is None else self.paused_at
+
+    def now_of(self, job: Job) -> Nanos:
+        """The time by the clock of a job's source when that was last read."""
+        return self.store.now_at(job.source, self.now())
+
+    def pause(self) -> None:
+        self.paused_at = self.clock.now()
+        self.waiting = NO_CHANGES
+        self.store = self.live.snapshot()
+
+    def resume(self) -> None:
+        self.paused_at = None
+        self.store = self.live
+
+    def note(self, changes: Changes) -> None:
+        if self.paused_at is not None:
+            self.waiting |= changes
+
+    def notice(self) -> str | None:
+        if self.player is None:
+            return self._pause_words()
+
+        return replay_words(self.player)
+
+    def _pause_words(self) -> str | None:
+        if self.paused_at is None:
+            return None
+        count = len(self.waiting.jobs) + len(self.waiting.gone)
+        waits = f"{counted(count, 'change')} waiting"
+        return f"paused {clock_time(self.paused_at)}{Zone.mark()}, {waits} · {key_of('app.pause')} goes on"
+
+
+PLAYS = "▶"
+STANDS = "■"
+CALLS = ("app.pause", "app.step(-60)", "app.step(60)", "app.change(False)", "app.change(True)")
+"""The actions that its line names."""
+
+
+def replay_words(player: Player) -> str:
+    at, begin, end = (clock_time(at) for at in (player.at, player.begins_at, player.ends_at))
+    place = f"{at}{Zone.mark()} of {begin} to {end}"
+    state = f"{PLAYS} {player.speed}x" if player.speed else STANDS
+    play, back, on, before, after = map(key_of, CALLS)
+    return f"replay {state} {place} · {play} play  {back} {on} a minute  {before} {after} what happened"
+
+
+async def step(player: Player, seconds: float) -> None:
+    await player.go(Nanos(player.at + round(seconds * SECOND)))
+
+
+async def go_to(player: Player, text: str) -> str | None:
+    """Go to a time that was typed, as 20:34, or 15m before where it is; what is wrong with it if anything."""
+    moment = parse_moment(text.strip())
+    if moment is None:
+        return f"{text.strip()} is no time; such as 20:34, 2026-11-20T20:34:30Z, 15m"
+    await player.go(moment.span(player.at).start)
+    return None

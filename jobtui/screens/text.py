@@ -1,0 +1,117 @@
+"""A screen to read something long on: a whole log line, the full text of an error."""
+
+from collections.abc import Iterable, Iterator
+
+from textual.app import ComposeResult
+from textual.containers import Container
+
+from jobtui.actions import Action, Keymap, Place, Topic, hints_at
+from jobtui.model.commands import Command
+from jobtui.model.secrets import mask_text
+from jobtui.render.text import safe
+from jobtui.screens.base import HeadedScreen, bindings_at
+from jobtui.screens.command_table import COMMANDS
+from jobtui.screens.shared import Shared, Taken
+from jobtui.widgets.frame import KeyLine, RuleLine
+from jobtui.widgets.text_pane import Paragraph, TextPane
+
+
+class ReadingScreen(HeadedScreen):
+    """Paragraphs, safe to show; they do not change with the data."""
+
+    PLACE = Place.READING
+    BINDINGS = bindings_at(Place.READING)
+
+    def __init__(
+        self, shared: Shared, title: str, paragraphs: Iterable[Paragraph], taken: Taken | None = None
+    ) -> None:
+        super().__init__(shared)
+        self._paragraphs = tuple(paragraphs)
+        self._taken = taken or Taken("")
+        self._title = title
+        self._main = self._text = TextPane(self._paragraphs)
+
+    @property
+    def heading(self) -> str:
+        return self._title
+
+    async def taken(self) -> Taken | None:
+        return self._taken._replace(block="\n".join(part.text for part in self._paragraphs))
+
+    def action_copy(self) -> None:
+        self.copy("\n".join(part.text for part in self._paragraphs))
+
+
+FRAME_ROWS = 3
+"""Rules and keys."""
+
+
+class ErrorScreen(ReadingScreen):
+    """A sheet at the bottom, as high as its text; scrolled and copied as on other reading screens."""
+
+    DEFAULT_CSS = """
+    ErrorScreen, ErrorScreen:ansi { background: #000000 0%; align: left bottom; }
+    ErrorScreen #sheet { background: $background; width: 100%; height: 100%; max-height: 80%; }
+    ErrorScreen SourceStrip { display: none; }
+    ErrorScreen.-low SourceStrip { display: block; }
+    ErrorScreen.-low #sheet, ErrorScreen.-flat #sheet { max-height: 100%; }
+    """
+
+    def __init__(self, shared: Shared, title: str, text: str, taken: Taken | None = None) -> None:
+        lines = [Paragraph(safe(line)) for line in mask_text(text).splitlines()]
+        super().__init__(shared, title, lines, taken)
+        self._modal = True
+
+    def compose(self) -> ComposeResult:
+        with Container(id="sheet"):
+            yield self._strip
+            yield RuleLine(self._title)
+            yield self._text
+            yield RuleLine()
+            yield KeyLine(hints_at(Place.READING))
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        self.query_one("#sheet").styles.height = self._text.count + FRAME_ROWS
+
+
+KEY_CELLS = 14
+
+FILTERS = (
+    "status:failed  user:vn9m  app:srw,warp  age<10m  dur>1h  %>=90",
+    "words are looked for in id, user, name, app and model; -word leaves out; or, ( ) group",
+)
+
+
+class HelpScreen(ReadingScreen):
+    """The keys and the filter language."""
+
+    def __init__(self, shared: Shared, place: Place) -> None:
+        super().__init__(shared, "keys", help_text(place), Taken("", Command("jobtui", "--help")))
+
+
+def help_text(place: Place) -> Iterator[Paragraph]:
+    here = [action for action in Keymap.actions if action.is_of(place)]
+    if here:
+        yield Paragraph(f"On this screen ({place})", "title")
+        yield from (_paragraph(action, "") for action in here)
+        yield Paragraph("")
+    for topic in Topic:
+        others = [action for action in Keymap.actions if action.topic is topic and action not in here]
+        if others:
+            yield Paragraph(str(topic), "title")
+            yield from (_paragraph(action, f" ({action.where})" if action.where else "") for action in others)
+            yield Paragraph("")
+    yield Paragraph("Commands, behind :", "title")
+    for command in COMMANDS:
+        words = f"{command.name} {command.argument}"
+        yield Paragraph(f"{words:<{KEY_CELLS}}{command.help}", hang=KEY_CELLS)
+    yield Paragraph("")
+    yield Paragraph("Filter", "title")
+    yield from map(Paragraph, FILTERS)
+
+
+def _paragraph(action: Action, where: str) -> Paragraph:
+    return Paragraph(f"{action.shown_keys:<{KEY_CELLS}}{action.help}{where}", hang=KEY_CELLS)

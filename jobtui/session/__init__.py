@@ -1,0 +1,294 @@
+"""One session: the sources a configuration names, a store, and what keeps them together.
+
+The dashboard and the one-shot commands are both thin users of it. Knows nothing of a terminal.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from jobtui.analysis.correlation import NothingRead
+from jobtui.backends.base import Announced, Batch, DetailSource, RewindableSource, SharesFiles, Source
+from jobtui.backends.window import unwrapped
+from jobtui.model.clock import Clock, Nanos, SystemClock
+from jobtui.model.faults import FAULTS, contained
+from jobtui.model.health import Skip, SourceState
+from jobtui.model.ids import JobId
+from jobtui.model.job_desk import Reached
+from jobtui.model.jobs import JobDetail, newest
+from jobtui.model.settings import Alarms
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.store.poller import Poller, read_again
+from jobtui.store.store import Store
+
+if TYPE_CHECKING:
+    from jobtui.backends.job_desk import SessionDesk
+    from jobtui.backends.record_replay import Observer, Replay
+    from jobtui.model.clock import Offsets, Player
+    from jobtui.model.job_desk import JobDesk
+    from jobtui.model.pages import LogBook
+    from jobtui.model.traces import TraceDesk
+
+HEAD_START_S = 0.05
+"""How long each announced source reads before the next is made: making one imports what reads it."""
+
+
+class Session:
+    """Sources, their pollers and the store they fill. An async context manager that closes the sources.
+
+    A `observer` is told what they deliver; on a `replay` others deliver in their place.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Source | Announced],
+        clock: Clock | None = None,
+        *,
+        replay: "Replay | None" = None,
+        observer: "Observer | None" = None,
+    ) -> None:
+        self.clock = clock or SystemClock()
+        self.hosts: Mapping[str, str] = {}
+        """The journals of docker hosts and clusters, as configured, by the name of the host."""
+        self.mounts: Mapping[str, str] = {}
+        """Directories of this machine by those on clusters that are mounted there, as configured."""
+        self.job_attributes: tuple[str, ...] = ()
+        """The attributes in which spans name a job, as configured; none: the usual ones."""
+        self.alarms = Alarms()
+        """What is to happen when a job newly needs a person, as configured."""
+        self.store = Store(NothingRead(), self.clock)
+        self._replay = replay
+        self._observer = observer
+        self._pollers: list[Poller] = []
+        self._polling: dict[Poller, asyncio.Task[None]] = {}
+        self._reaching = asyncio.Lock()
+        self._group: asyncio.TaskGroup | None = None
+        self._announced: deque[Announced] = deque()
+        self._traces: TraceDesk | None = None
+        self._desk: SessionDesk | None = None
+        for source in sources:
+            self.add(source)
+
+    def add(self, source: Source | Announced) -> None:
+        """Take in one more source; it is closed with the others."""
+        if isinstance(source, Announced):
+            self.store.add_source(source.name, source.kind)
+            self._announced.append(source)
+            return
+        poller = self._poller(
+            source if self._replay is None else self._replay.in_place_of(source), self.store
+        )
+        self._pollers.append(poller)
+        if self._group is not None:
+            self._polling[poller] = self._group.create_task(poller.run())
+
+    def _poller(self, source: Source, store: Store) -> Poller:
+        if isinstance(log := unwrapped(source), SharesFiles):
+            log.others = self._sharing
+        return Poller(source, store, observer=self._observer)
+
+    def _sharing(self) -> tuple[Source, ...]:
+        logs = (unwrapped(poller.source) for poller in self._pollers)
+        return tuple(log for log in logs if isinstance(log, SharesFiles))
+
+    def _make_next(self) -> Poller | None:
+        """Make the next of the announced sources; None when that failed, which costs only this source."""
+        announced = self._announced.popleft()
+        with contained(f"opening {announced.kind}") as opening:
+            self.add(announced.make())
+            return self._pollers[-1]
+        self.store.fail(announced.name, opening.words)
+        return None
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The sources it reads; those that were only announced are made now."""
+        while self._announced:
+            self._make_next()
+        return tuple(poller.source for poller in self._pollers)
+
+    @property
+    def traces(self) -> "TraceDesk":
+        """Answers about traces, out of every source and what the store knows."""
+        if self._traces is None:
+            from jobtui.session.traces import SessionTraces  # the first paint does not need it
+
+            self._traces = SessionTraces(self.store, lambda: self.sources, self.clock)
+        return self._traces
+
+    async def catch_up(self, kinds: Iterable[str] | None = None) -> None:
+        """Read every source (of these kinds) until it has no more for now, side by side."""
+        while self._announced:
+            self._make_next()
+        await asyncio.gather(*(poller.catch_up() for poller in self._of_kinds(kinds)))
+
+    async def run(self, kinds: Iterable[str] | None = None) -> None:
+        """Keep the store up to date with every source (of these kinds) until cancelled."""
+        asyncio.get_running_loop().set_exception_handler(FAULTS.in_loop)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for poller in self._of_kinds(kinds):
+                    self._polling[poller] = group.create_task(poller.run())
+                self._group = group
+                while self._announced:
+                    if (made := self._make_next()) is not None:
+                        await asyncio.wait({self._polling[made]}, timeout=HEAD_START_S)
+        finally:
+            self._group = None
+            self._polling.clear()
+
+    async def reach_back(self, at: Nanos, progress: Callable[[Reached], None] = lambda reached: None) -> bool:
+        """Read the logs again, from `at` on, if one was read from later only; whether it was done.
+
+        What is read again, and what is known besides as it is no longer to be had, take the place of what is
+        known when all was read: nothing is missing meanwhile, and nothing afterwards. A source that cannot
+        be read again stays as it is. Raises SourceError, and changes nothing, when that is too much (see
+        `store.rereading`).
+        """
+        async with self._reaching:
+            logs = [(p, p.source) for p in self._pollers if isinstance(p.source, RewindableSource)]
+            if not any(source.begins_after(at) for _, source in logs):
+                return False
+            again = Store(NothingRead(), self.clock)
+            old = [poller for poller, _ in logs]
+            fresh = [self._poller(source.starting_at(at), again) for _, source in logs]
+            held: asyncio.Task[object] | None = None
+            try:
+                await read_again(fresh, again, progress)
+                if self._group is not None:  # which ends with the last of its tasks
+                    held = self._group.create_task(asyncio.Event().wait())
+                await self._hold(old)
+                await asyncio.gather(*(poller.catch_up() for poller in fresh))
+            except BaseException:
+                # too much, or cancelled by who no longer wants to know: the files are not to stay open
+                self._put_in_place(old, old)
+                await asyncio.gather(*(_close(poller.source) for poller in fresh))
+                if held is not None:
+                    held.cancel()
+                raise
+            down = {one.name for one in again.sources() if one.state is SourceState.DOWN}
+            now = [was if was.source.name in down else new for was, new in zip(old, fresh, strict=True)]
+            self._put_in_place(old, now)
+            self.store.take_over(again)
+            if held is not None:
+                held.cancel()
+            unused = [poller for poller in (*old, *fresh) if poller not in now]
+            await asyncio.gather(*(_close(poller.source) for poller in unused))
+            return True
+
+    async def _hold(self, pollers: Sequence[Poller]) -> None:
+        """Let these rest until they, or others, are put in place: what follows is read by one of them."""
+        tasks = [task for poller in pollers if (task := self._polling.get(poller)) is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def begin_anew(self) -> None:
+        """Read a recording from its beginning, and know nothing but that: its clock was set back."""
+        assert self._replay is not None
+        async with self._reaching:
+            old = list(self._pollers)
+            again = Store(NothingRead(), self.clock)
+            fresh = [self._poller(self._replay.in_place_of(poller.source), again) for poller in old]
+            await asyncio.gather(*(poller.catch_up() for poller in fresh))
+            self._put_in_place(old, fresh)
+            self.store.become(again)
+
+    def desk(self) -> "JobDesk":
+        """What answers questions about one job."""
+        if self._replay is not None:
+            return self._replay.desk(lambda: self.sources, self.store.detail)
+        if self._desk is None:
+            from jobtui.backends.job_desk import SessionDesk
+
+            self._desk = SessionDesk(lambda: self.sources, self.reach_back, self.store.detail)
+        return self._desk if self._observer is None else self._observer.beside(self._desk)
+
+    def player(self) -> "Player | None":
+        """What goes through recorded time; None where the systems themselves are read."""
+        return None if self._replay is None else self._replay.player(self.begin_anew)
+
+    def logs(self, offsets: "Callable[[], Offsets]" = dict) -> "LogBook":
+        """The logs that can be read line by line. `offsets` tells how far apart the clocks of hosts are."""
+        if self._replay is not None:
+            return self._replay.logs(lambda: self.sources)
+        from jobtui.logs.catalog import SessionLogs
+
+        return SessionLogs(lambda: self.sources, offsets)
+
+    def _put_in_place(self, old: Sequence[Poller], fresh: Sequence[Poller]) -> None:
+        """Let these poll in place of those."""
+        others = [poller for poller in self._pollers if poller not in old]
+        self._pollers = [*others, *fresh]
+        for before, after in zip(old, fresh, strict=True):
+            after.feed_into(self.store)
+            task = self._polling.get(before)
+            if task is not None and self._group is not None and (after is not before or task.done()):
+                del self._polling[before]
+                task.cancel()
+                self._polling[after] = self._group.create_task(after.run())
+
+    def _of_kinds(self, kinds: Iterable[str] | None) -> list[Poller]:
+        if kinds is None:
+            return list(self._pollers)
+        wanted = frozenset(kinds)
+        return [poller for poller in self._pollers if wanted is None or poller.source.kind in wanted]
+
+    async def look_up(self, job_id: JobId) -> JobDetail | None:
+        """Everything stored about one job, without reading any other; the store learns it as if by a poll.
+
+        A source that cannot be read, or the record alone, is noted in its health, and the next one is asked.
+        Where one has it, others of its kind are asked as well: two roots may hold one id.
+        """
+        if (told := self.store.detail(job_id)) is not None:
+            return told
+        details: list[JobDetail] = []
+        kind = None
+        for source in self.sources:
+            if not isinstance(source, DetailSource) or kind not in (None, source.kind):
+                continue
+            skip: Skip | None = None
+            with contained("looking up a job") as asking:
+                try:
+                    found = await source.detail(job_id)
+                except (SourceMissing, SourceDenied, SourceUnreachable) as error:
+                    self.store.fail(source.name, str(error))
+                    continue
+                except SourceError as error:
+                    skip = Skip(job_id, str(error))
+            if asking.fault is not None:
+                skip = Skip(job_id, asking.words)
+            if skip is not None:
+                self.store.apply(source.name, Batch(cursor="", skipped=(skip,), skip_count=1))
+                continue
+            jobs = (found.job,) if found else ()
+            changes = found.changes if found else ()
+            sites = (found.site,) if found and found.site else ()
+            batch = Batch(cursor="", jobs=jobs, changes=changes, sites=sites, count=len(jobs))
+            self.store.apply(source.name, batch)
+            if found:
+                details.append(found)
+                kind = source.kind
+        return newest(details)
+
+    async def aclose(self) -> None:
+        """Close the sources and what shows their jobs."""
+        if self._desk is not None:
+            self._desk.close()
+        await asyncio.gather(*(_close(source) for source in self.sources))
+
+    async def __aenter__(self) -> Self:
+        asyncio.get_running_loop().set_exception_handler(FAULTS.in_loop)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+async def _close(source: Source) -> None:
+    with contained(f"closing {source.kind}"):
+        await source.aclose()

@@ -1,0 +1,296 @@
+"""Gathers the evidence on jobs out of a store and from a desk: the same for every view that judges a job."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from jobtui.analysis.explain.case import NO_FLAPS, Case, Evidence, Flaps, lines_wanted
+from jobtui.analysis.explain.flow import usual_length
+from jobtui.analysis.explain.verdict import contradictions, explain, source_doubts
+from jobtui.analysis.flags import LIMITS_S, limit_s, needs_person
+from jobtui.analysis.incidents import (
+    ENDED_BADLY,
+    ENDED_WELL,
+    Grouping,
+    Incidents,
+    Sample,
+    is_within,
+    sample_of,
+)
+from jobtui.analysis.keys import slurm_of
+from jobtui.analysis.paths import CLUSTER_MODE, NOWHERE, Reach, run_dirs_of
+from jobtui.analysis.waits import Scene, wait_chain, waited_slot
+from jobtui.backends.registry import of_kind
+from jobtui.model.clock import Nanos
+from jobtui.model.faults import contained
+from jobtui.model.ids import JobId, split_jid
+from jobtui.model.job_desk import LINES_BEHIND, JobDesk, Noted, Unreadable
+from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.logs import RawLine
+from jobtui.model.ops import Op
+from jobtui.model.slurm import SYSTEM as SLURM
+from jobtui.model.verdicts import Chain, Usual
+from jobtui.store.store import Store
+
+if TYPE_CHECKING:
+    from jobtui.session import Session
+
+ANALYSIS_LIMIT_S = 144.0
+"""How long an analysis or a download may take, as the supervisor is delivered."""
+TEXTS_KEPT = 2_000
+"""Records of logs that are remembered when jobs are looked at again and again."""
+JOBS_BETWEEN_RESTS = 256
+MOST_ASKED = 30
+"""Records that a look at all jobs asks a server, a scheduler or a cluster for."""
+NOT_ASKED = f"its record was not asked for: at most {MOST_ASKED} are at a time"
+
+Texts = dict[tuple[str, int, int], str]
+"""Whole records by source, line and offset; "" where the log holds other lines there by now."""
+
+
+class JobRecord(NamedTuple):
+    """What is read of one job alone: its record, its number in Slurm, in words what could not be read."""
+
+    detail: JobDetail | None = None
+    slurm_id: str | None = None
+    unread: tuple[str, ...] = ()
+
+
+Records = dict[JobId, tuple[Job | None, JobRecord]]
+"""Records that were read, each with the job as it was then."""
+
+
+async def noted_of(store: Store, desk: JobDesk, job: Job | None, reach: Reach = NOWHERE) -> Noted | None:
+    """What is noted of the newest run on its cluster, where that can be reached from here."""
+    if job is None or job.mode != CLUSTER_MODE:
+        return None
+    agent = store.correlation.agent_of(job.id)
+    host = agent.host if agent is not None else job.host
+    paths = run_dirs_of(job, None, store.correlation.ops_of(job.id), host, reach)
+    noted = await desk.noted_on_cluster(paths)
+    at = noted.status.submitted_at if noted is not None else None
+    return noted if at is None or job.queued_at is None or at == job.queued_at else None
+
+
+class Gatherer:
+    """Gathers what is known at one moment.
+
+    `texts` of lines and `records` of jobs were read before; more come to them.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        desk: JobDesk,
+        now: Nanos,
+        reach: Reach = NOWHERE,
+        texts: Texts | None = None,
+        records: Records | None = None,
+    ) -> None:
+        self._store, self._desk, self._now, self._reach = store, desk, now, reach
+        self._texts: Texts = {} if texts is None else texts
+        self._records: Records = {} if records is None else records
+        self._asked = 0
+        self._sources = store.sources()
+
+    @classmethod
+    def of(cls, session: "Session") -> "Gatherer":
+        """Out of what a session knows now."""
+        reach = Reach(session.mounts, session.hosts)
+        return cls(session.store, session.desk(), session.clock.now(), reach)
+
+    async def whole(self, job_id: JobId) -> Evidence:
+        """All there is, its record and what is noted on its cluster included, which are read for this."""
+        return await self._with_record(job_id, await self._read_record(job_id))
+
+    async def _with_record(self, job_id: JobId, record: JobRecord) -> Evidence:
+        found = await self.gather(job_id, record.detail, record.slurm_id)
+        return msgspec.structs.replace(found, unread=record.unread)
+
+    async def _read_record(self, job_id: JobId) -> JobRecord:
+        detail, problems = None, []
+        try:
+            detail = await self._desk.detail(job_id)
+        except Unreadable as error:
+            problems.append(f"its record cannot be read: {error}")
+        noted = await noted_of(self._store, self._desk, self._store.job(job_id), self._reach)
+        return JobRecord(detail, noted.status.slurm_id if noted is not None else None, tuple(problems))
+
+    async def _kept_record(self, job: Job) -> JobRecord:
+        """Its record; read again only when the job has changed, and not asked of others too often."""
+        before, record = self._records.get(job.id, (None, JobRecord()))
+        if before == job:
+            return record
+        if job.mode == CLUSTER_MODE or of_kind(self._kinds.get(job.source, "")).addressed:
+            if self._asked == MOST_ASKED:
+                return JobRecord(unread=(NOT_ASKED,))
+            self._asked += 1
+        record = await self._read_record(job.id)
+        if not record.unread:
+            while len(self._records) >= TEXTS_KEPT:
+                del self._records[next(iter(self._records))]
+            self._records[job.id] = job, record
+        return record
+
+    async def gather(
+        self,
+        job_id: JobId,
+        detail: JobDetail | None = None,
+        slurm_id: str | None = None,
+        *,
+        wants_chain: bool = True,
+    ) -> Evidence:
+        """What is known of a job. `detail` is its record and `slurm_id` its number in Slurm, where read."""
+        told, knows = self.told(job_id, detail, slurm_id), self._store.correlation
+        run = next((op for op in reversed(told.ops) if op.name == "run"), None)
+        parts = split_jid(job_id) if run is not None else None
+        waits = wants_chain and run is not None and waited_slot(run) is not None
+        return msgspec.structs.replace(
+            told,
+            alike=knows.runs_like(parts.model, run.driver) if parts is not None and run is not None else (),
+            texts=await self._lines(told.ops),
+            agents=self._scene.agents,
+            flaps=self._flaps if told.ops else NO_FLAPS,
+            chain=wait_chain(run, self._scene) if waits and run is not None else Chain(),
+            allocations=self._store.allocations(),
+            sites=self._store.sites(),
+        )
+
+    def told(
+        self,
+        job_id: JobId,
+        detail: JobDetail | None = None,
+        slurm_id: str | None = None,
+        slurm_jobs: Iterable[Job] | None = None,
+    ) -> Evidence:
+        """What its sources tell of a job itself. `slurm_jobs` are those that it may run as, None for all."""
+        store, knows = self._store, self._store.correlation
+        job = store.job(job_id) or (detail.job if detail is not None else None)
+        slurm = None
+        if job is not None and job.mode == CLUSTER_MODE:
+            slurm = slurm_of(job, self._slurm_jobs if slurm_jobs is None else slurm_jobs, slurm_id)
+        return Evidence(
+            job_id=job_id,
+            now=self._now,
+            job=job,
+            detail=detail,
+            sources=self._sources,
+            origins=store.origins,
+            heard=knows.heard,
+            ops=knows.ops_of(job_id),
+            restarted_ops=knows.restarted_ops(job_id),
+            slurm=slurm,
+            changes=store.changes_of(job_id),
+            facts=store.facts_of(job_id),
+        )
+
+    def is_disputed(self, job_id: JobId, slurm_jobs: Iterable[Job] | None = None) -> bool:
+        """Whether sources disagree about a job."""
+        return bool(contradictions(self.told(job_id, slurm_jobs=slurm_jobs)))
+
+    def _is_all_told(self, job_id: JobId) -> bool:
+        """Whether nothing contradicts its record, and no log tells of a later run."""
+        told = self.told(job_id)
+        return not contradictions(told) and not (told.ops and Case(told).is_record_old)
+
+    def blind_spots(self) -> tuple[str, ...]:
+        """What is wrong with any source, whichever job it may concern."""
+        return tuple(source_doubts(self._sources, self._store.correlation.heard, self._now))
+
+    async def sample(self, job: Job) -> Sample:
+        """A job as incidents look at it: what they tell of it is judged on all there is.
+
+        What is well by its record and logs costs next to nothing.
+        """
+        if job.status not in ENDED_BADLY and not needs_person(job, self._store.now_at(job.source, self._now)):
+            if job.status in ENDED_WELL and self._is_all_told(job.id):
+                return Sample(job)
+            # A live record is no heartbeat, and a missing one may have run: its logs may know better
+            evidence = await self.gather(job.id, wants_chain=False)
+            verdict = explain(evidence)
+            if not verdict.is_reliably_bad:
+                return sample_of(job, evidence, verdict)._replace(is_told=False)
+        evidence = await self._with_record(job.id, await self._kept_record(job))
+        return sample_of(job, evidence, explain(evidence))
+
+    async def survey(
+        self,
+        since: Nanos,
+        until: Nanos,
+        rest: Callable[[], Awaitable[None]],
+        grouping: Grouping | None = None,
+    ) -> Incidents:
+        """What went wrong between two times. `rest` is called every few milliseconds.
+
+        When it is cancelled, what was looked at until then is in `grouping`.
+        """
+        grouping = Grouping() if grouping is None else grouping
+        for number, job in enumerate(tuple(self._store.jobs.values())):
+            if number % JOBS_BETWEEN_RESTS == 0:
+                await rest()
+            with contained("explaining"):
+                if not is_within(job, since, until):
+                    continue
+                grouping.add(await self.sample(job))
+            await rest()
+        return grouping.found(self.blind_spots())
+
+    async def _lines(self, ops: tuple[Op, ...]) -> dict[tuple[str, int], str]:
+        """The whole records of the few steps of which the first line does not tell enough; read once each."""
+        found = {}
+        for step in lines_wanted(ops):
+            key = (step.source, step.line, step.offset)
+            if key not in self._texts:
+                lines: tuple[RawLine, ...] | None = None
+                with contained("reading the lines of a step"), suppress(Unreadable):
+                    lines = await self._desk.lines_behind(step, LINES_BEHIND)
+                if lines is None:
+                    continue
+                while len(self._texts) >= TEXTS_KEPT:
+                    del self._texts[next(iter(self._texts))]
+                self._texts[key] = "\n".join(line.text for line in lines)
+            if text := self._texts[key]:
+                found[step.source, step.line] = text
+        return found
+
+    @cached_property
+    def _kinds(self) -> Mapping[str, str]:
+        return {health.name: health.kind for health in self._sources}
+
+    @cached_property
+    def _flaps(self) -> Flaps:
+        return Flaps(self._store.correlation.agents())
+
+    @cached_property
+    def _slurm_jobs(self) -> tuple[Job, ...]:
+        return tuple(job for job in self._store.jobs.values() if job.system == SLURM)
+
+    @cached_property
+    def _scene(self) -> Scene:
+        """All that is open."""
+        knows, jobs = self._store.correlation, self._store.jobs
+        open_ops = knows.open_ops()
+        runs = {op.jid: op for op in open_ops if op.name == "run"}
+        cancels = {
+            runs[op.jid].key: op
+            for op in open_ops
+            if op.name == "cancel" and op.jid in runs and op.key > runs[op.jid].key
+        }
+
+        def usual_of(op: Op) -> Usual | None:
+            parts = split_jid(op.jid) if op.jid is not None else None
+            if parts is None or op.name != "run":
+                return None
+            return usual_length(knows.runs_like(parts.model, op.driver))
+
+        def limit_of(op: Op) -> float | None:
+            if op.name != "run":
+                return ANALYSIS_LIMIT_S
+            job = jobs.get(op.jid) if op.jid is not None else None
+            return limit_s(job) if job is not None else LIMITS_S.get(op.kind or "")
+
+        agents = {agent.agent: agent for agent in knows.agents()}
+        return Scene(open_ops, agents, self._now, usual_of, limit_of, cancels)

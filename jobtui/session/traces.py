@@ -1,0 +1,285 @@
+"""Answers about traces: what the store knows, and every source that is asked. See `model.traces`.
+
+What looks at every span of a large trace is done in a thread, so that others have their turn.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import TypeVar
+
+from msgspec import structs
+
+from jobtui.backends.base import Batch, Source, TraceSource
+from jobtui.model.clock import Clock, Nanos
+from jobtui.model.faults import contained
+from jobtui.model.ids import TraceId
+from jobtui.model.source_errors import SourceError
+from jobtui.model.traces import (
+    Span,
+    Telemetry,
+    Trace,
+    TraceAnswer,
+    TraceList,
+    TraceSearch,
+    TraceSummary,
+    better_told,
+    growing,
+    is_waited_for,
+    is_wanted,
+    newest,
+    summary_of,
+)
+from jobtui.store.poller import SPANS_AT_ONCE, apply_in_parts
+from jobtui.store.store import Store
+
+PERIOD_S = 2.0
+"""How long after an answer a trace is read again that grows."""
+SLOWEST_S = 30.0
+"""The same where it does not."""
+SHARE = 10
+"""How many times as long as the last answer took is waited: a large trace costs its server a tenth of it.
+
+Where a source gave none that is `SLOWEST_S` at most: what was waited for costs nobody anything.
+"""
+SKIPS_KEPT = 1_000
+
+Answer = TypeVar("Answer")
+
+
+def _no_more() -> bool:
+    """Nothing is waited for beyond the trace itself."""
+    return False
+
+
+class SessionTraces:
+    """A `TraceDesk` on the sources of a session, which may change while it runs, and on its store."""
+
+    def __init__(
+        self,
+        store: Store,
+        sources: Callable[[], Sequence[Source]],
+        clock: Clock,
+        period_s: float = PERIOD_S,
+    ) -> None:
+        self._store = store
+        self._sources = sources
+        self._clock = clock
+        self._period_s = period_s
+        self._skips: dict[tuple[str, TraceId], int] = {}
+
+    @property
+    def asks_servers(self) -> bool:
+        """Whether there are servers of traces, which tell only what they are asked for."""
+        return bool(self._asked())
+
+    async def fetch(self, trace_id: TraceId) -> TraceAnswer:
+        """A trace, read anew from every source; the store knows it then too."""
+        return await self._fetch(trace_id, None)
+
+    async def _fetch(self, trace_id: TraceId, grew_at: Nanos | None) -> TraceAnswer:
+        answers, notes = await self._ask_all(lambda source: source.trace(trace_id))
+        for name, found in answers:
+            if found is not None:
+                await self._take_in(name, trace_id, found)
+        return await self._answer(trace_id, notes, grew_at)
+
+    async def _answer(
+        self, trace_id: TraceId, notes: tuple[str, ...], grew_at: Nanos | None = None
+    ) -> TraceAnswer:
+        trace = self._store.traces.trace(trace_id)
+        return TraceAnswer(trace=trace, notes=notes, growing=await self._growing(trace, grew_at))
+
+    async def follow(
+        self, trace_id: TraceId, expects_more: Callable[[], bool] = _no_more
+    ) -> AsyncIterator[TraceAnswer]:
+        """A trace, and again whenever it is known better, until it is complete."""
+        grew_at: Nanos | None = None
+        wait_s = self._period_s
+        begun = time.monotonic()
+        last: TraceAnswer | None = None
+        async for answer in self._arriving(trace_id):
+            if last is None or _gist(answer) != _gist(last):
+                yield answer
+            last = answer
+        assert last is not None
+        while (expected := expects_more()) or await self._is_waited_for(last.trace, grew_at):
+            if expected:
+                grew_at = self._clock.now()  # when nothing more is expected, the last of it still comes
+            share_s = SHARE * (time.monotonic() - begun)
+            await asyncio.sleep(max(wait_s, min(share_s, SLOWEST_S) if last.notes else share_s))
+            begun = time.monotonic()
+            answer = await self._fetch(trace_id, grew_at)
+            if _size(answer) != _size(last):
+                grew_at, wait_s = self._clock.now(), self._period_s
+            else:
+                wait_s = min(wait_s * 1.5, SLOWEST_S)
+            if _gist(answer) != _gist(last):
+                yield answer
+            last = answer
+        why = await self._growing(last.trace, grew_at)
+        if why != last.growing:
+            yield structs.replace(last, growing=why)
+
+    async def _arriving(self, trace_id: TraceId) -> AsyncIterator[TraceAnswer]:
+        """A trace as it is known, again when a source has told of it, and when all have been asked."""
+        faults: dict[str, tuple[str, ...]] = {}
+        if self._store.traces.size(trace_id) and self._asked():
+            yield await self._answer(trace_id, ())
+        async with aclosing(self._as_told(lambda source: source.trace(trace_id))) as all_told:
+            async for name, found, fault in all_told:
+                faults[name] = (fault,) if fault else ()
+                if found is not None:
+                    await self._take_in(name, trace_id, found)
+                    yield await self._answer(trace_id, ())
+        yield await self._answer(trace_id, self._in_order(faults))
+
+    async def _growing(self, trace: Trace | None, grew_at: Nanos | None) -> str:
+        return await _aside(trace, partial(growing, trace, self._clock.now(), grew_at))
+
+    async def _is_waited_for(self, trace: Trace | None, grew_at: Nanos | None) -> bool:
+        return await _aside(trace, partial(is_waited_for, trace, self._clock.now(), grew_at))
+
+    async def search(self, search: TraceSearch) -> TraceList:
+        """The traces that are wanted, each once, the newest first."""
+        *_, last = [listed async for listed in self.searching(search)]
+        return last
+
+    async def searching(self, search: TraceSearch) -> AsyncGenerator[TraceList]:
+        """The same at once, as far as it is known, and again whenever one more source has answered."""
+        found = {one.trace_id: one for one in await self._search_known(search)}
+        notes: dict[str, tuple[str, ...]] = {}
+        awaited, full = frozenset(source.name for source in self._asked()), False
+        yield _listed(found.values(), search.most, (), awaited)
+        async with aclosing(self._as_told(lambda source: source.search(search))) as all_told:
+            async for name, told, fault in all_told:
+                notes[name] = (fault,) if told is None else told.notes
+                awaited -= {name}
+                for one in told.traces if told is not None else ():
+                    found[one.trace_id] = better_told(found.get(one.trace_id), one)
+                full = full or (told is not None and len(told.traces) >= search.most)
+                yield _listed(found.values(), search.most, self._in_order(notes), awaited, full=full)
+
+    async def services(self) -> tuple[str, ...]:
+        """The services of which there are traces, by name."""
+        known = {span.service async for span in self._known_spans()}
+        answers, _ = await self._ask_all(lambda source: source.services())
+        return tuple(sorted(known.union(*(names for _, names in answers)) - {""}))
+
+    async def operations(self, service: str) -> tuple[str, ...]:
+        """The names of spans of a service, by name."""
+        known = {span.name async for span in self._known_spans() if span.service == service}
+        answers, _ = await self._ask_all(lambda source: source.operations(service))
+        return tuple(sorted(known.union(*(names for _, names in answers)) - {""}))
+
+    async def _search_known(self, search: TraceSearch) -> list[TraceSummary]:
+        """What the store knows: the spans of files, and those that were received."""
+        book = self._store.traces
+        found = []
+        for trace_id in book.ids():
+            trace = book.trace(trace_id)
+            if trace is not None and await _aside(trace, partial(is_wanted, trace, search)):
+                source = next(iter(book.sources_of(trace_id)), "")
+                found.append(await _aside(trace, partial(summary_of, trace, source)))
+        return found
+
+    async def _known_spans(self) -> AsyncIterator[Span]:
+        for trace_id in self._store.traces.ids():
+            trace = self._store.traces.trace(trace_id)
+            for at, span in enumerate(trace.spans if trace else (), start=1):
+                yield span
+                if at % SPANS_AT_ONCE == 0:
+                    await asyncio.sleep(0)
+            await asyncio.sleep(0)
+
+    async def _take_in(self, name: str, trace_id: TraceId, found: Telemetry) -> None:
+        """Let the store know what a source told of a trace, a part at a time.
+
+        What it told before counts once.
+        """
+        before = self._skips.pop((name, trace_id), 0)
+        if len(self._skips) >= SKIPS_KEPT:
+            self._skips.clear()
+        self._skips[name, trace_id] = found.skip_count
+        known = self._store.traces.size(trace_id)
+        batch = Batch(
+            cursor="",
+            spans=found.spans,
+            span_logs=found.logs,
+            skipped=found.skipped,
+            skip_count=found.skip_count,
+            recovered=before,
+            count=max(0, len(found.spans) + len(found.logs) - known),
+        )
+        await apply_in_parts(self._store, name, batch)
+
+    async def _ask_all(
+        self, ask: Callable[[TraceSource], Awaitable[Answer]]
+    ) -> tuple[list[tuple[str, Answer]], tuple[str, ...]]:
+        """The answers of all that can be asked, side by side, and why others gave none."""
+        told = [one async for one in self._as_told(ask)]
+        answers = [(name, answer) for name, answer, _ in told if answer is not None]
+        return answers, self._in_order({name: (fault,) if fault else () for name, _, fault in told})
+
+    async def _as_told(
+        self, ask: Callable[[TraceSource], Awaitable[Answer]]
+    ) -> AsyncGenerator[tuple[str, Answer | None, str]]:
+        """What all that can be asked answer, each as soon as it does: who, what, or why there is none."""
+        tasks = [asyncio.create_task(self._ask(source, ask)) for source in self._asked()]
+        try:
+            for answered in asyncio.as_completed(tasks):
+                yield await answered
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    def _in_order(self, notes: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """Notes by the names of sources, in the order in which sources were given."""
+        return tuple(note for source in self._asked() for note in notes.get(source.name, ()))
+
+    def _asked(self) -> list[TraceSource]:
+        return [source for source in self._sources() if isinstance(source, TraceSource)]
+
+    async def _ask(
+        self, source: TraceSource, ask: Callable[[TraceSource], Awaitable[Answer]]
+    ) -> tuple[str, Answer | None, str]:
+        with contained(f"asking {source.kind}") as asking:
+            try:
+                answer = await ask(source)
+            except SourceError as error:
+                self._store.fail(source.name, str(error))
+                return source.name, None, str(error)
+        if asking.fault is not None:
+            return source.name, None, f"{source.name}: {asking.words}"
+        self._store.apply(source.name, Batch(cursor=""))
+        return source.name, answer, ""
+
+
+def _listed(
+    found: Collection[TraceSummary],
+    most: int,
+    notes: tuple[str, ...],
+    awaited: frozenset[str],
+    *,
+    full: bool = False,
+) -> TraceList:
+    return TraceList(newest(found, most), notes, awaited, max(0, len(found) - most), full)
+
+
+def _gist(answer: TraceAnswer) -> tuple[int, str, tuple[str, ...]]:
+    """What two answers about a trace differ in."""
+    return _size(answer), answer.growing, answer.notes
+
+
+def _size(answer: TraceAnswer) -> int:
+    return 0 if answer.trace is None else len(answer.trace.spans) + len(answer.trace.logs)
+
+
+async def _aside(trace: Trace | None, call: Callable[[], Answer]) -> Answer:
+    """What `call` returns that looks at every span of a trace."""
+    if trace is None or len(trace.spans) < SPANS_AT_ONCE:
+        await asyncio.sleep(0)
+        return call()
+    return await asyncio.to_thread(call)

@@ -1,0 +1,251 @@
+"""The traces that are known, up to a limit of spans and of memory.
+
+When it is full the trace that has not grown for longest is let go; one that fills it alone takes in no more.
+Both are counted.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import TypeVar
+
+from jobtui.model.clock import Nanos
+from jobtui.model.ids import SpanId, TraceId
+from jobtui.model.traces import JOB_ATTRIBUTES, Span, SpanLog, Trace, is_same_job, names_job
+
+MOST = 400_000
+"""Spans and log records kept."""
+MOST_BYTES = 256 << 20
+"""About so much memory they may take."""
+SPAN_BYTES = 600
+"""What a span takes without its attributes."""
+VALUE_BYTES = 100
+"""What a value of an attribute takes beside its characters."""
+MOST_JOBS = 1_000
+"""Jobs that one trace may name: more are not looked for."""
+LEAST_NAME = 3
+"""Characters from which on a text may be the id of a job that spans name."""
+MOST_NAMING = 50
+"""Traces that are told of those that name one job."""
+ROUNDING_NS = 1_000
+"""Times of Jaeger's own JSON are microseconds: a span from there is the one that is known in nanoseconds."""
+
+
+Item = TypeVar("Item")
+
+
+class _Pages:
+    """What is known of one trace, from where, and when something new of it came. `weight` is in bytes."""
+
+    __slots__ = ("changed_at", "jobs", "logs", "size", "sources", "spans", "weight")
+
+    def __init__(self) -> None:
+        self.changed_at: Nanos | None = None
+        self.sources: set[str] = set()
+        self.jobs: dict[str, None] = {}
+        self.spans: dict[SpanId, list[Span]] = {}
+        self.logs: dict[tuple[int, SpanId | None, str], SpanLog] = {}
+        self.size = 0
+        self.weight = 0
+
+    def take(self, weight: int) -> None:
+        """Note one more span or log record."""
+        self.size += 1
+        self.weight += weight
+
+
+class TraceBook:
+    """Spans and log records by trace. Adding the same twice changes nothing more."""
+
+    def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
+        self._most = most
+        self._most_bytes = most_bytes
+        self._traces: dict[TraceId, _Pages] = {}
+        self._quiet_first: dict[TraceId, None] = {}
+        self._size = 0
+        self._weight = 0
+        self.job_attributes: tuple[str, ...] = JOB_ATTRIBUTES
+        """The attributes in which spans may name a job."""
+        self.dropped = 0
+        """Traces that were let go."""
+        self.left_out = 0
+        """Spans and log records that were not taken in, as their trace fills the book alone."""
+
+    def add(
+        self, spans: Iterable[Span], logs: Iterable[SpanLog], source: str = "", at: Nanos | None = None
+    ) -> frozenset[TraceId]:
+        """Take in what a source gave at a time; the traces that are known better now, or were let go.
+
+        A span that comes twice at once is kept so: it was sent twice.
+        """
+        changed: set[TraceId] = set()
+        senders: set[int] = set()
+        for (trace_id, span_id), same in _by_id(spans).items():
+            pages = self._pages(trace_id, source)
+            known = pages.spans.get(span_id, [])
+            fresh = [span for span in same if not _is_among(span, known)] if known else same
+            for place, one in enumerate(known):
+                finer = (span for span in same if span != one and _is_among(span, [one]))
+                known[place] = max((one, *finer), key=_how_fine)
+                if known[place] is not one:
+                    changed.add(trace_id)
+            for span in self._room_for(pages, fresh):
+                pages.spans.setdefault(span_id, []).append(span)
+                self._note_job(pages, span)
+                self._take(pages, _weight_of_span(span, senders))
+                changed.add(trace_id)
+        for log in logs:
+            pages = self._pages(log.trace_id, source)
+            key = (log.at, log.span_id, log.body)
+            if key not in pages.logs and list(self._room_for(pages, [log])):
+                pages.logs[key] = log
+                self._take(pages, SPAN_BYTES + len(log.body) + _weight(log.attributes))
+                changed.add(log.trace_id)
+        for trace_id in changed:
+            self._traces[trace_id].changed_at = at
+            self._quiet_first.pop(trace_id, None)
+            self._quiet_first[trace_id] = None
+        return frozenset(changed.union(self._keep_within()))
+
+    def _note_job(self, pages: _Pages, span: Span) -> None:
+        for attributes in (span.attributes, span.resource.attributes):
+            job = names_job(attributes, self.job_attributes)
+            if job is not None and len(pages.jobs) < MOST_JOBS:
+                pages.jobs[job] = None
+
+    def jobs_of(self, trace_id: TraceId) -> tuple[str, ...]:
+        """The jobs that spans of a trace name, as they are written there."""
+        pages = self._traces.get(trace_id)
+        return tuple(pages.jobs) if pages else ()
+
+    def naming(self, job_id: str) -> tuple[tuple[TraceId, str], ...]:
+        """The traces whose spans name a job, the newest first, each with how it is written there."""
+        text = job_id.strip()
+        if len(text) < LEAST_NAME:
+            return ()
+        found = (
+            (trace_id, written)
+            for trace_id in reversed(self._quiet_first)
+            for written in self._traces[trace_id].jobs
+            if is_same_job(written, text)
+        )
+        return tuple(dict(reversed([*islice(found, MOST_NAMING)])).items())[::-1]
+
+    def _room_for(self, pages: _Pages, items: Iterable[Item]) -> Iterator[Item]:
+        for item in items:
+            if pages.size < self._most and pages.weight < self._most_bytes:
+                yield item
+            else:
+                self.left_out += 1
+
+    def _take(self, pages: _Pages, weight: int) -> None:
+        pages.take(weight)
+        self._size += 1
+        self._weight += weight
+
+    def trace(self, trace_id: TraceId) -> Trace | None:
+        """What is known of a trace."""
+        pages = self._traces.get(trace_id)
+        if pages is None:
+            return None
+        spans = tuple(span for same in pages.spans.values() for span in same)
+        return Trace(trace_id=trace_id, spans=spans, logs=tuple(pages.logs.values()))
+
+    def ids(self) -> tuple[TraceId, ...]:
+        """Every trace, in the order in which they became known."""
+        return tuple(self._traces)
+
+    def size(self, trace_id: TraceId) -> int:
+        """How many spans and log records of a trace are known: another number when it is known better."""
+        pages = self._traces.get(trace_id)
+        return pages.size if pages else 0
+
+    def changed_at(self, trace_id: TraceId) -> Nanos | None:
+        """When something new of a trace came last, None where that is not known."""
+        pages = self._traces.get(trace_id)
+        return pages.changed_at if pages else None
+
+    def sources_of(self, trace_id: TraceId) -> tuple[str, ...]:
+        """The names of the sources that gave something of a trace."""
+        pages = self._traces.get(trace_id)
+        return tuple(sorted(pages.sources)) if pages else ()
+
+    @property
+    def notice(self) -> str | None:
+        """What is to be said of what was let go or left out, None when all is here."""
+        said = []
+        if self.dropped:
+            said.append(f"{self.dropped:,} of the traces let go, the most quiet first")
+        if self.left_out:
+            said.append(f"{self.left_out:,} spans of too large a trace left out")
+        limits = f"at most {self._most:,} spans and {self._most_bytes >> 20} MB are kept"
+        return f"{' and '.join(said)}: {limits}" if said else None
+
+    def _pages(self, trace_id: TraceId, source: str) -> _Pages:
+        pages = self._traces.get(trace_id)
+        if pages is None:
+            pages = self._traces[trace_id] = _Pages()
+            self._quiet_first[trace_id] = None
+        if source:
+            pages.sources.add(source)
+        return pages
+
+    def _keep_within(self) -> list[TraceId]:
+        gone: list[TraceId] = []
+        while (self._size > self._most or self._weight > self._most_bytes) and len(self._traces) > 1:
+            quiet = next(iter(self._quiet_first))
+            del self._quiet_first[quiet]
+            pages = self._traces.pop(quiet)
+            self._size -= pages.size
+            self._weight -= pages.weight
+            self.dropped += 1
+            gone.append(quiet)
+        return gone
+
+
+def _by_id(spans: Iterable[Span]) -> dict[tuple[TraceId, SpanId], list[Span]]:
+    found: dict[tuple[TraceId, SpanId], list[Span]] = defaultdict(list)
+    for span in spans:
+        found[span.trace_id, span.span_id].append(span)
+    return found
+
+
+def _is_among(span: Span, known: Iterable[Span]) -> bool:
+    """Whether a span is known, perhaps with times that are not rounded."""
+    return any(span == one or _is_rounded(span, one) or _is_rounded(one, span) for one in known)
+
+
+def _how_fine(span: Span) -> tuple[bool, int, int]:
+    """Of two that are one span, rounded in two ways, the greater is kept, whichever came first."""
+    is_fine = bool(span.started_at % ROUNDING_NS or (span.ended_at or 0) % ROUNDING_NS)
+    return is_fine, span.started_at, span.ended_at or 0
+
+
+def _is_rounded(rough: Span, fine: Span) -> bool:
+    if rough.started_at % ROUNDING_NS or rough.name != fine.name or rough.status is not fine.status:
+        return False
+    if rough.ended_at is None or fine.ended_at is None:
+        return False
+    ends = abs(rough.ended_at - fine.ended_at) < 2 * ROUNDING_NS
+    return ends and 0 <= fine.started_at - rough.started_at < ROUNDING_NS
+
+
+def _weight_of_span(span: Span, senders: set[int]) -> int:
+    """About how many bytes a span takes; what sent it counts once for all it sent."""
+    weight = SPAN_BYTES + len(span.name) + len(span.message) + _weight(span.attributes)
+    weight += sum(VALUE_BYTES + len(event.name) + _weight(event.attributes) for event in span.events)
+    weight += sum(VALUE_BYTES + _weight(link.attributes) for link in span.links)
+    if id(span.resource) not in senders:
+        senders.add(id(span.resource))
+        weight += _weight(span.resource.attributes)
+    return weight
+
+
+def _weight(value: object) -> int:
+    if isinstance(value, str):
+        return VALUE_BYTES + len(value)
+    if isinstance(value, Mapping):
+        return VALUE_BYTES + sum(len(str(key)) + _weight(one) for key, one in value.items())
+    if isinstance(value, list | tuple):
+        return VALUE_BYTES + sum(map(_weight, value))
+    return VALUE_BYTES

@@ -1,0 +1,203 @@
+"""An app that sends few bytes to its terminal, and takes keys in the order in which they were typed.
+
+Output: Textual 8.2.8 sends changed lines from their left end on, sets and resets every colour at every
+segment, paints all of the screen several times for a resize or another screen, and waits for a terminal that
+is slow. Over ssh that is most of the traffic. All is put right where an update becomes text.
+
+Input: it hands keys on as they come. What is typed after `:` in the same packet is on its way to the screen
+below before the line that opens has the focus, so that a `q` in it ends the program. Here a key waits until
+all that the key before it set going has been done. A paste without a line opens one.
+"""
+
+import os
+from collections import deque
+from collections.abc import Mapping, Sequence
+from select import select
+from typing import Any, TypeVar, cast
+
+from rich.color import ColorSystem
+from rich.console import Console, RenderableType
+from textual import events
+from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual.app import App
+from textual.message_pump import MessagePump
+from textual.screen import Screen
+
+from jobtui.model.faults import FAULTS, contained
+from jobtui.terminal.canvas import Canvas
+from jobtui.terminal.textual_patches import patch_textual
+
+RESIZED_S = 0.03
+"""How long painting is put off after a resize."""
+LOOK_AGAIN_S, LOOK_AT_LEAST_S = 0.005, 0.25
+"""How long it is put off while the terminal takes nothing: at first, and at most."""
+MOST_QUEUED = 6
+"""Writes that may wait for the thread that makes them; an update is three."""
+ERASING_IN_COLOR = (
+    "alacritty",
+    "foot",
+    "gnome",
+    "iterm",
+    "konsole",
+    "linux",
+    "putty",
+    "rxvt",
+    "vte",
+    "wezterm",
+    "xterm",
+)
+"""Beginnings of the names of terminals in which what is erased takes the background that is set."""
+
+ROUNDS = 3
+"""How often everything from the widget with the keys up to the app has its turn before the next key.
+
+First it does what is bound to the key, then what follows from that, as a line that closes, then where that
+leads, as to a job that was pasted.
+"""
+LOOK_S = 0.005
+"""How often it is looked whether a line that opens has the keys."""
+MOST_LOOKS = 200
+"""After so many looks keys go on to what is there."""
+
+Result = TypeVar("Result")
+
+
+class LeanUpdate(CompositorUpdate):
+    """An update that sends only what it changes on the terminal."""
+
+    def __init__(self, update: LayoutUpdate | ChopsUpdate, canvas: Canvas) -> None:
+        self._update = update
+        self._canvas = canvas
+
+    def render_segments(self, console: Console) -> str:
+        return self._canvas.draw(self._update, console._color_system or ColorSystem.TRUECOLOR)
+
+
+class LeanApp(App[Result]):
+    """An app that sends few bytes, and never more than the terminal takes."""
+
+    def __init__(self, lowering: Mapping[int, str] | None = None) -> None:
+        super().__init__()
+        patch_textual()
+        self._canvas = Canvas(erases_in_color=erases_in_color(os.environ), lowering=lowering)
+        self._has_painted = False
+        self._wants_all = False
+        self._is_put_off = False
+
+    def _handle_exception(self, error: Exception) -> None:
+        FAULTS.note(getattr(error, "error", error), "in the dashboard")
+        if not self._running:
+            self._return_code = 1
+
+    def on_mount(self) -> None:
+        self.app_resume_signal.subscribe(self, lambda _: self._start_over())
+
+    def on_resize(self, event: events.Resize) -> None:
+        is_answer = event.pixel_size is not None and event.size == self.size
+        if self._has_painted and not is_answer:
+            self._start_over()
+
+    def _start_over(self) -> None:
+        self._canvas.forget()
+        self._put_off(RESIZED_S)
+
+    def _put_off(self, wait_s: float) -> None:
+        """Paint a little later what there is then, which is less than all that is not painted until then."""
+        self._wants_all = True
+        if not self._is_put_off:
+            self._is_put_off = True
+            self._look_again(wait_s)
+
+    def _look_again(self, wait_s: float) -> None:
+        self.set_timer(wait_s, lambda: self._catch_up(wait_s))
+
+    def _catch_up(self, waited_s: float) -> None:
+        if self._is_behind():
+            self._look_again(min(2 * waited_s, LOOK_AT_LEAST_S))
+            return
+        self._is_put_off = False
+        if self.is_running and self.screen_stack:
+            self.screen.refresh()
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        if self.is_headless or not isinstance(renderable, LayoutUpdate | ChopsUpdate):
+            super()._display(screen, renderable)
+        elif self._batch_count or (self._has_painted and not self._may_paint(renderable)):
+            self._put_off(LOOK_AGAIN_S)
+        else:
+            self._has_painted = True
+            self._wants_all = False
+            super()._display(screen, cast("RenderableType", LeanUpdate(renderable, self._canvas)))
+
+    def _may_paint(self, update: CompositorUpdate) -> bool:
+        is_part = isinstance(update, ChopsUpdate)
+        return not (self._is_put_off or (is_part and self._wants_all) or self._is_behind())
+
+    def _is_behind(self) -> bool:
+        thread = getattr(self._driver, "_writer_thread", None)
+        if thread is None:
+            return False
+        is_full = not select([], [thread.fileno()], [], 0)[1]
+        return is_full or thread._queue.qsize() > MOST_QUEUED
+
+
+class TerminalApp(LeanApp[Result]):
+    """An app that takes keys and pastes one after the other. Subclasses say when and how an input opens."""
+
+    def __init__(self, lowering: Mapping[int, str] | None = None) -> None:
+        super().__init__(lowering)
+        self._typed: deque[events.Key | events.Paste] = deque()
+        self._is_busy = False
+        self._looks = 0
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            self._typed.append(event)
+            if not self._is_busy:
+                self._is_busy = True
+                await self._next_typed()
+        else:
+            await super().on_event(event)
+
+    async def _next_typed(self) -> None:
+        while self._typed and self.screen_stack:
+            if self.is_opening_input() and self._looks < MOST_LOOKS:
+                self._looks += 1
+                self.set_timer(LOOK_S, self._next_typed)
+                return
+            self._looks = 0
+            event, target = self._typed[0], self.focused or self.screen
+            with contained("opening the line for commands"):
+                if isinstance(event, events.Paste) and event.text.strip() and await self.opens_input():
+                    continue
+            self._typed.popleft()
+            with contained("taking a key"):
+                await super().on_event(event)
+            if self.focused is None or not (isinstance(event, events.Key) and event.is_printable):
+                await self._settle([*target.ancestors_with_self] * ROUNDS)
+                return
+        self._is_busy = False
+
+    async def _settle(self, rest: Sequence[MessagePump]) -> None:
+        """Let each of these do what it has been sent, one after the other; then take the next key."""
+        for at, pump in enumerate(rest, 1):
+            if pump.call_later(self._settle, rest[at:]):
+                return
+        await self._next_typed()
+
+    def is_opening_input(self) -> bool:
+        """Whether an input is on its way that has not been given the keys yet."""
+        return False
+
+    async def opens_input(self) -> bool:
+        """Open an input for a paste if there is none; whether it is on its way."""
+        return False
+
+
+def erases_in_color(environment: Mapping[str, str]) -> bool:
+    """Whether what the terminal erases takes the background that is set, and is kept when it is copied.
+
+    GNU screen erases in its own; tmux leaves out of what it captures what was erased.
+    """
+    is_shared = bool(environment.get("STY") or environment.get("TMUX"))
+    return not is_shared and environment.get("TERM", "").startswith(ERASING_IN_COLOR)

@@ -1,0 +1,259 @@
+"""The terminal of the dashboard: one that ends the program when it is gone, and wakes it for keys only.
+
+Textual 8.2.8 leaves a program behind whose terminal is gone. The thread that writes dies of the first error,
+so that what is written later fills a queue until everything waits for room in it; the end of the input is
+taken for no input, again and again without a pause; and SIGCONT, which the kernel sends beside SIGHUP, starts
+a second set of threads, the first of which is never told to end. It also looks for keys ten times a second.
+This leans on insides of the textual version that pyproject.toml pins, all of them in this file.
+"""
+
+import _thread
+import os
+import select
+import signal
+import socket
+import termios
+import time
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from itertools import chain
+from threading import Event
+from typing import IO, TYPE_CHECKING
+
+from textual._time import get_time
+from textual._xterm_parser import XTermParser
+from textual.drivers.linux_driver import LinuxDriver
+
+from jobtui.model.faults import contained
+from jobtui.render.text import fit
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from textual.app import App
+
+SIGNAL_CODE = 128
+"""Added to the number of the signal that ended the program, as shells do."""
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+GRACE_S = 3.0
+"""How long an end in good order may take before the program is ended without one."""
+READ_BYTES = 4_096
+_OFF = ("2004", "2048", "1000", "1003", "1015", "1006", "1004")  # paste, sizes, mouse, focus
+LEAVE = "".join((*(f"\x1b[?{mode}l" for mode in _OFF), "\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h")).encode()
+"""What takes back all that the dashboard asks of a terminal."""
+
+
+KEEP_TITLE = "\x1b[22;2t"
+GIVE_TITLE_BACK = "\x1b]2;\x07\x1b[23;2t"
+"""Empties the title, and takes the one that was kept: where a terminal keeps none, a shell sets it again."""
+WITHOUT_TITLE = frozenset({"linux", "dumb", "ansi", "vt100", "vt220"})
+"""Terminals without a title, some of which would show it."""
+TITLE_CELLS = 60
+
+
+def window_title(title: str, environment: Mapping[str, str]) -> str:
+    """What to call the window: the program, the profile and the host; "" where there is no title to set."""
+    if environment.get("TERM", "dumb") in WITHOUT_TITLE:
+        return ""
+    return fit(f"{title} {socket.gethostname()}", TITLE_CELLS).rstrip()
+
+
+class Outlet:
+    """The output file of the dashboard. After a failed write `lost` is called and output dropped."""
+
+    def __init__(self, file: IO[str] | None, lost: Callable[[], None]) -> None:
+        self._file = file if file is not None else open(os.devnull, "w")  # noqa: SIM115 - closed by the caller
+        self._lost = lost
+        self._works = True
+
+    def write(self, text: str) -> None:
+        self._try(partial(self._file.write, text))
+
+    def flush(self) -> None:
+        self._try(self._file.flush)
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def _try(self, call: Callable[[], object]) -> None:
+        if not self._works:
+            return
+        try:
+            call()
+        except (OSError, ValueError):  # ValueError: it was closed
+            self._works = False
+            self._lost()
+
+
+class Bell(Event):
+    """An event that can also be waited for with `select`: `fileno` can be read while it is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+
+    def fileno(self) -> int:
+        return self._reader
+
+    def set(self) -> None:
+        if not self.is_set():
+            super().set()
+            os.write(self._writer, b"!")
+
+    def clear(self) -> None:
+        if self.is_set():
+            super().clear()
+            os.read(self._reader, READ_BYTES)
+
+
+class TerminalDriver(LinuxDriver):
+    """Keys, output and signals of the terminal the dashboard runs in.
+
+    SIGTERM, SIGHUP and the loss of the terminal end the app as `q` does, with the exit code that shells give
+    for the signal; when that takes longer than `GRACE_S`, whatever for, the process ends all the same.
+    """
+
+    def __init__(
+        self,
+        app: "App[object]",
+        *,
+        debug: bool = False,
+        mouse: bool = True,
+        size: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self._outlet = Outlet(self._file, self._lose)
+        self._file = self._outlet  # type: ignore[assignment]  # it has all that is used of a file
+        self.exit_event = self._bell = Bell()
+        self._is_lost = False
+        self._ends = False
+        self._has_title = False
+
+    def start_application_mode(self) -> None:
+        for number in ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+                signal.signal(number, self._end_by)
+        try:
+            super().start_application_mode()  # type: ignore[no-untyped-call]
+        except BaseException:  # as where no thread can be started any more
+            with suppress(Exception):
+                self.close()  # all that was written before goes out first
+            self._restore()
+            raise
+        if title := getattr(self._app, "window_title", ""):
+            self._has_title = True
+            self.write(f"{KEEP_TITLE}\x1b]2;{title}\x07")
+        if self._writer_thread is None or not self._writer_thread.is_alive():
+            self._lose()
+
+    def stop_application_mode(self) -> None:
+        if self._has_title:
+            self._has_title = False
+            self.write(GIVE_TITLE_BACK)
+        super().stop_application_mode()
+
+    def write(self, data: str) -> None:
+        if not self._is_lost:
+            super().write(data)
+
+    def toggle_mouse(self) -> bool:
+        """Take the mouse, or leave it to the terminal; whether it is used now."""
+        if self._mouse:
+            self._disable_mouse_support()
+        self._mouse = not self._mouse
+        if self._mouse:
+            self._enable_mouse_support()
+        return self._mouse
+
+    def run_input_thread(self) -> None:
+        """Pass on keys and what else the terminal says, until told to end or there is no more."""
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        parser = XTermParser(self._debug)
+        poll = select.poll()
+        poll.register(self.fileno, select.POLLIN)
+        poll.register(self._bell, select.POLLIN)
+        while not self.exit_event.is_set():
+            ready = poll.poll(_wait_ms(parser))
+            text = ""
+            if any(descriptor == self.fileno for descriptor, _ in ready):
+                if (data := self._read()) is None:
+                    self._lose()
+                    return
+                text = decode(data)  # "" for a part of a character, which a parser would take for the end
+            with contained("reading what was typed") as reading:
+                for event in chain(parser.feed(text) if text else (), parser.tick()):
+                    with contained("passing on what was typed"):
+                        self.process_message(event)
+            if reading.fault is not None:
+                parser = XTermParser(self._debug)
+
+    def _read(self) -> bytes | None:
+        """What was typed; None when nothing ever will be any more."""
+        try:
+            data = os.read(self.fileno, READ_BYTES)
+            if not data:
+                termios.tcgetattr(
+                    self.fileno
+                )  # raises when the terminal hung up; ^D in a cooked one does not
+        except (OSError, termios.error):
+            return None
+        return data
+
+    def _sigcont_application(self, *_: object) -> None:
+        """Take the terminal again after a stop. Without one, as at a hang-up, all is running already."""
+        if not self._auto_restart or self._ends:
+            return
+        if self._key_thread is None or not self._key_thread.is_alive():
+            self.resume_application_mode()
+        else:
+            self._loop.call_soon_threadsafe(self._begin_anew)
+
+    def _begin_anew(self) -> None:
+        if not self._ends:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+            self.resume_application_mode()
+
+    def _lose(self) -> None:
+        self._is_lost = True
+        self._end(SIGNAL_CODE + signal.SIGHUP)
+
+    def _end_by(self, number: int, _: "FrameType | None") -> None:
+        self._end(SIGNAL_CODE + number)
+
+    def _end(self, code: int) -> None:
+        """End in good order, soon. Called in any thread, and in signal handlers: takes no lock."""
+        if self._ends:
+            return
+        self._ends = True
+        if self._auto_restart:  # otherwise a pager has the terminal, and ends first
+            _thread.start_new_thread(self._insist, (code,))
+        try:
+            self._loop.call_soon_threadsafe(partial(self._app.exit, return_code=code))
+        except RuntimeError:
+            return  # the loop has ended
+
+    def _insist(self, code: int) -> None:
+        time.sleep(GRACE_S)
+        if not self._is_lost:
+            self._restore()
+        os._exit(code)
+
+    def _restore(self) -> None:
+        try:
+            if self.attrs_before is not None:
+                termios.tcsetattr(self.fileno, termios.TCSANOW, self.attrs_before)
+            if select.select((), (self._outlet,), (), 0)[1]:
+                os.write(self._outlet.fileno(), LEAVE + GIVE_TITLE_BACK.encode() * self._has_title)
+        except (OSError, termios.error):
+            return
+
+
+def _wait_ms(parser: XTermParser) -> float | None:
+    """How long to wait for more of what may be the beginning of a key; None for ever when there is none."""
+    until = parser._timeout_time
+    return None if until is None else max(0.0, (until - get_time()) * 1_000)

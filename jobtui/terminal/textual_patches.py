@@ -1,0 +1,157 @@
+"""Patches of Textual, for the version that pyproject pins (8.2.8).
+
+Timers that fire once do so, whatever else the machine does. Textual's leave out what is due already when they
+look at the clock for the first time, also where they are to fire but once: held up for that long while it
+begins, a timer never does, and a key, an update or a resize that waits for it is never seen. One that was due
+before it began, as that of a toast which is shown again on another screen, goes round for ever.
+
+Exceptions cost what raised them. Textual ends the program with the first one in a handler, a timer, a
+callback or a worker, and stops the widget whose handler it was; here each is counted as a fault of jobtui and
+all else goes on. A widget that cannot be drawn says so in its place.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from time import monotonic
+from typing import Any
+
+import textual.message_pump
+import textual.screen
+import textual.widget
+from rich.segment import Segment
+from rich.style import Style
+from textual._callback import invoke as _invoke
+from textual._context import NoActiveAppError, active_app
+from textual.app import App
+from textual.compose import compose
+from textual.dom import DOMNode
+from textual.geometry import Region
+from textual.message import Message
+from textual.message_pump import MessagePump
+from textual.strip import Strip
+from textual.timer import EventTargetGone, Timer, TimerCallback
+from textual.types import MessageTarget
+from textual.widget import Widget
+from textual.widgets import Static
+from textual.worker import Worker
+
+from jobtui.model.faults import Fault, contained
+from jobtui.render.text import fit
+
+AGAIN_S, STEADY_S = 0.5, 60.0
+"""After how long what lasts is begun again, at first; and how long it must last to count as mended."""
+
+_begin = Timer.__init__
+_compose = compose
+_dispatch = MessagePump._dispatch_message
+_render_lines = Widget.render_lines
+_run = Worker.run
+_run_timer = Timer._run_timer
+
+
+def patch_textual() -> None:
+    """Apply the patches. May be called twice."""
+    Timer.__init__ = _begin_patched  # type: ignore[method-assign]
+    MessagePump._dispatch_message = _dispatch_contained  # type: ignore[method-assign]
+    textual.widget.compose = _compose_contained  # type: ignore[attr-defined, assignment]
+    textual.message_pump.invoke = textual.screen.invoke = _invoke_contained  # type: ignore[attr-defined]
+    Widget.render_lines = _render_lines_contained  # type: ignore[method-assign]
+    Worker.run = _run_contained  # type: ignore[method-assign]
+    Timer._run_timer = _run_timer_contained  # type: ignore[method-assign]
+
+
+async def kept_up(node: DOMNode, stage: str, work: Callable[[], Awaitable[object]]) -> None:
+    """Do what lasts as long as its screen, in a worker: begun again, with back-off, when a fault ended it."""
+    failures = 0
+    while True:
+        began = monotonic()
+        with contained(stage) as working:
+            await work()
+            return
+        failures = 1 if monotonic() - began > STEADY_S else failures + 1
+        wait_s = min(AGAIN_S * 2.0 ** min(failures - 1, 16), STEADY_S)
+        tell(node, working.fault, f"; begun again in {wait_s:g} s")
+        await asyncio.sleep(wait_s)
+
+
+def tell(node: object, fault: Fault | None, then: str = "") -> None:
+    """Let the screen of a node say that something on it is missing for a fault, and what is done then."""
+    if fault is None or not isinstance(node, DOMNode):
+        return
+    with contained("telling of a fault"):
+        if node.is_attached and (say := getattr(node.screen, "say_fault", None)) is not None:
+            say(fault, then)
+
+
+def _begin_patched(
+    self: Timer,
+    event_target: MessageTarget,
+    interval: float,
+    *,
+    name: str | None = None,
+    callback: TimerCallback | None = None,
+    repeat: int | None = None,
+    skip: bool = True,
+    pause: bool = False,
+) -> None:
+    leaves_out = skip and repeat is None
+    _begin(
+        self,
+        event_target,
+        interval,
+        name=name,
+        callback=callback,
+        repeat=repeat,
+        skip=leaves_out,
+        pause=pause,
+    )
+
+
+async def _run_timer_contained(self: Timer) -> None:
+    """Run a timer; an exception in it is counted.
+
+    Textual raises that exception again while the widget closes, and the widget then never closes. It also
+    looks for the app in the context that began the timer, where a task of the session has none.
+    """
+    with contained("running a timer"):
+        if active_app.get(None) is None:
+            try:
+                active_app.set(self.target.app)  # type: ignore[attr-defined]
+            except (EventTargetGone, NoActiveAppError):  # its widget was taken away
+                return
+        await _run_timer(self)
+
+
+async def _invoke_contained(callback: Any, *params: object) -> Any:
+    """What Textual calls handlers and callbacks with; one that raises costs none of the others its turn."""
+    with contained(f"in {getattr(callback, '__qualname__', type(callback).__name__)}") as calling:
+        return await _invoke(callback, *params)
+    tell(getattr(callback, "__self__", None), calling.fault)
+    return None
+
+
+async def _dispatch_contained(self: MessagePump, message: Message) -> None:
+    with contained(f"{type(message).__name__} for {type(self).__name__}") as handling:
+        await _dispatch(self, message)
+    tell(self, handling.fault)
+
+
+def _compose_contained(node: App[Any] | Widget, given: Iterable[Widget] | None = None) -> list[Widget]:
+    """What a widget is made of; where that cannot be said, why."""
+    with contained(f"composing {type(node).__name__}") as composing:
+        return _compose(node, given)
+    return [Static(f" {composing.words}", markup=False)]
+
+
+async def _run_contained(self: "Worker[Any]") -> Any:
+    with contained(f"working on {self.name or self.group}") as working:
+        return await _run(self)
+    tell(self._node, working.fault)
+    return None
+
+
+def _render_lines_contained(self: Widget, crop: Region) -> list[Strip]:
+    with contained(f"drawing {type(self).__name__}") as drawing:
+        return _render_lines(self, crop)
+    first = Strip([Segment(fit(f" {drawing.words}", crop.width), Style())], crop.width)
+    return [first, *[Strip.blank(crop.width)] * (crop.height - 1)][: crop.height]

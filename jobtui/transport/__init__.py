@@ -1,0 +1,1 @@
+"""What sources share to reach what they read, and that knows no system."""

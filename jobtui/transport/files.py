@@ -1,0 +1,374 @@
+"""The one way to open what others wrote, without harm or waiting, and to read bytes at an offset of it.
+
+Opening a pipe blocks until somebody writes to it, opening a device may do something, and either may have no
+end. Imports nothing that costs the start of the program.
+
+Only regular files are opened: opening a pipe or a device can block, or disturb who writes to it. A file that
+is packed (gzip, xz, bzip2, by its first bytes) is read as if it were the text inside, within a bound.
+"""
+
+import errno
+import os
+import re
+import select
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from jobtui.model.numbers import whole
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.transport.unpacking import FILE_PACKINGS, TooLarge, Unpacker, UnpackError
+
+PIPE_S = 5.0
+"""How long whoever writes a pipe that a user named may take for all of it."""
+
+NOTHING = os.devnull
+"""The device that is an empty file to everybody."""
+
+_KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def odd_kind(mode: int) -> str | None:
+    """What a file of this mode is, None when it is a regular one."""
+    return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "something else")
+
+
+def open_regular(path: str | os.PathLike[str]) -> int:
+    """A descriptor of the regular file at a path. Raises OSError, also for what is none."""
+    try:
+        _refuse_odd(os.stat(path), path)  # before it is opened: that alone may do something
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except ValueError as error:  # a name that no file can have
+        raise OSError(errno.EINVAL, str(error), os.fspath(path)) from error
+    try:
+        _refuse_odd(os.fstat(fd), path)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
+def read_small(path: str | os.PathLike[str], most: int) -> bytes:
+    """The first bytes of the regular file at a path, at most so many. Raises OSError."""
+    if os.fspath(path) == NOTHING:
+        return b""
+    with open(open_regular(path), "rb") as file:
+        return file.read(most)
+
+
+def read_given(path: str | os.PathLike[str], most: int) -> bytes:
+    """The same of a file that a user named; also of a pipe, as a shell makes one of `<(...)`.
+
+    A pipe can be read once: what came of it is kept. Raises OSError, also where nobody writes it in time.
+    """
+    try:
+        status = os.stat(path)
+    except ValueError as error:
+        raise OSError(errno.EINVAL, str(error), os.fspath(path)) from error
+    if not stat.S_ISFIFO(status.st_mode):
+        return read_small(path, most)
+    known = status.st_dev, status.st_ino
+    if known not in _pipes:
+        _pipes[known] = _read_pipe(path, most)
+    content = _pipes[known]
+    if content is None:
+        raise OSError(errno.ETIMEDOUT, f"it is a pipe that was not written to its end in {PIPE_S:g} s")
+    return content
+
+
+_pipes: dict[tuple[int, int], bytes | None] = {}
+"""What was read of pipes, by device and inode: of the few that one command line can name."""
+
+
+def _read_pipe(path: str | os.PathLike[str], most: int) -> bytes | None:
+    """What is written into a pipe, at most so much; None when it has no end by then."""
+    until, content = time.monotonic() + PIPE_S, b""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb", buffering=0) as pipe:
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN)
+        while len(content) < most and poll.poll(max(0.0, until - time.monotonic()) * 1_000):
+            piece = pipe.read(most - len(content))
+            if not piece:
+                return content
+            content += piece
+    return content if len(content) >= most else None
+
+
+def _refuse_odd(status: os.stat_result, path: str | os.PathLike[str]) -> None:
+    if kind := odd_kind(status.st_mode):
+        number = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
+        raise OSError(number, f"it is {kind}; name a regular file", os.fspath(path))
+
+
+CHUNK_BYTES = 1 << 20
+PACKED_CHUNK_BYTES = 1 << 16
+UNPACKED_BYTES = 64 << 20
+MOST_RATIO = 100
+"""A packed file is unpacked up to so much, or so many times its size: a log packs to a tenth or so."""
+
+
+class FileId(NamedTuple):
+    """Which file it is, under whatever name."""
+
+    device: int
+    inode: int
+
+
+class Look(NamedTuple):
+    """What `stat` says of a file: when any of it differs, reading may find something new."""
+
+    id: FileId
+    size: int
+    mtime_ns: int
+
+
+class ByteSource(Protocol):
+    """Bytes at offsets. `read` gives fewer than asked only at the end."""
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Up to `size` bytes from `offset` on."""
+
+    def next_data(self, offset: int) -> int:
+        """Where the first byte from `offset` on is that may not be NUL; `offset` when that is not known."""
+
+
+class PlainBytes:
+    """The bytes of an open file. May be closed while another thread reads: that one gets an OSError."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._lock = threading.Lock()
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Up to `size` bytes from `offset` on. Raises OSError."""
+        with self._lock:
+            return os.pread(self._fd, size, offset)
+
+    def next_data(self, offset: int) -> int:
+        """The end of the hole at `offset` where the file system knows of one, else `offset`."""
+        with self._lock:
+            try:
+                return os.lseek(self._fd, offset, os.SEEK_DATA)
+            except OSError as error:
+                # ENXIO: there is nothing but a hole from here to the end. Else: not supported here.
+                return max(offset, os.fstat(self._fd).st_size) if error.errno == errno.ENXIO else offset
+
+    def status(self) -> os.stat_result:
+        """What `stat` says of it. Raises OSError."""
+        with self._lock:
+            return os.fstat(self._fd)
+
+    def duplicate(self) -> int:
+        """One more descriptor of the file, to be closed by who asked for it. Raises OSError."""
+        with self._lock:
+            return os.dup(self._fd)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._fd >= 0:
+                os.close(self._fd)
+            self._fd = -1
+
+
+class PackedBytes:
+    """The text inside a packed file. Reading on is cheap, reading back begins anew.
+
+    `broken` says why the text ends early, None while all is well: what is damaged, or what unpacks to far
+    more than a log would.
+    """
+
+    def __init__(self, fd: int, opener: Callable[[], Any]) -> None:
+        self._file = os.fdopen(os.dup(fd), "rb")
+        self._opener = opener
+        self.size = os.fstat(fd).st_size
+        self._most = max(UNPACKED_BYTES, MOST_RATIO * self.size)
+        self.broken: str | None = None
+        self._start, self._window = 0, b""
+        self._steps = self._unpacked()
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Up to `size` bytes from `offset` of the text on. Raises OSError."""
+        if offset < self._start:
+            self._rewind()
+        while self._start + len(self._window) < offset + size and (more := self._more()):
+            passed = min(max(0, offset - self._start), len(self._window))
+            self._window = self._window[passed:] + more
+            self._start += passed
+        begin = offset - self._start
+        return self._window[begin : begin + size]
+
+    def next_data(self, offset: int) -> int:
+        """Not known here: `offset`."""
+        return offset
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _rewind(self) -> None:
+        self._file.seek(0)
+        self._steps = self._unpacked()
+        self._start = 0
+        self._window = b""
+        self.broken = None
+
+    def _unpacked(self) -> Iterator[bytes]:
+        unpacker = Unpacker(self._opener, self._most, free_bytes=self._most)
+        while data := self._file.read(PACKED_CHUNK_BYTES):
+            yield from filter(None, unpacker.feed(data))
+        unpacker.end()
+
+    def _more(self) -> bytes:
+        try:
+            return next(self._steps, b"")
+        except TooLarge:
+            self.broken = f"it unpacks to more than {self._most >> 20} MB, no more of it is read"
+        except UnpackError as error:
+            self.broken = str(error)
+        return b""
+
+
+class OpenFile:
+    """A regular file opened for reading. `source` gives its bytes, unpacked when it is packed."""
+
+    def __init__(self, fd: int) -> None:
+        self.plain = PlainBytes(fd)
+        begin = self.plain.read(0, max(map(len, FILE_PACKINGS)))
+        opener = next((opener for magic, opener in FILE_PACKINGS.items() if begin.startswith(magic)), None)
+        self.packed = None if opener is None else PackedBytes(fd, opener)
+        self.id = self.look().id
+
+    @property
+    def source(self) -> ByteSource:
+        """The bytes of its text."""
+        return self.plain if self.packed is None else self.packed
+
+    def look(self) -> Look:
+        """Its present size and time of the last write. Raises OSError."""
+        return _look(self.plain.status())
+
+    def close(self) -> None:
+        if self.packed is not None:
+            self.packed.close()
+        self.plain.close()
+
+
+def look(path: Path) -> Look:
+    """What `stat` says of the regular file at `path`. Raises SourceError."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError) as error:
+        raise source_error(error, path) from error
+    if kind := odd_kind(status.st_mode):
+        raise SourceError(f"{path}: is {kind}, not a log file; name a regular file")
+    return _look(status)
+
+
+def open_file(path: Path) -> OpenFile:
+    """Open the regular file at `path`. Never blocks on a pipe. Raises SourceError."""
+    look(path)
+    try:
+        fd = open_regular(path)
+    except OSError as error:
+        raise source_error(error, path) from error
+    try:
+        return OpenFile(fd)
+    except (OSError, SourceError) as error:
+        os.close(fd)
+        why = error if isinstance(error, OSError) else OSError(None, str(error))
+        raise (error if str(path) in str(error) else source_error(why, path)) from error
+
+
+def rotated(path: Path) -> list[Path]:
+    """The rotated files of the log at `path`, the oldest first; none when their directory cannot be read.
+
+    They are called as logrotate and Python's logging call them: with a number, the oldest with the largest
+    (the smallest where that is what their times say), or with a date, behind the name or before its ending.
+    One that is just being packed is there twice: then the one that is not packed counts. Those of a link lie
+    beside the file it leads to.
+    """
+    path = _behind_link(path)
+    before_ending = rf"{re.escape(path.stem)}[-._]{_DATE}{re.escape(path.suffix)}"
+    name = re.compile(rf"(?:{re.escape(path.name)}{_SUFFIX}|{before_ending}){_PACK}")
+    try:
+        found = {each: match for each in os.listdir(path.parent) if (match := name.fullmatch(each))}
+    except OSError:
+        return []
+    kept = [
+        each for each in found if not (pack := _PACKED_NAME.search(each)) or each[: pack.start()] not in found
+    ]
+    keys = {each: _age(next(filter(None, found[each].groups()))) for each in kept}
+    by_name = sorted(kept, key=lambda each: keys[each])
+    times = {each: _written_at(path.parent / each) for each in kept}
+    is_mixed = len({is_dated for is_dated, _ in keys.values()}) > 1
+    ways = (sorted(by_name, key=lambda each: times[each]),) if is_mixed else (by_name, by_name[::-1])
+    in_order = next((way for way in ways if all(times[a] <= times[b] for a, b in pairwise(way))), by_name)
+    return [path.parent / each for each in in_order]
+
+
+def _behind_link(path: Path) -> Path:
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
+_PACK = r"(?:\.(?:gz|xz|bz2|zst))?"
+_PACKED_NAME = re.compile(r"\.(?:gz|xz|bz2|zst)\Z")
+_DATE = r"(\d{4}[-\d._:T]*\d)"
+_SUFFIX = rf"(?:\.(\d{{1,4}}|old)|[-._]{_DATE})"
+
+
+def _age(suffix: str) -> tuple[bool, tuple[int, str]]:
+    """Whether a suffix is a date, and what sorts those of its kind."""
+    if len(suffix) <= len("9999"):
+        return False, (0 if suffix == "old" else -whole(suffix, 0), "")
+    return True, (0, re.sub(r"\D", "", suffix))
+
+
+def _written_at(path: Path) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def open_renamed(path: Path, file_id: FileId) -> OpenFile | None:
+    """The file with this id when it is still at `path` or, rotated, beside it under another name."""
+    path = _behind_link(path)
+    try:
+        names = sorted(name for name in os.listdir(path.parent) if name.startswith(path.name))
+    except OSError:
+        return None
+    candidates = dict.fromkeys((*(path.parent / name for name in names), *rotated(path)))
+    for candidate in candidates:
+        try:
+            if look(candidate).id != file_id:
+                continue
+            opened = open_file(candidate)
+        except SourceError:
+            continue
+        if opened.id == file_id:
+            return opened
+        opened.close()
+    return None
+
+
+def source_error(error: OSError | ValueError, path: Path) -> SourceError:
+    """The SourceError for a failure to read `path`."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return SourceMissing(f"{path}: no such file; check the path")
+    if isinstance(error, PermissionError):
+        return SourceDenied(f"{path}: permission denied; run as a user who may read it")
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return SourceUnreachable(f"{path}: cannot be read: {reason}")
+
+
+def _look(status: os.stat_result) -> Look:
+    return Look(FileId(status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns)

@@ -1,0 +1,523 @@
+"""The one HTTP client: limits, logins, TLS, and each failure in one line that says what to do.
+
+Redirects are not followed, as a login would be sent along. Every question has a deadline for all of its
+answer besides the one for its next byte. httpx is imported when the first question is asked.
+"""
+
+import asyncio
+import base64
+import contextlib
+import json
+import os
+import re
+import socket
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from urllib.parse import urlsplit
+
+from jobtui.model.numbers import read_json, whole
+from jobtui.model.secrets import mask_text
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.specs import Access
+from jobtui.transport.files import read_given
+from jobtui.transport.unpacking import Unpacker, UnpackError
+
+if TYPE_CHECKING:
+    import httpx
+
+    Transport: TypeAlias = httpx.AsyncBaseTransport
+    """What carries requests; another than the network in tests."""
+
+T = TypeVar("T")
+Params = Sequence[tuple[str, str]]
+Headers = Mapping[str, str]
+
+SAID_CHARACTERS = 200
+NOTHING = "nothing"
+PAGE_BYTES = 20_000
+"""How much of an answer that is no document is looked at."""
+TOKEN_BYTES = 1 << 16
+AUTHORITY_BYTES = 16 << 20
+LONGEST_PAUSE_S = 10.0
+LONGEST_TOLD_S = 86_400
+KEEP_ALIVE_S, KEEP_ALIVE_MISSES = 5, 3
+
+
+class Silence(SourceUnreachable):
+    """Nothing came for as long as is waited."""
+
+
+class Limits(NamedTuple):
+    """What one client spends on its server; times in seconds.
+
+    `whole_s` is for all of an answer and for waiting until a connection is free. An answer larger than
+    `body_bytes` is refused, it takes some times as much memory when it is decoded. A server that is busy is
+    asked again after each of `pauses_s`, unless it says when.
+    """
+
+    connect_s: float = 5.0
+    silence_s: float = 20.0
+    whole_s: float = 60.0
+    connections: int = 4
+    body_bytes: int = 64 << 20
+    pauses_s: tuple[float, ...] = ()
+
+
+class Answer(NamedTuple):
+    """What a server answered. Names of headers are in lower case, `body` is unpacked."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+    def __repr__(self) -> str:
+        """Without what it says, which may be a login and must not get into a traceback."""
+        return f"Answer({self.status})"
+
+    @property
+    def kind(self) -> str:
+        """The content type, without its parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def is_page(self) -> bool:
+        return "html" in self.kind or self.body[:PAGE_BYTES].lstrip()[:1] == b"<"
+
+
+class ServerKind(NamedTuple):
+    """What to say of one kind of server when something is wrong. `{host}` stands for its host.
+
+    `explain` knows answers that only this kind gives.
+    """
+
+    product: str
+    login: str
+    forbidden: str
+    address: str
+    down: str = "check that it runs, or open a tunnel to it"
+    authority: str = "--ca-file FILE"
+    explain: Callable[[Answer], tuple[type[SourceError], str] | None] = lambda answer: None
+
+
+FAILURES = (
+    (
+        "ConnectTimeout",
+        "",
+        "no answer within {connect_s:g} s; check that {host} is up and no firewall between",
+    ),
+    ("TimeoutException", "", "no answer within {silence_s:g} s; check its load and the network"),
+    ("TimeoutError", "", "no whole answer within {whole_s:g} s; check its load, or ask for less"),
+    ("HTTPError", "certificate", "its certificate is not trusted ({told}); name its authority: {authority}"),
+    ("ConnectError", "name|resolv|getaddrinfo", "no host is called {host}; check the name"),
+    ("ConnectError", "", "cannot be connected to ({told}); {down}"),
+    (
+        "RemoteProtocolError",
+        "without sending a response",
+        "it hung up without an answer; if it speaks TLS, write https://; {down}",
+    ),
+    ("RemoteProtocolError", "peer closed|incomplete", "the answer broke off half-way; ask again; {down}"),
+    ("TooLarge", "", "an answer is refused: {told}; ask for less"),
+    ("UnpackError", "", "an answer is refused: {told}; {address}"),
+    ("HTTPError", "timed out", "it gives no answer any more; check that {host} and its network are up"),
+    ("InvalidURL", "", "is no address of {product}; {address}"),
+    ("UnsupportedProtocol", "", "is no address of {product}; {address}"),
+    ("UnicodeError", "", "cannot be asked for what is no text"),
+    ("Exception", "", "the connection broke off ({told}); {down}"),
+)
+"""What is raised (the name of a class), what is said (a pattern), and the line to show. The first fits."""
+
+STATUSES: Mapping[int, tuple[type[SourceError], str]] = {
+    400: (SourceUnreachable, "refused what was asked (400): {told}"),
+    401: (SourceDenied, "{login_is} ({status}{says}); {login}"),
+    403: (SourceDenied, "access is forbidden (403): {forbidden}"),
+    404: (SourceMissing, "there is no {product} there (404); {address}"),
+    407: (SourceDenied, "{login_is} ({status}{says}); {login}"),
+    429: (SourceUnreachable, "is asked too much (429): wait {wait}"),
+    501: (SourceMissing, "there is no {product} there (501); {address}"),
+    502: (SourceUnreachable, "the proxy before it does not reach it (502); {down}"),
+    503: (SourceUnreachable, "is not ready (503): it starts, or is too busy; wait {wait}"),
+    504: (SourceUnreachable, "the proxy before it got no answer (504); {down}"),
+}
+"""Answers that are none, and the line to show."""
+BUSY = frozenset({429, 503})
+
+_LOGIN = re.compile(r"log-?\s?in|sign-?\s?in|sso\b|saml|oauth|openid|password|account", re.IGNORECASE)
+
+
+class HttpClient:
+    """Asks one server. `login` gives the headers that log in, for each request, as tokens are renewed.
+
+    `is_direct` goes past proxies and notices a host that is gone while it listens. `transport` is instead of
+    the network, for tests.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        kind: ServerKind,
+        *,
+        name: str = "",
+        login: Callable[[], Headers] = dict,
+        headers: Headers | None = None,
+        ca_file: str = "",
+        limits: Limits | None = None,
+        is_direct: bool = False,
+        transport: "Transport | None" = None,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self.name = name or self.url
+        self.kind = kind
+        self.limits = limits or Limits()
+        self._login = login
+        self._headers = headers or {}
+        self._ca_file = ca_file
+        self._is_direct = is_direct
+        self._transport = transport
+        self._http: httpx.AsyncClient | None = None
+        self._requests = Requests(self.limits.connections)
+        self._is_closed = False
+
+    async def ask(
+        self,
+        path: str,
+        params: Params = (),
+        *,
+        method: str = "GET",
+        content: bytes | None = None,
+        headers: Headers | None = None,
+        fine: Sequence[int] = (200,),
+        most_bytes: int | None = None,
+    ) -> Answer:
+        """The answer, when its status is one of `fine`. Raises SourceError for any other.
+
+        An answer of more than `most_bytes` is refused, too.
+        """
+
+        asked = _Asked(method, path, params, content, headers or {}, self.limits.silence_s)
+        most = min(self.limits.body_bytes, most_bytes or self.limits.body_bytes)
+
+        async def send() -> Answer:
+            async with self.deadline():
+                return await self._send(asked, most)
+
+        async with self.deadline():
+            for pause_s in (*self.limits.pauses_s, None):
+                answer = await self._requests.run(send)
+                if answer.status not in BUSY or pause_s is None:
+                    break
+                told = _seconds_in(answer.headers.get("retry-after"))
+                await asyncio.sleep(min(LONGEST_PAUSE_S, pause_s if told is None else told))
+        if answer.status in fine:
+            return answer
+        raise self.refusal(answer)
+
+    async def _send(self, asked: "_Asked", most_bytes: int) -> Answer:
+        async with self._response(asked) as got:
+            unpacker = Unpacker.of_body(got.headers.get("content-encoding", ""), most_bytes)
+            parts: list[bytes] = []
+            async with contextlib.aclosing(_pieces(got)) as pieces:
+                async for piece in pieces:
+                    parts.extend(unpacker.feed(piece))
+            unpacker.end()
+            return Answer(got.status_code, dict(got.headers), b"".join(parts))
+
+    @contextlib.asynccontextmanager
+    async def stream(
+        self, path: str, params: Params, headers: Headers, silence_s: float | None = None
+    ) -> AsyncIterator[tuple[Answer, AsyncGenerator[bytes, None]]]:
+        """The head of an answer and its body in pieces, as they come. Raises SourceError."""
+        silence_s = self.limits.silence_s if silence_s is None else silence_s
+        async with self._response(_Asked("GET", path, params, None, headers, silence_s)) as got:
+            pieces = _pieces(got)
+            async with contextlib.aclosing(pieces):
+                head = Answer(got.status_code, dict(got.headers), b"")
+                if head.status >= 300:
+                    raise await self.refused(head, pieces)
+                yield head, pieces
+
+    async def refused(self, head: Answer, pieces: AsyncIterator[bytes]) -> SourceError:
+        """What an answer means that was not asked for and of which only the head is read."""
+        data = b""
+        async with self.deadline():
+            async for piece in pieces:
+                data += piece
+                if len(data) >= PAGE_BYTES:
+                    break
+        return self.refusal(head._replace(body=data[:PAGE_BYTES]))
+
+    @contextlib.asynccontextmanager
+    async def _response(self, asked: "_Asked") -> "AsyncIterator[httpx.Response]":
+        import httpx
+
+        client = self._open()
+        sent = {**self._login(), **asked.headers}
+        timeout = httpx.Timeout(asked.silence_s, connect=self.limits.connect_s, pool=None)
+        url = self.url + asked.path
+        sending = client.stream(
+            asked.method, url, params=list(asked.params), content=asked.content, headers=sent, timeout=timeout
+        )
+        try:
+            async with sending as got:
+                yield got
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnpackError, UnicodeError) as error:
+            raise self._fault(error) from error
+
+    @contextlib.asynccontextmanager
+    async def deadline(self) -> AsyncIterator[None]:
+        """What is asked in here ends within `whole_s`. Raises SourceUnreachable."""
+        try:
+            async with asyncio.timeout(self.limits.whole_s):
+                yield
+        except TimeoutError as error:
+            raise self._fault(error) from error
+
+    def refusal(self, answer: Answer) -> SourceError:
+        if explained := self.kind.explain(answer):
+            kind, line = explained
+        elif 300 <= answer.status < 400:
+            kind, line = self._sent_elsewhere(answer)
+        elif answer.status == 200 or (answer.status in (400, 404, 500) and answer.is_page):
+            kind, line = self._no_document(answer)
+        else:
+            kind, line = STATUSES.get(answer.status, (SourceUnreachable, "failed ({status}): {told}"))
+        wait_s = _seconds_in(answer.headers.get("retry-after"))
+        told = in_words(answer.body)
+        return self._error(
+            kind,
+            line,
+            status=answer.status,
+            told=told,
+            says="" if answer.is_page or told == NOTHING else f", it says: {told}",
+            bytes=len(answer.body),
+            wait="a while" if wait_s is None else f"{wait_s} s",
+            login_is="the login is refused, it may have expired" if self._logs_in else "a login is wanted",
+        )
+
+    @property
+    def _logs_in(self) -> bool:
+        with contextlib.suppress(SourceError):
+            return bool(self._login())
+        return False
+
+    def _no_document(self, answer: Answer) -> tuple[type[SourceError], str]:
+        if answer.is_page:
+            if _LOGIN.search(answer.body[:PAGE_BYTES].decode("utf-8", "replace")):
+                return SourceDenied, "answers with a login page; {login}"
+            return SourceMissing, "answers with a web page and not with what {product} says; {address}"
+        if not answer.body.strip():
+            return SourceUnreachable, "answered with nothing; {address}"
+        if _is_cut_off(answer.body):
+            return SourceUnreachable, "the answer broke off half-way, after {bytes} bytes; ask again"
+        kind = _plain(mask_text(answer.kind[:50])) or "something unnamed"
+        return (
+            SourceMissing,
+            f"answers with {kind} and not with what {{product}} says ({{told}}); {{address}}",
+        )
+
+    def _sent_elsewhere(self, answer: Answer) -> tuple[type[SourceError], str]:
+        try:
+            parts = urlsplit(answer.headers.get("location", ""))
+            to = f"{parts.scheme}://{parts.hostname}{parts.path}" if parts.hostname else parts.path
+        except ValueError:
+            to = ""
+        shown = _plain(in_words(to.encode("utf-8", "replace")))
+        if _LOGIN.search(to):
+            return SourceDenied, f"sends to a login page ({shown}); {{login}}"
+        return SourceMissing, f"sends elsewhere ({{status}}), to {shown}; give that address"
+
+    def _fault(self, error: Exception) -> SourceError:
+        told = in_words(reason_of(error).encode("utf-8", "replace"))
+        kinds = {kind.__name__ for kind in type(error).__mro__}
+        line = next(line for kind, what, line in FAILURES if kind in kinds and re.search(what, told, re.I))
+        told = told if told != NOTHING else type(error).__name__
+        kind = Silence if "ReadTimeout" in kinds else SourceUnreachable
+        return self._error(kind, line, told=told, **self.limits._asdict())
+
+    def _error(self, kind: type[SourceError], line: str, **values: object) -> SourceError:
+        host = self.host
+        known = {key: text.format(host=host) for key, text in self.kind._asdict().items() if key != "explain"}
+        return kind(f"{self.name}: {line.format_map({**known, 'host': host, **values})}")
+
+    @property
+    def host(self) -> str:
+        with contextlib.suppress(ValueError):
+            return in_words((urlsplit(self.url).hostname or "").encode("utf-8", "replace"))
+        return ""
+
+    def _open(self) -> "httpx.AsyncClient":
+        import httpx
+
+        if self._is_closed:
+            raise SourceError(f"{self.name}: is closed")
+        if self._http is None:
+            most = httpx.Limits(
+                max_connections=self.limits.connections, max_keepalive_connections=self.limits.connections
+            )
+            transport = self._transport
+            if transport is None and self._is_direct:
+                options = _keep_alive()
+                transport = httpx.AsyncHTTPTransport(
+                    verify=self._verify(), limits=most, socket_options=options
+                )
+            self._http = httpx.AsyncClient(
+                transport=transport,
+                verify=self._verify() if transport is None else False,
+                follow_redirects=False,
+                headers={
+                    "User-Agent": "jobtui",
+                    "Accept": "application/json",
+                    "Accept-Encoding": "gzip",
+                    **self._headers,
+                },
+                limits=most,
+            )
+        return self._http
+
+    def _verify(self) -> ssl.SSLContext | bool:
+        """By whom the server is vouched for. Reading the authorities of the system takes 20 ms."""
+        if not self.url.startswith("https:"):
+            return False
+        if not self._ca_file:
+            return True
+        try:
+            # Only the certificates count, and OpenSSL is not handed a path: it would wait for a pipe
+            text = read_given(self._ca_file, AUTHORITY_BYTES).decode("ascii", "ignore")
+            return ssl.create_default_context(cadata=text)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or "it holds no certificate"
+            raise SourceDenied(f"{self._ca_file}: cannot be used as ca_file: {why}") from error
+
+    async def aclose(self) -> None:
+        self._is_closed = True
+        await self._requests.aclose()
+        client, self._http = self._http, None
+        if client is not None:
+            await client.aclose()
+
+
+class _Asked(NamedTuple):
+    method: str
+    path: str
+    params: Params
+    content: bytes | None
+    headers: Headers
+    silence_s: float
+
+
+class Requests:
+    """Lets `most` requests run at once, each to its end, also when who asked is gone.
+
+    A request that is cut short while others wait may cost the pool of httpcore a connection for good; when
+    all are lost nothing is answered any more (https://github.com/encode/httpcore/issues/1093). Waiting for a
+    turn can be cut short.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._turns = asyncio.Semaphore(most)
+        self._running: set[asyncio.Task[Any]] = set()
+
+    async def run(self, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What comes of a request. Raises what it raises."""
+        await self._turns.acquire()
+        task = asyncio.get_running_loop().create_task(ask())
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+        return await asyncio.shield(task)
+
+    async def aclose(self) -> None:
+        running = tuple(self._running)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        self._turns.release()
+        if not task.cancelled():
+            task.exception()  # who asked has it, or wants to hear nothing of it
+
+
+async def _pieces(response: "httpx.Response") -> AsyncGenerator[bytes, None]:
+    assert not isinstance(response.stream, str)
+    async for piece in response.stream:  # type: ignore[union-attr]  # it is asynchronous here
+        yield piece
+
+
+def login_headers(access: Access, name: str) -> dict[str, str]:
+    """What to send along. Raises SourceError where a file of a token cannot be used."""
+    headers = dict(access.headers)
+    if access.user:
+        both = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
+        headers["Authorization"] = f"Basic {both}"
+    elif token := access.bearer or (_token_in(access.bearer_file, name) if access.bearer_file else ""):
+        headers["Authorization"] = f"Bearer {token}"
+    return headers
+
+
+def _token_in(path: str, name: str) -> str:
+    path = os.path.expanduser(path)
+    try:
+        text = read_given(path, TOKEN_BYTES).decode("utf-8", "replace").strip()
+    except FileNotFoundError as error:
+        raise SourceMissing(f"{name}: {path}, which is to hold its token, is not there") from error
+    except OSError as error:
+        raise SourceDenied(f"{name}: {path}, which is to hold its token: {error.strerror}") from error
+    if not text or not text.isascii() or not text.isprintable() or " " in text:
+        raise SourceDenied(f"{name}: {path} holds no token")
+    return text
+
+
+def _keep_alive() -> list[tuple[int, int, int]]:
+    """A host that goes away without a word is noticed while nothing is sent."""
+    return [
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+        (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEP_ALIVE_S),
+        (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEP_ALIVE_S),
+        (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEP_ALIVE_MISSES),
+    ]
+
+
+def reason_of(error: BaseException) -> str:
+    """What the system says of a failure, where it does; else the words of the error."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        if isinstance(cause, OSError) and cause.errno is not None and cause.strerror:
+            own = isinstance(cause, ssl.SSLError | socket.gaierror)
+            return cause.strerror if own else os.strerror(cause.errno)
+        cause = cause.__cause__ or cause.__context__
+    return str(error)
+
+
+def in_words(body: bytes) -> str:
+    """The beginning of a text in one line, without what is secret."""
+    text = mask_text(re.sub(r"<[^>]*>", " ", body[:PAGE_BYTES].decode("utf-8", "replace")))
+    shown = "".join(sign if sign.isprintable() else " " for sign in text)
+    return " ".join(shown.split())[:SAID_CHARACTERS] or NOTHING
+
+
+def _plain(text: str) -> str:
+    """A text that stands in a line to be filled in."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _seconds_in(text: str | None) -> int | None:
+    """How long a server wants to be left alone; None when it does not say so in seconds."""
+    seconds = whole((text or "").strip())
+    return seconds if seconds is not None and 0 <= seconds <= LONGEST_TOLD_S else None
+
+
+def _is_cut_off(body: bytes) -> bool:
+    """Whether a document begins and does not end."""
+    text = body.lstrip()
+    if text[:1] not in (b"{", b"["):
+        return False
+    try:
+        read_json(text.decode("utf-8", "replace"))
+    except json.JSONDecodeError as error:
+        return error.pos >= len(error.doc.rstrip()) - len("false") or "Unterminated" in error.msg
+    except ValueError:
+        return False
+    return False

@@ -1,0 +1,671 @@
+"""Running one line in a shell, here or over ssh: its output, its end, and what its errors mean.
+
+A program has no terminal, no input and a session of its own: it can ask nobody for a password, and ctrl+c
+ends only who ran it. It is read when asked to, so that a full pipe makes it wait. Before each answer comes a
+mark that nobody can know, so that what a login prints is not taken for entries. Nothing blocks.
+
+Over ssh the user's own settings hold, and nothing is ever asked for. Connections are shared and kept for a
+minute, through the user's own control socket where there is one, so that a second factor works too.
+"""
+
+import asyncio
+import contextlib
+import getpass
+import os
+import re
+import secrets
+import signal
+import stat
+import subprocess
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from jobtui.model.commands import Command, command_line
+from jobtui.model.secrets import mask_text
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+
+READ_BYTES = 64 << 10
+SAID_BYTES = 4096
+"""Kept of stderr at either end: the reason is in one of them."""
+
+STOP_S = 1.0
+EXIT_POLL_S = 0.02
+
+
+class Running:
+    """A program that was started. Whoever starts one stops it; `stop` ends it, whatever its state."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Start it, with `environment` added to this process's own. Raises OSError, ValueError for a NUL."""
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **environment},
+            start_new_session=True,
+        )
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._out: IO[bytes] = self._process.stdout
+        self._errors: IO[bytes] = self._process.stderr
+        self._said_first = b""
+        self._said_last = b""
+        self._loop = asyncio.get_running_loop()
+        for pipe in (self._out, self._errors):
+            os.set_blocking(pipe.fileno(), False)
+        self._loop.add_reader(self._errors.fileno(), self._hear)
+
+    @property
+    def said(self) -> str:
+        return (self._said_first + self._said_last).decode("utf-8", "replace")
+
+    async def read(self) -> bytes:
+        await asyncio.sleep(0)  # others get their turn also while it prints quicker than it is read
+        while True:
+            try:
+                return os.read(self._out.fileno(), READ_BYTES)
+            except BlockingIOError:
+                await self._readable(self._out.fileno())
+
+    async def ended(self) -> int:
+        try:
+            exit_fd = os.pidfd_open(self._process.pid)
+        except OSError:
+            while self._process.poll() is None:  # noqa: ASYNC110 - nothing else tells of its end
+                await asyncio.sleep(EXIT_POLL_S)
+        else:
+            try:
+                while self._process.poll() is None:
+                    await self._readable(exit_fd)
+            finally:
+                os.close(exit_fd)
+        while not self._errors.closed and self._hear():
+            pass
+        return self._process.wait()
+
+    async def stop(self) -> None:
+        """End it with all that it started, and let go of it. May be called twice."""
+        try:
+            if self._process.poll() is None:
+                self._signal(signal.SIGTERM)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self.ended(), STOP_S)
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._process.poll() is None:
+            self._signal(signal.SIGKILL)
+            self._process.wait()
+        if not self._errors.closed:
+            self._loop.remove_reader(self._errors.fileno())
+            self._errors.close()
+        self._out.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def _hear(self) -> bool:
+        try:
+            data = os.read(self._errors.fileno(), READ_BYTES)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._loop.remove_reader(self._errors.fileno())
+            return False
+        room = SAID_BYTES - len(self._said_first)
+        self._said_first += data[:room]
+        self._said_last = (self._said_last + data[room:])[-SAID_BYTES:]
+        return True
+
+    async def _readable(self, fd: int) -> None:
+        ready: asyncio.Future[None] = self._loop.create_future()
+        self._loop.add_reader(fd, _set, ready)
+        try:
+            await ready
+        finally:
+            self._loop.remove_reader(fd)
+
+
+def _set(ready: "asyncio.Future[None]") -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
+SILENCE_S = 60.0
+"""journalctl searches by index: when nothing comes for so long, nothing will."""
+WHOLE_S = 120.0
+"""So long all of an answer may take to a question that is asked once, however it trickles in."""
+NOISE_BYTES = 2_000
+
+
+class Talk:
+    """The answers to one line, one after the other."""
+
+    def __init__(self, shell: "Shell", running: Running, mark: str) -> None:
+        self._shell = shell
+        self._running = running
+        self._mark = mark
+        self._number = 0
+        self._rest = b""
+        self._noise = b""
+
+    async def begin(self) -> None:
+        try:
+            async with asyncio.timeout(self._shell.start_s):  # also for what only makes noise
+                await self._to_mark(self._hear_noise, None)
+        except TimeoutError:
+            raise self._shell.silence(self._shell.start_s) from None
+
+    async def answer(self, take: Callable[[bytes], object]) -> None:
+        """Give `take` the bytes of an answer that is followed by another one."""
+        async with self.deadline():
+            await self._to_mark(take, SILENCE_S)
+
+    @contextlib.asynccontextmanager
+    async def deadline(self) -> AsyncIterator[None]:
+        """What is read in here comes whole within `WHOLE_S`. Raises SourceError."""
+        try:
+            async with asyncio.timeout(WHOLE_S):
+                yield
+        except TimeoutError:
+            raise self._shell.silence(WHOLE_S, "whole answer") from None
+
+    async def pieces(self, silence_s: float | None) -> AsyncGenerator[bytes, None]:
+        """The last answer. Raises SourceError when the program fails at its end."""
+        piece, self._rest = self._rest, b""
+        while True:
+            if piece:
+                yield piece
+            piece = await self._read(silence_s)
+            if not piece:
+                break
+        code = await self._end()
+        if code:
+            raise self._fault(code)
+
+    @property
+    def said(self) -> str:
+        return self._running.said
+
+    async def _to_mark(self, take: Callable[[bytes], object], silence_s: float | None) -> None:
+        mark = f"{self._mark}{self._number}\n".encode()
+        self._number += 1
+        while (at := self._rest.find(mark)) < 0:
+            surely = max(len(self._rest) - len(mark) + 1, 0)
+            take(self._rest[:surely])
+            self._rest = self._rest[surely:]
+            piece = await self._read(silence_s)
+            if not piece:
+                take(self._rest)
+                raise self._fault(await self._end())
+            self._rest += piece
+        take(self._rest[:at])
+        self._rest = self._rest[at + len(mark) :]
+
+    def _hear_noise(self, data: bytes) -> None:
+        self._noise = (self._noise + data)[:NOISE_BYTES]
+
+    def _fault(self, code: int) -> SourceError:
+        return self._shell.fault(self.said, code, in_words(self._noise.decode("utf-8", "replace")))
+
+    async def _read(self, silence_s: float | None) -> bytes:
+        try:
+            async with asyncio.timeout(silence_s):
+                return await self._running.read()
+        except TimeoutError:
+            raise self._shell.silence(silence_s or 0.0) from None
+
+    async def _end(self) -> int:
+        try:
+            async with asyncio.timeout(SILENCE_S):
+                return await self._running.ended()
+        except TimeoutError:
+            raise self._shell.silence(SILENCE_S) from None
+
+
+def line_of(mark: str, commands: Sequence[Sequence[str]]) -> str:
+    """The line that runs the commands one after the other, each behind its mark."""
+    marked = (f"echo {mark}{number}; {command_line(command)}" for number, command in enumerate(commands))
+    return "; ".join(marked)
+
+
+WORDS_LIMIT = 200
+
+
+class KnownFault(NamedTuple):
+    """What is said (a pattern), what kind of failure it is, and the line to show, with names for values."""
+
+    said: str
+    kind: type[SourceError]
+    line: str
+
+
+JOURNALCTL: Sequence[KnownFault] = (
+    KnownFault(
+        r"insufficient permissions",
+        SourceDenied,
+        "{user} may not read the journal{there}; as root: {usermod}, then log in anew",
+    ),
+    KnownFault(
+        r"journalctl.*(?:not found|No such file)|Unknown command.*journalctl",
+        SourceMissing,
+        "there is no journalctl{there}; it is a host without systemd, or not in the PATH of a login shell",
+    ),
+    KnownFault(
+        r"Failed to open (?P<what>.+): No such file or directory",
+        SourceMissing,
+        "there is no {what}{there}; check the directory",
+    ),
+    KnownFault(
+        r"Failed to open (?P<what>.+): Permission denied",
+        SourceDenied,
+        "{user} may not read {what}{there}; as root: {usermod}, then log in anew",
+    ),
+)
+
+SSH: Sequence[KnownFault] = (
+    KnownFault(
+        r"Could not resolve hostname",
+        SourceUnreachable,
+        "no host is called {host}; check the name, or give it a Host entry in ~/.ssh/config",
+    ),
+    KnownFault(
+        r"REMOTE HOST IDENTIFICATION HAS CHANGED",
+        SourceDenied,
+        "the host key of {host} has changed; when its administrator confirms the new one: "
+        "ssh-keygen -R {known_host}, then once: {ssh}",
+    ),
+    KnownFault(
+        r"Host key verification failed|host key is known for",
+        SourceDenied,
+        "the host key of {host} is not known yet; log in once and compare it: {ssh}",
+    ),
+    KnownFault(
+        r"Too many authentication failures",
+        SourceDenied,
+        "too many keys were offered to {host}; name the right one in ~/.ssh/config "
+        "(IdentityFile, IdentitiesOnly yes)",
+    ),
+    KnownFault(
+        r"Permission denied \([^)]*(?:password|keyboard)[^)]*\)",
+        SourceDenied,
+        "{host} wants a password, none is ever typed for you; give it your key: {ssh_copy_id}, "
+        "or unlock the key you have: ssh-add",
+    ),
+    KnownFault(
+        r"Permission denied \(",
+        SourceDenied,
+        "{host} takes none of your keys; unlock the right one (ssh-add), or have it added there; try: {ssh}",
+    ),
+    KnownFault(
+        r"Connection refused",
+        SourceUnreachable,
+        "{host} refuses connections to port {port}; check the port and, there: systemctl status ssh",
+    ),
+    KnownFault(
+        r"No route to host|Network is unreachable",
+        SourceUnreachable,
+        "there is no way to {host} from here; check the network or VPN, or name a jump host in ~/.ssh/config",
+    ),
+    KnownFault(
+        r"timed out|Timeout, server",
+        SourceUnreachable,
+        "{host} does not answer any more; check that it is up: {ssh}",
+    ),
+    KnownFault(
+        r"kex_exchange_identification|banner exchange|Connection (?:closed|reset) by .* port",
+        SourceUnreachable,
+        "{host} hangs up before the login; its sshd is overloaded, or bars this machine; try: {ssh}",
+    ),
+    KnownFault(
+        r"Bad owner or permissions on (?P<what>\S+)",
+        SourceDenied,
+        "ssh does not trust {what}; {chmod}",
+    ),
+    KnownFault(
+        r"(?P<what>\S+(?:: line \d+)?): (?:Bad configuration option|terminating)",
+        SourceError,
+        "ssh does not understand its settings ({what}); try: {ssh}",
+    ),
+    KnownFault(
+        r"account is (?:currently )?not available|This service allows sftp connections only",
+        SourceDenied,
+        "{host} lets {user} log in, but run nothing; name a user with a shell",
+    ),
+    KnownFault(
+        r"closed by remote host|Broken pipe|Connection reset|client_loop|mux_client",
+        SourceUnreachable,
+        "{host} broke the connection off; it is going down, or its sshd was stopped",
+    ),
+)
+
+
+def known_fault(table: Sequence[KnownFault], said: str, values: Mapping[str, str]) -> SourceError | None:
+    """The failure that a table knows for what was said; None when it knows none.
+
+    `values` has what the lines name: `name`, the source, always.
+    """
+    for fault in table:
+        if found := re.search(fault.said, said, re.IGNORECASE):
+            named = {**values, **{key: in_words(value) for key, value in found.groupdict().items()}}
+            what = str(named.get("what", ""))
+            command = Command("chmod", "600", about=[what])
+            named["chmod"] = f"type: {command}" if command else "only you may be able to write it"
+            return fault.kind(f"{values['name']}: {fault.line.format_map(named)}")
+    return None
+
+
+def in_words(text: str) -> str:
+    """The last line of what a program said, short, without control characters and secrets."""
+    lines = ["".join(char if char.isprintable() else " " for char in line) for line in text.splitlines()]
+    told = [" ".join(line.split()) for line in lines if line.strip()]
+    return mask_text(told[-1][:WORDS_LIMIT]) if told else ""
+
+
+LOCAL_START_S = 10.0
+
+
+class LocalShell:
+    """A shell of this machine. `known` are the faults of what is run."""
+
+    start_s = LOCAL_START_S
+
+    def __init__(
+        self,
+        name: str,
+        known: Sequence[KnownFault] = JOURNALCTL,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self._known = known
+        self._environment = environment or {}
+
+    async def run(self, line: str) -> Running:
+        """Run a line. Raises SourceError."""
+        try:
+            return Running(["/bin/sh", "-c", line], self._environment)
+        except (OSError, ValueError) as error:
+            raise SourceError(f"{self.name}: no program can be run: {error}") from error
+
+    def fault(self, said: str, code: int, printed: str) -> SourceError:
+        account = getpass.getuser()
+        values = {
+            "name": self.name,
+            "host": "this machine",
+            "there": "",
+            "user": account,
+            "usermod": Command("sudo", "usermod", "-aG", "systemd-journal", about=[account]) or "usermod",
+        }
+        told = in_words(said) or printed
+        known = known_fault(self._known, said, values)
+        return known or SourceError(
+            f"{self.name}: the program ended with {code}{f': {told}' if told else ''}"
+        )
+
+    def silence(self, seconds: float, what: str = "answer") -> SourceError:
+        """No `what` came for so long."""
+        return SourceUnreachable(f"{self.name}: no {what} within {seconds:g} s")
+
+
+CONNECT_S = 10
+ALIVE_EVERY_S = 5
+ALIVE_MISSES = 3
+PERSIST_S = 60
+START_S = 15.0
+"""Until the line runs: connecting, logging in, and whatever a login does."""
+SETTINGS_S = 5.0
+FAILED_ITSELF = 255
+"""ssh's exit code when it is ssh that failed, and not what was run."""
+
+OPTIONS = (
+    "BatchMode=yes",
+    "NumberOfPasswordPrompts=0",
+    f"ConnectTimeout={CONNECT_S}",
+    "ConnectionAttempts=1",
+    f"ServerAliveInterval={ALIVE_EVERY_S}",
+    f"ServerAliveCountMax={ALIVE_MISSES}",
+    "RequestTTY=no",
+    "ClearAllForwardings=yes",
+    "PermitLocalCommand=no",
+    "IgnoreUnknown=RemoteCommand",  # ssh before 7.6 does not know it
+    "RemoteCommand=none",
+    "LogLevel=ERROR",
+)
+"""Whose hosts are trusted, keys, jump hosts and all else are as the user has set them."""
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%-]*", re.ASCII)
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@$-]*", re.ASCII)
+
+
+class Address(NamedTuple):
+    """Where to log in. `directory` instead of the journal of the host itself; "" and None: as ssh is set."""
+
+    host: str
+    user: str = ""
+    port: int | None = None
+    directory: str = ""
+
+
+def address_of(spec: str) -> Address:
+    """The address that `ssh://[user@]host[:port][/directory]` names. Raises ValueError, without the spec."""
+    parts = urlsplit(spec)
+    if parts.scheme != "ssh" or parts.query or parts.fragment:
+        raise ValueError("expected ssh://[user@]host[:port]")
+    if parts.password is not None:
+        raise ValueError("ssh is given no password; leave it out and give the host your key: ssh-copy-id")
+    host = parts.netloc.rpartition("@")[2]
+    host = unquote(host[1:].partition("]")[0]) if host.startswith("[") else host.partition(":")[0]
+    user = unquote(parts.username or "")
+    if not _NAME.fullmatch(host):
+        raise ValueError("expected the name of a host, as in ssh://[user@]host[:port]")
+    if user and not _USER.fullmatch(user):
+        raise ValueError("expected the name of a user, as in ssh://[user@]host[:port]")
+    directory = unquote(parts.path).rstrip("/")
+    if "\0" in directory or parts.port == 0:
+        raise ValueError("expected ssh://[user@]host[:port]")
+    return Address(host, user, parts.port, directory)
+
+
+class SshShell:
+    """A shell on another host. `known` are the faults of what is run there."""
+
+    start_s = START_S
+
+    def __init__(self, spec: str, known: Sequence[KnownFault] = JOURNALCTL) -> None:
+        self.name, self._wrong = mask_text(spec), ""
+        self._known = known
+        try:
+            self._address = address_of(spec)
+        except ValueError as error:
+            self._address, self._wrong = Address(""), str(error)
+        self.directory = self._address.directory
+        self._sharing: tuple[str, ...] | None = None
+
+    async def run(self, line: str) -> Running:
+        """Run a line there. Raises SourceError when it is no address, or there is no ssh."""
+        if self._wrong:
+            raise SourceError(f"{self.name}: {self._wrong}")
+        if self._sharing is None:
+            self._sharing = await self._find_sharing()
+        return self._start(*_options(*OPTIONS, *self._sharing), *self._target, line)
+
+    def fault(self, said: str, code: int, printed: str) -> SourceError:
+        tables = (SSH, self._known) if code == FAILED_ITSELF else (self._known, SSH)
+        for table in tables:
+            if known := known_fault(table, said or printed, self._values):
+                return known
+        told = in_words(said) or printed
+        if code == FAILED_ITSELF and not told:  # a shared connection that breaks says nothing
+            how = f"the connection to {self._address.host} broke off, or it gives no answer any more"
+            return SourceUnreachable(f"{self.name}: {how}; check that it is up: {self._by_hand}")
+        how = f"ended with {code}" if code else "gave no answer"
+        return SourceUnreachable(f"{self.name}: ssh {how}{f': {told}' if told else ''}; try: {self._by_hand}")
+
+    def silence(self, seconds: float, what: str = "answer") -> SourceError:
+        """No `what` came for so long."""
+        return SourceUnreachable(
+            f"{self.name}: no {what} within {seconds:g} s; check that the host is up: {self._by_hand}"
+        )
+
+    def _start(self, *words: str) -> Running:
+        try:
+            return Running(["ssh", *words], {"LC_ALL": "C", "SSH_ASKPASS_REQUIRE": "never"})
+        except FileNotFoundError as error:
+            raise SourceMissing(
+                f"{self.name}: there is no ssh program; install it: apt-get install openssh-client"
+            ) from error
+        except (OSError, ValueError) as error:
+            raise SourceError(f"{self.name}: ssh could not be run: {error}") from error
+
+    async def _find_sharing(self) -> tuple[str, ...]:
+        """How connections are shared: as the user has set it, else through sockets of our own."""
+        settings = await self._settings()
+        if settings.get("controlpath", "none") != "none":
+            return ()
+        place = private_directory("jobtui")
+        if place is None:
+            return ("ControlMaster=no", "ControlPath=none")
+        return ("ControlMaster=auto", f"ControlPath={place}/%C", f"ControlPersist={PERSIST_S}")
+
+    async def _settings(self) -> dict[str, str]:
+        """ssh's settings for this host, nothing when it does not tell; connects to nobody."""
+        running = self._start("-G", *self._target)
+        printed = b""
+        try:
+            async with asyncio.timeout(SETTINGS_S):
+                while piece := await running.read():
+                    printed += piece
+        except TimeoutError:
+            return {}
+        finally:
+            await running.stop()
+        lines = printed.decode("utf-8", "replace").splitlines()
+        return {key: value for key, _, value in (line.partition(" ") for line in lines)}
+
+    @property
+    def _login(self) -> tuple[str, ...]:
+        port = ("-p", str(self._address.port)) if self._address.port else ()
+        return (
+            *port,
+            f"{self._address.user}@{self._address.host}" if self._address.user else self._address.host,
+        )
+
+    @property
+    def _target(self) -> tuple[str, ...]:
+        port = ("-p", str(self._address.port)) if self._address.port else ()
+        user = ("-l", self._address.user) if self._address.user else ()
+        return ("-a", "-x", "-T", "-n", *port, *user, "--", self._address.host)
+
+    @property
+    def _by_hand(self) -> str:
+        return Command("ssh", *self._login) or "ssh"
+
+    @property
+    def _values(self) -> dict[str, str]:
+        host, port, user = self._address.host, self._address.port, self._address.user
+        account = user or getpass.getuser()
+        return {
+            "name": self.name,
+            "host": host,
+            "port": str(port or 22),
+            "user": account,
+            "there": f" on {host}",
+            "usermod": Command("usermod", "-aG", "systemd-journal", about=[account]) or "usermod",
+            "known_host": Command(f"[{host}]:{port}" if port and port != 22 else host) or "HOST",
+            "ssh": self._by_hand,
+            "ssh_copy_id": Command("ssh-copy-id", *self._login) or "ssh-copy-id",
+        }
+
+
+Shell = LocalShell | SshShell
+"""Where a line can be run. `start_s` is how long it may take until it runs."""
+
+
+class Printed(NamedTuple):
+    """What a script printed; None when it never began. `noise` came before that, `is_cut`: there was more."""
+
+    data: bytes | None
+    code: int
+    said: str
+    noise: str
+    is_cut: bool
+
+
+async def printed_by(
+    shell: Shell,
+    script: str,
+    words: Sequence[str],
+    most_bytes: int,
+    whole_s: float,
+    silence: Callable[[bool], SourceError],
+) -> Printed:
+    """What a script prints that is given these words. Raises SourceError.
+
+    It prints behind a mark: a login may print things of its own. `silence` is raised when it does not end in
+    time, and told whether it began.
+    """
+    mark = secrets.token_hex(8)
+    line = f"{mark}\n".encode()
+    running = await shell.run(command_line(["sh", "-c", f"echo {mark}; {script}", "sh", *words]))
+    printed, code = bytearray(), 0
+    try:
+        async with asyncio.timeout(whole_s):
+            while len(printed) < most_bytes and (piece := await running.read()):
+                printed += piece
+            code = 0 if len(printed) >= most_bytes else await running.ended()
+    except TimeoutError:
+        raise silence(line in printed) from None
+    finally:
+        await running.stop()
+    at = printed.find(line)
+    data = None if at < 0 else bytes(memoryview(printed)[at + len(line) :])
+    noise = in_words((printed if at < 0 else printed[:at]).decode("utf-8", "replace"))
+    return Printed(data, code, running.said, noise, len(printed) >= most_bytes)
+
+
+def _options(*options: str) -> tuple[str, ...]:
+    return tuple(word for option in options for word in ("-o", option))
+
+
+SOCKET_PATH_BYTES = 104
+"""The shortest `sun_path` of the systems there are, the ending NUL counted."""
+SSH_NAME_BYTES = 1 + 40 + 17 + 1
+"""ssh's name for a connection (%C), and what it adds while it makes the socket."""
+_AWKWARD = frozenset("%\"'\\ \t\n")
+
+
+def private_directory(name: str) -> Path | None:
+    """A directory that only this user may enter, made when needed; None when there can be none.
+
+    Below XDG_RUNTIME_DIR, else below the directory for temporary files. One that somebody else owns, or that
+    others may enter, is not taken.
+    """
+    places = [Path(os.environ["XDG_RUNTIME_DIR"]) / name] if os.environ.get("XDG_RUNTIME_DIR") else []
+    places.append(Path(tempfile.gettempdir()) / f"{name}-{os.getuid()}")
+    return next((place for place in places if _fits(place) and _is_ours(place)), None)
+
+
+def _fits(place: Path) -> bool:
+    text = str(place)
+    return (
+        place.is_absolute()
+        and not _AWKWARD.intersection(text)
+        and len(os.fsencode(text)) + SSH_NAME_BYTES <= SOCKET_PATH_BYTES
+    )
+
+
+def _is_ours(place: Path) -> bool:
+    """Whether the directory is there and this user's alone."""
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+        status = place.lstat()
+    except OSError:
+        return False
+    is_alone = stat.S_ISDIR(status.st_mode) and not stat.S_IMODE(status.st_mode) & 0o077
+    return is_alone and status.st_uid == os.getuid()

@@ -1,0 +1,90 @@
+"""One thread that does the blocking work of one source, call after call.
+
+A daemon thread and not an executor: a call that hangs on a dead mount must not keep the program from ending.
+"""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_Item = tuple[Callable[[], Any], Future[Any]] | None
+
+
+class Worker:
+    """Runs calls in one thread, in the order they were asked for. The thread starts with the first."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._items: queue.SimpleQueue[_Item] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """What `call` returns or raises. A call that has begun goes on when its caller is cancelled."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=_serve, args=(self._items,), name=self._name, daemon=True)
+            self._thread.start()
+        future: Future[T] = Future()
+        self._items.put((call, future))
+        return await asyncio.wrap_future(future)
+
+    def soon(self, call: Callable[[], object]) -> None:
+        """Run a call after what was asked for, and wait for nothing; not at all where nothing ever ran."""
+        if self._thread is not None:
+            self._items.put((call, Future()))
+
+    async def finish(self, call: Callable[[], object], timeout_s: float = 1.0) -> None:
+        """Run a last call after what was asked for. Waits for it, but not long for one that hangs."""
+        if self._thread is None:
+            call()
+            return
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+        def last() -> None:
+            try:
+                call()
+            finally:
+                with suppress(RuntimeError):  # the loop was closed, nobody waits any more
+                    loop.call_soon_threadsafe(done.set)
+
+        self.close(last)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await done.wait()
+
+    def close(self, last: Callable[[], object] | None = None) -> None:
+        """Let the thread end after what was asked for and `last`. Waits for nothing; may be called twice."""
+        if self._thread is None:
+            if last is not None:
+                last()
+            return
+        if last is not None:
+            self._items.put((last, Future()))
+        self._items.put(None)
+        self._thread = None
+
+
+@contextmanager
+def a_worker(name: str) -> Iterator[Worker]:
+    worker = Worker(name)
+    try:
+        yield worker
+    finally:
+        worker.close()
+
+
+def _serve(items: "queue.SimpleQueue[_Item]") -> None:
+    while (item := items.get()) is not None:
+        call, future = item
+        if not future.set_running_or_notify_cancel():
+            continue
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to who awaits the call
+            future.set_exception(error)
+        del item, call, future

@@ -1,0 +1,223 @@
+"""Header, rules, tabs, notices and the strip of sources."""
+
+from collections.abc import Callable, Sequence
+
+from jobtui.actions import Hint
+from jobtui.analysis.counts import Counts
+from jobtui.analysis.flags import waits_for
+from jobtui.model.clock import Nanos
+from jobtui.model.faults import FAULTS
+from jobtui.model.health import SourceHealth
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.render.facts import matter, status_words
+from jobtui.render.pace import pace_line
+from jobtui.render.sources import strip_line
+from jobtui.render.spans import Line, Span, fitting, padded, spread, width_of
+from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES
+from jobtui.render.text import Zone, clock_time, fit, show, width
+from jobtui.widgets.lines import LineView, Shown
+from jobtui.widgets.row_view import rule
+
+
+class RuleLine(LineView):
+    """The rule."""
+
+    DEFAULT_CSS = "RuleLine { height: 1; }"
+
+    words = Shown("")
+
+    def __init__(self, words: str = "") -> None:
+        super().__init__()
+        self.words = words
+
+    def line(self, y: int) -> Line:
+        return rule(self.cells, self.words)
+
+
+class KeyLine(LineView):
+    """Keys with a word each, as many as fit."""
+
+    DEFAULT_CSS = "KeyLine { height: 1; }"
+
+    def __init__(self, hints: Sequence[Hint]) -> None:
+        super().__init__()
+        self._hints = tuple(hints)
+
+    def line(self, y: int) -> Line:
+        spans: list[Span] = [Span(" ")]
+        for hint in fitting_hints(self._hints, self.cells - 1):
+            spans += [Span(hint.key, "key"), Span(f" {hint.word}  ", "dim")]
+        return tuple(spans)
+
+
+def fitting_hints(hints: Sequence[Hint], cells: int) -> list[Hint]:
+    """As many hints as fit, in their order; of equal rank the last ones go first."""
+    kept = list(hints)
+    while kept and sum(width(hint.key) + width(hint.word) + 3 for hint in kept) > cells + 2:
+        kept.reverse()
+        kept.remove(max(kept, key=lambda hint: hint.rank))
+        kept.reverse()
+    return kept
+
+
+class TabLine(LineView):
+    """Names of tabs."""
+
+    DEFAULT_CSS = "TabLine { height: 1; }"
+
+    words = Shown("")
+    current = Shown("")
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__()
+        self._names = tuple(names)
+        self.current = self._names[0]
+
+    def line(self, y: int) -> Line:
+        spans: list[Span] = [Span("─", "rule", 1)]
+        for name in self._names:
+            is_current = name == self.current
+            spans += [Span(f" {name} ", "sorted" if is_current else "dim"), Span("─", "rule", 1)]
+        if width_of(spans) > self.cells:
+            spans = [Span(fit(f"─ {self.current} ", self.cells), "sorted", self.cells)]
+        room = self.cells - width_of(spans)
+        words = f" {fit(self.words, room - 6).rstrip()} " if self.words and room > 12 else ""
+        filling = "─" * (room - width(words) - (2 if words else 0))
+        return (
+            *spans,
+            Span(filling, "rule"),
+            *((Span(words, "dim"), Span("──", "rule", 2)) if words else ()),
+        )
+
+
+class NoticeLine(LineView):
+    """Words across the screen; not there when there are none."""
+
+    DEFAULT_CSS = "NoticeLine { height: 1; dock: top; }"
+
+    words = Shown("")
+
+    def __init__(self, words: str) -> None:
+        super().__init__()
+        self.words = words
+
+    def line(self, y: int) -> Line:
+        return (Span(fit(f" {self.words}", self.cells), "warning", self.cells),)
+
+
+class SourceStrip(LineView):
+    """The sources. Only one that is late or down is coloured."""
+
+    DEFAULT_CSS = "SourceStrip { height: 1; }"
+
+    sources = Shown[Sequence[SourceHealth]](())
+
+    def __init__(self, now: Callable[[], Nanos]) -> None:
+        super().__init__()
+        self._now = now
+
+    def line(self, y: int) -> Line:
+        return strip_line(self.sources, self._now(), self.cells, len(FAULTS))
+
+
+COUNTED = (JobStatus.RUNNING, JobStatus.PENDING)
+GAP = Span("   ", "", 3)
+TRAIL = " › "
+"""Between the steps of a title that says how one came here."""
+
+
+class Header(LineView):
+    """Title on the left; counts, pace and clock on the right. Where it is narrow the pace goes, then counts
+    shrink, then they go.
+    """
+
+    DEFAULT_CSS = "Header { height: 1; }"
+
+    title = Shown("")
+
+    def __init__(self, now: Callable[[], Nanos], title: str) -> None:
+        super().__init__()
+        self._now = now
+        self.title = title
+        self._counts: Counts | None = None
+        self._attention = 0
+
+    def set_counts(self, counts: Counts, attention: int) -> None:
+        """Show these counts; `attention` is how many jobs need a person."""
+        self._counts = counts
+        self._attention = attention
+        self.repaint()
+
+    def line(self, y: int) -> Line:
+        cells = self.cells
+        trail = self.title.split(TRAIL)
+        titles = dict.fromkeys((self.title, TRAIL.join((trail[0], trail[-1])), trail[-1]))
+        clock = Span(f"   {clock_time(self._now())}{Zone.mark()} ", "dim")
+        words = self._words()
+        paces = (self._pace(with_ends=True), self._pace(with_ends=False), ())
+        rights = [(*words, *pace, clock) for pace in paces]
+        for right in (*rights, (*self.glyphs(), clock), self.glyphs(), ()):
+            for text in titles:
+                title = (Span(f" {text} ", "title"),)
+                if width_of(title) + width_of(right) <= cells:
+                    return spread(title, right, cells)
+        return (Span(fit(f" {trail[-1]} ", cells), "title", cells),)
+
+    def _parts(self) -> Sequence[tuple[str, str, int, str]]:
+        if self._counts is None:
+            return ()
+        counts = self._counts.by_status
+        parts = [(GLYPHS[status], status.value, counts[status], STATUS_STYLES[status]) for status in COUNTED]
+        parts.append((NEEDS_PERSON_GLYPH, "to look at", self._attention, NEEDS_PERSON_STYLE))
+        failed = self._counts.failed_lately
+        parts.append((GLYPHS[JobStatus.FAILED], "failed 1h", failed, STATUS_STYLES[JobStatus.FAILED]))
+        return [part for part in parts if part[2] or part[1] in COUNTED]
+
+    def _pace(self, *, with_ends: bool) -> Line:
+        return pace_line(self._counts.pace, with_ends=with_ends) if self._counts else ()
+
+    def _words(self) -> Line:
+        spans: list[Span] = []
+        for _, words, number, style in self._parts():
+            spans += [GAP, Span(f"{number:,} {words}", style if number else "dim")]
+        return tuple(spans)
+
+    def glyphs(self) -> Line:
+        spans: list[Span] = []
+        for glyph, _, number, style in self._parts():
+            spans += [Span(" "), Span(f"{glyph}{number:,}", style if number else "dim")]
+        return (*spans, Span(" ")) if spans else ()
+
+
+LEAST_CELLS = 12
+"""With less room for it nothing is said of the worst job."""
+
+
+class OneLine(LineView):
+    """The line."""
+
+    DEFAULT_CSS = "OneLine { height: 1; display: none; }"
+
+    def __init__(self, now_of: Callable[[Job], Nanos]) -> None:
+        super().__init__()
+        self._now_of = now_of
+        self._counts: Line = ()
+        self._worst: Job | None = None
+        self._pause = False
+
+    def set_state(self, counts: Line, worst: Job | None, *, is_paused: bool) -> None:
+        self._counts, self._worst, self._pause = counts, worst, is_paused
+        self.repaint()
+
+    def line(self, y: int) -> Line:
+        head = (*((Span(" paused", "warning"),) if self._pause else ()), *self._counts)
+        room = self.cells - width_of(head)
+        if self._worst is None or room < LEAST_CELLS:
+            return padded(fitting(head, self.cells), self.cells)
+        job = self._worst
+        now = self._now_of(job)
+        status = status_words(job, now, absolute=False)
+        why = waits_for(job, now) or matter(job, now).text
+        words = f" {show(job.name or job.id)} · {show(why)}"
+        left = max(0, room - width_of(status))
+        return (*head, *fitting(status, room), Span(fit(words, left), "", left))

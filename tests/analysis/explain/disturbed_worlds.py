@@ -1,0 +1,698 @@
+"""Explains jobs of simulated systems while their sources are disturbed; counts sure verdicts that are wrong.
+
+    python -m tests.analysis.explain.disturbed_worlds [FIRST] [COUNT]
+
+A world is drawn from its number: one job, what happens to it, and when. Its sources are polled by the real
+poller into the real store while time goes on; from some moment on they are disturbed. At some times the job
+is explained as every view does it. A verdict is wrong when it is not what is so at that time in the world.
+"""
+
+import asyncio
+import itertools
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from jobtui.analysis.correlation.correlator import Correlator
+from jobtui.analysis.explain.verdict import explain
+from jobtui.analysis.incidents import Sample
+from jobtui.backends.balsam.records import STATUSES as BALSAM_STATUSES
+from jobtui.backends.base import Batch
+from jobtui.backends.job_desk import SessionDesk
+from jobtui.backends.sirepo.records import read_detail
+from jobtui.backends.slurm.client import CommandAnswer
+from jobtui.backends.slurm.records import Known
+from jobtui.demo.incidents import INCIDENTS, play
+from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, DriverName, Settings
+from jobtui.demo.world import World as SirepoSite
+from jobtui.formats.parser import LogParser
+from jobtui.formats.slurm import SACCT, SQUEUE
+from jobtui.model.changes import Allocation, Site, StateChange
+from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
+from jobtui.model.health import QUIET_S
+from jobtui.model.ids import JobId
+from jobtui.model.job_desk import LinePlace, Reached
+from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.logs import RawLine
+from jobtui.model.slurm import STATUSES as SLURM_STATUSES
+from jobtui.model.source_errors import SourceUnreachable
+from jobtui.model.verdicts import Code, Verdict
+from jobtui.session.evidence import Gatherer
+from jobtui.store.poller import Poller
+from jobtui.store.store import Store
+from tests.condor import JOB as CONDOR_JOB
+from tests.condor import event, executing, facts_of, submitted
+from tests.slurm_stand_in import ACCOUNTED as IN_ACCOUNTS
+from tests.slurm_stand_in import QUEUED as IN_QUEUE
+
+SURE = 0.5
+EVERY_S = 10
+"""How often sources are polled."""
+LOOKS = 4
+"""How often the job of a world is explained."""
+LAG_S = 2 * EVERY_S
+"""So long after a change what was so before may still be told; where polls hang, until that is noticed."""
+OTHERS_S = 40
+BEGIN = Nanos(1_795_172_400 * SECOND)
+
+
+class World(Protocol):
+    """One job of one system, and what its sources tell. All times are those of its own clock."""
+
+    job_id: JobId
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """Kind by name."""
+        ...
+
+    begin: Nanos
+    length_s: int
+    settles: bool
+    """Whether only its end is known for sure."""
+
+    def told(self, source: str, since: Nanos | None, until: Nanos) -> Batch:
+        """What a source tells that happened in between."""
+        ...
+
+    def truth(self, at: Nanos, lag_s: float) -> set[str]:
+        """The verdicts that are right at a time, and those that were so many seconds before."""
+        ...
+
+    def contradict(self, draw: random.Random) -> str | None:
+        """Let one source tell another end than the others; its name, None where only one source tells."""
+        ...
+
+
+class Turn(NamedTuple):
+    """From when on a job is in a state."""
+
+    at: Nanos
+    state: str
+    right: Code
+
+
+class Turns:
+    """What happens to a job, one thing after the other."""
+
+    settles = False
+
+    def __init__(self, draw: random.Random, ways: Sequence[Sequence[tuple[str, Code]]]) -> None:
+        self.begin = BEGIN
+        self.turns: list[Turn] = []
+        at = BEGIN
+        for state, right in draw.choice(ways):
+            self.turns.append(Turn(at, state, right))
+            at = Nanos(at + draw.choice((20, 60, 200, 600)) * SECOND)
+        self.length_s = (at - BEGIN) // SECOND + 300
+
+    def truth(self, at: Nanos, lag_s: float) -> set[str]:
+        """What is so, and what was so a moment ago."""
+        since = at - lag_s * SECOND
+        before = [turn for turn in self.turns if turn.at <= since][-1:] or self.turns[:1]
+        return {
+            turn.right.value for turn in (*before, *self.turns) if turn in before or since <= turn.at <= at
+        }
+
+    def between(self, since: Nanos | None, until: Nanos) -> Iterator[Turn]:
+        """What happened then."""
+        return (turn for turn in self.turns if (since is None or turn.at > since) and turn.at <= until)
+
+    def contradict(self, draw: random.Random) -> str | None:
+        return None
+
+
+def _ticks(begin: Nanos, since: Nanos | None, until: Nanos) -> Iterator[Nanos]:
+    """When others do something: a system has more jobs than one."""
+    first = 0 if since is None else (since - begin) // (OTHERS_S * SECOND) + 1
+    last = (until - begin) // (OTHERS_S * SECOND)
+    return (Nanos(begin + number * OTHERS_S * SECOND) for number in range(max(0, first), last + 1))
+
+
+QUEUED, RUNS = ("PENDING", Code.SLURM_QUEUED), ("RUNNING", Code.RUNNING)
+
+
+SEPARATOR = "~5e9a7a70~"
+IN_QUEUE_S = 60
+"""How long slurmctld knows a job that has ended."""
+
+
+class SlurmWorld(Turns):
+    """A job in Slurm's queue and accounting, as squeue and sacct print them."""
+
+    job_id = JobId("slurm/17")
+    sources = {"ssh://cori": "slurm"}
+    WAYS = (
+        *((QUEUED, RUNS, end) for end in (
+            ("COMPLETED", Code.COMPLETED), ("FAILED", Code.PROGRAM_FAILED),
+            ("TIMEOUT", Code.TIMED_OUT), ("OUT_OF_MEMORY", Code.OUT_OF_MEMORY),
+            ("NODE_FAIL", Code.NODE_FAILED), ("CANCELLED", Code.CANCELED),
+        )),
+        (QUEUED, ("HELD", Code.HELD), QUEUED, RUNS),
+        (QUEUED, RUNS, QUEUED, RUNS),
+    )  # fmt: skip
+
+    def __init__(self, draw: random.Random) -> None:
+        super().__init__(draw, self.WAYS)
+        self._odd = ""
+
+    def contradict(self, draw: random.Random) -> str | None:
+        """Accounting tells an end that is none or another, the queue none, or accounting never tells it."""
+        ends = not SLURM_STATUSES.get(self.turns[-1].state, JobStatus.PENDING).is_live
+        self._odd = draw.choice(("early", "other", "stays", "lost") if ends else ("early",))
+        return "ssh://cori"
+
+    def told(self, source: str, since: Nanos | None, until: Nanos) -> Batch:
+        """What is new in what both commands print, as the source itself puts it together."""
+        if since is None:
+            self._known = Known(source, "slurm")
+        news = (
+            self._known.take_queue(_printed(SQUEUE, self._queue(until)), until),
+            self._known.take_accounts(_printed(SACCT, self._accounts(until)), until),
+        )
+        others = [
+            Job(
+                id=JobId("slurm/9"),
+                system="slurm",
+                status=SLURM_STATUSES["PENDING"],
+                native_status="PENDING",
+                source=source,
+                updated_at=at,
+            )
+            for at in _ticks(self.begin, since, until)
+        ]
+        jobs = {job.id: job for one in news for job in one.jobs}
+        return Batch(cursor="", jobs=(*jobs.values(), *others[-1:]))
+
+    def _times(self, turn: Turn) -> tuple[Nanos, Nanos | None]:
+        """When the run that a turn is of was submitted, as requeuing does anew, and when it was started."""
+        before = self.turns[: self.turns.index(turn) + 1]
+        starts = [one.at for one in before if one.state == "RUNNING"]
+        again = [
+            one.at
+            for last, one in itertools.pairwise(before)
+            if last.state == "RUNNING" and one.state == "PENDING"
+        ]
+        submitted = again[-1] if again else self.begin
+        return submitted, starts[-1] if starts and starts[-1] >= submitted else None
+
+    def _queue(self, until: Nanos) -> Iterator[dict[str, str]]:
+        turn = next(reversed([*self.between(None, until)]), None)
+        if turn is None:
+            return
+        if self._odd == "stays" and turn.state not in ("PENDING", "HELD"):
+            turn = next(one for one in self.turns if one.state == "RUNNING")
+        is_over = not SLURM_STATUSES.get(turn.state, JobStatus.PENDING).is_live
+        if self._odd != "other" and is_over and until - turn.at > IN_QUEUE_S * SECOND:
+            return
+        submitted, started = self._times(turn)
+        yield {
+            **IN_QUEUE, "%i": "17", "%A": "17", "%F": "17", "%V": _iso(submitted), "%S": _iso(started),
+            "%e": _iso(turn.at if is_over else None), "%T": "PENDING" if turn.state == "HELD" else turn.state,
+            "%r": {"HELD": "JobHeldUser", "PENDING": "Priority"}.get(turn.state, "None"),
+        }  # fmt: skip
+
+    def _accounts(self, until: Nanos) -> Iterator[dict[str, str]]:
+        turn = next(reversed([*self.between(None, until)]), None)
+        if turn is None:
+            return
+        state, at = turn.state, turn.at
+        if self._odd == "early" and state == "RUNNING":
+            state = "COMPLETED"
+        elif self._odd == "lost" and state not in ("PENDING", "HELD"):
+            state = "RUNNING"
+        elif self._odd == "other" and turn is self.turns[-1]:
+            state = "COMPLETED" if state != "COMPLETED" else "FAILED"
+        submitted, started = self._times(turn)
+        is_over = not SLURM_STATUSES.get(state, JobStatus.PENDING).is_live
+        yield {
+            **IN_ACCOUNTS, "JobID": "17", "JobIDRaw": "17", "Submit": _iso(submitted), "Start": _iso(started),
+            "End": _iso(at if is_over else None), "State": "PENDING" if state == "HELD" else state,
+            "ExitCode": "3:0" if state == "FAILED" else "0:0",
+        }  # fmt: skip
+
+
+def _iso(at: Nanos | None) -> str:
+    return "Unknown" if at is None else to_rfc3339(at)[:19]
+
+
+def _printed(fields: Iterable[str], rows: Iterable[Mapping[str, str]]) -> CommandAnswer:
+    lines = ("".join(row[field] + SEPARATOR for field in fields) + "\n" for row in rows)
+    return CommandAnswer("".join(lines).encode(), SEPARATOR)
+
+
+WAITS, HELD, WORKS = ("submitted", Code.IDLE), ("held", Code.HELD), ("executing", Code.RUNNING)
+
+
+class CondorWorld(Turns):
+    """A job of HTCondor that writes an event log, and what its wrapper printed."""
+
+    job_id = JobId(CONDOR_JOB)
+    sources = {"/log/events": "condor_log", "/log/out": "condor_log"}
+    WAYS = (
+        (WAITS, WORKS, ("done", Code.COMPLETED)),
+        (WAITS, WORKS, ("failed", Code.PROGRAM_FAILED)),
+        (WAITS, WORKS, ("killed", Code.KILLED_BY_SIGNAL)),
+        (WAITS, WORKS, HELD, ("released", Code.IDLE), WORKS),
+        (WAITS, WORKS, ("evicted", Code.REQUEUED), WORKS, ("done", Code.COMPLETED)),
+        (WAITS, ("removed", Code.CANCELED)),
+        (WAITS, HELD),
+    )
+
+    def __init__(self, draw: random.Random) -> None:
+        super().__init__(draw, self.WAYS)
+        self._other_end: int | None = None
+
+    def told(self, source: str, since: Nanos | None, until: Nanos) -> Batch:
+        """The events, or the lines of the output."""
+        texts = {
+            at: "".join(map(self._event if source == "/log/events" else self._line, self.between(None, at)))
+            for at in (since, until)
+            if at is not None
+        }
+        if source == "/log/events":
+            texts = {at: self._among_others(at) for at in texts}
+        old, new = (facts_of(texts[at].encode() if at is not None else b"", source) for at in (since, until))
+        return Batch(cursor="", condor=tuple(new[len(old) :]))
+
+    def contradict(self, draw: random.Random) -> str | None:
+        if self.turns[-1].state not in ("done", "failed"):
+            return None
+        self._other_end = 0 if self.turns[-1].state == "failed" else 5
+        return "/log/out"
+
+    def _among_others(self, until: Nanos) -> str:
+        """The events of the job, between those of another job of the same schedd."""
+        other = "008.000.000"
+        events = [(turn.at, self._event(turn)) for turn in self.between(None, until)]
+        events += [
+            (at, event(6, to_rfc3339(at).replace("T", " "), "Image size of job updated: 1", job=other))
+            for at in _ticks(self.begin, None, until)
+        ]
+        return "".join(text for _, text in sorted(events, key=lambda one: one[0]))
+
+    def _event(self, turn: Turn) -> str:
+        at = to_rfc3339(turn.at).replace("T", " ")
+        return {
+            "submitted": lambda: submitted(at),
+            "executing": lambda: executing(at),
+            "done": lambda: event(5, at, "Job terminated.", "(1) Normal termination (return value 0)"),
+            "failed": lambda: event(5, at, "Job terminated.", "(1) Normal termination (return value 2)"),
+            "killed": lambda: event(5, at, "Job terminated.", "(0) Abnormal termination (signal 9)"),
+            "held": lambda: event(12, at, "Job was held.", "too much memory", "Code 34 Subcode 0"),
+            "released": lambda: event(13, at, "Job was released.", "via me"),
+            "evicted": lambda: event(4, at, "Job was evicted.", "(0) CPU times"),
+            "removed": lambda: event(9, at, "Job was aborted.", "via condor_rm (by user me)"),
+        }[turn.state]()
+
+    def _line(self, turn: Turn) -> str:
+        if self._other_end is None or turn is not self.turns[-1]:
+            return ""
+        return f"Fri Nov 20 11:30:00 UTC 2026 {CONDOR_JOB} BEGIN EXECUTION a.sh\n" + (
+            f"Fri Nov 20 11:31:00 UTC 2026 a.sh COMPLETED with exit status {self._other_end}\n"
+        )
+
+
+PREPARED = (("CREATED", Code.STAGING), ("READY", Code.STAGING), ("STAGED_IN", Code.STAGING))
+STARTED = (*PREPARED, ("PREPROCESSED", Code.WAITING_ALLOCATION), ("RUNNING", Code.RUNNING))
+SILENT_S = 300
+"""After so long without a word an agent or a launcher counts as gone."""
+
+
+class BalsamWorld(Turns):
+    """A job of Balsam, its site, and the allocation in which it runs. Either may fall silent."""
+
+    job_id = JobId("balsam/17")
+    sources = {"http://api": "balsam"}
+    WAYS = (
+        (*STARTED, ("RUN_DONE", Code.STAGING), ("JOB_FINISHED", Code.COMPLETED)),
+        (*STARTED, ("RUN_ERROR", Code.PROGRAM_FAILED), ("FAILED", Code.PROGRAM_FAILED)),
+        STARTED,
+        PREPARED,
+        (*PREPARED, ("FAILED", Code.PREPARE_FAILED)),
+    )  # fmt: skip
+
+    def __init__(self, draw: random.Random) -> None:
+        super().__init__(draw, self.WAYS)
+        self.length_s += draw.choice((0, 900))
+        self._odd_event = ""
+        live = self.turns[-1].state in ("RUNNING", "STAGED_IN")
+        self._silent_at = Nanos(self.turns[-1].at + 30 * SECOND) if live and draw.random() < 0.5 else None
+
+    def truth(self, at: Nanos, lag_s: float) -> set[str]:
+        """What is so; of who fell silent, what may be told at the time when that counts."""
+        right = super().truth(at, lag_s)
+        if self._silent_at is None or at < self.turns[-1].at:
+            return right
+        late_s = (at - self._silent_at) / SECOND - SILENT_S
+        gone = Code.LAUNCHER_STALE if self.turns[-1].state == "RUNNING" else Code.SITE_AGENT_DOWN
+        return right if late_s < -30 - lag_s else {gone.value} if late_s > lag_s else right | {gone.value}
+
+    def contradict(self, draw: random.Random) -> str | None:
+        """The last event tells another end than the record does."""
+        said = self.turns[-1].state
+        self._odd_event = draw.choice([one for one in ("FAILED", "JOB_FINISHED", "RUN_ERROR") if one != said])
+        return "http://api"
+
+    def told(self, source: str, since: Nanos | None, until: Nanos) -> Batch:
+        """The record, its changes, and the last signs of life."""
+        turns, all_turns = list(self.between(since, until)), list(self.between(None, until))
+        jobs = (self._job(turns[-1], source),) if turns else ()
+        numbered = {turn: number for number, turn in enumerate(self.turns)}
+        changes = tuple(
+            StateChange(
+                numbered[turn], self.job_id, turn.at, self.turns[numbered[turn] - 1].state,
+                self._odd_event if turn is self.turns[-1] and self._odd_event else turn.state, source, None,
+                {"returncode": 3} if turn.state == "RUN_ERROR" else None,
+            )
+            for turn in turns
+            if numbered[turn]
+        )  # fmt: skip
+        if not all_turns:
+            return Batch(cursor="")
+        silent = self._silent_at if self._silent_at is not None and self._silent_at < until else None
+        last = Nanos((silent or until) - 15 * SECOND)
+        is_job_running = self.turns[-1].state == "RUNNING"
+        site = Site(
+            id=1,
+            source=source,
+            name="theta",
+            seen_at=last if not is_job_running else Nanos(until - 15 * SECOND),
+        )
+        given = next((turn.at for turn in all_turns if turn.state == "PREPROCESSED"), self.begin)
+        allocation = Allocation(
+            id=5, source=source, site_id=1, state="running", nodes=4, scheduler_id="8812", start_at=given,
+            launchers=1, heartbeat_at=last if is_job_running else Nanos(until - 15 * SECOND),
+        )  # fmt: skip
+        return Batch(cursor="", jobs=jobs, changes=changes, allocations=(allocation,), sites=(site,))
+
+    def _job(self, turn: Turn, source: str) -> Job:
+        return Job(
+            id=self.job_id, system="balsam", status=BALSAM_STATUSES[turn.state], native_status=turn.state,
+            source=source, queued_at=self.begin, updated_at=turn.at, host="theta", allocation="5 8812",
+            ended_at=turn.at if turn.state in ("JOB_FINISHED", "FAILED") else None,
+            error="boom" if turn.state == "FAILED" else None,
+        )  # fmt: skip
+
+
+class SirepoWorld:
+    """An incident at a simulated site, played step by step; how it ended is known."""
+
+    sources: Mapping[str, str]
+    settles = True
+
+    def __init__(self, draw: random.Random) -> None:
+        name = draw.choice(list(INCIDENTS))
+        self.right = INCIDENTS[name].verdict
+        kinds = (DriverName.LOCAL,) if INCIDENTS[name].on_cluster else (DriverName.LOCAL, DriverName.DOCKER)
+        driver = draw.choice(kinds)
+        slots = 1 if driver is DriverName.DOCKER else 2
+        settings = Settings(users=2, sbatch_users=1, driver=driver, slots_parallel=slots)
+        site = SirepoSite(draw.randrange(1 << 30), settings)
+        site.start()
+        scenario = play(site, name)
+        self.begin = site.kernel.now
+        self.length_s = 420 if name == "time-limit" else draw.choice((90, 130, 200, 420))
+        self.logs: dict[str, bytearray] = {SUPERVISOR_LOG: bytearray(), SERVER_LOG: bytearray()}
+        self._steps: list[tuple[Nanos, dict[str, int], bytes]] = []
+        while site.kernel.now < self.begin + self.length_s * SECOND:
+            site.advance(Nanos(site.kernel.now + EVERY_S * SECOND))
+            for log, data in self.logs.items():
+                data += site.take(log)
+            record = site.records().get(scenario.jid or "")
+            sizes = {log: len(data) for log, data in self.logs.items()}
+            self._steps.append((site.kernel.now, sizes, json.dumps(record).encode() if record else b""))
+        self.job_id = JobId(scenario.jid or "")
+        self.sources = {"db": "sirepo_db", **dict.fromkeys(self.logs, "logfile")}
+        self._parsers: dict[str, LogParser] = {}
+        self._lines: Counter[str] = Counter()
+        self._swap: dict[str, str] = {}
+
+    def truth(self, at: Nanos, lag_s: float) -> set[str]:
+        return {self.right}
+
+    def contradict(self, draw: random.Random) -> str | None:
+        """The record tells another end than the log."""
+        record = json.loads(self._steps[-1][2] or b"{}")
+        ends = {"completed": "error", "error": "completed"}
+        said = str(record.get("status"))
+        is_told = f"status={said} ".encode() in self.logs[SUPERVISOR_LOG]
+        if said not in ends or not is_told or self.right == "run_dir_gone":
+            return None
+        self._swap = {said: ends[said]}
+        return "db"
+
+    def _at(self, at: Nanos) -> tuple[dict[str, int], bytes]:
+        found = [(sizes, record) for when, sizes, record in self._steps if when <= at]
+        return found[-1] if found else ({}, b"")
+
+    def told(self, source: str, since: Nanos | None, until: Nanos) -> Batch:
+        """The record, or what a log grew by."""
+        (before, old), (after, new) = self._at(since or Nanos(0)), self._at(until)
+        if source == "db":
+            detail = self.detail(until) if new and new != old else None
+            return Batch(cursor="", jobs=(detail.job,) if detail is not None else ())
+        if since is None:
+            self._parsers[source], self._lines[source] = LogParser(source), 0
+        begin, end = before.get(source, 0), after.get(source, 0)
+        data = bytes(self.logs[source][begin:end])
+        found = self._parsers[source].parse(data, begin, self._lines[source] + 1, Nanos(until + SECOND))
+        self._lines[source] += found.lines
+        return Batch(cursor="", records=tuple(found.records))
+
+    def detail(self, until: Nanos) -> JobDetail | None:
+        """The record as it was."""
+        text = self._at(until)[1]
+        for one, other in self._swap.items():
+            text = text.replace(f'"status": "{one}"'.encode(), f'"status": "{other}"'.encode())
+        return read_detail(text, self.job_id, 0, "db", "record") if text else None
+
+
+class Feed:
+    """One source of a world, as it is polled. What disturbs it is set from outside."""
+
+    def __init__(self, world: World, name: str, clock: FixedClock) -> None:
+        self.name, self.kind = name, world.sources[name]
+        self.is_gone = self.is_quiet = False
+        self.late_s = self.ahead_s = 0
+        self._world, self._clock = world, clock
+
+    @property
+    def until(self) -> Nanos:
+        return Nanos(self._clock.now() - self.late_s * SECOND)
+
+    async def poll(self, cursor: str | None) -> Batch:
+        if self.is_gone:
+            raise SourceUnreachable(f"{self.name}: no answer")
+        batch = self._world.told(self.name, None if cursor is None else Nanos(int(cursor)), self.until)
+        measured = float(self.ahead_s) if self.kind in MEASURED else 0.0
+        return msgspec.structs.replace(
+            _shifted(batch, self.ahead_s * SECOND), cursor=str(self.until), count=1, ahead_s=measured
+        )
+
+    async def detail(self, job_id: JobId) -> JobDetail | None:
+        if self.is_gone:
+            raise SourceUnreachable(f"{self.name}: no answer")
+        if self.kind != "sirepo_db" or not isinstance(self._world, SirepoWorld):
+            return None
+        found = self._world.detail(self.until)
+        by = self.ahead_s * SECOND
+        return None if found is None else msgspec.structs.replace(found, job=_moved(found.job, by))
+
+    async def changed(self, timeout_s: float) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+MEASURED = frozenset({"balsam", "slurm"})
+"""Kinds of sources that tell what their clock shows."""
+TIMES = ("at", "queued_at", "started_at", "updated_at", "ended_at", "written_at", "start_at", "end_at",
+         "heartbeat_at", "seen_at", "submitted_at")  # fmt: skip
+
+
+def _moved(one: Any, by: int) -> Any:
+    """A record with all its times later."""
+    times = {name: at + by for name in TIMES if (at := getattr(one, name, None)) is not None}
+    if others := getattr(one, "others", ()):
+        times["others"] = tuple(_moved(other, by) for other in others)
+    return msgspec.structs.replace(one, **times) if by and times else one
+
+
+def _shifted(batch: Batch, by: int) -> Batch:
+    fields = ("jobs", "records", "changes", "allocations", "sites", "condor")
+    return msgspec.structs.replace(
+        batch, **{name: tuple(_moved(one, by) for one in getattr(batch, name)) for name in fields}
+    )
+
+
+class Desk(SessionDesk):
+    """Reads lines behind steps out of the logs of a world."""
+
+    def __init__(self, world: World, feeds: Sequence[Feed]) -> None:
+        super().__init__(lambda: feeds, _reach_back)
+        self._logs = world.logs if isinstance(world, SirepoWorld) else {}
+
+    async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
+        text = bytes(self._logs[step.source][step.offset : step.offset + 6_000]).decode("utf-8", "replace")
+        return tuple(RawLine(None, 0, line) for line in text.split("\n")[:most])
+
+
+async def _reach_back(at: Nanos, progress: Callable[[Reached], None]) -> bool:
+    return False
+
+
+def _some(draw: random.Random, feeds: Sequence[Feed]) -> list[Feed]:
+    return draw.sample(feeds, draw.randint(1, len(feeds)))
+
+
+def _taken_away(draw: random.Random, world: World, feeds: Sequence[Feed]) -> None:
+    for feed in _some(draw, feeds):
+        feed.is_gone = True
+
+
+def _stale(draw: random.Random, world: World, feeds: Sequence[Feed]) -> None:
+    for feed in _some(draw, feeds):
+        feed.is_quiet = True
+
+
+def _late(draw: random.Random, world: World, feeds: Sequence[Feed]) -> None:
+    for feed in _some(draw, feeds):
+        feed.late_s = draw.choice((90, 300, 1_200))
+
+
+def _clock(draw: random.Random, world: World, feeds: Sequence[Feed]) -> None:
+    by = draw.choice((-3_600, -330, -90, 90, 330, 3_600))
+    for feed in feeds:
+        feed.ahead_s = by
+
+
+def _contradicting(draw: random.Random, world: World, feeds: Sequence[Feed]) -> None:
+    world.contradict(draw)
+
+
+DISTURBANCES: Mapping[str, Callable[[random.Random, World, Sequence[Feed]], None]] = {
+    "none": lambda draw, world, feeds: None,
+    "taken away": _taken_away,
+    "stale": _stale,
+    "late": _late,
+    "clock": _clock,
+    "contradicting": _contradicting,
+}
+MEASURED_IN_TIME = frozenset({"late", "clock"})
+"""What shows in news that come while jobtui runs, so that it is not begun anew: then it cannot know yet."""
+FROM_THE_START = frozenset({"late", "clock", "contradicting"})
+SYSTEMS: Mapping[str, Callable[[random.Random], World]] = {
+    "sirepo": SirepoWorld,
+    "slurm": SlurmWorld,
+    "condor": CondorWorld,
+    "balsam": BalsamWorld,
+}
+
+
+class Told(NamedTuple):
+    """A verdict at a time of a world, and what would have been right.
+
+    `sample` is the job as incidents look at it, None where no source told of it, and `blind_spots` what they
+    say of sources.
+    """
+
+    number: int
+    after_s: int
+    right: set[str]
+    verdict: Verdict
+    sample: Sample | None
+    blind_spots: tuple[str, ...]
+
+    @property
+    def is_right(self) -> bool:
+        return self.verdict.code.value in self.right
+
+    @property
+    def is_sure(self) -> bool:
+        return self.verdict.confidence >= SURE
+
+
+def told(system: str, disturbance: str, number: int) -> list[Told]:
+    """The verdicts on one world; jobtui is begun anew in the middle of every other one."""
+    return asyncio.run(_told(system, disturbance, number))
+
+
+async def _told(system: str, disturbance: str, number: int) -> list[Told]:
+    draw = random.Random(f"{system}/{disturbance}/{number}")
+    world = SYSTEMS[system](draw)
+    clock = FixedClock(world.begin)
+    feeds = [Feed(world, name, clock) for name in world.sources]
+    steps = world.length_s // EVERY_S
+    begins = 0 if disturbance in FROM_THE_START else draw.randrange(steps)
+    restarts = draw.randrange(steps) if draw.random() < 0.5 and disturbance not in MEASURED_IN_TIME else -1
+    looks = {steps - 1} if world.settles else {draw.randrange(begins, steps) for _ in range(LOOKS)}
+    lag_s = QUIET_S + EVERY_S if disturbance == "stale" else LAG_S
+    store, pollers = _begin(feeds, clock)
+    found = []
+    for step in range(steps):
+        clock.advance(EVERY_S)
+        if step == begins:
+            DISTURBANCES[disturbance](draw, world, feeds)
+        if step == restarts:
+            store, pollers = _begin(feeds, clock)
+        for poller, feed in zip(pollers, feeds, strict=True):
+            if not feed.is_quiet:
+                await poller.poll_once()
+        if step in looks:
+            now, desk = clock.now(), Desk(world, feeds)
+            verdict = explain(await Gatherer(store, desk, now).whole(world.job_id))
+            job, gatherer = store.job(world.job_id), Gatherer(store, desk, now)
+            sample = await gatherer.sample(job) if job is not None else None
+            right = world.truth(now, lag_s)
+            found.append(Told(number, step * EVERY_S, right, verdict, sample, gatherer.blind_spots()))
+    return found
+
+
+def _begin(feeds: Sequence[Feed], clock: FixedClock) -> tuple[Store, list[Poller]]:
+    store = Store(Correlator(), clock)
+    return store, [Poller(feed, store) for feed in feeds]
+
+
+def try_disturbed(seconds: float, seed: int) -> bool:
+    """Try worlds from a seed on, each of another system or disturbance; whether no verdict was wrong."""
+    until, worlds, wrong = time.monotonic() + seconds, 0, 0
+    for number, (system, disturbance) in enumerate(itertools.cycle(itertools.product(SYSTEMS, DISTURBANCES))):
+        if time.monotonic() >= until:
+            break
+        worlds += 1
+        for one in told(system, disturbance, seed + number):
+            if one.is_sure and not one.is_right:
+                wrong += 1
+                sys.stdout.write(f"disturbed: {system}, {disturbance}: {one}\n")
+    sys.stdout.write(f"disturbed: {worlds:,} worlds{f', {wrong} wrong' if wrong else ', nothing found'}\n")
+    return not wrong
+
+
+def main() -> int:
+    """Go through worlds of every system under every disturbance; 1 when a verdict was sure and wrong."""
+    first, count = (int(word) for word in (*sys.argv[1:], *("0", "500")[len(sys.argv) - 1 :]))
+    grave = 0
+    for system in SYSTEMS:
+        for disturbance in DISTURBANCES:
+            counts: Counter[str] = Counter()
+            for number in range(first, first + count):
+                for one in told(system, disturbance, number):
+                    kind = f"{'sure' if one.is_sure else 'unsure'} and {'right' if one.is_right else 'wrong'}"
+                    counts[kind] += 1
+                    if one.is_sure and not one.is_right:
+                        grave += 1
+                        sys.stdout.write(f"{system}, {disturbance}: {one}\n")
+            words = ", ".join(f"{counts[kind]} {kind}" for kind in sorted(counts))
+            sys.stdout.write(f"{system:8}{disturbance:16}{words}\n")
+            sys.stdout.flush()
+    return int(grave > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

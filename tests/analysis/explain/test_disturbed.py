@@ -1,0 +1,147 @@
+"""Sources taken away, late, stale, contradicting, with other clocks: no verdict is sure and wrong.
+
+`JOBTUI_WORLDS` says how many worlds of each kind are tried; `disturbed_worlds` itself counts them.
+"""
+
+import os
+
+import msgspec
+import pytest
+
+from jobtui.analysis import systems
+from jobtui.analysis.explain.case import Evidence
+from jobtui.analysis.explain.verdict import explain
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.health import QUIET_S, SourceHealth, SourceState
+from jobtui.model.jobs import JobStatus
+from jobtui.model.ops import Heard, Writer
+from jobtui.model.verdicts import Code
+from tests import builders
+from tests.analysis.explain.cases import check_incidents_say_the_same
+from tests.analysis.explain.disturbed_worlds import DISTURBANCES, SURE, SYSTEMS, told
+from tests.analysis.explain.test_balsam_verdicts import LIVING, RAN, SITE, a_job, changes
+from tests.builders import ago
+from tests.conftest import NOW
+
+WORLDS = int(os.environ.get("JOBTUI_WORLDS", "8"))
+
+
+@pytest.mark.parametrize("disturbance", DISTURBANCES)
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_no_verdict_is_sure_and_wrong(system: str, disturbance: str) -> None:
+    found = [one for number in range(WORLDS) for one in told(system, disturbance, number)]
+    assert not [one for one in found if one.is_sure and not one.is_right]
+    assert disturbance != "none" or all(one.is_sure and one.is_right for one in found)
+    for one in found:
+        check_incidents_say_the_same(one.verdict, one.sample, one.blind_spots)
+
+
+def test_every_system_that_has_an_explainer_has_worlds() -> None:
+    kinds = {"jobsub": "condor"}
+    assert {kinds.get(one.name, one.name) for one in systems.SYSTEMS} == SYSTEMS.keys()
+
+
+def on_server(job_state: str, health: SourceHealth, **fields: object) -> Evidence:
+    """A healthy job of Balsam, and how its server is."""
+    return Evidence(
+        job_id=a_job(job_state).id,
+        now=NOW,
+        job=a_job(job_state),
+        sources=(health,),
+        changes=tuple(changes(*RAN)),
+        allocations=(LIVING,),
+        sites=(SITE,),
+    )
+
+
+FINE = SourceHealth(name="api", kind="balsam", state=SourceState.OK, read_at=ago(1), was_at_end=True)
+
+
+@pytest.mark.parametrize(
+    ("health", "words"),
+    [
+        (
+            {"state": SourceState.DOWN, "error": "api: refused", "read_at": ago(600)},
+            "Api cannot be read: refused",
+        ),
+        ({"read_at": ago(QUIET_S + 5)}, "Api does not answer, what it last told is 1m05s old"),
+        ({"is_behind": True, "was_at_end": False}, "Api is still being read"),
+        ({"news_late": (700.0, 300.0)}, "Api is late, or its clock is behind"),
+        ({"news_late": (-300.0,)}, "The clock of api is 5m ahead"),
+        ({"ahead_s": -300.0}, "The clock of api is ahead: it tells of what happens in"),
+    ],
+)
+def test_what_is_wrong_with_the_source_is_said_first(health: dict[str, object], words: str) -> None:
+    fine = explain(on_server("RUNNING", FINE))
+    assert (fine.code, fine.doubts, fine.rests_on) == (Code.RUNNING, (), ("api",))
+    assert fine.confidence >= SURE
+    verdict = explain(on_server("RUNNING", msgspec.structs.replace(FINE, **health)))
+    assert verdict.sentence.startswith(words)
+    assert verdict.confidence < SURE
+    assert verdict.doubts[0] in verdict.blind_spots
+
+
+def test_a_server_whose_clock_is_behind_is_judged_by_its_clock() -> None:
+    """Its launcher was heard 20 s ago, in a time that is 5.5 minutes behind ours."""
+    behind = msgspec.structs.replace(FINE, ahead_s=-330.0)
+    shift = 330 * SECOND
+    there = msgspec.structs.replace(LIVING, heartbeat_at=Nanos((LIVING.heartbeat_at or 0) - shift))
+    site = msgspec.structs.replace(SITE, seen_at=Nanos((SITE.seen_at or 0) - shift))
+    job = a_job("RUNNING", queued_at=ago(1200), updated_at=ago(400))
+    evidence = msgspec.structs.replace(
+        on_server("RUNNING", behind), job=job, allocations=(there,), sites=(site,), changes=()
+    )
+    verdict = explain(evidence)
+    assert (verdict.code, verdict.doubts) == (Code.RUNNING, ())
+    by_our_clock = msgspec.structs.replace(evidence, sources=(FINE,))
+    assert explain(by_our_clock).code is Code.LAUNCHER_STALE
+
+
+def test_what_ages_is_told_as_of_the_time_it_was_last_seen() -> None:
+    down = msgspec.structs.replace(FINE, state=SourceState.DOWN, error="api: refused", read_at=ago(0))
+    later = msgspec.structs.replace(on_server("RUNNING", down), now=Nanos(NOW + 18_000 * SECOND))
+    verdict = explain(later)
+    assert verdict.code is Code.RUNNING
+    assert verdict.sentence.endswith("It runs for 1m.")
+    assert "what it last told is 5h" in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("logs", "words"),
+    [
+        (("/log/a",), "whether /log/a is late, or its clock is off"),
+        (("/log/a", "/log/b", "/log/c"), "whether /log/a, /log/b, /log/c are late, or their clocks are off"),
+    ],
+)
+def test_sources_of_which_no_news_came_are_named_in_one_line(logs: tuple[str, ...], words: str) -> None:
+    read = (msgspec.structs.replace(FINE, name=name, kind="logfile") for name in logs)
+    heard = Heard(writers=dict.fromkeys(logs, Writer(None, None, None)))
+    job = builders.a_job()
+    verdict = explain(Evidence(job_id=job.id, now=NOW, job=job, sources=tuple(read), heard=heard))
+    (line,) = [one for one in verdict.blind_spots if "no news came yet" in one]
+    assert line.startswith(words)
+
+
+def test_a_job_that_is_over_needs_no_clock() -> None:
+    late = msgspec.structs.replace(FINE, news_late=(700.0,))
+    verdict = explain(on_server("JOB_FINISHED", late))
+    assert verdict.confidence >= SURE
+    assert a_job("JOB_FINISHED").status is JobStatus.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("state", "event", "disagree"),
+    [
+        ("JOB_FINISHED", "FAILED", True),
+        ("RUNNING", "JOB_FINISHED", True),
+        ("JOB_FINISHED", "RUN_DONE", False),
+        ("RUNNING", "RUNNING", False),
+    ],
+)
+def test_a_record_and_its_last_event_that_tell_different_ends(state: str, event: str, disagree: bool) -> None:
+    """An event that is missing does no harm; one of an end that the record does not tell is a dispute."""
+    told = tuple(changes(*RAN, event) if event != "RUNNING" else changes(*RAN))
+    evidence = msgspec.structs.replace(on_server(state, FINE), changes=told)
+    verdict = explain(evidence)
+    assert bool(verdict.contradictions) is disagree
+    assert (verdict.confidence < SURE) is disagree

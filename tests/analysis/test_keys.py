@@ -1,0 +1,187 @@
+"""A job of Sirepo and the Slurm job that it runs as: which they are, and where they disagree."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from jobtui.analysis.explain.case import Evidence
+from jobtui.analysis.explain.verdict import LATER, REST, Disputes, explain
+from jobtui.analysis.keys import POLLED_S, Key, Space, keys_of, sirepo_of, slurm_of, slurm_words
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import JobId
+from jobtui.model.job_desk import SbatchStatus
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.verdicts import Code
+from jobtui.render.facts import cluster_words
+from tests.analysis.test_flags import looked_at
+from tests.builders import a_job, ago, job_id
+from tests.conftest import NOW
+from tests.fakes import FakeCorrelation
+
+OLD_S = POLLED_S + 600
+
+
+def of_sirepo(status: JobStatus = JobStatus.PENDING, **fields: Any) -> Job:
+    values = {"mode": "sbatch", "queued_at": ago(OLD_S), "updated_at": ago(OLD_S), "written_at": ago(OLD_S)}
+    return a_job(1, status=status, **({**values, "host": "cori"} | fields))
+
+
+def in_slurm(status: JobStatus = JobStatus.PENDING, number: int = 4711, **fields: Any) -> Job:
+    values: dict[str, Any] = {
+        "id": JobId(f"slurm/{number}"), "system": "slurm", "source": "ssh://cori", "mode": "",
+        "tags": f"sirepo:{job_id(1)}", "allocation": str(number), "native_status": status.value.upper(),
+        "queued_at": ago(OLD_S - 1), "updated_at": ago(OLD_S - 1),
+    }  # fmt: skip
+    return a_job(number, status=status, **(values | fields))
+
+
+def evidence_of(job: Job, slurm: Job | None) -> Evidence:
+    return Evidence(job_id=job.id, now=NOW, job=job, slurm=slurm)
+
+
+def test_its_directory_tells_which_job_of_slurm_it_is() -> None:
+    other = in_slurm(number=5, tags=f"sirepo:{job_id(2)}")
+    assert slurm_of(of_sirepo(), [other, in_slurm(), of_sirepo()]) == in_slurm()
+    assert slurm_of(of_sirepo(), [other]) is None
+    assert sirepo_of(in_slurm()) == job_id(1)
+    assert sirepo_of(in_slurm(tags="")) is None
+
+
+def test_a_number_that_was_noted_counts_for_more() -> None:
+    again = in_slurm(number=4800, queued_at=ago(10))
+    assert slurm_of(of_sirepo(), [in_slurm(), again]) == again
+    assert slurm_of(of_sirepo(), [in_slurm(), again], "4711") == in_slurm()
+    assert slurm_of(of_sirepo(), [in_slurm(tags="")], "4711") == in_slurm(tags="")
+    assert slurm_of(of_sirepo(), [in_slurm()], "9") is None
+
+
+def test_of_two_clusters_the_one_of_its_host_is_meant() -> None:
+    here = in_slurm(tags="")
+    there = in_slurm(tags="", id=JobId("slurm@theta/4711"), source="ssh://theta")
+    assert slurm_of(of_sirepo(), [here, there], "4711") == here
+    assert slurm_of(of_sirepo(host=None), [here, there], "4711") is None
+
+
+def test_a_job_of_an_earlier_run_is_not_the_one_of_the_last() -> None:
+    assert slurm_of(of_sirepo(queued_at=ago(30)), [in_slurm()]) is None
+
+
+def test_jobs_that_run_elsewhere_have_none() -> None:
+    assert slurm_of(of_sirepo(mode="parallel"), [in_slurm()]) is None
+    assert slurm_of(None, [in_slurm()]) is None
+
+
+def test_its_words_are_slurms() -> None:
+    assert slurm_words(in_slurm(message="free nodes")) == "Slurm 4711 PENDING: waits for free nodes"
+    assert (
+        slurm_words(in_slurm(JobStatus.FAILED, error="out of memory")) == "Slurm 4711 FAILED: out of memory"
+    )
+    noted = SbatchStatus("pending", "4711")
+    assert cluster_words(noted, in_slurm(JobStatus.RUNNING)) == "Slurm 4711 RUNNING (its agent noted pending)"
+    assert cluster_words(noted, in_slurm()) == "Slurm 4711 PENDING"
+    assert cluster_words(noted) == "Slurm 4711 pending"
+    assert cluster_words(None) == ""
+
+
+LIVE = (JobStatus.PENDING, JobStatus.RUNNING)
+DONE = (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELED)
+AGREE = {
+    (JobStatus.PENDING, JobStatus.PENDING), (JobStatus.RUNNING, JobStatus.RUNNING),
+    (JobStatus.RUNNING, JobStatus.PENDING), (JobStatus.COMPLETED, JobStatus.COMPLETED),
+    *((one, other) for one in DONE[1:] for other in DONE[1:]),
+}  # fmt: skip
+"""What a record and Slurm may say at once; Slurm may have put a job back that ran."""
+
+
+@pytest.mark.parametrize("record", [*LIVE, *DONE])
+@pytest.mark.parametrize("slurm", [*LIVE, *DONE])
+def test_they_disagree_where_both_cannot_be(record: JobStatus, slurm: JobStatus) -> None:
+    found = explain(evidence_of(of_sirepo(record), in_slurm(slurm))).contradictions
+    assert bool(found) == ((record, slurm) not in AGREE)
+    for one in found:
+        assert (one.one.source, one.other.source) == ("/srv/db", "ssh://cori")
+
+
+def test_what_is_fresh_may_not_have_been_heard_of_yet() -> None:
+    fresh = in_slurm(JobStatus.COMPLETED, updated_at=ago(POLLED_S - 1))
+    assert explain(evidence_of(of_sirepo(), fresh)).contradictions == ()
+    assert explain(evidence_of(of_sirepo(), None)).contradictions == ()
+
+
+def test_what_waits_in_slurm_waits_for_what_slurm_says() -> None:
+    verdict = explain(evidence_of(of_sirepo(), in_slurm(message="free nodes")))
+    assert verdict.code is Code.SBATCH_QUEUED
+    assert "slurm/4711" in verdict.sentence
+    assert "free nodes" in verdict.sentence
+    assert [one.what for one in verdict.evidence] == ["record", "slurm"]
+    assert any("jobtui show slurm/4711" in step.command for step in verdict.next)
+    assert explain(evidence_of(of_sirepo(), None)).confidence < verdict.confidence
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"), [("PartitionConfig", Code.NEVER_STARTS), ("JobHeldAdmin", Code.HELD)]
+)
+def test_what_slurm_never_starts_is_said_to(reason: str, code: Code) -> None:
+    stuck = in_slurm(message="x", alert="a license that is gone", reason=reason)
+    verdict = explain(evidence_of(of_sirepo(), stuck))
+    assert verdict.code is code
+    assert "by itself: it waits for a license that" in verdict.sentence
+
+
+@pytest.mark.parametrize("record", LIVE)
+def test_what_has_ended_in_slurm_is_not_said_to_wait(record: JobStatus) -> None:
+    ended = in_slurm(JobStatus.FAILED, error="out of memory")
+    verdict = explain(evidence_of(of_sirepo(record), ended))
+    assert verdict.code is Code.REPLY_LOST
+    assert "out of memory" in verdict.sentence
+
+
+def test_a_failure_on_the_cluster_has_slurms_reason() -> None:
+    failed = of_sirepo(JobStatus.FAILED, error="exit(1)", started_at=ago(400))
+    verdict = explain(evidence_of(failed, in_slurm(JobStatus.FAILED, error="a node of it failed")))
+    assert "a node of it failed" in verdict.sentence
+
+
+def test_a_dispute_is_found_when_both_have_had_their_time() -> None:
+    job, slurm = of_sirepo(), in_slurm(JobStatus.COMPLETED, updated_at=NOW)
+    jobs = {job.id: job, slurm.id: slurm}
+    knows, disputes = FakeCorrelation(), Disputes()
+    disputes.note([slurm.id], NOW)
+    assert looked_at(disputes, knows, jobs, Nanos(NOW + REST)) == set()
+    assert looked_at(disputes, knows, jobs, Nanos(NOW + REST + LATER)) == {job.id}
+    assert job.id in disputes
+    done = msgspec.structs.replace(job, status=JobStatus.COMPLETED, updated_at=Nanos(NOW + 200 * SECOND))
+    disputes.note([job.id], Nanos(NOW + 200 * SECOND))
+    looked_at(disputes, knows, {**jobs, job.id: done}, Nanos(NOW + 200 * SECOND + REST))
+    assert job.id not in disputes
+
+
+def test_records_that_share_a_key_are_of_one_job() -> None:
+    slurm = Job(
+        id=JobId("slurm/7"), system="slurm", status=JobStatus.RUNNING, native_status="RUNNING", source="s",
+        tags="sirepo:u-s-m other", allocation="7 9", trace="ab",
+    )  # fmt: skip
+    found = set(keys_of(slurm))
+    assert found == {
+        Key(Space.JOB, "slurm/7"), Key(Space.SUBMITTED_BY, "u-s-m"), Key(Space.SCHEDULER, "7"),
+        Key(Space.SCHEDULER, "9"), Key(Space.TRACE, "ab"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ended", "code", "words"),
+    [
+        ({"status": JobStatus.CANCELED, "message": "canceled by root"}, Code.CANCELED, "was canceled by"),
+        ({"status": JobStatus.CANCELED}, Code.CANCELED, "was canceled"),
+        ({"status": JobStatus.FAILED, "native_status": "TIMEOUT", "error": "over its time limit of 1 min"},
+         Code.TIMED_OUT, "over its time limit of 1 min"),
+        ({"status": JobStatus.FAILED, "error": "exit code 3"}, Code.CANCELED_BY_USER, "by whom is not"),
+    ],
+)  # fmt: skip
+def test_what_slurm_canceled_is_not_said_to_be_its_user(
+    ended: dict[str, Any], code: Code, words: str
+) -> None:
+    canceled = of_sirepo(JobStatus.CANCELED, started_at=ago(400))
+    verdict = explain(evidence_of(canceled, in_slurm(**ended)))
+    assert (verdict.code, words in verdict.sentence) == (code, True), verdict.sentence

@@ -1,0 +1,57 @@
+"""A recorded Balsam server that is watched, and what it may be made to say."""
+
+from collections.abc import Callable
+
+import httpx
+
+from jobtui.backends.balsam.client import BalsamClient
+from jobtui.backends.balsam.source import Balsam
+from jobtui.model.clock import FixedClock, Nanos
+from jobtui.store.poller import Poller
+from jobtui.store.store import Store
+from tests.analysis.balsam_data import nanos
+from tests.balsam_server import TOKEN, Record, RecordedBalsam
+from tests.fakes import FakeCorrelation
+
+NOW = nanos("2026-11-20T19:30:00")
+EARLY = nanos("2026-11-20T17:00:00")
+URL = "http://balsam.test"
+
+
+class Watched:
+    """A server, the source that watches it, and the store that it fills."""
+
+    def __init__(self, server: RecordedBalsam | None = None, since: Nanos = EARLY) -> None:
+        self.server = server or RecordedBalsam()
+        client = BalsamClient(URL, lambda: TOKEN, self.server.transport)
+        self.source = Balsam(client, owner="operator", since=since, clock=FixedClock(NOW))
+        self.store = Store(FakeCorrelation(), FixedClock(NOW))
+        self.poller = Poller(self.source, self.store)
+
+    async def poll(self, times: int = 1) -> None:
+        for _ in range(times):
+            await self.poller.poll_once()
+
+
+async def caught_up() -> Watched:
+    watched = Watched()
+    await watched.poller.catch_up()
+    await watched.poll(20)
+    return watched
+
+
+def answers(status: int, body: bytes = b"", **headers: str) -> Callable[[httpx.Request], httpx.Response]:
+    return lambda _: httpx.Response(status, content=body, headers=headers)
+
+
+def raises(error: Exception) -> Callable[[httpx.Request], httpx.Response]:
+    def fail(_: httpx.Request) -> httpx.Response:
+        raise error
+
+    return fail
+
+
+def an_event(number: int, job: int, at: str, before: str, after: str) -> Record:
+    return {
+        "id": number, "job_id": job, "timestamp": at, "from_state": before, "to_state": after, "data": {}
+    }  # fmt: skip

@@ -1,0 +1,131 @@
+"""The client for gatewayd: entries in the order of their cursors, and what it asks for."""
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtui.backends.journal import client
+from jobtui.backends.journal.client import compare, from_micros, merged, position, time_cursor
+from jobtui.backends.journal.journalctl import LocalJournalctl
+from jobtui.formats.journal_export import Raw
+from jobtui.model.clock import Nanos
+from jobtui.model.journal import At, Beside, Cursor, Head, Matches, Tail
+from jobtui.model.source_errors import SourceError
+from tests.backends.journal.make import (
+    BOOT,
+    START_US,
+    by_host,
+    entry,
+    make_journal,
+    needs_journal_tools,
+    two_hosts,
+)
+from tests.backends.journal.reading import all_forward
+
+
+@needs_journal_tools
+async def test_shuffled_entries_are_put_as_journalctl_has_them(tmp_path: Path) -> None:
+    for host, text in by_host(two_hosts()).items():
+        make_journal(tmp_path, [text], f"remote-{host}.journal")
+    steps = [0, 10, 5, 5, 5, 30, 1]
+    back = [
+        entry(n, f"m{n}", at_us=START_US + step, monotonic_us=1_000 * n, boot=BOOT if n < 5 else "d" * 32)
+        for n, step in enumerate(steps)
+    ]
+    make_journal(tmp_path, back, "system.journal")
+    reader = LocalJournalctl(str(tmp_path), str(tmp_path))
+    entries = await all_forward(reader, most=5_000)
+    await reader.aclose()
+    shuffled = [*entries, *entries[::3]]
+    random.Random(1).shuffle(shuffled)
+    assert merged(shuffled) == entries
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "wanted"),
+    [
+        ("s=a;i=a;b=1;m=9;t=9;x=1", "s=a;i=b;b=1;m=1;t=1;x=1", -1),
+        ("s=a;i=a;b=1;m=2;t=1;x=1", "s=b;i=1;b=1;m=1;t=9;x=1", 1),
+        ("s=a;i=a;b=1;m=2;t=1;x=1", "s=b;i=1;b=2;m=1;t=9;x=1", -1),
+        ("s=a;i=a;b=1;m=2;t=1;x=1", "s=b;i=1;b=2;m=1;t=1;x=2", -1),
+        ("s=a;i=a;b=1;m=2;t=5;x=1", "t=4", 1),
+        ("s=a;i=a;b=1;m=2;t=5;x=1", "t=5", 0),
+        ("s=a;i=a", "s=a;i=a", 0),
+    ],
+)
+def test_what_counts_first(one: str, other: str, wanted: int) -> None:
+    found = compare(position(Cursor(one)), position(Cursor(other)))
+    assert (found > 0) - (found < 0) == wanted
+    back = compare(position(Cursor(other)), position(Cursor(one)))
+    assert (back > 0) - (back < 0) == -wanted
+
+
+@given(st.text() | st.text("sibmtx=;0af", max_size=40), st.text("sibmtx=;0af", max_size=40))
+def test_any_text_is_compared(one: str, other: str) -> None:
+    assert compare(position(Cursor(one)), position(Cursor(other))) in (-1, 0, 1)
+
+
+@pytest.mark.parametrize(("nanos", "micros"), [(0, 0), (1, 1), (1_000, 1), (1_001, 2), (-5, 0)])
+def test_a_time_is_rounded_so_that_nothing_before_it_is_given(nanos: int, micros: int) -> None:
+    assert from_micros(Nanos(nanos)) == micros
+    assert time_cursor(micros) == f"t={micros:x}"
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (client.forward_words(Head(), 5), []),
+        (client.forward_words(Beside(Cursor("c")), 5), ["--cursor=c", "--lines=5"]),
+        (client.forward_words(At(Nanos(1_582_580_810_352_125_001)), 5), ["--since=@1582580810.352126"]),
+        (client.backward_words(Tail(), 5), ["--reverse", "--lines=5"]),
+        (client.backward_words(Beside(Cursor("c")), None), ["--reverse", "--cursor=c"]),
+        (
+            client.backward_words(At(Nanos(1_582_580_810_000_000_000)), 5),
+            ["--reverse", "--lines=5", "--until=@1582580809.999999"],
+        ),
+        (client.backward_words(At(Nanos(0)), None), ["--reverse", "--until=@0.000000"]),
+        (client.follow_words(Head()), ["--follow", "--no-tail"]),
+    ],
+)
+def test_words(words: list[str], wanted: list[str]) -> None:
+    assert words == wanted
+
+
+def test_groups_are_alternatives() -> None:
+    matches: Matches = ((("A", "1"), ("B", "x=y")), (("A", "2"),))
+    assert client.match_words(matches) == ["A=1", "B=x=y", "+", "A=2"]
+    assert client.match_words(()) == []
+    assert client.without_surplus((*matches, *matches)) == matches
+    assert client.without_surplus((*matches, ())) == ()
+
+
+@pytest.mark.parametrize(
+    ("matches", "exact"),
+    [
+        ((), True),
+        (((("A", "1"), ("B", "1")),), True),
+        (((("A", "1"), ("A", "1")),), True),
+        (((("A", "1"), ("A", "2")),), False),
+    ],
+)
+def test_one_field_with_two_values_is_not_what_a_journal_takes_it_for(matches: Matches, exact: bool) -> None:
+    assert client.is_exact(matches) is exact
+
+
+def test_which_entries_are_wanted() -> None:
+    raw: Raw = {b"A": [b"1", b"2"], b"B": b"\xff"}
+    assert client.fulfils(raw, ())
+    assert client.fulfils(raw, ((("A", "2"),),))
+    assert client.fulfils(raw, ((("A", "1"), ("A", "2")),))
+    assert client.fulfils(raw, ((("A", "3"),), (("B", "\udcff"),)))
+    assert not client.fulfils(raw, ((("A", "3"),), (("C", ""),)))
+    assert not client.fulfils(raw, ((("A", "1"), ("C", "")),))
+
+
+@pytest.mark.parametrize(("field", "value"), [("a", "1"), ("A B", "1"), ("-D", "1"), ("A", "x\0y"), ("", "")])
+def test_what_no_journal_can_be_asked_is_refused(field: str, value: str) -> None:
+    with pytest.raises(SourceError, match=r"^here: "):
+        client.check((((field, value),),), "here")

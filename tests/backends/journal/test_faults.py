@@ -1,0 +1,584 @@
+"""What goes wrong on the way to a journal, over HTTP or ssh, is one clear line that names the remedy."""
+
+import asyncio
+import contextlib
+import itertools
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from jobtui.backends.journal import gatewayd
+from jobtui.backends.journal.gatewayd import LIMITS, VALUES_ASKED, GatewayJournal, questions
+from jobtui.backends.journal.journalctl import SshJournal
+from jobtui.model.journal import Cursor, Head, Matches, Tail
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.transport import ssh as shell
+from jobtui.transport.http import Limits
+from jobtui.transport.ssh import SSH_NAME_BYTES, Address, address_of, private_directory
+from tests.backends.journal.answering import Answer, answering, raw, reply, self_signed, then_hang
+from tests.backends.journal.make import entry
+from tests.backends.journal.ssh_rig import SshClient, free_port
+from tests.waiting import LONG_S
+
+EXPORT = "application/vnd.fdo.journal"
+HEAD = f"HTTP/1.1 200 OK\r\nContent-Type: {EXPORT}\r\n".encode()
+HTML = b"<html><form action=/login>Password: <input></form></html>"
+
+
+async def fault_of(spec: str, limits: Limits = LIMITS) -> SourceError:
+    """What reading raises; one line that begins with the source."""
+    journal = GatewayJournal(spec, limits=limits)
+    try:
+        with pytest.raises(SourceError) as raised:
+            await asyncio.wait_for(journal.forward(Head(), (), 10), LONG_S)
+    finally:
+        await journal.aclose()
+    text = str(raised.value)
+    assert text.startswith(f"{journal.name}: ")
+    assert text.isprintable()
+    return raised.value
+
+
+ODD: dict[str, tuple[Answer, type[SourceError], str]] = {
+    "sent elsewhere": (
+        reply("301 Moved", Location="https://ann:pw@other.example:19531/entries"),
+        SourceMissing,
+        "to https://other.example/entries; give that address",
+    ),
+    "login wanted": (
+        reply("401 Unauthorized", HTML),
+        SourceDenied,
+        "a login is wanted (401); jobtui logs in to no proxy",
+    ),
+    "not there": (reply("404 Not Found", b"Not found."), SourceMissing, "no gatewayd there (404)"),
+    "no permission": (
+        reply("500 Oops", b"Failed to open journal: Permission denied"),
+        SourceDenied,
+        "usermod -aG systemd-journal systemd-journal-gateway",
+    ),
+    "proxy": (reply("502 Bad Gateway", HTML), SourceUnreachable, "does not reach it (502)"),
+    "refused": (
+        reply("400 Bad", b"Failed to seek\x1b[31m in journal."),
+        SourceUnreachable,
+        "(400): Failed to seek",
+    ),
+    "something else": (reply("200 OK", b"hello", Content_Type="text/plain"), SourceMissing, "19531"),
+    "half an entry": (
+        raw(HEAD + b"Connection: close\r\n\r\n" + entry(0, "m")[:-20]),
+        SourceUnreachable,
+        "in the middle of an entry",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_an_odd_answer_becomes_one_line(name: str) -> None:
+    answer, kind, part = ODD[name]
+    async with answering(answer) as spec:
+        fault = await fault_of(spec)
+    assert type(fault) is kind
+    assert part in str(fault), str(fault)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_offered"), [("v3", True), ("-oproxycommand=x", False), ("v3\u200b.example", False)]
+)
+async def test_a_tunnel_is_offered_to_a_host_whose_name_can_be_typed(host: str, is_offered: bool) -> None:
+    journal = GatewayJournal(
+        f"http://{host}:19531", httpx.MockTransport(lambda request: httpx.Response(407, request=request))
+    )
+    with pytest.raises(SourceError) as raised:
+        await journal.forward(Head(), (), 1)
+    await journal.aclose()
+    assert (f"ssh -N -L 19531:localhost:19531 {host}, then" in str(raised.value)) is is_offered
+    assert ("ssh -N" in str(raised.value)) is is_offered
+
+
+async def test_nobody_there() -> None:
+    fault = await fault_of(f"http://127.0.0.1:{free_port()}")
+    assert isinstance(fault, SourceUnreachable)
+    assert "connected to (Connection refused); on 127.0.0.1: systemctl status" in str(fault)
+
+
+async def test_a_host_that_nobody_knows() -> None:
+    assert "no host is called nowhere.invalid" in str(await fault_of("http://nowhere.invalid:19531"))
+
+
+async def test_no_body_is_no_hit() -> None:
+    async with answering(reply("200 OK", b"", Content_Type=EXPORT)) as spec:
+        journal = GatewayJournal(spec)
+        for found in (await journal.forward(Head(), (), 5), await journal.backward(Tail(), (), 5)):
+            assert (found.entries, found.cursor, found.at_edge) == ((), None, True)
+        await journal.aclose()
+
+
+async def test_what_makes_no_sense_in_the_middle_is_counted() -> None:
+    body = entry(0, "m0") + b"\x00garbage\n\xff\n\n" + entry(1, "m1")
+
+    async def answer(head: bytes, writer: asyncio.StreamWriter) -> None:
+        kind = "application/json" if b"/machine" in head else EXPORT
+        await reply("200 OK", b"{}" if b"/machine" in head else body, Content_Type=kind)(head, writer)
+
+    async with answering(answer) as spec:
+        journal = GatewayJournal(spec)
+        found = await journal.forward(Head(), (), 5)
+        assert [each.message for each in found.entries] == ["m0", "m1"]
+        assert "made no sense" in (await journal.condition()).note
+        await journal.aclose()
+
+
+async def test_a_certificate_that_nobody_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = self_signed(tmp_path)
+    async with answering(reply("200 OK", entry(0, "m"), Content_Type=EXPORT), context) as spec:
+        fault = await fault_of(spec)
+        assert isinstance(fault, SourceUnreachable)
+        assert "certificate is not trusted" in str(fault)
+        assert "SSL_CERT_FILE" in str(fault)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        journal = GatewayJournal(spec)
+        found = await journal.forward(Head(), (), 5)
+        assert [each.message for each in found.entries] == ["m"]
+        await journal.aclose()
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "http://",
+        "http://host:port",
+        "http://host:99999",
+        "ftp://host",
+        "http://host/?x=1",
+        "http://[::1",
+        "http://a\x1b",
+    ],
+)
+async def test_what_is_no_address_is_refused(spec: str) -> None:
+    journal = GatewayJournal(spec)
+    with pytest.raises(SourceError):
+        await journal.forward(Head(), (), 1)
+    await journal.aclose()
+
+
+async def test_credentials_are_sent_and_never_shown() -> None:
+    heads: list[bytes] = []
+
+    async def answer(head: bytes, writer: asyncio.StreamWriter) -> None:
+        heads.append(head)
+        await reply("403 Forbidden", b"ann:hunter2 may not")(head, writer)
+
+    async with answering(answer) as spec:
+        fault = await fault_of(spec.replace("http://", "http://ann:hunter2@"))
+    assert b"uthorization: Basic YW5uOmh1bnRlcjI=" in heads[0]
+    assert "hunter2" not in str(fault)
+    fault = await fault_of(f"http://ann:hunter2@127.0.0.1:{free_port()}")
+    assert "hunter2" not in f"{fault}{fault.__cause__}"
+
+
+async def nothing() -> AsyncIterator[bytes]:
+    yield b""
+
+
+async def test_what_is_asked() -> None:
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(200, headers={"Content-Type": EXPORT}, content=nothing())
+
+    journal = GatewayJournal("http://host:19531/base/", httpx.MockTransport(answer))
+    await journal.forward(Head(), ((("CONTAINER_NAME", "a&b=c d+ü"), ("_HOSTNAME", "h")),), 5)
+    request = asked[-1]
+    assert request.method == "GET"
+    assert request.url.path == "/base/entries"
+    assert request.url.params.multi_items() == [("CONTAINER_NAME", "a&b=c d+ü"), ("_HOSTNAME", "h")]
+    assert (request.headers["Accept"], request.headers["Range"]) == (EXPORT, "entries=:0:6")
+    assert request.headers["Accept-Encoding"] == "identity"
+    await journal.aclose()
+
+
+def test_groups_become_as_few_questions_as_can_be() -> None:
+    units: Matches = tuple((("_SYSTEMD_UNIT", f"u{n}"),) for n in range(3))
+    both: Matches = ((("A", "1"), ("B", "2")),)
+    assert [question.params for question in questions((*units, *both))] == [
+        (("_SYSTEMD_UNIT", "u0"), ("_SYSTEMD_UNIT", "u1"), ("_SYSTEMD_UNIT", "u2")),
+        (("A", "1"), ("B", "2")),
+    ]
+    many: Matches = tuple((("_SYSTEMD_UNIT", f"u{n}"),) for n in range(VALUES_ASKED + 1))
+    assert [len(question.params) for question in questions(many)] == [VALUES_ASKED, 1]
+    assert [question.params for question in questions(())] == [()]
+
+
+@pytest.mark.parametrize("text", ["\udcff", chr(0xD800), "a\r\nX: y", "\0", "ü"])
+async def test_no_cursor_or_value_is_more_than_itself(text: str) -> None:
+    heads: list[bytes] = []
+
+    async def answer(head: bytes, writer: asyncio.StreamWriter) -> None:
+        heads.append(head)
+        await reply("200 OK", b"", Content_Type=EXPORT)(head, writer)
+
+    async with answering(answer) as spec:
+        journal = GatewayJournal(spec)
+        with contextlib.suppress(SourceError):
+            await journal.forward(Head(), ((("A", text),),), 1)
+        with contextlib.suppress(SourceError):
+            await journal.fields(Cursor(text))
+        await journal.aclose()
+    assert not [head for head in heads if b"\nX:" in head]
+
+
+async def test_a_connection_that_only_seems_alive_is_made_again_and_loses_nothing() -> None:
+    """The first one that follows hears nothing; an entry that came meanwhile is found all the same."""
+    written = [entry(0, "m0")]
+    following: list[bytes] = []
+
+    async def answer(head: bytes, writer: asyncio.StreamWriter) -> None:
+        if b"follow" not in head.split(b"\r\n", 1)[0]:
+            await reply("200 OK", b"".join(written), Content_Type=EXPORT)(head, writer)
+            return
+        following.append(head)
+        await then_hang(HEAD + b"Connection: close\r\n\r\n")(head, writer)
+
+    async with answering(answer) as spec, asyncio.timeout(LONG_S):
+        journal = GatewayJournal(spec, idle_s=0.2)
+        async with contextlib.aclosing(journal._listen(Head(), (), ())) as slices:
+            messages: list[str | None] = []
+            async for found in slices:
+                messages += [each.message for each in found.entries]
+                if len(messages) == 1 and following:
+                    written.append(entry(1, "m1"))
+                if len(messages) == 2:
+                    break
+        await journal.aclose()
+    assert messages[-1] == "m1"
+
+
+async def test_more_entries_than_were_asked_for_are_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gatewayd, "MOST_BYTES", 10_000)
+
+    async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD + b"Connection: close\r\n\r\n")
+        for number in itertools.count():
+            writer.write(entry(number, "m"))
+            await writer.drain()
+
+    async with answering(answer) as spec:
+        assert "more than was asked for" in str(await fault_of(spec))
+
+
+SPEC = "ssh://ann@node1:2222"
+
+
+async def ssh_fault_of(spec: str = SPEC) -> SourceError:
+    """What reading raises; one line that begins with the source."""
+    journal = SshJournal(spec)
+    with pytest.raises(SourceError) as raised:
+        await journal.forward(Head(), (), 10)
+    await journal.aclose()
+    text = str(raised.value)
+    assert text.startswith(f"{journal.name}: ")
+    assert text.isprintable()
+    return raised.value
+
+
+SAYS = {
+    "unknown host": (
+        "ssh: Could not resolve hostname node1: Name or service not known",
+        SourceUnreachable,
+        ("no host is called node1", "~/.ssh/config"),
+    ),
+    "refused": (
+        "ssh: connect to host node1 port 2222: Connection refused",
+        SourceUnreachable,
+        ("port 2222", "systemctl status ssh"),
+    ),
+    "no route": ("ssh: connect to host node1 port 22: No route to host", SourceUnreachable, ("VPN",)),
+    "timed out": (
+        "ssh: connect to host node1 port 22: Connection timed out",
+        SourceUnreachable,
+        ("does not answer", "ssh -p 2222 ann@node1"),
+    ),
+    "keep-alive": (
+        "Timeout, server node1 not responding.",
+        SourceUnreachable,
+        ("does not answer any more",),
+    ),
+    "password": (
+        "ann@node1: Permission denied (publickey,password).",
+        SourceDenied,
+        ("wants a password", "ssh-copy-id -p 2222 ann@node1", "ssh-add"),
+    ),
+    "second factor": (
+        "ann@node1: Permission denied (publickey,keyboard-interactive).",
+        SourceDenied,
+        ("wants a password", "ssh-copy-id"),
+    ),
+    "key": ("ann@node1: Permission denied (publickey).", SourceDenied, ("none of your keys", "ssh-add")),
+    "too many keys": (
+        "Received disconnect from 1.2.3.4 port 22:2: Too many authentication failures",
+        SourceDenied,
+        ("IdentitiesOnly",),
+    ),
+    "changed host key": (
+        "@@@@@@@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n@@@@@@@@@\n"
+        "Offending ED25519 key in /home/ann/.ssh/known_hosts:3\nHost key verification failed.",
+        SourceDenied,
+        ("has changed", "ssh-keygen -R '[node1]:2222'", "ssh -p 2222 ann@node1"),
+    ),
+    "unknown host key": (
+        "No ED25519 host key is known for [node1]:2222 and you have requested strict checking.\n"
+        "Host key verification failed.",
+        SourceDenied,
+        ("not known yet", "ssh -p 2222 ann@node1"),
+    ),
+    "overloaded": (
+        "kex_exchange_identification: Connection closed by remote host\nConnection closed by 1.2.3.4 port 22",
+        SourceUnreachable,
+        ("hangs up before the login",),
+    ),
+    "dies": ("Connection to node1 closed by remote host.", SourceUnreachable, ("broke the connection off",)),
+    "config": (
+        "/home/ann/.ssh/config: line 3: Bad configuration option: foo\n"
+        "/home/ann/.ssh/config: terminating, 1 bad configuration options",
+        SourceError,
+        ("does not understand its settings (/home/ann/.ssh/config: line 3)",),
+    ),
+    "owner": (
+        "Bad owner or permissions on /home/ann/.ssh/config",
+        SourceDenied,
+        ("chmod 600 /home/ann/.ssh/config",),
+    ),
+    "anything else": ("something \x1b[31mnew\x07 happened", SourceUnreachable, ("ended with 255", "new")),
+    "nothing": ("", SourceUnreachable, ("connection to node1 broke off", "ssh -p 2222 ann@node1")),
+}
+
+
+@pytest.mark.parametrize("name", SAYS)
+async def test_what_ssh_says_becomes_one_line(client: SshClient, name: str) -> None:
+    said, kind, parts = SAYS[name]
+    (client.root / "said").write_text(f"{said}\n" if said else "")
+    client.replace(f"cat {client.root}/said >&2; exit 255")
+    fault = await ssh_fault_of()
+    assert type(fault) is kind
+    assert all(part in str(fault) for part in parts), str(fault)
+
+
+THERE = {
+    "no journalctl": (
+        "env: 'journalctl': No such file or directory",
+        127,
+        SourceMissing,
+        ("no journalctl on node1",),
+    ),
+    "not allowed": (
+        "No journal files were opened due to insufficient permissions.",
+        1,
+        SourceDenied,
+        ("ann may not read the journal on node1", "usermod -aG systemd-journal ann"),
+    ),
+    "no directory": (
+        "Failed to open /var/x: No such file or directory",
+        1,
+        SourceMissing,
+        ("no /var/x on node1",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", THERE)
+async def test_what_journalctl_says_there_becomes_one_line(client: SshClient, name: str) -> None:
+    said, code, kind, parts = THERE[name]
+    (client.root / "said").write_text(f"{said}\n")
+    client.replace(
+        f'for line; do :; done; journalctl() {{ :; }}; eval "$(echo "$line" | tr ";" "\\n" | grep echo)"; '
+        f"cat {client.root}/said >&2; exit {code}"
+    )
+    fault = await ssh_fault_of()
+    assert type(fault) is kind
+    assert all(part in str(fault) for part in parts), str(fault)
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo This account is currently not available.; exit 1", "lets ann log in, but run nothing"),
+        ("echo Welcome to the menu; exit 0", "gave no answer: Welcome to the menu"),
+    ],
+)
+async def test_a_host_that_runs_something_else_is_told(client: SshClient, script: str, said: str) -> None:
+    client.replace(script)
+    assert said in str(await ssh_fault_of())
+
+
+@pytest.mark.parametrize("script", ["sleep 600", "echo ann@node1s password: >/dev/tty; read x; sleep 600"])
+async def test_a_host_that_hangs_is_given_up(
+    client: SshClient, script: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shell.SshShell, "start_s", 0.3)
+    client.replace(script)
+    fault = await asyncio.wait_for(ssh_fault_of(), LONG_S)
+    assert "no answer within 0.3 s" in str(fault)
+    assert "ssh -p 2222 ann@node1" in str(fault)
+
+
+async def test_a_host_that_hangs_in_the_middle_is_given_up(
+    client: SshClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (shell, __import__("jobtui.backends.journal.journalctl", fromlist=["x"])):
+        monkeypatch.setattr(module, "SILENCE_S", 0.3)
+    client.replace(
+        'for line; do :; done; eval "$(echo "$line" | tr ";" "\\n" | grep echo | head -1)"; sleep 600'
+    )
+    assert "no answer within 0.3 s" in str(await ssh_fault_of())
+
+
+TRICKLES = "while :; do printf x; sleep 0.05; done"
+
+
+@pytest.mark.parametrize("begins", [False, True], ids=["before its answer", "within it"])
+async def test_a_host_that_trickles_is_given_up(
+    client: SshClient, monkeypatch: pytest.MonkeyPatch, begins: bool
+) -> None:
+    monkeypatch.setattr(shell, "WHOLE_S", 0.5)
+    if not begins:
+        monkeypatch.setattr(shell.SshShell, "start_s", 0.5)
+    first = 'for line; do :; done; eval "$(echo "$line" | tr ";" "\\n" | grep echo | head -1)"; '
+    client.replace(first * begins + TRICKLES)
+    fault = await asyncio.wait_for(ssh_fault_of(), LONG_S)
+    assert f"no {'whole ' * begins}answer within 0.5 s" in str(fault)
+
+
+async def test_without_ssh_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    fault = await ssh_fault_of()
+    assert isinstance(fault, SourceMissing)
+    assert "apt-get install openssh-client" in str(fault)
+
+
+async def test_the_user_interface_is_not_held_up_by_a_host_that_hangs(
+    client: SshClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shell.SshShell, "start_s", 2.0)
+    monkeypatch.setattr(shell, "SILENCE_S", 2.0)
+    client.replace("exec yes >&2")
+    worst, last, going = 0.0, time.monotonic(), True
+
+    async def beat() -> None:
+        nonlocal worst, last
+        while going:
+            await asyncio.sleep(0.005)
+            worst, last = max(worst, time.monotonic() - last), time.monotonic()
+
+    beating = asyncio.ensure_future(beat())
+    assert "no answer" in str(await ssh_fault_of())
+    going = False
+    await beating
+    assert worst < 1.0
+
+
+async def test_how_ssh_is_called(client: SshClient) -> None:
+    client.replace(f'printf "%s\\n" "$@" >{client.root}/called; exit 255')
+    await ssh_fault_of()
+    *words, host, line = (client.root / "called").read_text().splitlines()
+    assert host == "node1"
+    assert words[-1] == "--"
+    assert line.startswith("echo jobtui-")
+    options = {words[at + 1] for at, word in enumerate(words) if word == "-o"}
+    assert {"BatchMode=yes", "NumberOfPasswordPrompts=0", "ServerAliveInterval=5"} <= options
+    assert f"ControlPath={client.sockets}/jobtui/%C" in options
+    assert not [option for option in options if option.startswith("StrictHostKeyChecking")]
+    assert (words[words.index("-l") + 1], words[words.index("-p") + 1]) == ("ann", "2222")
+
+
+async def test_a_control_socket_of_the_users_own_is_used(client: SshClient) -> None:
+    client.replace("exit 255")
+    program = client.root / "bin" / "ssh"
+    program.write_text(
+        "#!/bin/sh\n"
+        'case "$1" in -G) echo controlpath /home/ann/.ssh/mux; exit 0;; esac\n'
+        f'printf "%s\\n" "$@" >{client.root}/called; exit 255\n'
+    )
+    await ssh_fault_of()
+    assert "Control" not in (client.root / "called").read_text()
+
+
+@pytest.mark.parametrize(
+    ("spec", "address"),
+    [
+        ("ssh://node1", Address("node1")),
+        ("ssh://ann@node1.lab.example:2222", Address("node1.lab.example", "ann", 2222)),
+        ("ssh://[fe80::1%25eth0]:22", Address("fe80::1%eth0", "", 22)),
+        ("ssh://node_1/var/log/journal/remote/", Address("node_1", "", None, "/var/log/journal/remote")),
+    ],
+)
+def test_addresses(spec: str, address: Address) -> None:
+    assert address_of(spec) == address
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "ssh://",
+        "ssh://-oProxyCommand=touch${IFS}x",
+        "ssh://-lroot@node1",
+        "ssh://a b",
+        "ssh://node1;id",
+        "ssh://$(id)",
+        "ssh://node1:port",
+        "ssh://node1:0",
+        "ssh://node1:99999",
+        "ssh://node1?x",
+        "http://node1",
+        "ssh://[::1",
+        "ssh://\x1b[31m",
+    ],
+)
+async def test_what_is_no_address_is_refused_before_anything_runs(
+    spec: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    journal = SshJournal(spec)
+    with pytest.raises(SourceError) as raised:
+        await journal.forward(Head(), (), 1)
+    assert not isinstance(raised.value, SourceMissing)
+
+
+async def test_a_password_in_an_address_is_never_shown() -> None:
+    journal = SshJournal("ssh://ann:hunter2@node1")
+    with pytest.raises(SourceError, match="ssh-copy-id") as raised:
+        await journal.forward(Head(), (), 1)
+    assert "hunter2" not in f"{raised.value}{journal.name}"
+
+
+def test_the_directory_of_sockets_is_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = Path("/tmp") / f"jt{tmp_path.name[-6:]}{id(tmp_path) % 1000}"
+    short.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short))
+    try:
+        made = private_directory("jobtui")
+        assert made == short / "jobtui"
+        assert made.stat().st_mode & 0o777 == 0o700
+        assert len(str(made)) + SSH_NAME_BYTES <= 104
+        made.chmod(0o755)
+        assert private_directory("jobtui") != made
+        made.rmdir()
+        made.symlink_to(tmp_path)
+        assert private_directory("jobtui") != made
+        made.unlink()
+        monkeypatch.setenv("XDG_RUNTIME_DIR", "/" + "long/" * 20)
+        assert private_directory("jobtui") != made
+    finally:
+        short.rmdir()
+
+
+@pytest.mark.parametrize("text", ["\udcff", chr(0xD800), "a\nb", "\0"])
+async def test_no_cursor_or_value_raises_anything_else(client: SshClient, text: str) -> None:
+    client.replace("exit 255")
+    journal = SshJournal(SPEC)
+    with pytest.raises(SourceError):
+        await journal.fields(Cursor(text))
+    with pytest.raises(SourceError):
+        await journal.forward(Head(), ((("A", text),),), 1)

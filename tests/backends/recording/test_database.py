@@ -1,0 +1,411 @@
+"""A recording: what goes in comes out, within its size, whatever happens to the file."""
+
+import asyncio
+import random
+import sqlite3
+import string
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobtui.backends.base import LISTS, Batch
+from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.health import Skip
+from jobtui.model.ids import SpanId, TraceId
+from jobtui.model.jobs import JobStatus
+from jobtui.model.logs import LogRecord
+from jobtui.model.pages import Log
+from jobtui.model.source_errors import SourceUnreachable
+from jobtui.model.traces import Resource, Span
+from jobtui.recording import replay as recorded_logs
+from jobtui.recording.database import About, Damaged, Recording, RecordingError, What, packed, unpacked
+from jobtui.recording.recorder import Recorder, RecordingWriter
+from jobtui.recording.replay import ReplayClock, ReplayedJobs, ReplayedLogs, ReplayedSource
+from jobtui.transport.worker import a_worker
+from tests.builders import a_job, job_id
+from tests.fakes import ScriptedSource, batch
+from tests.waiting import wait_for
+
+NOW = Nanos(1_795_206_870 * SECOND)
+MB = 1 << 20
+
+
+def about() -> About:
+    return About(version="0", made_at=NOW, at=NOW, config=None)
+
+
+def record(number: int, text: str = "a line") -> LogRecord:
+    return LogRecord("a.log", number, number * 10, Nanos(NOW + number), 1, "op", {"op": "abcd"}, text)
+
+
+def noise(seed: int, length: int) -> str:
+    """A text that hardly gets smaller when it is packed."""
+    return "".join(random.Random(seed).choices(string.ascii_letters + string.digits, k=length))
+
+
+def written(path: Path, *entries: tuple[What, object, int], most_bytes: int = MB) -> Path:
+    """A recording of one source with these things at these seconds."""
+    writer = RecordingWriter(path, about(), most_bytes)
+    with writer.together():
+        for what, value, second in entries:
+            writer.put("logfile", "a.log", what, value, Nanos(NOW + second * SECOND))
+    writer.close()
+    return path
+
+
+async def polled(source: ReplayedSource) -> list[Batch]:
+    batches = [await source.poll(None)]
+    while batches[-1].more:
+        batches.append(await source.poll(batches[-1].cursor))
+    return batches
+
+
+def replayed(path: Path, second: int, kind: type[ReplayedSource] = ReplayedSource) -> list[Batch]:
+    """What the source of a recording delivers up to a second."""
+    recording = Recording(path)
+    with a_worker("test") as worker:
+        clock = ReplayClock(Nanos(NOW + second * SECOND))
+        number = recording.source("logfile", "a.log")
+        found = asyncio.run(polled(kind(recording, worker, clock, "logfile", "a.log", number)))
+    recording.close()
+    return found
+
+
+def test_every_list_of_a_batch_is_kept() -> None:
+    assert {"jobs", "gone", "records", "changes", "allocations", "sites", "spans", "span_logs"} <= set(LISTS)
+    tuples = {f.name for f in msgspec.structs.fields(Batch) if str(f.type).startswith("tuple")}
+    assert tuples == set(LISTS)
+
+
+@settings(max_examples=50)
+@given(
+    st.text(max_size=200),
+    st.integers(min_value=-(2**70), max_value=2**70),
+    st.dictionaries(st.sampled_from(["op", "jid", "state"]), st.one_of(st.none(), st.text(max_size=20))),
+)
+def test_records_come_back_as_they_were(text: str, place: int, fields: dict[str, str | None]) -> None:
+    one = LogRecord("a.log", 1, place, Nanos(7), None, "op", fields, text, identity=place)
+    kept = Batch(cursor="c", records=(one,), skipped=(Skip("x", "y"),), skip_count=2, count=3)
+    again: Batch = unpacked(What.BATCH, packed(kept))
+    (back,) = again.records
+    assert (back.offset, back.identity, again.skip_count, again.count) == (place, place, 2, 3)
+    assert packed(again) == packed(kept)  # masked once, it is not changed again
+
+
+@settings(max_examples=100)
+@given(st.binary(max_size=200), st.sampled_from(What))
+def test_no_bytes_make_it_raise_anything_else(data: bytes, what: What) -> None:
+    with pytest.raises(Damaged):
+        unpacked(what, data)
+
+
+def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtui.recording.database.LARGEST_BYTES", 1000)
+    with pytest.raises(Damaged):
+        unpacked(What.FAILURE, packed("x" * 100_000))
+
+
+def test_it_delivers_up_to_the_time_of_the_clock(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "r",
+        (What.BATCH, Batch(cursor="1", records=(record(1),), count=1), 0),
+        (What.BATCH, Batch(cursor="2", records=(record(2),), count=1), 10),
+    )
+    assert [r.line for b in replayed(path, 5) for r in b.records] == [1]
+    assert [r.line for b in replayed(path, 10) for r in b.records] == [1, 2]
+
+
+def test_many_entries_come_all_and_in_order(tmp_path: Path) -> None:
+    entries = [(What.BATCH, Batch(cursor="", records=(record(n),), count=1), n) for n in range(1, 180)]
+    batches = replayed(written(tmp_path / "r", *entries), 1_000)
+    assert [r.line for b in batches for r in b.records] == list(range(1, 180))
+    assert sum(b.count for b in batches) == 179
+
+
+def test_a_job_that_is_gone_and_comes_back_is_there(tmp_path: Path) -> None:
+    job = a_job(1)
+    path = written(
+        tmp_path / "r",
+        (What.BATCH, batch(job), 0),
+        (What.BATCH, Batch(cursor="", gone=(job.id,)), 1),
+        (What.BATCH, batch(job), 2),
+    )
+    first, second = replayed(path, 5)
+    assert first.gone == (job.id,)
+    assert second.jobs == (job,)
+
+
+def test_an_outage_is_an_outage_until_something_comes(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "r",
+        (What.BATCH, Batch(cursor="", records=(record(1),)), 0),
+        (What.FAILURE, "no answer", 10),
+        (What.BATCH, Batch(cursor="", records=(record(2),)), 20),
+    )
+    with pytest.raises(SourceUnreachable, match="no answer"):
+        replayed(path, 15)
+    assert [r.line for b in replayed(path, 20) for r in b.records] == [1, 2]
+
+
+def test_it_stays_within_its_size_and_keeps_the_last_record_of_each_job(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    writer = RecordingWriter(path, about(), MB)
+    early = a_job(1, status=JobStatus.RUNNING)
+    with writer.together():
+        writer.put("logfile", "a.log", What.BATCH, batch(early), NOW)
+        for n in range(600):
+            kept = Batch(cursor="", records=(record(n, noise(n, 5_000)),))
+            writer.put("logfile", "a.log", What.BATCH, kept, NOW)
+            assert writer.kept_bytes <= MB
+    assert writer.let_go > 100
+    writer.close()
+    assert path.stat().st_size < 2 * MB
+    batches = replayed(path, 0)
+    assert [job for b in batches for job in b.jobs] == [early]
+    assert max(r.line for b in batches for r in b.records) == 599
+
+
+def test_a_job_is_found_without_its_whole_record(tmp_path: Path) -> None:
+    job = a_job(1, status=JobStatus.FAILED, error="disk full")
+    path = written(tmp_path / "r", (What.BATCH, batch(job), 0))
+    recording = Recording(path)
+    with a_worker("test") as worker:
+        source = ReplayedJobs(recording, worker, ReplayClock(NOW), "logfile", "a.log", 1)
+        detail = asyncio.run(source.detail(job.id))
+        assert detail is not None
+        assert detail.job == job
+        assert [run.error for run in detail.runs] == ["disk full"]
+        assert asyncio.run(source.detail(job_id(99))) is None
+    recording.close()
+
+
+@pytest.mark.parametrize("cut", [100, 5_000, 9_000])
+def test_a_file_that_is_cut_off_is_one_clear_error(tmp_path: Path, cut: int) -> None:
+    entries = [(What.BATCH, Batch(cursor="", records=(record(n, "x" * 500),)), n) for n in range(300)]
+    path = written(tmp_path / "r", *entries)
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(RecordingError, match="damaged"):
+        replayed(path, 1_000)
+
+
+def test_bytes_that_changed_in_its_layout_are_one_clear_error(tmp_path: Path) -> None:
+    path = written(tmp_path / "r", (What.BATCH, Batch(cursor="", records=(record(1),)), 1))
+    data = path.read_bytes()
+    for name in (b"about", b"CREATE TABLE", b"autoindex_source"):  # which SQLite quotes in what it says
+        place = data.index(name) + 2
+        path.write_bytes(data[:place] + b"\xff" + data[place + 1 :])
+        with pytest.raises(RecordingError):
+            replayed(path, 5)
+
+
+def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "places.sqlite"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE bookmarks (url)")
+    with pytest.raises(RecordingError, match="something else"):
+        Recording(path)
+
+
+def noisy(number: int) -> Batch:
+    """A batch that needs some 150 kB."""
+    return Batch(cursor="", records=(record(number, noise(number, 200_000)),), count=1)
+
+
+def test_what_cannot_be_written_waits_and_is_written_later(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path / "r", about(), MB)
+    writer._db.execute("PRAGMA max_page_count = 12")  # as a full disk
+    recorder = Recorder(writer, FixedClock(NOW))
+    source = ScriptedSource(name="a.log", kind="logfile")
+    recorder.delivered(source, noisy(1))
+    wait_for(lambda: recorder.problem is not None)
+    assert "full" in (recorder.problem or "")
+    writer._db.execute("PRAGMA max_page_count = 1000000")
+    recorder.delivered(source, Batch(cursor="", records=(record(2),), count=1))
+    wait_for(lambda: recorder.problem is None)
+    recorder.close()
+    writer.close()
+    assert recorder.lost == 0
+    assert [r.line for b in replayed(tmp_path / "r", 0) for r in b.records] == [1, 2]
+
+
+def test_what_waits_too_long_is_lost_and_the_recording_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobtui.recording.recorder.MOST_WAITING", 500)
+    writer = RecordingWriter(tmp_path / "r", about(), MB)
+    writer._db.execute("PRAGMA max_page_count = 12")
+    recorder = Recorder(writer, FixedClock(NOW))
+    source = ScriptedSource(name="a.log", kind="logfile")
+    for number in range(5):
+        recorder.delivered(source, noisy(number))
+    wait_for(lambda: recorder.problem is not None)
+    lost = recorder.lost
+    assert lost > 0
+    writer._db.execute("PRAGMA max_page_count = 1000000")
+    wait_for(lambda: recorder.problem is None)
+    recorder.close()
+    writer.close()
+    recording = Recording(tmp_path / "r")
+    assert [note.partition(" records")[0] for note in recording.about.notes] == [str(lost)]
+    recording.close()
+
+
+def test_a_disk_that_stays_full_costs_what_came_and_nothing_else(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path / "r", about(), MB)
+    recorder = Recorder(writer, FixedClock(NOW))
+    source = ScriptedSource(name="a.log", kind="logfile")
+    recorder.delivered(source, Batch(cursor="", records=(record(1),), count=1))
+    wait_for(lambda: recorder.kept)
+    writer._db.execute("PRAGMA max_page_count = 12")
+    recorder.delivered(source, noisy(2))
+    wait_for(lambda: recorder.problem is not None)
+    recorder.close()
+    writer.close()
+    assert recorder.lost > 0
+    assert [r.line for b in replayed(tmp_path / "r", 0) for r in b.records] == [1]
+
+
+def test_quiet_polls_are_not_kept(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path / "r", about(), MB)
+    recorder = Recorder(writer, FixedClock(NOW))
+    source = ScriptedSource(name="a.log", kind="logfile")
+    recorder.delivered(source, Batch(cursor="", records=(record(1),), count=1))
+    for _ in range(50):
+        recorder.delivered(source, Batch(cursor=""))
+        recorder.failed(source, "no answer")
+        recorder.failed(source, "no answer")
+        recorder.delivered(source, Batch(cursor=""))
+    recorder.close()
+    writer.close()
+    kinds = [row for (row,) in sqlite3.connect(tmp_path / "r").execute("SELECT what FROM entry ORDER BY seq")]
+    assert kinds[:3] == ["batch", "failure", "batch"]
+    assert len(kinds) == 1 + 2 * 50  # each change of its state, and no more
+
+
+def test_what_cannot_be_written_down_costs_itself_only(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path / "r", about(), MB)
+    recorder = Recorder(writer, FixedClock(NOW))
+    source = ScriptedSource(name="a.log", kind="logfile")
+    odd = Span(
+        TraceId("0" * 32),
+        SpanId("0" * 16),
+        None,
+        "x",
+        Resource("s", {}),
+        NOW,
+        None,
+        attributes={"x": object()},
+    )
+    recorder.delivered(source, Batch(cursor="", spans=(odd,), count=1))
+    recorder.delivered(source, Batch(cursor="", records=(record(2),), count=1))
+    recorder.close()
+    writer.close()
+    assert writer.refused == 1
+    assert recorder.problem is None
+    assert [r.line for b in replayed(tmp_path / "r", 0) for r in b.records] == [2]
+
+
+def test_what_waits_is_bounded_by_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = RecordingWriter(tmp_path / "r", about(), 64 * MB)
+    recorder = Recorder(writer, FixedClock(NOW))
+    source = ScriptedSource(name="a.log", kind="logfile")
+    monkeypatch.setattr("jobtui.recording.recorder.MOST_WAITING", 1_000)
+    long = Batch(cursor="", records=(record(1, "x" * 900_000),), count=1)
+    recorder.delivered(source, long)
+    recorder.delivered(source, long)
+    assert recorder.lost > 900
+    recorder.close()
+    writer.close()
+    assert sum(len(b.records) for b in replayed(tmp_path / "r", 0)) == 1
+
+
+LOGS = ("/var/log/a.log", "/var/log/b.log")
+SECONDS = 40
+
+
+def a_record(log: str, second: int) -> LogRecord:
+    text = f"{log[-5]}{second}\n  more of it"
+    return LogRecord(log, second + 1, second, Nanos(NOW + second * SECOND), 1, "op", {}, text)
+
+
+@pytest.fixture
+def clock() -> ReplayClock:
+    return ReplayClock(Nanos(NOW + SECONDS * SECOND))
+
+
+@pytest.fixture
+def logs(tmp_path: Path, clock: ReplayClock) -> Iterator[ReplayedLogs]:
+    writer = RecordingWriter(tmp_path / "r", about(), 1 << 20)
+    with writer.together():
+        for second in range(SECONDS):
+            for log in LOGS:
+                kept = Batch(cursor="", records=(a_record(log, second),))
+                writer.put("logfile", log, What.BATCH, kept, Nanos(NOW + second * SECOND))
+    writer.close()
+    recording = Recording(tmp_path / "r")
+    with a_worker("test") as worker:
+        yield ReplayedLogs(recording, worker, clock, lambda: (1, 2))
+    recording.close()
+
+
+async def words(log: Log) -> list[str]:
+    extent = await log.look()
+    page = await log.before(extent.end, 10_000)
+    return [line.text for line in page.lines if not line.text.startswith(" ")]
+
+
+def test_their_names_are_known_without_reading_them(logs: ReplayedLogs) -> None:
+    assert logs.names() == LOGS
+
+
+async def test_each_is_shown_up_to_the_time_of_the_clock(logs: ReplayedLogs, clock: ReplayClock) -> None:
+    log = logs.open(LOGS[0])
+    assert await words(log) == [f"a{second}" for second in range(SECONDS)]
+    clock.set(Nanos(NOW + 9 * SECOND))
+    before = (await log.look()).revision
+    assert await words(log) == [f"a{second}" for second in range(10)]
+    assert (await log.look()).revision == before
+    clock.set(Nanos(NOW + 12 * SECOND))
+    assert await words(log) == [f"a{second}" for second in range(13)]
+    await log.aclose()
+
+
+async def test_going_back_is_another_revision_so_that_screens_read_anew(
+    logs: ReplayedLogs, clock: ReplayClock
+) -> None:
+    log = logs.merged()
+    before = await log.look()
+    clock.set(Nanos(NOW + 9 * SECOND))
+    after = await log.look()
+    assert after.revision != before.revision
+    assert after.end < before.end
+
+
+async def test_all_of_them_are_in_the_order_of_time(logs: ReplayedLogs) -> None:
+    log = logs.merged()
+    expected = [f"{name}{second}" for second in range(SECONDS) for name in "ab"]
+    assert await words(log) == expected
+    page = await log.before((await log.look()).end, 4)
+    assert [line.origin for line in page.lines] == [LOGS[0]] * 2 + [LOGS[1]] * 2
+
+
+async def test_it_waits_until_the_clock_moves(logs: ReplayedLogs, clock: ReplayClock) -> None:
+    log = logs.merged([LOGS[0]])
+    await log.look()
+    assert not await log._source.is_changed()  # type: ignore[attr-defined]
+    clock.set(Nanos(NOW + 3 * SECOND))
+    assert await log._source.is_changed()  # type: ignore[attr-defined]
+
+
+async def test_of_much_the_end_is_read_and_this_is_said(
+    logs: ReplayedLogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded_logs, "ENTRIES_AT_FIRST", 10)
+    log = logs.open(LOGS[1])
+    extent = await log.look()
+    assert extent.event == "its end only"
+    assert await words(log) == [f"b{second}" for second in range(SECONDS - 10, SECONDS)]

@@ -1,0 +1,464 @@
+"""Blocks of a log: lines without bound, places by time and by text, a sample of its end."""
+
+import gzip
+import os
+import tracemalloc
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from jobtui.backends.log_start import FromStart, TailBytes
+from jobtui.backends.logfile import LogFile
+from jobtui.formats.parser import LogParser
+from jobtui.logs.pages import newest_time, tail_lines
+from jobtui.model.clock import SECOND, Nanos, to_rfc3339, to_seconds
+from jobtui.model.source_errors import SourceDenied, SourceMissing
+from jobtui.transport import blocks as file_search
+from jobtui.transport.blocks import (
+    HOLE_BYTES,
+    Block,
+    BlockReader,
+    Limits,
+    Position,
+    align,
+    lines_around,
+    offset_of_time,
+)
+from jobtui.transport.files import open_file
+from tests.backends.log_fakes import KeepingParser, Parsers, Reading
+from tests.conftest import NOW
+
+SMALL = Limits(block=40, line=120, skip=300)
+
+
+class MemoryBytes:
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.largest = 0
+
+    def read(self, offset: int, size: int) -> bytes:
+        self.largest = max(self.largest, size)
+        return self.data[offset : offset + size]
+
+    def next_data(self, offset: int) -> int:
+        return offset
+
+
+def read_all(data: bytes, limits: Limits = SMALL) -> tuple[BlockReader, list[Block]]:
+    reader = BlockReader(MemoryBytes(data), "log", Position(), limits)
+    blocks = []
+    while (block := reader.next(release=True)) is not None or reader.more:
+        if block is not None:
+            blocks.append(block)
+    return reader, blocks
+
+
+def given_text(data: bytes, limits: Limits = SMALL) -> bytes:
+    return b"".join(block.data for block in read_all(data, limits)[1])
+
+
+PIECES = st.sampled_from(
+    [
+        b"\0",
+        b"\0" * 63,
+        b"\0" * 64,
+        b"\0" * 500,
+        b"\n",
+        b"ab",
+        b"a line\n",
+        b"x" * 119,
+        b"x" * 121,
+        b"x" * 400,
+    ]
+)
+
+
+@given(st.lists(PIECES).map(b"".join))
+@example(b"\0" * 1000)
+@example(b"x" * 120 + b"\n")
+@example(b"ab" + b"\0" * 64 + b"\ncd\n")
+@settings(max_examples=200, deadline=None)
+def test_every_block_is_whole_lines_that_stand_where_it_says(data: bytes) -> None:
+    reader, blocks = read_all(data)
+    end = 0
+    for block in blocks:
+        assert block.data.endswith(b"\n")
+        assert max(map(len, block.data.split(b"\n"))) <= SMALL.line
+        assert block.offset >= end
+        there = data[block.offset : block.offset + len(block.data)]
+        assert block.data[:-1] == there[: len(block.data) - 1]
+        assert block.line == data.count(b"\n", 0, block.offset) + 1
+        end = block.offset + len(block.data) - (there != block.data)
+    assert reader.position.offset == len(data)
+    assert reader.position.line == data.count(b"\n") + 1
+
+
+@given(st.lists(st.sampled_from([b"\0", b"\0" * 100, b"\n", b"ab", b"a line\n"])).map(b"".join))
+@settings(max_examples=200, deadline=None)
+def test_only_nuls_are_left_out_of_lines_that_are_not_too_long(data: bytes) -> None:
+    reader, blocks = read_all(data, Limits(block=40, line=10_000, skip=300))
+    left = b"".join(block.data for block in blocks)
+    assert left.translate(None, b"\0\n") == data.translate(None, b"\0\n")
+    assert (reader.skip_count > 0) >= (b"\0" * HOLE_BYTES in data)
+
+
+def test_nuls_before_a_line_are_no_part_of_it() -> None:
+    assert given_text(b"one\n" + b"\0" * 3 + b"two\n") == b"one\ntwo\n"
+
+
+def test_few_nuls_within_a_line_stay() -> None:
+    assert given_text(b"on\0e\n") == b"on\0e\n"
+
+
+def test_many_nuls_within_a_line_end_it_and_the_line_number_stays() -> None:
+    reader, blocks = read_all(b"zero\non" + b"\0" * 1000 + b"e\ntwo\n")
+    assert [(block.line, block.offset, block.data) for block in blocks] == [
+        (1, 0, b"zero\n"),
+        (2, 5, b"on\n"),
+        (2, 1007, b"e\ntwo\n"),
+    ]
+    assert reader.skips[0].where == "log:2 (byte 7)"
+    assert "NUL bytes" in reader.skips[0].why
+
+
+def test_nuls_at_the_end_wait_for_what_follows_unless_they_are_very_many() -> None:
+    for size, offset in ((100, 4), (3 << 20, 4 + (3 << 20))):
+        reader = BlockReader(MemoryBytes(b"one\n" + b"\0" * size), "log", Position(), Limits())
+        assert reader.next() is not None
+        assert reader.next() is None
+        assert reader.position.offset == offset
+
+
+def test_a_line_at_the_limit_is_whole_and_one_beyond_is_cut_and_named() -> None:
+    whole = b"x" * SMALL.line + b"\n"
+    assert given_text(whole) == whole
+    reader, blocks = read_all(b"one\n" + b"x" * 500 + b"\ntwo\n")
+    assert [block.data for block in blocks] == [b"one\n", b"x" * 120 + b"\n", b"two\n"]
+    assert blocks[-1].line == 3
+    assert reader.skip_count == 1
+    assert [(skip.where, skip.why) for skip in reader.skips] == [
+        ("log:2 (byte 4)", "line longer than 120 bytes, the rest of it is left out"),
+        ("log:2 (byte 484)", "380 bytes left out of this line"),
+    ]
+
+
+def test_work_in_one_call_is_bounded() -> None:
+    reader = BlockReader(MemoryBytes(b"\0" * 100_000 + b"one\n"), "log", Position(), SMALL)
+    assert reader.next() is None
+    assert reader.more
+
+
+def test_skips_are_counted_however_many_and_few_are_kept_by_name() -> None:
+    reader, _ = read_all(b"\0x\n" * 1_000)
+    assert reader.skip_count == 1_000
+    assert len(reader.skips) == 20
+
+
+def test_holes_in_every_line_do_not_make_large_blocks_be_read_for_each() -> None:
+    source = MemoryBytes(b"\0x\n" * 3_000)
+    reader = BlockReader(source, "log", Position(), Limits())
+    reader.next()
+    source.largest = 0
+    for _ in range(100):
+        reader.next()
+    assert source.largest <= 16 << 10
+
+
+@pytest.mark.parametrize(
+    ("data", "offset", "aligned"),
+    [
+        (b"one\ntwo\n", 0, 0),
+        (b"one\ntwo\n", 1, 4),
+        (b"one\ntwo\n", 4, 4),
+        (b"one\ntwo\n", 5, 8),
+        (b"one\ntwo\n", 8, 8),
+        (b"one\ntwo", 5, None),
+        (b"one\ntwo", 7, None),
+        (b"x" * 1000, 10, None),
+        (b"one" + b"\0" * 100 + b"two\n", 1, 3),
+        (b"one" + b"\0" * 100 + b"two\n", 50, 50),
+        (b"one" + b"\0" * 100 + b"two\n", 103, 103),
+    ],
+)
+def test_where_a_line_begins(data: bytes, offset: int, aligned: int | None) -> None:
+    assert align(MemoryBytes(data), offset, 500) == aligned
+
+
+async def read_file(path: Path) -> tuple[Reading, Parsers, int]:
+    """Read the whole file; what was read, and the most memory held meanwhile."""
+    parsers = Parsers()
+    log = LogFile(path, parser_factory=parsers, start=FromStart())
+    reading = Reading(log)
+    tracemalloc.start()
+    await reading.drain()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    await log.aclose()
+    return reading, parsers, peak
+
+
+async def test_a_hole_of_gigabytes_costs_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    size = 8 << 30
+    with path.open("wb") as file:
+        file.write(b"one\n")
+        file.seek(size - 4)
+        file.write(b"two\n")
+    reading, _, peak = await read_file(path)
+    assert reading.texts == ["one", "two"]
+    assert reading.records[-1].offset == size - 4
+    assert reading.skip_count >= 1
+    assert peak < 16 << 20
+
+
+async def test_nuls_that_are_really_written_cost_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    with path.open("wb") as file:
+        file.write(b"one\n")
+        for _ in range(300):
+            file.write(bytes(1 << 20))
+        file.write(b"two\n")
+    reading, _, peak = await read_file(path)
+    assert reading.texts == ["one", "two"]
+    assert peak < 16 << 20
+    path.unlink()
+
+
+async def test_a_line_of_hundreds_of_megabytes_costs_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    with path.open("wb") as file:
+        file.write(b"one\n")
+        for _ in range(300):
+            file.write(b"x" * (1 << 20))
+        file.write(b"\nthree\n")
+    reading, parsers, peak = await read_file(path)
+    assert [text[:5] for text in reading.texts] == ["one", "xxxxx", "three"]
+    assert [record.line for record in reading.records] == [1, 2, 3]
+    assert len(parsers.text) == 4 + (1 << 20) + 1 + 6
+    assert reading.skips[-1].why == f"{299 << 20} bytes left out of this line"
+    assert peak < 16 << 20
+    path.unlink()
+
+
+async def test_an_orphan_that_writes_on_at_its_old_place_leaves_a_hole(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    log = LogFile(path, parser_factory=Parsers(), start=TailBytes())
+    reading = Reading(log)
+    with path.open("wb") as orphan:
+        orphan.write(b"before the truncation\n" * 50_000)
+        orphan.flush()
+        await reading.drain()
+        os.truncate(path, 0)
+        orphan.write(b"after it\n")
+        orphan.flush()
+        await reading.drain()
+    assert reading.texts[-1] == "after it"
+    assert len(reading.texts) == 50_001
+    assert "truncated" in (reading.note or "")
+    assert "NUL" in reading.skips[-1].why
+    await log.aclose()
+
+
+def test_a_file_closed_under_a_reader_is_an_error_and_not_another_file(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"one\n")
+    opened = open_file(path)
+    opened.close()
+    with path.open("rb"), pytest.raises(OSError, match="Bad file descriptor"):
+        opened.source.read(0, 4)
+
+
+CAPTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
+
+
+def time_of(line: bytes) -> Nanos | None:
+    return KeepingParser("").time_of(line, Nanos(0))
+
+
+def place_of(data: bytes, seconds: int) -> int | None:
+    return offset_of_time(MemoryBytes(data), len(data), Nanos(seconds * SECOND), time_of)
+
+
+FILLERS = st.sampled_from([b"", b"  no time here\n", b"\0" * 200, b"y" * 3000 + b"\n", b"z\n" * 50])
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), FILLERS), min_size=1, max_size=60), st.integers(0, 200))
+@settings(max_examples=150, deadline=None)
+def test_no_line_of_the_time_asked_for_is_before_the_place_found(
+    steps: list[tuple[int, bytes]], wanted: int
+) -> None:
+    data, seconds, due = b"", 0, None
+    for step, filler in steps:
+        seconds += step
+        if seconds >= wanted and due is None:
+            due = len(data)
+        data += b"@%d line\n" % seconds + filler
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(file_search, "PROBE_BYTES", 300)
+        patch.setattr(file_search, "_WINDOW_BYTES", 64)
+        found = place_of(data, wanted)
+    assert found is not None
+    assert found <= (len(data) if due is None else due)
+
+
+def test_the_place_of_a_time_is_exact_where_lines_have_times() -> None:
+    data = b"".join(b"@%d line\n  more of it\n" % (nth // 2) for nth in range(200_000))
+    for wanted in (0, 1, 31_234, 99_999):
+        found = place_of(data, wanted)
+        assert found == data.index(b"@%d line" % wanted)
+    assert place_of(data, 100_000) == len(data)
+
+
+def test_a_file_without_times_has_no_place_for_one() -> None:
+    assert place_of(b"line\n" * 1_000, 7) is None
+    assert place_of(b"", 7) is None
+
+
+def test_holes_and_lines_without_end_do_not_hide_a_time() -> None:
+    junk = b"\0" * (3 << 20) + b"x" * (3 << 20) + b"\n" + b"no time\n" * 500_000
+    data = b"@1 a\n" + junk + b"@2 b\n" + junk + b"@3 c\n"
+    found = place_of(data, 3)
+    assert found is not None
+    assert data.index(b"@1") <= found <= data.index(b"@3")
+    assert place_of(data, 1) == 0
+
+
+async def test_the_place_of_a_time_in_a_captured_log() -> None:
+    path = CAPTURES / "local" / "supervisor.log"
+    log = LogFile(path)
+    text = path.read_bytes()
+    parser = LogParser(str(path))
+    newest = Nanos(path.stat().st_mtime_ns)
+    times = [parser.time_of(line, newest) for line in text.splitlines()]
+    known = sorted(time for time in times if time is not None)
+    for at in (known[0], known[len(known) // 2], known[-1]):
+        offset = await log.offset_at(at)
+        assert offset is not None
+        earlier = [parser.time_of(line, newest) for line in text[:offset].splitlines()]
+        assert all(time < at for time in earlier if time is not None)
+
+
+@pytest.fixture
+async def log(tmp_path: Path) -> AsyncIterator[LogFile]:
+    path = tmp_path / "supervisor.log"
+    path.write_bytes(b"".join(b"line %d\n" % nth for nth in range(1, 1_001)))
+    source = LogFile(path)
+    yield source
+    await source.aclose()
+
+
+def at(path: Path, text: bytes) -> int:
+    return path.read_bytes().index(text)
+
+
+async def test_the_lines_around_a_line(log: LogFile) -> None:
+    offset = at(Path(log.name), b"line 500\n")
+    found = await log.lines_around(offset, 2, 1, line=500)
+    assert [(raw.line, raw.text) for raw in found] == [
+        (498, "line 498"),
+        (499, "line 499"),
+        (500, "line 500"),
+        (501, "line 501"),
+    ]
+    assert found[2].offset == offset
+    assert not any(raw.cut for raw in found)
+
+
+async def test_the_lines_around_the_first_and_the_last(log: LogFile) -> None:
+    assert [raw.text for raw in await log.lines_around(0, 5, 1)] == ["line 1", "line 2"]
+    last = at(Path(log.name), b"line 1000\n")
+    assert [raw.text for raw in await log.lines_around(last, 1, 5)] == ["line 999", "line 1000"]
+    assert [raw.line for raw in await log.lines_around(last, 0, 0)] == [None]
+
+
+async def test_many_lines_around_a_line(log: LogFile) -> None:
+    offset = at(Path(log.name), b"line 500\n")
+    found = await log.lines_around(offset, 10_000, 10_000, line=500)
+    assert [raw.line for raw in found] == list(range(1, 1_001))
+    assert all(raw.text == f"line {raw.line}" for raw in found)
+
+
+async def test_lines_that_are_no_longer_those_asked_for_are_not_given(log: LogFile) -> None:
+    offset = at(Path(log.name), b"line 500\n")
+    assert await log.lines_around(offset, 1, 1, expect="line 500")
+    assert await log.lines_around(offset, 1, 1, expect="line 501") == ()
+    assert await log.lines_around(1 << 40, 1, 1, expect="line") == ()
+
+
+async def test_lines_around_in_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(SourceMissing):
+        await LogFile(tmp_path / "none").lines_around(0, 1, 1)
+
+
+def test_raw_lines_are_cut_decoded_and_freed_of_nuls() -> None:
+    data = b"x" * (6 << 20) + b"\n" + b"\0" * 1000 + b"bad \xff byte\r\n" + b"y" * (6 << 20)
+    offset = data.index(b"bad")
+    before, here, after = lines_around(MemoryBytes(data), offset, 1, 1)
+    assert (here.text, here.offset, here.cut) == ("bad \ufffd byte", offset, False)
+    assert len(after.text) == file_search.RAW_LINE_BYTES
+    assert before.cut
+    assert after.cut
+
+
+def test_lines_before_a_hole_keep_their_numbers() -> None:
+    data = b"one\ntwo\nth" + b"\0" * 100 + b"ree\nfour\n"
+    found = lines_around(MemoryBytes(data), data.index(b"ree"), 2, 1, line=3)
+    assert [(raw.line, raw.text) for raw in found] == [(2, "two"), (3, "th"), (3, "ree"), (4, "four")]
+    assert not any(raw.cut for raw in found)
+
+
+def test_the_last_whole_lines_are_given(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(b"one\ntwo\nthree\nfour")
+    assert [*tail_lines(path)] == [b"one", b"two", b"three", b"four"]
+    assert [*tail_lines(path, 12)] == [b"three", b"four"]
+    assert [*tail_lines(path, 2)] == []
+
+
+def test_a_packed_log_is_read_from_its_start(tmp_path: Path) -> None:
+    path = tmp_path / "a.log.gz"
+    path.write_bytes(gzip.compress(b"one\ntwo\n"))
+    assert [*tail_lines(path)] == [b"one", b"two"]
+
+
+def test_a_line_without_end_is_given_in_pieces(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(b"x" * (3 << 20) + b"\nend\n")
+    lines = [*tail_lines(path)]
+    assert lines[-1] == b"end"
+    assert sum(map(len, lines)) == (3 << 20) + 3
+    assert max(map(len, lines)) < 3 << 20
+
+
+def test_a_log_that_cannot_be_read_says_so(tmp_path: Path) -> None:
+    with pytest.raises(SourceMissing):
+        [*tail_lines(tmp_path / "gone.log")]
+    with pytest.raises((SourceDenied, SourceMissing)):
+        newest_time(tmp_path / "gone.log", "auto")
+
+
+@given(data=st.binary(max_size=300), size=st.integers(1, 400))
+def test_lines_are_those_of_the_file(
+    data: bytes, size: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.log"
+    path.write_bytes(b"-" + data)  # nothing that looks packed
+    lines = [*tail_lines(path, size)]
+    whole = (b"-" + data).split(b"\n")
+    given_lines = whole[:-1] if whole[-1] == b"" else whole
+    assert lines == given_lines[len(given_lines) - len(lines) :]
+
+
+def test_the_newest_time_of_a_log_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "supervisor.log"
+    path.write_bytes((CAPTURES / "local" / "supervisor.log").read_bytes())
+    os.utime(path, (to_seconds(NOW), to_seconds(NOW)))
+    newest = newest_time(path, "supervisor")
+    assert newest is not None
+    assert to_rfc3339(newest) == "2026-11-20T20:36:01Z"
+    empty = tmp_path / "empty.log"
+    empty.touch()
+    assert newest_time(empty, "auto") is None

@@ -1,0 +1,460 @@
+"""However a log is rotated and whenever it is read: each line is given once, or said to be gone."""
+
+import bz2
+import gzip
+import itertools
+import lzma
+import math
+import os
+import random
+import shutil
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from jobtui.backends.log_follow import Follower
+from jobtui.backends.log_start import FromStart, FromTime, Start, TailBytes
+from jobtui.backends.logfile import LogFile
+from jobtui.formats.parser import Parsed
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.faults import FAULTS
+from jobtui.model.health import Skip
+from jobtui.model.source_errors import SourceMissing
+from jobtui.transport import files as file_access
+from jobtui.transport.blocks import Limits
+from jobtui.transport.files import rotated
+from tests.backends.log_fakes import KeepingParser, Reading
+
+LIMITS = Limits(block=64, line=400, batch=200, batch_records=9, hold_s=1000, retire_s=1e9, gone_s=1000)
+BAD = "a line that nobody foresaw"
+PACK: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
+
+
+class FailingParser(KeepingParser):
+    """One that raises at some lines."""
+
+    def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
+        if BAD.encode() in block:
+            raise ValueError("what nobody foresaw")
+        return super().parse(block, offset, line, newest)
+
+
+class Rotating:
+    """A log that is written to, and rotated in each way that is in use. The newest file has number 1."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "x.log"
+        self.path.touch()
+        self.lines: list[str] = []
+        self._days = itertools.count(20261101)
+
+    def write(self, count: int, *, text: str = "") -> None:
+        with self.path.open("a") as file:
+            for _ in range(count):
+                line = f"@{len(self.lines)} line {len(self.lines)} {text}".rstrip()
+                self.lines.append(line)
+                file.write(f"{line}\n")
+
+    def _shift(self) -> Path:
+        for number in range(30, 0, -1):
+            for ending in ("", *PACK):
+                old = self.path.with_name(f"x.log.{number}{ending}")
+                if old.exists():
+                    old.rename(old.with_name(f"x.log.{number + 1}{ending}"))
+        return self.path.with_name("x.log.1")
+
+    def rename(self) -> Path:
+        self.path.rename(first := self._shift())
+        self.path.touch()
+        return first
+
+    def copy_and_truncate(self) -> Path:
+        shutil.copyfile(self.path, first := self._shift())
+        os.truncate(self.path, 0)
+        return first
+
+    def rename_dated(self) -> Path:
+        self.path.rename(dated := self.path.with_name(f"x.log-{next(self._days)}"))
+        self.path.touch()
+        return dated
+
+
+Steps = Generator[None, None, Path | None]
+"""A rotation, step by step; in the end the file that it made, if any."""
+SEEDS = range(150)
+STEP_CHANCE = 0.1
+"""How often a rotation goes on while a file is asked for."""
+
+
+class SlowRotating(Rotating):
+    """One whose rotations go on by a step between two questions to the file system, as a seed says."""
+
+    def __init__(self, folder: Path, chance: random.Random) -> None:
+        super().__init__(folder)
+        self.chance = chance
+        self.rotations: deque[Steps] = deque()
+        self._newest = chance.choice((self._numbered, self._dated))
+        self._written_at = 0
+
+    def write_some(self) -> None:
+        if self.path.exists():
+            self.write(self.chance.randint(1, 20))
+            self._stamp()
+
+    def _stamp(self) -> None:
+        """Another time than before, which for changes in quick succession a kernel does not give."""
+        self._written_at = max(self._written_at + 1, time.time_ns())
+        os.utime(self.path, ns=(self._written_at, self._written_at))
+
+    def begin_rotation(self) -> None:
+        self.rotations.append(self.chance.choice((self._rename, self._cut, self._pack_at_once, self._pack))())
+
+    def go_on(self, most: float = math.inf) -> None:
+        """Go on with the rotations, one after the other, by so many steps."""
+        while self.rotations and most > 0:
+            most -= 1
+            try:
+                next(self.rotations[0])
+            except StopIteration:
+                self.rotations.popleft()
+
+    def os_meanwhile(self) -> SimpleNamespace:
+        """An `os` with which rotations go on before files are asked for, now and then."""
+
+        def asked(question: Callable[..., Any]) -> Callable[..., Any]:
+            def ask(*arguments: Any) -> Any:
+                if self.chance.random() < STEP_CHANCE:
+                    self.go_on(1)
+                return question(*arguments)
+
+            return ask
+
+        questions = (os.stat, os.fstat, os.listdir, os.open, os.pread)
+        return SimpleNamespace(**{**vars(os), **{one.__name__: asked(one) for one in questions}})
+
+    def _numbered(self) -> Generator[None, None, Path]:
+        for number in range(30, 0, -1):
+            for ending in ("", *PACK):
+                old = self.path.with_name(f"x.log.{number}{ending}")
+                if old.exists():
+                    old.rename(old.with_name(f"x.log.{number + 1}{ending}"))
+                    yield
+        return self.path.with_name("x.log.1")
+
+    def _dated(self) -> Generator[None, None, Path]:
+        yield
+        return self.path.with_name(f"x.log-{next(self._days)}")
+
+    def _rename(self) -> Steps:
+        newest = yield from self._newest()
+        self.path.rename(newest)
+        yield
+        self.path.touch()
+        return newest
+
+    def _cut(self) -> Steps:
+        newest = yield from self._newest()
+        shutil.copy2(self.path, newest)
+        yield
+        shutil.copy2(self.path, newest)  # what was written meanwhile; copytruncate would lose it
+        os.truncate(self.path, 0)
+        self._stamp()
+        return newest
+
+    def _pack(self, path: Path | None = None) -> Steps:
+        """Pack a rotated file, or the newest of them, as gzip does."""
+        plain = (one for one in self.path.parent.glob("x.log?*") if one.suffix not in PACK)
+        path = path or max(plain, key=lambda one: one.stat().st_mtime_ns, default=None)
+        if path is None:
+            return None
+        status = path.stat()
+        packed, data = path.with_name(f"{path.name}.gz"), gzip.compress(path.read_bytes())
+        for size in (len(data) // 2, len(data)):
+            packed.write_bytes(data[:size])
+            yield
+        os.utime(packed, ns=(status.st_atime_ns, status.st_mtime_ns))
+        yield
+        path.unlink()
+        return packed
+
+    def _pack_at_once(self) -> Steps:
+        made = yield from self.chance.choice((self._rename, self._cut))()
+        return (yield from self._pack(made))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_rotated_while_it_is_looked_at_is_given_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance, now = random.Random(seed), [0.0]
+    log = SlowRotating(tmp_path, chance)
+    limits = Limits(batch=chance.choice((200, 4 << 20)), hold_s=1e9, retire_s=chance.choice((10.0, 1e9)))
+    follower = Follower(log.path, lambda: KeepingParser("x.log"), FromStart(), limits, lambda: now[0])
+    got: list[str] = []
+    skips: list[Skip] = []
+    cursor: str | None = None
+
+    def poll() -> bool:
+        nonlocal cursor
+        with suppress(SourceMissing):  # it was moved away
+            batch = follower.poll(cursor)
+            cursor = batch.cursor
+            got.extend(record.text for record in batch.records)
+            skips.extend(batch.skipped)
+            return batch.more
+        return False
+
+    monkeypatch.setattr(file_access, "os", log.os_meanwhile())
+    doings = (log.write_some, log.begin_rotation, poll, poll, lambda: log.go_on(1))
+    for _ in range(60):
+        chance.choice(doings)()
+        now[0] += chance.choice((0.0, 0.1, 5.0))
+    log.go_on()
+    while poll():
+        pass
+    follower.close()
+    assert (got, skips) == (log.lines, [])
+
+
+def pack(path: Path, ending: str) -> None:
+    """As gzip does: another file, with the time of the one that it takes the place of."""
+    status = path.stat()
+    packed = path.with_name(path.name + ending)
+    packed.write_bytes(PACK[ending](path.read_bytes()))
+    os.utime(packed, ns=(status.st_atime_ns, status.st_mtime_ns))
+    path.unlink()
+
+
+class RotatedLog(RuleBasedStateMachine):
+    """Things done to a log in any order, with polls between them that stop anywhere."""
+
+    way = "rename"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.log = Rotating(self.folder)
+        self.begin()
+
+    def begin(self) -> None:
+        parser = lambda: FailingParser("x.log")  # noqa: E731
+        self.follower = Follower(self.log.path, parser, FromStart(), LIMITS, lambda: 0.0)
+        self.cursor: str | None = None
+        self.got: list[str] = []
+        self.skips: list[Skip] = []
+        self.drain()
+
+    def poll(self) -> bool:
+        batch = self.follower.poll(self.cursor)
+        self.cursor = batch.cursor
+        self.got += [record.text for record in batch.records]
+        self.skips += batch.skipped
+        return batch.more
+
+    def drain(self) -> None:
+        while self.poll():
+            pass
+
+    @rule(count=st.integers(1, 40))
+    def write(self, count: int) -> None:
+        self.log.write(count)
+
+    @rule()
+    def write_what_nobody_foresaw(self) -> None:
+        self.log.write(1, text=BAD)
+
+    @rule()
+    def one_poll(self) -> None:
+        self.poll()
+
+    @rule()
+    def lose_a_batch(self) -> None:
+        self.drain()
+        self.log.write(3)
+        self.follower.poll(self.cursor)
+
+    @rule(ending=st.sampled_from(["", *PACK]))
+    def rotate(self, ending: str) -> None:
+        if self.log.path.stat().st_size:
+            path = getattr(self.log, self.way)()
+            if ending:
+                pack(path, ending)
+
+    @rule(ending=st.sampled_from(list(PACK)))
+    def pack_late(self, ending: str) -> None:
+        files = rotated(self.log.path)
+        if files and files[-1].suffix not in PACK:
+            pack(files[-1], ending)
+
+    @rule()
+    def restart(self) -> None:
+        self.follower.close()
+        self.begin()
+
+    @invariant()
+    def each_line_is_given_once_and_in_order(self) -> None:
+        good = [line for line in self.log.lines if BAD not in line]
+        assert self.got == good[: len(self.got)]
+
+    def teardown(self) -> None:
+        self.drain()
+        self.follower.close()
+        shutil.rmtree(self.folder)
+        assert self.got == [line for line in self.log.lines if BAD not in line]
+        faults = [skip for skip in self.skips if "fault of jobtui" in skip.why]
+        FAULTS.clear()  # they are provoked
+        assert len(faults) == len(self.skips) == sum(BAD in line for line in self.log.lines)
+
+
+class CopiedLog(RotatedLog):
+    """The same with copytruncate."""
+
+    way = "copy_and_truncate"
+
+
+class DatedLog(RotatedLog):
+    """The same with dated names."""
+
+    way = "rename_dated"
+
+
+for machine in (RotatedLog, CopiedLog, DatedLog):
+    machine.TestCase.settings = settings(max_examples=50, stateful_step_count=25, deadline=None)
+TestRotatedLog = RotatedLog.TestCase
+TestCopiedLog = CopiedLog.TestCase
+TestDatedLog = DatedLog.TestCase
+
+
+NAMES = (
+    (("x.log.1", "x.log.2.gz", "x.log.10.xz"), ("x.log.10.xz", "x.log.2.gz", "x.log.1")),
+    (("x.log-20261121.gz", "x.log-20261122"), ("x.log-20261121.gz", "x.log-20261122")),
+    (("x.log.2026-11-21", "x.log.2026-11-22_15"), ("x.log.2026-11-21", "x.log.2026-11-22_15")),
+    (("x-20261121.log", "x-20261122.log.gz"), ("x-20261121.log", "x-20261122.log.gz")),
+    (("x.log.1", "x.log.1.gz", "x.log.2.bz2"), ("x.log.2.bz2", "x.log.1")),
+    (("x.log.old",), ("x.log.old",)),
+    (("x.log.swp", "x.log.1.bak", "x.log.orig", "y.log.1", "x.2.log", "xx.log.1"), ()),
+)
+
+
+@pytest.mark.parametrize(("names", "order"), NAMES)
+def test_rotated_files_are_known_by_their_names(
+    tmp_path: Path, names: tuple[str, ...], order: tuple[str, ...]
+) -> None:
+    for name in ("x.log", *names):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (1000, 1000))
+    assert [path.name for path in rotated(tmp_path / "x.log")] == list(order)
+
+
+def rotated_log(folder: Path) -> Rotating:
+    """A log of 40 lines, ten in each of four files: the oldest two packed, the newest the log itself."""
+    log = Rotating(folder)
+    for nth in range(4):
+        log.write(10)
+        os.utime(log.path, ns=(0, nth * 10 * SECOND + 9 * SECOND))
+        if nth < 3:
+            pack_or_not = log.rename()
+            if nth < 2:
+                pack(pack_or_not, ".gz")
+    return log
+
+
+STARTS = (
+    (FromStart(), 0, None),
+    (TailBytes(), 0, None),
+    (TailBytes(120), 30, "older rotated files were not read"),
+    (TailBytes(200), 24, "what is before was not read"),
+    (FromTime(Nanos(35 * SECOND)), 35, "what is before was not read"),
+    (FromTime(Nanos(27 * SECOND)), 27, "of x.log.1 on"),
+    (FromTime(Nanos(12 * SECOND)), 10, "older rotated files were not read"),
+    (FromTime(Nanos(0)), 0, None),
+)
+
+
+@pytest.mark.parametrize(("start", "first", "said"), STARTS)
+async def test_reading_begins_in_the_file_that_holds_what_is_wanted(
+    tmp_path: Path, start: Start, first: int, said: str | None
+) -> None:
+    log = rotated_log(tmp_path)
+    source = LogFile(log.path, parser_factory=KeepingParser, start=start)
+    reading = Reading(source)
+    await reading.drain()
+    assert reading.texts == log.lines[first:]
+    assert (reading.note is None) if said is None else (said in (reading.note or ""))
+    assert source.begins_after(Nanos(0)) is (first > 0)
+    await source.aclose()
+
+
+async def test_what_is_gone_is_said(tmp_path: Path) -> None:
+    log = rotated_log(tmp_path)
+    (tmp_path / "x.log.3.gz").unlink()
+    source = LogFile(log.path, parser_factory=KeepingParser, start=FromTime(Nanos(5 * SECOND)))
+    reading = Reading(source)
+    await reading.drain()
+    assert reading.texts == log.lines[10:]
+    assert "nothing older is there" in (reading.note or "")
+    await source.aclose()
+
+
+async def test_a_rotated_file_that_cannot_be_read_is_counted(tmp_path: Path) -> None:
+    log = rotated_log(tmp_path)
+    (tmp_path / "x.log.2.gz").unlink()
+    (tmp_path / "x.log.2.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(20))
+    source = LogFile(log.path, parser_factory=KeepingParser, start=FromStart())
+    reading = Reading(source)
+    await reading.drain()
+    assert reading.texts == log.lines[:10] + log.lines[20:]
+    assert reading.skip_count == 1
+    assert "zstd" in reading.skips[0].why
+    await source.aclose()
+
+
+async def test_the_line_of_a_step_is_found_in_the_rotated_file(tmp_path: Path) -> None:
+    log = rotated_log(tmp_path)
+    source = LogFile(log.path, parser_factory=KeepingParser)
+    offset = sum(len(line) + 1 for line in log.lines[:3])
+    found = await source.lines_around(offset, 0, 1, expect=log.lines[3])
+    assert [raw.text for raw in found] == log.lines[3:5]
+    assert await source.lines_around(offset, 0, 1, expect="@77 line 77") == ()
+    await source.aclose()
+
+
+@pytest.mark.parametrize("ending", PACK)
+async def test_what_unpacks_to_far_more_than_a_log_is_cut_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    monkeypatch.setattr(file_access, "UNPACKED_BYTES", 4 << 20)
+    path = tmp_path / f"x.log.1{ending}"
+    path.write_bytes(PACK[ending](b"@1 the same line\n" * 4_000_000))
+    source = LogFile(path, parser_factory=KeepingParser)
+    reading = Reading(source)
+    await reading.drain()
+    most = max(4 << 20, file_access.MOST_RATIO * path.stat().st_size)
+    read = sum(len(text) + 1 for text in reading.texts)
+    assert read <= most + file_access.CHUNK_BYTES
+    assert "unpacks to more than" in reading.skips[-1].why
+    await source.aclose()
+
+
+@pytest.mark.parametrize("ending", PACK)
+async def test_what_lies_behind_damage_is_left_out_and_said(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"x.log.1{ending}"
+    lines = [f"@{number} {number**7} line" for number in range(200_000)]
+    whole = PACK[ending]("\n".join(lines).encode() + b"\n")
+    path.write_bytes(whole[: len(whole) * 2 // 3])
+    source = LogFile(path, parser_factory=KeepingParser)
+    reading = Reading(source)
+    await reading.drain()
+    assert reading.texts
+    assert any("what is packed is cut off" in skip.why for skip in reading.skips)
+    await source.aclose()

@@ -1,0 +1,254 @@
+"""What a server says instead of a trace, each told apart in one line; what is sent along, and never shown."""
+
+import gzip
+import json
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.registry import Window
+from jobtui.backends.traces.client import TraceServer
+from jobtui.backends.traces.jaeger import Jaeger
+from jobtui.backends.traces.tempo import Tempo
+from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.ids import TraceId
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.specs import NO_ACCESS, Access
+from jobtui.model.traces import TraceList, TraceSearch
+from jobtui.transport.http import Limits
+from tests.jaeger_server import Jaeger as JaegerServer
+from tests.tempo_server import Tempo as TempoServer
+from tests.trace_servers import ID, JSON, TEXT, Answer, Site, Spans, served
+
+FAILED = TraceId(ID["job-fail"])
+HOUR = 3_600 * SECOND
+SECRET = "s3cr3t-t0k3n-of-an-operator"
+OTHER_PAGE = b"<!doctype html><html><head><title>Welcome to nginx</title></head></html>"
+WHOLE = json.dumps({"result": {"resourceSpans": [{"scopeSpans": []}]}}).encode()
+
+Made = Callable[..., Jaeger | Tempo]
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site(JaegerServer(Spans()), "/jaeger")
+
+
+@pytest.fixture
+def url(site: Site) -> Iterator[str]:
+    with served(site) as address:
+        yield address
+
+
+async def told(source: Jaeger | Tempo, trace_id: TraceId = FAILED) -> SourceError:
+    with pytest.raises(SourceError) as raised:
+        await source.trace(trace_id)
+    await source.aclose()
+    text = str(raised.value)
+    assert text.isprintable()
+    assert SECRET not in text
+    return raised.value
+
+
+def jaeger(url: str, access: Access = NO_ACCESS, limits: Limits | None = None) -> Jaeger:
+    return Jaeger(TraceServer(url, "Jaeger", access, limits=limits))
+
+
+REPLIES = [
+    (Answer(404, b"404 page not found\n", TEXT), SourceMissing, "there is no Jaeger there (404)"),
+    (Answer(404, OTHER_PAGE, "text/html"), SourceMissing, "answers with a web page"),
+    (Answer(401, b"", None), SourceDenied, "a login is wanted (401)"),
+    (Answer(401, b"no org id", TEXT), SourceDenied, "a login is wanted (401, it says: no org id)"),
+    (Answer(403, b"", None), SourceDenied, "forbidden (403): the login may not read traces there"),
+    (Answer(200, OTHER_PAGE, "text/html"), SourceMissing, "a web page and not with what Jaeger says; check"),
+    (Answer(200, b"[1, 2]", JSON), SourceMissing, "not with what Jaeger says ([1, 2])"),
+    (Answer(200, b"\x0a\x00\xff", "application/grpc"), SourceMissing, "answers with application/grpc"),
+    (Answer(503, b"starting", TEXT), SourceUnreachable, "is not ready (503)"),
+    (Answer(502, OTHER_PAGE, "text/html"), SourceUnreachable, "the proxy before it does not reach it (502)"),
+    (Answer(429, b"", None), SourceUnreachable, "is asked too much (429)"),
+    (Answer(500, json.dumps({"error": {"message": "storage is gone"}}).encode()), SourceError,
+     "refused what was asked (500): storage is gone"),
+    (Answer(418, b"a teapot", TEXT), SourceUnreachable, "failed (418): a teapot"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("reply", "kind", "words"), REPLIES, ids=lambda one: str(one)[:40])
+async def test_every_answer_that_is_none_is_told_apart(
+    site: Site, url: str, reply: Answer, kind: type[SourceError], words: str
+) -> None:
+    site.instead = reply
+    error = await told(jaeger(url))
+    assert type(error) is kind or kind is SourceError
+    assert words in str(error)
+    assert str(error).startswith(url)
+
+
+async def test_without_the_path_it_is_served_at_that_is_said(site: Site, url: str) -> None:
+    error = await told(jaeger(url.removesuffix("/jaeger")))
+    assert "the path it is served at is missing, such as /jaeger" in str(error)
+
+
+async def test_names_have_a_lower_limit_than_traces_and_it_is_said(site: Site, url: str) -> None:
+    server = jaeger(url)
+    await server.services()
+    padded = b" " * (9 << 20) + WHOLE
+    site.instead = Answer(200, gzip.compress(padded), JSON, {"Content-Encoding": "gzip"})
+    assert await server.trace(TraceId(ID["job-fail"])) is not None
+    await server.aclose()
+    assert "an answer is refused: it has more than 8 MiB" in str(await told(jaeger(url)))
+
+
+async def test_a_half_trace_of_a_tempo_is_kept_and_that_is_said() -> None:
+    groups = Spans().groups(ID["job-fail"])
+    told_of = {
+        "trace": {"resourceSpans": groups[:2]},
+        "status": "PARTIAL",
+        "message": "trace exceeds max size",
+    }
+    site = Site(TempoServer(Spans()))
+    site.instead = Answer(200, json.dumps(told_of).encode())
+    with served(site) as address:
+        source = Tempo(TraceServer(address, "Tempo"))
+        found = await source.trace(FAILED)
+        await source.aclose()
+    assert found is not None
+    assert found.spans
+    assert (found.skip_count, found.skipped[0].why) == (1, "trace exceeds max size")
+
+
+async def test_a_tempo_says_what_is_wrong_with_a_question(site: Site, url: str) -> None:
+    site.instead = Answer(400, b"invalid TraceQL query: parse error at line 1", TEXT)
+    source = Tempo(TraceServer(url, "Tempo"))
+    with pytest.raises(
+        SourceError, match=r"refused what was asked \(400\): invalid TraceQL query: parse err"
+    ):
+        await source.search(TraceSearch())
+    await source.aclose()
+
+
+async def test_a_tempo_is_asked_for_the_newest_of_what_is_wanted_as_far_as_it_searches(
+    clock: FixedClock,
+) -> None:
+    with served(Site(TempoServer(Spans()))) as address:
+        source = Tempo(TraceServer(address, "Tempo"), Window(since=Nanos(0)), clock)
+        for _ in range(2):
+            listed = await source.search(TraceSearch())
+            assert {one.trace_id for one in listed.traces} == set(ID.values())
+            assert re.fullmatch(
+                rf"{address}: it searches 168 h at most: from 20\d\d-\S+Z on", "".join(listed.notes)
+            )
+        before = clock.now() - 100 * HOUR
+        listed = await source.search(TraceSearch(since=Nanos(before - HOUR), until=Nanos(before)))
+        assert listed == TraceList()
+        await source.aclose()
+
+
+BASIC = b64encode(f"ann:{SECRET}".encode()).decode()
+LOGINS = [
+    (Access(bearer=SECRET), {"Authorization": f"Bearer {SECRET}"}),
+    (Access(user="ann", password=SECRET), {"Authorization": f"Basic {BASIC}"}),
+    (Access(headers=(("X-Scope-OrgID", "t1"), ("X-Key", SECRET))), {"X-Scope-OrgID": "t1", "X-Key": SECRET}),
+    (NO_ACCESS, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("access", "headers"), LOGINS, ids=repr)
+async def test_a_login_is_sent_with_each_request_and_nowhere_shown(
+    access: Access, headers: dict[str, str], site: Site, url: str
+) -> None:
+    source = jaeger(url, access)
+    assert await source.trace(FAILED) is not None
+    await source.aclose()
+    for _, sent in site.requests:
+        assert {name: sent.get(name) for name in headers} == headers
+        assert ("Authorization" in sent) == ("Authorization" in headers)
+        assert sent["User-Agent"] == "jobtui"
+    assert SECRET not in repr((source, access, vars(source)))
+
+
+async def test_a_login_that_is_refused_says_so_and_a_redirect_is_not_followed(site: Site, url: str) -> None:
+    site.login = "Bearer another"
+    error = await told(jaeger(url, Access(bearer=SECRET)))
+    assert "the login is refused, it may have expired (401" in str(error)
+    site.login = None
+    site.instead = Answer(302, b"", None, {"Location": f"{url}/elsewhere"})
+    await told(jaeger(url, Access(bearer=SECRET)))
+    assert not [target for target, _ in site.requests if "elsewhere" in target]
+
+
+async def test_a_token_in_a_file_is_read_anew(site: Site, url: str, tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("first\n")
+    site.login = "Bearer first"
+    source = jaeger(url, Access(bearer_file=str(path)))
+    assert await source.trace(FAILED) is not None
+    path.write_text("second\n")
+    site.login = "Bearer second"
+    assert await source.trace(FAILED) is not None
+    path.write_bytes(b"two words\n")
+    with pytest.raises(SourceDenied, match="holds no token"):
+        await source.trace(FAILED)
+    path.unlink()
+    with pytest.raises(SourceMissing, match="is not there"):
+        await source.trace(FAILED)
+    await source.aclose()
+
+
+async def test_one_that_is_closed_says_so(url: str) -> None:
+    source = jaeger(url)
+    await source.aclose()
+    await source.aclose()
+    with pytest.raises(SourceError, match="is closed"):
+        await source.poll(None)
+
+
+async def test_a_jaeger_that_becomes_a_newer_one_is_asked_in_the_new_way() -> None:
+    server = JaegerServer(Spans(), versions=("v1",))
+    site = Site(server)
+    with served(site) as address:
+        source = jaeger(address)
+        assert "Jaeger v1" in str((await source.poll(None)).note)
+        server.versions = ("v3",)
+        with pytest.raises(SourceMissing):
+            await source.poll(None)
+        assert "Jaeger v3" in str((await source.poll(None)).note)
+        await source.aclose()
+
+
+async def test_a_search_without_a_service_is_so_many_questions_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("jobtui.backends.traces.jaeger.MOST_QUESTIONS", 2)
+    server = JaegerServer(Spans(), versions=("v1",))
+    with served(Site(server)) as address:
+        source = jaeger(address)
+        listed = await source.search(TraceSearch(names=("a", "jobsub.job.id"), value="1"))
+        await source.aclose()
+    assert server.asked.count("/api/traces") == 2
+    assert "2 of 6 questions were asked; name a service" in listed.notes[0]
+
+
+@pytest.mark.parametrize("wants_service", [False, True])
+async def test_a_jaeger_that_failed_for_a_while_is_asked_afterwards_as_before(wants_service: bool) -> None:
+    server = JaegerServer(Spans())
+    server.wants_service = wants_service
+    site = Site(server)
+    with served(site) as address:
+        source = jaeger(address)
+        await source.search(TraceSearch())
+        server.asked.clear()
+        await source.search(TraceSearch())
+        before = server.asked.copy()
+        for status in (500, 503):
+            site.instead = Answer(status, b"storage is gone", TEXT)
+            with pytest.raises(SourceError):
+                await source.search(TraceSearch())
+        site.instead = None
+        server.asked.clear()
+        await source.search(TraceSearch())
+        await source.aclose()
+    assert server.asked == before
+    assert {path.rpartition("/")[2] for path in before} <= {"trace-summaries", "services"}

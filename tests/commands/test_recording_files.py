@@ -1,0 +1,288 @@
+"""The file of a recording: whole or not there, of its owner, never through a link, on a full disk too."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jobtui.backends.base import Batch
+from jobtui.recording.database import (
+    FILE_NAME,
+    SIDE_FILES,
+    SUPER_JOURNAL,
+    VERSION,
+    Recording,
+    RecordingError,
+    What,
+)
+from jobtui.recording.recorder import RecordingWriter
+from tests.backends.recording.test_database import MB, NOW, about, noise, record, replayed, written
+from tests.commands.running import Runner, environment, jobtui, sources_of
+from tests.waiting import wait_for
+
+JID = "hZk95g40-4u2Pj0fB-heightWeightReport"
+SMALL_KB = 64
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of a few blocks."""
+    (place := tmp_path / "disk").mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={SMALL_KB}k", "none", str(place)]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("no tmpfs can be mounted here")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def fill(place: Path, leave: int = 0) -> Path:
+    """Fill a disk but for so many bytes."""
+    filler = place / "filler"
+    with filler.open("wb", buffering=0) as file:
+        try:
+            while file.write(bytes(4096)):
+                pass
+        except OSError:
+            file.truncate(max(0, file.tell() - leave))
+    return filler
+
+
+@pytest.mark.parametrize("leave", [0, 4096, 32_768], ids=["full", "nearly full", "full in the middle"])
+def test_a_bundle_that_fails_on_a_full_disk_leaves_nothing(small_disk: Path, leave: int, run: Runner) -> None:
+    filler = fill(small_disk, leave)
+    ran = run(*sources_of("local"), "bundle", JID, "-o", small_disk / "b.jobtui")
+    assert (ran.code, ran.out) == (5, "")
+    assert "cannot be written" in ran.err
+    assert list(small_disk.iterdir()) == [filler]
+
+
+@pytest.mark.parametrize("leave", [0, 8192], ids=["full", "full in the middle"])
+def test_a_recording_that_cannot_begin_leaves_its_directory_usable(
+    small_disk: Path, leave: int, run: Runner
+) -> None:
+    filler = fill(small_disk, leave)
+    ran = run(*sources_of("local"), "record", small_disk / "r", "--for", "1s")
+    assert ran.code == 5
+    assert "Traceback" not in ran.err
+    filler.unlink()
+    subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True)
+    again = run(*sources_of("local"), "record", small_disk / "r", "--for", "1s")
+    assert again.code == 0, again.err
+    assert run("replay", small_disk / "r", "jobs", "--json").json["jobs"]
+
+
+def test_an_empty_file_of_an_earlier_failure_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "r").touch()
+    RecordingWriter(tmp_path / "r", about(), MB, goes_on=True).close()
+    Recording(tmp_path / "r").close()
+
+
+def test_a_bundle_takes_no_name_that_is_there(tmp_path: Path, run: Runner) -> None:
+    (there := tmp_path / "b.jobtui").write_text("mine")
+    assert run(*sources_of("local"), "bundle", JID, "-o", there).code == 5
+    assert there.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [there]
+
+
+def test_a_recorder_that_is_killed_keeps_what_it_had(tmp_path: Path) -> None:
+    (log := tmp_path / "supervisor.log").write_text("")
+    line = "Nov 20 20:34:{:02d} {:5d} 0 x.py:1:f line\n"
+    words = ["--log", f"supervisor={log}", "record", str(tmp_path / "r")]
+    for turn in range(3):
+        with subprocess.Popen([sys.executable, "-m", "jobtui", *words], env=environment()) as process:
+            wait_for(lambda: (tmp_path / "r" / FILE_NAME).exists())
+            with log.open("a") as file:
+                for number in range(200):
+                    file.write(line.format(number % 60, turn))
+                    file.flush()
+            process.send_signal(signal.SIGKILL)
+        recording = Recording(tmp_path / "r")
+        assert recording.damaged == 0
+        recording.close()
+    assert jobtui("replay", tmp_path / "r", "doctor").code in (0, 1)
+
+
+def recorder_in(directory: Path) -> RecordingWriter:
+    return RecordingWriter(directory / FILE_NAME, about(), MB, goes_on=True)
+
+
+def test_two_recorders_do_not_share_a_directory(tmp_path: Path) -> None:
+    first = recorder_in(tmp_path)
+    with pytest.raises(RecordingError, match="another jobtui records here"):
+        recorder_in(tmp_path)
+    first.put("logfile", "a.log", What.BATCH, Batch(cursor="", records=(record(1),)), NOW)
+    first.close()
+    recorder_in(tmp_path).close()
+    assert len(replayed(tmp_path, 0)) == 1
+
+
+def a_database(path: Path, version: int = 0) -> None:
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE precious (a)")
+    db.execute(f"PRAGMA user_version = {version}")
+    db.commit()
+    db.close()
+
+
+def linked(path: Path) -> None:
+    written(path.with_name("other"), (What.BATCH, Batch(cursor=""), 0))
+    path.symlink_to("other")
+
+
+def hard_linked(path: Path) -> None:
+    written(path.with_name("other"), (What.BATCH, Batch(cursor=""), 0))
+    path.hardlink_to(path.with_name("other"))
+
+
+def newer(path: Path) -> None:
+    written(path, (What.BATCH, Batch(cursor=""), 0))
+    db = sqlite3.connect(path)
+    db.execute(f"PRAGMA user_version = {VERSION + 1}")
+    db.close()
+
+
+def with_a_view(path: Path) -> None:
+    written(path, (What.BATCH, Batch(cursor=""), 0))
+    db = sqlite3.connect(path)
+    db.execute("DROP TABLE entry")
+    db.execute(
+        "CREATE VIEW entry AS WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM x)"
+        " SELECT n AS seq, n AS at, 1 AS source, 'batch' AS what, '' AS key, x'00' AS body FROM x"
+    )
+    db.commit()
+    db.close()
+
+
+def of_somebody_else(path: Path) -> None:
+    written(path, (What.BATCH, Batch(cursor=""), 0))
+    os.chown(path, 12_345, -1)
+
+
+@pytest.mark.parametrize("make", [a_database, linked, hard_linked, newer, with_a_view, of_somebody_else])
+def test_nothing_is_written_into_what_is_no_recording_of_ours(tmp_path: Path, make: object) -> None:
+    path = tmp_path / FILE_NAME
+    if make is of_somebody_else and os.geteuid():
+        pytest.skip("only root gives files away")
+    make(path)  # type: ignore[operator]
+    before = path.read_bytes()
+    with pytest.raises(RecordingError):
+        recorder_in(tmp_path)
+    assert path.read_bytes() == before
+    assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
+
+
+def linked_side(path: Path) -> None:
+    path.symlink_to("precious")
+
+
+@pytest.mark.parametrize("side", SIDE_FILES)
+@pytest.mark.parametrize("make", [linked_side, os.mkfifo, Path.mkdir])
+def test_what_is_odd_in_place_of_a_file_of_sqlite_is_not_opened(
+    tmp_path: Path, side: str, make: Callable[[Path], None], run: Runner
+) -> None:
+    recorder_in(tmp_path).close()
+    make(tmp_path / f"{FILE_NAME}{side}")
+    with pytest.raises(RecordingError, match="is no regular file"):
+        recorder_in(tmp_path)
+    ran = run("replay", tmp_path, "jobs")
+    assert (ran.code, "is no regular file" in ran.err) == (5, True)
+    assert not (tmp_path / "precious").exists()
+
+
+def with_a_hot_journal(path: Path, ending: bytes = b"") -> tuple[bytes, bytes]:
+    """Leave a database as one that was killed while it wrote; what is in it then, and in its journal."""
+    journal = Path(f"{path}-journal")
+    db = sqlite3.connect(path, isolation_level=None)
+    for sql in ("PRAGMA journal_mode = DELETE", "PRAGMA cache_size = 1", "CREATE TABLE IF NOT EXISTS t (a)"):
+        db.execute(sql)
+    db.execute("BEGIN")
+    db.execute("INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
+               " SELECT randomblob(1000) FROM n")  # fmt: skip
+    torn = path.read_bytes(), journal.read_bytes() + ending
+    db.close()
+    path.write_bytes(torn[0])
+    journal.write_bytes(torn[1])
+    return torn
+
+
+def test_a_killed_database_of_somebody_else_stays_as_it_is(tmp_path: Path, run: Runner) -> None:
+    path = tmp_path / "theirs.db"
+    torn = with_a_hot_journal(path)
+    assert run("replay", path, "jobs").code == 5
+    assert (path.read_bytes(), Path(f"{path}-journal").read_bytes()) == torn
+
+
+def test_a_journal_of_a_recording_deletes_no_file_that_it_names(tmp_path: Path, run: Runner) -> None:
+    """SQLite deletes a super-journal, whatever file it is, once it has rolled back what names it."""
+    (precious := tmp_path / "precious").write_text("of some use")
+    path = written(tmp_path / FILE_NAME, (What.BATCH, Batch(cursor=""), 0))
+    name = os.fsencode(precious)
+    ending = bytes(4) + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big") + SUPER_JOURNAL
+    torn = with_a_hot_journal(path, ending)
+    assert run("replay", path, "jobs").code == 5
+    assert precious.read_text() == "of some use"
+    assert path.read_bytes() == torn[0]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_journal_of_another_user_is_not_rolled_back(tmp_path: Path, run: Runner) -> None:
+    path = written(tmp_path / FILE_NAME, (What.BATCH, Batch(cursor=""), 0))
+    torn = with_a_hot_journal(path)
+    os.chown(f"{path}-journal", 12_345, -1)
+    assert run("replay", path, "jobs").code == 5
+    assert path.read_bytes() == torn[0]
+
+
+@pytest.mark.parametrize("make", [newer, with_a_view])
+def test_a_file_made_to_be_endless_is_refused(tmp_path: Path, make: object, run: Runner) -> None:
+    make(tmp_path / "r")  # type: ignore[operator]
+    ran = run("replay", tmp_path / "r", "jobs")
+    assert ran.code == 5
+    assert ran.err.count("\n") == 1
+
+
+def test_an_entry_that_unpacks_to_far_more_than_it_is_costs_itself(tmp_path: Path) -> None:
+    import zlib
+
+    path = written(tmp_path / "r", (What.BATCH, Batch(cursor="", records=(record(1),)), 0))
+    db = sqlite3.connect(path)
+    bomb = zlib.compress(b'"' + b" " * (64 << 20) + b'"', 9)
+    db.execute("INSERT INTO entry VALUES (99, ?, 1, 'batch', '', ?)", (NOW, bomb))
+    db.commit()
+    db.close()
+    recording = Recording(path)
+    assert [entry.seq for entry in recording.delivered(1, 0, NOW, 10)] == [1]
+    assert recording.damaged == 1
+    recording.close()
+
+
+def test_what_is_alike_all_over_is_kept_all_the_same(tmp_path: Path) -> None:
+    text = "same " * 4_000_000
+    kept = Batch(cursor="", records=(record(1, text),))
+    path = written(tmp_path / "r", (What.BATCH, kept, 0), most_bytes=64 * MB)
+    ((one,),) = [batch.records for batch in replayed(path, 0)]
+    assert one.text == text
+
+
+@pytest.mark.parametrize("config", ['"x"', "7", "[[1]]", '{"sources": 7}', "null"])
+def test_odd_settings_in_a_bundle_are_one_clear_error(tmp_path: Path, config: str, run: Runner) -> None:
+    path = written(tmp_path / "r", (What.BATCH, Batch(cursor="", records=(record(1, noise(1, 9)),)), 0))
+    db = sqlite3.connect(path)
+    text = f'{{"version": "0", "made_at": {NOW}, "at": {2**62}, "config": {config}}}'
+    db.execute("UPDATE about SET value = ?", (text,))
+    db.commit()
+    db.close()
+    ran = run("replay", path, "jobs")
+    assert ran.code == 5
+    assert "damaged" in ran.err
+
+
+def test_a_time_of_the_past_is_refused(run: Runner, tmp_path: Path) -> None:
+    ran = run(*sources_of("local"), "--at", "2026-11-20T20:34:30Z", "record", tmp_path / "r", "--for", "1s")
+    assert (ran.code, "--at" in ran.err) == (2, True)
+    assert not (tmp_path / "r").exists()

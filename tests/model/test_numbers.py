@@ -1,0 +1,237 @@
+"""Numbers and times from outside: one place reads them, and nothing there raises."""
+
+import ast
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtui.analysis.times import age, duration, parse_duration
+from jobtui.model import clock
+from jobtui.model.clock import LATEST_S, SECOND, Nanos, to_rfc3339
+from jobtui.model.numbers import LEAST, MOST, counted, of_base, read_json, real, real_of, whole, whole_of
+from jobtui.render.text import clock_time, date_time, short_time
+
+PACKAGE = Path(__file__).parents[2] / "jobtui"
+LONG = "9" * 5_000
+
+NUMBERISH = st.one_of(
+    st.text(),
+    st.from_regex(r"[-+]?[0-9_.eE]{1,30}"),
+    st.integers().map(str),
+    st.floats().map(str),
+    st.sampled_from((LONG, f"-{LONG}", "1_000", "²", "٣", "1e999", "nan", "0x10", " 1", "\0", "")),
+)
+DOCUMENTS = st.one_of(
+    NUMBERISH, st.integers(), st.floats(), st.booleans(), st.none(), st.sampled_from((10**400, -(10**400)))
+)
+TIMEISH = st.one_of(
+    NUMBERISH,
+    st.datetimes().map(str),
+    st.builds(lambda day, rest: day + rest, st.dates().map(str), st.text(max_size=12)),
+    st.sampled_from(
+        ("9999-12-31T23:59:59.999999-23:59", "0001-01-01T00:00:00+23:59", "2026-11-20T10:00:00Z")
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("12", 12), ("-3", -3), ("007", 7), (str(MOST), MOST), (str(LEAST), LEAST), (b"41", 41),
+        (str(MOST + 1), None), (LONG, None), ("1_0", None), ("٣", None), ("²", None), ("1.0", None),
+        ("--1", None), (" 1", None), ("", None), (None, None),
+    ],
+)  # fmt: skip
+def test_whole_numbers(text: str | bytes | None, number: int | None) -> None:
+    assert whole(text) == number
+    assert whole(text, 8) == (8 if number is None else number)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("8.", 8.0),
+        ("2e-3", 0.002),
+        ("8..", None),
+        ("1e999", None),
+        ("nan", None),
+        ("inf", None),
+        ("1_0", None),
+    ],
+)
+def test_real_numbers(text: str, number: float | None) -> None:
+    assert real(text) == number
+
+
+@given(NUMBERISH)
+def test_any_text_is_none_or_a_number_in_range(text: str) -> None:
+    number, fraction, hexadecimal = whole(text), real(text), of_base(text, 16)
+    assert number is None or LEAST <= number <= MOST
+    assert fraction is None or math.isfinite(fraction)
+    assert hexadecimal is None or 0 <= hexadecimal <= MOST
+    assert whole(text.encode("utf-8", "replace")) == number
+
+
+@given(DOCUMENTS)
+def test_any_value_of_a_document_is_none_or_a_number_in_range(value: object) -> None:
+    number, fraction = whole_of(value), real_of(value)
+    assert number is None or (type(number) is int and LEAST <= number <= MOST)
+    assert fraction is None or (type(fraction) is float and math.isfinite(fraction))
+
+
+@given(TIMEISH)
+def test_any_text_is_none_or_a_time_that_can_be_shown(text: str) -> None:
+    for at in (
+        clock.time_of_iso(text),
+        clock.time_of_iso(text, is_local=True),
+        clock.time_of_mail(text),
+        clock.time_of_seconds(real(text)),
+    ):
+        assert at is None or 0 <= at < LATEST_S * SECOND
+    length = parse_duration(text)
+    assert length is None or 0 <= length < LATEST_S
+
+
+@given(st.integers(), st.floats())
+def test_any_time_and_length_can_be_shown(number: int, length: float) -> None:
+    at = Nanos(number)
+    assert to_rfc3339(at).endswith("Z")
+    for local in (False, True):
+        assert clock_time(at, local=local)
+        assert date_time(at, local=local)
+        assert short_time(at, Nanos(0), local=local)
+    assert age(length)
+    assert duration(length)
+
+
+@pytest.mark.parametrize("text", [f'{{"a": {LONG}}}', '{"a": 1e999}', '{"a": NaN}', '{"a": -Infinity}'])
+def test_a_number_out_of_range_is_kept_as_text_and_costs_nothing_else(text: str) -> None:
+    document = read_json(text.replace("}", ', "b": 2}'))
+
+    assert isinstance(document, dict)
+    assert isinstance(document["a"], str)
+    assert document["b"] == 2
+
+
+@given(st.binary())
+def test_what_is_no_document_is_a_value_error(data: bytes) -> None:
+    with suppress(ValueError):
+        read_json(data)
+
+
+ALLOWED = {"model/numbers.py", "model/clock.py"}
+CONVERSIONS = frozenset({"int", "float", "complex", "Decimal", "Fraction", "datetime", "loads"})
+METHODS = frozenset(
+    {
+        "fromisoformat", "fromtimestamp", "utcfromtimestamp", "fromordinal", "strptime", "timestamp",
+        "astimezone", "mktime", "parsedate_to_datetime", "fromhex", "loads",
+    }
+)  # fmt: skip
+OWN: dict[str, frozenset[str]] = {
+    "analysis/systems/sirepo_live.py": frozenset({"float('inf')"}),
+    "analysis/flags.py": frozenset({"float('inf')"}),
+    "analysis/reports/rates_exact.py": frozenset({"float(count)"}),
+    "analysis/times.py": frozenset({"int(seconds)"}),
+    "analysis/traces/critical_path.py": frozenset({"int(end_of(span))"}),
+    "analysis/traces/tree.py": frozenset({"int(tree.duration_ns * LEAST_SHARE)"}),
+    "analysis/traces/axis.py": frozenset(
+        {
+            "int(centre * (1 - factor))", "int((axis.high - axis.low) * (factor - 1))", 
+            "int(halves * factor)", "int(2 * axis.cells * abs(part))",
+        }
+    ),
+    "analysis/reports/cooperative.py": frozenset(
+        {"TypeVar('Number', int, float)", "int((value - low) * last // span)"}
+    ),
+    "analysis/explain/flow.py": frozenset({"int(share * 100)"}),
+    "backends/archive/kafka.py": frozenset({"float('inf')", "message.timestamp()"}),
+    "backends/balsam/poll.py": frozenset(
+        {"int(ahead_s * SECOND)", "int(self._client.ahead_s * SECOND)"}
+    ),
+    "backends/balsam/client.py": frozenset(
+        {
+            "int(row[0])", "int(row[1])", "int(number)", "int(job)", "int(at)", "float(nodes)",
+            "int(surplus[0])", "json.loads(text)",
+        }
+    ),
+    "backends/condor/source.py": frozenset({"int(unfinished)"}),
+    "backends/journal/following.py": frozenset({"float('-inf')"}),
+    "backends/journal/local.py": frozenset(
+        {"int(self._reader.fileno())", "int(self._reader.get_usage())"}
+    ),
+    "logs/merged.py": frozenset({"int(at)"}),
+    "recording/database.py": frozenset({"int(time.monotonic() > until)"}),
+    "recording/recorder.py": frozenset({"int(row.lastrowid or 0)"}),
+    "backends/traces/files.py": frozenset({"int(is_all)"}),
+    "cli.py": frozenset({"int(module.run(make_context(invocation, config, open_dashboard)))"}),
+    "config/file.py": frozenset({"tomllib.loads(text)"}),
+    "formats/schema.py": frozenset({"tomllib.loads(text)"}),
+    "render/allocations.py": frozenset(
+        {
+            "float(int(max(0.0, seconds_between(start, one.end_at or now))))",
+            "int(max(0.0, seconds_between(start, one.end_at or now)))",
+        }
+    ),
+    "render/facts.py": frozenset({"float(int(max(0.0, seconds)))", "int(max(0.0, seconds))"}),
+    "render/lanes.py": frozenset({"int(seconds)"}),
+    "render/job_files.py": frozenset({"float(size)", "int(amount < 9.95)"}),
+    "render/runs.py": frozenset({"float(int(seconds))", "int(seconds)"}),
+    "render/waterfall.py": frozenset({"int(cells * NAME_SHARE)"}),
+    "screens/incidents.py": frozenset({"float(round(seconds_between(self._begin(now), now)))"}),
+    "screens/job_files.py": frozenset({"float(int(waited))", "int(waited)"}),
+    "widgets/chart.py": frozenset({"int(self.span * factor)", "int(span * part)"}),
+    "widgets/timeline.py": frozenset({"float(int(seconds))", "int(seconds)"}),
+}  # fmt: skip
+"""Numbers that the program made itself, and what is told apart already. Nothing that somebody wrote."""
+
+
+def conversions(tree: ast.AST) -> Iterator[ast.Call]:
+    """The calls that make a number, a time or a document, also those that are handed `int` to do it."""
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call):
+            continue
+        function = call.func
+        name = function.id if isinstance(function, ast.Name) else ""
+        method = function.attr if isinstance(function, ast.Attribute) else ""
+        handed = [*call.args, *(keyword.value for keyword in call.keywords)]
+        hands_over = any(isinstance(one, ast.Name) and one.id in ("int", "float") for one in handed)
+        if name in CONVERSIONS or method in METHODS or (hands_over and name not in ("isinstance", "cast")):
+            yield call
+
+
+def test_nothing_else_converts_what_was_written_outside() -> None:
+    found: dict[str, set[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = str(path.relative_to(PACKAGE))
+        if name.startswith("demo/") or name in ALLOWED:
+            continue
+        told = {ast.unparse(call) for call in conversions(ast.parse(path.read_text()))}
+        if told:
+            found[name] = told
+
+    new = {name: told - OWN.get(name, frozenset()) for name, told in found.items()}
+    assert {name: told for name, told in new.items() if told} == {}
+
+
+@pytest.mark.parametrize(
+    "line", ["int(text)", "map(float, parts)", "datetime.fromisoformat(x)", "json.loads(x)"]
+)
+def test_a_bare_conversion_is_noticed(line: str) -> None:
+    assert list(conversions(ast.parse(line)))
+
+
+def test_a_number_of_another_base_has_all_of_64_bits() -> None:
+    assert of_base("ffffffffffffffff", 16) == (1 << 64) - 1
+    assert of_base("10000000000000000", 16) is None
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, "0 jobs"), (1, "1 job"), (2, "2 jobs"), (12_345, "12,345 jobs")]
+)
+def test_what_is_counted_stands_in_its_number(count: int, words: str) -> None:
+    assert counted(count, "job") == words

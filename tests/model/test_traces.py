@@ -1,0 +1,190 @@
+"""Traces: their ids, how long more of them may come, and lists that miss a part."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.ids import SpanId, TraceId, find_trace, span_id_of_hex, trace_id_of_hex
+from jobtui.model.traces import (
+    QUIET_S,
+    Resource,
+    Span,
+    Trace,
+    TraceList,
+    TraceSummary,
+    growing,
+    is_waited_for,
+    with_awaited,
+)
+
+ID = "212c891717bfbac28a34dec05b616f14"
+PARENT = f"00-{ID}-ff9c35a8f8c0b21f-01"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ID,
+        f"  {ID}\n",
+        ID.upper(),
+        PARENT,
+        PARENT.upper(),
+        f"cc-{ID}-ff9c35a8f8c0b21f-01-what-comes-later",
+        f"TraceID given: {ID}-ff9c35a8f8c0b21f-01",
+        f"Error running tracingJob.py. See TRACEPARENT {PARENT}",
+        f'+TraceParent="{PARENT}"',
+        f"TRACEPARENT={PARENT};export TRACEPARENT",
+        f"https://landscape.example.org/jaeger/trace/{ID}",
+        f"see https://jaeger.example.org/trace/{ID}?uiFind=ff9c35a8f8c0b21f).",
+        f"http://localhost:3200/api/v2/traces/{ID}",
+        f'{{"level": "error", "trace_id": "{ID}", "span_id": "ff9c35a8f8c0b21f"}}',
+        f"2026-11-20 ERROR [{ID}] it failed",
+    ],
+)
+def test_a_trace_is_found_in_what_was_pasted(text: str) -> None:
+    ref = find_trace(text)
+    assert ref is not None
+    assert (ref.trace_id, ref.notes, ref.others) == (ID, (), ())
+
+
+@pytest.mark.parametrize("text", [PARENT, f"TraceID given: {ID}-ff9c35a8f8c0b21f-01"])
+def test_a_traceparent_names_its_span(text: str) -> None:
+    ref = find_trace(text)
+    assert ref is not None
+    assert ref.span_id == "ff9c35a8f8c0b21f"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "0",
+        "0" * 32,
+        f"00-{'0' * 32}-ff9c35a8f8c0b21f-01",
+        f"ff-{ID}-ff9c35a8f8c0b21f-01",
+        "81419552.0@jobsub02.fnal.gov",
+        "8Xk2JxZtN5DmQ1rVwYbUcEaGhLpSoKfI",
+        "f4646948-0ce3-4b7a-b0a4-3a13e6b1b6cc",
+        ID + ID,
+        "no trace at all",
+    ],
+)
+def test_what_names_no_trace_is_none(text: str) -> None:
+    assert find_trace(text) is None
+
+
+@pytest.mark.parametrize("text", ["abc123", "https://jaeger/trace/abc123", "trace_id=00abc123"])
+def test_zeros_that_were_left_out_are_put_back_and_that_is_said(text: str) -> None:
+    ref = find_trace(text)
+    assert ref is not None
+    assert ref.trace_id == "abc123".zfill(32)
+    assert "digits of 32" in ref.notes[0]
+
+
+def test_an_id_that_is_too_long_is_not_cut_silently() -> None:
+    ref = find_trace(f"00-{ID}0a-ff9c35a8f8c0b21f-01")
+    assert ref is not None
+    assert "34 digits, 2 too many" in ref.notes[0]
+    assert ref.trace_id == ID
+    assert ref.others == (f"{ID}0"[1:], f"{ID}0a"[2:])
+
+
+def test_a_span_id_of_another_length_is_left_out_and_that_is_said() -> None:
+    ref = find_trace(f"00-{ID}-ff9c35a8f8c0b2-01")
+    assert ref is not None
+    assert (ref.trace_id, ref.span_id) == (ID, None)
+    assert "span id has 14 digits" in ref.notes[0]
+
+
+def test_of_several_traces_the_first_is_taken_and_that_is_said() -> None:
+    other = PARENT.replace("212c", "ffff")
+    ref = find_trace(f"{PARENT} follows {other}")
+    assert ref is not None
+    assert ref.trace_id == ID
+    assert ref.notes == ("2 traces are named, this is the first",)
+
+
+def test_ids_in_documents_may_lack_zeros() -> None:
+    assert trace_id_of_hex("ABC") == "abc".zfill(32)
+    assert span_id_of_hex("1") == "1".zfill(16)
+    assert [span_id_of_hex(text) for text in ("", "0", "g", "1" * 17, "０１")] == [None] * 5
+
+
+@given(st.text(alphabet="0123456789abcdefF-tracepn/: =\"'http", max_size=200) | st.text(max_size=100))
+@settings(max_examples=200, deadline=None)
+def test_any_text_gives_a_whole_id_or_none(text: str) -> None:
+    ref = find_trace(text)
+    for one in () if ref is None else (ref.trace_id, *ref.others):
+        assert len(one) == 32
+        int(one, 16)
+
+
+@given(st.integers(min_value=1, max_value=(1 << 128) - 1), st.integers(min_value=1, max_value=(1 << 64) - 1))
+@settings(max_examples=100, deadline=None)
+def test_every_traceparent_is_read_back(trace: int, span: int) -> None:
+    ref = find_trace(f"x=00-{trace:032x}-{span:016x}-01 y")
+    assert ref is not None
+    assert (int(ref.trace_id, 16), ref.span_id, ref.notes) == (trace, f"{span:016x}", ())
+
+
+ENDED = Nanos(1_795_206_870 * SECOND)
+TRACE = TraceId("0af7651916cd43dd8448eb211c80319c")
+
+
+def trace_of(*spans: tuple[str, str | None, Nanos | None]) -> Trace:
+    return Trace(trace_id=TRACE, spans=tuple(span_of(*span) for span in spans))
+
+
+def span_of(own: str, parent: str | None, end: Nanos | None) -> Span:
+    above = SpanId(parent * 16) if parent else None
+    return Span(TRACE, SpanId(own * 16), above, "job", Resource("fife", {}), Nanos(ENDED - SECOND), end)
+
+
+@pytest.mark.parametrize(
+    ("spans", "later_s", "why"),
+    [
+        ([], 0, "no span was received"),
+        ([("a", "b", ENDED)], 900, "its root was not received"),
+        ([("a", None, None)], 900, "its root has not ended"),
+        ([("a", None, ENDED), ("b", "c", ENDED)], 900, "1 parent was not received"),
+        ([("a", None, ENDED), ("b", "c", ENDED), ("d", "e", ENDED)], 900, "2 parents were not received"),
+        ([("a", None, ENDED)], 12, "its last span came 12s ago"),
+        ([("a", None, ENDED)], QUIET_S, ""),
+    ],
+)
+def test_it_is_said_why_more_may_come(
+    spans: list[tuple[str, str | None, Nanos | None]], later_s: float, why: str
+) -> None:
+    trace = trace_of(*spans)
+    assert growing(trace, Nanos(ENDED + round(later_s) * SECOND)) == why
+
+
+def test_what_was_seen_to_grow_a_moment_ago_is_not_quiet() -> None:
+    trace, now = trace_of(("a", None, ENDED)), Nanos(ENDED + 900 * SECOND)
+    assert growing(trace, now, Nanos(now - 4 * SECOND)) == "its last span came 4s ago"
+    assert is_waited_for(trace, now, Nanos(now - 4 * SECOND))
+    assert not is_waited_for(trace, now)
+
+
+def told(number: int, source: str, spans: int | None = 1) -> TraceSummary:
+    return TraceSummary(
+        trace_id=TraceId(f"{number:032x}"), source=source, spans=spans, started_at=Nanos(number)
+    )
+
+
+def test_what_is_awaited_stands_as_it_was_told_before() -> None:
+    found = TraceList(traces=(told(4, "a"),), awaited=frozenset("b"))
+    before = (told(1, "a"), told(2, "b"), told(3, "c"), told(5, "b"))
+    assert with_awaited(found, before) == (told(5, "b"), told(4, "a"), told(2, "b"))
+    assert with_awaited(found, before, most=2) == (told(5, "b"), told(4, "a"))
+
+
+def test_of_two_that_tell_of_one_trace_the_one_that_knows_more_stands() -> None:
+    found = TraceList(traces=(told(1, "a", 3), told(2, "a", 3)), awaited=frozenset("b"))
+    before = (told(1, "b", 7), told(2, "b", 2))
+    assert with_awaited(found, before) == (told(2, "a", 3), told(1, "b", 7))
+
+
+def test_when_all_have_answered_nothing_stands_that_was_not_found() -> None:
+    assert with_awaited(TraceList(traces=(told(1, "a"),)), (told(2, "b"),)) == (told(1, "a"),)

@@ -1,0 +1,292 @@
+"""Every way in which a job of Balsam ends, waits or hangs, planted on a real server, with what is true of it.
+
+Each family has a site of its own, so that its allocations are its own. States are set as the site's agent and
+its launchers set them; what only time brings (heartbeats that grow old) is written into the database.
+"""
+
+import random
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from tests.real.balsam_agent import SiteAgent
+from tests.real.balsam_system import BalsamSystem
+
+RAISED = "An exception occured in <bound method Sim.{}>"
+
+
+class Planted(NamedTuple):
+    """What must be said of a job: its verdict, words that its sentence has, and words that it has not."""
+
+    job: int
+    family: str
+    code: str
+    words: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+
+
+class Plants:
+    """Plants families of jobs. `planted` is what is true of each; the server's clock is `off_s` off."""
+
+    def __init__(self, system: BalsamSystem, seed: int, each: int, off_s: int = 0) -> None:
+        self._system = system
+        self._random = random.Random(seed)
+        self._seed = seed
+        self._each = each
+        self._sites = 0
+        self._off = timedelta(seconds=off_s)
+        self.planted: list[Planted] = []
+
+    def all(self) -> None:
+        """Plant every family in an order of chance, then what must not be swept by what comes after it."""
+        families: list[Callable[[], None]] = [
+            self.finished, self.not_prepared, self.exit_code, self.bad_arguments, self.wrong_app,
+            self.postprocess, self.parents, self.stage_in, self.timeout, self.killed, self.no_allocation,
+            self.site_down, self.swept, self.reset_again,
+        ]  # fmt: skip
+        self._random.shuffle(families)
+        for family in families:
+            family()
+        self.dead_launcher()
+
+    def by_clocks(self) -> None:
+        """Plant what is told by the server's clock: who was heard of just now, and who long ago."""
+        self.finished()
+        self.site_down()
+        self.dead_launcher()
+
+    def _ago(self, minutes: int) -> datetime:
+        """So long ago by the server's clock."""
+        return datetime.now(UTC).replace(tzinfo=None) + self._off - timedelta(minutes=minutes)
+
+    def _site(self, *, has_nodes: bool = True) -> SiteAgent:
+        self._sites += 1
+        return SiteAgent(self._system, self._seed * 1_000 + self._sites, has_nodes=has_nodes)
+
+    def _say(self, jobs: list[int], family: str, code: str, *words: str, never: tuple[str, ...] = ()) -> None:
+        self.planted += [Planted(job, family, code, words, never) for job in jobs]
+
+    def _running(self, agent: SiteAgent) -> list[int]:
+        jobs = agent.add_jobs(self._each)
+        agent.move(jobs, "PREPROCESSED")
+        agent.run(jobs)
+        return jobs
+
+    def _done(self, agent: SiteAgent) -> list[int]:
+        jobs = self._running(agent)
+        agent.move(jobs, "RUN_DONE")
+        return jobs
+
+    def finished(self) -> None:
+        """Jobs that did well, that run, and that wait for room."""
+        agent = self._site()
+        done = self._done(agent)
+        agent.move(done, "POSTPROCESSED")
+        self._say(done, "finished", "completed")
+        self._say(self._running(agent), "runs", "running")
+        waiting = agent.add_jobs(self._each)
+        agent.move(waiting, "PREPROCESSED")
+        self._say(waiting, "waits for room", "waiting_allocation")
+
+    def not_prepared(self) -> None:
+        """Their pre-processing raised."""
+        agent = self._site()
+        jobs = agent.add_jobs(self._each)
+        agent.move(jobs, "FAILED", message=RAISED.format("preprocess"), exception="no such deck")
+        self._say(jobs, "pre-processing", "prepare_failed", "pre-processing", "no such deck")
+
+    def exit_code(self) -> None:
+        """Their program ended with an error, some at the second run, some with a handler that raised."""
+        agent = self._site()
+        for again in (False, True):
+            code, earlier = self._random.sample(range(1, 140), 2)
+            jobs = self._running(agent)
+            if again:
+                agent.move(jobs, "RUN_ERROR", returncode=earlier, error="at first")
+                agent.move(jobs, "RESTART_READY")
+                agent.run(jobs)
+            agent.move(jobs, "RUN_ERROR", returncode=code, error="ValueError: no such element")
+            handler = {"message": RAISED.format("handle_error"), "exception": "KeyError: 3"} if again else {}
+            agent.move(jobs, "FAILED", 0.0, **handler)
+            said = f"return code {code}: ValueError"
+            self._say(jobs, f"exit code, {again=}", "program_failed", said, never=("at first",))
+
+    def bad_arguments(self) -> None:
+        """A launcher could not make their command line, some after a run that ended with an error."""
+        agent = self._site()
+        why = {"message": "An exception occured while constructing the job command line", "exception": "x"}
+        jobs = agent.add_jobs(self._each)
+        agent.move(jobs, "PREPROCESSED")
+        agent.move(jobs, "FAILED", 0.0, **why)
+        self._say(jobs, "bad arguments", "prepare_failed", "could not start", "command line")
+        jobs = self._running(agent)
+        agent.move(jobs, "RUN_ERROR", returncode=77, error="at first")
+        agent.move(jobs, "RESTART_READY")
+        agent.move(jobs, "FAILED", 0.0, **why)
+        self._say(
+            jobs, "bad arguments, again", "prepare_failed", "could not start it again", never=("return code",)
+        )
+
+    def wrong_app(self) -> None:
+        """Their app could not be loaded, before the run and after it."""
+        agent = self._site()
+        why = {"message": f"An exception occured while loading the App {agent.app['id']}", "exception": "y"}
+        jobs = agent.add_jobs(self._each)
+        agent.move(jobs, "FAILED", 0.0, **why)
+        self._say(jobs, "wrong app", "prepare_failed", "loading the App")
+        jobs = self._done(agent)
+        agent.move(jobs, "FAILED", 0.0, **why)
+        self._say(jobs, "wrong app after the run", "postprocess_failed", "loading the App")
+
+    def postprocess(self) -> None:
+        """Their post-processing raised, also after an earlier run that ended with an error."""
+        agent = self._site()
+        for again in (False, True):
+            jobs = self._running(agent)
+            if again:
+                agent.move(jobs, "RUN_ERROR", returncode=91, error="at first")
+                agent.move(jobs, "RESTART_READY")
+                agent.run(jobs)
+            agent.move(jobs, "RUN_DONE")
+            agent.move(jobs, "FAILED", message=RAISED.format("postprocess"), exception="KeyError: energy")
+            never = ("before it ran", "return code", "at first")
+            self._say(
+                jobs, f"post-processing, {again=}", "postprocess_failed", "KeyError: energy", never=never
+            )
+
+    def parents(self) -> None:
+        """A parent failed, was deleted, was reset, or runs; and what waits for a job that cannot start."""
+        agent = self._site()
+        failed, reset, deleted, runs = (self._running(agent) for _ in range(4))
+        waiting = {
+            name: agent.add_jobs(self._each, parents=parents)
+            for name, parents in (
+                ("failed", [failed[0], runs[0]]), ("reset", [reset[0]]), ("deleted", [deleted[0]]),
+                ("runs", [runs[0]]),
+            )
+        }  # fmt: skip
+        below = agent.add_jobs(self._each, parents=waiting["failed"][:1])
+        released = agent.add_jobs(self._each, parents=runs[1:2])
+        for jobs in (failed, reset):
+            agent.move(jobs, "RUN_ERROR", returncode=3, error="boom")
+            agent.move(jobs, "FAILED")
+        agent.move(reset, "RESTART_READY")
+        agent.move([*deleted, runs[1]], "RUN_DONE")
+        agent.move(runs[1:2], "POSTPROCESSED")
+        agent.delete(deleted)
+        self._say(waiting["failed"], "parent failed", "never_starts", f"balsam/{failed[0]} has failed")
+        self._say(waiting["deleted"], "parent deleted", "never_starts", f"balsam/{deleted[0]} was deleted")
+        self._say(waiting["reset"], "parent reset", "waiting_parents", "RESTART_READY")
+        self._say(waiting["runs"], "parent runs", "waiting_parents", f"balsam/{runs[0]} (RUNNING)")
+        self._say(below, "parent cannot start", "never_starts", "cannot start either")
+        self._say(released, "parent finished", "staging")
+        self._say(failed, "the parent itself", "program_failed")
+
+    def stage_in(self) -> None:
+        """The transfer of a file to them failed, or goes on."""
+        agent = self._site()
+        for state in ("error", "active"):
+            jobs = agent.add_jobs(self._each, stage_in=True)
+            agent.transfer(jobs, state, error="no such file on the dtn")
+            if state == "error":
+                self._say(jobs, "stage-in failed", "staging_failed", "in.dat", "no such file on the dtn")
+            else:
+                self._say(jobs, "stage-in goes on", "staging", never=("failed",))
+
+    def timeout(self) -> None:
+        """The time of their allocation was over."""
+        agent = self._site()
+        jobs = self._running(agent)
+        agent.move(jobs, "RUN_TIMEOUT")
+        agent.move(jobs, "RESTART_READY")
+        agent.finish(ran=timedelta(minutes=60))
+        self._say(jobs, "timeout", "timed_out")
+        agent = self._site()
+        jobs = self._running(agent)
+        agent.move(jobs, "RUN_TIMEOUT")
+        agent.move(jobs, "FAILED", message=RAISED.format("handle_timeout"), exception="no more")
+        agent.finish(ran=timedelta(minutes=60))
+        self._say(jobs, "timeout, given up", "timed_out", "no more")
+
+    def killed(self) -> None:
+        """Somebody deleted their allocation; it is over, or about to be."""
+        for is_over in (True, False):
+            agent = self._site()
+            jobs = self._running(agent)
+            self._system.call(
+                "PUT", f"/batch-jobs/{agent.batch_job['id']}", json={"state": "pending_deletion"}
+            )
+            agent.move(jobs, "RUN_TIMEOUT")
+            agent.move(jobs, "RESTART_READY")
+            if is_over:
+                agent.finish(ran=timedelta(minutes=20))
+            self._say(jobs, f"deleted allocation, {is_over=}", "allocation_killed")
+
+    def no_allocation(self) -> None:
+        """Nothing will run them: no allocation, one for other tags, one that could not be submitted."""
+        for family in ("none", "other tags", "submit_failed", "queued"):
+            agent = self._site(has_nodes=False)
+            jobs = agent.add_jobs(self._each)
+            agent.move(jobs, "PREPROCESSED")
+            if family == "other tags":
+                agent.allocate(4, tags={"experiment": "of others"})
+            elif family == "submit_failed":
+                agent.allocate(4, state="submit_failed", info={"error": "qsub: no budget for project p"})
+            elif family == "queued":
+                agent.allocate(4, state="queued")
+            words = {"other tags": ("tags",), "submit_failed": ("no budget",)}.get(family, ())
+            code = "waiting_allocation" if family == "queued" else "no_allocation"
+            self._say(jobs, f"allocation: {family}", code, *words)
+
+    def site_down(self) -> None:
+        """The agent of their site is gone."""
+        agent = self._site(has_nodes=False)
+        jobs = agent.add_jobs(self._each)
+        past = self._ago(self._random.randint(10, 500))
+        self._system.sql(f"UPDATE sites SET last_refresh = '{past}' WHERE id = {agent.site['id']}")
+        self._say(jobs, "site down", "site_agent_down")
+
+    def swept(self) -> None:
+        """Their launcher ended without a word, and the server noticed."""
+        agent = self._site()
+        jobs = self._running(agent)
+        self._system.call("DELETE", f"/sessions/{agent.session['id']}")
+        agent.finish(ran=timedelta(minutes=20))
+        self._say(jobs, "launcher swept", "allocation_killed", "Session expired")
+
+    def reset_again(self) -> None:
+        """Failed, was reset, and did well or runs again: what failed is over."""
+        agent = self._site()
+        for runs_on in (False, True):
+            jobs = self._running(agent)
+            agent.move(jobs, "RUN_ERROR", returncode=66, error="at first")
+            agent.move(jobs, "FAILED")
+            agent.move(jobs, "RESTART_READY")
+            agent.run(jobs)
+            if not runs_on:
+                agent.move(jobs, "RUN_DONE")
+                agent.move(jobs, "POSTPROCESSED")
+            code = "running" if runs_on else "completed"
+            self._say(jobs, f"reset, {runs_on=}", code, never=("66", "at first"))
+
+    def dead_launcher(self) -> None:
+        """Their launcher died, and the server has not noticed yet."""
+        agent = self._site()
+        jobs = self._running(agent)
+        waiting = agent.add_jobs(self._each)
+        agent.move(waiting, "PREPROCESSED")
+        past = self._ago(self._random.randint(6, 50))
+        self._system.sql(f"UPDATE sessions SET heartbeat = '{past}' WHERE id = {agent.session['id']}")
+        self._say([*jobs, *waiting], "launcher died", "launcher_stale")
+
+
+def wrong(planted: Planted, told: Mapping[str, Any]) -> str | None:
+    """What is wrong with a verdict as `explain --json` prints it; None when nothing is."""
+    sentence = str(told["sentence"])
+    if (
+        told["verdict"] == planted.code
+        and all(word in sentence for word in planted.words)
+        and not any(word in sentence for word in planted.never)
+    ):
+        return None
+    return f"balsam/{planted.job}, {planted.family}: {told['verdict']} {told['confidence']}: {sentence}"

@@ -1,0 +1,320 @@
+"""Verdicts on jobs of a real Slurm, of this Debian's release and of a newer one, against what was planted."""
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pytest
+
+from jobtui.analysis.explain.case import LIKELY
+from tests.commands.running import Runner
+from tests.real.slurm_system import SlurmSystem, a_cluster, newer_release
+from tests.real.test_slurm_live import Watched
+from tests.waiting import wait_for, wait_until
+
+pytestmark = pytest.mark.real
+
+PARTITIONS = """\
+PartitionName=debug Nodes=n1,n2,n4 Default=YES MaxTime=60 State=UP PriorityTier=1 PreemptMode=OFF
+PartitionName=low Nodes=n3 MaxTime=60 State=UP PriorityTier=1 PreemptMode=CANCEL
+PartitionName=high Nodes=n3 MaxTime=60 State=UP PriorityTier=10 PreemptMode=OFF
+"""
+MORE = """\
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
+SlurmdTimeout=10
+JobRequeue=1
+Licenses=matlab:1"""
+LONG = "/bin/sleep 900"
+SETTLES_S = 600.0
+AWAY_S = 9.0
+BACK_S = 60.0
+"""Within this time the source is to be read again when slurmctld is back."""
+
+
+class Plant(NamedTuple):
+    """One job: what it runs, how it is submitted, what is done to it when it runs, and the verdict due.
+
+    `act` is a command in which `{}` is its number; root gives those that begin with `root` or scontrol.
+    `output` is a line of its own output. `begins` says whether it runs before that is done to it.
+    """
+
+    name: str
+    script: str
+    verdict: str
+    options: tuple[str, ...] = ()
+    words: str = ""
+    act: str = ""
+    output: str = ""
+    part: str = ""
+    begins: bool = True
+
+
+def takes(megabytes: int, then: str) -> str:
+    """A script that holds so much memory for longer than memory is measured, and then does that."""
+    return f"exec /usr/bin/perl -e '$x = \"a\" x {megabytes}000000; sleep 12; {then}'"
+
+
+KILL = "kill 9, $$"
+PLANTS = (
+    Plant("completes", "echo all well; /bin/sleep 1", "completed", output="all well"),
+    Plant("fails", "echo boom >&2; exit 3", "program_failed", words="exit code 3", output="boom"),
+    Plant("apart", "echo one; echo two >&2; exit 4", "program_failed", ("-o", "a-%j.%x", "-e", "b-%u-%4j.e"),
+          "exit code 4", output="two"),
+    Plant("not-found", "nosuchprogram", "program_failed", words="exit code 127", output="not found"),
+    Plant("exit-53", "exit 53", "program_failed", words="exit code 53"),
+    Plant("exit-200", "exit 200", "program_failed", words="exit code 200"),
+    Plant("exit-255", "exit 255", "program_failed", words="exit code 255"),
+    Plant("seen-by-shell", "/bin/sh -c 'kill -9 $$'; exit $?", "killed_by_signal", words="exit code 137"),
+    Plant("segv", "kill -SEGV $$", "killed_by_signal", words="signal 11"),
+    Plant("kill", "/bin/sleep 1; kill -9 $$", "killed_by_signal", words="signal 9"),
+    Plant("term", "/bin/sleep 1; kill -TERM $$", "killed_by_signal", words="signal 15"),
+    Plant("real-time", "/bin/sleep 8; kill -53 $$", "killed_by_signal", words="signal 53"),
+    Plant("real-time-40", "kill -37 $$", "killed_by_signal", words="signal 37"),
+    Plant("no-output", "echo x", "launch_failed", ("-o", "/nonexistent/x-%j.out"), "/nonexistent/x-"),
+    Plant("no-errors", "echo x", "launch_failed", ("-e", "/nonexistent/x-%j.err"), "/nonexistent/x-"),
+    Plant("no-right", "echo x", "launch_failed", ("-o", "/root/x-%j.out"), "/root/x-"),
+    Plant("no-directory", "pwd", "launch_failed", ("--chdir=/nonexistent/w",), "never ran"),
+    Plant("no-input", "cat", "launch_failed", ("-i", "/nonexistent/input"), "never ran"),
+    Plant("step-fails", "srun /bin/sh -c 'exit 4'; exit 0", "completed", (), "step 0 (FAILED, exit 4:0)"),
+    Plant("step-ends-it", "srun /bin/sh -c 'exit 4' || exit 6", "program_failed", words="exit code 6"),
+    Plant("memory", takes(270, KILL), "out_of_memory", ("--mem=100",), "the job had 100M"),
+    Plant("memory-step", "srun /bin/sh -c '{}'".format(takes(270, KILL).replace("'", "'\\''")),
+          "out_of_memory", ("--mem=100",), "step 0 took"),
+    Plant("memory-cpu", takes(270, KILL), "out_of_memory", ("--mem-per-cpu=100",), "the job had 100M"),
+    Plant("memory-fails", takes(270, "exit 5"), "program_failed", ("--mem=100",), "exit code 5"),
+    Plant("memory-left", takes(20, KILL), "killed_by_signal", ("--mem=900",), "signal 9"),
+    Plant("too-long", LONG, "timed_out", ("-t", "1"), "time limit of 1 min"),
+    Plant("canceled", LONG, "canceled", act="scancel {}", words="after"),
+    Plant("canceled-trap", "trap 'kill $!; exit 0' TERM; /bin/sleep 900 & wait", "canceled",
+          act="scancel {}"),
+    Plant("canceled-early", LONG, "canceled", ("-H",), "before it began", act="scancel {}", begins=False),
+    Plant("canceled-by-user", LONG, "canceled", words="by user id", act="scancel {}"),
+    Plant("canceled-by-root", LONG, "canceled", words="by root", act="root scancel {}"),
+    Plant("signaled", LONG, "killed_by_signal", words="signal 10", act="scancel -f -s USR1 {}"),
+    Plant("batch-signaled", LONG, "killed_by_signal", words="signal 15", act="scancel -b -s TERM {}"),
+    Plant("preempted", LONG, "preempted", ("-p", "low"), act="sbatch -p high --exclusive --wrap=true"),
+    Plant("suspended", LONG, "running", words="it is suspended", act="scontrol suspend {}"),
+    Plant("runs", LONG, "running", words="It runs on n"),
+    Plant("requeued", LONG, "requeued", words="requeued (1 time", act="scontrol requeue {}"),
+    Plant("requeued-fails", f'[ -z "$SLURM_RESTART_COUNT" ] || exit 3; {LONG}', "program_failed",
+          words="exit code 3", act="scontrol requeue {}"),
+    Plant("requeued-held", LONG, "held", words="It is held", act="scontrol requeuehold {}"),
+    Plant("special", LONG, "held", words="It is held", act="scontrol requeuehold State=SpecialExit {}"),
+    Plant("held", "true", "held", ("-H",), "its user"),
+    Plant("held-by-root", "true", "held", ("--begin=now+1hour",), "an administrator",
+          act="scontrol hold {}", begins=False),
+    Plant("licensed", LONG, "running", ("-L", "matlab"), "It runs on n"),
+    Plant("license-taken", "true", "slurm_queued", ("-L", "matlab"), "license"),
+    Plant("one-at-a-time", LONG, "slurm_queued", ("--array=1-2%1",), "array", part="_2"),
+    Plant("later", "true", "slurm_queued", ("--begin=now+1hour",), "may begin"),
+    Plant("never", "true", "never_starts", ("-t", "200"), "more time than its partition"),
+    Plant("lost", LONG, "node_failed", ("-w", "n2", "--no-requeue"), "n2"),
+    Plant("lost-again", LONG, "requeued", ("-w", "n2"), "NODE_FAIL"),
+    Plant("task", 'echo "I am $SLURM_ARRAY_TASK_ID"; exit 7', "program_failed",
+          ("--array=1-3%2", "-o", "t-%A.%a"), "exit code 7", output="I am 2", part="_2"),
+    Plant("het-fails", "exit 9", "program_failed", ("-n1", ":", "-w", "n4"), "exit code 9", part="+0"),
+    Plant("het-canceled", LONG, "canceled", ("-n1", ":", "-w", "n4"), act="scancel {}", part="+1"),
+    Plant("a|b x=y [red] StdOut=/etc/passwd", "echo mine; exit 8", "program_failed", words="exit code 8",
+          output="mine"),
+    Plant("nowhere", "exit 7", "program_failed", ("-o", "/dev/null"), "exit code 7"),
+    Plant("het-waits", LONG, "canceled", ("-w", "n1", "--exclusive", ":", "-w", "n4", "--exclusive"),
+          "before it began", act="scancel {}", part="+1", begins=False),
+    Plant("deadline", "true", "timed_out",
+          ("--deadline=now+75seconds", "-t", "1", "-w", "n1", "--exclusive"), "deadline"),
+)  # fmt: skip
+LIVE = frozenset({"running", "requeued", "held", "slurm_queued", "never_starts", "waiting_parents"})
+AFTER = (
+    Plant("after-failed", "true", "never_starts", ("--dependency=afterok:{fails}",), "ended otherwise"),
+    Plant("after-runs", "true", "waiting_parents", ("--dependency=afterok:{runs}",), "that it depends on"),
+    Plant("node-down", "true", "slurm_queued", ("-w", "n2"), "nodes that are down"),
+)
+"""Those that are submitted when all else is done; options name others by `{their name}`."""
+
+
+class Planted(NamedTuple):
+    """The cluster with all of it, and the id of each."""
+
+    system: SlurmSystem
+    ids: dict[str, str]
+
+
+@pytest.fixture(scope="module", params=["this release", "newer release"])
+def planted(request: pytest.FixtureRequest) -> Iterator[Planted]:
+    inside = newer_release() if request.param == "newer release" else None
+    for system in a_cluster(nodes=4, partitions=PARTITIONS, more=MORE, inside=inside):
+        yield _planted(system)
+
+
+def _planted(system: SlurmSystem) -> Planted:
+    """Submit all, do to each what is to be done, and wait until what is to end has ended."""
+    ids = {plant.name: _submit(system, plant) for plant in PLANTS}
+    _act(system, ids)
+    for plant in AFTER:
+        options = tuple(option.format_map(ids) for option in plant.options)
+        ids[plant.name] = _submit(system, plant._replace(options=options))
+    wait_for(lambda: _is_settled(system, ids), timeout_s=SETTLES_S, step_s=1.0)
+    return Planted(system, ids)
+
+
+def _submit(system: SlurmSystem, plant: Plant) -> str:
+    script = system.work / f"script{len(list(system.work.iterdir()))}.sh"
+    script.write_text(f"#!/bin/bash\nexport PATH=/usr/local/bin:/usr/bin:/bin\n{plant.script}\n")
+    first = plant.options[: plant.options.index(":")] if ":" in plant.options else plant.options
+    where = () if {"-w", "-p"} & set(first) else ("-w", "n1")
+    return system.submit_words([f"--job-name={plant.name}", *where, *plant.options, str(script)])
+
+
+def _act(system: SlurmSystem, ids: dict[str, str]) -> None:
+    """Do to each what is to be done, when all of them run, or wait where they are not to run."""
+    run = {ids[one.name] for one in PLANTS if one.act and one.begins}
+    run |= {ids[name] for name in ("runs", "lost", "lost-again", "licensed")}
+    wait_for(lambda: run <= _in_state(system, "RUNNING"), timeout_s=SETTLES_S, step_s=0.5)
+    for plant in PLANTS:
+        if plant.act:
+            words = plant.act.removeprefix("root ").format(ids[plant.name]).split()
+            by_root = words[0] == "scontrol" or plant.act.startswith("root ")
+            system.run(*words) if by_root else system.run_as_user(*words)
+    system.kill_node("n2")
+    again = {ids["requeued"]: "now+1hour", ids["lost-again"]: "now+1hour", ids["requeued-fails"]: "now"}
+    wait_for(lambda: {*again} <= _in_state(system, "PENDING"), timeout_s=SETTLES_S, step_s=0.5)
+    for number, when in again.items():
+        system.run("scontrol", "update", f"JobId={number}", f"StartTime={when}")
+
+
+def _in_state(system: SlurmSystem, state: str) -> set[str]:
+    lines = system.run("squeue", "-h", "-r", "-o", "%i %T").splitlines()
+    return {line.split()[0].split("+")[0] for line in lines if line.split()[1] == state}
+
+
+def _is_settled(system: SlurmSystem, ids: dict[str, str]) -> bool:
+    """Whether all that is to end has ended, and accounting knows it."""
+    live = {ids[plant.name] for plant in (*PLANTS, *AFTER) if plant.verdict in LIVE}
+    started = {ids[plant.name] for plant in PLANTS if plant.verdict == "running" and not plant.act}
+    if not started <= _in_state(system, "RUNNING"):
+        return False
+    queued = set[str]().union(*(_in_state(system, one) for one in ("RUNNING", "PENDING", "COMPLETING")))
+    told = system.run("sacct", "-a", "-n", "-X", "-P", "-o", "JobID,State").splitlines()
+    untold = {line.partition("|")[0] for line in told if line.endswith(("|RUNNING", "|PENDING"))}
+    return {re.split(r"[_+]", job_id)[0] for job_id in queued | untold} & {*ids.values()} <= live
+
+
+@pytest.fixture
+def run(planted: Planted, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
+    monkeypatch.setenv("SLURM_CONF", str(planted.system.conf))
+    monkeypatch.setenv("PATH", planted.system.search_path)
+    return Runner(capsys)
+
+
+def _told(planted: Planted, run: Runner, plants: Iterable[Plant]) -> dict[str, Any]:
+    """What is said of each of them."""
+    ids = {plant.name: f"slurm/{planted.ids[plant.name]}{plant.part}" for plant in plants}
+    return {name: run("--slurm", "local", "explain", job_id, "--json").json for name, job_id in ids.items()}
+
+
+def _wrong(plant: Plant, said: Mapping[str, Any], *, least: float = 0.0) -> list[str]:
+    """What was said when it is not what was planted, and as sure as that."""
+    is_right = said["verdict"] == plant.verdict and (least or plant.words in said["sentence"])
+    if is_right or said.get("confidence", 0.0) < least:
+        return []
+    return [f"{plant.name} ({said['job']['id']}): {said['verdict']} {said.get('sentence')}"]
+
+
+def test_verdicts_are_what_was_planted(
+    planted: Planted, run: Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plants = (*PLANTS, *AFTER)
+    told = _told(planted, run, plants)
+    wrong = [line for plant in plants for line in _wrong(plant, told[plant.name])]
+    release = planted.system.run("squeue", "--version").strip()
+    with capsys.disabled():
+        print(f"\n{release}: {len(plants)} verdicts, {len(wrong)} wrong")  # noqa: T201
+    assert not wrong, "\n".join(wrong)
+    others = [(one, other) for one in plants for other in plants if one.verdict != other.verdict]
+    assert all(_wrong(one, told[other.name]) for one, other in others), "a wrong truth is not noticed"
+
+
+def test_no_live_job_is_sure_while_the_controller_is_away(planted: Planted, run: Runner) -> None:
+    planted.system.stop_daemon("slurmctld")
+    try:
+        live = [plant for plant in PLANTS if plant.verdict in LIVE]
+        told = _told(planted, run, live)
+    finally:
+        planted.system.start("slurmctld")
+    sure = [(name, said) for name, said in told.items() if said.get("confidence", 0.0) >= LIKELY]
+    assert not sure
+
+
+def test_each_job_is_there_once(planted: Planted, run: Runner) -> None:
+    rows = run("--slurm", "local", "jobs", "--json").json["jobs"]
+    numbers = [row["id"].removeprefix("slurm/") for row in rows]
+    for plant in PLANTS:
+        number = planted.ids[plant.name]
+        mine = [one for one in numbers if re.split(r"[_+]", one)[0] == number]
+        due = 3 if "--array=1-3%2" in plant.options else 2 if {":", "--array=1-2%1"} & {*plant.options} else 1
+        assert len(mine) == due, (plant.name, mine)
+    assert len(set(numbers)) == len(numbers)
+
+
+def test_logs_are_the_jobs_own(planted: Planted, run: Runner) -> None:
+    for plant in PLANTS:
+        ran = run("--slurm", "local", "logs", f"slurm/{planted.ids[plant.name]}{plant.part}", "--json")
+        texts = [line["text"] for line in ran.json["lines"]]
+        assert bool(plant.output) == any(plant.output in text for text in texts if plant.output), plant.name
+        others = {other.output for other in PLANTS if other.output and other.output != plant.output}
+        assert not others & set(texts), plant.name
+
+
+def test_runs_that_were_requeued_have_their_times(planted: Planted, run: Runner) -> None:
+    for name in ("requeued", "requeued-held", "special", "lost-again"):
+        first = run("--slurm", "local", "show", f"slurm/{planted.ids[name]}", "--json").json["history"][0]
+        assert first["started_at"], name
+        assert first["ended_at"], name
+        assert first["status"] != "pending", name
+
+
+def test_exit_codes_are_causes_of_their_own(planted: Planted, run: Runner) -> None:
+    found = run("--slurm", "local", "incidents", "--json", "--since", "1h").json
+    groups = [set(one["jobs"]) for one in (*found["incidents"], *found["alone"])]
+    ids = [f"slurm/{planted.ids[name]}" for name in ("fails", "not-found", "exit-53", "segv", "term")]
+    assert all(sum(job_id in group for job_id in ids) <= 1 for group in groups)
+
+
+def test_a_controller_that_was_away_is_read_again_soon(planted: Planted, run: Runner) -> None:
+    async def watch() -> float:
+        watched = Watched()
+        await watched.poll()
+        polling = asyncio.create_task(watched.poller.run())
+        planted.system.stop_daemon("slurmctld")
+        await asyncio.sleep(AWAY_S)
+        await asyncio.to_thread(planted.system.start, "slurmctld")
+        back = time.monotonic()
+        number = await asyncio.to_thread(planted.system.submit, "true", "--hold")
+        await wait_until(lambda: f"slurm/{number}" in watched.store.jobs, timeout_s=SETTLES_S)
+        polling.cancel()
+        await watched.source.aclose()
+        return time.monotonic() - back
+
+    seconds = asyncio.run(watch())
+    print(f"{seconds:.0f} s after it was back")  # noqa: T201
+    assert seconds < BACK_S
+
+
+def test_what_only_accounting_knows_is_not_sure_and_wrong(
+    planted: Planted, run: Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last of them: slurmctld forgets all jobs."""
+    planted.system.stop_daemon("slurmctld")
+    for state in (planted.system.root / "ctld").glob("job_state*"):
+        os.unlink(state)
+    planted.system.start("slurmctld")
+
+    ended = [plant for plant in PLANTS if plant.verdict not in LIVE]
+    told = _told(planted, run, ended)
+    wrong = [line for plant in ended for line in _wrong(plant, told[plant.name], least=LIKELY + 0.01)]
+    with capsys.disabled():
+        print(f"\nonly accounting: {len(ended)} verdicts, {len(wrong)} sure and wrong")  # noqa: T201
+    assert not wrong, "\n".join(wrong)

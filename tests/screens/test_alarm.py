@@ -1,0 +1,69 @@
+"""The dashboard rings and runs the user's command on new trouble, once, and not too often."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from jobtui.app import JobtuiApp
+from jobtui.model.clock import FixedClock, Nanos
+from jobtui.model.health import SourceState
+from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.settings import Alarms
+from jobtui.screens import alarm
+from jobtui.session import Session
+from tests.builders import a_job, ago
+from tests.conftest import NOW
+from tests.fakes import ScriptedSource, batch
+from tests.waiting import wait_until
+
+FACTS = ("TROUBLE_JOB", "TROUBLE_VERDICT", "TROUBLE_JOBS")
+
+
+def failed(number: int, ended_at: Nanos) -> Job:
+    return a_job(number, status=JobStatus.FAILED, ended_at=ended_at, error="no", started_at=ago(400))
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alarm, "LOOK_S", 0.02)
+
+
+def command_writing(path: Path) -> tuple[str, ...]:
+    code = f"import os; open({str(path)!r}, 'a').write(' '.join(os.environ[n] for n in {FACTS!r}) + '\\n')"
+    return sys.executable, "-c", code
+
+
+@pytest.mark.usefixtures("quick")
+async def test_new_failures_are_told_together_and_then_it_rests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    rung: list[bool] = []
+    monkeypatch.setattr(JobtuiApp, "bell", lambda self: rung.append(True))
+    source = ScriptedSource([batch(failed(1, ago(300)))])
+    session = Session([source], FixedClock(NOW))
+    session.alarms = Alarms(bell=True, command=command_writing(out), rest_s=3_600)
+    app = JobtuiApp(session)
+    async with session, app.run_test() as pilot:
+        await wait_until(lambda: session.store.jobs, pilot)
+        source.add(batch(failed(2, NOW), failed(3, NOW)))
+        await wait_until(out.exists, pilot)
+        source.add(batch(failed(4, NOW)))
+        await wait_until(lambda: len(session.store.jobs) == 4, pilot)
+        await wait_until(lambda: out.read_text().endswith("\n"), pilot)
+        assert all(source.state is SourceState.OK for source in session.store.sources())
+        assert rung == [True]
+        (line,) = out.read_text().splitlines()
+        job, verdict, count = line.split()
+        assert job in session.store.jobs
+        assert verdict == "program_failed"
+        assert int(count) in (1, 2)  # it looks for a few milliseconds at a time
+
+
+async def test_nothing_is_watched_for_unless_asked() -> None:
+    session = Session([ScriptedSource([batch(failed(1, NOW))])], FixedClock(NOW))
+    app = JobtuiApp(session)
+    async with session, app.run_test() as pilot:
+        await wait_until(lambda: session.store.jobs, pilot)
+        assert [source.kind for source in session.store.sources()] == ["sirepo_db"]

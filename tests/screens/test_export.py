@@ -1,0 +1,312 @@
+"""What is taken along: blocks, commands, files in the pager; the mouse; a window of a few lines."""
+
+import os
+import shlex
+import subprocess
+import sys
+from base64 import b64decode
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from jobtui import cli
+from jobtui.app import JobtuiApp
+from jobtui.backends.logfile import LogFile
+from jobtui.backends.sirepo.source import SirepoDb
+from jobtui.commands.open import of_specs
+from jobtui.model.clock import FixedClock
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import JobDetail
+from jobtui.model.specs import LogRole, SourceSpec
+from jobtui.screens import export
+from jobtui.screens.base import LiveScreen
+from jobtui.screens.job import JobScreen
+from jobtui.screens.jobs import JobsScreen
+from jobtui.screens.text import HelpScreen
+from jobtui.session import Session
+from jobtui.widgets.job_table import JobTable
+from tests.builders import job_id
+from tests.conftest import NOW
+from tests.screens.scene import FAILED, Scene, jobs
+from tests.screens.test_commands import say
+from tests.waiting import wait_until
+from tests.widgets.widget_app import press, screen_text
+
+JOBTUI = "jobtui --srdb /srv/db --log /var/log/supervisor.log --log /srv/none/agent.log"
+
+
+async def ready(scene: Scene, pilot: Pilot[None]) -> JobTable:
+    screen = scene.app.screen_stack[0]
+    table = screen.query_one(JobTable)
+    await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
+    return table
+
+
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    texts: list[str] = []
+    monkeypatch.setattr(JobsScreen, "copy", lambda self, text: texts.append(text))
+    return texts
+
+
+def only_file(directory: Path) -> Path:
+    (path,) = directory.iterdir()
+    return path
+
+
+def said(scene: Scene) -> list[str]:
+    return [toast.message for toast in scene.app._notifications]
+
+
+async def test_a_block_and_the_command_that_shows_the_same(copied: list[str]) -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await ready(scene, pilot)
+        await press(pilot, "Y", "ctrl+y", until=lambda: len(copied) == 2)
+    assert "name      Beamline 7 survey" in copied[0]
+    assert f"id        {job_id(1)}" in copied[0]
+    assert copied[1] == f"{JOBTUI} jobs"
+
+
+async def test_where_there_is_nothing_it_is_said_so() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40), notifications=True) as pilot:
+        await ready(scene, pilot)
+        await press(pilot, "question_mark", until=lambda: isinstance(scene.app.screen, HelpScreen))
+        await press(pilot, "P", "ctrl+y", until=lambda: len(said(scene)) == 2)
+        assert said(scene) == ["there is no file behind this", "copied jobtui --help"]
+
+
+async def test_what_no_clipboard_takes_is_written_to_a_file_that_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40), notifications=True) as pilot:
+        await ready(scene, pilot)
+        screen = scene.app.screen
+        assert isinstance(screen, JobsScreen)
+        screen.copy("long " * 50_000)
+        path = only_file(tmp_path)
+        await wait_until(lambda: any(str(path) in words for words in said(scene)), pilot)
+        assert path.read_text() == "long " * 50_000
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_pager_is_one_that_sends_nothing_raw() -> None:
+    assert export.pager_call({"PAGER": "less -S -r"}, "/a b", 7).words == (
+        "less", "-S", "-r", "-+r", "-+R", "+7", "/a b",
+    )  # fmt: skip
+    for chosen in ("", "cat", "sh -c 'rm x'", "unbalanced '"):
+        assert export.pager_call({"PAGER": chosen}, "/a").words == ("less", "-+r", "-+R", "/a")
+
+
+def test_the_editor_only_reads() -> None:
+    assert export.editor_call({"EDITOR": "/usr/bin/vim -n"}, "/a", 3).words == (
+        "/usr/bin/vim", "-n", "-R", "+3", "/a",
+    )  # fmt: skip
+    assert export.editor_call({"EDITOR": "vim", "VISUAL": "nano"}, "/a").words == ("nano", "-v", "/a")
+    with pytest.raises(export.NotStarted, match="ed is not known"):
+        export.editor_call({"EDITOR": "ed"}, "/a")
+
+
+def test_only_files_are_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", tmp_path / "none"):
+        with pytest.raises(export.NotStarted, match="no such file"):
+            export.check_file(str(path))
+
+
+def test_a_program_gets_its_words_as_they_are_and_guards(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    script = "import os, sys; open(sys.argv[1], 'w').write(sys.argv[2] + os.environ['LESSSECURE'])"
+    export.run_program(export.Call((sys.executable, "-c", script, str(told), "$(id);")), os.environ)
+    assert told.read_text() == "$(id);1"
+    with pytest.raises(export.NotStarted, match="/nowhere/less: No such file"):
+        export.run_program(export.Call(("/nowhere/less",)), os.environ)
+
+
+async def test_a_record_is_opened_at_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    path.write_text("{}")
+    scene = Scene()
+    job = jobs()[0]
+    detail = JobDetail(job=job, runs=(), history=(), native={}, path=str(path))
+    scene.db._details = {job.id: detail}
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await ready(scene, pilot)
+        screen = scene.app.screen
+        assert isinstance(screen, JobsScreen)
+        taken = await screen.taken()
+        assert taken is not None
+        assert taken.path == str(path)
+
+
+@pytest.mark.parametrize("size", [(80, 1), (40, 1), (40, 3)], ids=lambda size: "x".join(map(str, size)))
+async def test_a_few_lines_say_how_many_and_what_is_worst(size: tuple[int, int]) -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=size) as pilot:
+        await ready(scene, pilot)
+        await wait_until(lambda: "●3 ○2 !" in screen_text(scene.app)[0], pilot)
+        assert "! ○ pending" in screen_text(scene.app)[0]
+        await press(pilot, "p", until=lambda: "paused" in screen_text(scene.app)[0])
+        await press(pilot, "slash", until=lambda: screen_text(scene.app)[-1].startswith(" /"))
+        await pilot.press("escape", "p")
+        await pilot.resize_terminal(80, 24)
+        await wait_until(lambda: "21:00:00Z" in screen_text(scene.app)[0], pilot)
+
+
+async def test_fifty_sizes_in_a_row() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await ready(scene, pilot)
+        for number in range(50):
+            await pilot.resize_terminal(1 + number * 37 % 200, 1 + number * 11 % 60)
+        await pilot.resize_terminal(120, 40)
+        await wait_until(lambda: any("Beamline 7 survey" in line for line in screen_text(scene.app)), pilot)
+        assert all(len(line) <= 120 for line in screen_text(scene.app))
+
+
+async def test_copied_bytes_are_those_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TMUX", raising=False)
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await ready(scene, pilot)
+        written: list[str] = []
+        assert scene.app._driver is not None
+        monkeypatch.setattr(scene.app._driver, "write", written.append)
+        await press(pilot, "Y", until=lambda: any("]52;c;" in text for text in written))
+        (sequence,) = (text for text in written if "]52;c;" in text)
+        assert "Beamline 7 survey" in b64decode(sequence[7:-1]).decode()
+
+
+async def test_a_step_is_taken_as_its_line_its_command_and_its_log() -> None:
+    scene = Scene(open_at=FAILED)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(lambda: isinstance(scene.app.screen, JobScreen) and scene.is_read(), pilot)
+        screen = scene.app.screen
+        assert isinstance(screen, JobScreen)
+        whole = await screen.taken()
+        assert whole is not None
+        assert whole.command == f"{JOBTUI} timeline {FAILED}"
+        await wait_until(lambda: "status error" in "\n".join(screen_text(scene.app)), pilot)
+        await pilot.press("tab", "G")
+        await pilot.press(*["k"] * 12)
+        commands = set()
+        for _ in range(12):
+            taken = await screen.taken()
+            assert taken is not None
+            commands.add(taken.command)
+            await pilot.press("j")
+        assert any("less +88214 " in command for command in commands), commands
+
+
+LOCAL = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
+LOGS = tuple(LOCAL / name for name in ("supervisor.log", "server.log"))
+SPECS = (
+    SourceSpec("srdb", str(LOCAL)),
+    SourceSpec("log", str(LOGS[0]), LogRole.SUPERVISOR),
+    SourceSpec("log", str(LOGS[1]), LogRole.SERVER),
+)
+WORDS = of_specs(SPECS)
+JOB = JobId("hZk95g40-4u2Pj0fB-heightWeightReport")
+
+
+def an_app(open_at: JobId | None = None) -> JobtuiApp:
+    sources = (SirepoDb(LOCAL), LogFile(LOGS[0], "supervisor"), LogFile(LOGS[1], "server"))
+    return JobtuiApp(Session(sources, FixedClock(NOW)), open_at, words=WORDS)
+
+
+async def until(app: JobtuiApp, pilot: Pilot[None], words: str) -> None:
+    await wait_until(lambda: words in "\n".join(screen_text(app)), pilot)
+
+
+def grep(words: list[str]) -> list[str]:
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+async def command_of(app: JobtuiApp, pilot: Pilot[None]) -> list[str]:
+    await pilot.pause()
+    assert isinstance(app.screen, LiveScreen)
+    taken = await app.screen.taken()
+    assert taken is not None
+    return shlex.split(taken.command)
+
+
+@pytest.mark.parametrize(
+    ("keys", "sign", "said"),
+    [
+        (("o",), "OPS", ("timeline", JOB)),
+        (("l",), "lines of", ("logs", JOB)),
+        (("h",), "RUN", ("show", JOB)),
+        (("6",), "SOURCE", ("doctor",)),
+        (("6", "enter"), "› source", ("doctor",)),
+        (("1", "c"), "› columns", ("jobs",)),
+    ],
+    ids=["timeline", "logs", "history", "sources", "source", "columns"],
+)
+async def test_commands_of_jobtui(keys: tuple[str, ...], sign: str, said: tuple[str, ...]) -> None:
+    app = an_app(JOB)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(app, pilot, "api_runSimulation")
+        await pilot.press(*keys)
+        await until(app, pilot, sign)
+        words = await command_of(app, pilot)
+    assert words == ["jobtui", *WORDS, *said]
+    assert cli.parse(words[1:]).command.name == said[0]
+
+
+async def test_the_jobs_are_shown_with_their_filter() -> None:
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(app, pilot, "jobs, ")
+        await say(pilot, 'filter -app:srw name:"a b"')
+        await until(app, pilot, "0 of ")
+        words = await command_of(app, pilot)
+    assert words == ["jobtui", *WORDS, "jobs", "--", '-app:srw name:"a b"']
+    assert cli.parse(words[1:]).words == ('-app:srw name:"a b"',)
+
+
+async def test_what_may_be_meant_is_found_outside_too() -> None:
+    scene = Scene()
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await until(scene.app, pilot, "jobs, ")
+        await say(pilot, "goto heights")
+        await until(scene.app, pilot, "may mean")
+        assert (await command_of(scene.app, pilot))[-2:] == ["find", "heights"]
+
+
+async def test_a_line_of_a_log_is_shown_by_less_and_those_found_by_grep() -> None:
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(app, pilot, "jobs, ")
+        await pilot.press("2")
+        await until(app, pilot, "following")
+        assert await command_of(app, pilot) == ["tail", "-F", *map(str, LOGS)]
+        await pilot.press("tab")
+        await until(app, pilot, "of 1,431 lines")
+        await say(pilot, "700")
+        await until(app, pilot, "line 700")
+        assert await command_of(app, pilot) == ["less", "+700", str(LOGS[0])]
+        await pilot.press("slash", *"~exit.?cod", "enter")
+        await until(app, pilot, " of ")
+        await pilot.press("slash", *"status=error", "enter")
+        await until(app, pilot, "/status=error ")
+        await pilot.press("ampersand")
+        await until(app, pilot, "&status=error ")
+        words = await command_of(app, pilot)
+        found = next(line for line in screen_text(app) if "&status=error" in line)
+    assert words == ["grep", "-n", "-F", "-i", "-e", "status=error", "--", str(LOGS[0])]
+    printed = grep(words)
+    assert f" of {len(printed)} " in found
+
+
+async def test_secrets_and_escapes_are_not_copied_with_a_command() -> None:
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(app, pilot, "jobs, ")
+        await say(pilot, "filter password=hunter2 \x1b[31m")
+        words = " ".join(await command_of(app, pilot))
+        assert "hunter2" not in words
+        assert "\x1b" not in words

@@ -1,0 +1,405 @@
+"""Whatever raises in the dashboard costs only itself: every handler, timer, worker and widget is tried.
+
+Places are listed by looking through the package, so that a new one cannot be left out.
+"""
+
+import asyncio
+import inspect
+import pkgutil
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextvars import Context, ContextVar
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual import events
+from textual.app import App
+from textual.containers import Vertical
+from textual.dom import DOMNode
+from textual.message_pump import MessagePump
+from textual.widget import Widget
+from textual.widgets import Static
+
+import jobtui.screens
+import jobtui.terminal
+import jobtui.widgets
+from jobtui.app import JobtuiApp
+from jobtui.model.faults import Faults, contained
+from jobtui.render import log_lines
+from jobtui.screens.jobs import JobsScreen
+from jobtui.screens.logs import LogScreen
+from jobtui.screens.palette import JobProvider
+from jobtui.screens.text import HelpScreen
+from jobtui.screens.trace import TraceReader
+from jobtui.session import Session
+from jobtui.widgets import log_view
+from jobtui.widgets.lines import LineView
+from jobtui.widgets.row_view import RowView
+from tests.builders import a_job
+from tests.fakes import batch
+from tests.hostile.test_widgets import Stack
+from tests.hostile.widgets import CASES
+from tests.screens.scene import read
+from tests.screens.test_logs import on_logs, stamped, until
+from tests.screens.test_palette import opened, words
+from tests.screens.test_traces import app_on_traces, open_failed
+from tests.screens.tour import STOPS, Stop, at_stop
+from tests.waiting import wait_until
+from tests.widgets.widget_app import WidgetApp, press, text
+
+SECRET = "hunter2"
+CALLED_BACK_BY = ("set_interval", "set_timer", "call_later", "call_after_refresh", "call_next")
+"""Methods that are given something to be called later."""
+
+
+class Injected(Exception):
+    """What a test makes some code raise; it holds data."""
+
+
+def fail(*arguments: object, **named: object) -> Any:
+    raise Injected(SECRET)
+
+
+async def fail_later(*arguments: object, **named: object) -> Any:
+    raise Injected(SECRET)
+
+
+def nodes() -> Iterator[type[MessagePump]]:
+    """Every class of the package that Textual sends messages to."""
+    modules = [JobtuiApp.__module__]
+    for package in (jobtui.screens, jobtui.terminal, jobtui.widgets):
+        modules += [f"{package.__name__}.{module.name}" for module in pkgutil.iter_modules(package.__path__)]
+    for name in modules:
+        for found in vars(import_module(name)).values():
+            if isinstance(found, type) and issubclass(found, MessagePump) and found.__module__ == name:
+                yield found
+
+
+def handlers(node: type[MessagePump]) -> Iterator[str]:
+    """The methods of a class that Textual calls by themselves: of messages, actions and watchers."""
+    for name, method in vars(node).items():
+        is_called = name.startswith(("on_", "action_", "watch_", "key_"))
+        if name == "on_event":  # that is what hands everything to handlers
+            continue
+        if inspect.isfunction(method) and (is_called or hasattr(method, "_textual_on")):
+            yield name
+
+
+_busy: ContextVar[object] = ContextVar("busy", default=None)
+"""The task in which one of these is running; tasks that it begins are others."""
+
+
+def _is_inside() -> bool:
+    return _busy.get() is asyncio.current_task()
+
+
+def raising_after(work: Callable[..., Any], raised: set[str]) -> Callable[..., Any]:
+    """The same, which raises when it has done what it does; not when it is called by another of these."""
+    name = getattr(work, "__qualname__", repr(work))
+
+    def ended() -> None:
+        raised.add(name)
+        raise Injected(SECRET)
+
+    if inspect.iscoroutinefunction(work):
+
+        @wraps(work)
+        async def raises_later(*arguments: Any, **named: Any) -> Any:
+            if _is_inside():
+                return await work(*arguments, **named)
+            token = _busy.set(asyncio.current_task())
+            try:
+                await work(*arguments, **named)
+            finally:
+                _busy.reset(token)
+            ended()
+
+        return raises_later
+
+    @wraps(work)
+    def raises(*arguments: Any, **named: Any) -> Any:
+        if _is_inside():
+            return work(*arguments, **named)
+        token = _busy.set(asyncio.current_task())
+        try:
+            found = work(*arguments, **named)
+        finally:
+            _busy.reset(token)
+        if inspect.isawaitable(found):
+            return _awaited(found, ended)
+        ended()
+
+    return raises
+
+
+async def _awaited(found: Any, ended: Callable[[], None]) -> None:
+    await found
+    ended()
+
+
+@pytest.fixture
+def raised(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Lets all handlers, and all that is called back or done in a worker, raise; gives the names of those."""
+    names: set[str] = set()
+    for node in nodes():
+        for name in handlers(node):
+            monkeypatch.setattr(node, name, raising_after(vars(node)[name], names))
+    for giver in CALLED_BACK_BY:
+        _let_raise_later(monkeypatch, MessagePump, giver, names)
+    _let_raise_later(monkeypatch, DOMNode, "run_worker", names)
+    return names
+
+
+def _let_raise_later(monkeypatch: pytest.MonkeyPatch, node: type, giver: str, names: set[str]) -> None:
+    give = getattr(node, giver)
+    at = 1 if giver in ("set_interval", "set_timer") else 0
+
+    @wraps(give)
+    def giving(self: Any, *arguments: Any, **named: Any) -> Any:
+        given = list(arguments)
+        work = given[at] if len(given) > at else named.get("callback")
+        is_ours = "jobtui" in (getattr(getattr(work, "func", work), "__module__", None) or "")
+        if callable(work) and is_ours and not hasattr(work, "__wrapped__"):
+            given[at:] = [raising_after(work, names), *given[at + 1 :]]
+            named.pop("callback", None)
+        return give(self, *given, **named)
+
+    monkeypatch.setattr(node, giver, giving)
+
+
+@pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.name)
+async def test_every_screen_is_shown_whatever_its_handlers_raise(
+    stop: Stop, raised: set[str], expected_faults: Faults
+) -> None:
+    async with at_stop(stop, (120, 40)) as (app, pilot):
+        assert stop.sign in text(app)
+        known = {name.rpartition(".")[2] for name in raised}
+        assert known & {"on_mount", "_tick", "_flush", "on_resize"}, raised
+        await press(
+            pilot,
+            "escape",
+            "escape",
+            "escape",
+            "question_mark",
+            until=lambda: isinstance(app.screen, HelpScreen),
+        )
+        assert app.is_running
+    assert {fault.kind for fault in expected_faults.all()} == {"Injected"}, expected_faults.all()
+    assert not any(SECRET in fault.line for fault in expected_faults.all())
+
+
+def test_every_kind_of_place_is_found() -> None:
+    found = {node.__name__: [*handlers(node)] for node in nodes()}
+    assert "on_key" not in found["JobsScreen"]
+    assert {"action_sort", "_open_job"} <= {*found["JobsScreen"]}
+    assert "_jump" in found["JobtuiApp"]
+    assert len(found) > 60
+
+
+@pytest.mark.parametrize("widget", CASES, ids=lambda widget: widget.__name__)
+async def test_a_widget_that_cannot_be_drawn_says_so(widget: type[Widget], expected_faults: Faults) -> None:
+    shown, tell = CASES[widget]("plain text")
+    app = Stack([shown], 4)
+    drawn_by = {"line", "row", "heading"} if issubclass(widget, RowView) else {"line"}
+    async with app.run_test(size=(100, 8)) as pilot:
+        tell()
+        await pilot.pause()
+        for name in drawn_by if issubclass(widget, LineView) else {"render_line"}:
+            if name == "heading" and not getattr(shown, "headings", 0):
+                continue
+            expected_faults.clear()
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(type(shown), name, fail)
+                redraw(shown)
+                await wait_until(expected_faults.all, pilot)
+                drawn = text(app)
+                is_covered = isinstance(shown, Vertical)  # by what is in it
+                assert is_covered or "a fault of jobtui: Injected" in drawn
+                assert SECRET not in drawn
+                count = len(expected_faults)
+                for _ in range(3):
+                    redraw(shown, anew=False)
+                    await pilot.pause()
+                is_line = isinstance(shown, LineView)
+                assert not is_line or len(expected_faults) == count, "counted once, not at every paint"
+            redraw(shown)
+            await wait_until(lambda: "a fault of jobtui" not in text(app), pilot)
+
+
+async def test_a_timer_that_a_task_outside_the_app_begins_fires_and_its_widget_closes() -> None:
+    widget, fired = Static("text"), asyncio.Event()
+    app = WidgetApp(widget)
+    async with app.run_test() as pilot:
+        Context().run(lambda: widget.set_timer(0.001, fired.set))
+        await wait_until(fired.is_set, pilot)
+
+
+async def test_what_follows_a_log_is_begun_again_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    path = tmp_path / "supervisor.log"
+    path.write_text(stamped(1, "first"))
+    look, looks = LogScreen._look, 0
+
+    async def looking(self: LogScreen, reader: Any) -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 2:
+            raise Injected(SECRET)
+        return await look(self, reader)
+
+    monkeypatch.setattr(LogScreen, "_look", looking)
+    async with on_logs([path], size=(160, 24)) as (app, pilot):
+        await until(app, pilot, "first", "a fault of jobtui: Injected", "begun again in")
+        with path.open("a") as file:
+            file.write(stamped(2, "second"))
+        await until(app, pilot, "second")
+    assert len(expected_faults) == 1
+
+
+@pytest.mark.parametrize("size", [(60, 24), (60, 8), (60, 5), (60, 1)])
+async def test_faults_are_counted_where_no_source_is_shown(
+    size: tuple[int, int], tmp_path: Path, expected_faults: Faults
+) -> None:
+    (path := tmp_path / "supervisor.log").write_text(stamped(1, "first"))
+    with contained("trying"):
+        raise Injected(SECRET)
+    async with on_logs([path], size=size) as (app, pilot):
+        await until(app, pilot, "1 fault")
+
+
+async def test_a_line_of_a_log_that_cannot_be_drawn_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    path = tmp_path / "supervisor.log"
+    path.write_text(stamped(1, "first") + stamped(2, "second") + stamped(3, "third"))
+    body = log_lines.body
+    monkeypatch.setattr(
+        log_view, "body", lambda line, look: fail() if "second" in line.text else body(line, look)
+    )
+    async with on_logs([path], size=(160, 24)) as (app, pilot):
+        await until(app, pilot, "first", "third", "(drawing a line of a log)")
+        assert "second" not in text(app)
+    assert [fault.stage for fault in expected_faults.all()] == ["drawing a line of a log"]
+
+
+async def test_what_follows_a_trace_is_begun_again_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    study, studies = TraceReader._study_known, 0
+
+    async def studying(self: TraceReader) -> None:
+        nonlocal studies
+        studies += 1
+        if studies == 1:
+            fail()
+        await study(self)
+
+    monkeypatch.setattr(TraceReader, "_study_known", studying)
+    app = app_on_traces()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await open_failed(app, pilot)
+        await until(app, pilot, "a fault of jobtui: Injected", "begun again in")
+    assert [fault.stage for fault in expected_faults.all()] == ["following a trace"]
+
+
+async def test_polling_is_begun_again_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    poll, polls = Session.run, 0
+
+    async def polling(self: Session) -> None:
+        nonlocal polls
+        polls += 1
+        await (poll(self) if polls > 1 else fail_later())
+
+    monkeypatch.setattr(Session, "run", polling)
+    async with read() as (scene, pilot):
+        await until(scene.app, pilot, "a fault of jobtui: Injected", "(polling)", "begun again in")
+        scene.db.add(batch(a_job(11, name="told afterwards")))
+        await until(scene.app, pilot, "told afterwards")
+    assert [fault.stage for fault in expected_faults.all()] == ["polling"]
+
+
+async def test_what_nothing_else_catches_is_counted(expected_faults: Faults) -> None:
+    async with read(size=(160, 40)) as (scene, pilot):
+        scene.app._handle_exception(Injected(SECRET))
+        await until(scene.app, pilot, "1 fault")
+        await pilot.press("question_mark")
+        await wait_until(lambda: isinstance(scene.app.screen, HelpScreen), pilot)
+    assert [fault.stage for fault in expected_faults.all()] == ["in the dashboard"]
+
+
+@pytest.mark.parametrize("stage", ["taking a key", "opening the line for commands"])
+async def test_a_key_or_paste_that_raises_costs_itself(
+    stage: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    handle = App.on_event
+
+    async def handling(self: App[None], event: events.Event) -> None:
+        if isinstance(event, events.Key) and event.key == "x":
+            fail()
+        await handle(self, event)
+
+    monkeypatch.setattr(App, "on_event", handling)
+    monkeypatch.setattr(JobtuiApp, "opens_input", fail_later)
+    async with read() as (scene, pilot):
+        if stage == "taking a key":
+            await pilot.press("x")
+        else:
+            scene.app.post_message(events.Paste("something"))
+        await wait_until(expected_faults.all, pilot)
+        await pilot.press("question_mark")
+        await wait_until(lambda: isinstance(scene.app.screen, HelpScreen), pilot)
+    assert [fault.stage for fault in expected_faults.all()] == [stage]
+
+
+async def test_a_search_of_the_palette_that_raises_costs_no_other(
+    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    async def searching(self: JobProvider, query: str) -> AsyncIterator[object]:
+        yield fail()
+
+    monkeypatch.setattr(JobProvider, "search", searching)
+    async with read() as (scene, pilot):
+        found = await opened(scene, pilot, "choose col")
+        await wait_until(lambda: words(found)[:1] and "Choose columns" in words(found)[0], pilot)
+        await wait_until(expected_faults.all, pilot)
+    assert [fault.stage for fault in expected_faults.all()] == ["searching from the palette"]
+
+
+async def test_a_fault_that_cannot_be_told_is_counted_too(
+    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    def say(*given: object) -> None:
+        raise Injected(SECRET)
+
+    monkeypatch.setattr(JobsScreen, "say_fault", say)
+    monkeypatch.setattr(JobsScreen, "on_click", fail, raising=False)
+    async with read() as (scene, pilot):
+        await pilot.click()
+        stages = {"in fail", "telling of a fault"}
+        await wait_until(lambda: {fault.stage for fault in expected_faults.all()} == stages, pilot)
+        await pilot.press("question_mark")
+        await wait_until(lambda: isinstance(scene.app.screen, HelpScreen), pilot)
+
+
+async def test_a_screen_that_cannot_be_composed_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    (path := tmp_path / "supervisor.log").write_text(stamped(1, "first"))
+    monkeypatch.setattr(HelpScreen, "compose", fail)
+    async with on_logs([path], size=(120, 24)) as (app, pilot):
+        await pilot.press("question_mark")
+        await until(app, pilot, "a fault of jobtui: Injected at", "composing HelpScreen")
+        await pilot.press("escape")
+        await until(app, pilot, "first")
+
+
+def redraw(shown: Widget, *, anew: bool = True) -> None:
+    if isinstance(shown, LineView):
+        shown.start_over() if anew else shown.repaint()
+    else:
+        shown.refresh()

@@ -1,0 +1,58 @@
+"""The history of a job: a run beside the last good one, fact by fact and step by step."""
+
+import pytest
+
+from jobtui.backends.job_desk import SessionDesk
+from jobtui.model.clock import Nanos
+from jobtui.model.ops import OpStatus
+from jobtui.session import Session
+from jobtui.widgets.text_pane import TextPane
+from tests.builders import a_step, ago, an_op
+from tests.screens.scene import FAILED, Scene
+from tests.screens.test_job_tabs import THREE, see, with_runs
+from tests.widgets.widget_app import press
+
+
+async def test_steps_are_compared_and_the_first_difference_is_marked() -> None:
+    scene = with_runs(Scene(open_at=FAILED), *THREE)
+    steps = [
+        a_step("request", -300_000),
+        a_step("op created", -299_999),
+        a_step("status completed", -299_990),
+    ]
+    good = an_op(
+        "run", steps, jid=FAILED, created_at=ago(300_000), ended_at=ago(299_990), status=OpStatus.ENDED
+    )
+    scene.correlation.put(FAILED, good)
+    async with scene.app.run_test(size=(120, 30)) as pilot:
+        await see(scene.app, pilot, "run 3 of 3")
+        await pilot.press("h")
+        lines = await see(scene.app, pilot, "here they part")
+        (parts,) = (line for line in lines if "here they part" in line)
+        assert parts.split()[:2] == ["server", "api_runSimulation"]
+        await pilot.press("tab", "G")
+        await see(scene.app, pilot, "status completed")
+        about = next(pane for pane in scene.app.screen.query(TextPane) if pane.is_active)
+        assert about.top > 0
+        await pilot.press("tab", "k", "k")
+        await see(scene.app, pilot, "run 1 of 3")
+
+
+async def test_logs_are_read_back_to_the_good_run_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    reached: list[Nanos] = []
+
+    async def reach_back(self: Session, at: Nanos, progress: object) -> bool:
+        reached.append(at)
+        return True
+
+    monkeypatch.setattr(Session, "reach_back", reach_back)
+    monkeypatch.setattr(SessionDesk, "begins_after", lambda self, at: at < ago(200_000))
+    scene = with_runs(Scene(open_at=FAILED), *THREE)
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await see(scene.app, pilot, "run 3 of 3")
+        await pilot.press("h")
+        await see(scene.app, pilot, "No op of run 1 in what was read of the logs.")
+        await see(scene.app, pilot, "reads them back to run 1")
+        assert reached == []
+        await press(pilot, "enter", until=lambda: reached)
+        assert reached[0] < ago(300_000)

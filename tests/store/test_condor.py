@@ -1,0 +1,787 @@
+"""Jobs of HTCondor put together from what files say: captured ones, their order, zones, ids, bounds."""
+
+import asyncio
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from unittest.mock import patch
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobtui.backends.base import Batch
+from jobtui.model.changes import StateChange
+from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
+from jobtui.model.condor import TRACEPARENT, CondorFact, Teller
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
+from jobtui.store import condor as condor_book
+from jobtui.store.condor import CondorBook, CondorNews, Ordering, Placed
+from jobtui.store.poller import Poller
+from jobtui.store.store import Store
+from tests.condor import CONDOR, JOB, SUBMIT_HOST, book_of, event, executing, facts_in, facts_of, submitted
+from tests.fakes import FakeCorrelation, ScriptedSource
+from tests.tracing import CAPTURES
+
+BEGIN = "Fri Nov 20 10:01:05 UTC 2026 7.0@jobsub02.fnal.gov BEGIN EXECUTION a.sh\n"
+END = "Fri Nov 20 10:02:00 UTC 2026 a.sh COMPLETED with exit status {}\n"
+LATER = "2026-11-20 10:03:00"
+ENDED = event(5, "2026-11-20 10:02:10Z", "Job terminated.", "(1) Normal termination (return value 3)")
+
+
+def jobs_of(*groups: list[CondorFact]) -> dict[str, Job]:
+    book, jobs = CondorBook(), {}
+    for facts in groups:
+        news = book.add(facts)
+        jobs.update({str(job.id): job for job in news.jobs})
+        for gone in news.gone:
+            jobs.pop(gone, None)
+    return jobs
+
+
+def shown(at: int | None) -> str | None:
+    return None if at is None else to_rfc3339(at)  # type: ignore[arg-type]
+
+
+def test_the_captured_jobs_are_as_they_were() -> None:
+    jobs = jobs_of(
+        facts_in(CONDOR / "cluster.log"), facts_in(CONDOR / "81419552.log"), facts_in(CONDOR / "job.ad")
+    )
+    one, two, three = (
+        jobs[f"{number}@jobsub02.fnal.gov"] for number in ("81422934.0", "81422934.1", "81419552.0")
+    )
+    assert len(jobs) == 3
+    assert (one.status, one.error, one.runs) == (JobStatus.FAILED, "killed by signal 9", 1)
+    assert (one.owner, one.name, one.trace) == (
+        "osguser",
+        "test_trace.sh",
+        "2797255385ce5212c9cf3bdcfac11067",
+    )
+    assert (shown(one.queued_at), shown(one.ended_at)) == ("2024-07-19T14:02:11Z", "2024-07-19T16:02:00Z")
+    assert (two.status, two.native_status, two.runs) == (JobStatus.CANCELED, "REMOVED", 2)
+    assert (two.message, two.host) == ("via condor_rm (by user osguser)", "worker20.example.org")
+    assert (three.status, three.error, three.host) == (
+        JobStatus.FAILED,
+        "exit status 2",
+        "worker17.example.org",
+    )
+    assert shown(three.ended_at) == "2024-07-19T04:22:29Z"
+    assert [job.system for job in (one, two, three)] == ["jobsub", "jobsub", "condor"]
+
+
+def test_each_run_of_a_captured_job_ended_as_its_log_says() -> None:
+    book, _ = book_of(facts_in(CONDOR / "cluster.log"))
+    detail = book.detail(JobId("81422934.1@jobsub02.fnal.gov"))
+    assert detail is not None
+    assert [(run.native_status, run.status, run.host) for run in detail.runs] == [
+        ("held", JobStatus.FAILED, "worker19.example.org"),
+        ("evicted", JobStatus.CANCELED, "worker20.example.org"),
+    ]
+    assert "812 megabytes" in (detail.runs[0].error or "")
+    assert [(change.before, change.after) for change in detail.changes] == [
+        ("", "IDLE"), ("IDLE", "RUNNING"), ("RUNNING", "HELD"), ("HELD", "IDLE"), ("IDLE", "RUNNING"),
+        ("RUNNING", "IDLE"), ("IDLE", "REMOVED"),
+    ]  # fmt: skip
+
+
+def test_the_processes_of_a_cluster_are_jobs_of_their_own() -> None:
+    outputs = [facts_in(path) for path in sorted(CAPTURES.glob("81430102.*.out"))]
+    jobs = jobs_of(*outputs)
+    assert {job_id: job.status.value for job_id, job in jobs.items()} == {
+        f"81430102.{proc}@jobsub02.fnal.gov": "failed" if proc == 2 else "completed" for proc in range(4)
+    }
+    assert [job.trace for job in jobs.values() if job.trace] == ["6b0404f2b09490b86b01a1c12a3a2107"]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_in_whatever_order_files_are_read_the_job_is_the_same(order: tuple[int, ...]) -> None:
+    groups = [
+        facts_of((submitted() + executing() + ENDED).encode(), "a.log"),
+        facts_of((BEGIN + END.format(3)).encode(), "job.out"),
+        facts_of(b'ClusterId = 7\nProcId = 0\nOwner = "me"\nJobStatus = 2\nQDate = 1795168800\n', "q.ad"),
+    ]
+    (job,) = jobs_of(*(groups[at] for at in order)).values()
+    assert (job.id, job.status, job.error, job.owner, job.name) == (
+        JOB,
+        JobStatus.FAILED,
+        "exit status 3",
+        "me",
+        "a.sh",
+    )
+    assert job.system == "jobsub"
+
+
+@pytest.mark.parametrize(
+    ("log", "status", "native", "alert"),
+    [
+        (submitted(), "pending", "IDLE", None),
+        (submitted() + executing(), "running", "RUNNING", None),
+        (submitted() + executing() + ENDED, "failed", "COMPLETED", None),
+        (executing() + event(12, LATER, "Job was held.", "no room", "Code 34 Subcode 0"),
+         "pending", "HELD", "held: no room"),
+        (executing() + event(12, LATER, "Job was held."),
+         "pending", "HELD", "held: no reason is given"),
+        (executing() + event(22, LATER, "Job disconnected, attempting to reconnect", "cut"),
+         "running", "RUNNING", "its execute host is disconnected"),
+        (executing() + event(24, LATER, "Job reconnection failed", "cut"), "pending", "IDLE", None),
+        (executing() + event(10, LATER, "Job was suspended."), "running", "SUSPENDED", None),
+        (executing() + event(9, LATER, "Job was aborted.", "by me"), "canceled", "REMOVED", None),
+        (executing() + ENDED.replace("value 3", "value 0"),
+         "completed", "COMPLETED", None),
+        (BEGIN, "running", "RUNNING", None),
+        (BEGIN + END.format(0), "completed", "COMPLETED", None),
+        (BEGIN + END.format(124), "failed", "COMPLETED", None),
+        (BEGIN + "signal_exit received signal TERM\n", "failed", "COMPLETED", None),
+        ("Use job id 7.0@s.example.org to retrieve output\n", "pending", "IDLE", None),
+    ],
+)  # fmt: skip
+def test_a_job_is_in_the_state_that_was_told_last(
+    log: str, status: str, native: str, alert: str | None
+) -> None:
+    (job,) = jobs_of(facts_of(log.encode())).values()
+    assert (job.status.value, job.native_status, job.alert) == (status, native, alert)
+
+
+def test_what_a_worker_says_later_does_not_wake_a_job_that_is_over() -> None:
+    late = BEGIN.replace("10:01:05", "11:30:00")
+    (job,) = jobs_of(facts_of((executing() + ENDED).encode(), "a.log"), facts_of(late.encode(), "o")).values()
+    assert (job.native_status, job.error) == ("COMPLETED", "exit status 3")
+
+
+@pytest.mark.parametrize("late_s", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("state", "log", "runs"),
+    [
+        (2, submitted() + executing(), 1),
+        (2, submitted() + executing() + event(4, "2026-11-20 10:01:30Z", "Job was evicted.")
+         + executing("2026-11-20 10:02:00Z"), 2),
+        (5, submitted() + event(12, "2026-11-20 10:01:00Z", "Job was held."), 0),
+    ],
+)  # fmt: skip
+def test_what_an_ad_and_an_event_tell_of_one_moment_happened_once(
+    state: int, log: str, runs: int, late_s: int
+) -> None:
+    """The ad has the second in which the job came into its state, the event often the next one."""
+    at = 1795168800 + (60 if runs < 2 else 120) - late_s
+    ad = f"ClusterId = 7\nProcId = 0\nQDate = 1795168800\nJobStatus = {state}\nEnteredCurrentStatus = {at}\n"
+    book, _ = book_of(facts_of(log.encode(), "log"), facts_of(ad.encode(), "ad"))
+    detail = book.detail(JobId(JOB))
+    assert detail is not None
+    assert len(detail.runs) == runs
+    ads = {True: "HELD", False: "RUNNING"}
+    assert [change.after for change in detail.changes].count(ads[state == 5]) == max(runs, 1)
+
+
+def test_a_job_without_a_schedd_becomes_the_one_that_has_it() -> None:
+    ad = b"ClusterId = 7\nProcId = 0\nJobStatus = 1\n"
+    book = CondorBook()
+    assert [str(job.id) for job in book.add(facts_of(ad, "ad")).jobs] == ["7.0"]
+    news = book.add(facts_of(submitted().encode(), "log"))
+    assert [str(job.id) for job in news.jobs] == [JOB]
+    assert news.gone == {JobId("7.0")}
+    assert len(book.facts_of(JobId(JOB))) == 2
+
+
+def test_one_number_of_two_schedds_is_two_jobs() -> None:
+    other = submitted().replace("jobsub02", "jobsub03")
+    jobs = jobs_of(
+        facts_of(submitted().encode(), "one"), facts_of(other.encode(), "two"),
+        facts_of(b"ClusterId = 7\nProcId = 0\nJobStatus = 2\n", "ad"),
+    )  # fmt: skip
+    assert sorted(jobs) == ["7.0", "7.0@jobsub02.fnal.gov", "7.0@jobsub03.fnal.gov"]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        event(5, "2026-11-20 04:02:00", "Job terminated.", "(1) Normal termination (return value 0)", "",
+              "Job terminated of its own accord at 2026-11-20T10:02:00Z with exit-code 0."),
+        'ClusterId = 7\nProcId = 0\nQDate = 1795168800\nJobStatus = 2\n',
+    ],
+    ids=["by the end of the job", "by its ad"],
+)  # fmt: skip
+def test_times_without_a_zone_are_settled_by_those_that_have_one(second: str) -> None:
+    log = submitted("2026-11-20 04:00:00")
+    groups = [log + second] if second.startswith("005") else [log, second]
+    jobs = jobs_of(*(facts_of(text.encode(), str(at)) for at, text in enumerate(groups)))
+    (job,) = jobs.values()
+    assert shown(job.queued_at) == "2026-11-20T10:00:00Z"
+
+
+def test_without_any_such_they_are_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/Chicago")
+    time.tzset()
+    assert os.environ["TZ"] == "America/Chicago"
+    (job,) = jobs_of(facts_of(submitted("2026-11-20 04:00:00").encode())).values()
+    assert shown(job.queued_at) == "2026-11-20T10:00:00Z"
+
+
+def test_the_same_twice_changes_nothing() -> None:
+    facts = facts_in(CONDOR / "cluster.log")
+    book, _ = book_of(facts)
+    again = book.add(facts)
+    assert (again.jobs, again.changes, again.gone) == ((), (), frozenset())
+
+
+def test_what_comes_again_and_again_is_kept_once() -> None:
+    log = executing() + event(6, "2026-11-20 10:02:00", "Image size of job updated: 9") * 1_000
+    book, _ = book_of(facts_of(log.encode()))
+    assert len(book.facts_of(JobId("7.0"))) == 2
+
+
+def test_facts_are_let_go_of_beyond_a_bound_those_of_ended_jobs_first() -> None:
+    ended = "".join(
+        (executing() + ENDED).replace("007.000.000", f"{number:03}.000.000") for number in range(10, 60)
+    )
+    book = CondorBook(most=40)
+    book.add(facts_of(submitted().encode(), "live"))
+    assert book.notice is None
+    news = book.add(facts_of(ended.encode(), "ended"))
+    assert book.dropped > 60
+    assert book.facts_of(JobId(JOB))
+    assert f"{book.dropped} facts let go of" in (book.notice or "")
+    assert news.gone
+    assert not news.gone & {job.id for job in news.jobs}
+    assert all(book.detail(job_id) is None for job_id in news.gone)
+    assert all(book.detail(job.id) is not None for job in news.jobs)
+
+
+def test_submit_files_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(condor_book, "MOST_SUBMISSIONS", 2)
+    facts = facts_in(CAPTURES / "job-fail" / "simple.cmd")
+    (submission,) = [fact for fact in facts if fact.teller is Teller.SUBMIT]
+    of_trace = [
+        msgspec.structs.replace(submission, values={TRACEPARENT: f"{number:032x}"}) for number in (1, 2, 1, 3)
+    ]
+    book, _ = book_of(of_trace)
+    assert [int(trace, 16) for trace in book.traces_named_in(submission.source)] == [1, 3]
+    assert book.dropped == 1
+
+
+def test_a_file_tells_which_traces_and_jobs_it_names(tmp_path: Path) -> None:
+    path = CAPTURES / "job-fail" / "simple.cmd"
+    book, _ = book_of(facts_in(path), facts_in(CAPTURES / "81430102.2.out"))
+    assert book.traces_named_in(str(path)) == {"212c891717bfbac28a34dec05b616f14": ()}
+    assert book.traces_named_in(str(CAPTURES / "81430102.2.out")) == {
+        "6b0404f2b09490b86b01a1c12a3a2107": ("81430102.2@jobsub02.fnal.gov",)
+    }
+    assert book.jobs_told_in(str(path)) == ()
+
+
+_TEXTS = st.sampled_from([
+    submitted(), executing(), ENDED, BEGIN, END.format(0), END.format(2), event(4, LATER, "x"),
+    event(12, "11/20 10:00:00", "Job was held."), event(13, LATER, "y"), submitted(job="8.-1.-1"),
+    "ClusterId = 7\nProcId = 0\nJobStatus = 9\nQDate = 99999999999\n\n", f"JobID: {JOB}\n", SUBMIT_HOST,
+])  # fmt: skip
+
+
+@given(st.lists(st.lists(_TEXTS, max_size=4), max_size=4))
+def test_no_facts_in_any_order_break_it(files: list[list[str]]) -> None:
+    book = CondorBook()
+    for number, texts in enumerate(files):
+        news = book.add(facts_of("".join(texts).encode(), str(number)))
+        for job in news.jobs:
+            detail = book.detail(job.id)
+            assert detail is not None
+            assert detail.job == job
+
+
+HELD_TWICE = JobId("81422934.1@jobsub02.fnal.gov")
+FORMS = ("cluster.log", "cluster.json.log", "cluster.xml.log")
+EVENTS: tuple[tuple[int, str, tuple[str, ...]], ...] = (
+    (1, "Job executing on host: <10.0.0.2:9618?alias=w1.example.org&x=1>", ()),
+    (4, "Job was evicted.", ("(0) CPU times",)),
+    (12, "Job was held.", ("no room", "Code 34 Subcode 0")),
+    (13, "Job was released.", ("via condor_release",)),
+    (6, "Image size of job updated: 9", ()),
+    (22, "Job disconnected", ("cut",)),
+    (28, "Job ad information event triggered.", ('Owner = "me"',)),
+)
+Kind = tuple[int, str, tuple[str, ...]]
+
+
+def log_of(events: Iterable[tuple[int, Kind]], form: str, job: str = "007.000.000", hours: int = 0) -> bytes:
+    texts = [submitted(form.format(at=f"2026-11-20 {10 + hours:02}:00:00", part=".250"), job)]
+    for second, (number, text, body) in events:
+        minutes, seconds = divmod(second // 4, 60)
+        at = f"2026-11-20 {10 + hours:02}:{minutes:02}:{seconds:02}"
+        texts.append(event(number, form.format(at=at, part=f".{second % 4 * 250:03}"), text, *body, job=job))
+    return "".join(texts).encode()
+
+
+WHOLE, FINE, LOCAL = "{at}Z", "{at}{part}Z", "{at}"
+
+
+def known(*groups: Iterable[CondorFact]) -> CondorBook:
+    book = CondorBook()
+    for facts in groups:
+        book.add(facts)
+    return book
+
+
+def detail_in(book: CondorBook, job_id: str = JOB) -> JobDetail:
+    detail = book.detail(JobId(job_id))
+    assert detail is not None
+    return detail
+
+
+def turns_in(changes: Iterable[StateChange]) -> list[tuple[object, ...]]:
+    return [(change.at, change.before, change.after, change.detail) for change in changes]
+
+
+def said(detail: JobDetail) -> tuple[tuple[Run, ...], list[tuple[object, ...]], object, int]:
+    """What counts: runs, changes, what is written of them, how often it began."""
+    sayings = [(name, text.partition(", named in")[0]) for name, text in detail.facts if name != "told by"]
+    return detail.runs, turns_in(detail.changes), sayings, detail.job.runs
+
+
+def seconds_of(changes: Iterable[StateChange]) -> list[tuple[int, str]]:
+    return sorted((change.at // SECOND, change.after) for change in changes)
+
+
+def in_turn(files: list[list[CondorFact]], turns: list[int], sizes: list[int]) -> Iterator[list[CondorFact]]:
+    """Pieces of files that take turns, and then the rest of each."""
+    left = [list(facts) for facts in files]
+    for turn, size in zip(turns, sizes, strict=False):
+        own = left[turn % len(left)]
+        yield own[:size]
+        del own[:size]
+    yield from left
+
+
+_LOG = st.lists(st.tuples(st.integers(0, 60), st.sampled_from(EVENTS)), max_size=25).map(
+    lambda events: sorted(events, key=lambda one: one[0])
+)
+_TURNS = st.lists(st.integers(0, 2), max_size=30)
+_SIZES = st.lists(st.integers(1, 6), min_size=30, max_size=30)
+
+
+@pytest.mark.parametrize("most_of_job", [8, 300])
+@pytest.mark.parametrize("second", [WHOLE, FINE, LOCAL])
+@settings(max_examples=80, deadline=None)
+@given(events=_LOG, turns=_TURNS, sizes=_SIZES)
+def test_logs_of_one_job_tell_what_one_alone_does_however_they_take_turns(
+    most_of_job: int, second: str, events: list[tuple[int, Kind]], turns: list[int], sizes: list[int]
+) -> None:
+    first = facts_of(log_of(events, WHOLE), "a.log")
+    hours = -6 if second is LOCAL else 0
+    others = [facts_of(log_of(events, second, hours=hours), name) for name in ("0.log", "z.log")]
+    told: list[StateChange] = []
+    with patch.object(condor_book, "MOST_OF_JOB", most_of_job):
+        alone = detail_in(known(first))
+        book = CondorBook()
+        for piece in in_turn([first, *others], turns, sizes):
+            for news in book.steps(piece):
+                told += news.changes
+    together = detail_in(book)
+    assert said(together) == said(alone)
+    assert turns_in(book.changes_of(JobId(JOB)) or ()) == turns_in(alone.changes)
+    if most_of_job > 30 and second is not LOCAL:  # else it is told of moments that turn out to be others
+        assert seconds_of(told) == seconds_of(alone.changes)
+
+
+@settings(max_examples=150, deadline=None)
+@given(events=_LOG, missing=st.sets(st.integers(0, 24)), turns=_TURNS, sizes=_SIZES)
+def test_what_one_of_two_logs_lacks_the_other_tells(
+    events: list[tuple[int, Kind]], missing: set[int], turns: list[int], sizes: list[int]
+) -> None:
+    events = [(4 * at, kind) for at, (_, kind) in enumerate(events, start=1)]
+    whole = facts_of(log_of(events, WHOLE), "a.log")
+    parts = [
+        facts_of(log_of([one for at, one in enumerate(events) if (at in missing) is is_in], WHOLE), name)
+        for name, is_in in (("0.log", True), ("z.log", False))
+    ]
+    for files in (parts, [whole, *parts]):
+        book = known(*in_turn(files, turns, sizes))
+        assert said(detail_in(book)) == said(detail_in(known(whole)))
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/Chicago"])
+@pytest.mark.parametrize("names", list(itertools.permutations(FORMS)))
+def test_a_captured_log_in_each_of_its_forms_is_one(
+    names: tuple[str, ...], zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    forms = [facts_in(CONDOR / name) for name in names]
+    for job_id in ("81422934.0@jobsub02.fnal.gov", "81422934.1@jobsub02.fnal.gov"):
+        alone = detail_in(known(facts_in(CONDOR / "cluster.log")), job_id)
+        together = detail_in(known(*forms), job_id)
+        assert said(together) == said(alone)
+        assert [value for name, value in together.facts if name == "told by"] == [
+            ", ".join(str(CONDOR / name) for name in sorted(FORMS))
+        ]
+
+
+AGAIN = executing() + event(4, "2026-11-20 10:01:00Z", "Job was evicted.") + executing()
+"""What happens twice within a second."""
+
+
+def test_what_happens_twice_within_a_second_is_twice() -> None:
+    log = (submitted() + AGAIN).encode()
+    copies = [facts_of(log, name) for name in ("a.log", "b.log")]
+    for files in (copies[:1], copies):
+        book = known(*files)
+        assert len(detail_in(book).runs) == 2
+        assert [fact.what for fact in book.facts_of(JobId(JOB))] == [
+            "submit",
+            "execute",
+            "evicted",
+            "execute",
+        ]
+        assert detail_in(book).native["told"] == detail_in(known(copies[0])).native["told"]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_log_that_leaves_out_the_schedd_tells_of_the_same_events(order: tuple[int, int]) -> None:
+    files = [
+        facts_of((submitted() + AGAIN).encode(), "a.log"),
+        facts_of((submitted().replace("alias=", "other=") + AGAIN).encode(), "b.log"),
+    ]
+    assert {fact.job for fact in files[1]} == {"7.0"}
+    together = detail_in(known(*(files[at] for at in order)))
+    assert said(together) == said(detail_in(known(files[0])))
+
+
+def test_two_jobs_of_one_number_keep_their_events() -> None:
+    log = submitted() + executing()
+    book = known(facts_of(log.encode(), "a"), facts_of(log.replace("jobsub02", "jobsub03").encode(), "b"))
+    assert [len(detail_in(book, f"7.0@jobsub0{at}.fnal.gov").runs) for at in (2, 3)] == [1, 1]
+
+
+def test_a_log_that_was_written_anew_tells_its_events_once() -> None:
+    facts = facts_of((submitted() + executing()).encode())
+    anew = [msgspec.structs.replace(fact, rotation=1) for fact in facts]
+    late = msgspec.structs.replace(facts_of(executing("2026-11-20 10:30:00Z").encode())[0], job=JOB)
+    evicted = msgspec.structs.replace(
+        facts_of(event(4, "2026-11-20 10:20:00Z", "Job was evicted.").encode())[0], job=JOB
+    )
+    more = [
+        msgspec.structs.replace(one, rotation=1, offset=9_000 + at) for at, one in enumerate((evicted, late))
+    ]
+    assert len(detail_in(known(facts, anew, more)).runs) == 2
+
+
+def test_events_without_a_time_are_the_same_if_their_texts_are() -> None:
+    log = '{"EventTypeNumber": 1, "Cluster": 7, "Proc": 0, "ExecuteHost": "<10.0.0.2:9618>", "Number": %d}\n'
+    files = [facts_of((log % number).encode(), name) for number, name in ((1, "a"), (1, "b"), (2, "c"))]
+    book = known(*files)
+    assert len(book.facts_of(JobId("7.0"))) == 2
+
+
+def test_an_event_that_one_file_tells_more_of_is_told_with_all_that_is_known() -> None:
+    ad = event(28, "2026-11-20 10:00:00Z", "Job ad information event triggered.", *('Owner = "me"',))
+    more = ad.replace("\n...", '\n\tDAGNodeName = "A"\n...')
+    book = known(facts_of((submitted() + ad).encode(), "a"), facts_of((submitted() + more).encode(), "b"))
+    job = detail_in(book).job
+    assert (job.owner, job.tags) == ("me", "DAGNodeName:A")
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("told_by", ["When", "a log with a zone"])
+def test_logs_without_a_zone_get_it_of_each_other(order: tuple[int, int], told_by: str) -> None:
+    local = submitted("2026-11-20 04:00:00") + executing("2026-11-20 04:01:00")
+    end = event(5, "2026-11-20 04:02:00", "Job terminated.", "(1) Normal termination (return value 0)")
+    when = "\tJob terminated of its own accord at 2026-11-20T10:02:00Z with exit-code 0.\n...\n"
+    first = local + end.replace("...\n", when)
+    if told_by != "When":
+        first = (local + end).replace(" 04:", " 10:").replace(":00 ", ":00Z ")
+    files = [facts_of(text.encode(), name) for text, name in ((first, "b.log"), (local + end, "a.log"))]
+    detail = detail_in(known(*(files[at] for at in order)))
+    assert said(detail) == said(detail_in(known(files[0])))
+    assert len(detail.runs) == 1
+
+
+_TIMES = st.sampled_from([f"2026-11-20 10:0{minute}:00{zone}" for minute in range(6) for zone in ("", "Z")])
+_BODIES = st.sampled_from([
+    (0, f"Job submitted from host: {SUBMIT_HOST}"), (1, "Job executing on host: <10.0.0.2:9618?alias=w1>"),
+    (0, f"Job submitted from host: {SUBMIT_HOST.replace('jobsub02', 'jobsub03')}"),
+    (4, "Job was evicted."), (5, "Job terminated.", "(1) Normal termination (return value 3)"),
+    (5, "Job terminated.", "(1) Normal termination (return value 0)", "",
+     "Job terminated of its own accord at 2026-11-20T15:04:00Z with exit-code 0."),
+    (6, "Image size of job updated: 9", "7  -  MemoryUsage of job (MB)"),
+    (6, "Image size of job updated: 11"),
+    (12, "Job was held.", "no room"), (13, "Job was released."), (22, "Job disconnected"),
+    (28, "Job ad information event triggered.", "Owner = \"me\"", "JobsubJobId = \"7.1@jobsub02.fnal.gov\""),
+    (40, "Started transferring input files", "Transferring to host: <10.0.0.3:9618>"), (8, "a note"),
+    (8, "a note", 'Owner = "you"'), (8, "a note", f'TraceParent = "00-{7:032x}-{7:016x}-01"'),
+    (33, "Changing job attribute Owner from \"a\" to \"b\""), (9, "Job was aborted.", "via condor_rm"),
+])  # fmt: skip
+_NUMBERS = st.sampled_from(["007.000.000", "007.000.000", "007.001.000", "008.000.000"])
+_EVENTS = st.builds(lambda body, at, job: event(body[0], at, *body[1:], job=job), _BODIES, _TIMES, _NUMBERS)
+_ADS = st.builds(
+    "ClusterId = 7\nProcId = 0\nJobStatus = {}\nQDate = 1795168800\n\n".format, st.integers(1, 5)
+)
+FAILED_END = "Fri Nov 20 10:02:00 UTC 2026 a.sh COMPLETED with exit status 2\n"
+_FILES = {
+    "a.log": _EVENTS,
+    "b.log": _EVENTS,
+    "q.ad": _ADS,
+    "j.out": st.sampled_from([BEGIN, FAILED_END]),
+}
+_TOLD = st.one_of([st.tuples(st.just(name), texts) for name, texts in _FILES.items()])
+_GROWTH = st.lists(_TOLD, min_size=6, max_size=40)
+_PIECE_SIZES = st.lists(st.integers(1, 9), max_size=40)
+
+
+class Known:
+    """The jobs that a book told, as a store keeps them."""
+
+    def __init__(self, most: int = condor_book.MOST_FACTS) -> None:
+        self.book = CondorBook(most)
+        self.jobs: dict[JobId, Job] = {}
+
+    def hear(self, news: CondorNews) -> None:
+        self.jobs.update((job.id, job) for job in news.jobs)
+        for gone in news.gone:
+            self.jobs.pop(gone, None)
+
+    def all(self) -> dict[str, object]:
+        book = self.book
+        return {
+            "jobs": self.jobs,
+            "notice": book.notice,
+            "traces": {name: book.traces_named_in(name) for name in _FILES},
+            "told": {name: book.jobs_told_in(name) for name in _FILES},
+            "details": {job_id: book.detail(job_id) for job_id in self.jobs},
+            "changes": {job_id: book.changes_of(job_id) for job_id in self.jobs},
+        }
+
+
+@contextmanager
+def small(most_of_job: int, step: int) -> Iterator[None]:
+    """Bounds so small that few facts reach them."""
+    with (
+        patch.object(condor_book, "MOST_OF_JOB", most_of_job),
+        patch.object(condor_book, "TAKEN_AT_ONCE", step),
+        patch.object(condor_book, "LOOKED_AT_ONCE", step),
+        patch.object(condor_book, "SEARCHED_AT_ONCE", step),
+    ):
+        yield
+
+
+def told_in_turn(texts: list[tuple[str, str]]) -> list[CondorFact]:
+    """The facts of files that grow in turn, a text at a time."""
+    whole = {name: "".join(text for of, text in texts if of == name) for name, _ in texts}
+    of_file = {name: iter(facts_of(text.encode(), name)) for name, text in whole.items()}
+    return [fact for name, _ in texts if (fact := next(of_file[name], None)) is not None]
+
+
+def in_pieces(facts: list[CondorFact], sizes: Iterable[int]) -> list[list[CondorFact]]:
+    """Facts in pieces of these sizes, and the rest."""
+    starts = [0, *itertools.accumulate(sizes), len(facts)]
+    return [facts[start:end] for start, end in itertools.pairwise(starts)]
+
+
+@pytest.mark.parametrize("most", [15, 1_000])
+@pytest.mark.parametrize("most_of_job", [8, 300])
+@settings(max_examples=150, deadline=None)
+@given(texts=_GROWTH, sizes=_PIECE_SIZES, step=st.integers(1, 9))
+def test_facts_make_the_same_in_whatever_pieces_they_come(
+    most: int, most_of_job: int, texts: list[tuple[str, str]], sizes: list[int], step: int
+) -> None:
+    facts = told_in_turn(texts)
+    with small(most_of_job, step):
+        bit_by_bit = Known(most)
+        for piece in in_pieces(facts, sizes):
+            for news in bit_by_bit.book.steps(piece):
+                bit_by_bit.hear(news)
+    with patch.object(condor_book, "MOST_OF_JOB", most_of_job):
+        at_once = Known(most)
+        at_once.hear(at_once.book.add(facts))
+        assert bit_by_bit.all() == at_once.all()
+
+
+@pytest.mark.parametrize("most", [15, 1_000])
+@pytest.mark.parametrize("most_of_job", [8, 300])
+@settings(max_examples=150, deadline=None)
+@given(
+    texts=_GROWTH,
+    turns=st.lists(st.sampled_from(sorted(_FILES)), max_size=60),
+    step=st.integers(1, 9),
+)
+def test_what_is_told_is_what_the_facts_that_are_kept_make_however_files_take_turns(
+    most: int, most_of_job: int, texts: list[tuple[str, str]], turns: list[str], step: int
+) -> None:
+    with small(most_of_job, step):
+        known = Known(most)
+        facts = told_in_turn(texts)
+        steps = {name: known.book.steps([f for f in facts if f.source == name]) for name in _FILES}
+        for name in turns:
+            known.hear(next(steps[name], CondorNews()))
+        for news in itertools.chain.from_iterable(steps.values()):
+            known.hear(news)
+        details = {job_id: known.book.detail(job_id) for job_id in known.jobs}
+    assert {job_id: detail and detail.job for job_id, detail in details.items()} == known.jobs
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts=_GROWTH, sizes=_PIECE_SIZES)
+def test_a_book_made_anew_of_the_facts_that_are_kept_tells_the_same(
+    texts: list[tuple[str, str]], sizes: list[int]
+) -> None:
+    utc = [(name, text.replace(":00 ", ":00Z ").replace("JobsubJobId", "Id")) for name, text in texts]
+    known, anew = Known(15), Known()
+    with small(8, 3):
+        for piece in in_pieces(told_in_turn([text for text in utc if text[0] != "j.out"]), sizes):
+            known.hear(known.book.add(piece))
+        kept = [fact for own in known.book._facts.values() for fact in own.all.values()]
+    anew.hear(anew.book.add(kept))
+    assert anew.jobs == known.jobs
+
+
+@pytest.mark.parametrize("jobs", [1, 40])
+def test_the_work_for_an_event_does_not_grow_with_their_number(placed: list[CondorFact], jobs: int) -> None:
+    begin = datetime(2026, 11, 1, tzinfo=UTC)
+    log = ""
+    for turn in range(24_000):
+        at = f"{begin + timedelta(minutes=turn):%Y-%m-%d %H:%M:%SZ}"
+        log += event(0 if turn < jobs else 12 + turn % 2, at, "Job", job=f"007.{turn % jobs:03}.000")
+    facts = facts_of(log.encode())
+    assert len(facts) == 24_000
+    looked = {}
+    for count in (6_000, 24_000):
+        placed.clear()
+        with patch.object(condor_book, "MOST_OF_JOB", 30):
+            CondorBook().add(facts[:count])
+        looked[count] = len(placed)
+    assert looked[24_000] <= 4.5 * looked[6_000]
+    assert looked[6_000] <= 4 * 6_000
+
+
+@pytest.fixture
+def placed(monkeypatch: pytest.MonkeyPatch) -> list[CondorFact]:
+    """Every fact that is looked at to put a job together, as often as it is."""
+    seen: list[CondorFact] = []
+    place = Ordering.place
+
+    def counted(self: Ordering, fact: CondorFact) -> Placed:
+        seen.append(fact)
+        return place(self, fact)
+
+    monkeypatch.setattr(Ordering, "place", counted)
+    return seen
+
+
+JOBS, ROUNDS = 40, 20
+NUMBERS = [f"007.{proc:03}.000" for proc in range(JOBS)]
+TURNS = ((12, "Job was held."), (13, "Job was released."))
+ENDED_IN_UTC = "Job terminated of its own accord at 2026-11-20T16:40:00Z with exit-code 0."
+
+
+def rounds(count: int, zone: str = "Z") -> str:
+    """That each of many jobs was held or released, over and over."""
+    times = [f"2026-11-20 10:{minute:02}:00{zone}" for minute in range(count)]
+    return "".join(
+        event(TURNS[turn % 2][0], at, TURNS[turn % 2][1], job=job)
+        for turn, at in enumerate(times)
+        for job in NUMBERS
+    )
+
+
+def ended(zone: str = "Z") -> str:
+    """The end of every job."""
+    normally = ("Job terminated.", "(1) Normal termination (return value 0)")
+    return "".join(event(5, f"2026-11-20 10:40:00{zone}", *normally, job=job) for job in NUMBERS)
+
+
+def ads(status: int) -> list[CondorFact]:
+    """The ads of all jobs, as a file has them that is written anew each time."""
+    texts = [f"ClusterId = 7\nProcId = {proc}\nJobStatus = {status}\n" for proc in range(JOBS)]
+    return facts_of("\n".join(texts).encode(), "q.ad")
+
+
+def a_round_more() -> tuple[list[CondorFact], list[CondorFact]]:
+    facts = facts_of(rounds(ROUNDS + 1).encode())
+    return facts[:-JOBS], facts[-JOBS:]
+
+
+def ads_again() -> tuple[list[CondorFact], list[CondorFact]]:
+    return facts_of(rounds(ROUNDS - 2).encode()) + ads(1), ads(5)
+
+
+def a_zone_told_late() -> tuple[list[CondorFact], list[CondorFact]]:
+    told = event(5, "2026-11-20 10:40:00", "Job terminated.", "", ENDED_IN_UTC, job=NUMBERS[0])
+    facts = facts_of((rounds(ROUNDS - 2, zone="") + told).encode())
+    return facts[:-1], facts[-1:]
+
+
+def a_cluster_of_jobsub() -> tuple[list[CondorFact], list[CondorFact]]:
+    return facts_of((rounds(ROUNDS - 2) + ended()).encode()), facts_of(BEGIN.encode(), "j.out")
+
+
+def a_copy_of_the_log() -> tuple[list[CondorFact], list[CondorFact]]:
+    log = rounds(ROUNDS // 3).encode()
+    return facts_of(log, "b.log"), facts_of(log, "a.log")
+
+
+@pytest.mark.parametrize(
+    "told", [a_round_more, ads_again, a_zone_told_late, a_cluster_of_jobsub, a_copy_of_the_log]
+)
+def test_no_step_looks_at_more_than_a_few_jobs(
+    told: Callable[[], tuple[list[CondorFact], list[CondorFact]]], placed: list[CondorFact]
+) -> None:
+    before, last = told()
+    with small(ROUNDS, 2 * ROUNDS):
+        known = Known()
+        known.hear(known.book.add(before))
+        jobs, looked, most = set(), [], 0
+        placed.clear()
+        for news in known.book.steps(last):
+            known.hear(news)
+            jobs |= {job.id for job in news.jobs}
+            looked.append(len(placed))
+            most = max(most, len(news.jobs))
+            placed.clear()
+        details = {job_id: known.book.detail(job_id) for job_id in known.jobs}
+    assert len(jobs) == JOBS
+    assert sum(looked) > JOBS * ROUNDS / 2
+    assert max(looked) <= 3 * ROUNDS
+    assert most <= 2 * ROUNDS
+    assert {job_id: detail and detail.job for job_id, detail in details.items()} == known.jobs
+
+
+def test_only_jobs_whose_file_means_another_zone_are_put_together_anew(placed: list[CondorFact]) -> None:
+    before, last = a_zone_told_late()
+    others = rounds(ROUNDS - 2, zone="").replace("(007.", "(008.")
+    known = Known()
+    known.hear(known.book.add(facts_of(others.encode(), "b.log")))
+    known.hear(known.book.add(before))
+    placed.clear()
+    news = known.book.add(last)
+    assert len(news.jobs) == JOBS
+    assert {fact.source for fact in placed} == {"a.log"}
+
+
+async def test_others_have_their_turn_while_facts_are_taken_in() -> None:
+    store = Store(FakeCorrelation(), FixedClock(Nanos(1_000)))
+    poller = Poller(ScriptedSource([Batch(cursor="1", condor=tuple(facts_of(rounds(1).encode())))]), store)
+    known: list[int] = []
+
+    async def other() -> None:
+        while len(store.jobs) < JOBS:
+            known.append(len(store.jobs))
+            await asyncio.sleep(0)
+
+    with small(300, 10):
+        watching = asyncio.create_task(other())
+        await poller.poll_once()
+    await watching
+    assert known[-4:] == sorted(set(known))[-4:]
+    assert 0 < known[-1] < JOBS
+
+
+async def test_what_is_cut_short_is_told_with_what_comes_next() -> None:
+    store = Store(FakeCorrelation(), FixedClock(Nanos(1_000)))
+    facts = facts_of(rounds(1).encode())
+    with small(300, 10):
+        next(store.take_in(facts))
+        assert len(store.jobs) < 10
+        list(store.take_in(facts))
+    assert len(store.jobs) == JOBS

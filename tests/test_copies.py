@@ -1,0 +1,203 @@
+"""However a log and its copies are rotated and read: its ops are those of the log alone, read at once.
+
+Nothing here depends on time: seeds choose what is written, rotated, polled and read again, and when.
+"""
+
+import gzip
+import itertools
+import os
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from jobtui.backends.journal.source import Journal
+from jobtui.backends.log_start import FromStart, FromTime, Start, TailBytes
+from jobtui.backends.logfile import LogFile
+from jobtui.formats.parser import LogParser
+from jobtui.model.clock import Nanos
+from jobtui.model.health import Skip
+from jobtui.session import Session
+from jobtui.transport.blocks import Limits
+from tests.journal_memory import MemoryJournal
+
+CAPTURES = Path(__file__).parent / "fixtures/sirepo"
+LINES = {
+    name: (CAPTURES / name / "supervisor.log").read_bytes().splitlines(keepends=True)
+    for name in ("local", "local-debug", "sbatch")
+}
+SEEDS = range(200)
+MOST_LINES, STEPS = 600, 40
+UNIT = "sirepo_job_supervisor.service"
+DAY_S = 86_400
+"""How long after the lines of the captures a journal gets them, which have no year."""
+MOST_LAG = 30
+
+
+class Name:
+    """A name of a log, written to by name, and rotated by itself in any way."""
+
+    def __init__(self, path: Path, chance: random.Random) -> None:
+        self.path = path
+        self._newest = chance.choice((self.numbered, self.dated))
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        self._numbers = itertools.count(1_000)
+        self._late: list[bytes] = []
+
+    def write(self, lines: Sequence[bytes], lag: int) -> None:
+        """Append, all but the last `lag` lines, which come with the next ones."""
+        self._late += lines
+        now, self._late = self._late[: len(self._late) - lag], self._late[len(self._late) - lag :]
+        with self.path.open("ab") as file:
+            file.write(b"".join(now))
+
+    def numbered(self) -> Path:
+        for number in range(90, 0, -1):
+            for ending in ("", ".gz"):
+                old = self.path.with_name(f"{self.path.name}.{number}{ending}")
+                if old.exists():
+                    old.rename(old.with_name(f"{self.path.name}.{number + 1}{ending}"))
+        return self.path.with_name(f"{self.path.name}.1")
+
+    def dated(self) -> Path:
+        return self.path.with_name(f"{self.path.name}-20261122-{next(self._numbers)}")
+
+    def rename(self, chance: random.Random) -> None:
+        self.path.rename(self._newest())
+        self.path.touch()
+
+    def copy_and_truncate(self, chance: random.Random) -> None:
+        shutil.copy2(self.path, self._newest())
+        os.truncate(self.path, 0)
+
+    def pack_at_once(self, chance: random.Random) -> None:
+        way = chance.choice((self.rename, self.copy_and_truncate))
+        before = set(self.path.parent.iterdir())
+        way(chance)
+        self.pack_one(set(self.path.parent.iterdir()) - before)
+
+    def pack_later(self, chance: random.Random) -> None:
+        self.pack_one(set(self.path.parent.glob(f"{self.path.name}?*")))
+
+    def pack_one(self, paths: set[Path]) -> None:
+        plain = [path for path in paths if path.suffix != ".gz"]
+        if plain:
+            path = max(plain, key=lambda path: path.stat().st_mtime_ns)
+            status = path.stat()
+            packed = path.with_name(f"{path.name}.gz")
+            packed.write_bytes(gzip.compress(path.read_bytes(), 1))
+            os.utime(packed, ns=(status.st_atime_ns, status.st_mtime_ns))
+            path.unlink()
+
+
+WAYS: tuple[Callable[[Name, random.Random], None], ...] = (
+    Name.rename,
+    Name.copy_and_truncate,
+    Name.pack_at_once,
+    Name.pack_later,
+)
+
+
+def known(session: Session) -> Counter[tuple[object, ...]]:
+    return Counter(
+        (op.op, op.name, op.jid or "", op.status, op.agent, op.sends, op.replies, op.updates, len(op.steps))
+        for op in session.store.correlation.ops()
+    )
+
+
+def some_start(chance: random.Random, lines: Sequence[bytes]) -> Start:
+    at = LogParser(source="", role="supervisor").time_of(chance.choice(lines), Nanos(1_800_000_000 * 10**9))
+    return chance.choice((FromStart(), TailBytes(chance.randrange(2_000, 60_000)), FromTime(at or Nanos(1))))
+
+
+class Outcome(NamedTuple):
+    """How it was played, what was left out, and the ops that are known otherwise than from the log alone."""
+
+    how: str
+    skipped: list[tuple[str, tuple[Skip, ...]]]
+    extra: Counter[tuple[object, ...]]
+    missed: Counter[tuple[object, ...]]
+
+
+class Copies:
+    """A log under several names, as a seed says, and maybe a journal with its lines."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.chance = chance = random.Random(seed)
+        lines = LINES[chance.choice(list(LINES))]
+        begin = chance.randrange(len(lines) // 2)
+        self.lines = lines[begin : begin + MOST_LINES]
+        (alone := folder / "alone.log").write_bytes(b"".join(self.lines))
+        self.alone = alone
+        places = ("one", "two", "three")[: chance.choice((1, 2, 2, 3))]
+        self.names = [Name(folder / place / "supervisor.log", chance) for place in places]
+        paths = [name.path for name in self.names]
+        if chance.random() < 0.3:
+            (link := folder / "link.log").symlink_to(paths[0])
+            paths.append(link)
+        chance.shuffle(paths)
+        self.now = 0.0
+        start = some_start(chance, self.lines)
+        limits = Limits(batch_records=chance.choice((5, 50, 2_000)), hold_s=1e6, gone_s=1.0)
+        self.sources: list[LogFile | Journal] = [
+            LogFile(path, "supervisor", start=start, limits=limits, timer=lambda: self.now) for path in paths
+        ]
+        self.memory = MemoryJournal()
+        self.has_journal = chance.random() < 0.3
+        if self.has_journal:
+            journal = Journal("local", lambda: self.memory.reader("local"), since=Nanos(1))
+            self.sources.insert(chance.randrange(len(self.sources) + 1), journal)
+        self.eagerness = chance.random()
+        how = f"{[*map(str, paths)]} {start}, journal {self.has_journal}"
+        self.how = how.replace(str(folder), "")
+
+    def go_on(self) -> None:
+        chance = self.chance
+        count = chance.randint(1, 2 * MOST_LINES // STEPS)
+        new, self.lines = self.lines[:count], self.lines[count:]
+        for name in self.names:
+            name.write(new, chance.choice((0, 0, 1, chance.randint(0, MOST_LAG))) if self.lines else 0)
+        for line in new if self.has_journal else ():
+            received_s = DAY_S + len(self.memory.rows)
+            self.memory.write(line.decode().rstrip("\n"), received_s, unit=UNIT, host="v3", pid=7)
+        for name in self.names:
+            if chance.random() < 0.3 and name.path.stat().st_size:
+                chance.choice(WAYS)(name, chance)
+        self.now += chance.choice((0.0, 0.1, 20.0))
+
+    async def look(self, session: Session) -> None:
+        if self.chance.random() < self.eagerness:
+            for poller in self.chance.choices(session._pollers, k=self.chance.randint(0, 4)):
+                for _ in range(self.chance.choice((1, 1, 100))):
+                    if not await poller.poll_once():
+                        break
+        if self.chance.random() < 0.05:
+            await session.reach_back(Nanos(1))
+
+
+async def play(folder: Path, seed: int) -> Outcome:
+    copies = Copies(folder, seed)
+    async with Session([LogFile(copies.alone, "supervisor", start=FromStart())]) as session:
+        await session.catch_up()
+        alone = known(session)
+    async with Session(copies.sources) as session:
+        while copies.lines:
+            copies.go_on()
+            await copies.look(session)
+        await session.catch_up()
+        await session.reach_back(Nanos(1))
+        await session.catch_up()
+        skipped = [(one.name, one.last_skips) for one in session.store.sources() if one.skipped]
+        both = known(session)
+    return Outcome(copies.how, skipped, both - alone, alone - both)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_copies_that_are_rotated_differently_count_once(tmp_path: Path, seed: int) -> None:
+    outcome = await play(tmp_path, seed)
+    assert outcome == Outcome(outcome.how, [], Counter(), Counter())

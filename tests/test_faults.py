@@ -1,0 +1,849 @@
+"""What goes wrong in jobtui itself costs what was being dealt with, is counted by its place, and no more."""
+
+import ast
+import asyncio
+import inspect
+import os
+import pkgutil
+import re
+import shutil
+import signal
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+import jobtui.backends
+from jobtui.analysis import find
+from jobtui.analysis.correlation.agent_lines import AgentPass
+from jobtui.analysis.correlation.correlator import Correlator, SupervisorPass
+from jobtui.analysis.explain.verdict import explain
+from jobtui.backends.archive.search import Query, Tally, find_script, search
+from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
+from jobtui.backends.base import LISTS, Announced, Batch, Source
+from jobtui.backends.registry import SOURCES, Window, build
+from jobtui.backends.traces import jaeger, receiver
+from jobtui.backends.traces.jaeger import Jaeger
+from jobtui.commands import jobs as jobs_command
+from jobtui.commands import record, runner, watch
+from jobtui.formats import sarchive
+from jobtui.formats.job_output import OutputReader
+from jobtui.formats.parser import LogParser, SiteLogParser
+from jobtui.grammar import COMMANDS, DASHBOARD, Command
+from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
+from jobtui.model.faults import MOST_PLACES, Faults, contained, place_of
+from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.jobs import JobStatus
+from jobtui.model.scripts import ScriptPeriod, Wanted
+from jobtui.model.specs import SourceSpec
+from jobtui.model.traces import TraceSearch
+from jobtui.recording.database import FILE_NAME, About, Recording
+from jobtui.recording.recorder import Recorder, RecordingWriter
+from jobtui.session import Session, evidence
+from jobtui.session.evidence import Gatherer
+from jobtui.store.poller import Poller
+from jobtui.store.store import Store
+from jobtui.widgets import job_rows
+from jobtui.widgets.job_rows import JobRows
+from tests.backends.traces.sending import listening, send
+from tests.builders import a_job, a_step
+from tests.commands.running import AT, CAPTURES, Runner
+from tests.conftest import NOW
+from tests.excerpts import FIXTURES
+from tests.fakes import FakeCorrelation, ScriptedSource, batch
+from tests.jaeger_server import Jaeger as JaegerServer
+from tests.test_layers import MODULES
+from tests.trace_servers import Site, Spans, served
+from tests.tracing import TRACE_ID
+from tests.waiting import wait_until
+
+SECRET = "hunter2"
+JOB, OTHER, BAD = map(a_job, range(3))
+CAPTURE = CAPTURES / "local"
+
+
+class Injected(Exception):
+    """What a test makes some code raise; it holds data."""
+
+
+def fail(*arguments: object, **named: object) -> Any:
+    raise Injected(SECRET)
+
+
+async def fail_later(*arguments: object, **named: object) -> Any:
+    raise Injected(SECRET)
+
+
+async def fail_walking(*arguments: object, **named: object) -> AsyncIterator[Any]:
+    yield fail()
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Runner:
+    return Runner(capsys)
+
+
+def test_a_fault_is_known_by_its_place_and_never_by_what_it_says(expected_faults: Faults) -> None:
+    with contained("trying"):
+        Nanos(int(SECRET))
+    with contained("trying"):
+        to_rfc3339("x")  # type: ignore[arg-type]
+    by_place = {fault.place.partition(":")[0]: fault for fault in expected_faults.all()}
+    assert [*by_place] == [__name__, "jobtui.model.clock"]
+    assert {fault.kind for fault in by_place.values()} == {"ValueError", "TypeError"}
+    assert not any(SECRET in fault.line for fault in expected_faults.all())
+
+
+def test_faults_are_counted_and_their_places_are_bounded(expected_faults: Faults) -> None:
+    for number in range(MOST_PLACES + 50):
+        kind = type(f"Kind{number}", (Exception,), {})
+        for _ in range(2):
+            with contained("trying"):
+                raise kind
+    assert len(expected_faults) == 2 * (MOST_PLACES + 50)
+    assert len(expected_faults.all()) <= MOST_PLACES + 1
+    assert expected_faults.all()[0].count == 2
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_ends_the_program_ends_it(kind: type[BaseException]) -> None:
+    with pytest.raises(kind), contained("trying"):
+        raise kind
+
+
+@pytest.mark.parametrize("kind", [MemoryError, RecursionError])
+def test_what_asked_for_too_much_is_a_fault(kind: type[BaseException], expected_faults: Faults) -> None:
+    with contained("trying"):
+        raise kind
+    assert [fault.kind for fault in expected_faults.all()] == [kind.__name__]
+
+
+async def test_a_cancelling_is_a_fault_where_nobody_asked_for_it(expected_faults: Faults) -> None:
+    async def cancelled() -> None:
+        with contained("waiting"):
+            await asyncio.Event().wait()
+
+    task = asyncio.ensure_future(cancelled())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not expected_faults.all()
+    with contained("waiting"):
+        raise asyncio.CancelledError
+    assert [fault.kind for fault in expected_faults.all()] == ["CancelledError"]
+
+
+def source_classes() -> Iterator[type]:
+    for module in pkgutil.walk_packages(jobtui.backends.__path__, "jobtui.backends."):
+        for found in vars(import_module(module.name)).values():
+            is_ours = isinstance(found, type) and found.__module__ == module.name
+            if (
+                is_ours
+                and not inspect.isabstract(found)
+                and inspect.iscoroutinefunction(getattr(found, "poll", None))
+                and found is not Source
+            ):
+                yield found
+
+
+def breaking(kind: type, method: str) -> Any:
+    def name(self: Any) -> str:
+        return f"broken {kind.__name__}"
+
+    def of_kind(self: Any) -> str:
+        return "broken"
+
+    async def nothing(self: Any, *arguments: Any) -> Batch:
+        await asyncio.sleep(0.05)
+        return Batch(cursor="1")
+
+    body: dict[str, Any] = dict.fromkeys(("poll", "changed", "aclose"), nothing)
+    body |= {
+        "__init__": lambda self: None,
+        "name": property(name),
+        "kind": property(of_kind),
+        "source": None,
+        "cluster": "",
+    }
+    is_walked = inspect.isasyncgenfunction(getattr(kind, method))
+    broken = fail_walking if is_walked else fail_later
+    return type(f"Broken{kind.__name__}", (kind,), {**body, method: broken})()
+
+
+@pytest.mark.parametrize("method", ["poll", "changed", "aclose"])
+@pytest.mark.parametrize("kind", [*source_classes()], ids=lambda kind: kind.__name__)
+async def test_a_source_that_raises_costs_no_other_source(
+    kind: type, method: str, expected_faults: Faults
+) -> None:
+    good = ScriptedSource([batch(JOB)])
+    async with Session([breaking(kind, method), good], FixedClock(NOW)) as session:
+        running = asyncio.ensure_future(session.run())
+        await wait_until(lambda: JOB.id in session.store.jobs)
+        good.add(batch(OTHER))
+        await wait_until(lambda: OTHER.id in session.store.jobs)
+        broken, other = session.store.sources()
+        assert other.state is SourceState.OK
+        await wait_until(lambda: expected_faults.all() or method == "aclose")
+        if method == "poll":
+            assert (broken.state, broken.reason) == (SourceState.DOWN, expected_faults.all()[0].words)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert [fault.kind for fault in expected_faults.all()] == ["Injected"]
+
+
+def test_a_class_of_every_kind_of_source_is_tried() -> None:
+    assert {one.kind for one in SOURCES} <= {getattr(kind, "kind", "") for kind in source_classes()}
+
+
+async def ask_for_trace(session: Session) -> object:
+    return (await session.traces.fetch(TRACE_ID)).notes
+
+
+async def search_traces(session: Session) -> object:
+    return (await session.traces.search(TraceSearch())).notes
+
+
+async def find_a_script(session: Session) -> object:
+    return (await find_script(session.sources, Wanted("7"))).tried
+
+
+async def search_scripts(session: Session) -> object:
+    tally = Tally()
+    async for _ in search(session.sources, Query("x", "", ScriptPeriod()), tally):
+        pass
+    return tally.reasons
+
+
+async def look_up(session: Session) -> object:
+    await session.look_up(JOB.id)
+    return session.store.sources()[0].last_skips
+
+
+QUESTIONS: dict[str, Callable[[Session], Awaitable[object]]] = {
+    "trace": ask_for_trace,
+    "search": search_traces,
+    "services": lambda session: session.traces.services(),
+    "operations": lambda session: session.traces.operations("x"),
+    "find": find_a_script,
+    "walk": search_scripts,
+    "detail": look_up,
+}
+"""What sources are asked, besides for news, and how a session asks it; gives what it says of the answer."""
+POLLED = {"poll", "changed", "aclose"}
+BY_OTHERS = {
+    "continuations",
+    "lines_at",
+    "line_number",
+    "lines_around",
+    "offset_at",
+    "job_ids",
+    "is_reachable",
+}
+"""What sources are asked by a desk, which tests/backends/test_job_desk.py tries, or by a source of theirs."""
+BY_REPLAY = {"answer", "asked"}
+
+
+def asked_of(kind: type) -> set[str]:
+    members = ((name, getattr(kind, name)) for name in dir(kind) if not name.startswith("_"))
+    is_later = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    return {name for name, one in members if any(test(one) for test in is_later)} - POLLED
+
+
+ASKED = [(kind, method) for kind in source_classes() for method in sorted(asked_of(kind) & QUESTIONS.keys())]
+
+
+def test_every_question_to_a_source_is_tried() -> None:
+    known = QUESTIONS.keys() | BY_OTHERS | BY_REPLAY
+    assert {question for kind in source_classes() for question in asked_of(kind)} <= known
+    assert {kind.__name__ for kind, _ in ASKED} > {
+        "Jaeger",
+        "Tempo",
+        "ElasticArchive",
+        "KafkaArchive",
+        "Slurm",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"), ASKED, ids=[f"{kind.__name__}-{method}" for kind, method in ASKED]
+)
+async def test_a_question_that_raises_costs_that_answer(
+    kind: type, method: str, expected_faults: Faults
+) -> None:
+    good = ScriptedSource([batch(JOB)])
+    async with Session([breaking(kind, method), good], FixedClock(NOW)) as session:
+        said = await QUESTIONS[method](session)
+        if method not in ("services", "operations"):  # these give names and nothing beside
+            assert expected_faults.all()[0].words in str(said)
+        await session.catch_up()
+        assert JOB.id in session.store.jobs
+        assert session.store.sources()[1].state is SourceState.OK
+    assert [fault.kind for fault in expected_faults.all()] == ["Injected"]
+    assert SECRET not in str(said)
+
+
+async def test_what_was_sent_and_raises_is_answered_and_counted(
+    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    async with listening() as taker:
+        with monkeypatch.context() as patched:
+            patched.setattr(receiver, "read_export", fail)
+            sent = await send(taker, b"{}")
+        batch_of_it = await taker.poll(None)
+        assert (await send(taker, b"{}")).status == 200
+    (fault,) = expected_faults.all()
+    assert (sent.status, batch_of_it.skip_count) == (500, 1)
+    assert fault.words in str(sent.json["message"])
+    assert fault.words in batch_of_it.skipped[0].why
+
+
+async def test_a_source_that_cannot_be_made_costs_no_other_source(expected_faults: Faults) -> None:
+    good = ScriptedSource([batch(JOB)])
+    async with Session([Announced("bad", "logfile", fail), good], FixedClock(NOW)) as session:
+        running = asyncio.ensure_future(session.run())
+        await wait_until(lambda: JOB.id in session.store.jobs)
+        await wait_until(lambda: session.store.sources()[0].state is SourceState.DOWN)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert [fault.stage for fault in expected_faults.all()] == ["opening logfile"]
+
+
+@pytest.mark.parametrize("name", ["jobs", "records"])
+async def test_a_record_that_the_store_cannot_take_costs_itself(
+    name: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    store = Store(FakeCorrelation(), FixedClock(NOW))
+    apply = store.apply
+
+    def applied(source: str, told: Batch) -> Any:
+        if any(one in (BAD, "bad") for one in getattr(told, name)):
+            raise Injected(SECRET)
+        return apply(source, told)
+
+    monkeypatch.setattr(store, "apply", applied)
+    told = batch(JOB, BAD, OTHER) if name == "jobs" else batch(JOB, OTHER, records=("bad",))
+    source = ScriptedSource([told])
+    poller = Poller(source, store)
+    await poller.catch_up()
+    assert {JOB.id, OTHER.id} <= store.jobs.keys()
+    (health,) = store.sources()
+    assert (health.state, health.skipped) == (SourceState.PARTIAL, 1)
+    assert source.polls == 1, "the records are not read again"
+    assert [fault.stage for fault in expected_faults.all()] == [f"taking in {name}"]
+    assert name in LISTS
+
+
+def test_a_listener_that_raises_costs_no_other_listener(expected_faults: Faults) -> None:
+    store = Store(FakeCorrelation(), FixedClock(NOW))
+    store.add_source("db", "sirepo_db")
+    heard: list[object] = []
+    for listener in (fail, heard.append, fail):
+        store.subscribe(listener)
+    store.apply("db", batch(JOB))
+    assert len(heard) == 1
+    assert len(expected_faults) == 2
+
+
+@pytest.mark.parametrize(("reads", "method"), [(SupervisorPass, "read"), (AgentPass, "read")])
+async def test_records_that_cannot_be_correlated_cost_themselves(
+    reads: type, method: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    async def ops_with(every: int) -> tuple[int, int]:
+        with pytest.MonkeyPatch.context() as patched:
+            seen, read = 0, getattr(reads, method)
+
+            def reading(self: Any, record: Any) -> Any:
+                nonlocal seen
+                seen += 1
+                return fail() if seen % every == 0 else read(self, record)
+
+            patched.setattr(reads, method, reading)
+            async with Session([build(SourceSpec("log", str(CAPTURE / "supervisor.log")))]) as session:
+                await session.catch_up()
+                return len([*session.store.correlation.ops()]), session.store.sources()[0].records
+
+    whole, records = await ops_with(10**9)
+    assert not expected_faults.all()
+    some, again = await ops_with(50)
+    assert records == again
+    assert 0 < some <= whole
+    assert {fault.stage for fault in expected_faults.all()} == {"correlating"}
+
+
+async def test_a_line_that_cannot_be_parsed_costs_itself(
+    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    read = LogParser._read
+    lines: list[int] = []
+
+    def reading(self: LogParser, text: str, line: int, *more: Any) -> None:
+        lines.append(line)
+        fail() if len(lines) == 3 else read(self, text, line, *more)
+
+    monkeypatch.setattr(LogParser, "_read", reading)
+    async with Session([build(SourceSpec("log", str(CAPTURE / "supervisor.log")))]) as session:
+        await session.catch_up()
+        (health,) = session.store.sources()
+    assert (health.state, health.skipped) == (SourceState.PARTIAL, 1)
+    assert str(lines[2]) in health.last_skips[0].where
+    assert lines == sorted({*lines}), "no line is read twice"
+    assert len(expected_faults) == 1
+
+
+async def test_a_job_that_cannot_be_explained_costs_no_other(expected_faults: Faults) -> None:
+    sample = Gatherer.sample
+
+    async def sampled(self: Gatherer, job: Any) -> Any:
+        return fail() if job.id.endswith("heightWeightReport") else await sample(self, job)
+
+    async with Session([build(SourceSpec("srdb", str(CAPTURE)))], FixedClock(NOW)) as session:
+        await session.catch_up()
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Gatherer, "sample", sampled)
+            found = await Gatherer.of(session).survey(Nanos(0), NOW, lambda: asyncio.sleep(0))
+        whole = await Gatherer.of(session).survey(Nanos(0), NOW, lambda: asyncio.sleep(0))
+    assert 0 < found.looked_at == whole.looked_at - len(expected_faults)
+    assert {fault.stage for fault in expected_faults.all()} == {"explaining"}
+
+
+@pytest.mark.parametrize("broken", ["delivered", "put"])
+async def test_a_recorder_that_raises_loses_that_and_says_so(
+    broken: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    about = About(version="0", made_at=NOW, at=NOW, config={})
+    writer = RecordingWriter(tmp_path / FILE_NAME, about, 1 << 20)
+    recorder = Recorder(writer, FixedClock(NOW))
+    owner: Any = recorder if broken == "delivered" else writer
+    work = getattr(owner, broken)
+    monkeypatch.setattr(owner, broken, lambda *given: fail() if JOB.id in str(given) else work(*given))
+    source = ScriptedSource([batch(JOB, more=True), batch(OTHER)])
+    store = Store(FakeCorrelation(), FixedClock(NOW))
+    await Poller(source, store, observer=recorder).catch_up()
+    await asyncio.to_thread(recorder.close)
+    writer.close()
+    assert {JOB.id, OTHER.id} <= store.jobs.keys()
+    recording = Recording(tmp_path)
+    number = recording.source(source.kind, source.name)
+    assert number is not None
+    kept = str(recording.delivered(number, -1, NOW, 10))
+    assert OTHER.id in kept
+    assert JOB.id not in kept
+    assert {fault.stage for fault in expected_faults.all()} == {"recording"}
+
+
+def test_what_is_recorded_is_read_again_after_its_reader_died(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    reads, read = 0, Session.run
+
+    async def reading(self: Session) -> None:
+        nonlocal reads
+        reads += 1
+        if reads < 3:
+            raise Injected(SECRET)
+        going = asyncio.ensure_future(read(self))
+        await wait_until(lambda: self.store.jobs)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await going
+
+    monkeypatch.setattr(Session, "run", reading)
+    monkeypatch.setattr(record, "READ_AGAIN_S", 0.01)
+    ran = run("record", tmp_path / "kept", "--srdb", CAPTURE)
+    assert [(fault.stage, fault.count) for fault in expected_faults.all()] == [
+        ("reading what is recorded", 2)
+    ]
+    assert expected_faults.all()[0].words in ran.err
+    assert re.search(r" [1-9]\d* records kept", ran.err)
+    assert not re.search(r"\d lost", ran.err)
+
+
+def words_of(command: Command) -> list[str]:
+    argument = command.argument
+    if argument is None or not argument.required:
+        return [command.name] if command is not DASHBOARD else []
+    return [command.name, argument.choices[0] if argument.choices else "x"]
+
+
+@pytest.mark.parametrize("command", [DASHBOARD, *COMMANDS], ids=lambda command: command.name)
+def test_a_command_that_raises_says_so_in_a_line(
+    command: Command, run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    runs = runner(command.name)
+    monkeypatch.setattr(import_module(runs.__module__), runs.__name__, fail)
+    ran = run(*words_of(command))
+    assert ran.code == 70
+    (line,) = ran.err.splitlines()
+    assert expected_faults.all()[0].words in line
+    assert SECRET not in ran.out + ran.err
+
+
+def test_what_a_command_prints_says_what_is_missing_for_a_fault(
+    run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    jobs = import_module("jobtui.commands.jobs")
+    record_of: Callable[..., Any] = jobs.job_record
+    whole = run("jobs", "--srdb", CAPTURE, "--at", AT, "--json").json
+    bad = whole["jobs"][1]["id"]
+    monkeypatch.setattr(jobs, "job_record", lambda job, now: fail() if job.id == bad else record_of(job, now))
+    ran = run("jobs", "--srdb", CAPTURE, "--at", AT, "--json")
+    assert ran.json["jobs"] == [job for job in whole["jobs"] if job["id"] != bad]
+    (fault,) = ran.json["faults"]
+    assert (fault["kind"], fault["stage"], fault["count"]) == ("Injected", "printing a job", 1)
+    assert ran.code == 70
+    assert "faults" not in whole
+
+
+def test_doctor_lists_faults_and_fails(
+    run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    monkeypatch.setattr(Correlator, "_read", fail)
+    ran = run("doctor", "--srdb", CAPTURE, "--log", CAPTURE / "supervisor.log", "--at", AT)
+    assert ran.code == 1
+    assert "jobtui: a fault of jobtui: Injected at " in ran.out
+    assert expected_faults.all()[0].place in ran.out
+    assert SECRET not in ran.out + ran.err
+
+
+async def test_a_callback_that_raises_is_counted(expected_faults: Faults) -> None:
+    async with Session([ScriptedSource([batch(JOB)])], FixedClock(NOW)) as session:
+        asyncio.get_running_loop().call_soon(fail)
+        await wait_until(expected_faults.all)
+        await session.catch_up()
+        assert JOB.id in session.store.jobs
+    assert [fault.stage for fault in expected_faults.all()] == ["in the background"]
+
+
+def test_a_thread_that_ends_with_a_fault_is_counted(
+    run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    def jobs_command(context: object) -> int:
+        thread = threading.Thread(target=fail)
+        thread.start()
+        thread.join()
+        return 0
+
+    runs = runner("jobs")
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    monkeypatch.setattr(import_module(runs.__module__), runs.__name__, jobs_command)
+    ran = run("jobs")
+    assert ran.code == 70
+    (fault,) = expected_faults.all()
+    assert fault.stage == "in a thread"
+    assert fault.words in ran.err
+    assert SECRET not in ran.err
+
+
+async def read_by(source: Source) -> tuple[list[Any], SourceHealth]:
+    """What a source reads of the files that are there, and how it then is."""
+    found: list[Any] = []
+    store = Store(FakeCorrelation(), FixedClock(NOW))
+    apply = store.apply
+
+    def applied(name: str, told: Batch) -> Any:
+        found.extend((*told.records, *told.condor))
+        return apply(name, msgspec.structs.replace(told, condor=()))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(store, "apply", applied)
+        patched.setattr(store, "take_in", lambda facts: filter(found.append, facts))
+        await Poller(source, store).catch_up()
+    await source.aclose()
+    (health,) = store.sources()
+    return found, health
+
+
+def site_logs(path: Path) -> Source:
+    (path.parent / "log").mkdir()
+    path.rename(path.parent / "log" / "service_2026-11-22_003951.log")
+    return SiteLogs(lambda: (SitePlace("balsam", (str(path.parent),)),))
+
+
+SITE_LOG = FIXTURES / "balsam" / "site_logs" / "service_2026-11-20_173100.log"
+PROGRAM_OUTPUT = FIXTURES / "tracing" / "81430001.0.out"
+BYTE_READERS: dict[str, tuple[Path, Callable[[Path], Source], object, str, str]] = {
+    "supervisor": (
+        CAPTURE / "supervisor.log",
+        lambda path: build(SourceSpec("log", str(path))),
+        LogParser, "parse", "reading a log",
+    ),
+    "site": (SITE_LOG, site_logs, SiteLogParser, "_record", "reading a log"),
+    "output of an HTCondor job": (
+        PROGRAM_OUTPUT,
+        lambda path: build(SourceSpec("condor_log", str(path))),
+        OutputReader, "_facts", "reading a record",
+    ),
+}  # fmt: skip
+"""Of what reads bytes: a file, its source, what is made to raise for one line, and the stage that is told."""
+
+
+@pytest.mark.parametrize("kind", BYTE_READERS)
+async def test_a_line_that_a_reader_of_bytes_raises_on_costs_itself(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    captured, source_of, owner, name, stage = BYTE_READERS[kind]
+    lines = captured.read_bytes().splitlines(keepends=True)
+    work = getattr(owner, name)
+    results: list[tuple[list[Any], SourceHealth]] = []
+    for is_bad in (False, True):
+        (folder := tmp_path / str(is_bad)).mkdir()
+        if is_bad:
+            lines.insert(1, lines[results[0][0][0].line - 1].rstrip() + b" BAD\n")
+            patched = lambda self, *given: fail() if "BAD" in str(given) else work(self, *given)  # noqa: E731
+            monkeypatch.setattr(owner, name, patched)
+        (path := folder / captured.name).write_bytes(b"".join(lines))
+        results.append(await read_by(source_of(path)))
+    (whole, sound), (left, health) = results
+    assert 0 < len(whole) == len(left)
+    assert (health.skipped, health.state) == (sound.skipped + 1, SourceState.PARTIAL)
+    (fault,) = expected_faults.all()
+    assert (fault.stage, fault.words) == (stage, health.last_skips[-1].why)
+
+
+async def test_a_batch_that_raises_only_as_a_whole_is_taken_in_record_by_record(
+    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    store = Store(FakeCorrelation(), FixedClock(NOW))
+    apply = store.apply
+    monkeypatch.setattr(
+        store, "apply", lambda source, told: fail() if len(told.jobs) > 1 else apply(source, told)
+    )
+    source = ScriptedSource([batch(JOB, OTHER)])
+    await Poller(source, store).catch_up()
+    assert {JOB.id, OTHER.id} <= store.jobs.keys()
+    assert [fault.stage for fault in expected_faults.all()] == ["taking in a batch"]
+    assert source.polls == 1
+
+
+async def test_a_summary_of_a_trace_that_raises_costs_itself(
+    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    summary = jaeger._summary
+    spans, found = Spans(), []
+    for bad in ("", spans.ids[0]):
+        told = lambda one, bad=bad: fail() if one["traceId"] == bad else summary(one)  # noqa: E731
+        monkeypatch.setattr(jaeger, "_summary", told)
+        with served(Site(JaegerServer(spans))) as address:
+            source = build(SourceSpec("jaeger", address), Window(until=Nanos(1_795_300_000 * SECOND)))
+            assert isinstance(source, Jaeger)
+            found.append({one.trace_id for one in (await source.search(TraceSearch())).traces})
+            await source.aclose()
+    assert found[0] - found[1] == {spans.ids[0]}
+    assert found[1]
+    assert [fault.stage for fault in expected_faults.all()] == ["reading a trace's summary"]
+
+
+async def test_lines_of_a_step_that_cannot_be_read_cost_no_verdict(expected_faults: Faults) -> None:
+    sources = [build(SourceSpec("srdb", str(CAPTURE))), build(SourceSpec("log", f"{CAPTURE}/supervisor.log"))]
+    async with Session(sources, FixedClock(NOW)) as session:
+        await session.catch_up()
+        job = next(job for job in session.store.jobs.values() if job.status is JobStatus.FAILED)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(type(session.desk()), "lines_behind", fail_later)
+            patched.setattr(evidence, "lines_wanted", lambda ops: [a_step(source="supervisor.log", line=1)])
+            found = await Gatherer.of(session).gather(job.id)
+    assert explain(found).sentence
+    assert [fault.stage for fault in expected_faults.all()] == ["reading the lines of a step"]
+
+
+@pytest.mark.parametrize("part", ["_JobLog", "_Outputs"])
+def test_lines_of_a_job_that_cannot_be_read_cost_themselves(
+    part: str, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    log = tmp_path / "supervisor.log"
+    shutil.copy(CAPTURE / "supervisor.log", log)
+    job = "hZk95g40-4u2Pj0fB-heightWeightReport"
+    logs = import_module("jobtui.commands.logs")
+    fresh, looks = getattr(logs, part).fresh, 0
+
+    async def reading(self: Any) -> Any:
+        nonlocal looks
+        looks += 1
+        with log.open("a") as file:
+            file.write(line.replace(" 20:3", " 20:5"))
+        if looks == 2:  # the first look is before anything is followed
+            return fail()
+        if looks > 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return await fresh(self)
+
+    line = next(one for one in log.read_text().splitlines(keepends=True) if job in one)
+    monkeypatch.setattr(getattr(logs, part), "fresh", reading)
+    monkeypatch.setattr(logs, "FOLLOW_PERIOD_S", 0.01)
+    monkeypatch.setattr(logs, "output_places", lambda *given: (("/nowhere", "out"),))
+    ran = run("logs", job, "-f", "--log", log, "--srdb", CAPTURE)
+    assert looks > 3
+    assert expected_faults.all()[0].words in ran.err
+    assert {fault.stage for fault in expected_faults.all()} == {"reading the lines of a job"}
+
+
+def test_a_change_that_cannot_be_told_costs_no_other(
+    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    words = watch.job_words
+    monkeypatch.setattr(watch, "job_words", lambda job, now: fail() if job == BAD else words(job, now))
+    store = Store(FakeCorrelation(), FixedClock(NOW))
+    store.add_source("db", "sirepo_db")
+    held: Any = SimpleNamespace(store=store, clock=FixedClock(NOW))
+    teller = watch.Teller(held, held)
+    store.apply("db", batch(JOB, BAD, OTHER))
+    store.fail("db", "gone")
+    told = "\n".join(teller.more())
+    assert [one.id in told for one in (JOB, BAD, OTHER)] == [True, False, True]
+    assert "source db is down" in told
+    assert [fault.stage for fault in expected_faults.all()] == ["telling what changed"]
+
+
+def test_the_place_is_the_innermost_of_ours() -> None:
+    with pytest.raises(ValueError, match=SECRET) as raised:
+        int(SECRET)
+    assert place_of(raised.value).startswith(f"{__name__}:")
+    assert place_of(ValueError(SECRET)) == "?"
+
+
+HERE, SCREENS = "test_faults.py::", "screens/test_faults.py::"
+ASKING = f"{HERE}test_a_question_that_raises_costs_that_answer"
+SHOWING = f"{SCREENS}test_every_screen_is_shown_whatever_its_handlers_raise"
+DRAWING = f"{SCREENS}test_a_widget_that_cannot_be_drawn_says_so"
+KEYS = "widgets/test_job_rows.py::test_a_key_or_filter_that_raises_costs_its_job_its_place"
+OF_RECORD = "backends/test_contract.py::test_a_fault_of_ours_in_making_one_record_costs_only_that"
+TYPING = "test_driver.py::test_an_input_that_raises_costs_itself"
+TRIED_BY = {
+    "X for X": SHOWING,
+    "answering about a job": "backends/test_job_desk.py::test_a_fault_in_answering_is_why_there_is_no_answer",
+    "asking X": ASKING,
+    "closing X": f"{HERE}test_a_source_that_raises_costs_no_other_source",
+    "composing X": f"{SCREENS}test_a_screen_that_cannot_be_composed_says_so",
+    "correlating": f"{HERE}test_records_that_cannot_be_correlated_cost_themselves",
+    "drawing X": DRAWING,
+    "drawing a line of a log": f"{SCREENS}test_a_line_of_a_log_that_cannot_be_drawn_says_so",
+    "explaining": f"{HERE}test_a_job_that_cannot_be_explained_costs_no_other",
+    "following a trace": f"{SCREENS}test_what_follows_a_trace_is_begun_again_and_says_so",
+    "in X": SHOWING,
+    "in a thread": f"{HERE}test_a_thread_that_ends_with_a_fault_is_counted",
+    "in the background": f"{HERE}test_a_callback_that_raises_is_counted",
+    "in the dashboard": f"{SCREENS}test_what_nothing_else_catches_is_counted",
+    "looking for a script": ASKING,
+    "looking up a job": ASKING,
+    "opening the line for commands": f"{SCREENS}test_a_key_or_paste_that_raises_costs_itself",
+    "opening X": f"{HERE}test_a_source_that_cannot_be_made_costs_no_other_source",
+    "passing on what was typed": TYPING,
+    "polling": f"{SCREENS}test_polling_is_begun_again_and_says_so",
+    "printing a job": f"{HERE}test_what_a_command_prints_says_what_is_missing_for_a_fault",
+    "reading X": f"{HERE}test_a_source_that_raises_costs_no_other_source",
+    "reading a log": f"{HERE}test_a_line_that_a_reader_of_bytes_raises_on_costs_itself",
+    "reading a trace's summary": f"{HERE}test_a_summary_of_a_trace_that_raises_costs_itself",
+    "reading the lines of a job": f"{HERE}test_lines_of_a_job_that_cannot_be_read_cost_themselves",
+    "reading the lines of a step": f"{HERE}test_lines_of_a_step_that_cannot_be_read_cost_no_verdict",
+    "reading a line": f"{HERE}test_a_line_that_cannot_be_parsed_costs_itself",
+    "reading a record": OF_RECORD,
+    "reading what is recorded": f"{HERE}test_what_is_recorded_is_read_again_after_its_reader_died",
+    "reading what was sent": f"{HERE}test_what_was_sent_and_raises_is_answered_and_counted",
+    "reading what was typed": TYPING,
+    "recording": f"{HERE}test_a_recorder_that_raises_loses_that_and_says_so",
+    "running the command": f"{HERE}test_a_command_that_raises_says_so_in_a_line",
+    "searching from the palette": f"{SCREENS}test_a_search_of_the_palette_that_raises_costs_no_other",
+    "searching scripts": ASKING,
+    "sorting rows": KEYS,
+    "taking a key": f"{SCREENS}test_a_key_or_paste_that_raises_costs_itself",
+    "taking in a batch": f"{HERE}test_a_batch_that_raises_only_as_a_whole_is_taken_in_record_by_record",
+    "taking in X": f"{HERE}test_a_record_that_the_store_cannot_take_costs_itself",
+    "telling of a fault": f"{SCREENS}test_a_fault_that_cannot_be_told_is_counted_too",
+    "telling what changed": f"{HERE}test_a_change_that_cannot_be_told_costs_no_other",
+    "telling of changes": f"{HERE}test_a_listener_that_raises_costs_no_other_listener",
+    "waiting for X": f"{HERE}test_a_source_that_raises_costs_no_other_source",
+    "working on X": SHOWING,
+}
+"""The test that lets something raise at each stage. X stands for what is filled in."""
+
+
+def found_again() -> object:
+    return [one.id for one in find.find(JOB.id, {JOB.id: JOB})]
+
+
+def sorted_again() -> object:
+    return jobs_command.in_order([JOB, BAD], lambda job: NOW)
+
+
+def judged_again() -> object:
+    (rows := JobRows(lambda: NOW)).apply([JOB, BAD])
+    return rows.window(0, 9)
+
+
+def filtered_again() -> object:
+    (rows := JobRows(lambda: NOW)).apply([ended := a_job(7, status=JobStatus.FAILED, ended_at=NOW), BAD])
+    rows.set_order(None, keep=lambda job: job.percent != 5.0 or fail())
+    while rows.is_sorting:
+        rows.work()
+    rows.apply([msgspec.structs.replace(ended, percent=5.0)])
+    return rows.window(0, 9)
+
+
+def read_again() -> object:
+    return [sarchive.parse_script({"id": "7", "script": "x"}, "there")]
+
+
+STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
+    "finding": (find._Search, "resolve", found_again),
+    "sorting jobs": (jobs_command, "needs_person", sorted_again),
+    "judging a job": (job_rows, "needs_person", judged_again),
+    "filtering": (job_rows, "__doc__", filtered_again),
+    "reading a script": (sarchive, "_script_in", read_again),
+}
+"""What is made to raise, and what comes of it all the same."""
+TRIED_BY |= dict.fromkeys(STEPS, f"{HERE}test_a_step_that_raises_costs_itself")
+TRIED_BY["examining a source"] = f"{HERE}test_a_source_that_cannot_be_examined_says_so"
+TRIED_BY["following a log"] = f"{SCREENS}test_what_follows_a_log_is_begun_again_and_says_so"
+
+
+@pytest.mark.parametrize("stage", STEPS)
+def test_a_step_that_raises_costs_itself(
+    stage: str, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    owner, name, ask = STEPS[stage]
+    monkeypatch.setattr(owner, name, fail)
+    assert ask() is not None
+    assert stage in {fault.stage for fault in expected_faults.all()}
+
+
+def test_a_source_that_cannot_be_examined_says_so(
+    run: Runner, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    monkeypatch.setattr(import_module("jobtui.commands.doctor"), "_examine", fail_later)
+    ran = run("doctor", "--srdb", CAPTURE, "--at", AT)
+    assert ran.code == 1
+    (fault,) = expected_faults.all()
+    assert (fault.stage, ran.out.count(fault.words)) == ("examining a source", 2)
+
+
+def stages() -> Iterator[str]:
+    for module in MODULES:
+        for node in ast.walk(ast.parse(module.read_text())):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func).rpartition(".")[2] or ast.unparse(node.func)
+                if called == "partial":
+                    called, node.args = ast.unparse(node.args[0]), node.args[1:]
+                at = {"contained": 0, "each": 0, "note": 1, "kept_up": 1}.get(called)
+                if at is None or len(node.args) <= at:
+                    continue
+                yield from (_words(said) for said in [node.args[at]] if isinstance(said, STAGE_WORDS))
+
+
+STAGE_WORDS = (ast.Constant, ast.JoinedStr)
+
+
+def _words(said: ast.expr) -> str:
+    parts = said.values if isinstance(said, ast.JoinedStr) else [said]
+    return "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in parts)
+
+
+def test_something_is_made_to_raise_at_every_stage() -> None:
+    found = {*stages()}
+    assert found == TRIED_BY.keys(), found ^ TRIED_BY.keys()
+    for path, _, name in (test.partition("::") for test in {*TRIED_BY.values()}):
+        assert f"def {name}(" in (Path(__file__).parent / path).read_text()

@@ -1,0 +1,122 @@
+"""One log under several names, copied, or in a journal as well: its ops count once, and that is said."""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from jobtui.analysis.correlation.correlator import Once
+from jobtui.backends.journal.source import Journal
+from jobtui.backends.logfile import LogFile
+from jobtui.model.clock import Nanos
+from jobtui.model.logs import LogRecord
+from jobtui.session import Session
+from tests.journal_memory import MemoryJournal
+
+CAPTURES = Path(__file__).parent / "fixtures/sirepo"
+NAMES = ("local", "docker", "sbatch")
+
+
+async def ops_of(*logs: LogFile | Journal) -> tuple[Sequence[tuple[object, ...]], str]:
+    async with Session(logs) as session:
+        await session.catch_up()
+        known = sorted(
+            (op.op, op.name, op.jid or "", op.status, op.sends, op.replies, len(op.steps))
+            for op in session.store.correlation.ops()
+        )
+        notes = " ".join(source.note or "" for source in session.store.sources())
+        assert all(source.state.value == "ok" for source in session.store.sources())
+    return known, notes
+
+
+def linked(log: Path, other: Path) -> None:
+    other.symlink_to(log)
+
+
+def hard_linked(log: Path, other: Path) -> None:
+    os.link(log, other)
+
+
+def copied(log: Path, other: Path) -> None:
+    shutil.copyfile(log, other)
+
+
+def half_copied(log: Path, other: Path) -> None:
+    other.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
+
+
+WAYS = (
+    (linked, "same file as"),
+    (hard_linked, "same file as"),
+    (copied, "same lines as"),
+    (half_copied, "same lines as"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("way", "said"), WAYS)
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_a_log_under_two_names_counts_once(
+    tmp_path: Path, name: str, way: Callable[[Path, Path], None], said: str, is_first: bool
+) -> None:
+    log, other = tmp_path / "supervisor.log", tmp_path / "other.log"
+    shutil.copyfile(CAPTURES / name / "supervisor.log", log)
+    alone, _ = await ops_of(LogFile(log, "supervisor"))
+    way(log, other)
+    names = (other, log) if is_first else (log, other)
+    both, notes = await ops_of(*(LogFile(path, "supervisor") for path in names))
+    assert both == alone
+    assert said in notes
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_a_rotated_file_given_beside_its_log_counts_once(tmp_path: Path, is_first: bool) -> None:
+    lines = (CAPTURES / "local/supervisor.log").read_bytes().splitlines(keepends=True)
+    log, rotated = tmp_path / "supervisor.log", tmp_path / "supervisor.log.1"
+    log.write_bytes(b"".join(lines))
+    alone, _ = await ops_of(LogFile(log, "supervisor"))
+    rotated.write_bytes(b"".join(lines[: len(lines) // 2]))
+    log.write_bytes(b"".join(lines[len(lines) // 2 :]))
+    names = (rotated, log) if is_first else (log, rotated)
+    both, notes = await ops_of(*(LogFile(path, "supervisor") for path in names))
+    assert both == alone
+    assert "rotated file of" in notes
+
+
+async def test_a_journal_and_a_file_of_the_same_lines_count_once(tmp_path: Path) -> None:
+    log = CAPTURES / "local/supervisor.log"
+    alone, _ = await ops_of(LogFile(log, "supervisor"))
+    memory = MemoryJournal()
+    for line in log.read_text().splitlines():
+        memory.write(line, unit="sirepo_job_supervisor.service", host="v3", pid=7)
+    journal = Journal("local", lambda: memory.reader("local"), since=Nanos(1))
+    both, notes = await ops_of(LogFile(log, "supervisor"), journal)
+    assert [op[:6] for op in both] == [op[:6] for op in alone]
+    assert "they count once" in notes
+
+
+def line_of(source: str) -> LogRecord:
+    return LogRecord(source, 1, 0, Nanos(1), 7, "update", {}, "the same text")
+
+
+@pytest.mark.parametrize(
+    ("order", "times"), [("aabb", 2), ("abab", 2), ("abba", 2), ("abb", 2), ("aab", 2), ("abbbaa", 3)]
+)
+def test_equal_lines_count_as_often_as_the_log_has_them_that_has_most(order: str, times: int) -> None:
+    once = Once({"update"})
+    assert sum(once.is_new(line_of(source)) for source in order) == times
+
+
+async def test_a_copy_that_is_none_any_more_is_not_called_one(tmp_path: Path) -> None:
+    log, other = tmp_path / "supervisor.log", tmp_path / "other.log"
+    shutil.copyfile(CAPTURES / "local/supervisor.log", log)
+    shutil.copyfile(log, other)
+    async with Session([LogFile(path, "supervisor") for path in (log, other)]) as session:
+        await session.catch_up()
+        assert "same lines as" in (session.store.sources()[1].note or "")
+        log.rename(tmp_path / "supervisor.log.1")
+        log.touch()
+        await session.catch_up()
+        assert "same lines as" not in (session.store.sources()[1].note or "")

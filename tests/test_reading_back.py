@@ -1,0 +1,111 @@
+"""However often logs are read back while they are written and rotated: no op is lost, doubled or another.
+
+Only some ops are kept, so that those that were dropped come again. Seeds choose what is read, and when.
+"""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from benchmarks.endurance import differences
+from benchmarks.site import Site, held
+from benchmarks.site_logs import WAYS
+from jobtui.analysis.correlation.correlator import Correlator
+from jobtui.backends.log_start import FromStart
+from jobtui.backends.logfile import LogFile
+from jobtui.formats.parser import LogParser
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.logs import LogRecord
+from jobtui.session import Session
+from jobtui.transport.blocks import Limits
+
+SEEDS = range(16)
+KEPT, RATE, STEPS = 60, 8.0, 14
+
+
+async def some_of(session: Session, chance: random.Random) -> None:
+    for poller in chance.choices(session._pollers, k=chance.randint(0, 3)):
+        await poller.poll_once()
+
+
+async def reach_back(session: Session, site: Site, chance: random.Random) -> None:
+    at = Nanos(1)
+    if chance.random() < 0.5:
+        await session.catch_up()  # what lies before that was read
+        at = Nanos(site._world.kernel.now - chance.randint(0, STEPS) * SECOND)
+    await session.reach_back(at)
+
+
+async def check(session: Session, site: Site) -> None:
+    with held(site, at_rest=True):
+        await session.catch_up()
+        correlation = session.store.correlation
+        ops = [
+            [op.op, op.name, op.jid, op.agent, op.sends, op.replies, op.updates] for op in correlation.ops()
+        ]
+        assert differences({"ops": ops, "dropped": correlation.dropped_ops}, site) == (0, 0, ())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_reading_back_costs_no_op_and_doubles_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(Correlator.__init__, "__defaults__", (KEPT, 1 << 30))
+    monkeypatch.setattr(LogFile, "begins_after", lambda *_: True)
+    chance = random.Random(seed)
+    site = Site(str(tmp_path), RATE, seed)
+    limits = Limits(batch_records=chance.choice((20, 2_000)))
+    logs = [
+        LogFile(path, role, start=FromStart(), limits=limits)
+        for role, log in site._logs.logs.items()
+        for path in (log.path, log.copy)
+    ]
+    async with Session(logs) as session:
+        for _ in range(STEPS):
+            site.step(1.0)
+            await some_of(session, chance)
+            if chance.random() < 0.5:
+                await session.catch_up()
+                site.rotate(chance.choice(list(WAYS)))
+            if chance.random() < 0.2:
+                await reach_back(session, site, chance)
+            if chance.random() < 0.1:
+                await check(session, site)
+        await reach_back(session, site, chance)
+        await check(session, site)
+    assert site.lived().ops > 2 * KEPT
+
+
+CAPTURE = Path(__file__).parent / "fixtures/sirepo/local/supervisor.log"
+
+
+def told(correlator: Correlator) -> list[tuple[object, ...]]:
+    return [
+        (op.op, op.name, op.jid, op.sends, op.replies, op.updates, len(op.steps)) for op in correlator.ops()
+    ]
+
+
+def fed(records: Sequence[LogRecord]) -> Correlator:
+    correlator = Correlator()
+    correlator.feed(records)
+    return correlator
+
+
+def test_an_op_is_the_same_from_a_journal_that_tells_times_more_exactly() -> None:
+    data = CAPTURE.read_bytes()
+    parser = LogParser(source=str(CAPTURE), role="supervisor")
+    records = parser.parse(data, 0, 1, Nanos(CAPTURE.stat().st_mtime_ns)).records
+    exact = [
+        record if record.at is None else msgspec.structs.replace(record, at=Nanos(record.at + SECOND // 2))
+        for record in records
+    ]
+    whole = fed(records)
+    expected = told(whole)
+    whole.take_in(fed(exact))
+    assert told(whole) == expected
+    rest = fed(records[len(records) // 2 :])
+    rest.take_in(fed(exact[: len(exact) * 2 // 3]))
+    assert told(rest) == expected

@@ -1,0 +1,196 @@
+"""What others wrote is opened in one way: no pipe or device is waited for, nothing is read without end."""
+
+import ast
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from jobtui.commands.streams import Exit
+from jobtui.transport import files
+from jobtui.transport.files import read_given, read_small
+from tests.waiting import LONG_S
+
+PACKAGE = Path(__file__).parents[1] / "jobtui"
+FIXTURES = PACKAGE.parent / "tests/fixtures/sirepo/local"
+READERS = frozenset({"read_text", "read_bytes"})
+ALLOWED = {
+    "transport/files.py": "the one way",
+    "backends/sirepo/source.py": "a directory",
+    "backends/sirepo/client.py": "names within a directory, after a look at each; a hundred thousand of them",
+    "backends/sirepo/run_dir.py": "names within a directory, through no link",
+    "backends/archive/files.py": "names within a directory, through no link",
+    "recording/recorder.py": "writes new files of its own",
+    "backends/balsam/client.py": "writes a file of its own",
+    "backends/balsam/login.py": "writes a new file of its own, reads a descriptor that the one way opened",
+    "commands/config.py": "writes a new file of its own",
+    "commands/streams.py": "the null device",
+    "terminal/driver.py": "the null device",
+    "formats/schema.py": "a file of the package",
+}
+"""The modules that open files in another way, and why they may."""
+DEMO = "demo/"
+"""The simulated systems write what jobtui reads."""
+
+
+def opens_in(source: str) -> Iterator[int]:
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        match node.func:
+            case ast.Name(id="open"):
+                yield node.lineno
+            case ast.Attribute(attr=name) if name in READERS:
+                yield node.lineno
+            case ast.Attribute(attr="open", value=ast.Name(id="os" | "io" | "gzip" | "bz2" | "lzma")):
+                yield node.lineno
+            case ast.Attribute(attr="open") if node.args and isinstance(node.args[0], ast.Constant):
+                yield node.lineno  # Path.open with a mode
+            case _:
+                pass
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["open(p)", "p.read_text()", "p.read_bytes()", "os.open(p, 0)", "p.open('rb')", "gzip.open(p)"],
+)
+def test_every_way_to_open_a_file_is_seen(line: str) -> None:
+    assert list(opens_in(line)) == [1]
+
+
+def test_no_module_opens_files_in_a_way_of_its_own() -> None:
+    found = {
+        path.relative_to(PACKAGE).as_posix(): lines
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if (lines := list(opens_in(path.read_text())))
+    }
+    names = {name for name in found if not name.startswith(DEMO)}
+    assert names - ALLOWED.keys() == set(), "read with transport.files.read_small or open_regular"
+    assert ALLOWED.keys() - names == {"transport/files.py"} - names, "these no longer open files"
+
+
+def a_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def a_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        here = os.open(path.parent, os.O_RDONLY)
+        try:  # the path of a socket has room for a hundred characters
+            server.bind(f"/proc/self/fd/{here}/{path.name}")
+        finally:
+            os.close(here)
+
+
+def an_endless_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def a_directory(path: Path) -> None:
+    path.mkdir()
+
+
+def a_terminal(path: Path) -> None:
+    path.symlink_to("/dev/tty")
+
+
+ODD = (a_pipe, a_socket, an_endless_device, a_directory, a_terminal)
+
+
+@pytest.mark.parametrize("make", ODD)
+def test_what_is_no_regular_file_is_refused_with_its_kind(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    make(odd := tmp_path / "odd")
+    with pytest.raises(OSError, match=r"it is a (pipe|socket|device|directory); name a regular file"):
+        read_small(odd, 10)
+
+
+def test_a_file_is_read_to_its_bound_and_the_null_device_as_an_empty_one(tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(b"x" * 1000)
+    assert read_small(tmp_path / "large", 10) == b"x" * 10
+    assert read_small("/dev/null", 10) == b""
+
+
+def written(pipe: Path, content: bytes) -> threading.Thread:
+    thread = threading.Thread(target=pipe.write_bytes, args=(content,), daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_pipe_that_a_user_named_is_read_once_and_to_its_bound(tmp_path: Path) -> None:
+    a_pipe(pipe := tmp_path / "pipe")
+    writing = written(pipe, b"x = 1\n" * 100_000)
+    assert read_given(pipe, 1 << 20) == b"x = 1\n" * 100_000
+    writing.join()
+    assert read_given(pipe, 1 << 20).startswith(b"x = 1"), "what came of it is kept"
+    a_pipe(longer := tmp_path / "longer")
+    written(longer, b"y" * 10_000)
+    assert read_given(longer, 100) == b"y" * 100
+
+
+def test_a_pipe_that_has_no_end_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "PIPE_S", 0.1)
+    a_pipe(pipe := tmp_path / "pipe")
+    with pytest.raises(OSError, match=r"it is a pipe that was not written to its end in 0\.1 s"):
+        read_given(pipe, 100)
+    monkeypatch.setattr(files, "PIPE_S", LONG_S)
+    with pytest.raises(OSError, match="it is a pipe"):
+        read_given(pipe, 100)
+
+
+def test_a_process_substitution_is_a_configuration_file() -> None:
+    words = f"exec {sys.executable} -m jobtui --config <(echo 'log = [\"/no/such.log\"]') config"
+    ran = subprocess.run(["bash", "-c", words], capture_output=True, cwd=PACKAGE.parent, timeout=LONG_S)
+    assert b"/no/such.log" in ran.stdout, ran.stderr
+    assert ran.returncode == 0
+
+
+COMMANDS = (
+    ("--config", "{odd}", "jobs"),
+    ("jobs", "--srdb", "{dir}", "--profile", "x", "--config", "{odd}"),
+    ("--jaeger", "https://127.0.0.1:1", "--ca-file", "{odd}", "trace", "4bf92f3577b34da6a3ce929d0e0e4736"),
+    ("--elastic", "https://127.0.0.1:1", "--ca-file", "{odd}", "script", "slurm/12"),
+    ("--kafka", "127.0.0.1:1/jobs", "--kafka-config", "{odd}", "script", "slurm/12"),
+    ("--log", "supervisor={odd}", "jobs"),
+    ("--trace-file", "{odd}", "trace", "4bf92f3577b34da6a3ce929d0e0e4736"),
+    ("trace", "{odd}"),
+    ("--condor-log", "{odd}", "jobs"),
+    ("--archive", "{odd}", "script", "slurm/12"),
+    ("replay", "{odd}", "jobs"),
+    ("bundle", "DJouDZ9T-1O1o56MF-activityAnimation", "--srdb", "{fixtures}", "--output", "{odd}"),
+    ("--srdb", "{dir}", "record", "{odd}"),
+)
+
+
+@pytest.mark.parametrize("make", [a_pipe, an_endless_device])
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_no_command_hangs_on_a_file_that_is_odd(
+    tmp_path: Path, words: tuple[str, ...], make: Callable[[Path], None]
+) -> None:
+    make(odd := tmp_path / "odd")
+    command = [word.format(odd=odd, dir=tmp_path, fixtures=FIXTURES) for word in words]
+    ran = subprocess.Popen(
+        [sys.executable, "-m", "jobtui", *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=PACKAGE.parent,
+        env={**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)},
+        start_new_session=True,
+    )
+    try:
+        out, _ = ran.communicate(timeout=30)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(ran.pid, signal.SIGKILL)
+    assert ran.returncode != Exit.FAULT
+    assert b"Traceback" not in out
+    assert out.strip()

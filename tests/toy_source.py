@@ -1,0 +1,59 @@
+"""A source and a job system as small as they can be: one line each in their registries names them."""
+
+from jobtui.analysis.explain.case import Evidence
+from jobtui.analysis.systems import JobSystem
+from jobtui.backends.base import Batch, Source
+from jobtui.backends.registry import Gives, SourceType, Window
+from jobtui.model.ids import JobId, system_job_id
+from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.specs import SourceSpec
+from jobtui.model.verdicts import Code, Verdict
+
+
+class Toy:
+    kind = "toy_file"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def job(self) -> Job:
+        return Job(
+            id=system_job_id("toy", 1), source=self.name, system="toy", status=JobStatus.RUNNING,
+            native_status="going", owner="u",
+        )  # fmt: skip
+
+    async def poll(self, cursor: str | None) -> Batch:
+        return Batch(cursor="1", jobs=(self.job,), count=1)
+
+    async def detail(self, job_id: JobId) -> JobDetail | None:
+        return JobDetail(job=self.job, runs=(), history=(), native={}) if job_id == self.job.id else None
+
+    async def changed(self, timeout_s: float) -> None:
+        """Nothing ever changes."""
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+def parse_toy(text: str) -> SourceSpec:
+    return SourceSpec("toy", text)
+
+
+def open_toy(spec: SourceSpec, window: Window) -> Source:
+    return Toy(spec.target)
+
+
+TOY = SourceType(
+    "toy_file", "toy", "FILE", "a toy", "toy", Gives.JOBS, parse_toy, open_toy, completes="file", label="toy"
+)
+
+
+def explain_toy(evidence: Evidence) -> Verdict:
+    assert evidence.job is not None
+    return Verdict(
+        job_id=evidence.job.id, code=Code.RUNNING, sentence="It is going, as toys do", confidence=0.9
+    )
+
+
+TOY_SYSTEM = JobSystem("toy", explain_toy)

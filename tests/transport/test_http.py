@@ -1,0 +1,392 @@
+"""Requests go on to their end, and servers that misbehave cost each client a clear line in time."""
+
+import asyncio
+import gzip
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import httpx
+import pytest
+
+from jobtui.backends.archive.elastic import ElasticClient
+from jobtui.backends.balsam import login
+from jobtui.backends.balsam.client import BalsamClient
+from jobtui.backends.balsam.login import LoginServer
+from jobtui.backends.balsam.records import JobRow
+from jobtui.backends.journal.gatewayd import GatewayJournal
+from jobtui.backends.traces.client import TraceServer
+from jobtui.backends.traces.jaeger import Jaeger
+from jobtui.backends.traces.tempo import Tempo
+from jobtui.formats.json_values import as_dict, decoded
+from jobtui.model.journal import Head
+from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.specs import Access
+from jobtui.model.traces import TraceSearch
+from jobtui.transport.http import Limits, Requests
+from tests.backends.journal.answering import Answer, answering, raw, reply, self_signed, then_hang
+from tests.waiting import LONG_S, wait_until
+
+
+class Closed(Protocol):
+    async def aclose(self) -> None: ...
+
+
+Make = Callable[[httpx.AsyncBaseTransport], tuple[Callable[[], Awaitable[object]], Closed]]
+
+
+async def test_what_runs_ends_and_what_waits_for_its_turn_is_given_up() -> None:
+    requests, gate = Requests(2), asyncio.Event()
+    begun: list[int] = []
+    ended: list[int] = []
+
+    async def ask(number: int) -> int:
+        begun.append(number)
+        await gate.wait()
+        ended.append(number)
+        return number
+
+    askers = [asyncio.create_task(requests.run(partial(ask, n))) for n in range(4)]
+    await wait_until(lambda: begun == [0, 1])
+    for asker in askers:
+        asker.cancel()
+    await asyncio.gather(*askers, return_exceptions=True)
+    gate.set()
+    await wait_until(lambda: ended == [0, 1])
+    assert await requests.run(lambda: ask(4)) == 4
+    assert begun == [0, 1, 4]
+
+
+async def test_what_goes_wrong_is_told_to_who_asked_and_the_turn_is_free_again() -> None:
+    requests = Requests(1)
+
+    async def fail() -> None:
+        raise ValueError("no")
+
+    for _ in range(3):
+        with pytest.raises(ValueError, match="no"):
+            await requests.run(fail)
+
+
+async def test_what_runs_is_ended_when_it_is_closed() -> None:
+    requests = Requests(1)
+    asker = asyncio.create_task(requests.run(asyncio.Event().wait))
+    await asyncio.sleep(0)
+    await requests.aclose()
+    await requests.aclose()
+    with pytest.raises(asyncio.CancelledError):
+        await asker
+
+
+def elastic(transport: httpx.AsyncBaseTransport) -> tuple[Callable[[], Awaitable[object]], Closed]:
+    client = ElasticClient("http://elastic.test/scripts", transport=transport)
+    return lambda: client.document("1"), client
+
+
+def balsam(transport: httpx.AsyncBaseTransport) -> tuple[Callable[[], Awaitable[object]], Closed]:
+    client = BalsamClient("http://balsam.test", lambda: None, transport)
+    return lambda: client.get("/jobs/", {}), client
+
+
+def traces(transport: httpx.AsyncBaseTransport) -> tuple[Callable[[], Awaitable[object]], Closed]:
+    server = TraceServer("http://jaeger.test", "Jaeger", transport=transport)
+    return lambda: server.question("/"), server
+
+
+@pytest.mark.parametrize("make", [elastic, balsam, traces])
+async def test_a_server_is_heard_to_its_end_when_who_asked_is_gone(make: Make) -> None:
+    is_asked, may_answer, is_heard = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        is_asked.set()
+        await may_answer.wait()
+        is_heard.set()
+        return httpx.Response(200, content=b"{}")
+
+    ask, client = make(httpx.MockTransport(answer))
+    asker = asyncio.ensure_future(ask())
+    async with asyncio.timeout(LONG_S):
+        await is_asked.wait()
+        asker.cancel()
+        await asyncio.gather(asker, return_exceptions=True)
+        may_answer.set()
+        await is_heard.wait()
+        await ask()
+    await client.aclose()
+
+
+SECRET = "s3cr3t-t0k3n-of-an-operator"
+LIMITS = Limits(connect_s=1.0, silence_s=0.5, whole_s=1.0, connections=2, body_bytes=1 << 20)
+IN_TIME_S = 5.0
+"""More than any deadline above, and much less than what a server here would take."""
+JSON = "application/json"
+ENTRIES = "application/vnd.fdo.journal"
+PAGE = b"<!doctype html><title>Sign in</title><form action=/login>Password</form>"
+BOMB = gzip.compress(b" " * (64 << 20))
+
+
+async def jaeger(url: str, access: Access | None = None) -> None:
+    source = Jaeger(TraceServer(url, "Jaeger", access or Access(bearer=SECRET), limits=LIMITS))
+    try:
+        await source.services()
+    finally:
+        await source.aclose()
+
+
+async def tempo(url: str) -> None:
+    source = Tempo(TraceServer(url, "Tempo", Access(bearer=SECRET), limits=LIMITS))
+    try:
+        await source.search(TraceSearch())
+    finally:
+        await source.aclose()
+
+
+async def ask_elastic(url: str, access: Access | None = None) -> None:
+    client = ElasticClient(f"{url}/scripts", access or Access(user="ann", password=SECRET), limits=LIMITS)
+    try:
+        await client.search({})
+    finally:
+        await client.aclose()
+
+
+async def ask_balsam(url: str) -> None:
+    client = BalsamClient(url, lambda: SECRET, limits=LIMITS)
+    try:
+        async for _ in client.pages("/jobs/", JobRow, {}):
+            pass
+    finally:
+        await client.aclose()
+
+
+async def balsam_login(url: str) -> None:
+    # it asks outside of any event loop
+    await asyncio.to_thread(LoginServer(url).by_password, "ann", lambda: SECRET)
+
+
+async def gatewayd(url: str) -> None:
+    journal = GatewayJournal(url, limits=LIMITS)
+    try:
+        await journal.forward(Head(), (), 5)
+    finally:
+        await journal.aclose()
+
+
+Ask = Callable[[str], Awaitable[None]]
+CLIENTS: tuple[Ask, ...] = (jaeger, tempo, ask_elastic, ask_balsam, balsam_login, gatewayd)
+
+
+def head(*lines: str, status: str = "200 OK") -> bytes:
+    return "\r\n".join([f"HTTP/1.1 {status}", f"Content-Type: {JSON}", *lines, "", ""]).encode()
+
+
+def dribbling(fast: bytes, slow: bytes) -> Answer:
+    """Some bytes at once, then one at a time for ever."""
+
+    async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(fast)
+        at = 0
+        while True:
+            writer.write(slow[at % len(slow) :][:1])
+            at += 1
+            await writer.drain()
+            await asyncio.sleep(0.05)
+
+    return answer
+
+
+def endless(first: bytes, again: bytes) -> Answer:
+    """These bytes, and then others over and over as fast as they are taken."""
+
+    async def answer(_: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(first)
+        while True:
+            writer.write(again)
+            await writer.drain()
+
+    return answer
+
+
+def packed(body: bytes, packing: str) -> Answer:
+    return raw(head(f"Content-Encoding: {packing}", f"Content-Length: {len(body)}") + body)
+
+
+WRONG: dict[str, tuple[Answer, str]] = {
+    "says nothing": (then_hang(b""), "no answer within 0.5 s"),
+    "dribbles in the head": (dribbling(b"HTTP/1.1 200 OK\r\n", b"x-a: b\r\n"), "no whole answer within 1 s"),
+    "dribbles in the body": (dribbling(head("Content-Length: 99999"), b" "), "no whole answer within 1 s"),
+    "dribbles in chunks": (
+        dribbling(head("Transfer-Encoding: chunked"), b"1\r\n \r\n"),
+        "no whole answer within 1 s",
+    ),
+    "dribbles in an error": (
+        dribbling(head("Content-Length: 99", status="500 Oops"), b" "),
+        "no whole answer",
+    ),
+    "has endless headers": (endless(b"HTTP/1.1 200 OK\r\n", b"x-a: " + b"b" * 500 + b"\r\n"), "broke off"),
+    "says 100 Continue for ever": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), "no whole answer"),
+    "hangs up": (raw(b""), "hung up without an answer; if it speaks TLS, write https://"),
+    "speaks something else": (raw(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"), "the connection broke off"),
+    "breaks off in the body": (raw(head("Content-Length: 99") + b'{"a":'), "broke off half-way; ask again"),
+    "breaks off in a chunk": (raw(head("Transfer-Encoding: chunked") + b"ff\r\n{"), "broke off half-way"),
+    "sends to a login": (
+        reply("302 Found", Location=f"https://sso.example/login?next={SECRET}"),
+        "sends to a login page (https://sso.example/login)",
+    ),
+    "wants a login": (reply("401 Unauthorized"), "(401)"),
+    "forbids it": (reply("403 Forbidden"), "forbidden (403)"),
+    "is not there": (reply("404 Not Found", b"nothing"), "there is no"),
+    "is asked too much": (reply("429 Slow down", Retry_After="7"), "asked too much (429): wait 7 s"),
+    "is not ready": (reply("503 Unavailable", Retry_After="soon"), "is not ready (503)"),
+    "answers with a login page": (reply("200 OK", PAGE, Content_Type="text/html"), "a login page"),
+}
+"""What a server does, and a part of the line on it."""
+
+WRONG_JSON: dict[str, tuple[Answer, str]] = {
+    "has an endless body": (endless(head("Connection: close"), b" " * 9999), "more than 1 MiB; ask for less"),
+    "is small and becomes large": (packed(BOMB, "gzip"), "more than 1 MiB; ask for less"),
+    "packs twice": (
+        packed(gzip.compress(BOMB), "gzip, gzip"),
+        "'gzip, gzip'; only gzip is taken",
+    ),
+    "packs twice in two headers": (
+        packed(gzip.compress(BOMB), "gzip\r\nContent-Encoding: gzip"),
+        "only gzip is taken, and only once",
+    ),
+    "packs in its own way": (packed(b"x", "br"), "'br'; only gzip is taken"),
+    "packs badly": (packed(b"x" * 50, "gzip"), "cannot be unpacked"),
+    "packs a half": (packed(gzip.compress(b"{}" * 99)[:20], "gzip"), "is cut off"),
+    "says nothing in its answer": (reply("200 OK"), "answered with nothing"),
+    "says half a document": (reply("200 OK", b'{"a": ['), "broke off half-way, after 7 bytes"),
+    "says no document": (reply("200 OK", b"hello\x1b[31m", Content_Type="text/plain"), "text/plain and not"),
+    "nests without end": (reply("200 OK", b"[" * 500_000), "not with what"),
+}
+"""The same of clients that read documents."""
+
+WRONG_PASSWORD = {"wants a login": (WRONG["wants a login"][0], "no such user, or the password is wrong")}
+
+CASES = [
+    *(
+        (client, name, WRONG_PASSWORD.get(name, case) if client is balsam_login else case)
+        for client in CLIENTS
+        for name, case in WRONG.items()
+    ),
+    *((client, name, case) for client in CLIENTS[:-2] for name, case in WRONG_JSON.items()),
+]
+
+
+@pytest.mark.parametrize(("ask", "name", "case"), CASES, ids=[f"{c.__name__}: {n}" for c, n, _ in CASES])
+async def test_what_a_server_does_wrong_ends_in_time_with_one_line(
+    ask: Ask, name: str, case: tuple[Answer, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(login, "LIMITS", LIMITS)
+    answer, words = case
+    async with answering(answer) as url:
+        began = time.monotonic()
+        with pytest.raises(SourceError) as raised:
+            await asyncio.wait_for(ask(url), LONG_S)
+        took_s = time.monotonic() - began
+    line = str(raised.value)
+    assert words in line
+    assert took_s < IN_TIME_S
+    assert line.startswith(url)
+    assert line.isprintable()
+    assert SECRET not in line
+    assert type(raised.value) is not SourceError
+
+
+async def test_a_login_is_not_sent_to_where_a_server_sends() -> None:
+    asked: list[bytes] = []
+
+    async def other(request: bytes, writer: asyncio.StreamWriter) -> None:
+        asked.append(request)
+
+    async with answering(other) as elsewhere, answering(reply("307 Go", Location=f"{elsewhere}/x")) as url:
+        for ask in CLIENTS[:-2]:
+            with pytest.raises(SourceMissing, match="sends elsewhere"):
+                await ask(url)
+    assert not asked
+
+
+@pytest.mark.parametrize("ask", CLIENTS)
+async def test_nobody_there_is_said(ask: Ask) -> None:
+    with pytest.raises(SourceUnreachable, match=r"cannot be connected to \(Connection refused\)"):
+        await ask("http://127.0.0.1:1")
+
+
+@pytest.mark.parametrize("ask", [jaeger, ask_elastic])
+async def test_a_certificate_is_verified_by_the_authority_that_is_named(
+    ask: Callable[..., Awaitable[None]], tmp_path: Path
+) -> None:
+    context = self_signed(tmp_path)
+    async with answering(reply("200 OK", b'{"data": [], "hits": {"hits": []}}'), context) as url:
+        with pytest.raises(SourceUnreachable, match="certificate is not trusted"):
+            await ask(url)
+        await ask(url, Access(ca_file=str(tmp_path / "cert.pem")))
+        (tmp_path / "other").mkdir()
+        self_signed(tmp_path / "other")
+        with pytest.raises(SourceUnreachable, match="certificate is not trusted"):
+            await ask(url, Access(ca_file=str(tmp_path / "other" / "cert.pem")))
+        with pytest.raises(SourceDenied, match=r"none\.pem: cannot be used as ca_file: No such file"):
+            await ask(url, Access(ca_file=str(tmp_path / "none.pem")))
+
+
+async def test_questions_that_were_given_up_cost_no_connection() -> None:
+    hangs = True
+
+    async def answer(request: bytes, writer: asyncio.StreamWriter) -> None:
+        if hangs:
+            await asyncio.Event().wait()
+        await reply("200 OK", b'{"services": ["a"]}')(request, writer)
+
+    async with answering(answer) as url:
+        source = Jaeger(TraceServer(url, "Jaeger", limits=LIMITS))
+        asked = [asyncio.create_task(source.services()) for _ in range(8)]
+        await asyncio.sleep(0)
+        for task in asked[::2]:
+            task.cancel()
+        told = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), LONG_S)
+        assert {type(one) for one in told} <= {asyncio.CancelledError, SourceUnreachable} | set(
+            SourceUnreachable.__subclasses__()
+        )
+        hangs = False
+        assert await asyncio.wait_for(source.services(), LONG_S) == ("a",)
+        await source.aclose()
+
+
+NINES = "9" * 5_000
+ODD_VALUES = {"many digits": NINES, "half a character": '"\\ud800"', "no number": "NaN", "too large": "1e999"}
+
+
+@pytest.mark.parametrize("value", ODD_VALUES.values(), ids=ODD_VALUES)
+async def test_one_bad_row_costs_that_row_at_most(value: str) -> None:
+    good = '{"id": 1, "state": "RUNNING", "app_id": 1, "last_update": "2026-11-20T19:31:00"}'
+    odd = f'{{"id": 2, "state": {value}, "app_id": {value}, "last_update": {value}}}'
+    body = f'{{"count": 2, "results": [{good}, {odd}]}}'.encode()
+    async with answering(reply("200 OK", body)) as url:
+        client = BalsamClient(url, lambda: None, limits=LIMITS)
+        page = await client.rows("/jobs/", JobRow, {})
+        await client.aclose()
+    assert ([row.id for row in page.rows], page.received, len(page.skips)) == ([1], 2, 1)
+
+    hits = f'{{"hits": {{"hits": [{{"_id": "a", "_source": {good}}}, {{"_id": {value}, "x": {value}}}]}}}}'
+    async with answering(reply("200 OK", hits.encode())) as url:
+        elastic_client = ElasticClient(f"{url}/scripts", limits=LIMITS)
+        found = await elastic_client.search({})
+        await elastic_client.aclose()
+    assert (found[0]["_id"], len(found)) == ("a", 2)
+
+    bad = f'{{"traceID": [{value}], "durationMs": {value}}}'
+    listed = f'{{"traces": [{{"traceID": "a1", "durationMs": 5}}, {bad}]}}'
+    async with answering(reply("200 OK", listed.encode())) as url:
+        source = Tempo(TraceServer(url, "Tempo", limits=LIMITS))
+        traces = await source.search(TraceSearch())
+        await source.aclose()
+    assert [one.trace_id[-2:] for one in traces.traces] == ["a1"]
+
+
+@pytest.mark.parametrize("data", [b'{"id": "\xff\xfe"}', b'{"a": "\\ud83d\\ude00 \\\\ud800 \\ud800"}'])
+def test_text_that_is_none_is_mended_and_nothing_else(data: bytes) -> None:
+    text = next(iter(as_dict(decoded(data)).values()))
+    assert text in ("\ufffd\ufffd", "😀 \\ud800 \ufffd")

@@ -1,0 +1,217 @@
+"""The widgets that are a line or two of words, and the text pane."""
+
+import pytest
+
+from jobtui.actions import Hint
+from jobtui.analysis.counts import Counts
+from jobtui.model.clock import FixedClock
+from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.jobs import JobStatus
+from jobtui.render.spans import width_of
+from jobtui.render.text import safe, width, wrapped
+from jobtui.widgets.frame import Header, KeyLine, RuleLine, SourceStrip
+from jobtui.widgets.job_facts import JobFacts, ends_of
+from jobtui.widgets.record_list import Choice, MarkedList, SourceList
+from jobtui.widgets.row_view import Move
+from jobtui.widgets.text_pane import Paragraph, TextPane
+from tests.builders import HOSTILE, a_job, ago, job_id
+from tests.widgets.widget_app import WidgetApp, text_of, watch
+
+COUNTS = Counts({status: 0 for status in JobStatus} | {JobStatus.RUNNING: 12, JobStatus.PENDING: 3}, 7)
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (120, ["12 running", "3 pending", "2 to look at", "7 failed 1h", "21:00:00Z"]),
+        (60, ["●12", "○3", "!2", "✗7", "21:00:00Z"]),
+        (30, ["●12", "○3", "!2", "✗7"]),
+        (8, ["jobtui"]),
+        (4, ["jo…"]),
+    ],
+)
+async def test_the_header_says_what_there_is_room_for(clock: FixedClock, cells: int, said: list[str]) -> None:
+    header = Header(clock.now, "jobtui")
+    async with WidgetApp(header).run_test(size=(cells, 3)) as pilot:
+        header.set_counts(COUNTS, 2)
+        await pilot.pause()
+        text = text_of(header)[0]
+        assert all(words in text for words in said)
+        assert width_of(header.line(0)) == cells
+
+
+async def test_a_tick_of_the_clock_paints_one_line(clock: FixedClock) -> None:
+    header = Header(clock.now, "jobtui")
+    async with WidgetApp(header).run_test(size=(80, 3)) as pilot:
+        await pilot.pause()
+        painted = watch(header)
+        header.repaint()
+        await pilot.pause()
+        assert painted == []
+        clock.advance(1)
+        header.repaint()
+        await pilot.pause()
+        assert painted == [0]
+
+
+async def test_the_strip_is_painted_only_when_what_it_says_changes(clock: FixedClock) -> None:
+    strip = SourceStrip(clock.now)
+    source = SourceHealth(name="/srv/db", kind="sirepo_db", state=SourceState.OK, read_at=ago(1))
+    async with WidgetApp(strip).run_test(size=(80, 3)) as pilot:
+        strip.sources = [source]
+        await pilot.pause()
+        painted = watch(strip)
+        clock.advance(2)
+        strip.sources = [source]
+        await pilot.pause()
+        assert painted == []
+        clock.advance(20)
+        strip.sources = [source]
+        await pilot.pause()
+        assert painted == [0]
+        assert text_of(strip) == [" db 23s late"]
+
+
+async def test_keys_that_matter_most_stay_longest() -> None:
+    hints = [
+        Hint("1", "jobs", 5),
+        Hint("↵", "open", 2),
+        Hint("/", "filter", 2),
+        Hint("?", "keys", 1),
+        Hint("q", "quit", 2),
+    ]
+    keys = KeyLine(hints)
+    async with WidgetApp(keys).run_test(size=(60, 3)) as pilot:
+        assert text_of(keys) == [" 1 jobs  ↵ open  / filter  ? keys  q quit"]
+        await pilot.resize_terminal(26, 3)
+        await pilot.pause()
+        assert text_of(keys) == [" ↵ open  / filter  ? keys"]
+        await pilot.resize_terminal(8, 3)
+        await pilot.pause()
+        assert text_of(keys) == [" ? keys"]
+
+
+async def test_a_rule_has_words_as_far_as_they_fit() -> None:
+    line = RuleLine("1,204 jobs")
+    async with WidgetApp(line).run_test(size=(30, 3)) as pilot:
+        assert text_of(line) == ["──────────────── 1,204 jobs ──"]
+        line.words = "a long filter that does not fit at all"
+        await pilot.pause()
+        assert width_of(line.line(0)) == 30
+        assert "…" in text_of(line)[0]
+
+
+@pytest.mark.parametrize(
+    ("cells", "first"), [(120, "jobs › EPRSqtUW-00000000-heightWeightReport"), (40, "EPRSqtUW…")]
+)
+async def test_the_facts_of_a_job(clock: FixedClock, cells: int, first: str) -> None:
+    facts = JobFacts(lambda _: clock.now(), job_id())
+    async with WidgetApp(facts).run_test(size=(cells, 5)) as pilot:
+        facts.set_job(
+            a_job(status=JobStatus.FAILED, error="no such breed", ended_at=ago(60), runs=3), absolute=False
+        )
+        await pilot.pause()
+        lines = text_of(facts)
+        assert lines[0].strip().startswith(first)
+        assert "✗ failed" in lines[0]
+        assert lines[1] == " no such breed"
+        assert "myapp" in lines[2]
+        assert ("run 3 of 3" in lines[0]) is (cells == 120)
+        facts.set_job(None, absolute=False)
+        await pilot.pause()
+        assert "no source has a record" in text_of(facts)[1]
+
+
+async def test_the_list_of_sources(clock: FixedClock) -> None:
+    sources = [
+        SourceHealth(name="/srv/db", kind="sirepo_db", state=SourceState.OK, read_at=ago(1), records=1204),
+        SourceHealth(name="/srv/a.log", kind="logfile", state=SourceState.PARTIAL, read_at=ago(1), skipped=3),
+        SourceHealth(name="/srv/b.log", kind="logfile", state=SourceState.DOWN, error="gone"),
+    ]
+    view = SourceList(clock.now)
+    async with WidgetApp(view).run_test(size=(100, 8)) as pilot:
+        view.set_sources(sources)
+        await pilot.pause()
+        lines = text_of(view)
+        assert lines[1].split() == ["●", "db", "sirepo_db", "<5s", "1,204"]
+        assert lines[2].split()[-1] == "3"
+        assert lines[3].split() == ["✗", "b.log", "logfile", "down", "0"]
+        view.move(Move.DOWN)
+        assert view.record is sources[1]
+        view.set_sources(sources[:1])
+        assert view.record is sources[0]
+        view.set_sources([])
+        assert view.record is None
+        for cells in (60, 40, 20, 5, 1):
+            view.set_sources(sources)
+            await pilot.resize_terminal(cells, 8)
+            await pilot.pause()
+            assert all(view.render_line(y).cell_length == cells for y in range(8))
+
+
+async def test_text_is_wrapped_and_scrolled() -> None:
+    pane = TextPane()
+    async with WidgetApp(pane).run_test(size=(20, 4)) as pilot:
+        pane.set_text(
+            [Paragraph("one two three four five six seven"), Paragraph(), Paragraph("x" * 45, "error")]
+        )
+        await pilot.pause()
+        assert text_of(pane) == [" one two three four", " five six seven", "", " " + "x" * 18]
+        pane.move(Move.DOWN)
+        assert text_of(pane)[0] == " five six seven"
+        pane.move(Move.BOTTOM)
+        assert text_of(pane)[3] == " " + "x" * 9
+        pane.move(Move.TOP)
+        await pilot.resize_terminal(60, 4)
+        await pilot.pause()
+        assert text_of(pane)[0] == " one two three four five six seven"
+
+
+def test_wrapping_keeps_blanks_inside_and_hangs() -> None:
+    assert wrapped("key   words that go on", 14, hang=6) == ["key   words", "      that go", "      on"]
+    assert wrapped("", 10) == [""]
+    assert wrapped("ab cdefgh", 4) == ["ab", "cdef", "gh"]
+    assert wrapped("表格表格", 4) == ["表格", "表格"]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_wrapped_lines_are_never_too_wide(text: str) -> None:
+    for cells in (2, 7, 40):
+        lines = wrapped(safe(text), cells, hang=3)
+        assert all(width(line) <= cells for line in lines)
+        assert sum(map(len, lines)) >= len(safe(text).replace(" ", ""))
+
+
+WIDE, JOINED = "表" * 12, "e\u0301" * 12
+CHOICES = [Choice(WIDE, "wide"), Choice(JOINED, "joined"), Choice("plain", "too")]
+
+
+@pytest.mark.parametrize("columns", [1, 2, 4, 9, 20, 60])
+async def test_a_row_takes_what_there_is_and_no_more(columns: int) -> None:
+    shown = MarkedList(CHOICES, [0])
+    async with WidgetApp(shown).run_test(size=(columns, 3)):
+        for index in range(shown.count):
+            row = shown.row(index)
+            assert width_of(row) == max(3, columns)
+            assert all(span.width == width_of([span._replace(cells=-1)]) for span in row)
+
+
+async def test_a_name_is_cut_only_where_there_is_no_room() -> None:
+    shown = MarkedList(CHOICES, [0])
+    async with WidgetApp(shown).run_test(size=(40, 3)):
+        assert text_of(shown)[:2] == [f" ✓ {WIDE}  wide", f"   {JOINED}        joined"]
+
+
+@pytest.mark.parametrize(
+    ("job_id", "ends"),
+    [
+        ("EPRSqtUW-1Tt2Wk2N-heightWeightReport", "EPRSqtUW…heightWeightReport"),
+        ("balsam/166", "balsam/166"),
+        ("slurm/70455_3", "slurm/70455_3"),
+        ("-", "-"),
+        ("a-b", "a-b"),
+        ("", ""),
+    ],
+)
+def test_only_what_is_left_out_is_marked(job_id: str, ends: str) -> None:
+    assert ends_of(job_id) == ends

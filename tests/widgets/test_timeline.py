@@ -1,0 +1,301 @@
+"""Steps that repeat stand in one row of the timeline, until they are unfolded."""
+
+import msgspec
+import pytest
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.message import Message
+
+from jobtui.model.clock import FixedClock
+from jobtui.model.ops import Certainty, Component, Op, OpStatus
+from jobtui.render.spans import width_of
+from jobtui.widgets.row_view import Move
+from jobtui.widgets.timeline import OpList, StepDetail, Timeline, op_glyph, where
+from tests.builders import HOSTILE, a_step, ago, an_op
+from tests.widgets.widget_app import WidgetApp, text_of, watch
+
+
+class Panes(WidgetApp):
+    CSS = "OpList { width: 30; } Timeline { width: 1fr; } StepDetail { dock: bottom; }"
+
+    def __init__(self, clock: FixedClock) -> None:
+        super().__init__()
+        self.ops = OpList(clock.now)
+        self.timeline = Timeline(clock.now)
+        self.detail = StepDetail()
+        self.said: list[Message] = []
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            yield self.ops
+            yield self.timeline
+        yield self.detail
+
+    def on_record_list_highlighted(self, message: OpList.Highlighted) -> None:
+        self.said.append(message)
+
+    def on_timeline_step_highlighted(self, message: Timeline.StepHighlighted) -> None:
+        self.said.append(message)
+
+
+@pytest.fixture
+def panes(clock: FixedClock) -> Panes:
+    return Panes(clock)
+
+
+def ops(count: int) -> list[Op]:
+    return [
+        an_op("analysis" if number else "run", status=OpStatus.ENDED, ended_at=ago(40))
+        for number in range(count)
+    ]
+
+
+async def test_ops_have_sign_name_prefix_and_duration(panes: Panes) -> None:
+    async with panes.run_test(size=(120, 20)) as pilot:
+        panes.ops.set_ops(
+            [
+                an_op("run", op="pb5u", status=OpStatus.ENDED, ended_at=ago(58)),
+                an_op("analysis", op="k2Wc", status=OpStatus.WAITING),
+                an_op("io", op="9QxZ", error="gone", status=OpStatus.DESTROYED, ended_at=ago(59)),
+            ],
+            hidden=4,
+        )
+        await pilot.pause()
+        assert text_of(panes.ops)[:4] == [
+            " OPS 3  4 hidden             │",
+            " ✓ run          pb5u      2s │",
+            " ○ analysis     k2Wc      1m │",
+            " ✗ io           9QxZ      1s │",
+        ]
+
+
+async def test_the_cursor_begins_on_the_newest_run_and_then_stays_with_its_op(panes: Panes) -> None:
+    known = [an_op("run"), an_op("run"), an_op("analysis")]
+    async with panes.run_test(size=(120, 20)) as pilot:
+        panes.ops.set_ops(known)
+        assert panes.ops.record is known[1]
+        panes.ops.move(Move.DOWN)
+        assert panes.ops.record is known[2]
+        panes.ops.set_ops([an_op("io"), *known, an_op("run")])
+        await pilot.pause()
+        assert panes.ops.record is known[2]
+        panes.ops.set_ops([])
+        assert panes.ops.record is None
+        panes.ops.move(Move.DOWN)
+        assert panes.ops.record is None
+
+
+async def test_five_hundred_ops_paint_only_what_is_seen(panes: Panes) -> None:
+    many = ops(500)
+    async with panes.run_test(size=(120, 20)) as pilot:
+        panes.ops.set_ops(many)
+        panes.ops.move(Move.BOTTOM)
+        await pilot.pause()
+        assert panes.ops.record is many[-1]
+        painted = watch(panes.ops)
+        panes.ops.set_ops([*many[:250], msgspec.structs.replace(many[250], error="no"), *many[251:]])
+        await pilot.pause()
+        assert painted == []
+        panes.ops.set_ops([*many[:-1], msgspec.structs.replace(many[-1], error="no")])
+        await pilot.pause()
+        assert len(painted) == 1
+
+
+async def test_the_duration_of_an_open_op_goes_on(panes: Panes, clock: FixedClock) -> None:
+    async with panes.run_test(size=(120, 20)) as pilot:
+        panes.ops.set_ops([an_op("run", status=OpStatus.SENT, created_at=ago(5)), *ops(1)])
+        await pilot.pause()
+        painted = watch(panes.ops)
+        clock.advance(1)
+        panes.ops.tick()
+        await pilot.pause()
+        assert painted == [1]
+        assert "6s" in text_of(panes.ops)[1]
+
+
+async def test_steps_are_shown_and_the_one_that_went_wrong_is_chosen(panes: Panes) -> None:
+    op = an_op(steps=[a_step("request", 0), a_step("status error", 1), a_step("exited 0", 1)])
+    async with panes.run_test(size=(120, 20)) as pilot:
+        panes.timeline.set_op(op)
+        await pilot.pause()
+        assert panes.timeline.step is op.steps[1]
+        assert [m.step for m in panes.said if isinstance(m, Timeline.StepHighlighted)] == [op.steps[1]]
+        good = an_op(steps=[a_step("request", 0), a_step("sent", 1)])
+        panes.timeline.set_op(good)
+        assert panes.timeline.step is good.steps[1]
+        panes.timeline.set_op(None)
+        assert panes.timeline.step is None
+        panes.timeline.move(Move.DOWN)
+        assert panes.timeline.step is None
+
+
+async def test_a_gap_has_its_line_that_the_cursor_jumps_over(panes: Panes) -> None:
+    op = an_op(
+        steps=[a_step("request", 0), a_step("sent", 40), a_step("reply ok", 41)], status=OpStatus.ENDED
+    )
+    async with panes.run_test(size=(120, 20)) as pilot:
+        panes.timeline.set_op(op)
+        await pilot.pause()
+        lines = text_of(panes.timeline)
+        assert "┊ 40s" in lines[2]
+        panes.timeline.move(Move.UP)
+        assert panes.timeline.step is op.steps[1]
+        panes.timeline.move(Move.UP)
+        assert panes.timeline.step is op.steps[0]
+        panes.timeline.move(Move.DOWN)
+        assert panes.timeline.step is op.steps[1]
+
+
+async def test_an_open_op_says_for_how_long_nothing_came(panes: Panes, clock: FixedClock) -> None:
+    op = an_op(steps=[a_step("request", 0), a_step("sent", 20)], status=OpStatus.SENT)
+    async with panes.run_test(size=(120, 20)) as pilot:
+        panes.timeline.set_op(op)
+        await pilot.pause()
+        assert "◌ nothing for 40s" in text_of(panes.timeline)[4]
+        painted = watch(panes.timeline)
+        clock.advance(1)
+        panes.timeline.tick()
+        await pilot.pause()
+        assert painted == [4]
+        for _ in range(5):
+            panes.timeline.move(Move.DOWN)
+        assert panes.timeline.step is op.steps[1]
+
+
+async def test_at_the_end_the_cursor_goes_on_with_new_steps(panes: Panes) -> None:
+    op = an_op(steps=[a_step("request", 0), a_step("sent", 1)])
+    async with panes.run_test(size=(120, 20)):
+        panes.timeline.set_op(op)
+        more = msgspec.structs.replace(op, steps=(*op.steps, a_step("arrived", 2)))
+        panes.timeline.set_op(more)
+        assert panes.timeline.step is more.steps[2]
+        panes.timeline.move(Move.TOP)
+        panes.timeline.set_op(msgspec.structs.replace(op, steps=(*more.steps, a_step("reply ok", 3))))
+        assert panes.timeline.step is op.steps[0]
+
+
+async def test_the_line_behind_a_step_with_its_place_and_certainty(panes: Panes) -> None:
+    step = a_step(text="new status=error _ComputeJob(x)", line=88214, certainty=Certainty.JID)
+    async with panes.run_test(size=(80, 20)) as pilot:
+        panes.detail.set_step(step)
+        await pilot.pause()
+        lines = text_of(panes.detail)
+        assert lines[0] == " supervisor.log:88214  new status=error _ComputeJob(x)"
+        assert lines[1] == " sure: the line names the job"
+        panes.detail.set_step(msgspec.structs.replace(step, text="word " * 200))
+        assert "…" in text_of(panes.detail)[2]
+        panes.detail.set_step(None)
+        assert text_of(panes.detail) == ["", "", "", ""]
+
+
+def test_where_lines_are_not_counted_yet_the_byte_is_told() -> None:
+    assert where(a_step(line=-5, offset=123_456)) == "supervisor.log at byte 123,456"
+    assert where(a_step(line=5), full=True) == "/var/log/supervisor.log:5"
+
+
+async def test_secrets_in_a_line_are_masked(panes: Panes) -> None:
+    secret = "dj5kQcH8mCu3Vw9UfMUcnzG0nOm7X3ZK"
+    step = a_step(text=f"start {{'agent_id': '{secret}', 'sim_db_file_server_token': '{secret[::-1]}'}}")
+    async with panes.run_test(size=(80, 20)) as pilot:
+        panes.detail.set_step(step)
+        await pilot.pause()
+        text = "".join(text_of(panes.detail))
+        assert secret not in text
+        assert secret[::-1] not in text
+
+
+@pytest.mark.parametrize("size", [(120, 20), (40, 10), (12, 6), (5, 3)])
+async def test_hostile_texts_in_every_place(panes: Panes, size: tuple[int, int]) -> None:
+    hostile = [
+        an_op(
+            text,
+            steps=[
+                a_step(text, at, text=text, source=text, component=lane) for at, lane in enumerate(Component)
+            ],
+        )
+        for text in HOSTILE
+    ]
+    async with panes.run_test(size=size) as pilot:
+        for op in hostile:
+            panes.ops.set_ops([op])
+            panes.timeline.set_op(op)
+            panes.detail.set_step(op.steps[0])
+            await pilot.pause()
+            for view in (panes.ops, panes.timeline, panes.detail):
+                for y in range(view.size.height):
+                    strip = view.render_line(y)
+                    assert strip.cell_length == view.size.width
+                    assert width_of(view.line(y)) <= max(view.size.width, 20)
+                    assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in strip.text)
+
+
+def repeating(times: int, every_s: float = 0.5) -> Op:
+    steps = [a_step("sent", 0)]
+    for nth in range(times):
+        at = 10 + nth * every_s
+        steps += [a_step("update", at, line=2 * nth), a_step("status running", at, line=2 * nth + 1)]
+    return an_op(steps=[*steps, a_step("reply ok", 50)], key=7, status=OpStatus.ENDED)
+
+
+@pytest.mark.parametrize("columns", [100, 40])
+async def test_what_repeats_is_one_row_and_all_of_them_when_unfolded(clock: FixedClock, columns: int) -> None:
+    shown = Timeline(clock.now)
+    async with WidgetApp(shown).run_test(size=(columns, 30)):
+        shown.set_op(repeating(10))
+        # heading, sent, a gap, what repeats, a gap, the reply
+        rows = [line for line in text_of(shown) if line]
+        assert len(rows) == 6
+        assert "▸ status running × 10" in rows[3]
+        if columns == 100:
+            assert "status running × 10  10s – 14s  each after update" in rows[3]
+        shown.move(Move.UP)
+        assert shown.step is not None
+        assert (shown.step.step, shown.step.line) == ("status running", 19)
+        assert shown.toggle_fold()
+        rows = [line for line in text_of(shown) if line]
+        assert len(rows) == 26
+        assert "▾ status running × 10" in rows[3]
+        shown.move(Move.DOWN)
+        assert shown.step is not None
+        assert (shown.step.step, shown.step.line) == ("update", 0)
+        assert not shown.toggle_fold()
+        shown.move(Move.UP)
+        assert shown.toggle_fold()
+        assert len([line for line in text_of(shown) if line]) == 6
+
+
+async def test_it_stays_unfolded_while_steps_come_and_waits_in_it_are_told(clock: FixedClock) -> None:
+    shown = Timeline(clock.now)
+    async with WidgetApp(shown).run_test(size=(100, 60)):
+        shown.set_op(repeating(4, every_s=6))
+        assert any("× 4  10s – 28s  waits up to 6s" in line for line in text_of(shown))
+        shown.move(Move.UP)
+        assert shown.toggle_fold()
+        shown.set_op(repeating(5, every_s=6))
+        assert sum("● update" in line for line in text_of(shown)) == 5
+        shown.set_op(None)
+        shown.set_op(repeating(5, every_s=6))
+        assert sum("● update" in line for line in text_of(shown)) == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "result", "error", "sign"),
+    [
+        (OpStatus.ENDED, "ok", None, "✓"),
+        (OpStatus.ENDED, "completed", None, "✓"),
+        (OpStatus.ENDED, None, None, "✓"),
+        (OpStatus.ENDED, "canceled", None, "⊘"),
+        (OpStatus.ENDED, "error", None, "✗"),
+        (OpStatus.ENDED, "ok", "no reply", "✗"),
+        (OpStatus.ENDED, "a word of next year", None, "?"),
+        (OpStatus.DESTROYED, None, None, "✗"),
+        (OpStatus.LOST, None, None, "?"),
+        (OpStatus.LOST, "canceled", None, "⊘"),
+        (OpStatus.REPLIED, "ok", None, "●"),
+        (OpStatus.SENT, None, None, "●"),
+    ],
+)
+def test_an_op_is_drawn_by_how_it_ended(
+    status: OpStatus, result: str | None, error: str | None, sign: str
+) -> None:
+    assert op_glyph(an_op(status=status, result=result, error=error))[0] == sign

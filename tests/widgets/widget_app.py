@@ -1,0 +1,63 @@
+"""An app with one widget on it, in our theme, whose painting is watched."""
+
+from collections.abc import Callable
+from typing import Any
+
+from textual._context import visible_screen_stack
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from textual.strip import Strip
+from textual.widget import Widget
+
+from jobtui.terminal.textual_patches import patch_textual
+from jobtui.theme import DARK, THEMES
+from jobtui.widgets.lines import LineView
+from tests.waiting import wait_until
+
+
+class WidgetApp(App[None]):
+    """Shows a widget, and keeps the messages of ours that reach it."""
+
+    def __init__(self, *widgets: Widget, theme: str = DARK.name) -> None:
+        patch_textual()
+        super().__init__()
+        self._widgets = widgets
+        for known in THEMES:
+            self.register_theme(known)
+        self.theme = theme
+
+    def compose(self) -> ComposeResult:
+        yield from self._widgets
+
+
+def text_of(widget: LineView) -> list[str]:
+    return ["".join(span.text for span in widget.line(y)).rstrip() for y in range(widget.size.height)]
+
+
+def screen_text(app: App[None]) -> list[str]:
+    # As Textual does before it paints: what is behind a sheet would else be that of the paint before
+    visible_screen_stack.set(app._background_screens)
+    strips: list[Strip] = app.screen._compositor.render_strips()
+    return [strip.text.rstrip() for strip in strips]
+
+
+def watch(widget: LineView) -> list[int]:
+    painted: list[int] = []
+    render = widget.render_line
+
+    def noted(y: int) -> Strip:
+        painted.append(y)
+        return render(y)
+
+    widget.render_line = noted  # type: ignore[method-assign]
+    return painted
+
+
+def text(app: App[None]) -> str:
+    return "\n".join(screen_text(app))
+
+
+async def press(pilot: Pilot[Any], *keys: str, until: str | Callable[[], object]) -> None:
+    """Press keys, then wait until a text is on the screen, or something else holds."""
+    await pilot.press(*keys)
+    await wait_until((lambda: until in text(pilot.app)) if isinstance(until, str) else until, pilot)
