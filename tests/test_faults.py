@@ -798,6 +798,7 @@ STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
 """What is made to raise, and what comes of it all the same."""
 TRIED_BY |= dict.fromkeys(STEPS, f"{HERE}test_a_step_that_raises_costs_itself")
 TRIED_BY["examining a source"] = f"{HERE}test_a_source_that_cannot_be_examined_says_so"
+TRIED_BY["running a timer"] = f"{SCREENS}test_a_timer_that_raises_is_counted_and_its_widget_closes"
 TRIED_BY["following a log"] = f"{SCREENS}test_what_follows_a_log_is_begun_again_and_says_so"
 
 

@@ -19,6 +19,7 @@ from textual.app import App
 from textual.containers import Vertical
 from textual.dom import DOMNode
 from textual.message_pump import MessagePump
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -34,6 +35,7 @@ from jobtui.screens.palette import JobProvider
 from jobtui.screens.text import HelpScreen
 from jobtui.screens.trace import TraceReader
 from jobtui.session import Session
+from jobtui.terminal import textual_patches
 from jobtui.widgets import log_view
 from jobtui.widgets.lines import LineView
 from jobtui.widgets.row_view import RowView
@@ -234,6 +236,25 @@ async def test_a_timer_that_a_task_outside_the_app_begins_fires_and_its_widget_c
     async with app.run_test() as pilot:
         Context().run(lambda: widget.set_timer(0.001, fired.set))
         await wait_until(fired.is_set, pilot)
+
+
+async def test_a_timer_that_raises_is_counted_and_its_widget_closes(
+    monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
+) -> None:
+    widget = Static("text")
+    run_timer = textual_patches._run_timer
+
+    async def run_or_fail(timer: Timer) -> None:
+        if timer.name == "raises":
+            raise Injected(SECRET)
+        await run_timer(timer)
+
+    monkeypatch.setattr(textual_patches, "_run_timer", run_or_fail)
+    async with WidgetApp(widget).run_test() as pilot:
+        widget.set_timer(0.001, print, name="raises")
+        await wait_until(expected_faults.all, pilot)
+    (fault,) = expected_faults.all()
+    assert fault.stage == "running a timer"
 
 
 async def test_what_follows_a_log_is_begun_again_and_says_so(
