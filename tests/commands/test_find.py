@@ -5,7 +5,6 @@ import io
 
 import pytest
 
-from tests.builders import HOSTILE
 from tests.commands.running import AT, Runner, jobtui, sources_of
 
 JID = "DJouDZ9T-4F4EUZjI-heightWeightReport"
@@ -50,10 +49,3 @@ def test_a_line_can_come_through_a_pipe() -> None:
     ran = jobtui("find", "-", "--csv", *sources_of("local"), stdin=line + b"\xff\xfe\n")
     assert ran.code == 0
     assert next(csv.DictReader(io.StringIO(ran.out)))["id"] == JID
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_things_are_shown_as_what_they_are(text: str, run: Runner) -> None:
-    ran = run("find", text.replace("\x00", ""), "--plain", *sources_of("local"))
-    assert ran.code == 4
-    assert all(line.isprintable() for line in (ran.out + ran.err).splitlines())

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from jobtui.backends.sirepo.source import SirepoDb
-from tests.builders import HOSTILE
 from tests.commands.running import AT, CAPTURES, Runner, sources_of
 from tests.commands.test_jobs import a_db
 
@@ -112,23 +111,6 @@ def test_a_torn_record_is_named_and_not_called_unknown(tmp_path: Path, run: Runn
     assert ran.code == 5
     assert ran.err.count("\n") == 1
     assert "aaaaaaaa-aaaaaaaa-torn.json: not a JSON object" in ran.err
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("flag", ["--plain", "--json", "--csv"])
-def test_hostile_text_reaches_no_terminal(text: str, flag: str, tmp_path: Path, run: Runner) -> None:
-    record = {
-        "status": "error", "simName": text, "error": text, "jobStatusMessage": text,
-        "simulationType": text[:40], "history": [{"status": text[:20], "error": text}], "more": {text: text},
-    }  # fmt: skip
-    db = a_db(tmp_path, aaaaaaaa__aaaaaaaa__report=record)
-    for command in ("show", "timeline"):
-        ran = run(command, "aaaaaaaa-aaaaaaaa-report", flag, "--srdb", db)
-        assert ran.code == 1
-        for line in (ran.out + ran.err).splitlines():
-            assert line.isprintable()
-    listed = run("jobs", flag, "--srdb", db)
-    assert all(line.isprintable() for line in listed.out.splitlines())
 
 
 def test_secrets_of_a_record_are_masked(tmp_path: Path, run: Runner) -> None:

@@ -1,12 +1,11 @@
 import pytest
 
 from jobtui.analysis.timeline import BAD, folds_in, timeline_rows
-from jobtui.model.clock import Nanos
 from jobtui.model.ops import Certainty, Component, Op
 from jobtui.render import lanes
 from jobtui.render.lanes import Times
 from jobtui.render.spans import Line, width_of
-from tests.builders import HOSTILE, a_step, an_op
+from tests.builders import a_step, an_op
 from tests.conftest import NOW
 
 OP = an_op(
@@ -119,17 +118,6 @@ def test_a_gap_and_a_silence_are_told() -> None:
     assert text_of(lanes.gap_line(rows[4], rows[3], 100)).strip() == "┊ 30s"
     assert "◌ nothing for 1m" in text_of(lanes.waiting_line(rows[5], 60.4, 100))
     assert "┊ 30s" in text_of(lanes.gap_line(rows[4], rows[3], 40))
-
-
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-@pytest.mark.parametrize("cells", [10, 40, 100])
-def test_hostile_words_stay_in_their_place(text: str, cells: int) -> None:
-    op = an_op(steps=[a_step(text, 0), a_step(text, 9, component=Component.JOB_CMD)], driver=text, agent=text)
-    for row in timeline_rows(op, Nanos(NOW)):
-        line = lanes.row_line(row, None, cells, Times())
-        assert width_of(line) <= max(cells, 18)
-        assert "\x1b" not in text_of(line)
-    assert width_of(lanes.heading(op, cells)) <= max(cells, 10)
 
 
 def test_what_repeats_is_told_in_one_row_as_sure_as_the_least_sure_of_its_steps() -> None:

@@ -1,10 +1,7 @@
-import pytest
-
 from jobtui.analysis.compare import last_good
 from jobtui.model.jobs import JobStatus, Run
-from jobtui.render.runs import ran_s, run_lines, side_by_side, waited_s
-from jobtui.render.text import width
-from tests.builders import HOSTILE, ago
+from jobtui.render.runs import ran_s, side_by_side, waited_s
+from tests.builders import ago
 from tests.conftest import NOW
 
 GOOD, BAD, RUNNING = JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.RUNNING
@@ -31,17 +28,6 @@ def test_how_long_a_run_waited_and_ran() -> None:
     assert (waited_s(never, NOW), ran_s(never, NOW)) == (60, None)
     lost = a_run(1, JobStatus.MISSING, queued_at=ago(100), started_at=ago(90))
     assert ran_s(lost, NOW) is None
-
-
-@pytest.mark.parametrize("cells", [1, 10, 40, 80, 200])
-@pytest.mark.parametrize("text", HOSTILE)
-def test_no_line_is_too_wide_or_raw(cells: int, text: str) -> None:
-    runs = [a_run(1, BAD, error=text, host=text), a_run(2, GOOD, message=text)]
-    heading, lines = run_lines(runs, NOW, max(cells, 40))
-    assert len(lines) == 2
-    both = [heading, *lines, *side_by_side(runs[0], runs[1], NOW, max(cells, 60))]
-    assert all(width(line.text) <= max(cells, 60) for line in both)
-    assert all(char.isprintable() for line in both for char in line.text)
 
 
 def test_what_is_alike_steps_back() -> None:

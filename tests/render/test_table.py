@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,12 +47,6 @@ def test_no_line_is_wider_than_it_may_be_nor_drives_a_terminal(
     for line in lines(rows, cells):
         assert width(line) <= cells
         assert line.isprintable()
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_outside_text_stays_in_its_column(text: str) -> None:
-    first, second = lines([("1", text, "EXTRA", ""), ("2", "short", "EXTRA", "")], None)[1:]
-    assert width(first[: first.rindex("EXTRA")]) == width(second[: second.rindex("EXTRA")])
 
 
 def test_colour_adds_escapes_and_nothing_else() -> None:

@@ -29,7 +29,7 @@ from jobtui.widgets.filter_bar import FilterBar
 from jobtui.widgets.record_list import RecordTable
 from tests.analysis.captured import ROOT
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
-from tests.builders import HOSTILE, ago, an_agent, job_id
+from tests.builders import ago, an_agent, job_id
 from tests.conftest import NOW
 from tests.screens.scene import FAILED, Scene, read
 from tests.screens.test_logs import CAPTURE, until_said
@@ -306,31 +306,6 @@ async def test_ages_alone_paint_only_their_rows() -> None:
         scene.app.screen.tick()  # type: ignore[attr-defined]
         await pilot.pause()
         assert painted == []
-
-
-@pytest.mark.parametrize(
-    "size", [(200, 60), (120, 40), (80, 24), (60, 15), (40, 10), (40, 3), (20, 2), (10, 1)]
-)
-async def test_it_holds_at_every_size(size: tuple[int, int]) -> None:
-    async with on_agents(size=size) as (scene, pilot):
-        lines = screen_text(scene.app)
-        assert len(lines) == size[1]
-        assert size[0] < 20 or any("XGv8" in line for line in lines)
-        await press(
-            pilot, "j", "G", "g", "enter", until=lambda: not isinstance(scene.app.screen, AgentsScreen)
-        )
-
-
-@pytest.mark.parametrize("value", HOSTILE)
-async def test_hostile_text_is_shown_and_does_nothing(value: str) -> None:
-    agent = an_agent(
-        "evil", host=value, why=value, container=value, uid=value, state=AgentState.LOST, cluster_log=value,
-        ops=(HeldOp(OpPrefix("pb5u"), value, JobId(value)),),
-    )  # fmt: skip
-    async with on_agents((agent,)) as (scene, pilot):
-        assert "\x1b" not in text(scene.app)
-        await press(pilot, "y", "Y", "enter", until=lambda: isinstance(scene.app.screen, ErrorScreen))
-        assert "\x1b" not in text(scene.app)
 
 
 @pytest.mark.parametrize("key", ["3", "6"])

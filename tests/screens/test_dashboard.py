@@ -44,16 +44,6 @@ async def test_all_screens_at_any_size_and_q_always_quits(size: tuple[int, int])
     assert scene.app.return_code == 0
 
 
-async def test_a_storm_of_sizes() -> None:
-    async with read(Scene(open_at=FAILED)) as (scene, pilot):
-        for width, height in [(40, 10), (200, 60), (10, 3), (80, 24), (5, 2), (120, 40)]:
-            await pilot.resize_terminal(width, height)
-        await wait_until(lambda: "OPS 3" in "\n".join(screen_text(scene.app)), pilot)
-        await pilot.press("escape")
-        await reached(pilot, JobsScreen)
-        await wait_until(lambda: "STATE" in "\n".join(screen_text(scene.app)), pilot)
-
-
 async def test_one_key_from_anywhere() -> None:
     scene = Scene(open_at=FAILED)
     async with scene.app.run_test(size=(120, 40)) as pilot:

@@ -157,17 +157,6 @@ async def test_a_few_lines_say_how_many_and_what_is_worst(size: tuple[int, int])
         await wait_until(lambda: "21:00:00Z" in screen_text(scene.app)[0], pilot)
 
 
-async def test_fifty_sizes_in_a_row() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await ready(scene, pilot)
-        for number in range(50):
-            await pilot.resize_terminal(1 + number * 37 % 200, 1 + number * 11 % 60)
-        await pilot.resize_terminal(120, 40)
-        await wait_until(lambda: any("Beamline 7 survey" in line for line in screen_text(scene.app)), pilot)
-        assert all(len(line) <= 120 for line in screen_text(scene.app))
-
-
 async def test_copied_bytes_are_those_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TMUX", raising=False)
     scene = Scene()

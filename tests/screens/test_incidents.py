@@ -7,7 +7,7 @@ from jobtui.model.jobs import Job, JobStatus
 from jobtui.screens.choices import ChoosingScreen
 from jobtui.screens.incidents import IncidentsScreen
 from jobtui.screens.job import JobScreen
-from tests.builders import HOSTILE, a_job, ago, job_id
+from tests.builders import a_job, ago, job_id
 from tests.fakes import batch
 from tests.screens.scene import Scene, read
 from tests.screens.test_job_tabs import see
@@ -79,16 +79,6 @@ async def test_keys_are_answered_while_thousands_are_explained(monkeypatch: pyte
         assert not isinstance(scene.app.screen, IncidentsScreen)
         await pilot.press("7")
         await see(scene.app, pilot, "400 jobs of the last 1d")
-
-
-@pytest.mark.parametrize("size", [(40, 10), (80, 24), (20, 4)])
-async def test_hostile_errors_in_small_panes(size: tuple[int, int]) -> None:
-    jobs = [failed(2 * at + copy, 60, error=text) for at, text in enumerate(HOSTILE) for copy in (0, 1)]
-    scene = Scene([batch(*jobs)])
-    async with read(scene, size=size) as (_, pilot):
-        await press(pilot, "7", until=lambda: "program_fa" in "\n".join(screen_text(scene.app)))
-        for _ in HOSTILE:
-            await pilot.press("j")
 
 
 async def test_while_sources_are_read_it_says_so_and_looks_again_soon(

@@ -14,7 +14,6 @@ from jobtui.model.clock import FixedClock
 from jobtui.screens.logs import LogsScreen
 from jobtui.session import Session
 from jobtui.theme import DARK
-from tests.builders import HOSTILE
 from tests.conftest import NOW
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
@@ -185,17 +184,6 @@ async def test_lines_are_copied_masked(tmp_path: Path, monkeypatch: pytest.Monke
     assert found[0].endswith("token=***")
     assert [line.split()[-1] for line in found[1].splitlines()] == ["raised", "last):", "x", "'password=***'"]
     assert [line.split()[-1] for line in found[2].splitlines()] == ["first", "raised"]
-
-
-async def test_hostile_lines_and_searches_reach_no_terminal_raw(tmp_path: Path) -> None:
-    path = tmp_path / "[bold]x.log"
-    lines = "".join(stamped(n, line.replace("\n", " ")) for n, line in enumerate(HOSTILE))
-    path.write_bytes(lines.encode("utf-8", "surrogatepass") + b"\xff\xfe\x00\x00 end\n")
-    async with on_logs([path], size=(60, 20)) as (app, pilot):
-        await until(app, pilot, "following")
-        await pilot.press("slash", *"~[", "]", "enter", "w", "x", "g", "enter")
-        await pilot.pause()
-        assert "\x1b" not in text(app)
 
 
 async def test_it_opens_at_a_byte_of_a_log() -> None:

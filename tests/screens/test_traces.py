@@ -170,18 +170,6 @@ async def test_time_is_looked_at_from_near_and_as_a_whole() -> None:
         assert "critical path thick" in text(app)
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 10), (20, 4), (1, 1)], ids=str)
-async def test_it_can_be_read_in_every_size(size: tuple[int, int]) -> None:
-    app = an_app(*FILES)
-    async with app.run_test(size=SIZE) as pilot:
-        await open_failed(app, pilot)
-        await pilot.resize_terminal(*size)
-        await pilot.press("e", "x", "c", "plus", "space", "tab", "j", "tab")
-        await pilot.pause()
-        if size[0] >= 40:
-            assert "hardWork.step step=7: Runtime" in text(app)
-
-
 async def test_the_cursor_stays_while_the_trace_grows() -> None:
     app = an_app()
     store = app._session.store

@@ -5,12 +5,11 @@ import pytest
 from textual.message import Message
 
 from jobtui.model.clock import FixedClock
-from jobtui.model.jobs import Job, JobStatus
+from jobtui.model.jobs import Job
 from jobtui.render.columns import RowContext
-from jobtui.render.spans import width_of
 from jobtui.widgets.job_table import TICKED, JobTable
 from jobtui.widgets.row_view import Move
-from tests.builders import HOSTILE, a_job, ago, job_id
+from tests.builders import a_job, ago, job_id
 from tests.waiting import wait_until
 from tests.widgets.widget_app import WidgetApp, text_of, watch
 
@@ -264,39 +263,6 @@ async def test_the_mouse_moves_the_cursor_scrolls_and_opens(stage: TableStage) -
         assert table.top == 0
         await pilot.click(JobTable, offset=(10, 0))
         assert table.cursor == 10
-
-
-@pytest.mark.parametrize("width", [120, 80, 40, 20, 10])
-async def test_hostile_text_keeps_columns_aligned(stage: TableStage, width: int) -> None:
-    jobs = [
-        a_job(
-            n,
-            name=text,
-            owner=text,
-            app=text,
-            model=text,
-            mode=text,
-            host=text,
-            status=status,
-            error=text,
-            alert=text,
-        )
-        for n, text in enumerate(HOSTILE)
-        for status in (JobStatus.FAILED if n % 2 else JobStatus.RUNNING,)
-    ]
-    async with stage.run_test(size=(width, len(jobs) + 1)) as pilot:
-        stage.table.shows_cursor = False
-        stage.table.apply(jobs)
-        await pilot.pause()
-        edges = set()
-        for y in range(1, 1 + len(jobs)):
-            line = stage.table.line(y)
-            assert width_of(line) <= width
-            edges.add(tuple(sum(span.width for span in line[: at + 1]) for at in range(len(line))))
-            strip = stage.table.render_line(y)
-            assert strip.cell_length == width
-            assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in strip.text)
-        assert len(edges) == 1
 
 
 @pytest.mark.parametrize("size", [(10, 3), (10, 1), (1, 1), (200, 60), (40, 2)])
