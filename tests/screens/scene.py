@@ -17,6 +17,7 @@ from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.session import Session
 from jobtui.store.store import Store
 from jobtui.theme import DARK
+from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job, a_step, ago, an_op
 from tests.conftest import NOW
 from tests.fakes import FakeCorrelation, ScriptedSource, batch
@@ -160,3 +161,19 @@ async def read(
     async with scene.app.run_test(size=size) as pilot:
         await wait_until(scene.is_read, pilot)
         yield scene, pilot
+
+
+async def ready(scene: Scene, pilot: Pilot[None]) -> JobTable:
+    """The table of jobs, once all of them are in it."""
+    table = scene.app.screen_stack[0].query_one(JobTable)
+    await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
+    return table
+
+
+@asynccontextmanager
+async def on_jobs(
+    scene: Scene | None = None, *, size: tuple[int, int] = (120, 40), notifications: bool = False
+) -> AsyncIterator[tuple[Scene, Pilot[None], JobTable]]:
+    scene = scene or Scene()
+    async with scene.app.run_test(size=size, notifications=notifications) as pilot:
+        yield scene, pilot, await ready(scene, pilot)

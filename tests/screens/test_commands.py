@@ -16,9 +16,8 @@ from jobtui.screens.sources import SourcesScreen
 from jobtui.views import View, Views, ViewsError
 from jobtui.widgets.filter_bar import MOST, CommandBar, FilterBar, History, MistakeLine
 from jobtui.widgets.filter_input import FilterInput
-from jobtui.widgets.job_table import JobTable
 from tests.builders import job_id
-from tests.screens.scene import FAILED, Scene, jobs
+from tests.screens.scene import FAILED, Scene, on_jobs, ready
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text, text_of
 
@@ -27,12 +26,6 @@ def jobs_screen(scene: Scene) -> JobsScreen:
     screen = scene.app.screen_stack[0]
     assert isinstance(screen, JobsScreen)
     return screen
-
-
-async def ready(scene: Scene, pilot: Pilot[None]) -> JobTable:
-    table = jobs_screen(scene).query_one(JobTable)
-    await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
-    return table
 
 
 async def prompt(pilot: Pilot[None], key: str, said: str) -> FilterInput:
@@ -111,9 +104,7 @@ def test_the_history_goes_back_and_forth_and_is_bounded() -> None:
 
 
 async def test_commands_go_to_screens_filter_and_sort() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, table):
         await say(pilot, "sources")
         await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
         await say(pilot, "filter status:failed")
@@ -127,9 +118,7 @@ async def test_commands_go_to_screens_filter_and_sort() -> None:
 
 
 async def test_a_mistake_in_a_command_stays_to_be_mended() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, _):
         await say(pilot, "sort agee")
         bar = scene.app.screen.query_one(CommandBar)
         await wait_until(lambda: bar.mistake is not None, pilot)
@@ -140,9 +129,7 @@ async def test_a_mistake_in_a_command_stays_to_be_mended() -> None:
 
 
 async def test_up_brings_back_what_was_said_and_tab_completes() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, table):
         await say(pilot, "sort app")
         await wait_until(lambda: table.sorted_by == ("app", False), pilot)
         field = await prompt(pilot, "colon", "")
@@ -170,9 +157,7 @@ async def test_up_brings_back_what_was_said_and_tab_completes() -> None:
 )
 @pytest.mark.parametrize("key", ["colon", "slash"])
 async def test_anything_that_names_a_job_leads_there(key: str, pasted: str) -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, table):
         await prompt(pilot, key, pasted)
         await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
         assert isinstance(scene.app.screen, JobScreen)
@@ -183,9 +168,7 @@ async def test_anything_that_names_a_job_leads_there(key: str, pasted: str) -> N
 
 
 async def test_several_that_may_be_meant_are_offered_with_reasons() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, _):
         await say(pilot, "goto heights")
         await wait_until(lambda: isinstance(scene.app.screen, ChoosingScreen), pilot)
         await wait_until(lambda: "this is its name, as 2 jobs do" in text(scene.app), pilot)
@@ -196,18 +179,14 @@ async def test_several_that_may_be_meant_are_offered_with_reasons() -> None:
 
 
 async def test_what_is_only_spelled_alike_is_offered_and_not_gone_to() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, _):
         await say(pilot, "goto Beamlime 7 survei")
         await wait_until(lambda: isinstance(scene.app.screen, ChoosingScreen), pilot)
         await wait_until(lambda: "spelled nearly so" in text(scene.app), pilot)
 
 
 async def test_nothing_known_is_said_to_be_so() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, _):
         field = await prompt(pilot, "colon", "goto ")
         field.post_message(Paste("\x1b[31mno\nwhere"))
         await wait_until(lambda: "no where" in field.value, pilot)
@@ -253,9 +232,7 @@ def test_a_file_with_nonsense_in_it_is_said_to_be_so(tmp_path: Path) -> None:
 
 
 async def test_columns_are_chosen_moved_and_sorted_by() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, table):
         await press(pilot, "c", until=lambda: isinstance(scene.app.screen, ColumnsScreen))
         await wait_until(lambda: "✓ state" in text(scene.app), pilot)
         await press(

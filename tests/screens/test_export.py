@@ -25,22 +25,14 @@ from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.text import HelpScreen
 from jobtui.session import Session
-from jobtui.widgets.job_table import JobTable
 from tests.builders import job_id
 from tests.conftest import NOW
-from tests.screens.scene import FAILED, Scene, jobs
+from tests.screens.scene import FAILED, Scene, jobs, on_jobs, ready
 from tests.screens.test_commands import say
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 
 JOBTUI = "jobtui --srdb /srv/db --log /var/log/supervisor.log --log /srv/none/agent.log"
-
-
-async def ready(scene: Scene, pilot: Pilot[None]) -> JobTable:
-    screen = scene.app.screen_stack[0]
-    table = screen.query_one(JobTable)
-    await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
-    return table
 
 
 @pytest.fixture
@@ -60,9 +52,7 @@ def said(scene: Scene) -> list[str]:
 
 
 async def test_a_block_and_the_command_that_shows_the_same(copied: list[str]) -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs() as (_, pilot, _):
         await press(pilot, "Y", "ctrl+y", until=lambda: len(copied) == 2)
     assert "name      Beamline 7 survey" in copied[0]
     assert f"id        {job_id(1)}" in copied[0]
@@ -70,9 +60,7 @@ async def test_a_block_and_the_command_that_shows_the_same(copied: list[str]) ->
 
 
 async def test_where_there_is_nothing_it_is_said_so() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40), notifications=True) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs(notifications=True) as (scene, pilot, _):
         await press(pilot, "question_mark", until=lambda: isinstance(scene.app.screen, HelpScreen))
         await press(pilot, "P", "ctrl+y", until=lambda: len(said(scene)) == 2)
         assert said(scene) == ["there is no file behind this", "copied jobtui --help"]
@@ -82,9 +70,7 @@ async def test_what_no_clipboard_takes_is_written_to_a_file_that_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40), notifications=True) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs(notifications=True) as (scene, pilot, _):
         screen = scene.app.screen
         assert isinstance(screen, JobsScreen)
         screen.copy("long " * 50_000)
@@ -145,9 +131,7 @@ async def test_a_record_is_opened_at_its_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [(80, 1), (40, 1), (40, 3)], ids=lambda size: "x".join(map(str, size)))
 async def test_a_few_lines_say_how_many_and_what_is_worst(size: tuple[int, int]) -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=size) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs(size=size) as (scene, pilot, _):
         await wait_until(lambda: "●3 ○2 !" in screen_text(scene.app)[0], pilot)
         assert "! ○ pending" in screen_text(scene.app)[0]
         await press(pilot, "p", until=lambda: "paused" in screen_text(scene.app)[0])
@@ -159,9 +143,7 @@ async def test_a_few_lines_say_how_many_and_what_is_worst(size: tuple[int, int])
 
 async def test_copied_bytes_are_those_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TMUX", raising=False)
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, _):
         written: list[str] = []
         assert scene.app._driver is not None
         monkeypatch.setattr(scene.app._driver, "write", written.append)

@@ -22,18 +22,13 @@ from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.conftest import NOW
 from tests.fakes import batch
-from tests.screens.scene import FAILED, Scene, jobs
+from tests.screens.scene import FAILED, Scene, jobs, on_jobs, ready
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text_of, watch
 
 
 def table_of(scene: Scene) -> JobTable:
     return scene.app.screen.query_one(JobTable)
-
-
-async def ready(scene: Scene, pilot: Pilot[None]) -> JobTable:
-    await wait_until(lambda: scene.is_read() and table_of(scene).total == len(jobs()), pilot)
-    return table_of(scene)
 
 
 async def typed(pilot: Pilot[None], text: str) -> None:
@@ -57,9 +52,7 @@ async def test_it_paints_before_any_source_has_answered() -> None:
 
 
 async def test_all_jobs_urgent_first_and_quasi_jobs_hidden() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, table):
         shown = [job.id for job in table.visible_jobs]
         assert shown[:2] == [job_id(1), job_id(2)]
         assert shown[-1] == job_id(9)
@@ -69,18 +62,14 @@ async def test_all_jobs_urgent_first_and_quasi_jobs_hidden() -> None:
 
 
 async def test_a_source_that_is_down_is_red_with_its_reason_and_the_rest_goes_on() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, _):
         strip = scene.app.screen.query_one(SourceStrip)
         await wait_until(lambda: "agent.log down: no such file" in text_of(strip)[0], pilot)
         assert [span.style for span in strip.line(0) if "down" in span.text] == ["error"]
 
 
 async def test_changes_are_shown_as_they_come() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, table):
         scene.db.add(
             batch(a_job(4, status=JobStatus.FAILED, error="out of memory", ended_at=ago(0)), gone=[job_id(3)])
         )
@@ -90,9 +79,7 @@ async def test_changes_are_shown_as_they_come() -> None:
 
 
 async def test_nothing_is_painted_when_nothing_changed() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, table):
         await pilot.pause()
         painted = [
             watch(view)
@@ -109,9 +96,7 @@ async def test_nothing_is_painted_when_nothing_changed() -> None:
 
 
 async def test_a_filter_is_previewed_while_it_is_typed_and_kept() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, table):
         await typed(pilot, "status:failed")
         await wait_until(lambda: table.count == 1, pilot)
         await press(pilot, "enter", until=lambda: not scene.app.screen.query(FilterBar))
@@ -126,9 +111,7 @@ def underlined(app: JobtuiApp) -> str:
 
 
 async def test_a_mistake_is_shown_at_its_place_and_filters_nothing() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, table):
         await typed(pilot, "status:faild")
         await wait_until(lambda: scene.app.screen.query_one(MistakeLine).display, pilot)
         await wait_until(lambda: table.count == 9, pilot)
@@ -148,9 +131,7 @@ async def test_a_mistake_is_shown_at_its_place_and_filters_nothing() -> None:
 
 
 async def test_leaving_the_input_puts_the_old_filter_back() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, table):
         await typed(pilot, "q")
         assert scene.app.is_running
         await press(pilot, "escape", until=lambda: not scene.app.screen.query(FilterBar))
@@ -158,9 +139,7 @@ async def test_leaving_the_input_puts_the_old_filter_back() -> None:
 
 
 async def test_sorting_by_key_goes_through_the_columns() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, table):
         orders = [table.sorted_by]
         for key in "sS":
             await pilot.press(key)
@@ -175,9 +154,7 @@ async def test_sorting_by_key_goes_through_the_columns() -> None:
 
 
 async def test_enter_opens_the_job_and_escape_comes_back_to_the_place() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, table):
         await pilot.press("j", "j", "down")
         here = table.cursor_id
         await press(pilot, "enter", until=lambda: isinstance(scene.app.screen, JobScreen))
@@ -191,17 +168,13 @@ async def test_enter_opens_the_job_and_escape_comes_back_to_the_place() -> None:
 
 
 async def test_times_of_day_instead_of_ages() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs() as (_, pilot, table):
         assert any("12m" in line for line in text_of(table))
         await press(pilot, "t", until=lambda: any("20:48" in line for line in text_of(table)))
 
 
 async def test_marked_jobs_are_counted_and_forgotten() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, table):
         await press(
             pilot, "space", "space", until=lambda: any("2 marked" in line for line in screen_text(scene.app))
         )
@@ -220,9 +193,7 @@ async def test_copying_takes_the_id_under_the_cursor_or_all_marked(monkeypatch: 
 
 
 async def test_one_toast_when_a_source_goes_down_and_one_when_it_is_back() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40), notifications=True) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs(notifications=True) as (scene, pilot, _):
         scene.db.add(SourceUnreachable(f"{scene.db.name}: [red]no answer[/]"), batch(*jobs()))
         await wait_until(lambda: len(scene.app._notifications) == 1, pilot)
         toasts = [(toast.title, toast.message) for toast in scene.app._notifications]
@@ -230,9 +201,7 @@ async def test_one_toast_when_a_source_goes_down_and_one_when_it_is_back() -> No
 
 
 async def test_a_job_only_named_in_logs_does_no_harm() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs() as (scene, pilot, table):
         record = LogRecord("/var/log/supervisor.log", 1, 0, ago(1), 1, "op", {"jid": job_id(99)}, "text")
         scene.log.add(Batch(cursor="2", records=(record,)), Batch(cursor="3"))
         polls = scene.log.polls

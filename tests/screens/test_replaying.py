@@ -1,6 +1,7 @@
 """The dashboard on a recording: all of it goes through time together."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -69,10 +70,16 @@ async def until(app: JobtuiApp, pilot: Pilot[None], status: JobStatus | None) ->
     await wait_until(lambda: "other" in shown(app) and shown(app).get("the one") is status, pilot)
 
 
-async def test_it_opens_at_the_end_and_goes_back_and_on(replay: RecordingReplay) -> None:
+@asynccontextmanager
+async def at_the_end(replay: RecordingReplay) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
     app = app_on(replay)
     async with app.run_test(size=(120, 40)) as pilot:
         await until(app, pilot, JobStatus.FAILED)
+        yield app, pilot
+
+
+async def test_it_opens_at_the_end_and_goes_back_and_on(replay: RecordingReplay) -> None:
+    async with at_the_end(replay) as (app, pilot):
         assert "replay ■ 20:44:30Z of 20:34:30 to 20:44:30" in text(app)
         await pilot.press("comma", "comma", "comma")
         await until(app, pilot, JobStatus.RUNNING)
@@ -94,9 +101,7 @@ async def test_it_opens_at_the_end_and_goes_back_and_on(replay: RecordingReplay)
 
 
 async def test_a_time_can_be_typed(replay: RecordingReplay) -> None:
-    app = app_on(replay)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(app, pilot, JobStatus.FAILED)
+    async with at_the_end(replay) as (app, pilot):
         await pilot.press("colon", *"at 20:38", "enter")
         await until(app, pilot, JobStatus.RUNNING)
         assert replay.clock.now() == at(210)
@@ -105,9 +110,7 @@ async def test_a_time_can_be_typed(replay: RecordingReplay) -> None:
 
 
 async def test_it_plays_to_the_end_and_stands(replay: RecordingReplay) -> None:
-    app = app_on(replay)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(app, pilot, JobStatus.FAILED)
+    async with at_the_end(replay) as (app, pilot):
         await pilot.press("colon", *"at 20:36", "enter")
         await until(app, pilot, JobStatus.PENDING)
         await press(pilot, "p", "p", "p", "p", until="▶ 600x")
@@ -117,9 +120,7 @@ async def test_it_plays_to_the_end_and_stands(replay: RecordingReplay) -> None:
 
 
 async def test_other_screens_are_at_the_same_time(replay: RecordingReplay) -> None:
-    app = app_on(replay)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(app, pilot, JobStatus.FAILED)
+    async with at_the_end(replay) as (app, pilot):
         await press(pilot, "6", "comma", "comma", "comma", until="replay ■ 20:41:30Z")
         await pilot.press("1")
         await until(app, pilot, JobStatus.RUNNING)

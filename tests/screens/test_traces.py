@@ -1,7 +1,8 @@
 """Recent traces and one of them: opened where it failed, gone through by keys, kept still while it grows."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,14 @@ def an_app(*files: Path) -> JobtuiApp:
     return JobtuiApp(Session([TraceFile(path) for path in files], clock))
 
 
+@asynccontextmanager
+async def on_files() -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
+    """The dashboard on the captured spans."""
+    app = an_app(*FILES)
+    async with app.run_test(size=SIZE) as pilot:
+        yield app, pilot
+
+
 def app_on_traces(theme: str = DARK.name) -> JobtuiApp:
     """The dashboard on three traces: a job that failed, one that waited for hours, a large one."""
     clock = FixedClock(Nanos(1_795_300_000 * SECOND))
@@ -77,8 +86,7 @@ async def open_failed(app: JobtuiApp, pilot: Pilot[Any]) -> None:
 
 
 async def test_recent_traces_are_listed_and_one_opens_where_it_failed() -> None:
-    app = an_app(*FILES)
-    async with app.run_test(size=SIZE) as pilot:
+    async with on_files() as (app, pilot):
         await press(pilot, "5", until="2 traces · 1 failed · 1 with errors")
         table = app.screen.query_one(RecordTable)
         row = next(line for line in screen_text(app) if "212c8917" in line)
@@ -102,8 +110,7 @@ async def test_recent_traces_are_listed_and_one_opens_where_it_failed() -> None:
 
 
 async def test_keys_fold_unfold_and_go_to_what_failed() -> None:
-    app = an_app(*FILES)
-    async with app.run_test(size=SIZE) as pilot:
+    async with on_files() as (app, pilot):
         await open_failed(app, pilot)
         rows = waterfall(app).count
         await pilot.press("k", "enter")
@@ -123,8 +130,7 @@ async def test_keys_fold_unfold_and_go_to_what_failed() -> None:
 
 
 async def test_only_what_leads_to_failures_is_shown_and_esc_ends_it() -> None:
-    app = an_app(*FILES)
-    async with app.run_test(size=SIZE) as pilot:
+    async with on_files() as (app, pilot):
         await open_failed(app, pilot)
         await press(pilot, "x", until=lambda: waterfall(app).count == 4)
         assert "what leads to failures: 1 span" in text(app)
@@ -133,8 +139,7 @@ async def test_only_what_leads_to_failures_is_shown_and_esc_ends_it() -> None:
 
 
 async def test_a_filter_of_spans_is_typed_mended_and_ended() -> None:
-    app = an_app(*FILES)
-    async with app.run_test(size=SIZE) as pilot:
+    async with on_files() as (app, pilot):
         await open_failed(app, pilot)
         await press(pilot, "slash", *"dur>soon", until="soon is no length of time")
         typed = "300ms name:cp or name:submit"
@@ -147,8 +152,7 @@ async def test_a_filter_of_spans_is_typed_mended_and_ended() -> None:
 
 
 async def test_time_is_looked_at_from_near_and_as_a_whole() -> None:
-    app = an_app(*FILES)
-    async with app.run_test(size=SIZE) as pilot:
+    async with on_files() as (app, pilot):
         await open_failed(app, pilot)
         assert "┄12s┄" in text(app)
         await pilot.press("w")
@@ -211,8 +215,7 @@ async def test_the_cursor_stays_while_the_trace_grows() -> None:
     ],
 )
 async def test_anything_that_names_a_trace_leads_there(typed: str) -> None:
-    app = an_app(*FILES)
-    async with app.run_test(size=SIZE) as pilot:
+    async with on_files() as (app, pilot):
         await wait_until(lambda: app._session.store.traces.size(FAILED) > 29, pilot)
         mistake = await app.commander().run(typed)
         assert mistake is None
@@ -221,8 +224,7 @@ async def test_anything_that_names_a_trace_leads_there(typed: str) -> None:
 
 
 async def test_a_trace_that_nobody_has_is_said_to_be_that() -> None:
-    app = an_app(*FILES)
-    async with app.run_test(size=SIZE) as pilot:
+    async with on_files() as (app, pilot):
         assert await app.commander().run(f"trace {'ab' * 16}") is None
         await wait_until(lambda: "no source that was asked knows of trace abab" in text(app), pilot)
         assert (await app.commander().run("trace nothing here")) is not None
@@ -235,8 +237,7 @@ async def test_without_traces_it_says_what_to_configure() -> None:
 
 
 async def test_the_table_is_filtered_and_sorted() -> None:
-    app = an_app(*FILES)
-    async with app.run_test(size=SIZE) as pilot:
+    async with on_files() as (app, pilot):
         await press(pilot, "5", until="2 traces")
         screen = app.screen
         assert isinstance(screen, TracesScreen)
@@ -251,8 +252,7 @@ async def test_the_table_is_filtered_and_sorted() -> None:
 
 
 async def test_all_about_a_span_is_read_and_taken_along() -> None:
-    app = an_app(*FILES)
-    async with app.run_test(size=SIZE) as pilot:
+    async with on_files() as (app, pilot):
         await open_failed(app, pilot)
         taken = await app.screen.taken()  # type: ignore[attr-defined]
         assert taken.command == f"jobtui trace {FAILED}"
@@ -378,8 +378,7 @@ JOB_OF_SPANS = "81419552.0@jobsub02.fnal.gov"
     "typed", [f":{JOB_OF_SPANS}", f":goto {JOB_OF_SPANS}", f"/{JOB_OF_SPANS}", ":81419552"]
 )
 async def test_a_job_that_only_spans_name_leads_to_its_trace(typed: str) -> None:
-    app = an_app(*FILES)
-    async with app.run_test(size=SIZE) as pilot:
+    async with on_files() as (app, pilot):
         await wait_until(lambda: app._session.store.traces.size(FAILED) > 29, pilot)
         await press(
             pilot,
@@ -396,14 +395,12 @@ KEYS = {":": "colon", "/": "slash", ".": "full_stop", "@": "at", " ": "space"}
 
 async def test_a_list_that_is_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jobtui.screens.traces.LISTED", 1)
-    app = an_app(*FILES)
-    async with app.run_test(size=SIZE) as pilot:
+    async with on_files() as (_, pilot):
         await press(pilot, "5", until="the newest 1 of 2 traces")
 
 
 async def test_the_list_names_jobs_and_is_filtered_by_them() -> None:
-    app = an_app(*FILES)
-    async with app.run_test(size=SIZE) as pilot:
+    async with on_files() as (app, pilot):
         await press(pilot, "5", until=lambda: JOB_OF_SPANS[:12] in text(app))
         screen = app.screen
         assert isinstance(screen, TracesScreen)

@@ -8,7 +8,6 @@ import pytest
 from textual import events
 from textual.command import CommandPalette
 from textual.keys import _character_to_key
-from textual.pilot import Pilot
 from textual.widgets import Input
 
 from jobtui.screens.agents import AgentsScreen
@@ -20,9 +19,8 @@ from jobtui.screens.sources import SourcesScreen
 from jobtui.screens.text import HelpScreen
 from jobtui.widgets.filter_bar import CommandBar, FilterBar
 from jobtui.widgets.filter_input import FilterInput
-from jobtui.widgets.job_table import JobTable
 from tests.pty_program import PtyProgram
-from tests.screens.scene import FAILED, Scene, jobs
+from tests.screens.scene import FAILED, Scene, on_jobs
 from tests.waiting import wait_until
 
 CAPTURE = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
@@ -35,12 +33,6 @@ def type_at_once(scene: Scene, text: str) -> None:
         scene.app.post_message(events.Key(KEYS.get(char) or _character_to_key(char), character))
 
 
-async def ready(scene: Scene, pilot: Pilot[None]) -> JobTable:
-    table = scene.app.screen_stack[0].query_one(JobTable)
-    await wait_until(lambda: scene.is_read() and table.total == len(jobs()), pilot)
-    return table
-
-
 def field(scene: Scene) -> str | None:
     fields = scene.app.screen.query(Input)
     return fields.first().value if fields else None
@@ -51,9 +43,7 @@ def field(scene: Scene) -> str | None:
 )
 @pytest.mark.parametrize("opening", [":", "/"])
 async def test_all_that_is_typed_behind_the_key_goes_into_the_line(opening: str, words: str) -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(100, 24)) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs(size=(100, 24)) as (scene, pilot, _):
         type_at_once(scene, opening + words)
         await wait_until(lambda: field(scene) == words, pilot)
         assert isinstance(scene.app.screen, JobsScreen)
@@ -75,18 +65,14 @@ async def test_all_that_is_typed_behind_the_key_goes_into_the_line(opening: str,
     ],
 )
 async def test_what_opens_a_line_hands_it_the_keys_that_follow(typed: str, held: str, screen: type) -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(100, 24)) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs(size=(100, 24)) as (scene, pilot, _):
         type_at_once(scene, typed)
         await wait_until(lambda: field(scene) == held, pilot)
         assert isinstance(scene.app.screen, screen)
 
 
 async def test_a_line_is_closed_and_the_next_opened_in_one_go() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(100, 24)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs(size=(100, 24)) as (scene, pilot, table):
         type_at_once(scene, "/status:failed q\r/\x1b:filter status:failed\r:sources\r:agents\r:jobs\r:sou")
         await wait_until(lambda: field(scene) == "sou", pilot)
         assert isinstance(scene.app.screen, JobsScreen)
@@ -98,9 +84,7 @@ async def test_a_line_is_closed_and_the_next_opened_in_one_go() -> None:
 
 @pytest.mark.parametrize("screen", ["1", "2", "3", "4", "6", "7", "?"])
 async def test_a_paste_without_a_line_opens_one_with_it(screen: str) -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(100, 24)) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs(size=(100, 24)) as (scene, pilot, _):
         type_at_once(scene, screen)
         scene.app.post_message(events.Paste("q\x1b[31m\nq1 "))
         type_at_once(scene, "q")
@@ -109,9 +93,7 @@ async def test_a_paste_without_a_line_opens_one_with_it(screen: str) -> None:
 
 
 async def test_a_paste_goes_into_the_line_that_is_open_or_opens() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(100, 24)) as pilot:
-        table = await ready(scene, pilot)
+    async with on_jobs(size=(100, 24)) as (scene, pilot, table):
         type_at_once(scene, "/sta")
         scene.app.post_message(events.Paste("tus:"))
         type_at_once(scene, "failed\r")
@@ -120,9 +102,7 @@ async def test_a_paste_goes_into_the_line_that_is_open_or_opens() -> None:
 
 
 async def test_a_pasted_id_leads_there_and_a_paste_of_nothing_nowhere() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(100, 24)) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs(size=(100, 24)) as (scene, pilot, _):
         scene.app.post_message(events.Paste(" \n"))
         type_at_once(scene, "6")
         await wait_until(lambda: isinstance(scene.app.screen, SourcesScreen), pilot)
@@ -133,9 +113,7 @@ async def test_a_pasted_id_leads_there_and_a_paste_of_nothing_nowhere() -> None:
 
 
 async def test_a_line_that_lost_the_focus_holds_no_keys_back() -> None:
-    scene = Scene()
-    async with scene.app.run_test(size=(100, 24)) as pilot:
-        await ready(scene, pilot)
+    async with on_jobs(size=(100, 24)) as (scene, pilot, _):
         type_at_once(scene, "/a")
         await wait_until(lambda: field(scene) == "a", pilot)
         scene.app.screen.query_one(FilterInput).blur()

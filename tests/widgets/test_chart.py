@@ -1,6 +1,8 @@
 """The chart: what it says of a time, keys in it, its picture in every theme and size."""
 
 import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from jobtui.analysis.reports.curves import Series, curve_turns
 from jobtui.analysis.reports.rates import StateTime
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.render.chart import Drawn, Frame, draw_chart, legend_lines
-from jobtui.theme import THEMES
+from jobtui.theme import DARK, THEMES
 from jobtui.widgets.chart import ChartView
 from tests.conftest import NOW
 from tests.waiting import wait_until
@@ -47,6 +49,15 @@ def braille(lines: list[str]) -> bool:
     return any("\u2801" <= char <= "\u28ff" for line in lines for char in line)
 
 
+@asynccontextmanager
+async def a_view(
+    size: tuple[int, int] = (100, 20), theme: str = DARK.name
+) -> AsyncIterator[tuple[ChartView, Pilot[None]]]:
+    view = ChartView(lambda: NOW)
+    async with WidgetApp(view, theme=theme).run_test(size=size) as pilot:
+        yield view, pilot
+
+
 async def shown(pilot: Pilot[None], view: ChartView, chart: Chart) -> list[str]:
     view.set_chart(chart)
     await drawn(view, pilot)
@@ -55,8 +66,7 @@ async def shown(pilot: Pilot[None], view: ChartView, chart: Chart) -> list[str]:
 
 @pytest.mark.parametrize("theme", [theme.name for theme in THEMES])
 async def test_it_says_what_holds_at_the_end(theme: str) -> None:
-    view = ChartView(lambda: NOW)
-    async with WidgetApp(view, theme=theme).run_test(size=(100, 20)) as pilot:
+    async with a_view(theme=theme) as (view, pilot):
         lines = await shown(pilot, view, a_chart())
         assert "38 of 40 nodes busy, 2 idle, 11 jobs waiting" in lines[0]
         assert braille(lines)
@@ -64,8 +74,7 @@ async def test_it_says_what_holds_at_the_end(theme: str) -> None:
 
 
 async def test_the_cursor_goes_through_time() -> None:
-    view = ChartView(lambda: NOW)
-    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
+    async with a_view() as (view, pilot):
         await shown(pilot, view, a_chart())
         for _ in range(120):
             view.move_cursor(-1)
@@ -86,8 +95,7 @@ async def test_no_key_is_lost_while_a_chart_is_drawn(monkeypatch: pytest.MonkeyP
         return draw_chart(*given)
 
     monkeypatch.setattr("jobtui.widgets.chart.draw_chart", draw_slowly)
-    view = ChartView(lambda: NOW)
-    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
+    async with a_view() as (view, pilot):
         view.move_cursor(-1)
         await shown(pilot, view, a_chart())
         width = view._drawn.time_of(1)[0] - view._drawn.time_of(0)[0] if view._drawn else 0
@@ -127,8 +135,7 @@ def test_each_column_begins_in_itself(cells: int) -> None:
 
 
 async def test_zoom_and_pan_show_other_times() -> None:
-    view = ChartView(lambda: NOW)
-    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
+    async with a_view() as (view, pilot):
         await shown(pilot, view, a_chart())
         whole = view.frame
         view.window.zoom(0.5)
@@ -146,8 +153,7 @@ async def test_zoom_and_pan_show_other_times() -> None:
 
 
 async def test_of_a_long_past_the_last_day_is_shown_first() -> None:
-    view = ChartView(lambda: NOW)
-    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
+    async with a_view() as (view, pilot):
         await shown(pilot, view, a_chart()._replace(begin=Nanos(NOW - 300 * 24 * 60 * MINUTE)))
         assert view.window.span == 24 * 60 * MINUTE
         view.window.next_span()
@@ -159,8 +165,7 @@ async def test_of_a_long_past_the_last_day_is_shown_first() -> None:
 
 
 async def test_one_state_can_stand_alone() -> None:
-    view = ChartView(lambda: NOW)
-    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
+    async with a_view() as (view, pilot):
         lines = await shown(pilot, view, a_chart(ChartKind.STATES))
         assert "5 READY, 99 RUNNING" in lines[0]
         assert lines[1].rstrip() == " a━ READY   b━ RUNNING"
@@ -186,8 +191,7 @@ def test_the_legend_takes_as_many_rows_as_it_may(states: int, rows: int, more: s
 
 
 async def test_many_words_go_on_below_the_bars() -> None:
-    view = ChartView(lambda: NOW)
-    async with WidgetApp(view).run_test(size=(22, 7)) as pilot:
+    async with a_view((22, 7)) as (view, pilot):
         lines = await shown(pilot, view, a_chart())
         words = " ".join(" ".join(lines[1:]).split())
         assert "2 idle, 11 jobs waiting 0 to 38 nodes, 11-20 19:" in words
@@ -195,8 +199,7 @@ async def test_many_words_go_on_below_the_bars() -> None:
 
 @pytest.mark.parametrize("size", [(59, 20), (100, 7), (30, 3), (12, 1)])
 async def test_a_small_pane_has_one_line_of_bars(size: tuple[int, int]) -> None:
-    view = ChartView(lambda: NOW)
-    async with WidgetApp(view).run_test(size=size) as pilot:
+    async with a_view(size) as (view, pilot):
         lines = await shown(pilot, view, a_chart())
         assert not braille(lines)
         if size[0] >= 59:
@@ -206,16 +209,14 @@ async def test_a_small_pane_has_one_line_of_bars(size: tuple[int, int]) -> None:
 
 
 async def test_a_single_line_has_bars_and_the_number() -> None:
-    view = ChartView(lambda: NOW)
-    async with WidgetApp(view).run_test(size=(100, 1)) as pilot:
+    async with a_view((100, 1)) as (view, pilot):
         lines = await shown(pilot, view, a_chart())
         assert "█" in lines[0]
         assert "38 of 40" in lines[0]
 
 
 async def test_times_are_a_table() -> None:
-    view = ChartView(lambda: NOW)
-    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
+    async with a_view() as (view, pilot):
         lines = await shown(pilot, view, a_chart(ChartKind.TIMES))
         assert lines[1].split()[:6] == ["READY", "7", "1", "5s", "9s", "20s"]
 
@@ -225,16 +226,14 @@ async def test_without_plotext_there_are_bars_and_a_reason(monkeypatch: pytest.M
         raise OSError("kernel.so: wrong ELF class")
 
     monkeypatch.setattr("jobtui.widgets.chart.draw_chart", broken)
-    view = ChartView(lambda: NOW)
-    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
+    async with a_view() as (view, pilot):
         await shown(pilot, view, a_chart())
         await wait_until(lambda: "█" in text_of(view)[0], pilot)
         assert "charts cannot be drawn: kernel.so: wrong ELF class" in text_of(view)[3]
 
 
 async def test_what_is_not_known_yet_is_not_told() -> None:
-    view = ChartView(lambda: NOW)
-    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
+    async with a_view() as (view, pilot):
         await shown(pilot, view, a_chart(end=Nanos(NOW - 20 * MINUTE)))
         assert "38 of 40" in view.words
         picture = [line for line in text_of(view)[1:] if "┤" in line or "│" in line]
@@ -247,8 +246,7 @@ async def test_lines_of_many_states_are_told_apart_without_colour() -> None:
         at_once(curve_turns(series(name, *([10.0 * number] * 100), unit="jobs")))
         for number, name in enumerate(names)
     )
-    view = ChartView(lambda: NOW)
-    async with WidgetApp(view).run_test(size=(150, 40)) as pilot:
+    async with a_view((150, 40)) as (view, pilot):
         lines = await shown(pilot, view, Chart(ChartKind.STATES, curves, BEGIN, NOW))
     legend = " ".join(lines[1:4])
     signs = [legend.partition(f"━ {name}")[0][-1] for name in names]
@@ -258,8 +256,7 @@ async def test_lines_of_many_states_are_told_apart_without_colour() -> None:
 
 
 async def test_a_chart_of_a_first_read_says_so() -> None:
-    view = ChartView(lambda: NOW)
-    async with WidgetApp(view).run_test(size=(100, 20)) as pilot:
+    async with a_view() as (view, pilot):
         lines = await shown(pilot, view, a_chart()._replace(outline=None, is_reading=True))
         assert "still being read, so far 38 nodes busy" in lines[0]
 
@@ -268,7 +265,6 @@ async def test_a_chart_of_a_first_read_says_so() -> None:
 @pytest.mark.parametrize("size", [(100, 20), (40, 6)])
 async def test_no_number_keeps_a_chart_from_being_drawn(odd: float, size: tuple[int, int]) -> None:
     busy = at_once(curve_turns(series("utilization", 10, odd, 20)))
-    view = ChartView(lambda: NOW)
-    async with WidgetApp(view).run_test(size=size) as pilot:
+    async with a_view(size) as (view, pilot):
         lines = await shown(pilot, view, Chart(ChartKind.UTILIZATION, (busy,), BEGIN, NOW))
         assert any("nodes busy" in line for line in lines)

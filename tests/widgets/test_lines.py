@@ -1,18 +1,19 @@
 """Text selected with the mouse: which cells, which text, on live rows and on logs."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from rich.style import Style
+from textual.pilot import Pilot
 
 from jobtui.render.spans import Line, Span, width_of
-from jobtui.render.text import safe
 from jobtui.theme import ANSI, DARK, LIGHT, PLAIN
 from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.lines import STYLE, LineView, TextSelection
 from jobtui.widgets.log_view import LogView
-from tests.builders import HOSTILE
 from tests.screens.scene import Scene, jobs
 from tests.screens.test_logs import app_on, copied, until
 from tests.waiting import wait_until
@@ -29,10 +30,16 @@ class Numbers(LineView):
         return (Span(f"line {y} ", "dim"), Span(value, "error"), Span(" end"))
 
 
-async def test_nothing_is_painted_when_nothing_changed() -> None:
+@asynccontextmanager
+async def numbers(rows: int = 10, theme: str = DARK.name) -> AsyncIterator[tuple[Numbers, Pilot[None]]]:
     view = Numbers()
-    async with WidgetApp(view).run_test(size=(40, 10)) as pilot:
+    async with WidgetApp(view, theme=theme).run_test(size=(40, rows)) as pilot:
         await pilot.pause()
+        yield view, pilot
+
+
+async def test_nothing_is_painted_when_nothing_changed() -> None:
+    async with numbers() as (view, pilot):
         painted = watch(view)
         view.repaint()
         await pilot.pause()
@@ -40,9 +47,7 @@ async def test_nothing_is_painted_when_nothing_changed() -> None:
 
 
 async def test_only_changed_lines_are_painted() -> None:
-    view = Numbers()
-    async with WidgetApp(view).run_test(size=(40, 10)) as pilot:
-        await pilot.pause()
+    async with numbers() as (view, pilot):
         painted = watch(view)
         view.values[3] = view.values[7] = "two"
         view.repaint()
@@ -52,9 +57,7 @@ async def test_only_changed_lines_are_painted() -> None:
 
 
 async def test_every_line_has_the_background_up_to_its_end() -> None:
-    view = Numbers()
-    async with WidgetApp(view).run_test(size=(40, 12)) as pilot:
-        await pilot.pause()
+    async with numbers(rows=12) as (view, _):
         for y in range(12):
             strip = view.render_line(y)
             assert strip.cell_length == 40
@@ -62,9 +65,7 @@ async def test_every_line_has_the_background_up_to_its_end() -> None:
 
 
 async def test_a_resize_paints_all_anew() -> None:
-    view = Numbers()
-    async with WidgetApp(view).run_test(size=(40, 10)) as pilot:
-        await pilot.pause()
+    async with numbers() as (view, pilot):
         painted = watch(view)
         await pilot.resize_terminal(30, 8)
         await pilot.pause()
@@ -73,9 +74,7 @@ async def test_a_resize_paints_all_anew() -> None:
 
 @pytest.mark.parametrize("theme", [DARK.name, LIGHT.name, ANSI.name, PLAIN.name])
 async def test_styles_are_looked_up_in_the_theme(theme: str) -> None:
-    view = Numbers()
-    async with WidgetApp(view, theme=theme).run_test(size=(40, 10)) as pilot:
-        await pilot.pause()
+    async with numbers(theme=theme) as (view, _):
         assert view.look("error") != view.look("")
         assert view.look("no.such.name") == view.look("")
         both = view.look("error cursor")
@@ -84,29 +83,12 @@ async def test_styles_are_looked_up_in_the_theme(theme: str) -> None:
 
 
 async def test_another_theme_changes_the_looks() -> None:
-    view = Numbers()
-    async with WidgetApp(view).run_test(size=(40, 10)) as pilot:
-        await pilot.pause()
+    async with numbers() as (view, pilot):
         before: Style = view.look("error")
         pilot.app.theme = LIGHT.name
         await pilot.pause()
         assert view.look("error") != before
         assert view.render_line(0)._segments[1].style == view.look("error")
-
-
-async def test_hostile_text_that_was_made_safe_keeps_the_width() -> None:
-    class Hostile(LineView):
-        def line(self, y: int) -> Line:
-            return (Span(safe(HOSTILE[y])), Span("end")) if y < len(HOSTILE) else ()
-
-    view = Hostile()
-    async with WidgetApp(view).run_test(size=(40, len(HOSTILE))) as pilot:
-        await pilot.pause()
-        for y in range(len(HOSTILE)):
-            strip = view.render_line(y)
-            assert strip.cell_length == 40
-            assert width_of((Span(strip.text),)) == 40
-            assert "\x1b" not in strip.text
 
 
 async def test_what_was_drawn_is_let_go_with_the_widget() -> None:
