@@ -21,6 +21,8 @@ LOG_NAME = "log [bold]\x1b[31m\u2066\r\udc80.log"
 LONGEST_NAME = 60
 """Characters of a text in the name of a file; each may take four bytes of 255."""
 AGENT = f"LocalDriver(a=t7K7 k=sequential u={UID[:4]} [])"
+LONGEST_ATTRIBUTE = 1_000
+"""Characters of a text in an attribute of a span, of which there are dozens; its name has all of them."""
 SECOND_OF_DAY = 20 * 3600 + 34 * 60
 
 
@@ -135,13 +137,14 @@ def trace_of(number: int) -> str:
 
 def spans_of(number: int, text: str) -> dict[str, object]:
     """Spans and a log record with a text wherever one can be: a root, two errors, one without its parent."""
+    part = text[:LONGEST_ATTRIBUTE]
     attributes = [
-        {"key": text, "value": {"stringValue": text}},
-        {"key": "password", "value": {"stringValue": text}},
-        {"key": "args", "value": {"arrayValue": {"values": [{"stringValue": text}]}}},
-        {"key": "exception.stacktrace", "value": {"stringValue": text * 2}},
+        {"key": part, "value": {"stringValue": part}},
+        {"key": "password", "value": {"stringValue": part}},
+        {"key": "args", "value": {"arrayValue": {"values": [{"stringValue": part}]}}},
+        {"key": "exception.stacktrace", "value": {"stringValue": part * 2}},
     ]
-    events = [{"timeUnixNano": 5, "name": name, "attributes": attributes} for name in (text, "exception")]
+    events = [{"timeUnixNano": 5, "name": name, "attributes": attributes} for name in (part, "exception")]
     span = {"traceId": trace_of(number), "name": text, "attributes": attributes, "events": events}
     failed = {"status": {"code": 2, "message": text}}
     spans = [
