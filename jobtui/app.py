@@ -25,7 +25,7 @@ from jobtui.render.terminal import Glyphs, glyphs_for, lowering
 from jobtui.render.text import Zone, show
 from jobtui.screens.base import LiveScreen
 from jobtui.screens.jobs import JobsScreen
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.shared import Shared, Taken, open_screen, screen_at
 from jobtui.session import Session
 from jobtui.store.store import Changes
 from jobtui.terminal.app import TerminalApp
@@ -186,10 +186,7 @@ class JobtuiApp(TerminalApp[None]):
         give_back()
 
     def open_job(self, job_id: JobId) -> None:
-        # Imported here, as the first paint of the jobs does not need it; so are the other screens
-        from jobtui.screens.job import JobScreen
-
-        self.push_screen(JobScreen(self._shared, job_id))
+        open_screen(self, Place.JOB, self._shared, job_id)
 
     # Going from screen to screen.
 
@@ -200,7 +197,7 @@ class JobtuiApp(TerminalApp[None]):
 
     def action_go(self, place: str) -> None:
         if place not in self._kept and place != Place.JOBS:
-            self._kept[place] = numbered_screen(place, self._shared)
+            self._kept[place] = screen_at(place, self._shared)
             # An installed screen is not removed when another takes its place
             self.install_screen(self._kept[place], place)
         screen = self.screen_stack[0] if place == Place.JOBS else self._kept[place]
@@ -427,26 +424,6 @@ class JobtuiApp(TerminalApp[None]):
                 )
             elif before is SourceState.DOWN and source.state is not SourceState.DOWN:
                 self.notify(show(source.name), title="source is back", markup=False)
-
-
-def numbered_screen(place: str, shared: Shared) -> LiveScreen:
-    """What `app.go` leads to, beside the jobs. Imported here, as no first paint needs any of them."""
-    match place:
-        case Place.LOGS:
-            from jobtui.screens.logs import LogsScreen as Wanted
-        case Place.SOURCES:
-            from jobtui.screens.sources import SourcesScreen as Wanted  # type: ignore[assignment]
-        case Place.AGENTS:
-            from jobtui.screens.agents import AgentsScreen as Wanted  # type: ignore[assignment]
-        case Place.CHARTS:
-            from jobtui.screens.charts import ChartsScreen as Wanted  # type: ignore[assignment]
-        case Place.TRACES:
-            from jobtui.screens.traces import TracesScreen as Wanted  # type: ignore[assignment]
-        case Place.INCIDENTS:
-            from jobtui.screens.incidents import IncidentsScreen as Wanted  # type: ignore[assignment]
-        case _:
-            from jobtui.screens.allocations import AllocationsScreen as Wanted  # type: ignore[assignment]
-    return Wanted(shared)
 
 
 def keymap_of(looks: Looks) -> tuple[Action, ...]:

@@ -10,15 +10,14 @@ from jobtui.analysis.agent_filter import FIELD_NAMES, AgentTest, parse_agent_fil
 from jobtui.analysis.paths import SLACK, AgentLog, LogPlace, log_of, reached
 from jobtui.backends.registry import SIREPO_DB
 from jobtui.model.clock import Nanos
-from jobtui.model.ids import JobId
 from jobtui.model.journal import place_at
 from jobtui.model.ops import Agent
 from jobtui.render.agents import AGENT_COLUMNS, AgentLook, agent_facts, is_trouble, log_facts, sort_agents
 from jobtui.render.text import Zone, show
 from jobtui.screens.base import TableScreen, bindings_at
-from jobtui.screens.choices import Goal
+from jobtui.screens.choices import Goal, Guide
 from jobtui.screens.command_table import complete_fields
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.screens.text import ErrorScreen
 from jobtui.widgets.filter_bar import Completion
 from jobtui.widgets.record_list import RecordTable
@@ -46,11 +45,9 @@ class LogSheet(ErrorScreen):
 
 
 def open_log(app: App[None], shared: Shared, agent: Agent, log: AgentLog) -> None:
-    from jobtui.screens.logs import LogsScreen
-
     opening = where_to_open(shared, agent, log)
     if opening is not None:
-        app.push_screen(LogsScreen(shared, *opening))
+        open_screen(app, Place.LOGS, shared, *opening)
         return
     app.push_screen(LogSheet(shared, agent, log))
 
@@ -96,33 +93,17 @@ def sheet(agent: Agent, log: AgentLog) -> Iterator[str]:
 
 
 def go_to_held(app: App[None], shared: Shared, agent: Agent) -> None:
-    from jobtui.screens.choices import ChoosingScreen
-    from jobtui.screens.job import JobScreen
-
     goals = tuple(_goals(agent))
     if not goals:
         app.notify("it holds no op of a job", timeout=2)
-    elif len({goal.job for goal in goals}) == 1:
-        app.push_screen(JobScreen(shared, _job(goals[0])))
     else:
-        app.push_screen(ChoosingScreen(shared, agent.agent, goals, lambda goal: _push(app, shared, goal)))
+        Guide(app, shared).choose(agent.agent, goals, is_clear=len({goal.job for goal in goals}) == 1)
 
 
 def _goals(agent: Agent) -> Iterator[Goal]:
     for op in agent.ops:
         if op.jid is not None:
             yield Goal(op.jid, f"{op.name} {op.op}", job=op.jid)
-
-
-def _job(goal: Goal) -> JobId:
-    assert goal.job is not None
-    return goal.job
-
-
-def _push(app: App[None], shared: Shared, goal: Goal) -> None:
-    from jobtui.screens.job import JobScreen
-
-    app.push_screen(JobScreen(shared, _job(goal)))
 
 
 MOST_OFFERED = 50

@@ -174,7 +174,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
     def copy(self, text: str) -> None:
         from jobtui.screens.export import copy
 
-        copy(self, text)
+        copy(self, self.shared.looks.clipboard, text)
 
     def on_mount(self) -> None:
         self._unsubscribe = self.shared.live.subscribe(self._collect)

@@ -1,17 +1,20 @@
 """A screen to choose one of several things that may have been meant."""
 
+import asyncio
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from textual.app import App
 
 from jobtui.actions import Place
 from jobtui.analysis.find import Candidate, Target, find, is_ambiguous, references
 from jobtui.model.ids import TRACE_DIGITS, JobId, TraceId, TraceRef, find_trace, split_container
 from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.text import show
-from jobtui.screens.base import HeadedScreen, bindings_at
-from jobtui.screens.jobs import usual_columns
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.base import FilteringScreen, HeadedScreen, bindings_at
+from jobtui.screens.command_table import CommandError, parse_command
+from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.store.store import Store
 from jobtui.views import View
 from jobtui.widgets.record_list import Choice, ChoiceList, ColumnList, MarkedList
@@ -186,7 +189,7 @@ class ColumnsScreen(HeadedScreen):
         self._list.sort_here()
 
     def action_usual(self) -> None:
-        self._list.set_shown([column.key for column in usual_columns(self.shared)])
+        self._list.set_shown([column.key for column in self.shared.usual_columns()])
 
     def action_open(self) -> None:
         chosen = self._list
@@ -243,3 +246,93 @@ class LogSetScreen(HeadedScreen):
 
     def action_copy(self) -> None:
         self.copy(show(self._names[self._list.cursor]))
+
+
+ASKED_S = 5.0
+"""So long servers of traces may take to say whose spans name a job that was typed."""
+
+
+class Guide:
+    """Goes to what a text may mean, on an app whose lowest screen shows the jobs."""
+
+    def __init__(self, app: App[Any], shared: Shared) -> None:
+        self._app = app
+        self._shared = shared
+
+    def asks_servers(self, text: str) -> bool:
+        """Whether following a text takes the time in which servers of traces answer."""
+        try:
+            said = parse_command(text)
+        except CommandError:
+            return self._may_ask(text)
+        return said.command.call == "goto" and self._may_ask(said.rest)
+
+    def jump(self, text: str) -> bool:
+        return self._take(text, self._jump_in_store(text))
+
+    def _jump_in_store(self, text: str) -> Jump:
+        return jump_to(text, self._shared.store) if text.strip() else NOWHERE
+
+    def _may_ask(self, text: str) -> bool:
+        desk = self._shared.trace_desk
+        if desk is None or not desk().asks_servers or not may_name_a_job(text):
+            return False
+        return not self._jump_in_store(text).is_sure
+
+    async def seek(self, text: str) -> bool:
+        jump = self._jump_in_store(text)
+        if self._may_ask(text):
+            asked = await self._goals_of_servers(text.strip())
+            known = {goal.trace for goal in asked}
+            others = tuple(goal for goal in jump.goals if goal.trace is None or goal.trace not in known)
+            if asked:
+                jump = Jump((*asked, *others), len(asked) == 1)
+        return self._take(text, jump)
+
+    async def _goals_of_servers(self, job_id: str) -> tuple[Goal, ...]:
+        from jobtui.analysis.traces.job_traces import ways_by_attribute
+
+        assert self._shared.trace_desk is not None
+        try:
+            async with asyncio.timeout(ASKED_S):
+                ways = await ways_by_attribute(
+                    self._shared.trace_desk(), job_id, self._shared.job_attributes()
+                )
+        except TimeoutError:
+            words = f"no trace of {job_id} was looked for to the end: no answer within {ASKED_S:g} s"
+            self._app.notify(show(words), severity="warning", markup=False)
+            return ()
+        for note in () if ways.found else ways.notes:
+            self._app.notify(show(note), severity="warning", markup=False)
+        return spans_goals(ways.found)
+
+    def _take(self, text: str, jump: Jump) -> bool:
+        if jump.goals:
+            self.choose(text.strip(), jump.goals, is_clear=jump.is_clear)
+        return bool(jump.goals)
+
+    def choose(self, asked: str, goals: Sequence[Goal], *, is_clear: bool) -> None:
+        """Go to the first goal, or let the user choose one."""
+        if is_clear:
+            self.go(goals[0])
+        else:
+            self._app.push_screen(ChoosingScreen(self._shared, asked, goals, self.go))
+
+    def go(self, goal: Goal) -> None:
+        if goal.job is not None:
+            open_screen(self._app, Place.JOB, self._shared, goal.job)
+        elif goal.trace is not None:
+            self.open_trace(goal.trace)
+        elif goal.filter is not None:
+            self.lowest().set_filter(goal.filter)
+
+    def open_trace(self, ref: TraceRef) -> None:
+        open_screen(self._app, Place.TRACE, self._shared, ref.trace_id, None, "; ".join(ref.notes))
+
+    def lowest(self) -> FilteringScreen:
+        """The screen of the jobs, to which it goes back."""
+        while len(self._app.screen_stack) > 1:
+            self._app.pop_screen()
+        screen = self._app.screen
+        assert isinstance(screen, FilteringScreen)
+        return screen

@@ -10,12 +10,13 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from textual.screen import Screen
 
 from jobtui.actions import key_of
 from jobtui.backends.registry import LOG_FILE
 from jobtui.model.commands import Command
-from jobtui.model.ids import JobId
 from jobtui.model.job_desk import Unreadable
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Step
@@ -26,18 +27,14 @@ from jobtui.render.text import fit, safe, show
 from jobtui.screens.shared import Shared, Taken
 from jobtui.widgets.timeline import where
 
-if TYPE_CHECKING:
-    from jobtui.screens.base import LiveScreen
-    from jobtui.screens.job_tabs import JobTab
-
 COPIED_CELLS = 40
 """How much of a copied text is named."""
 TMUX_S = 5.0
 """How long tmux may take."""
 
 
-def copy(screen: "LiveScreen", text: str) -> None:
-    match way_for(screen.shared.looks.clipboard, os.environ):
+def copy(screen: Screen[None], wish: str, text: str) -> None:
+    match way_for(wish, os.environ):
         case CopyWay.OFF:
             screen.notify("copying is off: --clipboard off", severity="warning")
         case CopyWay.FILE:
@@ -48,7 +45,7 @@ def copy(screen: "LiveScreen", text: str) -> None:
             _through_terminal(screen, text)
 
 
-def _through_terminal(screen: "LiveScreen", text: str) -> None:
+def _through_terminal(screen: Screen[None], text: str) -> None:
     try:
         sequence = clipboard_sequence(text, os.environ)
     except TooLong as error:
@@ -59,7 +56,7 @@ def _through_terminal(screen: "LiveScreen", text: str) -> None:
     _say_copied(screen, text)
 
 
-async def _through_tmux(screen: "LiveScreen", text: str) -> None:
+async def _through_tmux(screen: Screen[None], text: str) -> None:
     """Make it the newest buffer of tmux, which hands it on to its terminal; it needs no setting for that."""
     try:
         tmux = await asyncio.create_subprocess_exec(
@@ -78,15 +75,15 @@ async def _through_tmux(screen: "LiveScreen", text: str) -> None:
         await asyncio.wait_for(tmux.communicate(text.encode("utf-8", "replace")), TMUX_S)
     except TimeoutError:
         tmux.kill()
-    then: Callable[[LiveScreen, str], None] = _say_copied if tmux.returncode == 0 else _through_terminal
+    then: Callable[[Screen[None], str], None] = _say_copied if tmux.returncode == 0 else _through_terminal
     then(screen, text)
 
 
-def _say_copied(screen: "LiveScreen", text: str) -> None:
+def _say_copied(screen: Screen[None], text: str) -> None:
     screen.notify(f"copied {fit(safe(text), COPIED_CELLS).rstrip()}", timeout=2, markup=False)
 
 
-def _to_file(screen: "LiveScreen", text: str, why: str) -> None:
+def _to_file(screen: Screen[None], text: str, why: str) -> None:
     from tempfile import NamedTemporaryFile
 
     try:
@@ -106,19 +103,6 @@ def _to_file(screen: "LiveScreen", text: str, why: str) -> None:
 def jobtui_command(shared: Shared, *words: str, about: Sequence[str] = ()) -> Command:
     ends = ("--",) if any(word.startswith("-") for word in about) else ()
     return Command("jobtui", *shared.words, *words, *ends, about=about)
-
-
-async def tab_taken(shared: Shared, tab: "JobTab", job_id: JobId) -> Taken:
-    command = jobtui_command(shared, *tab.COMMAND, about=[job_id]) if tab.COMMAND else Command()
-    if tab.step_here is not None:
-        taken = step_taken(shared, tab.step_here)
-        return taken._replace(command=command) if tab.IS_WHOLE else taken
-    if tab.file_here:
-        return file_taken(tab.file_here)
-    job = shared.store.job(job_id)
-    if job is None:
-        return Taken("", command)
-    return (await job_taken(shared, job, RowContext(now=shared.now_of(job))))._replace(command=command)
 
 
 async def job_taken(shared: Shared, job: Job, context: RowContext) -> Taken:

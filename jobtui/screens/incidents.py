@@ -15,9 +15,8 @@ from jobtui.model.numbers import counted
 from jobtui.render.incidents import LABEL_CELLS, incident_facts
 from jobtui.render.text import show
 from jobtui.screens.base import HeadedScreen, bindings_at
-from jobtui.screens.choices import ChoosingScreen, Goal
-from jobtui.screens.job_tabs import start
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.choices import ChoosingScreen, Goal, Guide
+from jobtui.screens.shared import Shared, Taken, open_screen, start
 from jobtui.session.evidence import Gatherer, Records, Texts
 from jobtui.store.store import Changes
 from jobtui.widgets.record_list import IncidentList
@@ -129,23 +128,14 @@ class IncidentsScreen(HeadedScreen):
 
     def action_open(self) -> None:
         if self._list.record is not None:
-            self._open_job(self._list.record.first)
-
-    def _open_job(self, job_id: JobId) -> None:
-        from jobtui.screens.job import JobScreen
-
-        self.app.push_screen(JobScreen(self.shared, job_id))
+            open_screen(self.app, Place.JOB, self.shared, self._list.record.first)
 
     def action_jobs(self) -> None:
         one = self._list.record
         if one is not None:
             goals = [Goal(job_id, self._why(job_id), job=job_id) for job_id in one.jobs[:JOBS_LISTED]]
             title = f"{len(one.jobs):,} × {one.code}"
-            self.app.push_screen(GroupScreen(self.shared, title, goals, self._follow))
-
-    def _follow(self, goal: Goal) -> None:
-        if goal.job is not None:
-            self._open_job(goal.job)
+            self.app.push_screen(GroupScreen(self.shared, title, goals, Guide(self.app, self.shared).go))
 
     def _why(self, job_id: JobId) -> str:
         job = self.shared.store.job(job_id)

@@ -16,6 +16,7 @@ from jobtui.analysis.paths import CLUSTER_MODE
 from jobtui.analysis.timeline import RunWindow, ops_in, unlinked_in, window_of
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.commands import Command
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId, numbered
 from jobtui.model.job_desk import Noted, Reached, Unreadable
@@ -23,6 +24,7 @@ from jobtui.model.jobs import JobDetail, Run
 from jobtui.model.ops import Op
 from jobtui.model.slurm import SYSTEM as SLURM
 from jobtui.model.verdicts import Verdict
+from jobtui.render.columns import RowContext
 from jobtui.render.facts import cluster_words, joined_words
 from jobtui.render.sources import judge_all, labels
 from jobtui.render.text import Zone, clock_time, date_time, show
@@ -30,10 +32,11 @@ from jobtui.screens.base import LiveScreen, bindings_at
 from jobtui.screens.job_files import FilesTab
 from jobtui.screens.job_history import HistoryTab
 from jobtui.screens.job_script import ScriptTab
-from jobtui.screens.job_tabs import JobTab, LogsTab, RawTab, Subject, TimelineTab, WhyTab, start
-from jobtui.screens.job_trace import JobTracing, TraceTab
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.job_tabs import JobTab, LogsTab, RawTab, Subject, TimelineTab, WhyTab
+from jobtui.screens.job_trace import TraceTab
+from jobtui.screens.shared import Shared, Taken, start
 from jobtui.screens.text import ErrorScreen
+from jobtui.screens.trace_reader import JobTracing
 from jobtui.store.store import Changes, Store
 from jobtui.widgets.frame import KeyLine, RuleLine, SourceStrip, TabLine
 from jobtui.widgets.job_facts import JobFacts, ends_of
@@ -522,9 +525,19 @@ class JobScreen(LiveScreen):
         self.copy(self._tab.copied or self.job_id)
 
     async def taken(self) -> Taken | None:
-        from jobtui.screens.export import tab_taken
+        from jobtui.screens.export import file_taken, job_taken, jobtui_command, step_taken
 
-        return await tab_taken(self.shared, self._tab, self.job_id)
+        shared, tab = self.shared, self._tab
+        command = jobtui_command(shared, *tab.COMMAND, about=[self.job_id]) if tab.COMMAND else Command()
+        if tab.step_here is not None:
+            taken = step_taken(shared, tab.step_here)
+            return taken._replace(command=command) if tab.IS_WHOLE else taken
+        if tab.file_here:
+            return file_taken(tab.file_here)
+        job = shared.store.job(self.job_id)
+        if job is None:
+            return Taken("", command)
+        return (await job_taken(shared, job, RowContext(now=shared.now_of(job))))._replace(command=command)
 
     async def action_error(self) -> None:
         job, run = self.shared.store.job(self.job_id), self._run

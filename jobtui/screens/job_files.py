@@ -14,8 +14,8 @@ from jobtui.render.job_files import in_order, is_tailed, part_lines, part_title
 from jobtui.render.sources import Judgement, judge_age
 from jobtui.render.spans import Span
 from jobtui.render.text import Zone, duration, show
-from jobtui.screens.job_tabs import JobTab, Subject, start
-from jobtui.screens.shared import Shared
+from jobtui.screens.job_tabs import JobTab, Subject
+from jobtui.screens.shared import Shared, start
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.record_list import FileList
 from jobtui.widgets.row_view import Move, RowView

@@ -26,8 +26,8 @@ from jobtui.render.job_files import (
 )
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import Zone, show
-from jobtui.screens.job_tabs import JobTab, Subject, start
-from jobtui.screens.shared import Shared
+from jobtui.screens.job_tabs import JobTab, Subject
+from jobtui.screens.shared import Shared, start
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.row_view import RowView
 from jobtui.widgets.text_pane import Paragraph, SpanPane

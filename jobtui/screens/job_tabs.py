@@ -1,17 +1,16 @@
 """What the tabs of the job screen share: what they are about, and what a key may do to them."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.dom import DOMNode
 from textual.message import Message
-from textual.worker import Worker
 
+from jobtui.actions import Place
 from jobtui.analysis.compare import CLUTTER
 from jobtui.analysis.timeline import JobLine, job_lines
 from jobtui.model.ids import JobId
@@ -24,7 +23,7 @@ from jobtui.render.lanes import CERTAINTY_WORDS, certainty_words
 from jobtui.render.log_lines import tags
 from jobtui.render.sources import Judgement
 from jobtui.render.text import Zone, date_time, show
-from jobtui.screens.shared import Shared
+from jobtui.screens.shared import Shared, open_screen, start
 from jobtui.screens.text import ReadingScreen
 from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.record_list import JobLog
@@ -33,7 +32,7 @@ from jobtui.widgets.text_pane import Paragraph, TextPane
 from jobtui.widgets.timeline import OpList, StepDetail, Timeline, where
 
 if TYPE_CHECKING:
-    from jobtui.screens.job_trace import JobTracing
+    from jobtui.screens.trace_reader import JobTracing
 
 
 class Subject(NamedTuple):
@@ -140,13 +139,6 @@ class JobTab(Container):
         return [show(line.text) for line in lines[1:]]
 
 
-def start(
-    node: DOMNode, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, exclusive: bool = False
-) -> None:
-    """Run `work` in a worker; `exclusive` cancels the earlier workers of the group."""
-    _: Worker[None] = node.run_worker(work, group=group, exclusive=exclusive)
-
-
 class StepTab(JobTab):
     """A tab with the log line under the cursor in a pane below."""
 
@@ -236,11 +228,10 @@ class TimelineTab(StepTab):
 
     def _open_span(self, step: Step) -> bool:
         from jobtui.analysis.traces.job_traces import span_of  # most jobs have no trace
-        from jobtui.screens.trace import TraceScreen
 
         if step.component is not Component.SPAN or (span := span_of(step)) is None:
             return False
-        self.app.push_screen(TraceScreen(self.shared, *span))
+        open_screen(self.app, Place.TRACE, self.shared, *span)
         return True
 
     @property
@@ -316,10 +307,8 @@ class LogsTab(StepTab):
         return (self._log,)
 
     def open(self) -> None:
-        from jobtui.screens.logs import LogsScreen
-
         if (line := self._log.record) is not None:
-            self.app.push_screen(LogsScreen(self.shared, line.source, line.offset))
+            open_screen(self.app, Place.LOGS, self.shared, line.source, line.offset)
 
     @property
     def copied(self) -> str | None:

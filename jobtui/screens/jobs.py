@@ -16,10 +16,10 @@ from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
-from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, RowContext
+from jobtui.render.columns import JOB_COLUMNS, Column, RowContext
 from jobtui.render.text import Zone, duration, safe, show
 from jobtui.screens.base import FilteringScreen, bindings_at
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.store.store import Changes
 from jobtui.views import View
 from jobtui.widgets.filter_bar import FilterBar, Mistake
@@ -212,7 +212,7 @@ class JobsScreen(JobsFilteringScreen):
         super().__init__(shared)
         self._preview_text = ""
         self._preview_timer: Timer | None = None
-        self.columns = usual_columns(shared)
+        self.columns = shared.usual_columns()
         self._one_line = OneLine(shared.now_of)
         self._main = self._table = JobTable(self._row_context, self.columns)
 
@@ -275,9 +275,7 @@ class JobsScreen(JobsFilteringScreen):
         self._table.sort_by(key, reverse=not reverse)
 
     def action_columns(self) -> None:
-        from jobtui.screens.choices import ColumnsScreen
-
-        self.app.push_screen(ColumnsScreen(self.shared, self.view(), self._take_columns))
+        open_screen(self.app, Place.COLUMNS, self.shared, self.view(), self._take_columns)
 
     def _take_columns(self, view: View) -> None:
         by_key = {column.key: column for column in JOB_COLUMNS}
@@ -333,22 +331,20 @@ class JobsScreen(JobsFilteringScreen):
             self._seek_trace(text, before)
 
     def _seek_trace(self, text: str, before: str) -> None:
-        from jobtui.screens.commander import Commander
+        from jobtui.screens.choices import Guide
 
-        commander = Commander(self.app, self.shared)
+        guide = Guide(self.app, self.shared)
 
         async def seek() -> None:
-            if await commander.seek(text) and self._filter.text == text.strip():
+            if await guide.seek(text) and self._filter.text == text.strip():
                 self.set_filter(before)
 
-        if commander.asks_servers(text):
+        if guide.asks_servers(text):
             self.run_worker(seek(), group="seek trace", exclusive=True)
 
     @on(JobTable.Opened)
     def _open_job(self, message: JobTable.Opened) -> None:
-        from jobtui.screens.job import JobScreen
-
-        self.app.push_screen(JobScreen(self.shared, message.job_id))
+        open_screen(self.app, Place.JOB, self.shared, message.job_id)
 
     @on(JobTable.Recounted)
     def _show_words(self) -> None:
@@ -380,7 +376,7 @@ class JobsScreen(JobsFilteringScreen):
         self._table.sort_by(key, reverse=reverse)
 
     def set_columns(self, columns: Sequence[Column]) -> None:
-        self.columns = tuple(columns) or usual_columns(self.shared)
+        self.columns = tuple(columns) or self.shared.usual_columns()
         self._table.set_columns(self.columns)
 
     def view(self) -> View:
@@ -401,11 +397,6 @@ class JobsScreen(JobsFilteringScreen):
             late_of=self._whereabouts.late_of,
             now_at=self.shared.store.now_at,
         )
-
-
-def usual_columns(shared: Shared) -> tuple[Column, ...]:
-    by_key = {column.key: column for column in JOB_COLUMNS}
-    return tuple(by_key[key] for key in shared.looks.columns) or DEFAULT_COLUMNS
 
 
 def table_words(table: JobTable, filter_text: str) -> str:

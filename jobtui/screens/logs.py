@@ -18,7 +18,7 @@ from jobtui.render.log_lines import LineLook, Tags, finder
 from jobtui.render.text import Zone, date_time, show
 from jobtui.screens.base import LiveScreen, bindings_at
 from jobtui.screens.log_reader import LogReader, Names, all_names, labels_of, status_words, tags_of
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.store.store import Changes
 from jobtui.terminal.textual_patches import kept_up
 from jobtui.widgets.filter_bar import FilterBar, LogPrompt
@@ -291,10 +291,8 @@ class LogScreen(LiveScreen):
         if None not in self._names:
             self.say("there is one log only" if known else "no logs to read")
             return
-        from jobtui.screens.choices import LogSetScreen
-
         labels = {name: self._labels[name] for name in known}
-        self.app.push_screen(LogSetScreen(self.shared, labels, self._set or known, self._show_set))
+        open_screen(self.app, At.LOG_SET, self.shared, labels, self._set or known, self._show_set)
 
     def _renew_names(self) -> None:
         names = all_names(self.shared, self._extra)

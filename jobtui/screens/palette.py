@@ -9,12 +9,13 @@ from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.widgets import Input
 
+from jobtui.actions import Place
 from jobtui.analysis.filter import FilterContext, FilterError, parse
 from jobtui.model.faults import contained
 from jobtui.model.jobs import Job
 from jobtui.render.text import show
 from jobtui.screens.base import LiveScreen
-from jobtui.screens.job import JobScreen
+from jobtui.screens.shared import open_screen
 
 MOST_JOBS = 50
 """Jobs offered at most."""
@@ -75,7 +76,7 @@ class JobProvider(Provider):
         shared = self.screen.shared
         async for job in self._passing(query):
             words = f"{show(job.name or '')}  {show(job.id)}".strip()
-            go = partial(self.app.push_screen, JobScreen(shared, job.id))
+            go = partial(open_screen, self.app, Place.JOB, shared, job.id)
             yield Hit(JOB_SCORE, Content(words), go, text=words)
 
     async def _passing(self, query: str) -> AsyncIterator[Job]:

@@ -1,10 +1,15 @@
 """What all screens share: the store, the time, the pause, views and history."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jobtui.actions import key_of
+from textual.app import App
+from textual.dom import DOMNode
+from textual.worker import Worker
+
+from jobtui.actions import Place, key_of
 from jobtui.analysis.times import parse_moment
 from jobtui.model.clock import SECOND, Clock, Nanos, Player
 from jobtui.model.commands import Command
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
     from jobtui.model.job_desk import JobDesk
     from jobtui.model.pages import Log, LogBook
     from jobtui.model.traces import TraceDesk
+    from jobtui.render.columns import Column
 
 
 class NoLogs:
@@ -114,6 +120,12 @@ class Shared:
             self.marks = ServiceMarks()
         return self.marks
 
+    def usual_columns(self) -> "tuple[Column, ...]":
+        from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS
+
+        by_key = {column.key: column for column in JOB_COLUMNS}
+        return tuple(by_key[key] for key in self.looks.columns) or DEFAULT_COLUMNS
+
     def now(self) -> Nanos:
         return self.clock.now() if self.paused_at is None else self.paused_at
 
@@ -173,3 +185,35 @@ async def go_to(player: Player, text: str) -> str | None:
         return f"{text.strip()} is no time; such as 20:34, 2026-11-20T20:34:30Z, 15m"
     await player.go(moment.span(player.at).start)
     return None
+
+
+SCREENS: Mapping[str, str] = {
+    Place.JOB: "job.JobScreen",
+    Place.TRACE: "trace.TraceScreen",
+    Place.LOGS: "logs.LogsScreen",
+    Place.SOURCES: "sources.SourcesScreen",
+    Place.AGENTS: "agents.AgentsScreen",
+    Place.CHARTS: "charts.ChartsScreen",
+    Place.TRACES: "traces.TracesScreen",
+    Place.INCIDENTS: "incidents.IncidentsScreen",
+    Place.ALLOCATIONS: "allocations.AllocationsScreen",
+    Place.COLUMNS: "choices.ColumnsScreen",
+    Place.LOG_SET: "choices.LogSetScreen",
+}
+"""The class of each screen that others open. It is imported when it is opened: no first paint needs it."""
+
+
+def start(
+    node: DOMNode, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, exclusive: bool = False
+) -> None:
+    """Run `work` in a worker; `exclusive` cancels the earlier workers of the group."""
+    _: Worker[None] = node.run_worker(work, group=group, exclusive=exclusive)
+
+
+def screen_at(place: str, shared: Shared, *about: object) -> Any:
+    module, _, name = SCREENS[place].partition(".")
+    return getattr(import_module(f"{__package__}.{module}"), name)(shared, *about)
+
+
+def open_screen(app: App[Any], place: str, shared: Shared, *about: object) -> None:
+    app.push_screen(screen_at(place, shared, *about))

@@ -1,119 +1,39 @@
 """One trace: which span failed and why, what came before it, on what the time went."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
-from time import monotonic
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.dom import DOMNode
 from textual.message import Message
 from textual.widget import Widget
 
 from jobtui.actions import Place
 from jobtui.analysis.filter_syntax import FilterError
-from jobtui.analysis.traces.failures import Findings, study_trace
+from jobtui.analysis.traces.failures import Findings
 from jobtui.analysis.traces.filters import FIELD_NAMES, SpanTest, parse_span_filter, values_of
 from jobtui.analysis.traces.layout import LineKey
 from jobtui.model.commands import Command
 from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.numbers import counted
-from jobtui.model.traces import Span, Trace, growing
+from jobtui.model.traces import Span
 from jobtui.render.text import safe, show
 from jobtui.render.traces import Part, detail_parts
 from jobtui.render.waterfall import Sentence, sentence_of, short_id, span_time
 from jobtui.screens.base import FilteringScreen, bindings_at
 from jobtui.screens.command_table import complete_fields
 from jobtui.screens.export import jobtui_command
-from jobtui.screens.job_tabs import start
-from jobtui.screens.shared import Shared, Taken
-from jobtui.screens.slices import without_collecting
+from jobtui.screens.shared import Shared, Taken, start
 from jobtui.screens.text import ReadingScreen
+from jobtui.screens.trace_reader import TraceReader
 from jobtui.store.store import Changes
-from jobtui.terminal.textual_patches import kept_up
 from jobtui.widgets.filter_bar import FilterBar, Mistake
 from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.row_view import Move
 from jobtui.widgets.text_pane import Paragraph, TextPane
-from jobtui.widgets.waterfall import Picture, TraceFacts, Waterfall, failed_keys, path_of, picture_of
-
-SHARE = 10
-"""A trace that grows is studied again for no more than one part in so many of the time."""
-
-
-class TraceReader:
-    """Reads and follows one trace. `told` is called when it changes; `expects_more` says that more must come.
-
-    `part_of` gives what of it is shown, when that is not all.
-    """
-
-    def __init__(
-        self,
-        node: DOMNode,
-        shared: Shared,
-        trace_id: TraceId,
-        told: Callable[[], None],
-        expects_more: Callable[[], bool] = lambda: False,
-        part_of: Callable[[Trace], Trace] = lambda trace: trace,
-    ) -> None:
-        self.trace_id = trace_id
-        self.picture: Picture | None = None
-        """The trace as it was studied last, None while it is read, or when nobody has it."""
-        self.growing = ""
-        """Why more of it may come, "" when it is complete; outside text."""
-        self.notes: tuple[str, ...] = ()
-        """Which sources could not be asked, and why; outside text."""
-        self.is_read = False
-        """Whether all that could be asked was asked once."""
-        self._node, self._shared, self._told, self._expects_more = node, shared, told, expects_more
-        self._part_of = part_of
-        self._size = -1
-        self._rests_until = 0.0
-        self._is_due = False
-
-    def begin(self) -> None:
-        following = partial(kept_up, self._node, "following a trace", self._follow)
-        start(self._node, following, group="follow trace", exclusive=True)
-
-    def changed(self) -> None:
-        self._is_due = True
-        self.look()
-
-    def look(self) -> None:
-        if self._is_due and self._shared.paused_at is None and monotonic() >= self._rests_until:
-            start(self._node, self._study_known, group="study trace", exclusive=True)
-
-    async def _follow(self) -> None:
-        if self._shared.trace_desk is None:
-            await self._study_known()
-            self.is_read = True
-            self._told()
-            return
-        async for answer in self._shared.trace_desk().follow(self.trace_id, self._expects_more):
-            self.growing, self.notes = answer.growing, answer.notes
-            self._is_due = True
-            if self.picture is None or self._shared.paused_at is None:
-                await self._study_known()
-            self.is_read = True
-            self._told()
-
-    async def _study_known(self) -> None:
-        self._is_due = False
-        book = self._shared.live.traces
-        size, trace = book.size(self.trace_id), book.trace(self.trace_id)
-        if trace is None or size == self._size:
-            return
-        self._size = size
-        began = monotonic()
-        with without_collecting():
-            self.picture = await asyncio.to_thread(lambda: picture_of(study_trace(self._part_of(trace))))
-            if self.growing:  # why is known better than when it was asked for
-                self.growing = await asyncio.to_thread(growing, trace, self._shared.now(), self._shared.now())
-        self._rests_until = monotonic() + SHARE * (monotonic() - began)
-        self._told()
-
+from jobtui.widgets.waterfall import Picture, TraceFacts, Waterfall, failed_keys, path_of
 
 FILTERING = "filter"
 """What looks at the spans that a filter is for; a later one takes its place."""

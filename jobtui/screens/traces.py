@@ -26,8 +26,7 @@ from jobtui.render.traces import TRACE_COLUMNS, TraceLook, sort_traces
 from jobtui.screens.base import TableScreen, bindings_at
 from jobtui.screens.command_table import complete_fields
 from jobtui.screens.export import jobtui_command
-from jobtui.screens.job_tabs import start
-from jobtui.screens.shared import Shared, Taken
+from jobtui.screens.shared import Shared, Taken, open_screen, start
 from jobtui.store.store import Changes
 from jobtui.widgets.filter_bar import Completion
 from jobtui.widgets.record_list import RecordTable
@@ -186,10 +185,8 @@ class TracesScreen(TableScreen):
 
     @on(RecordTable.Opened)
     def action_open(self) -> None:
-        from jobtui.screens.trace import TraceScreen
-
         if (listed := self._table.record) is not None:
-            self.app.push_screen(TraceScreen(self.shared, listed.told.trace_id))
+            open_screen(self.app, Place.TRACE, self.shared, listed.told.trace_id)
 
     def action_copy(self) -> None:
         if (listed := self._table.record) is not None:

@@ -33,7 +33,7 @@ from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogScreen
 from jobtui.screens.palette import JobProvider
 from jobtui.screens.text import HelpScreen
-from jobtui.screens.trace import TraceReader
+from jobtui.screens.trace_reader import TraceReader
 from jobtui.session import Session
 from jobtui.terminal import textual_patches
 from jobtui.widgets import log_view

@@ -1,0 +1,206 @@
+"""Reads and follows a trace, and finds the trace of a job. No widgets."""
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from itertools import islice
+from time import monotonic
+
+from textual.dom import DOMNode
+
+from jobtui.analysis.traces.failures import study_trace
+from jobtui.analysis.traces.job_traces import (
+    Alone,
+    TraceLink,
+    Ways,
+    alone,
+    candidates,
+    link_in_lines,
+    trace_op,
+    ways_from_job,
+)
+from jobtui.model.ids import TraceId
+from jobtui.model.jobs import Job
+from jobtui.model.ops import Certainty, Op, Unlinked
+from jobtui.model.traces import Trace, growing, is_same_job, names_job
+from jobtui.screens.shared import Shared, start
+from jobtui.screens.slices import without_collecting
+from jobtui.terminal.textual_patches import kept_up
+from jobtui.widgets.waterfall import Picture, picture_of
+
+SHARE = 10
+"""A trace that grows is studied again for no more than one part in so many of the time."""
+
+
+class TraceReader:
+    """Reads and follows one trace. `told` is called when it changes; `expects_more` says that more must come.
+
+    `part_of` gives what of it is shown, when that is not all.
+    """
+
+    def __init__(
+        self,
+        node: DOMNode,
+        shared: Shared,
+        trace_id: TraceId,
+        told: Callable[[], None],
+        expects_more: Callable[[], bool] = lambda: False,
+        part_of: Callable[[Trace], Trace] = lambda trace: trace,
+    ) -> None:
+        self.trace_id = trace_id
+        self.picture: Picture | None = None
+        """The trace as it was studied last, None while it is read, or when nobody has it."""
+        self.growing = ""
+        """Why more of it may come, "" when it is complete; outside text."""
+        self.notes: tuple[str, ...] = ()
+        """Which sources could not be asked, and why; outside text."""
+        self.is_read = False
+        """Whether all that could be asked was asked once."""
+        self._node, self._shared, self._told, self._expects_more = node, shared, told, expects_more
+        self._part_of = part_of
+        self._size = -1
+        self._rests_until = 0.0
+        self._is_due = False
+
+    def begin(self) -> None:
+        following = partial(kept_up, self._node, "following a trace", self._follow)
+        start(self._node, following, group="follow trace", exclusive=True)
+
+    def changed(self) -> None:
+        self._is_due = True
+        self.look()
+
+    def look(self) -> None:
+        if self._is_due and self._shared.paused_at is None and monotonic() >= self._rests_until:
+            start(self._node, self._study_known, group="study trace", exclusive=True)
+
+    async def _follow(self) -> None:
+        if self._shared.trace_desk is None:
+            await self._study_known()
+            self.is_read = True
+            self._told()
+            return
+        async for answer in self._shared.trace_desk().follow(self.trace_id, self._expects_more):
+            self.growing, self.notes = answer.growing, answer.notes
+            self._is_due = True
+            if self.picture is None or self._shared.paused_at is None:
+                await self._study_known()
+            self.is_read = True
+            self._told()
+
+    async def _study_known(self) -> None:
+        self._is_due = False
+        book = self._shared.live.traces
+        size, trace = book.size(self.trace_id), book.trace(self.trace_id)
+        if trace is None or size == self._size:
+            return
+        self._size = size
+        began = monotonic()
+        with without_collecting():
+            self.picture = await asyncio.to_thread(lambda: picture_of(study_trace(self._part_of(trace))))
+            if self.growing:  # why is known better than when it was asked for
+                self.growing = await asyncio.to_thread(growing, trace, self._shared.now(), self._shared.now())
+        self._rests_until = monotonic() + SHARE * (monotonic() - began)
+        self._told()
+
+
+MOST_LOOKED_AT = 20
+"""Traces that came at once of which it is asked whether one is the job's."""
+
+
+class JobTracing:
+    """The trace of one job. `told` is called when it changes."""
+
+    def __init__(self, node: DOMNode, shared: Shared, told: Callable[[], None]) -> None:
+        self._node, self._shared, self._told = node, shared, told
+        self._job: Job | None = None
+        self._op: tuple[object, Op] | None = None
+        self.link: TraceLink | None = None
+        self.ways = Ways()
+        self.reader: TraceReader | None = None
+        self.is_looked_for = False
+        """Whether every way to find it was tried."""
+        self.others = 0
+        """How many other processes are in the trace, which are not shown."""
+
+    async def find(self, job: Job | None, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> None:
+        if self._shared.trace_desk is None:
+            return
+        self.note(job, ops, unlinked)
+        if self.reader is None and job is not None:
+            self.ways = await ways_from_job(self._shared.trace_desk(), job, self._shared.job_attributes())
+            if self.ways.found:
+                self._follow(TraceLink(self.ways.found[0].trace_id, Certainty.JID, self.ways.found[0].why))
+        self.is_looked_for = True
+        self._told()
+
+    def note(self, job: Job | None, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> None:
+        self._job = job
+        if self.reader is not None or self._shared.trace_desk is None:
+            return
+        if job is not None and job.trace:
+            self._follow(TraceLink(TraceId(job.trace), Certainty.FULL_ID, "it was handed this trace"))
+        elif (link := link_in_lines(ops, unlinked)) is not None:
+            self._follow(link)
+
+    def changed(self, traces: Collection[TraceId]) -> None:
+        if self.reader is None and self._job is not None and self.is_looked_for:
+            own = next((one for one in islice(traces, MOST_LOOKED_AT) if self._names_job(one)), None)
+            if own is not None:
+                self._follow(TraceLink(own, Certainty.JID, "its spans name the job"))
+        elif self.reader is not None:
+            if self.reader.trace_id in traces:
+                self.reader.changed()
+            self.reader.look()
+
+    def is_to_be_found_again(self, is_job_told: bool, traces: Collection[TraceId]) -> bool:
+        """Whether looking for it would give more than before: by the job, or by traces that came.
+
+        Perhaps the job is known by now, or one of the traces was submitted near it, and was not before.
+        """
+        if self._job is None:
+            return self.is_looked_for and is_job_told
+        if self.reader is not None or not self.is_looked_for:
+            return False
+        book, names = self._shared.live.traces, self._shared.job_attributes()
+        told = [trace for one in islice(traces, MOST_LOOKED_AT) if (trace := book.trace(one)) is not None]
+        known = {one.trace_id for one in self.ways.candidates}
+        return not {one.trace_id for one in candidates(told, self._job, names)} <= known
+
+    def _names_job(self, trace_id: TraceId) -> bool:
+        trace = self._shared.live.traces.trace(trace_id)
+        if trace is None or self._job is None:
+            return False
+        senders = {id(span.resource): span.resource for span in trace.spans}.values()
+        written = (names_job(one.attributes, self._shared.job_attributes()) for one in senders)
+        return any(name is not None and is_same_job(name, self._job.id) for name in written)
+
+    def _follow(self, link: TraceLink) -> None:
+        self.link = link
+        self.reader = TraceReader(
+            self._node, self._shared, link.trace_id, self._told, self._is_live, self._alone
+        )
+        self.reader.begin()
+
+    def _is_live(self) -> bool:
+        job = self._shared.live.job(self._job.id) if self._job is not None else None
+        return job is not None and job.status.is_live
+
+    def _alone(self, trace: Trace) -> Trace:
+        if self._job is None:
+            return trace
+        found: Alone = alone(trace, self._job.id, self._shared.job_attributes(), self._job.host)
+        self.others = len(found.others)
+        return found.trace
+
+    def ops(self, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> tuple[Op, ...]:
+        picture = self.reader.picture if self.reader is not None else None
+        if picture is None or self.link is None or self._job is None:
+            return ()
+        grows = bool(self.reader and self.reader.growing) and self._is_live()
+        key = (id(picture), tuple(map(id, ops)), len(unlinked), grows)
+        if self._op is None or self._op[0] != key:
+            found, layout = picture[:2]
+            op = trace_op(found, layout, self.link, self._job.id, ops, unlinked, grows=grows)
+            self._op = (key, op)
+        return (self._op[1],)
