@@ -26,7 +26,7 @@ from jobtui.analysis.explain.verdict import explain
 from jobtui.backends.archive.search import Query, Tally, find_script, search
 from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
 from jobtui.backends.base import LISTS, Announced, Batch, Source
-from jobtui.backends.registry import SOURCES, Window, build
+from jobtui.backends.registry import SOURCES, build
 from jobtui.backends.traces import jaeger, receiver
 from jobtui.backends.traces.jaeger import Jaeger
 from jobtui.commands import jobs as jobs_command
@@ -40,7 +40,7 @@ from jobtui.model.faults import MOST_PLACES, Faults, contained, place_of
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import JobStatus
 from jobtui.model.scripts import ScriptPeriod, Wanted
-from jobtui.model.specs import SourceSpec
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.traces import TraceSearch
 from jobtui.recording.database import FILE_NAME, About, Recording
 from jobtui.recording.recorder import Recorder, RecordingWriter

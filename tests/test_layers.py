@@ -2,10 +2,13 @@
 
 import ast
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from jobtui.screens.shared import SCREENS
 
 PACKAGE = Path(__file__).parents[1] / "jobtui"
 
@@ -95,7 +98,7 @@ LIBRARIES: dict[str, frozenset[str]] = {
 }
 """Libraries that only some layers may know."""
 
-MAY_IMPORT_BY_NAME = frozenset({"cli", "commands"})
+MAY_IMPORT_BY_NAME = frozenset({"cli", "commands", "screens"})
 """Layers that may import a module whose name is a value, so that this test cannot follow it."""
 
 
@@ -166,6 +169,12 @@ def layer_of(module: Path) -> str:
 
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def test_every_screen_that_others_open_is_where_the_table_says() -> None:
+    for place, name in SCREENS.items():
+        module, _, one = name.partition(".")
+        assert place == getattr(import_module(f"jobtui.screens.{module}"), one).PLACE
 
 
 def test_a_module_imports_only_what_its_layer_may() -> None:

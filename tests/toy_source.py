@@ -3,10 +3,10 @@
 from jobtui.analysis.explain.case import Evidence
 from jobtui.analysis.systems import JobSystem
 from jobtui.backends.base import Batch, Source
-from jobtui.backends.registry import Gives, SourceType, Window
+from jobtui.backends.registry import Gives, SourceType
 from jobtui.model.ids import JobId, system_job_id
 from jobtui.model.jobs import Job, JobDetail, JobStatus
-from jobtui.model.specs import SourceSpec
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.verdicts import Code, Verdict
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jobtui.formats.spans import read_telemetry
+from jobtui.formats.otlp_protobuf import read_telemetry
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import SpanId, TraceId
 from jobtui.model.traces import Resource, Span, SpanStatus, Telemetry, Trace

@@ -13,6 +13,7 @@ from jobtui.model.numbers import whole
 from jobtui.model.specs import (
     LogRole,
     SourceSpec,
+    Window,
     parse_archive,
     parse_balsam,
     parse_condor_log,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jobtui.backends.base import Announced, Source
-    from jobtui.model.clock import Nanos
 
 PERIOD_S = 2.0
 """How long a source may wait for a sign of change; a poll is due at the latest then."""
@@ -51,18 +51,6 @@ class Gives(Flag):
 class _OfKind(Protocol):
     @property
     def kind(self) -> str: ...
-
-
-class Window(NamedTuple):
-    """Which part of a source to read. None leaves the beginning to it, and the end to the present.
-
-    `whole`: all of a file, and of those that were rotated away what was written since `since`.
-    Only searches for traces end before that at `until`.
-    """
-
-    since: "Nanos | None" = None
-    whole: bool = False
-    until: "Nanos | None" = None
 
 
 def _path(spec: SourceSpec) -> "Path":

@@ -6,9 +6,9 @@ from jobtui.analysis.compare import Choice, Kept, Side, choose, compare, texts_c
 from jobtui.analysis.paths import run_dirs_of
 from jobtui.analysis.timeline import ops_in, window_of
 from jobtui.backends.registry import Gives, gives
-from jobtui.commands.find import Found, resolve
+from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.jobs import with_agent
-from jobtui.commands.printing import Report, answer, print_not_found
+from jobtui.commands.printing import Report, answer
 from jobtui.commands.reader import Reader
 from jobtui.commands.show import judged
 from jobtui.commands.streams import Exit, complain

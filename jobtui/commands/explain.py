@@ -6,10 +6,10 @@ from functools import partial
 
 from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.incidents import Grouping, Incident, Incidents
-from jobtui.commands.find import Found, resolve
+from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.jobs import with_agent
 from jobtui.commands.open import spelled
-from jobtui.commands.printing import Report, answer, print_not_found
+from jobtui.commands.printing import Report, answer
 from jobtui.commands.reader import Reader
 from jobtui.commands.show import exit_of, headline, judged
 from jobtui.commands.streams import Exit

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,6 +76,11 @@ class Found(NamedTuple):
     code: Exit = Exit.NOT_FOUND
     traces: tuple[TraceId, ...] = ()
     """The traces whose spans name the job that nothing else knows."""
+
+
+def print_not_found(command: str, body: Mapping[str, object], found: Found, reader: Reader) -> Exit:
+    records = [candidate_record(candidate) for candidate in found.candidates]
+    return answer(Report(command, lambda: {**body, "candidates": records}), reader, found.code)
 
 
 async def resolve(reader: Reader, thing: str, *, to_end: bool = False) -> Found:

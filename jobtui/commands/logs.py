@@ -16,14 +16,13 @@ from jobtui.analysis.timeline import JobLine, job_lines
 from jobtui.backends.job_desk import HasEntries
 from jobtui.backends.window import unwrapped
 from jobtui.commands.context import OutputFormat
-from jobtui.commands.find import resolve
+from jobtui.commands.find import print_not_found, resolve
 from jobtui.commands.printing import (
     Report,
     SourceNames,
     answer,
     print_csv,
     print_lines,
-    print_not_found,
     print_report,
 )
 from jobtui.commands.reader import Reader

@@ -15,7 +15,6 @@ from jobtui.render.text import show
 if TYPE_CHECKING:
     from jobtui.analysis.find import Candidate
     from jobtui.commands.context import Context
-    from jobtui.commands.find import Found
     from jobtui.commands.reader import Reader
 
 
@@ -114,11 +113,6 @@ def print_csv(columns: Sequence[str], records: Iterable[Mapping[str, object]], *
         return f"'{text}" if text.lstrip().startswith(_FORMULA) and real(text) is None else text
 
     writer.writerows([text_of(record.get(name)) for name in columns] for record in records)
-
-
-def print_not_found(command: str, body: Mapping[str, object], found: "Found", reader: "Reader") -> Exit:
-    records = [candidate_record(candidate) for candidate in found.candidates]
-    return answer(Report(command, lambda: {**body, "candidates": records}), reader, found.code)
 
 
 def candidate_record(candidate: "Candidate") -> dict[str, object]:

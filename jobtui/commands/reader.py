@@ -26,7 +26,6 @@ from jobtui.backends.registry import (
     SITE_LOGS,
     SLURM,
     Gives,
-    Window,
     announce,
     build,
     gives,
@@ -44,7 +43,7 @@ from jobtui.model.health import Skip, SourceHealth, SourceState
 from jobtui.model.ids import JobId, named
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.source_errors import SourceError
-from jobtui.model.specs import SourceSpec
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.traces import JOB_ATTRIBUTES
 from jobtui.session import Session
 from jobtui.store.store import Changes

@@ -11,9 +11,9 @@ from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import differing, flags_of, waits_for
 from jobtui.analysis.keys import slurm_words
 from jobtui.analysis.paths import CLUSTER_MODE, AgentLog, Reach, log_of, output_places, run_dirs_of
-from jobtui.commands.find import Found, resolve
+from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.jobs import with_agent
-from jobtui.commands.printing import Report, answer, print_not_found
+from jobtui.commands.printing import Report, answer
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.clock import Nanos, clock_of

@@ -10,9 +10,9 @@ from jobtui.analysis.timeline import (
     ops_of_changes,
     timeline_rows,
 )
-from jobtui.commands.find import resolve
+from jobtui.commands.find import print_not_found, resolve
 from jobtui.commands.jobs import with_agent
-from jobtui.commands.printing import Report, SourceNames, answer, print_not_found
+from jobtui.commands.printing import Report, SourceNames, answer
 from jobtui.commands.reader import Reader
 from jobtui.commands.show import headline, judge
 from jobtui.commands.streams import Exit

@@ -17,8 +17,8 @@ from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.flags import needs_person, waits_for
 from jobtui.analysis.times import duration, parse_duration
 from jobtui.commands.context import Context
-from jobtui.commands.find import resolve
-from jobtui.commands.printing import print_lines, print_not_found
+from jobtui.commands.find import print_not_found, resolve
+from jobtui.commands.printing import print_lines
 from jobtui.commands.reader import Reader, configured, in_session, no_source, sources_to_watch, warn
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.clock import Nanos

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from jobtui.model.clock import SECOND, Nanos, time_of_iso
-from jobtui.model.secrets import MASK
+from jobtui.model.secret_words import MASK
 
 NAME = re.compile(r"(?P<time>\d{14})-(?P<kind>[a-z][a-z-]{0,40})\.log", re.ASCII)
 """The name of a copy."""

@@ -17,7 +17,7 @@ from enum import StrEnum
 import msgspec
 
 from jobtui.formats.json_values import Document, decoded
-from jobtui.formats.spans import ReadSpans, read_otlp, read_otlp_lists
+from jobtui.formats.spans import ReadSpans, read_json, read_otlp, read_otlp_lists
 from jobtui.model.secrets import mask_text
 from jobtui.model.traces import Telemetry
 
@@ -108,6 +108,20 @@ def read_protobuf(data: bytes, found: ReadSpans, where: str) -> None:
                 return
     if data:
         found.skip("", "no spans could be decoded: expected OTLP as protobuf or JSON, or Jaeger's JSON")
+
+
+BOM = b"\xef\xbb\xbf"
+
+
+def read_telemetry(data: bytes, where: str) -> Telemetry:
+    """All spans and log records with a trace id in the bytes of a file; `where` names it in skips."""
+    found = ReadSpans(where)
+    text = data.removeprefix(BOM).lstrip(b" \t\r\n")
+    if text[:1] in (b"{", b"["):
+        read_json(text, found)
+    elif data.strip(b" \t\r\n\0"):
+        read_protobuf(data, found, where)
+    return found.telemetry()
 
 
 def _unwrapped(data: bytes) -> bytes:

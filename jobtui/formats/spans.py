@@ -449,31 +449,17 @@ def _micros(value: object) -> int:
     return number if 0 <= number <= LATEST_US else 0
 
 
-BOM = b"\xef\xbb\xbf"
 EXPECTED = "expected OTLP as JSON or protobuf, or Jaeger's JSON"
 
 
-def read_telemetry(data: bytes, where: str) -> Telemetry:
-    """All spans and log records with a trace id in the bytes of a file; `where` names it in skips."""
-    found = ReadSpans(where)
-    text = data.removeprefix(BOM).lstrip(b" \t\r\n")
-    if text[:1] in (b"{", b"["):
-        _read_json(text, found)
-    elif data.strip(b" \t\r\n\0"):
-        from jobtui.formats.otlp_protobuf import read_protobuf
-
-        read_protobuf(data, found, where)
-    return found.telemetry()
-
-
 def telemetry_of(document: object, where: str) -> Telemetry:
-    """The same out of a document that is decoded."""
+    """All spans and log records with a trace id in a decoded document; `where` names it in skips."""
     found = ReadSpans(where)
     _take(document, found, "")
     return found.telemetry()
 
 
-def _read_json(text: bytes, found: ReadSpans) -> None:
+def read_json(text: bytes, found: ReadSpans) -> None:
     try:
         whole = decoded(text)
     except ValueError as error:

@@ -19,17 +19,15 @@ from array import array
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
-from jobtui.logs.pages import PAGE_BYTES, Segment, line_start
+from jobtui.logs.segments import PAGE_BYTES, Segment, line_start
 from jobtui.model.numbers import whole
-from jobtui.model.pages import Hits, LogLine, LogUnreadable, Place, Query, SearchState
-from jobtui.model.secrets import CUT, MASK, MAY_BE_MASKED, mask_line
+from jobtui.model.pages import Extent, Hits, LogLine, LogUnreadable, Place, Query, SearchState
+from jobtui.model.secret_words import CUT, MASK
+from jobtui.model.secrets import MAY_BE_MASKED, mask_line
 from jobtui.transport.files import ByteSource
 from jobtui.transport.worker import Worker
-
-if TYPE_CHECKING:
-    from jobtui.logs.pages import LogPages
 
 READ_BYTES = 64 << 10
 FILTER = Path(__file__).with_name("line_filter.py")
@@ -321,10 +319,19 @@ class _ShownLines:
         return _shown(self._data[before + 1 : end if end >= 0 else len(self._data)])
 
 
+class SearchedFiles(Protocol):
+    """A log that is searched: a file, and the ones rotated away from it."""
+
+    segments: tuple[Segment, ...]
+
+    @property
+    def extent(self) -> Extent: ...
+
+
 class FileSearch(Search):
     """A search in a file and the ones rotated away from it. All but `_search_...` is for its own thread."""
 
-    def __init__(self, log: "LogPages", query: Query, around: Place, *, limit_s: float = LIMIT_S) -> None:
+    def __init__(self, log: SearchedFiles, query: Query, around: Place, *, limit_s: float = LIMIT_S) -> None:
         extent = log.extent
         is_large = extent.end - extent.begin >= PROGRAM_FROM_BYTES and ripgrep() is not None
         self._by_program = not is_plain(query) or is_large

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from jobtui.model.ids import PREFIX_LENGTH
-from jobtui.model.secrets import (
+from jobtui.model.secret_words import (
     AGENT_WORD,
     CUT,
     FULL_ID_LENGTH,

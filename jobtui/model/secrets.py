@@ -14,39 +14,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
-FULL_ID_LENGTH = 32
-MASK = "***"
-CUT = "…"
+from jobtui.model.secret_words import COUNT, CUT, FULL_ID_LENGTH, MASK, SECRET_WORDS
+
 MAX_DEPTH = 100
 """Documents nested deeper are masked from there on, so that no input can exhaust the stack."""
-
-AGENT_WORD = "agent[_-]?id"
-SECRET_WORDS = (
-    "token(?!i[sz])|secret(?!ar)|passw(?!ordless)|passphrase|passcode|(?<=[a-z0-9][_-])pass(?![a-z0-9_-])"
-    "|(?<![a-z])pwd(?![a-z])|cookie(?!cutter)|otp(?!ath|int|lug|oint|ool|r[io])"
-    f"|private(?!er)|{AGENT_WORD}|api[_-]?key|authorization|credential"
-)
-"""What names of secrets contain; words such as secretary, footprint and tokenizer do not count.
-
-MYSQL_PWD is one, and PWD when its value is no path.
-"""
-SECRET_FORMS = (
-    r"eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]+)?|gh[opsru]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
-    r"|A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])|xox[abeoprs]-[\w-]{10,}|AIza[\w-]{30,}"
-)
-"""Secrets known by their form: JWTs, and tokens of GitHub, GitLab, AWS, Slack and Google."""
-SECRET_OPTIONS = {
-    "curl": r"(?:-[A-Za-z]*[uU]|--(?:proxy-)?user)%s[^\s'\":]*:",
-    "(?:mysql|mariadb)[\\w-]*": r"-p(?!['\"]?[\s,])%s",
-    "sshpass": "-p%s",
-    "redis-cli": "-a%s",
-    "ldap[a-z]+": "-w%s",
-    "(?:docker|podman|helm) login": "-p%s",
-    "(?:mongo|snowsql)[a-z]*": "-p%s",
-    "openssl": "-(?:k|pass(?:in|out)?)%s(?:pass:)?",
-    "smbclient": r"-U%s[^\s'\"%%]*%%",
-}
-"""Programs with short options for secrets: what comes before the secret, and `%s` for spaces and quotes."""
 
 _SECRET_KEY = re.compile(SECRET_WORDS, re.IGNORECASE | re.ASCII)
 _AGENT_GATE = re.compile(r"agent(?:[_-]?id|-local/|\\*['\"]?[:=])", re.ASCII)
@@ -60,8 +31,6 @@ _UNSEEN = re.compile(
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
 )
 """Colours and other sequences for terminals, and characters that are not seen."""
-_COUNT = re.compile("tokens|cookies|token_?(?:count|len|limit|budget)", re.IGNORECASE)
-_NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,12})?(?:e\d{1,3})?", re.ASCII)
 _GITHUB_GATE = re.compile("gh[opsru]_")
 _OPTION = re.compile(r"--?[\w.\-]+", re.ASCII)
 _NAME = re.compile(r"[\w.\-]+", re.ASCII)
@@ -269,11 +238,6 @@ def mask_document(value: object) -> object:
     return _mask_value(value, 0)
 
 
-def is_count(name: str, value: str) -> bool:
-    """Whether this is how many tokens, and no token."""
-    return _NUMBER.fullmatch(value) is not None and _COUNT.search(name) is not None
-
-
 def is_secret_key(key: str) -> bool:
     """Whether the value of a key with this name is a secret."""
     return _SECRET_KEY.search(key) is not None
@@ -325,7 +289,7 @@ def _key_name(mapping: Mapping[object, object], key: object) -> str:
 def _mask_entry(name: str, value: object, depth: int) -> object:
     if not is_secret_key(name):
         return _mask_value(value, depth)
-    if value is None or isinstance(value, bool) or (isinstance(value, int) and _COUNT.search(name)):
+    if value is None or isinstance(value, bool) or (isinstance(value, int) and COUNT.search(name)):
         return value
     if not isinstance(value, str):
         return MASK

@@ -4,9 +4,12 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from jobtui.model.numbers import whole
+
+if TYPE_CHECKING:
+    from jobtui.model.clock import Nanos
 
 VARIABLES: Mapping[str, str] = {"bearer": "_BEARER", "basic": "_BASIC", "headers": "_HEADERS"}
 """What may be said in the environment, and how the name of the variable ends."""
@@ -252,3 +255,15 @@ def parse_kafka(text: str) -> SourceSpec:
     if not _BROKERS.fullmatch(text):
         raise ValueError("expected host:port[,host:port...]/topic")
     return SourceSpec("kafka", text)
+
+
+class Window(NamedTuple):
+    """Which part of a source to read. None leaves the beginning to it, and the end to the present.
+
+    `whole`: all of a file, and of those that were rotated away what was written since `since`.
+    Only searches for traces end before that at `until`.
+    """
+
+    since: "Nanos | None" = None
+    whole: bool = False
+    until: "Nanos | None" = None

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from jobtui.model.changes import StateChange, in_order
 from jobtui.model.jobs import JobStatus
-from jobtui.model.secrets import MASK, is_secret_key
+from jobtui.model.secret_words import MASK
+from jobtui.model.secrets import is_secret_key
 from jobtui.model.slurm import STATUSES
 
 RUNNING = "RUNNING"

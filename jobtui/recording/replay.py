@@ -36,7 +36,8 @@ from jobtui.model.scripts import (
     Walked,
     Wanted,
 )
-from jobtui.model.secrets import MASK, is_secret_key, masked_lines
+from jobtui.model.secret_words import MASK
+from jobtui.model.secrets import is_secret_key, masked_lines
 from jobtui.model.source_errors import SourceUnreachable
 from jobtui.model.traces import Telemetry, Trace, TraceList, TraceSearch, is_wanted, newest, summary_of
 from jobtui.recording.database import COUNTS, Entry, Recording, What

@@ -1,15 +1,22 @@
 """The line in which a filter, a command or a search is typed, with a mistake shown at its place."""
 
+import os
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
 from jobtui.render.spans import Line, Span
-from jobtui.render.text import fit, wrapped
+from jobtui.render.text import fit, safe, wrapped
 from jobtui.widgets.lines import LineView
+
+if TYPE_CHECKING:
+    from textual.widgets import Input
+
+    from jobtui.widgets.filter_input import FilterInput
 
 MOST = 100
 """Of more than these the oldest are forgotten."""
@@ -76,6 +83,12 @@ class FilterBar(Vertical):
     With a history `up` and `down` bring back what was typed before; with a completer `tab` completes.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", show=False),
+        Binding("up", "earlier", show=False),
+        Binding("down", "later", show=False),
+        Binding("tab", "complete", show=False),
+    ]
     SIGN = "/"
     PLACEHOLDER = "words, or: status:failed user:vn9m age<10m dur>1h"
 
@@ -117,8 +130,7 @@ class FilterBar(Vertical):
         self.history = history or History()
         self.history.begin()
         self.completer = completer
-        self.was_pasted = False
-        """Whether some of the text was pasted."""
+        self._input: FilterInput
         self.had_keys = False
         """Whether keys have come to go into the input; not yet while it opens."""
         self._mistake_line = MistakeLine()
@@ -128,15 +140,24 @@ class FilterBar(Vertical):
         # Textual's Input would cost every start some milliseconds, and is needed only from here on
         from jobtui.widgets.filter_input import FilterInput
 
+        self._input = FilterInput(self.before, self._placeholder)
         yield self._mistake_line
         with Horizontal():
             yield Prompt(self.SIGN)
-            yield FilterInput(self, self.before, self._placeholder)
+            yield self._input
+
+    @property
+    def was_pasted(self) -> bool:
+        """Whether some of the text was pasted."""
+        return self._input.was_pasted
+
+    def on_descendant_focus(self) -> None:
+        self.had_keys = True
 
     def set_mistake(self, mistake: Mistake | None) -> None:
         self.mistake = mistake
         self._mistake_line.set_mistake(mistake)
-        self.query("FilterInput").refresh()
+        self._input.set_underline(*((mistake.start, mistake.end) if mistake is not None else (0, -1)))
 
     def set_note(self, words: str) -> None:
         self._mistake_line.set_words(words, "dim")
@@ -148,6 +169,38 @@ class FilterBar(Vertical):
         if text is not None and self.mistake is None:
             self.history.add(text)
         self.post_message(self.Closed(self, text))
+
+    def action_cancel(self) -> None:
+        self.close(None)
+
+    def action_earlier(self) -> None:
+        self._put(self.history.earlier(self._input.value))
+
+    def action_later(self) -> None:
+        self._put(self.history.later(self._input.value))
+
+    def _put(self, text: str) -> None:
+        if text != self._input.value:
+            self._input.put(text, len(text))
+
+    def action_complete(self) -> None:
+        if self.completer is None:
+            return
+        text, cursor = self._input.value, self._input.cursor_position
+        start, end, choices = self.completer(text, cursor)
+        if len(choices) > 1:
+            self.set_note(safe("  ".join(choices)))
+        found = choices[0] if len(choices) == 1 else os.path.commonprefix(choices)  # noqa: RUF071 - no paths
+        if len(found) > end - start:
+            self._input.put(text[:start] + found + text[end:], start + len(found))
+
+    def on_input_changed(self, message: "Input.Changed") -> None:
+        message.stop()
+        self.edited(message.value)
+
+    def on_input_submitted(self, message: "Input.Submitted") -> None:
+        message.stop()
+        self.close(message.value)
 
 
 class Prompt(LineView):

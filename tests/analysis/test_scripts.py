@@ -33,7 +33,7 @@ from jobtui.model.scripts import (
     Variable,
     Wanted,
 )
-from jobtui.model.secrets import MASK
+from jobtui.model.secret_words import MASK
 from jobtui.render.job_files import head_facts
 from tests.analysis.captured import correlate, logs
 from tests.builders import a_job, ago, an_agent

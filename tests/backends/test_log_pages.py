@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from jobtui.formats.levels import error_lines, level_of
 from jobtui.logs import lists as remote_log
-from jobtui.logs import pages as line_index
-from jobtui.logs import pages as page_reader
+from jobtui.logs import segments as line_index
+from jobtui.logs import segments as page_reader
 from jobtui.logs.catalog import SessionLogs
 from jobtui.logs.lists import GAP
-from jobtui.logs.pages import LineIndex, LogPages, PageReader, line_start
+from jobtui.logs.pages import LogPages
+from jobtui.logs.segments import LineIndex, PageReader, line_start
 from jobtui.model.clock import Nanos
 from jobtui.model.pages import Level, LogLine, LogUnreadable
 from jobtui.transport.blocks import RAW_LINE_BYTES

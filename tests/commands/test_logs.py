@@ -12,7 +12,8 @@ import pytest
 
 from jobtui.analysis.timeline import JobLine
 from jobtui.commands import reader
-from jobtui.model.secrets import MASK, mask_text
+from jobtui.model.secret_words import MASK
+from jobtui.model.secrets import mask_text
 from jobtui.render.json_output import line_record
 from jobtui.render.log_lines import job_line
 from tests.commands.contract import check_document

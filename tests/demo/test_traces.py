@@ -4,7 +4,7 @@ from pathlib import Path
 
 from jobtui.analysis.traces.failures import study_trace
 from jobtui.demo.live import LiveDemo
-from jobtui.formats.spans import read_telemetry
+from jobtui.formats.otlp_protobuf import read_telemetry
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.traces import growing
 from jobtui.store.traces import TraceBook

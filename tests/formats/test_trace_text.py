@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.formats.json_values import decoded
-from jobtui.formats.spans import read_telemetry
+from jobtui.formats.otlp_protobuf import read_telemetry
 from jobtui.model.traces import Span, SpanKind, SpanStatus, Telemetry
 from tests.tracing import CAPTURES, EXPECTED, capture_file, telemetry_of
 

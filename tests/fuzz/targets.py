@@ -36,7 +36,7 @@ from jobtui.formats.agent_copies import CopyName, read_copy, read_name
 from jobtui.formats.condor_events import EventReader, Form, environment, form_of, frames_of, texts_of_xml
 from jobtui.formats.job_output import OutputReader, read_date
 from jobtui.formats.journal_export import ExportParser, entry_of_export
-from jobtui.formats.otlp_protobuf import Encoding, Signal, read_export
+from jobtui.formats.otlp_protobuf import Encoding, Signal, read_export, read_telemetry
 from jobtui.formats.parser import LogParser, SiteLogParser, survey
 from jobtui.formats.sarchive import parse_environment, parse_script, parse_wanted, torque_tasks
 from jobtui.formats.slurm import (
@@ -49,7 +49,6 @@ from jobtui.formats.slurm import (
     rows_of,
     shown_jobs,
 )
-from jobtui.formats.spans import read_telemetry
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, find_trace
 from jobtui.model.job_desk import sbatch_status

@@ -92,7 +92,7 @@ def jobs(text: str) -> list[Job]:
 
 def complete_and_mistake(bar: FilterBar, text: str) -> None:
     """Offer completions, then say that something is wrong."""
-    bar.query_one(FilterInput).action_complete()
+    bar.action_complete()
     bar.set_mistake(Mistake(0, len(text), show(text)))
 
 

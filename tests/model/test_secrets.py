@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jobtui.model.secrets import MASK, is_secret_key, mask_document, mask_line, mask_text, masked_lines
+from jobtui.model.secret_words import MASK
+from jobtui.model.secrets import is_secret_key, mask_document, mask_line, mask_text, masked_lines
 
 CAPTURES = Path(__file__).parent.parent / "fixtures" / "sirepo"
 JWT = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJib2IifQ.c2lnbmF0dXJlLXg_9"

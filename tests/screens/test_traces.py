@@ -13,11 +13,11 @@ from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
-from jobtui.backends.registry import Window, build
+from jobtui.backends.registry import build
 from jobtui.backends.traces.files import TraceFile
 from jobtui.model.clock import FixedClock, Nanos
 from jobtui.model.ids import TraceId, TraceRef
-from jobtui.model.specs import SourceSpec
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.model.traces import Resource, Span
 from jobtui.screens.trace import TraceScreen
 from jobtui.screens.traces import TracesScreen

@@ -3,11 +3,10 @@
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-from jobtui.backends.registry import Window
 from jobtui.formats.json_values import Document, as_dict, as_list, as_text, decoded
 from jobtui.model.clock import SECOND, Clock, Nanos, SystemClock
 from jobtui.model.source_errors import SourceError
-from jobtui.model.specs import NO_ACCESS, Access
+from jobtui.model.specs import NO_ACCESS, Access, Window
 from jobtui.model.traces import TraceSearch
 from jobtui.transport import http
 from jobtui.transport.http import HttpClient, Limits, Params, ServerKind, in_words, login_headers

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from jobtui.backends.base import Batch
 from jobtui.backends.polled_file import PolledFile, cursor_of, place_in
-from jobtui.formats.spans import SKIPS_NAMED, is_line_of_json, read_telemetry
+from jobtui.formats.otlp_protobuf import read_telemetry
+from jobtui.formats.spans import SKIPS_NAMED, is_line_of_json
 from jobtui.model.health import Skip
 from jobtui.model.source_errors import SourceUnreachable
 from jobtui.model.traces import Telemetry

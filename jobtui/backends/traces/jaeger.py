@@ -15,7 +15,6 @@ from urllib.parse import quote
 import msgspec
 
 from jobtui.backends.base import Batch
-from jobtui.backends.registry import Window
 from jobtui.backends.traces.client import (
     SEARCH_BYTES,
     TRACE_BYTES,
@@ -34,6 +33,7 @@ from jobtui.model.faults import FAULTS
 from jobtui.model.ids import TraceId, trace_id_of_hex
 from jobtui.model.numbers import whole_of
 from jobtui.model.source_errors import SourceError, SourceMissing
+from jobtui.model.specs import Window
 from jobtui.model.traces import (
     Span,
     Telemetry,

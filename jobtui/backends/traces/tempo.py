@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 
 from jobtui.backends.base import Batch
-from jobtui.backends.registry import Window
 from jobtui.backends.traces.client import (
     SEARCH_BYTES,
     TRACE_BYTES,
@@ -28,6 +27,7 @@ from jobtui.model.faults import rows_of
 from jobtui.model.health import Skip
 from jobtui.model.ids import TraceId, trace_id_of_hex
 from jobtui.model.numbers import whole, whole_of
+from jobtui.model.specs import Window
 from jobtui.model.traces import Telemetry, TraceList, TraceSearch, TraceSummary, names_job, newest
 from jobtui.transport.http import Params
 

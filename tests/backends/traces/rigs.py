@@ -7,10 +7,10 @@ from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
-from jobtui.backends.registry import Window, build
+from jobtui.backends.registry import build
 from jobtui.backends.traces.receiver import Receiver
 from jobtui.model.clock import Clock
-from jobtui.model.specs import SourceSpec
+from jobtui.model.specs import SourceSpec, Window
 from jobtui.session import Session
 from jobtui.session.traces import SessionTraces
 from tests.jaeger_server import Jaeger

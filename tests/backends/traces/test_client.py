@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.backends.registry import Window
 from jobtui.backends.traces.client import TraceServer
 from jobtui.backends.traces.jaeger import Jaeger
 from jobtui.backends.traces.tempo import Tempo
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.ids import TraceId
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.model.specs import NO_ACCESS, Access
+from jobtui.model.specs import NO_ACCESS, Access, Window
 from jobtui.model.traces import TraceList, TraceSearch
 from jobtui.transport.http import Limits
 from tests.jaeger_server import Jaeger as JaegerServer

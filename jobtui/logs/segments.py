@@ -1,0 +1,411 @@
+"""One file of a log: pages of it from any place, its index of lines, times and errors.
+
+What is read for one call is bounded by PAGE_BYTES; of a line that is longer a piece is given as a line.
+Runs of NUL bytes at the beginning of a line are not shown, and named.
+
+A block takes 16 bytes in the index, so that the index of 10 GB is a few MB. Lines are numbered exactly as
+soon as all blocks before them are counted. Nothing here knows of threads.
+"""
+
+import gzip
+import zlib
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from jobtui.formats.levels import LEVEL_BYTES, error_lines, level_of
+from jobtui.formats.parser import TIME_LENGTH, TimeReader
+from jobtui.model.clock import Nanos
+from jobtui.model.pages import (
+    LogLine,
+    Stretch,
+)
+from jobtui.model.source_errors import SourceUnreachable
+from jobtui.transport.blocks import RAW_LINE_BYTES
+from jobtui.transport.files import CHUNK_BYTES, ByteSource, Look, OpenFile
+
+PAGE_BYTES = 4 << 20
+"""How much is read for one page at most, and the longest line that is given as one."""
+_FIRST_READ = 64 << 10
+_ALIGN_READ = 4 << 10
+
+TimeOf = Callable[[bytes], Nanos | None]
+
+
+def line_start(source: ByteSource, offset: int) -> int:
+    """The byte at which the line that holds byte `offset` begins, or as far back as a line may reach."""
+    size = _ALIGN_READ
+    stop = max(0, offset - PAGE_BYTES)
+    while True:
+        begin = max(stop, offset - size)
+        newline = source.read(begin, offset - begin).rfind(b"\n")
+        if newline >= 0:
+            return begin + newline + 1
+        if begin == stop:
+            return stop
+        size *= 8
+
+
+class PageReader:
+    """Pages of one file. `base` is added to its offsets to make places. Methods raise OSError."""
+
+    def __init__(self, source: ByteSource, base: int, time_of: TimeOf) -> None:
+        self._source = source
+        self._base = base
+        self._time_of = time_of
+
+    def before(self, offset: int, end: int, count: int) -> list[LogLine]:
+        """Up to `count` lines before the one that holds byte `offset`, all at byte `end`, the file's."""
+        end = line_start(self._source, offset) if offset < end else end
+        size = min(_FIRST_READ, end)
+        while True:
+            begin = end - size
+            data = self._source.read(begin, size)
+            if len(data) < size:
+                # The file was cut off meanwhile.
+                return []
+            if begin == 0 or size >= PAGE_BYTES or data.count(b"\n", 0, -1) > count:
+                break
+            size = min(size * 4, PAGE_BYTES, end)
+        if begin > 0 and (whole := data.find(b"\n", 0, len(data) - 1) + 1):
+            data, begin = data[whole:], begin + whole
+        missing = max(0, data.count(b"\n", 0, -1) + 1 - count)
+        cut = 0
+        for _ in range(missing):
+            cut = data.find(b"\n", cut) + 1
+        return list(self._lines(data[cut:], begin + cut)) if data else []
+
+    def after(self, offset: int, end: int, count: int) -> list[LogLine]:
+        """Up to `count` lines from the one that holds byte `offset` on, before byte `end`."""
+        if offset >= end:
+            return []
+        begin = line_start(self._source, offset)
+        size = min(_FIRST_READ, end - begin)
+        while True:
+            data = self._source.read(begin, size)
+            at_end = begin + len(data) >= end or len(data) < size
+            if at_end or size >= PAGE_BYTES or data.count(b"\n") >= count:
+                break
+            size = min(size * 4, PAGE_BYTES, end - begin)
+        if not at_end and (whole := data.rfind(b"\n") + 1):
+            data = data[:whole]
+        return list(islice(self._lines(data, begin), count))
+
+    def _lines(self, data: bytes, begin: int) -> Iterator[LogLine]:
+        stop = begin + len(data)
+        parts = data.split(b"\n")
+        if not parts[-1]:
+            parts.pop()
+        for part in parts:
+            end = min(begin + len(part) + 1, stop)
+            yield self._line(part, begin, end)
+            begin = end
+
+    def _line(self, part: bytes, begin: int, end: int) -> LogLine:
+        text = part.removesuffix(b"\r")
+        nuls = 0
+        if text.startswith(b"\0"):
+            nuls = len(text) - len(text.lstrip(b"\0"))
+            text = text[nuls:]
+        shown = text[:RAW_LINE_BYTES].decode("utf-8", "replace")
+        return LogLine(
+            place=self._base + begin,
+            end=self._base + end,
+            text=shown,
+            size=len(part),
+            level=level_of(shown),
+            at=self._time_of(text),
+            note=_note(nuls, len(text)),
+        )
+
+
+def _note(nuls: int, size: int) -> str:
+    words = [f"{nuls:,} NUL bytes"] if nuls else []
+    if size > RAW_LINE_BYTES:
+        words.append(f"{size:,} bytes in this line")
+    return ", ".join(words)
+
+
+BLOCK = 64 << 10
+FINE_BLOCK = 4 << 10
+"""Size of a block in a small file, so that also its lines spread over the histogram."""
+SMALL_BYTES, OUTGROWN_BYTES = 8 << 20, 64 << 20
+"""A file up to this size has fine blocks, until it has grown to that one."""
+STEP_BYTES = 2 * BLOCK
+"""How much is looked through in one step; a step takes the time of a few painted lines."""
+ERRORS_BYTES = 1 << 30
+"""So far from the end errors are looked for: beyond it only lines are counted."""
+STRETCHES = 1_000
+"""Parts the file is told in at most, for the histogram."""
+TIMED_LINES = 20
+"""Lines at the beginning of a block that are asked for their time."""
+
+
+class LineIndex:
+    """What is known of a file from byte `low` up to byte `high`. Methods that read raise OSError."""
+
+    def __init__(self, source: ByteSource, size: int, time_of: TimeOf) -> None:
+        self._source = source
+        self._time_of = time_of
+        self._first_size = size
+        self._block = FINE_BLOCK if size <= SMALL_BYTES else BLOCK
+        blocks = size // self._block + 1
+        self._lines = array("I", bytes(4 * blocks))
+        self._errors = array("I", bytes(4 * blocks))
+        self._times = array("q", bytes(8 * blocks))
+        self.low = self.high = size - size % self._block
+        self.lines = 0
+        self.errors = 0
+
+    @property
+    def complete(self) -> bool:
+        return self.low == 0
+
+    def is_outgrown(self, size: int) -> bool:
+        """Whether a new index of a file of this size would take much less room."""
+        return self._block == FINE_BLOCK and size >= OUTGROWN_BYTES
+
+    def step(self, size: int) -> bool:
+        """Look through a little more of a file of `size` bytes; whether there is more."""
+        if (stop := self._last_newline(size)) > self.high:
+            self._read_on(stop)
+        elif self.low > 0:
+            begin = max(0, self.low - STEP_BYTES)
+            self._count(begin, self.low)
+            self.low = begin
+        return self.low > 0 or self._last_newline(size) > self.high
+
+    def _read_on(self, stop: int) -> None:
+        stop = min(stop, self.high + STEP_BYTES)
+        missing = stop // self._block + 1 - len(self._lines)
+        if missing > 0:
+            self._lines.extend([0] * missing)
+            self._errors.extend([0] * missing)
+            self._times.extend([0] * missing)
+        self._count(self.high, stop)
+        self.high = stop
+
+    def _last_newline(self, size: int) -> int:
+        """Behind the last newline in the file, not before `high`: an unfinished line is not counted."""
+        begin = self.high
+        while begin < size:
+            start = max(begin, size - self._block)
+            newline = self._source.read(start, size - start).rfind(b"\n")
+            if newline >= 0:
+                return start + newline + 1
+            # A line without an end is not looked through again and again.
+            return begin if size - begin < self._block else size
+        return begin
+
+    def _count(self, begin: int, stop: int) -> None:
+        before = 1 if begin else 0
+        data = self._source.read(begin - before, before + stop - begin + LEVEL_BYTES)
+        origin = begin - before
+        place = begin
+        while place < stop:
+            end = min(stop, place - place % self._block + self._block)
+            block = place // self._block
+            lines = data.count(b"\n", place - origin, end - origin)
+            self._lines[block] += lines
+            self.lines += lines
+            if not self._times[block]:
+                self._times[block] = self._first_time(data, place - origin, end - origin) or 0
+            place = end
+        if self._first_size - begin > ERRORS_BYTES:
+            return
+        for at in error_lines(data, before, stop - origin):
+            self._errors[(origin + at) // self._block] += 1
+            self.errors += 1
+
+    def _first_time(self, data: bytes, start: int, stop: int) -> Nanos | None:
+        at = data.find(b"\n", start - 1, stop) + 1 if start else 0
+        for _ in range(TIMED_LINES):
+            if at <= 0 and start:
+                return None
+            end = data.find(b"\n", at, stop)
+            if (time := self._time_of(data[at : end if end >= 0 else stop])) is not None:
+                return time
+            if end < 0:
+                return None
+            at = end + 1
+        return None
+
+    def stretches(self, base: int) -> Iterator[Stretch]:
+        """What is known, some blocks together; `base` makes a place of an offset."""
+        first, count = self.low // self._block, len(self._lines)
+        together = (count - first) // STRETCHES + 1
+        for block in range(first, count, together):
+            stop = block + together
+            at = next(filter(None, self._times[block:stop]), 0)
+            lines, errors = sum(self._lines[block:stop]), sum(self._errors[block:stop])
+            yield Stretch(base + block * self._block, Nanos(at) if at else None, lines, errors)
+
+    def number_of(self, offset: int) -> int | None:
+        """The number of the line that begins at `offset`, None while lines before it are not counted."""
+        if not self.complete or offset > self.high:
+            return None
+        block = offset // self._block
+        rest = self._source.read(block * self._block, offset - block * self._block)
+        return sum(self._lines[:block]) + rest.count(b"\n") + 1
+
+    def offset_of(self, number: int) -> int | None:
+        """Where the line with this number begins, the last one's beginning for a larger number.
+
+        None while the lines before it are not counted.
+        """
+        if not self.complete:
+            return None
+        left = max(0, min(number, self.lines + 1) - 1)
+        if left == 0:
+            return 0
+        for block, lines in enumerate(self._lines):
+            if left <= lines:
+                return block * self._block + self._nth_newline(block, left) + 1
+            left -= lines
+        return self.high
+
+    def _nth_newline(self, block: int, nth: int) -> int:
+        data = self._source.read(block * self._block, self._block)
+        at = -1
+        for _ in range(nth):
+            at = data.find(b"\n", at + 1)
+        return at
+
+    def has_errors(self, begin: int, end: int) -> bool:
+        """Whether errors may begin in `begin` .. `end`: false only where all of it was looked through."""
+        if begin < max(self.low, self._first_size - ERRORS_BYTES) or end > self.high:
+            return True
+        return any(self._errors[begin // self._block : end // self._block + 1])
+
+
+MARK_BYTES = 256
+"""How much of what stands before the end is compared, to notice that a file was written anew."""
+PACKED_BYTES = 64 << 20
+"""How much text of a packed file is held, from its end on: it can be read in one direction only."""
+SCAN_BYTES = 8 * BLOCK
+"""How much is looked through for errors at once."""
+
+
+class TextBytes:
+    """The end of a packed file's text, in memory."""
+
+    def __init__(self, opened: OpenFile) -> None:
+        kept: deque[bytes] = deque()
+        held = offset = 0
+        while data := opened.source.read(offset, CHUNK_BYTES):
+            offset += len(data)
+            held += len(data)
+            kept.append(data)
+            while held - len(kept[0]) >= PACKED_BYTES:
+                held -= len(kept.popleft())
+        self._text = b"".join(kept)
+        self.is_whole = offset == len(self._text)
+
+    @property
+    def size(self) -> int:
+        return len(self._text)
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self._text[offset : offset + size]
+
+    def next_data(self, offset: int) -> int:
+        return offset
+
+
+class Segment:
+    """A file whose first byte is the place `base`, as far as it was when it was last looked at.
+
+    Methods that read raise OSError; the constructor of a packed one raises SourceError, too.
+    """
+
+    def __init__(self, opened: OpenFile, base: int, name: str) -> None:
+        self.opened = opened
+        self.base = base
+        self.event = ""
+        self._seen = opened.look()
+        self.source: ByteSource = opened.source
+        self.size = self._seen.size
+        if opened.packed is not None:
+            text = _unpacked(opened, name)
+            self.source, self.size = text, text.size
+            self.event = "" if text.is_whole else f"packed: only the last {PACKED_BYTES >> 20} MB of its text"
+        self._mark = self._mark_in(self.source)
+        self.pages = PageReader(self.source, base, self._timer())
+        self.index = LineIndex(self.source, self.size, self._timer())
+
+    @property
+    def end(self) -> int:
+        return self.base + self.size
+
+    @property
+    def changed_at(self) -> Nanos:
+        return Nanos(self._seen.mtime_ns)
+
+    @property
+    def is_packed(self) -> bool:
+        return self.opened.packed is not None
+
+    def grow(self) -> bool:
+        """Take in what was written since; False when the file was cut off or written anew instead."""
+        seen = self.opened.look()
+        if seen == self._seen:
+            return True
+        self._seen = seen
+        if self.is_packed:
+            return False
+        if seen.size < self.size or self._mark_in(self.source) != self._mark:
+            return False
+        if seen.size > self.size:
+            self.size = seen.size
+            self._mark = self._mark_in(self.source)
+        return True
+
+    def goes_on_in(self, other: OpenFile, seen: Look) -> bool:
+        """Whether another file holds the same text, as a copy kept up to date by renaming does."""
+        if self.is_packed or other.packed is not None or len(self._mark) < MARK_BYTES:
+            return False
+        return seen.size >= self.size and self._mark_in(other.source) == self._mark
+
+    def look_through(self) -> bool:
+        if self.index.is_outgrown(self.size):
+            self.index = LineIndex(self.source, self.size, self._timer())
+        return self.index.step(self.size)
+
+    def _mark_in(self, source: ByteSource) -> bytes:
+        begin = max(0, self.size - MARK_BYTES)
+        return source.read(begin, self.size - begin)
+
+    def _timer(self) -> TimeOf:
+        """What reads the time at the head of a line. It remembers the last one: each thread has its own."""
+        times = TimeReader()
+        return lambda line: times.read(line[:TIME_LENGTH].decode("ascii", "replace"), self.changed_at)
+
+    def errors(self, begin: int, end: int) -> Iterator[int]:
+        """The bytes in `begin` .. `end` at which lines with errors begin, in order."""
+        before = 1 if begin else 0
+        if begin >= end or not self.index.has_errors(begin, end):
+            return iter(())
+        data = self.source.read(begin - before, before + end - begin + LEVEL_BYTES)
+        return (begin - before + at for at in error_lines(data, before, before + end - begin))
+
+    def count_to(self, number: int, begin: int, counted: int) -> tuple[int, int]:
+        """Go on counting lines at byte `begin`, where `counted` lines end: the next byte and count.
+
+        Stops at the beginning of line `number`.
+        """
+        data = self.source.read(begin, 4 << 20)
+        lines = data.count(b"\n")
+        if counted + lines < number - 1:
+            return begin + len(data), counted + lines
+        at = 0
+        for _ in range(number - 1 - counted):
+            at = data.find(b"\n", at) + 1
+        return begin + at, number - 1
+
+
+def _unpacked(opened: OpenFile, name: str) -> TextBytes:
+    try:
+        return TextBytes(opened)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise SourceUnreachable(f"{name}: cannot be unpacked: {error}") from error
