@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,6 +83,11 @@ def model(app: str, name: str) -> Model:
 
 
 def log_lines(app: str, count: int) -> tuple[str, ...]:
+    return _many_log_lines(app, 1 << count.bit_length())[:count]
+
+
+@cache
+def _many_log_lines(app: str, count: int) -> tuple[str, ...]:
     shapes = LOG_LINES.get(app, DEFAULT_LOG_LINES)
     return tuple(shapes[min(n, 1 + n % (len(shapes) - 1))].format(n=n) for n in range(count))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.screens.tour import STOPS, Stop, at_stop
+from tests.screens.tour import STOPS, Stop, at_stop, settled
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 
@@ -10,15 +10,17 @@ SIZES = [(200, 60), (40, 10), (40, 5), (40, 3), (40, 1), (12, 2), (1, 1)]
 BY_NAME = {stop.name: stop for stop in STOPS}
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
 @pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.name)
-async def test_every_screen_fits_and_can_be_left(stop: Stop, size: tuple[int, int]) -> None:
-    async with at_stop(stop, size) as (app, pilot):
-        lines = screen_text(app)
-        assert len(lines) == size[1]
-        assert all(len(line) <= size[0] for line in lines)
-        assert not app.screen.show_vertical_scrollbar
-        assert not app.screen.show_horizontal_scrollbar
+async def test_every_screen_fits_and_can_be_left(stop: Stop) -> None:
+    async with at_stop(stop, SIZES[0]) as (app, pilot):
+        for size in SIZES:
+            await pilot.resize_terminal(*size)
+            await settled(app, pilot)
+            lines = screen_text(app)
+            assert len(lines) == size[1]
+            assert all(len(line) <= size[0] for line in lines)
+            assert not app.screen.show_vertical_scrollbar
+            assert not app.screen.show_horizontal_scrollbar
         if stop.name in {"palette", "commander", "filter"}:
             await pilot.press("escape", "escape")
         await press(pilot, "q", until=lambda: app._exit)
