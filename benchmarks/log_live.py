@@ -13,7 +13,7 @@ from textual.screen import Screen
 
 from jobtui.logs.catalog import SessionLogs
 from jobtui.model.clock import SystemClock
-from jobtui.model.job_desk import JobDesk
+from jobtui.model.job_reader import JobReader
 from jobtui.model.ops import Correlation
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.shared import Shared
@@ -28,9 +28,9 @@ class LogApp(LeanApp[None]):
         self.animation_level = "none"
         clock = SystemClock()
         # Nothing is asked about jobs here
-        store, desk = Store(cast("Correlation", None), clock), cast("JobDesk", None)
+        store, job_reader = Store(cast("Correlation", None), clock), cast("JobReader", None)
         self._path = path
-        self._shared = Shared(store, clock, desk, logs=SessionLogs(lambda: []))
+        self._shared = Shared(store, clock, job_reader, logs=SessionLogs(lambda: []))
         for known in THEMES:
             self.register_theme(known)
         self.theme = DARK.name

@@ -108,11 +108,17 @@ class JobtuiApp(TerminalApp[None]):
         self._known_offsets: Callable[[], Offsets] | None = None
         logs = session.logs(self._offsets)
         self._shared = Shared(
-            session.store, session.clock, session.desk(), title, logs=logs, words=tuple(words), looks=looks
+            session.store,
+            session.clock,
+            session.job_reader(),
+            title,
+            logs=logs,
+            words=tuple(words),
+            looks=looks,
         )
         self._shared.hosts, self._shared.mounts = session.hosts, session.mounts
         self._shared.player = session.player()
-        self._shared.trace_desk = lambda: session.traces
+        self._shared.trace_client = lambda: session.traces
         self._shared.names_of_jobs = session.job_attributes
         if views is not None:
             self._shared.views = views
@@ -122,6 +128,9 @@ class JobtuiApp(TerminalApp[None]):
         self._reads = False
         self.animation_level = "none"
         Zone.is_local = False
+        self._set_theme(theme, looks)
+
+    def _set_theme(self, theme: str | None, looks: Looks) -> None:
         for known in THEMES:
             fitting = colors_for(os.environ) if known is DARK else {}
             self.register_theme(with_colors(known, {**fitting, **looks.colors}))

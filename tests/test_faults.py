@@ -245,7 +245,7 @@ BY_OTHERS = {
     "job_ids",
     "is_reachable",
 }
-"""What sources are asked by a desk, which tests/backends/test_job_desk.py tries, or by a source of theirs."""
+"""What sources are asked by a `JobReader` (tests/backends/test_job_reader.py), or by a source of theirs."""
 BY_REPLAY = {"answer", "asked"}
 
 
@@ -644,7 +644,7 @@ async def test_lines_of_a_step_that_cannot_be_read_cost_no_verdict(expected_faul
         await session.catch_up()
         job = next(job for job in session.store.jobs.values() if job.status is JobStatus.FAILED)
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(type(session.desk()), "lines_behind", fail_later)
+            patched.setattr(type(session.job_reader()), "lines_behind", fail_later)
             patched.setattr(evidence, "lines_wanted", lambda ops: [a_step(source="supervisor.log", line=1)])
             found = await Gatherer.of(session).gather(job.id)
     assert explain(found).sentence
@@ -715,7 +715,7 @@ OF_RECORD = "backends/test_contract.py::test_a_fault_of_ours_in_making_one_recor
 TYPING = "test_driver.py::test_an_input_that_raises_costs_itself"
 TRIED_BY = {
     "X for X": SHOWING,
-    "answering about a job": "backends/test_job_desk.py::test_a_fault_in_answering_is_why_there_is_no_answer",
+    "answering about a job": "backends/test_job_reader.py::test_a_fault_in_answering_is_said",
     "asking X": ASKING,
     "closing X": f"{HERE}test_a_source_that_raises_costs_no_other_source",
     "composing X": f"{SCREENS}test_a_screen_that_cannot_be_composed_says_so",

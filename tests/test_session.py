@@ -12,7 +12,7 @@ from jobtui.backends.logfile import LogFile
 from jobtui.model.clock import FixedClock, Nanos
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import Reached
+from jobtui.model.job_reader import Reached
 from jobtui.model.jobs import JobDetail
 from jobtui.model.ops import Correlation
 from jobtui.model.source_errors import SourceError, SourceMissing
@@ -86,8 +86,8 @@ async def test_a_source_can_be_added_later_and_kinds_be_chosen(clock: FixedClock
 async def test_a_session_leaves_no_thread_that_read_run_directories(tmp_path: Path) -> None:
     before = set(threading.enumerate())
     async with Session([]) as session:
-        assert session.desk() is session.desk()
-        await session.desk().list_files(str(tmp_path))
+        assert session.job_reader() is session.job_reader()
+        await session.job_reader().list_files(str(tmp_path))
         assert set(threading.enumerate()) > before
     await wait_until(lambda: set(threading.enumerate()) <= before)
 

@@ -15,7 +15,7 @@ from jobtui.analysis.timeline import op_duration_s
 from jobtui.analysis.times import duration
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import JobDesk, Unreadable
+from jobtui.model.job_reader import JobReader, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.model.numbers import read_json
 from jobtui.model.ops import Agent, Component, Op
@@ -366,12 +366,12 @@ class Kept(NamedTuple):
     detail: JobDetail | None
 
 
-async def texts_compared(desk: JobDesk, left: Kept, right: Kept) -> tuple[FileDiff, ...]:
+async def texts_compared(job_reader: JobReader, left: Kept, right: Kept) -> tuple[FileDiff, ...]:
     """How inputs differ, and scripts and environments where they are archived."""
     if left.side.job.id == right.side.job.id:
         return tuple(FileDiff(name, note=NOT_KEPT) for name in _names(left))
-    files = [await _file(desk, name, left.dirs, right.dirs) for name in _names(left)]
-    return (*files, *await _scripts(desk, left, right))
+    files = [await _file(job_reader, name, left.dirs, right.dirs) for name in _names(left)]
+    return (*files, *await _scripts(job_reader, left, right))
 
 
 def _names(kept: Kept) -> Sequence[str]:
@@ -379,31 +379,31 @@ def _names(kept: Kept) -> Sequence[str]:
     return () if kept.side.job.system == SLURM and not kept.dirs else FILES
 
 
-async def _file(desk: JobDesk, name: str, one: Sequence[str], two: Sequence[str]) -> FileDiff:
+async def _file(job_reader: JobReader, name: str, one: Sequence[str], two: Sequence[str]) -> FileDiff:
     try:
-        return diff_files(name, await _text(desk, name, one), await _text(desk, name, two))
+        return diff_files(name, await _text(job_reader, name, one), await _text(job_reader, name, two))
     except Unreadable as error:
         return FileDiff(name, note=str(error))
 
 
-async def _text(desk: JobDesk, name: str, paths: Sequence[str]) -> str:
+async def _text(job_reader: JobReader, name: str, paths: Sequence[str]) -> str:
     """A file out of the first of these directories that has it. Raises Unreadable."""
     problem: Unreadable | None = None
     for path in paths:
         try:
-            return (await desk.read_file(path, name, tail=False)).text
+            return (await job_reader.read_file(path, name, tail=False)).text
         except Unreadable as error:
             problem = problem or error
     raise problem or Unreadable("the run directory is not known")
 
 
-async def _scripts(desk: JobDesk, left: Kept, right: Kept) -> tuple[FileDiff, ...]:
+async def _scripts(job_reader: JobReader, left: Kept, right: Kept) -> tuple[FileDiff, ...]:
     """Nothing where no archive is read, or a job was submitted to no scheduler."""
-    wanted = [await _wanted(desk, kept) for kept in (left, right)]
+    wanted = [await _wanted(job_reader, kept) for kept in (left, right)]
     if wanted[0] is None or wanted[1] is None:
         return ()
     try:
-        this, other = await desk.script(wanted[0]), await desk.script(wanted[1])
+        this, other = await job_reader.script(wanted[0]), await job_reader.script(wanted[1])
     except Unreadable as error:
         return (FileDiff(SCRIPT, note=str(error)),)
     if this.script is not None and other.script is not None:
@@ -420,7 +420,7 @@ def _missing(answer: Answer, kept: Kept) -> tuple[FileDiff, ...]:
     return (FileDiff(SCRIPT, note=f"none of {kept.side.job.id} was found ({tried})"),)
 
 
-async def _wanted(desk: JobDesk, kept: Kept) -> Wanted | None:
+async def _wanted(job_reader: JobReader, kept: Kept) -> Wanted | None:
     """By which number its script is kept."""
     job = kept.side.job
     if job.system == SLURM:
@@ -428,7 +428,7 @@ async def _wanted(desk: JobDesk, kept: Kept) -> Wanted | None:
     if job.mode != CLUSTER_MODE:
         return None
     try:
-        noted = await desk.noted_on_cluster(kept.dirs)
+        noted = await job_reader.noted_on_cluster(kept.dirs)
     except Unreadable:
         return None
     return wanted_of_sirepo(noted.status) if noted is not None else None

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from jobtui.formats.sarchive import parse_wanted
 from jobtui.formats.slurm import BATCH_STEP, filled, unknown_signs
-from jobtui.model.job_desk import SbatchStatus
+from jobtui.model.job_reader import SbatchStatus
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.scripts import ArchivedScript, Environment, Scheduler, Variable, Wanted, text_of
 from jobtui.model.secrets import mask_document, mask_text, masked_lines

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 from jobtui.backends.base import Batch, Source
 
 if TYPE_CHECKING:
-    from jobtui.backends.job_desk import Told
+    from jobtui.backends.job_reader import Told
     from jobtui.model.clock import Player
-    from jobtui.model.job_desk import JobDesk
+    from jobtui.model.job_reader import JobReader
     from jobtui.model.pages import LogBook
 
 
@@ -21,8 +21,8 @@ class Observer(Protocol):
     def failed(self, source: Source, error: str) -> None:
         """A source could not be read."""
 
-    def beside(self, desk: "JobDesk") -> "JobDesk":
-        """What is asked in place of the desk, whose answers it may keep."""
+    def beside(self, job_reader: "JobReader") -> "JobReader":
+        """What is asked in place of the `JobReader`, whose answers it may keep."""
 
 
 class Replay(Protocol):
@@ -31,7 +31,7 @@ class Replay(Protocol):
     def in_place_of(self, source: Source) -> Source:
         """What is polled in place of a source."""
 
-    def desk(self, sources: Callable[[], Sequence[Source]], told: "Told") -> "JobDesk":
+    def job_reader(self, sources: Callable[[], Sequence[Source]], told: "Told") -> "JobReader":
         """What answers questions about one job; `told` knows of jobs that are put together."""
 
     def logs(self, sources: Callable[[], Sequence[Source]]) -> "LogBook":

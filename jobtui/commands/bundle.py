@@ -24,7 +24,7 @@ from jobtui.model.commands import Command
 from jobtui.model.faults import FAULTS
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import LINES_BEHIND, FileKind, JobDesk, Unreadable
+from jobtui.model.job_reader import LINES_BEHIND, FileKind, JobReader, Unreadable
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.scripts import ScriptPlace
 from jobtui.model.source_errors import SourceError
@@ -150,12 +150,12 @@ async def _record(reader: Reader, job: Job, gathering: Gathering) -> JobDetail |
 
 
 async def _lines(reader: Reader, job: Job) -> None:
-    desk, correlation = reader.session.desk(), reader.session.store.correlation
+    job_reader, correlation = reader.session.job_reader(), reader.session.store.correlation
     steps = [step for op in correlation.ops_of(job.id) for step in op.steps]
     steps += [loose.step for loose in correlation.unlinked_of(job.id)]
     for step in steps[-MOST_STEPS:]:
         try:
-            await desk.lines_behind(step, LINES_BEHIND)
+            await job_reader.lines_behind(step, LINES_BEHIND)
         except Unreadable:
             continue
 
@@ -164,7 +164,7 @@ async def _files(reader: Reader, job: Job, detail: JobDetail | None) -> None:
     path = detail.path if detail is not None else None
     ops = reader.session.store.correlation.ops_of(job.id)
     for directory in run_dirs_of(job, path, ops, job.host):
-        if await _files_of(reader.session.desk(), directory):
+        if await _files_of(reader.session.job_reader(), directory):
             return
 
 
@@ -193,15 +193,15 @@ async def _traces(reader: Reader, job: Job, gathering: Gathering) -> None:
             gathering.answered(server.kind, server.name, What.TRACE, trace_id, telemetry)
 
 
-async def _files_of(desk: JobDesk, directory: str) -> bool:
+async def _files_of(job_reader: JobReader, directory: str) -> bool:
     """Ask for the parts of the files that a person is shown; whether there is such a directory."""
     try:
-        listing = await desk.list_files(directory)
+        listing = await job_reader.list_files(directory)
     except Unreadable:
         return False
     for file in [file for file in in_order(listing.files) if file.kind is FileKind.FILE][:MOST_FILES]:
         try:
-            await desk.read_file(listing.path, file.name, tail=is_tailed(file.name))
+            await job_reader.read_file(listing.path, file.name, tail=is_tailed(file.name))
         except Unreadable:
             continue
     return True

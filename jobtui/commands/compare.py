@@ -40,8 +40,8 @@ async def run(reader: Reader) -> Exit:
     left, right = _side(reader, found, None), _side(reader, other, choice.number)
     if any(gives(spec, Gives.SCRIPTS) for spec in reader.specs):
         await reader.open_archives()
-    desk = reader.session.desk()
-    files = await texts_compared(desk, _kept(left, found), _kept(right, other))
+    job_reader = reader.session.job_reader()
+    files = await texts_compared(job_reader, _kept(left, found), _kept(right, other))
     verdicts = [await judged(reader, one) for one in ((found,) if other is found else (found, other))]
     doubts = Gatherer.of(reader.session).blind_spots()
     made = compare(left, right, choice.why, reader.now, files, verdicts, doubts)

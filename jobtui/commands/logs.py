@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 
 from jobtui.analysis.paths import Reach, output_places
 from jobtui.analysis.timeline import JobLine, job_lines
-from jobtui.backends.job_desk import HasEntries
+from jobtui.backends.job_reader import HasEntries
 from jobtui.backends.window import unwrapped
 from jobtui.commands.context import OutputFormat
 from jobtui.commands.find import print_not_found, resolve
@@ -30,7 +30,7 @@ from jobtui.commands.streams import Exit, complain
 from jobtui.formats.parser import LINE
 from jobtui.model.faults import contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId
-from jobtui.model.job_desk import FilePart, JobDesk, Unreadable
+from jobtui.model.job_reader import FilePart, JobReader, Unreadable
 from jobtui.model.jobs import JobDetail
 from jobtui.model.logs import RawLine
 from jobtui.model.numbers import whole
@@ -51,7 +51,7 @@ async def with_continuations(lines: Sequence[JobLine], session: Session) -> list
 
     Where a file can no longer be read, or holds something else there now, its lines stand alone.
     """
-    desk = session.desk()
+    job_reader = session.job_reader()
     journals = [source for source in map(unwrapped, session.sources) if isinstance(source, HasEntries)]
     entries = await _in_journals(journals, lines)
     found: list[JobLine] = []
@@ -60,7 +60,7 @@ async def with_continuations(lines: Sequence[JobLine], session: Session) -> list
         if line.cursor is not None and journals:
             found += [_continuing(line, RawLine(None, 0, text)) for text in entries.get(line.cursor, ())]
         else:
-            found += await _continuation(desk, line)
+            found += await _continuation(job_reader, line)
     return found
 
 
@@ -88,9 +88,9 @@ def _continuing(line: JobLine, raw: RawLine) -> JobLine:
     )
 
 
-async def _continuation(desk: JobDesk, line: JobLine) -> list[JobLine]:
+async def _continuation(job_reader: JobReader, line: JobLine) -> list[JobLine]:
     try:
-        record = await desk.lines_behind(line, 1 + CONTINUATION_LINES)
+        record = await job_reader.lines_behind(line, 1 + CONTINUATION_LINES)
     except Unreadable:
         return []
     return [_continuing(line, raw) for raw in record[1:]]
@@ -149,7 +149,7 @@ class _Outputs:
     def __init__(self, reader: Reader, detail: JobDetail | None, chosen: Chosen, *, to_end: bool) -> None:
         config, host = reader.context.config, detail.job.host if detail else None
         places = output_places(detail, host, Reach(config.mounts, config.hosts))
-        self._desk = reader.session.desk()
+        self._job_reader = reader.session.job_reader()
         self._job_id = detail.job.id if detail is not None else JobId("")
         self._chosen = chosen
         self._to_end = to_end
@@ -169,7 +169,7 @@ class _Outputs:
         for name, directories in self._places.items():
             for directory in directories:
                 try:
-                    part = await self._desk.read_file(directory, name, tail=True)
+                    part = await self._job_reader.read_file(directory, name, tail=True)
                 except Unreadable as error:
                     self._problems.setdefault(name, str(error))
                     continue

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from jobtui.backends.agent_copies import AgentCopies
     from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
     from jobtui.backends.record_replay import Observer
-    from jobtui.model.job_desk import Noted
+    from jobtui.model.job_reader import Noted
 
 
 WHOLE_BYTES = 16 << 20
@@ -143,7 +143,7 @@ class Reader:
 
         session = self.session
         reach = Reach(session.mounts, session.hosts)
-        return await noted_of(session.store, session.desk(), job, reach)
+        return await noted_of(session.store, session.job_reader(), job, reach)
 
     async def slurm_of(self, job: Job, noted: "Noted | None") -> Job | None:
         """The Slurm job that a job of Sirepo runs as, where Slurm is read too."""

@@ -18,7 +18,7 @@ from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
 from jobtui.model.clock import Nanos, clock_of
 from jobtui.model.ids import split_jid
-from jobtui.model.job_desk import Noted
+from jobtui.model.job_reader import Noted
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.ops import Agent, Op
 from jobtui.model.verdicts import Concern, Verdict

@@ -137,15 +137,15 @@ async def _by_job(reader: Reader, text: str) -> FoundTrace:
         ways_from_job,
     )
 
-    names, desk = job_attributes(reader), reader.session.traces
+    names, client = job_attributes(reader), reader.session.traces
     job = await _job(reader, text)
     named = condor_id(text) or find_condor_id(text)
     job_id = job.id if job is not None else named.job_id if named is not None else text
     ways = Ways()
     if job is not None:
-        ways = await ways_from_job(desk, job, names)
+        ways = await ways_from_job(client, job, names)
     elif 0 < len(job_id) <= LONGEST_NAME:
-        ways = await ways_by_attribute(desk, job_id, names)
+        ways = await ways_by_attribute(client, job_id, names)
     if not ways.found and not ways.candidates and named is not None:
         ways = ways._replace(found=_by_process(reader.session.store.traces, job_id, names))
     ids = tuple(way.trace_id for way in ways.found)[:FETCHED]

@@ -258,7 +258,7 @@ class TraceAnswer(msgspec.Struct, frozen=True, kw_only=True):
     growing: str = ""
 
 
-class TraceDesk(Protocol):
+class TraceClient(Protocol):
     """Answers questions about traces out of every source that knows of some. Its methods raise nothing.
 
     A source that cannot be asked is named in the notes, and in its health; the others are asked all the same.

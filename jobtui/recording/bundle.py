@@ -12,12 +12,12 @@ import msgspec
 from jobtui.backends.base import Batch, Source
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import JobDesk
+from jobtui.model.job_reader import JobReader
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import LogRecord
 from jobtui.recording.database import TIMELESS, About, What
 from jobtui.recording.recorder import RecordingWriter
-from jobtui.recording.replay import DESK, KeepingDesk
+from jobtui.recording.replay import ANSWERS, RecordingJobReader
 
 MOST_BYTES = 512 << 20
 """A bundle holds no more, packed; what is older is let go of."""
@@ -49,8 +49,10 @@ class Gathering:
     def failed(self, source: Source, error: str) -> None:
         self._delivered.append(_Delivered(source.kind, source.name, None, error))
 
-    def beside(self, desk: JobDesk) -> JobDesk:
-        return KeepingDesk(desk, lambda what, key, answer: self.answered(DESK, "", what, key, answer))
+    def beside(self, job_reader: JobReader) -> JobReader:
+        return RecordingJobReader(
+            job_reader, lambda what, key, answer: self.answered(ANSWERS, "", what, key, answer)
+        )
 
     def answered(self, kind: str, name: str, what: What, key: str, answer: object) -> None:
         self._answers.append((kind, name, what, key, answer))

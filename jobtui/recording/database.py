@@ -27,7 +27,7 @@ import msgspec
 from jobtui.backends.base import Batch
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import FilePart, Noted, RunListing
+from jobtui.model.job_reader import FilePart, Noted, RunListing
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import RawLine
 from jobtui.model.scripts import Answer

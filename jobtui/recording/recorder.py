@@ -32,7 +32,7 @@ from jobtui.backends.registry import SIREPO_DB
 from jobtui.model.clock import Clock, Nanos, utc_of
 from jobtui.model.faults import FAULTS, contained
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import JobDesk
+from jobtui.model.job_reader import JobReader
 from jobtui.model.jobs import JobDetail
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.recording.database import (
@@ -358,8 +358,8 @@ class Recorder:
         if self._is_news(source, (error, None)):
             self._take(_Came(source.kind, source.name, What.FAILURE, error, self._clock.now(), 1))
 
-    def beside(self, desk: JobDesk) -> JobDesk:
-        return desk
+    def beside(self, job_reader: JobReader) -> JobReader:
+        return job_reader
 
     def close(self, timeout_s: float = 10.0) -> None:
         self._came.put(None)

@@ -15,13 +15,13 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from jobtui.backends.base import LISTS, Batch, DetailSource, Source, TraceSource
-from jobtui.backends.job_desk import SessionDesk, Told, nothing_told
+from jobtui.backends.job_reader import SessionJobReader, Told, nothing_told
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.formats.levels import level_of
 from jobtui.logs.lists import ListedLog
 from jobtui.model.clock import SECOND, Nanos, Player
 from jobtui.model.ids import JobId, TraceId
-from jobtui.model.job_desk import FilePart, JobDesk, LinePlace, Noted, Reached, RunListing, Unreadable
+from jobtui.model.job_reader import FilePart, JobReader, LinePlace, Noted, Reached, RunListing, Unreadable
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.logs import LogRecord, RawLine
 from jobtui.model.pages import Extent, Log, LogBook, LogLine
@@ -312,7 +312,7 @@ class ReplayedTraces(ReplayedSource):
         return found
 
 
-DESK = "desk"
+ANSWERS = "desk"
 """What stands for a source with answers that are of no source alone."""
 NOT_RECORDED = "is not in the recording"
 BETWEEN = "\t"
@@ -327,41 +327,41 @@ def key_of_step(step: LinePlace) -> str:
     return BETWEEN.join((step.source, str(step.offset), step.cursor or ""))
 
 
-class KeepingDesk:
-    """A desk whose answers are kept."""
+class RecordingJobReader:
+    """A `JobReader` whose answers are kept."""
 
-    def __init__(self, desk: JobDesk, keep: Keep) -> None:
-        self._desk = desk
+    def __init__(self, job_reader: JobReader, keep: Keep) -> None:
+        self._job_reader = job_reader
         self._keep = keep
 
     def begins_after(self, at: Nanos) -> bool:
-        return self._desk.begins_after(at)
+        return self._job_reader.begins_after(at)
 
     async def reach_back(self, at: Nanos, progress: Callable[[Reached], None]) -> bool:
-        return await self._desk.reach_back(at, progress)
+        return await self._job_reader.reach_back(at, progress)
 
     async def detail(self, job_id: JobId) -> JobDetail | None:
-        return await self._desk.detail(job_id)
+        return await self._job_reader.detail(job_id)
 
     async def lines_behind(self, step: LinePlace, most: int) -> tuple[RawLine, ...]:
         """As many as are kept, of which `most` are given."""
-        lines = await self._desk.lines_behind(step, max(most, MOST_LINES))
+        lines = await self._job_reader.lines_behind(step, max(most, MOST_LINES))
         self._keep(What.LINES, key_of_step(step), lines)
         return lines[:most]
 
     async def list_files(self, path: str) -> RunListing:
-        return await self._kept(What.LISTING, path, self._desk.list_files(path))
+        return await self._kept(What.LISTING, path, self._job_reader.list_files(path))
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
         key = BETWEEN.join((path, name, str(tail)))
-        return await self._kept(What.FILE, key, self._desk.read_file(path, name, tail=tail))
+        return await self._kept(What.FILE, key, self._job_reader.read_file(path, name, tail=tail))
 
     async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
         named = tuple(paths)
-        return await self._kept(What.NOTED, BETWEEN.join(named), self._desk.noted_on_cluster(named))
+        return await self._kept(What.NOTED, BETWEEN.join(named), self._job_reader.noted_on_cluster(named))
 
     async def script(self, wanted: Wanted) -> Answer:
-        return await self._desk.script(wanted)
+        return await self._job_reader.script(wanted)
 
     async def _kept(self, what: What, key: str, asking: Awaitable[T]) -> T:
         try:
@@ -373,7 +373,7 @@ class KeepingDesk:
         return answer
 
 
-class ReplayedDesk(SessionDesk):
+class ReplayedJobReader(SessionJobReader):
     """Answers as they were given when the recording was made."""
 
     def __init__(
@@ -410,7 +410,7 @@ class ReplayedDesk(SessionDesk):
         return noted
 
     async def _answer(self, what: What, key: str) -> Any:
-        number = self._recording.source(DESK, "")
+        number = self._recording.source(ANSWERS, "")
         if number is None:
             return None
         until = self._clock.now()
@@ -577,8 +577,8 @@ class RecordingReplay:
         number = self.recording.source(source.kind, source.name)
         return make(self.recording, self._worker, self.clock, source.kind, source.name, number)
 
-    def desk(self, sources: Callable[[], Sequence[Source]], told: Told) -> JobDesk:
-        return ReplayedDesk(sources, self.recording, self._worker, self.clock, told)
+    def job_reader(self, sources: Callable[[], Sequence[Source]], told: Told) -> JobReader:
+        return ReplayedJobReader(sources, self.recording, self._worker, self.clock, told)
 
     def logs(self, sources: Callable[[], Sequence[Source]]) -> LogBook:
         return ReplayedLogs(self.recording, self._worker, self.clock, lambda: _numbers(sources()))

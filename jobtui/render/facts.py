@@ -6,7 +6,7 @@ from jobtui.analysis.flags import Flag, flags_of, needs_person, waits_for
 from jobtui.analysis.keys import slurm_words
 from jobtui.analysis.times import status_since
 from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.job_desk import SbatchStatus
+from jobtui.model.job_reader import SbatchStatus
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.render.json_output import Document, text_or_null, time_or_null
 from jobtui.render.spans import Line, Span

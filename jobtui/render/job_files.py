@@ -24,7 +24,7 @@ from jobtui.analysis.scripts import (
     unified,
 )
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
-from jobtui.model.job_desk import FileKind, FilePart, RunFile
+from jobtui.model.job_reader import FileKind, FilePart, RunFile
 from jobtui.model.numbers import read_json
 from jobtui.model.scripts import ArchivedScript, Environment, Tried, Variable
 from jobtui.model.secrets import mask_document, mask_text, masked_lines

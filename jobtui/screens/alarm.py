@@ -56,7 +56,7 @@ class Alarm:
         from jobtui.session.evidence import Gatherer
 
         shared = self._shared
-        gatherer = Gatherer(shared.live, shared.desk, shared.clock.now(), shared.reach)
+        gatherer = Gatherer(shared.live, shared.job_reader, shared.clock.now(), shared.reach)
         verdict = explain(await gatherer.whole(jobs[0]))
         await tell(
             {

@@ -274,8 +274,8 @@ class Guide:
         return jump_to(text, self._shared.store) if text.strip() else NOWHERE
 
     def _may_ask(self, text: str) -> bool:
-        desk = self._shared.trace_desk
-        if desk is None or not desk().asks_servers or not may_name_a_job(text):
+        job_reader = self._shared.trace_client
+        if job_reader is None or not job_reader().asks_servers or not may_name_a_job(text):
             return False
         return not self._jump_in_store(text).is_sure
 
@@ -292,11 +292,11 @@ class Guide:
     async def _goals_of_servers(self, job_id: str) -> tuple[Goal, ...]:
         from jobtui.analysis.traces.job_traces import ways_by_attribute
 
-        assert self._shared.trace_desk is not None
+        assert self._shared.trace_client is not None
         try:
             async with asyncio.timeout(ASKED_S):
                 ways = await ways_by_attribute(
-                    self._shared.trace_desk(), job_id, self._shared.job_attributes()
+                    self._shared.trace_client(), job_id, self._shared.job_attributes()
                 )
         except TimeoutError:
             words = f"no trace of {job_id} was looked for to the end: no answer within {ASKED_S:g} s"

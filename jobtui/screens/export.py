@@ -17,7 +17,7 @@ from textual.screen import Screen
 from jobtui.actions import key_of
 from jobtui.backends.registry import LOG_FILE
 from jobtui.model.commands import Command
-from jobtui.model.job_desk import Unreadable
+from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Step
 from jobtui.model.pages import Query
@@ -107,7 +107,7 @@ def jobtui_command(shared: Shared, *words: str, about: Sequence[str] = ()) -> Co
 
 async def job_taken(shared: Shared, job: Job, context: RowContext) -> Taken:
     try:
-        detail = await shared.desk.detail(job.id)
+        detail = await shared.job_reader.detail(job.id)
     except Unreadable:
         detail = None
     command = jobtui_command(shared, "show", about=[job.id])

@@ -88,7 +88,7 @@ class IncidentsScreen(HeadedScreen):
         self._is_due, began = False, monotonic()
         store, now = self.shared.store, self.shared.now()
         self._is_early = any(one.is_behind or one.state is SourceState.STARTING for one in store.sources())
-        gatherer = Gatherer(store, self.shared.desk, now, self.shared.reach, self._texts, self._records)
+        gatherer = Gatherer(store, self.shared.job_reader, now, self.shared.reach, self._texts, self._records)
         try:
             self._found = await gatherer.survey(self._begin(now), now, _Slices().rest)
             self._list.set_records((*self._found.groups, *self._found.alone))

@@ -19,7 +19,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.commands import Command
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId, numbered
-from jobtui.model.job_desk import Noted, Reached, Unreadable
+from jobtui.model.job_reader import Noted, Reached, Unreadable
 from jobtui.model.jobs import JobDetail, Run
 from jobtui.model.ops import Op
 from jobtui.model.slurm import SYSTEM as SLURM
@@ -73,14 +73,14 @@ class Reaching:
         if queued_at is None:
             return
         await self._logs_begun()
-        if not self._shared.desk.begins_after(queued_at):
+        if not self._shared.job_reader.begins_after(queued_at):
             return
         at = Nanos(max(0, queued_at - SLACK_S * SECOND))
         self._problem = "They were not read further back, as that was stopped."
         begun = f"reading the logs back to {self._time(at)}"
         self._tell(f"{begun} … {STOPS}")
         try:
-            if await self._shared.desk.reach_back(at, lambda reached: self._tell_share(begun, reached)):
+            if await self._shared.job_reader.reach_back(at, lambda reached: self._tell_share(begun, reached)):
                 self._back_to = at if self._back_to is None else min(at, self._back_to)
             self._problem = ""
         except Unreadable as error:
@@ -248,7 +248,7 @@ class Explaining:
         try:
             while self._is_due:
                 self._is_due = False
-                gatherer = Gatherer(shared.store, shared.desk, shared.now(), shared.reach, self._texts)
+                gatherer = Gatherer(shared.store, shared.job_reader, shared.now(), shared.reach, self._texts)
                 made = explain(await gatherer.gather(self._job_id, self._detail, self._slurm_id))
                 self._made_at = monotonic()
                 self.verdict = on_sources(made, shared.words)
@@ -262,7 +262,7 @@ async def show_cluster(
 ) -> None:
     from jobtui.session.evidence import noted_of  # the first paint does not need it
 
-    noted = await noted_of(shared.store, shared.desk, shared.store.job(job_id), shared.reach)
+    noted = await noted_of(shared.store, shared.job_reader, shared.store.job(job_id), shared.reach)
     note(noted.status.slurm_id if noted is not None else None)
     facts.cluster = words_of(shared, job_id, noted)
 
@@ -369,7 +369,7 @@ class JobScreen(LiveScreen):
     async def _read_record(self) -> None:
         start(self, self._cluster, group="cluster", exclusive=True)
         try:
-            self._known = RecordRead(await self.shared.desk.detail(self.job_id))
+            self._known = RecordRead(await self.shared.job_reader.detail(self.job_id))
         except Unreadable as error:
             self._known = RecordRead(self._known.detail, show(str(error)))
         self._explaining.renew(self._known.detail)

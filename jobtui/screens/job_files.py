@@ -9,7 +9,7 @@ from textual.containers import Container
 
 from jobtui.analysis.paths import CLUSTER_MODE, output_places, run_dirs_of
 from jobtui.model.clock import Nanos, seconds_between
-from jobtui.model.job_desk import FileKind, RunFile, RunListing, Unreadable
+from jobtui.model.job_reader import FileKind, RunFile, RunListing, Unreadable
 from jobtui.render.job_files import in_order, is_tailed, part_lines, part_title
 from jobtui.render.sources import Judgement, judge_age
 from jobtui.render.spans import Span
@@ -143,7 +143,7 @@ class FilesTab(JobTab):
         problems: list[str] = []
         for path in self._paths:
             try:
-                listing = await self.shared.desk.list_files(path)
+                listing = await self.shared.job_reader.list_files(path)
             except Unreadable as error:
                 problems.append(str(error))
                 continue
@@ -177,7 +177,7 @@ class FilesTab(JobTab):
         try:
             if file.kind is FileKind.MISSING:
                 raise Unreadable(f"{file.name}: not there; not written yet, removed, or on another machine")
-            part = await self.shared.desk.read_file(listing.path, file.name, tail=is_tailed(file.name))
+            part = await self.shared.job_reader.read_file(listing.path, file.name, tail=is_tailed(file.name))
         except Unreadable as error:
             spans = [Span(show(str(error)), "warning" if file.kind is FileKind.FILE else "dim")]
         else:

@@ -22,7 +22,7 @@ from jobtui.analysis.paths import run_dirs_of
 from jobtui.analysis.timeline import ops_in, window_of
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import Unreadable
+from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import JobDetail, Run
 from jobtui.render.runs import PARTS, SLOWER, comparison_lines, result_text, side_by_side, step_lines
 from jobtui.render.spans import Span
@@ -64,7 +64,7 @@ async def _compared(shared: Shared, job_id: JobId) -> Comparison | str:
 
     store = shared.store
     try:
-        detail = await shared.desk.detail(job_id)
+        detail = await shared.job_reader.detail(job_id)
     except Unreadable:
         detail = None
     job = store.job(job_id) or (detail.job if detail is not None else None)
@@ -78,15 +78,15 @@ async def _compared(shared: Shared, job_id: JobId) -> Comparison | str:
         return "the record of the good run could not be read"
     left = _side(shared, detail or JobDetail(job=job, runs=(), history=(), native={}, path=None), None)
     right = _side(shared, other, choice.number)
-    files = await texts_compared(shared.desk, _kept(shared, left, detail), _kept(shared, right, other))
-    gatherer = Gatherer(store, shared.desk, shared.now(), shared.reach)
+    files = await texts_compared(shared.job_reader, _kept(shared, left, detail), _kept(shared, right, other))
+    gatherer = Gatherer(store, shared.job_reader, shared.now(), shared.reach)
     verdicts = [explain(await gatherer.whole(one)) for one in dict.fromkeys((job_id, choice.job_id))]
     return compare(left, right, choice.why, shared.now(), files, verdicts, gatherer.blind_spots())
 
 
 async def _detail(shared: Shared, choice: Choice) -> JobDetail | None:
     try:
-        return await shared.desk.detail(choice.job_id)
+        return await shared.job_reader.detail(choice.job_id)
     except Unreadable:
         return None
 
@@ -191,7 +191,7 @@ class HistoryTab(JobTab):
         if not subject.ops or not subject.good_ops:
             unknown = run if not subject.ops else good
             yield Span(f"No op of run {unknown.number} in what was read of the logs.", "dim")
-            if subject.ops and self.shared.desk.begins_after(good.queued_at or NEVER):
+            if subject.ops and self.shared.job_reader.begins_after(good.queued_at or NEVER):
                 yield Span(f"↵ reads them back to run {good.number}, to compare what happened.", "dim")
             return
         pairs = step_pairs(subject.ops, subject.good_ops, self.shared.now())

@@ -12,7 +12,7 @@ from textual.containers import Container
 from jobtui.analysis.keys import CLUSTER_MODE, slurm_of
 from jobtui.analysis.paths import reached, run_dirs_of
 from jobtui.analysis.scripts import Output, outputs_of, told_outputs, wanted_of_sirepo, wanted_of_slurm
-from jobtui.model.job_desk import Unreadable
+from jobtui.model.job_reader import Unreadable
 from jobtui.model.jobs import JobDetail
 from jobtui.model.scripts import Answer, Wanted
 from jobtui.model.slurm import SYSTEM
@@ -123,7 +123,7 @@ class ScriptTab(JobTab):
         if self._read is None:
             self._problem = "looking for the script"
             self.post_message(self.Told())
-        answer = await self.shared.desk.script(wanted)
+        answer = await self.shared.job_reader.script(wanted)
         told = told_outputs(detail.facts) if detail is not None else ()
         script = answer.script
         outputs = told or (outputs_of(script, wanted) if script is not None else ())
@@ -141,13 +141,13 @@ class ScriptTab(JobTab):
             return None, None
         agent = self.shared.store.correlation.agent_of(job.id)
         paths = run_dirs_of(job, None, subject.ops, agent.host if agent else None, self.shared.reach)
-        noted = await self.shared.desk.noted_on_cluster(paths)
+        noted = await self.shared.job_reader.noted_on_cluster(paths)
         number = noted.status.slurm_id if noted is not None else None
         slurm = slurm_of(job, self.shared.store.jobs.values(), number)
         if slurm is None:
             return wanted_of_sirepo(noted.status) if noted is not None else None, None
         try:
-            detail = await self.shared.desk.detail(slurm.id)
+            detail = await self.shared.job_reader.detail(slurm.id)
         except Unreadable:
             detail = None
         return wanted_of_slurm(slurm, detail), detail
@@ -171,7 +171,7 @@ class ScriptTab(JobTab):
         for path in reached(output.path, host, self.shared.reach):
             directory, name = split(path)
             try:
-                part = await self.shared.desk.read_file(directory, name, tail=True)
+                part = await self.shared.job_reader.read_file(directory, name, tail=True)
             except Unreadable as error:
                 problem = str(error)
                 continue

@@ -14,7 +14,7 @@ from jobtui.actions import Place
 from jobtui.analysis.compare import CLUTTER
 from jobtui.analysis.timeline import JobLine, job_lines
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import LINES_BEHIND, Unreadable
+from jobtui.model.job_reader import LINES_BEHIND, Unreadable
 from jobtui.model.jobs import Job, JobDetail, Run
 from jobtui.model.ops import Component, Op, Step, Unlinked
 from jobtui.model.verdicts import Fact, NextStep, Verdict
@@ -133,7 +133,7 @@ class JobTab(Container):
     async def lines_after(self, step: Step) -> list[str]:
         """The lines that continue the record of a step, or why they cannot be read; safe to show."""
         try:
-            lines = await self.shared.desk.lines_behind(step, LINES_BEHIND)
+            lines = await self.shared.job_reader.lines_behind(step, LINES_BEHIND)
         except Unreadable as error:
             return [f"(the log cannot be read: {show(str(error))})"]
         return [show(line.text) for line in lines[1:]]

@@ -60,7 +60,7 @@ class TraceTab(JobTab):
 
     def _silence(self) -> tuple[str, ...]:
         tracing = self._tracing
-        if self.shared.trace_desk is None:
+        if self.shared.trace_client is None:
             return NOT_CONFIGURED
         if tracing is None or not tracing.is_looked_for or (tracing.reader and not tracing.reader.is_read):
             return ("looking for its trace …",)

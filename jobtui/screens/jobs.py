@@ -115,7 +115,7 @@ class Whereabouts:
             self._changed_early.clear()
         from jobtui.session.evidence import Gatherer
 
-        gatherer = Gatherer(store, self._shared.desk, now)
+        gatherer = Gatherer(store, self._shared.job_reader, now)
         disputed = self._disputes.look(store.jobs, now, gatherer.is_disputed)
         return disputed | self._lateness.look(store.jobs, now)
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from jobtui.analysis.paths import Reach
     from jobtui.analysis.traces.layout import ServiceMarks
     from jobtui.model.clock import Player
-    from jobtui.model.job_desk import JobDesk
+    from jobtui.model.job_reader import JobReader
     from jobtui.model.pages import Log, LogBook
-    from jobtui.model.traces import TraceDesk
+    from jobtui.model.traces import TraceClient
     from jobtui.render.columns import Column
 
 
@@ -67,7 +67,7 @@ class Shared:
 
     store: Store
     clock: Clock
-    desk: "JobDesk"
+    job_reader: "JobReader"
     title: str = "jobtui"
     words: tuple[str, ...] = ()
     """The flags with which another jobtui reads the same."""
@@ -80,7 +80,7 @@ class Shared:
     mounts: Mapping[str, str] = field(default_factory=dict)
     """Directories of this machine by those on clusters that are mounted there, as configured."""
 
-    trace_desk: "Callable[[], TraceDesk] | None" = None
+    trace_client: "Callable[[], TraceClient] | None" = None
     """What answers about traces: fetch, follow, search; None where there is no session."""
     views: Views = field(default_factory=Views)
     """What the user asked to keep."""

@@ -75,12 +75,12 @@ class TraceReader:
             start(self._node, self._study_known, group="study trace", exclusive=True)
 
     async def _follow(self) -> None:
-        if self._shared.trace_desk is None:
+        if self._shared.trace_client is None:
             await self._study_known()
             self.is_read = True
             self._told()
             return
-        async for answer in self._shared.trace_desk().follow(self.trace_id, self._expects_more):
+        async for answer in self._shared.trace_client().follow(self.trace_id, self._expects_more):
             self.growing, self.notes = answer.growing, answer.notes
             self._is_due = True
             if self.picture is None or self._shared.paused_at is None:
@@ -124,11 +124,11 @@ class JobTracing:
         """How many other processes are in the trace, which are not shown."""
 
     async def find(self, job: Job | None, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> None:
-        if self._shared.trace_desk is None:
+        if self._shared.trace_client is None:
             return
         self.note(job, ops, unlinked)
         if self.reader is None and job is not None:
-            self.ways = await ways_from_job(self._shared.trace_desk(), job, self._shared.job_attributes())
+            self.ways = await ways_from_job(self._shared.trace_client(), job, self._shared.job_attributes())
             if self.ways.found:
                 self._follow(TraceLink(self.ways.found[0].trace_id, Certainty.JID, self.ways.found[0].why))
         self.is_looked_for = True
@@ -136,7 +136,7 @@ class JobTracing:
 
     def note(self, job: Job | None, ops: Sequence[Op], unlinked: Sequence[Unlinked]) -> None:
         self._job = job
-        if self.reader is not None or self._shared.trace_desk is None:
+        if self.reader is not None or self._shared.trace_client is None:
             return
         if job is not None and job.trace:
             self._follow(TraceLink(TraceId(job.trace), Certainty.FULL_ID, "it was handed this trace"))

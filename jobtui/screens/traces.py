@@ -71,9 +71,9 @@ class TraceLister:
     async def _ask(self) -> None:
         began, is_whole = monotonic(), True
         try:
-            if self._shared.trace_desk is not None:
+            if self._shared.trace_client is not None:
                 search = TraceSearch(names=self._shared.job_attributes(), most=LISTED)
-                async with aclosing(self._shared.trace_desk().searching(search)) as lists:
+                async with aclosing(self._shared.trace_client().searching(search)) as lists:
                     async for found in lists:
                         await self._take(found)
                         is_whole = not found.notes

@@ -16,7 +16,7 @@ from jobtui.model.clock import Clock, Nanos, SystemClock
 from jobtui.model.faults import FAULTS, contained
 from jobtui.model.health import Skip, SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import Reached
+from jobtui.model.job_reader import Reached
 from jobtui.model.jobs import JobDetail, newest
 from jobtui.model.settings import Alarms
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
@@ -24,12 +24,12 @@ from jobtui.store.poller import Poller, read_again
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
-    from jobtui.backends.job_desk import SessionDesk
+    from jobtui.backends.job_reader import SessionJobReader
     from jobtui.backends.record_replay import Observer, Replay
     from jobtui.model.clock import Offsets, Player
-    from jobtui.model.job_desk import JobDesk
+    from jobtui.model.job_reader import JobReader
     from jobtui.model.pages import LogBook
-    from jobtui.model.traces import TraceDesk
+    from jobtui.model.traces import TraceClient
 
 HEAD_START_S = 0.05
 """How long each announced source reads before the next is made: making one imports what reads it."""
@@ -66,8 +66,8 @@ class Session:
         self._reaching = asyncio.Lock()
         self._group: asyncio.TaskGroup | None = None
         self._announced: deque[Announced] = deque()
-        self._traces: TraceDesk | None = None
-        self._desk: SessionDesk | None = None
+        self._traces: TraceClient | None = None
+        self._job_reader: SessionJobReader | None = None
         for source in sources:
             self.add(source)
 
@@ -110,7 +110,7 @@ class Session:
         return tuple(poller.source for poller in self._pollers)
 
     @property
-    def traces(self) -> "TraceDesk":
+    def traces(self) -> "TraceClient":
         """Answers about traces, out of every source and what the store knows."""
         if self._traces is None:
             from jobtui.session.traces import SessionTraces  # the first paint does not need it
@@ -196,15 +196,15 @@ class Session:
             self._put_in_place(old, fresh)
             self.store.become(again)
 
-    def desk(self) -> "JobDesk":
+    def job_reader(self) -> "JobReader":
         """What answers questions about one job."""
         if self._replay is not None:
-            return self._replay.desk(lambda: self.sources, self.store.detail)
-        if self._desk is None:
-            from jobtui.backends.job_desk import SessionDesk
+            return self._replay.job_reader(lambda: self.sources, self.store.detail)
+        if self._job_reader is None:
+            from jobtui.backends.job_reader import SessionJobReader
 
-            self._desk = SessionDesk(lambda: self.sources, self.reach_back, self.store.detail)
-        return self._desk if self._observer is None else self._observer.beside(self._desk)
+            self._job_reader = SessionJobReader(lambda: self.sources, self.reach_back, self.store.detail)
+        return self._job_reader if self._observer is None else self._observer.beside(self._job_reader)
 
     def player(self) -> "Player | None":
         """What goes through recorded time; None where the systems themselves are read."""
@@ -275,8 +275,8 @@ class Session:
 
     async def aclose(self) -> None:
         """Close the sources and what shows their jobs."""
-        if self._desk is not None:
-            self._desk.close()
+        if self._job_reader is not None:
+            self._job_reader.close()
         await asyncio.gather(*(_close(source) for source in self.sources))
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Gathers the evidence on jobs out of a store and from a desk: the same for every view that judges a job."""
+"""Gathers the evidence on jobs, out of a store and from a `JobReader`, for every view that judges a job."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -27,7 +27,7 @@ from jobtui.backends.registry import of_kind
 from jobtui.model.clock import Nanos
 from jobtui.model.faults import contained
 from jobtui.model.ids import JobId, split_jid
-from jobtui.model.job_desk import LINES_BEHIND, JobDesk, Noted, Unreadable
+from jobtui.model.job_reader import LINES_BEHIND, JobReader, Noted, Unreadable
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.logs import RawLine
 from jobtui.model.ops import Op
@@ -63,14 +63,16 @@ Records = dict[JobId, tuple[Job | None, JobRecord]]
 """Records that were read, each with the job as it was then."""
 
 
-async def noted_of(store: Store, desk: JobDesk, job: Job | None, reach: Reach = NOWHERE) -> Noted | None:
+async def noted_of(
+    store: Store, job_reader: JobReader, job: Job | None, reach: Reach = NOWHERE
+) -> Noted | None:
     """What is noted of the newest run on its cluster, where that can be reached from here."""
     if job is None or job.mode != CLUSTER_MODE:
         return None
     agent = store.correlation.agent_of(job.id)
     host = agent.host if agent is not None else job.host
     paths = run_dirs_of(job, None, store.correlation.ops_of(job.id), host, reach)
-    noted = await desk.noted_on_cluster(paths)
+    noted = await job_reader.noted_on_cluster(paths)
     at = noted.status.submitted_at if noted is not None else None
     return noted if at is None or job.queued_at is None or at == job.queued_at else None
 
@@ -84,13 +86,13 @@ class Gatherer:
     def __init__(
         self,
         store: Store,
-        desk: JobDesk,
+        job_reader: JobReader,
         now: Nanos,
         reach: Reach = NOWHERE,
         texts: Texts | None = None,
         records: Records | None = None,
     ) -> None:
-        self._store, self._desk, self._now, self._reach = store, desk, now, reach
+        self._store, self._job_reader, self._now, self._reach = store, job_reader, now, reach
         self._texts: Texts = {} if texts is None else texts
         self._records: Records = {} if records is None else records
         self._asked = 0
@@ -100,7 +102,7 @@ class Gatherer:
     def of(cls, session: "Session") -> "Gatherer":
         """Out of what a session knows now."""
         reach = Reach(session.mounts, session.hosts)
-        return cls(session.store, session.desk(), session.clock.now(), reach)
+        return cls(session.store, session.job_reader(), session.clock.now(), reach)
 
     async def whole(self, job_id: JobId) -> Evidence:
         """All there is, its record and what is noted on its cluster included, which are read for this."""
@@ -113,10 +115,10 @@ class Gatherer:
     async def _read_record(self, job_id: JobId) -> JobRecord:
         detail, problems = None, []
         try:
-            detail = await self._desk.detail(job_id)
+            detail = await self._job_reader.detail(job_id)
         except Unreadable as error:
             problems.append(f"its record cannot be read: {error}")
-        noted = await noted_of(self._store, self._desk, self._store.job(job_id), self._reach)
+        noted = await noted_of(self._store, self._job_reader, self._store.job(job_id), self._reach)
         return JobRecord(detail, noted.status.slurm_id if noted is not None else None, tuple(problems))
 
     async def _kept_record(self, job: Job) -> JobRecord:
@@ -246,7 +248,7 @@ class Gatherer:
             if key not in self._texts:
                 lines: tuple[RawLine, ...] | None = None
                 with contained("reading the lines of a step"), suppress(Unreadable):
-                    lines = await self._desk.lines_behind(step, LINES_BEHIND)
+                    lines = await self._job_reader.lines_behind(step, LINES_BEHIND)
                 if lines is None:
                     continue
                 while len(self._texts) >= TEXTS_KEPT:

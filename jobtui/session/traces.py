@@ -55,7 +55,7 @@ def _no_more() -> bool:
 
 
 class SessionTraces:
-    """A `TraceDesk` on the sources of a session, which may change while it runs, and on its store."""
+    """A `TraceClient` on the sources of a session, which may change while it runs, and on its store."""
 
     def __init__(
         self,

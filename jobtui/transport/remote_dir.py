@@ -12,7 +12,7 @@ from collections import OrderedDict
 from urllib.parse import quote
 
 from jobtui.model.clock import time_of_seconds
-from jobtui.model.job_desk import FileKind, FilePart, RunFile, RunListing, Unreadable, part_of
+from jobtui.model.job_reader import FileKind, FilePart, RunFile, RunListing, Unreadable, part_of
 from jobtui.model.numbers import of_base, real, whole
 from jobtui.model.source_errors import SourceError
 from jobtui.transport.ssh import FAILED_ITSELF, SshShell, printed_by

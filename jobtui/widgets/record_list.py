@@ -10,7 +10,7 @@ from jobtui.analysis.incidents import Incident
 from jobtui.analysis.timeline import JobLine
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
-from jobtui.model.job_desk import RunFile
+from jobtui.model.job_reader import RunFile
 from jobtui.model.jobs import Run
 from jobtui.model.numbers import counted
 from jobtui.render.columns import Column, TableColumn, fit_columns, gap_for

@@ -26,7 +26,7 @@ from jobtui.analysis.flags import (
 from jobtui.analysis.late_jobs import KINDS_KEPT, RUNS_KEPT, Lateness
 from jobtui.analysis.waits import waited_slot
 from jobtui.backends.base import Batch
-from jobtui.backends.job_desk import SessionDesk
+from jobtui.backends.job_reader import SessionJobReader
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.site import DriverName
 from jobtui.formats.parser import LogParser
@@ -257,8 +257,8 @@ def looked_at(
         store.add_source(source, "sirepo_db")
         told = tuple(job for job in jobs.values() if job.source == source)
         store.apply(source, Batch(cursor="", jobs=told))
-    desk = SessionDesk(tuple, lambda at, progress: asyncio.sleep(0, False))
-    return disputes.look(store.jobs, at, Gatherer(store, desk, at).is_disputed, budget_s)
+    job_reader = SessionJobReader(tuple, lambda at, progress: asyncio.sleep(0, False))
+    return disputes.look(store.jobs, at, Gatherer(store, job_reader, at).is_disputed, budget_s)
 
 
 def at_odds(*numbers: int) -> tuple[FakeCorrelation, dict[JobId, Job]]:

@@ -14,7 +14,7 @@ from jobtui.analysis.explain.flow import Mark
 from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.incidents import Incidents, Sample, fold, shape_of
 from jobtui.backends.base import Batch
-from jobtui.backends.job_desk import SessionDesk
+from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.registry import build
 from jobtui.backends.sirepo.records import read_detail
 from jobtui.demo.incidents import LIGHT, Scenario, good_plan, program_error
@@ -274,7 +274,7 @@ async def test_incidents_tell_of_a_job_of_a_capture_what_explain_tells(capture: 
             check_incidents_say_the_same(verdict, await gatherer.sample(job))
 
 
-class Desk(SessionDesk):
+class StillJobReader(SessionJobReader):
     """Counts the records that it is asked for, and has that of one job."""
 
     def __init__(self, has: JobDetail | None = None) -> None:
@@ -297,8 +297,8 @@ async def test_incidents_read_the_steps_of_a_job_as_explain_does() -> None:
     """By its own row its program failed; one of its steps says that memory was short."""
     job = failed_in_slurm(1)
     steps = (("step 1.0", "OUT_OF_MEMORY"),)
-    desk = Desk(JobDetail(job=job, runs=(), history=(), native={}, facts=steps))
-    gatherer = Gatherer(in_store("slurm", [job]), desk, NOW)
+    job_reader = StillJobReader(JobDetail(job=job, runs=(), history=(), native={}, facts=steps))
+    gatherer = Gatherer(in_store("slurm", [job]), job_reader, NOW)
     verdict = explain(await gatherer.whole(job.id))
     assert verdict.code is Code.OUT_OF_MEMORY
     check_incidents_say_the_same(verdict, await gatherer.sample(job))
@@ -307,34 +307,34 @@ async def test_incidents_read_the_steps_of_a_job_as_explain_does() -> None:
 async def test_servers_are_asked_for_few_records_and_what_was_not_asked_for_is_not_sure() -> None:
     """The next look asks for others; those that are as they were are not asked for again."""
     jobs = [failed_in_slurm(number) for number in range(MOST_ASKED + 5)]
-    desk, store, records = Desk(), in_store("slurm", jobs), dict[Any, Any]()
+    job_reader, store, records = StillJobReader(), in_store("slurm", jobs), dict[Any, Any]()
     for asked, doubtful in ((MOST_ASKED, 5), (MOST_ASKED + 5, 0), (MOST_ASKED + 5, 0)):
-        gatherer = Gatherer(store, desk, NOW, records=records)
+        gatherer = Gatherer(store, job_reader, NOW, records=records)
         (group,) = (await gatherer.survey(Nanos(0), NOW, rests)).groups
-        assert (len(group.jobs), group.doubtful, desk.asked) == (len(jobs), doubtful, asked)
+        assert (len(group.jobs), group.doubtful, job_reader.asked) == (len(jobs), doubtful, asked)
         assert (group.confidence < 0.5) is bool(doubtful)
 
 
 async def test_records_on_a_disk_are_all_read() -> None:
     jobs = [a_job(n, source="cluster", status=JobStatus.FAILED, ended_at=NOW) for n in range(MOST_ASKED + 5)]
-    desk = Desk()
-    await Gatherer(in_store("sirepo_db", jobs), desk, NOW).survey(Nanos(0), NOW, rests)
-    assert desk.asked == len(jobs)
+    job_reader = StillJobReader()
+    await Gatherer(in_store("sirepo_db", jobs), job_reader, NOW).survey(Nanos(0), NOW, rests)
+    assert job_reader.asked == len(jobs)
 
 
 async def test_a_completed_job_that_another_record_contradicts_is_not_taken_for_well() -> None:
     other = a_job(status=JobStatus.FAILED, source="/elsewhere", ended_at=NOW)
     job = a_job(status=JobStatus.COMPLETED, source="cluster", ended_at=NOW, others=(other,))
-    found = await Gatherer(in_store("sirepo_db", [job]), Desk(), NOW).survey(Nanos(0), NOW, rests)
+    found = await Gatherer(in_store("sirepo_db", [job]), StillJobReader(), NOW).survey(Nanos(0), NOW, rests)
     assert (found.groups, found.alone, found.doubtful, found.is_well) == ((), (), (job.id,), False)
 
 
 async def test_with_a_source_down_nothing_is_said_to_be_well() -> None:
     store = in_store("sirepo_db", [a_job(status=JobStatus.COMPLETED, source="cluster", ended_at=NOW)])
-    gatherer = Gatherer(store, Desk(), NOW)
+    gatherer = Gatherer(store, StillJobReader(), NOW)
     assert (await gatherer.survey(Nanos(0), NOW, rests)).is_well
     store.fail("cluster", "cluster: no answer")
-    found = await Gatherer(store, Desk(), NOW).survey(Nanos(0), NOW, rests)
+    found = await Gatherer(store, StillJobReader(), NOW).survey(Nanos(0), NOW, rests)
     assert not found.is_well
     assert found.blind_spots[0].startswith("cluster cannot be read: no answer")
 

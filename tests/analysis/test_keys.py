@@ -10,7 +10,7 @@ from jobtui.analysis.explain.verdict import LATER, REST, Disputes, explain
 from jobtui.analysis.keys import POLLED_S, Key, Space, keys_of, sirepo_of, slurm_of, slurm_words
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import SbatchStatus
+from jobtui.model.job_reader import SbatchStatus
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.verdicts import Code
 from jobtui.render.facts import cluster_words

@@ -21,7 +21,7 @@ from jobtui.analysis.scripts import (
     without_noise,
 )
 from jobtui.formats.slurm import filled
-from jobtui.model.job_desk import FilePart, JobDesk, SbatchStatus, Unreadable
+from jobtui.model.job_reader import FilePart, JobReader, SbatchStatus, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
 from jobtui.model.scripts import (
     Answer,
@@ -267,7 +267,7 @@ def test_a_run_of_sirepo_has_the_number_that_was_noted() -> None:
 
 
 class Shelf:
-    """A desk with these files, and scripts by the number of their job."""
+    """A `JobReader` with these files, and scripts by the number of their job."""
 
     def __init__(self, files: Mapping[str, str], scripts: Mapping[str, ArchivedScript]) -> None:
         self._files = files
@@ -283,8 +283,8 @@ class Shelf:
         return Answer(found, (Tried("/archive", Outcome.FOUND if found else Outcome.NOT_THERE),))
 
 
-def desk(files: Mapping[str, str] | None = None, *scripts: ArchivedScript) -> JobDesk:
-    return cast(JobDesk, Shelf(files or {}, {script.number: script for script in scripts}))
+def reading(files: Mapping[str, str] | None = None, *scripts: ArchivedScript) -> JobReader:
+    return cast(JobReader, Shelf(files or {}, {script.number: script for script in scripts}))
 
 
 def archived(number: str, script: bytes, **variables: str) -> ArchivedScript:
@@ -312,7 +312,7 @@ async def test_inputs_differ_by_content_and_secrets_are_masked() -> None:
         "/b/in.json": '{"password": "hush2", "size": 4}',
         "/b/parameters.py": "x = 1",
     }
-    found = named(await texts_compared(desk(files), kept(a_job(1), "/gone", "/a"), kept(a_job(2), "/b")))
+    found = named(await texts_compared(reading(files), kept(a_job(1), "/gone", "/a"), kept(a_job(2), "/b")))
     assert {'- "size": 4', '+ "size": 3'} <= set(found["in.json"].lines)
     assert "hush" not in str(found)
     assert found["parameters.py"].note == "/gone/parameters.py: is not there"
@@ -321,14 +321,14 @@ async def test_inputs_differ_by_content_and_secrets_are_masked() -> None:
 
 async def test_jobs_of_slurm_have_no_files_of_inputs_to_miss() -> None:
     for other in (kept_of_slurm(7), kept_of_slurm(8)):
-        found = named(await texts_compared(desk(), kept_of_slurm(7), other))
+        found = named(await texts_compared(reading(), kept_of_slurm(7), other))
         assert not found.keys() & {"in.json", "parameters.py"}
 
 
 async def test_scripts_and_environments_where_both_are_archived() -> None:
     one = archived("7", b"#!/bin/sh\nsrun a\n", N="1", API_TOKEN="hush", SAME="x")
     two = archived("8", b"#!/bin/sh\nsrun b\n", N="2", API_TOKEN="hush2", SAME="x")
-    found = named(await texts_compared(desk({}, one, two), kept_of_slurm(7), kept_of_slurm(8)))
+    found = named(await texts_compared(reading({}, one, two), kept_of_slurm(7), kept_of_slurm(8)))
     assert found["script"].lines == ("-srun b", "+srun a")
     assert {"-N=2", "+N=1"} <= set(found["environment"].lines)
     assert "hush" not in str(found)
@@ -337,13 +337,15 @@ async def test_scripts_and_environments_where_both_are_archived() -> None:
 
 async def test_what_differs_between_any_two_jobs_is_only_counted() -> None:
     one, two = (archived(str(n), b"date 2026-11-2%d\nsrun a\n" % n) for n in (7, 8))
-    found = named(await texts_compared(desk({}, one, two), kept_of_slurm(7), kept_of_slurm(8)))
+    found = named(await texts_compared(reading({}, one, two), kept_of_slurm(7), kept_of_slurm(8)))
     assert found["script"].lines == ()
     assert found["script"].note == "the same; 1 more differ in dates, ids and ports only"
 
 
 async def test_a_script_that_is_not_archived_is_said_to_be_missing() -> None:
-    found = named(await texts_compared(desk({}, archived("7", b"x\n")), kept_of_slurm(7), kept_of_slurm(8)))
+    found = named(
+        await texts_compared(reading({}, archived("7", b"x\n")), kept_of_slurm(7), kept_of_slurm(8))
+    )
     assert found["script"].note == "none of slurm/8 was found (/archive: not there)"
 
 

@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import pytest
 
-from jobtui.backends.job_desk import SessionDesk
+from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.sirepo.run_dir import RunDirs
 from jobtui.model.clock import SECOND
-from jobtui.model.job_desk import FileKind, Unreadable
+from jobtui.model.job_reader import FileKind, Unreadable
 from jobtui.transport import remote_dir as remote_dirs
 from jobtui.transport.remote_dir import RemoteDirs
 from tests.analysis.captured import ROOT
@@ -180,11 +180,11 @@ async def test_what_is_noted_of_a_run_is_found_over_ssh(server: Sshd) -> None:
     async def never(*_: object) -> bool:
         return False
 
-    desk = SessionDesk(tuple, never)
-    noted = await desk.noted_on_cluster(["/no/such/directory", server.address_of(RUN_DIR)])
+    job_reader = SessionJobReader(tuple, never)
+    noted = await job_reader.noted_on_cluster(["/no/such/directory", server.address_of(RUN_DIR)])
     assert noted is not None
     assert (noted.status.slurm_id, noted.status.state) == ("12", "completed")
-    assert await desk.noted_on_cluster(["/no/such/directory", server.address_of("/tmp")]) is None
+    assert await job_reader.noted_on_cluster(["/no/such/directory", server.address_of("/tmp")]) is None
 
 
 @needs_sshd

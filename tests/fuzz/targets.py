@@ -51,7 +51,7 @@ from jobtui.formats.slurm import (
 )
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, find_trace
-from jobtui.model.job_desk import sbatch_status
+from jobtui.model.job_reader import sbatch_status
 from jobtui.model.secrets import mask_text, masked_lines
 from jobtui.model.source_errors import SourceError
 from jobtui.recording.database import Damaged, Recording, What, unpacked

@@ -20,7 +20,7 @@ from jobtui.analysis.timeline import JobLine
 from jobtui.model.clock import Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import RunFile
+from jobtui.model.job_reader import RunFile
 from jobtui.model.jobs import Job, JobStatus, Run
 from jobtui.model.ops import Agent, AgentState, Op, Step
 from jobtui.model.pages import Extent, LogLine, Overview, Page, Place

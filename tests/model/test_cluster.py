@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobtui.model.clock import from_seconds
-from jobtui.model.job_desk import SbatchStatus, sbatch_status
+from jobtui.model.job_reader import SbatchStatus, sbatch_status
 from tests.analysis.captured import ROOT
 
 FILES = sorted((ROOT / "sbatch" / "scratch").rglob("sbatch_status.json"))

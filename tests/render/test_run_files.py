@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtui.model.clock import Nanos
-from jobtui.model.job_desk import FileKind, FilePart, RunFile
+from jobtui.model.job_reader import FileKind, FilePart, RunFile
 from jobtui.render.job_files import document_lines, file_line, formatted, in_order, part_lines, size_text
 from tests.builders import ago
 from tests.conftest import NOW

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobtui.backends.job_desk import SessionDesk
+from jobtui.backends.job_reader import SessionJobReader
 from jobtui.model.clock import Nanos
 from jobtui.model.ops import OpStatus
 from jobtui.session import Session
@@ -46,7 +46,7 @@ async def test_logs_are_read_back_to_the_good_run_when_asked(monkeypatch: pytest
         return True
 
     monkeypatch.setattr(Session, "reach_back", reach_back)
-    monkeypatch.setattr(SessionDesk, "begins_after", lambda self, at: at < ago(200_000))
+    monkeypatch.setattr(SessionJobReader, "begins_after", lambda self, at: at < ago(200_000))
     scene = with_runs(Scene(open_at=FAILED), *THREE)
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await see(scene.app, pilot, "run 3 of 3")

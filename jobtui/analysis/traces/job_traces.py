@@ -3,7 +3,7 @@
 The surest way comes first: what a job was handed, what spans say, when it was submitted. A trace that may
 be its own gets a score, with the reasons for and against: many users submit at the same time, and submit the
 same thing again. All processes of a cluster are handed one TRACEPARENT; one is told by the attribute in
-which spans name a job, else by its host. Traces come from the `TraceDesk` that is passed in.
+which spans name a job, else by its host. Traces come from the `TraceClient` that is passed in.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ from jobtui.model.traces import (
     Span,
     SpanLog,
     Trace,
-    TraceDesk,
+    TraceClient,
     TraceSearch,
     TraceSummary,
     is_same_job,
@@ -162,26 +162,28 @@ class Ways(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-async def ways_from_job(desk: TraceDesk, job: Job, names: tuple[str, ...]) -> Ways:
+async def ways_from_job(client: TraceClient, job: Job, names: tuple[str, ...]) -> Ways:
     """The traces of a job. `names` are the attributes in which spans may hold its id."""
     if job.trace:
         return Ways((Way(TraceId(job.trace), "it was handed this trace, its files say"),))
-    by_attribute = await ways_by_attribute(desk, job.id, names)
+    by_attribute = await ways_by_attribute(client, job.id, names)
     if by_attribute.found:
         return by_attribute
     search = submission_search(job)
     if search is None:
         return by_attribute
-    told = await desk.search(search)
-    traces = [trace for one in _nearest(told.traces, job) if (trace := await _fetched(desk, one)) is not None]
+    told = await client.search(search)
+    traces = [
+        trace for one in _nearest(told.traces, job) if (trace := await _fetched(client, one)) is not None
+    ]
     return Ways((), candidates(traces, job, names), (*by_attribute.notes, *told.notes))
 
 
-async def ways_by_attribute(desk: TraceDesk, job_id: str, names: tuple[str, ...]) -> Ways:
+async def ways_by_attribute(client: TraceClient, job_id: str, names: tuple[str, ...]) -> Ways:
     found: dict[TraceId, Way] = {}
     notes: dict[str, None] = {}
     for value in spellings(job_id):
-        told = await desk.search(TraceSearch(names=names, value=value))
+        told = await client.search(TraceSearch(names=names, value=value))
         notes.update(dict.fromkeys(told.notes))
         for one in told.traces:
             found.setdefault(one.trace_id, Way(one.trace_id, f"its spans name the job as {value}"))
@@ -195,8 +197,8 @@ def _nearest(summaries: Iterable[TraceSummary], job: Job) -> list[TraceSummary]:
     return sorted(summaries, key=lambda one: abs((one.started_at or 0) - queued))[:MOST_LOOKED_AT]
 
 
-async def _fetched(desk: TraceDesk, summary: TraceSummary) -> Trace | None:
-    return (await desk.fetch(summary.trace_id)).trace
+async def _fetched(client: TraceClient, summary: TraceSummary) -> Trace | None:
+    return (await client.fetch(summary.trace_id)).trace
 
 
 HOST = "host.name"

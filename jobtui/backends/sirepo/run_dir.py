@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from functools import partial
 
 from jobtui.model.clock import Nanos
-from jobtui.model.job_desk import (
+from jobtui.model.job_reader import (
     STATUS_FILE,
     FileKind,
     FilePart,
-    JobDesk,
+    JobReader,
     Noted,
     RunFile,
     RunListing,
@@ -151,11 +151,11 @@ def _reason(error: OSError | ValueError, path: str) -> str:
     return f"{path}: cannot be read: {why}"
 
 
-async def read_noted(desk: JobDesk, directories: Iterable[str]) -> Noted | None:
+async def read_noted(job_reader: JobReader, directories: Iterable[str]) -> Noted | None:
     """What is noted in the first of the directories that can be read and has it."""
     for directory in directories:
         try:
-            part = await desk.read_file(directory, STATUS_FILE, tail=False)
+            part = await job_reader.read_file(directory, STATUS_FILE, tail=False)
             status = sbatch_status(read_json(part.text))
         except (Unreadable, ValueError):
             continue

@@ -12,7 +12,7 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.explain.case import Evidence, Flaps, lines_wanted
 from jobtui.analysis.incidents import Grouping, Incidents, Sample
 from jobtui.backends.base import Batch
-from jobtui.backends.job_desk import SessionDesk
+from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.sirepo.records import read_detail
 from jobtui.demo.incidents import INCIDENTS, play
 from jobtui.demo.site import SERVER_LOG, SUPERVISOR_LOG, DriverName, Settings
@@ -21,7 +21,7 @@ from jobtui.formats.parser import LogParser
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import Reached
+from jobtui.model.job_reader import Reached
 from jobtui.model.jobs import Job, JobDetail
 from jobtui.model.verdicts import Verdict
 from jobtui.session.evidence import Gatherer
@@ -61,7 +61,7 @@ def gatherer_of(correlator: Correlator, jobs: Iterable[Job], now: Nanos) -> Gath
     store = Store(correlator, FixedClock(now))
     store.add_source("db", "sirepo_db")
     store.apply("db", Batch(cursor="", jobs=tuple(jobs)))
-    return Gatherer(store, SessionDesk(lambda: (), _reach_back), now)
+    return Gatherer(store, SessionJobReader(lambda: (), _reach_back), now)
 
 
 def samples_of(gatherer: Gatherer, jobs: Iterable[Job]) -> list[Sample]:

@@ -24,7 +24,7 @@ from jobtui.analysis.explain.verdict import explain
 from jobtui.analysis.incidents import Sample
 from jobtui.backends.balsam.records import STATUSES as BALSAM_STATUSES
 from jobtui.backends.base import Batch
-from jobtui.backends.job_desk import SessionDesk
+from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.sirepo.records import read_detail
 from jobtui.backends.slurm.client import CommandAnswer
 from jobtui.backends.slurm.records import Known
@@ -37,7 +37,7 @@ from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from jobtui.model.health import QUIET_S
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import LinePlace, Reached
+from jobtui.model.job_reader import LinePlace, Reached
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.logs import RawLine
 from jobtui.model.slurm import STATUSES as SLURM_STATUSES
@@ -531,7 +531,7 @@ def _shifted(batch: Batch, by: int) -> Batch:
     )
 
 
-class Desk(SessionDesk):
+class StillJobReader(SessionJobReader):
     """Reads lines behind steps out of the logs of a world."""
 
     def __init__(self, world: World, feeds: Sequence[Feed]) -> None:
@@ -645,9 +645,9 @@ async def _told(system: str, disturbance: str, number: int) -> list[Told]:
             if not feed.is_quiet:
                 await poller.poll_once()
         if step in looks:
-            now, desk = clock.now(), Desk(world, feeds)
-            verdict = explain(await Gatherer(store, desk, now).whole(world.job_id))
-            job, gatherer = store.job(world.job_id), Gatherer(store, desk, now)
+            now, job_reader = clock.now(), StillJobReader(world, feeds)
+            verdict = explain(await Gatherer(store, job_reader, now).whole(world.job_id))
+            job, gatherer = store.job(world.job_id), Gatherer(store, job_reader, now)
             sample = await gatherer.sample(job) if job is not None else None
             right = world.truth(now, lag_s)
             found.append(Told(number, step * EVERY_S, right, verdict, sample, gatherer.blind_spots()))

@@ -453,7 +453,7 @@ TRACES = tuple(captured(name) for name in NAMES)
 START_NS = EXPECTED["jobsub-ok"]["start_unix_nano"]
 
 
-class Desk:
+class Asked:
     """Answers out of some traces; `asked` are the searches."""
 
     def __init__(self, traces: Sequence[Trace], notes: tuple[str, ...] = ()) -> None:
@@ -496,21 +496,21 @@ def a_condor_job(after_s: float = 2.0, **more: object) -> Job:
 
 
 async def test_the_trace_that_a_job_was_handed_needs_no_search() -> None:
-    desk = Desk(TRACES)
-    ways = await ways_from_job(desk, a_condor_job(trace="ab" * 16), JOB_ATTRIBUTES)
+    client = Asked(TRACES)
+    ways = await ways_from_job(client, a_condor_job(trace="ab" * 16), JOB_ATTRIBUTES)
     assert [way.trace_id for way in ways.found] == ["ab" * 16]
-    assert desk.asked == []
+    assert client.asked == []
 
 
 @pytest.mark.parametrize("job_id", ["81419552.0@jobsub02.fnal.gov"])
 async def test_an_attribute_of_its_spans_names_it(job_id: str) -> None:
-    ways = await ways_by_attribute(Desk(TRACES), job_id, JOB_ATTRIBUTES)
+    ways = await ways_by_attribute(Asked(TRACES), job_id, JOB_ATTRIBUTES)
     assert [way.trace_id for way in ways.found] == [EXPECTED["job-fail"]["traceID"]]
-    assert (await ways_by_attribute(Desk(TRACES), job_id, ("my.job",))).found == ()
+    assert (await ways_by_attribute(Asked(TRACES), job_id, ("my.job",))).found == ()
 
 
 async def test_without_either_there_are_candidates_and_nothing_is_found() -> None:
-    ways = await ways_from_job(Desk(TRACES, ("server x says 503",)), a_condor_job(), JOB_ATTRIBUTES)
+    ways = await ways_from_job(Asked(TRACES, ("server x says 503",)), a_condor_job(), JOB_ATTRIBUTES)
     assert ways.found == ()
     assert ways.candidates[0].trace_id == EXPECTED["jobsub-ok"]["traceID"]
     assert all(one.score < 1.0 and one.why for one in ways.candidates)
@@ -518,9 +518,9 @@ async def test_without_either_there_are_candidates_and_nothing_is_found() -> Non
 
 
 async def test_a_job_of_which_no_time_is_known_has_no_candidates() -> None:
-    desk = Desk(TRACES)
+    client = Asked(TRACES)
     job = msgspec.structs.replace(a_condor_job(), queued_at=None)
-    assert (await ways_from_job(desk, job, JOB_ATTRIBUTES)).candidates == ()
+    assert (await ways_from_job(client, job, JOB_ATTRIBUTES)).candidates == ()
     assert submission_search(job) is None
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.backends.base import Batch
-from jobtui.backends.job_desk import SessionDesk
+from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.journal.records import Wanted
 from jobtui.backends.journal.source import Journal
 from jobtui.model.clock import SECOND, FixedClock, Nanos
-from jobtui.model.job_desk import Unreadable
+from jobtui.model.job_reader import Unreadable
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Certainty, Component, Step
 from jobtui.model.source_errors import SourceError
@@ -253,10 +253,10 @@ async def test_the_record_behind_a_step_is_read_from_its_journal() -> None:
     async def reach_back(at: Nanos, progress: object) -> bool:
         return False
 
-    desk = SessionDesk(lambda: [source], reach_back)
-    assert [raw.text for raw in await desk.lines_behind(step, 9)] == [SEND % 1, "  more of it"]
+    job_reader = SessionJobReader(lambda: [source], reach_back)
+    assert [raw.text for raw in await job_reader.lines_behind(step, 9)] == [SEND % 1, "  more of it"]
     journal.delete_oldest(1)
-    assert await desk.lines_behind(step, 9) == ()
+    assert await job_reader.lines_behind(step, 9) == ()
     journal.broken = "gone"
     with pytest.raises(Unreadable, match="gone"):
-        await desk.lines_behind(step, 9)
+        await job_reader.lines_behind(step, 9)

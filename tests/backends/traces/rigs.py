@@ -20,7 +20,7 @@ from tests.trace_servers import ID, Site, Spans, served
 
 class Rig(Protocol):
     session: Session
-    desk: SessionTraces
+    client: SessionTraces
     is_exact: bool
 
     async def update(self) -> None:
@@ -34,7 +34,7 @@ class Asked:
         self.is_exact = exact
         url = stack.enter_context(served(site))
         self.session = Session([build(SourceSpec(setting, url), Window(until=clock.now()))], clock)
-        self.desk = _desk(self.session)
+        self.client = _job_reader(self.session)
 
     async def update(self) -> None:
         """It is asked anew each time."""
@@ -51,7 +51,7 @@ class Files:
         self._written: set[str] = set()
         self._path.touch()
         self.session = Session([build(SourceSpec("trace_file", str(self._path)))], clock)
-        self.desk = _desk(self.session)
+        self.client = _job_reader(self.session)
 
     async def update(self) -> None:
         with self._path.open("a") as file:
@@ -70,7 +70,7 @@ class Received:
         self._sent: set[str] = set()
         self._receiver = Receiver("127.0.0.1:0")
         self.session = Session([self._receiver], clock)
-        self.desk = _desk(self.session)
+        self.client = _job_reader(self.session)
 
     async def update(self) -> None:
         """Send what is new, and let it be taken in."""
@@ -105,7 +105,7 @@ def fresh(spans: Spans, known: set[str]) -> list[dict[str, object]]:
     return found
 
 
-def _desk(session: Session) -> SessionTraces:
+def _job_reader(session: Session) -> SessionTraces:
     """Answers for tests, which do not wait long before they ask again."""
     return SessionTraces(session.store, lambda: session.sources, session.clock, period_s=0.01)
 

@@ -51,7 +51,7 @@ def facts(trace: Trace | None, *, exact: bool) -> set[tuple[object, ...]]:
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_trace_is_the_same_wherever_it_is_from(rig: Rig, name: str) -> None:
-    answer = await rig.desk.fetch(TraceId(ID[name]))
+    answer = await rig.client.fetch(TraceId(ID[name]))
     assert facts(answer.trace, exact=rig.is_exact) == facts(captured(name), exact=rig.is_exact)
     assert (answer.notes, answer.growing) == ((), "")
     health = rig.session.store.sources()[0]
@@ -59,15 +59,15 @@ async def test_a_trace_is_the_same_wherever_it_is_from(rig: Rig, name: str) -> N
 
 
 async def test_a_trace_that_is_not_there_is_none_and_no_fault(rig: Rig) -> None:
-    answer = await rig.desk.fetch(NONE)
+    answer = await rig.client.fetch(NONE)
     assert (answer.trace, answer.notes) == (None, ())
     assert rig.session.store.sources()[0].error is None
 
 
 async def test_reading_twice_changes_nothing(rig: Rig) -> None:
-    first = await rig.desk.fetch(FAILED)
+    first = await rig.client.fetch(FAILED)
     records = rig.session.store.sources()[0].records
-    second = await rig.desk.fetch(FAILED)
+    second = await rig.client.fetch(FAILED)
     assert second == first
     assert rig.session.store.sources()[0].records == records
 
@@ -88,7 +88,7 @@ async def test_reading_twice_changes_nothing(rig: Rig) -> None:
 async def test_traces_are_found_by_attribute_service_and_name(
     rig: Rig, search: TraceSearch, found: set[str]
 ) -> None:
-    listed = await rig.desk.search(search)
+    listed = await rig.client.search(search)
     assert {one.trace_id for one in listed.traces} == {ID[name] for name in found}
     assert listed.notes == ()
 
@@ -99,14 +99,14 @@ async def test_the_submission_of_a_job_is_found_by_its_time(rig: Rig) -> None:
     window = TraceSearch(
         service="fife", operation="jobsub_submit", since=since, until=Nanos(root.started_at + SECOND)
     )
-    (one,) = (await rig.desk.search(window)).traces
+    (one,) = (await rig.client.search(window)).traces
     assert (one.trace_id, one.service, one.name) == (FAILED, "fife", "jobsub_submit")
     before = TraceSearch(since=Nanos(since - 3600 * SECOND), until=since)
-    assert FAILED not in {one.trace_id for one in (await rig.desk.search(before)).traces}
+    assert FAILED not in {one.trace_id for one in (await rig.client.search(before)).traces}
 
 
 async def test_recent_traces_come_newest_first_with_what_is_known_of_them(rig: Rig) -> None:
-    listed = (await rig.desk.search(TraceSearch())).traces
+    listed = (await rig.client.search(TraceSearch())).traces
     begins = [one.started_at for one in listed if one.started_at is not None]
     assert (len(begins), begins) == (len(NAMES), sorted(begins, reverse=True))
     by_id = {one.trace_id: one for one in listed}
@@ -118,14 +118,14 @@ async def test_recent_traces_come_newest_first_with_what_is_known_of_them(rig: R
         assert one.ended_at is not None
         assert abs(one.ended_at - one.started_at - expected["duration_ns"]) < 1_100_000
         assert one.source == rig.session.store.sources()[0].name
-    assert len((await rig.desk.search(TraceSearch(most=2))).traces) == 2
+    assert len((await rig.client.search(TraceSearch(most=2))).traces) == 2
 
 
 async def test_services_and_operations_are_named(rig: Rig) -> None:
-    assert await rig.desk.services() == ("analyze", "fife", "tracingJob")
-    named = await rig.desk.operations("tracingJob")
+    assert await rig.client.services() == ("analyze", "fife", "tracingJob")
+    named = await rig.client.operations("tracingJob")
     assert named == tuple(sorted({s.name for s in captured("job-good").spans if s.service == "tracingJob"}))
-    assert await rig.desk.operations("none") == ()
+    assert await rig.client.operations("none") == ()
 
 
 @pytest.mark.parametrize("name", RIGS)
@@ -137,7 +137,7 @@ async def test_a_trace_that_grows_is_read_again_until_it_is_complete(
     spans.hidden = {span.span_id for span in whole if span.parent_id is None} | {middle.span_id}
     sizes, reasons = [], []
     async with a_rig(name, spans, tmp_path, clock) as rig:
-        async for answer in rig.desk.follow(TraceId(ID["job-good"])):
+        async for answer in rig.client.follow(TraceId(ID["job-good"])):
             sizes.append(len(answer.trace.spans) if answer.trace else 0)
             reasons.append(answer.growing)
             if spans.hidden:
@@ -154,7 +154,7 @@ async def test_one_that_was_given_up_is_read_no_more(spans: Spans, tmp_path: Pat
     spans.hidden = {span.span_id for span in captured("job-good").spans if span.parent_id is None}
     clock.advance(AGED_S)
     async with a_rig("jaeger-v3", spans, tmp_path, clock) as rig:
-        answers = [answer async for answer in rig.desk.follow(TraceId(ID["job-good"]))]
+        answers = [answer async for answer in rig.client.follow(TraceId(ID["job-good"]))]
     assert [answer.growing for answer in answers] == ["its root was not received"]
 
 
@@ -165,7 +165,7 @@ async def test_a_trace_is_followed_as_long_as_more_is_expected(
     spans.hidden = set(job)
     sizes: list[int] = []
     async with a_rig("tempo", spans, tmp_path, clock) as rig:
-        async for answer in rig.desk.follow(TraceId(ID["job-good"]), lambda: len(sizes) < 2):
+        async for answer in rig.client.follow(TraceId(ID["job-good"]), lambda: len(sizes) < 2):
             sizes.append(len(answer.trace.spans) if answer.trace else 0)
             spans.hidden = set()
             clock.advance(QUIET_S)
@@ -178,11 +178,11 @@ async def test_a_server_that_is_down_is_named_and_others_answer(
 ) -> None:
     async with a_rig("tempo", spans, tmp_path, clock) as rig:
         rig.session.add(build(SourceSpec("jaeger", "http://127.0.0.1:1")))
-        answer = await rig.desk.fetch(FAILED)
+        answer = await rig.client.fetch(FAILED)
         assert answer.trace is not None
         (note,) = answer.notes
         assert note.startswith("http://127.0.0.1:1: cannot be connected to")
-        listed = await rig.desk.search(TraceSearch())
+        listed = await rig.client.search(TraceSearch())
         assert (len(listed.traces), listed.notes) == (len(NAMES), (note,))
         up, down = rig.session.store.sources()
         assert (up.error, down.error) == (None, note)
@@ -196,7 +196,7 @@ async def test_what_others_found_is_listed_while_a_server_is_waited_for(
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}"
             rig.session.add(build(SourceSpec("jaeger", url)))
-            lists = rig.desk.searching(TraceSearch())
+            lists = rig.client.searching(TraceSearch())
             first, second = await anext(lists), await anext(lists)
         assert (first.traces, first.awaited) == ((), frozenset({well.name, url}))
         assert (len(second.traces), second.notes, second.awaited) == (len(NAMES), (), frozenset({url}))
@@ -215,7 +215,7 @@ async def test_what_others_know_of_a_trace_is_shown_while_a_server_is_waited_for
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}"
             rig.session.add(build(SourceSpec("jaeger", url)))
-            answers = rig.desk.follow(FAILED)
+            answers = rig.client.follow(FAILED)
             first = await anext(answers)
         assert first.trace is not None
         assert (len(first.trace.spans), first.notes) == (len(captured("job-fail").spans), ())
@@ -233,7 +233,7 @@ async def test_a_server_that_does_not_answer_holds_up_what_others_tell_for_a_whi
     spans.hidden = {span.span_id for span in captured("job-good").spans if span.parent_id is None}
     async with a_rig("tempo", spans, tmp_path, clock) as rig, asyncio.timeout(LONG_S):
         rig.session.add(build(SourceSpec("jaeger", "http://127.0.0.1:1")))
-        async for answer in rig.desk.follow(TraceId(ID["job-good"])):
+        async for answer in rig.client.follow(TraceId(ID["job-good"])):
             if answer.notes:
                 spans.hidden = set()
                 clock.advance(QUIET_S)
@@ -242,7 +242,7 @@ async def test_a_server_that_does_not_answer_holds_up_what_others_tell_for_a_whi
 
 
 async def test_a_list_tells_jobs_and_errors_as_far_as_its_server_does(rig: Rig, spans: Spans) -> None:
-    told = {one.trace_id: one for one in (await rig.desk.search(TraceSearch(names=JOB_ATTRIBUTES))).traces}
+    told = {one.trace_id: one for one in (await rig.client.search(TraceSearch(names=JOB_ATTRIBUTES))).traces}
     if isinstance(rig, Asked):
         is_v3 = any("trace-summaries" in path for path, _ in rig.site.requests)
         is_short = is_v3 and not getattr(rig.site.server, "is_old", False)

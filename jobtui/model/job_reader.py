@@ -170,7 +170,7 @@ class LinePlace(Protocol):
     def cursor(self) -> str | None: ...
 
 
-class JobDesk(Protocol):
+class JobReader(Protocol):
     """Answers questions about one job. All methods raise Unreadable and nothing else."""
 
     def begins_after(self, at: Nanos) -> bool:

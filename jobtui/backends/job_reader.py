@@ -1,4 +1,4 @@
-"""Answers about one job out of the sources of a session and from the disk. See `model.job_desk`."""
+"""Answers about one job out of the sources of a session and from the disk. See `model.job_reader`."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import wraps
@@ -10,7 +10,7 @@ from jobtui.backends.window import unwrapped
 from jobtui.model.clock import Nanos
 from jobtui.model.faults import FAULTS
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import FilePart, LinePlace, Noted, Reached, RunListing, Unreadable
+from jobtui.model.job_reader import FilePart, LinePlace, Noted, Reached, RunListing, Unreadable
 from jobtui.model.jobs import JobDetail, newest
 from jobtui.model.logs import RawLine
 from jobtui.model.scripts import Answer, Wanted
@@ -64,8 +64,8 @@ def _answering(
     return answer
 
 
-class SessionDesk:
-    """A `JobDesk` on the sources of a session, which may change while it runs.
+class SessionJobReader:
+    """A `JobReader` on the sources of a session, which may change while it runs.
 
     `reach_back` is what the session does to read its logs from an earlier time on, `told` what it knows of
     jobs that are put together out of several sources.

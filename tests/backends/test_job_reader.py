@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from jobtui.backends.job_desk import SessionDesk
+from jobtui.backends.job_reader import SessionJobReader
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.model.clock import Nanos, SystemClock
 from jobtui.model.faults import Faults
 from jobtui.model.ids import JobId
-from jobtui.model.job_desk import Unreadable
+from jobtui.model.job_reader import Unreadable
 from jobtui.model.scripts import Wanted
 from jobtui.session import Session
 from tests.builders import a_step
@@ -35,46 +35,46 @@ async def test_a_record_with_its_continuation_and_not_the_next_one(tmp_path: Pat
     path = tmp_path / "supervisor.log"
     path.write_text(RECORD)
     file = LogFile(path)
-    desk = SessionDesk(lambda: (file,), nothing_before)
+    job_reader = SessionJobReader(lambda: (file,), nothing_before)
     step = a_step(text="_Op(run, pb5u) failed", source=str(path), line=1, offset=0)
-    lines = await desk.lines_behind(step, 10)
+    lines = await job_reader.lines_behind(step, 10)
     assert [line.text for line in lines] == RECORD.splitlines()[:3]
     assert [line.line for line in lines] == [1, 2, 3]
-    assert len(await desk.lines_behind(step, 2)) == 2
+    assert len(await job_reader.lines_behind(step, 2)) == 2
     path.write_text("x" * 10 + "\n" + RECORD)
-    assert await desk.lines_behind(step, 10) == ()
+    assert await job_reader.lines_behind(step, 10) == ()
     path.unlink()
     with pytest.raises(Unreadable, match="no such file"):
-        await desk.lines_behind(step, 10)
+        await job_reader.lines_behind(step, 10)
     await file.aclose()
 
 
 async def test_a_source_that_has_no_lines() -> None:
-    assert await SessionDesk(lambda: (), nothing_before).lines_behind(a_step(), 10) == ()
+    assert await SessionJobReader(lambda: (), nothing_before).lines_behind(a_step(), 10) == ()
 
 
 async def test_every_line_of_a_capture_is_found_again() -> None:
     logs = [LogFile(LOCAL / "supervisor.log", "supervisor"), LogFile(LOCAL / "server.log", "server")]
     async with Session([SirepoDb(LOCAL), *logs], SystemClock()) as session:
         await session.catch_up()
-        desk = SessionDesk(lambda: session.sources, session.reach_back)
+        job_reader = SessionJobReader(lambda: session.sources, session.reach_back)
         steps = [step for op in session.store.correlation.ops() for step in op.steps]
         assert len(steps) > 100
         for step in steps[:: max(1, len(steps) // 60)]:
-            first, *_ = await desk.lines_behind(step, 5)
+            first, *_ = await job_reader.lines_behind(step, 5)
             assert (first.line, first.offset) == (step.line, step.offset)
 
 
 async def test_the_record_of_a_job_or_why_there_is_none(tmp_path: Path) -> None:
     job_id = JobId("DJouDZ9T-4F4EUZjI-heightWeightReport")
     db = SirepoDb(LOCAL)
-    detail = await SessionDesk(lambda: (db,), nothing_before).detail(job_id)
+    detail = await SessionJobReader(lambda: (db,), nothing_before).detail(job_id)
     assert detail is not None
     assert detail.path == f"{LOCAL}/supervisor-job/{job_id}.json"
     gone = SirepoDb(tmp_path / "none")
-    assert await SessionDesk(lambda: (gone, db), nothing_before).detail(job_id) == detail
+    assert await SessionJobReader(lambda: (gone, db), nothing_before).detail(job_id) == detail
     with pytest.raises(Unreadable, match="none"):
-        await SessionDesk(lambda: (gone,), nothing_before).detail(job_id)
+        await SessionJobReader(lambda: (gone,), nothing_before).detail(job_id)
     await db.aclose()
     await gone.aclose()
 
@@ -88,22 +88,22 @@ ASKED: dict[str, tuple[Any, ...]] = {
     "noted_on_cluster": (None,),
     "script": (Wanted("1"),),
 }
-"""What a desk can be asked, with what."""
+"""What a job_reader can be asked, with what."""
 
 
 @pytest.mark.parametrize(
-    "question", [name for name, _ in getmembers(SessionDesk, iscoroutinefunction) if name[0] != "_"]
+    "question", [name for name, _ in getmembers(SessionJobReader, iscoroutinefunction) if name[0] != "_"]
 )
-async def test_a_fault_in_answering_is_why_there_is_no_answer(question: str, expected_faults: Faults) -> None:
-    class Broken(SessionDesk):
+async def test_a_fault_in_answering_is_said(question: str, expected_faults: Faults) -> None:
+    class Broken(SessionJobReader):
         def _dirs_of(self, path: str) -> Any:
             raise LookupError("hunter2")
 
     def fail(*asked: object) -> Any:
         raise LookupError("hunter2")
 
-    desk = Broken(fail, fail, fail)
+    job_reader = Broken(fail, fail, fail)
     named = {"tail": False} if question == "read_file" else {}
     with pytest.raises(Unreadable) as raised:
-        await getattr(desk, question)(*ASKED[question], **named)
+        await getattr(job_reader, question)(*ASKED[question], **named)
     assert str(raised.value) == expected_faults.all()[0].words
