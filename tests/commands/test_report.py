@@ -105,24 +105,6 @@ def test_a_window_is_asked_for_as_balsam_asks(site: Site) -> None:
     assert min(right["y"]) >= 0  # what began before the window counts
 
 
-@pytest.mark.parametrize(
-    "case", ["restart_resized", "restart_grown", "done_before_start", "finished_twice", "no_num_nodes"]
-)
-def test_the_default_never_drifts_and_says_what_it_estimated(case: str, site: Site) -> None:
-    crafted(site, next(one for one in CASES if one["case"] == case))
-    (series,) = site.report("utilization").json["series"]
-    assert min(series["y"], default=0) >= 0
-    assert not series["y"] or series["y"][-1] == 0
-    assert bool(series["notes"]) == (case in ("done_before_start", "no_num_nodes"))
-
-
-def test_a_job_that_finished_twice_counts_once(site: Site) -> None:
-    crafted(site, next(one for one in CASES if one["case"] == "finished_twice"))
-    (series,) = site.report("throughput").json["series"]
-    assert series["y"] == [1.0]
-    assert series["notes"] == ["1 jobs reached JOB_FINISHED more than once and count once"]
-
-
 def test_the_scheduler_id_narrows_by_default(site: Site) -> None:
     by_id = site.report("throughput", "--scheduler-id=456").json["series"]
     batch_job = next(row["id"] for row in site.balsam.batch_jobs if row["scheduler_id"] == 456)

@@ -30,21 +30,7 @@ USER = "nobody"
 START_S = 300.0
 CLUSTER = "huppel"
 
-SLURMDBD = """\
-AuthType=auth/munge
-AuthInfo=socket={root}/munge.sock
-DbdHost=localhost
-DbdPort={dbd_port}
-SlurmUser=root
-StorageType=accounting_storage/mysql
-StorageHost=127.0.0.1
-StoragePort={sql_port}
-StorageUser=slurm
-StoragePass=slurm
-StorageLoc=slurm_acct_db
-LogFile={root}/slurmdbd.log
-PidFile={root}/slurmdbd.pid
-"""
+SLURMDBD = Path(__file__).with_name("slurmdbd.conf").read_text()
 
 ACCOUNTING = """\
 AccountingStorageType=accounting_storage/slurmdbd
@@ -56,37 +42,7 @@ JobAcctGatherFrequency=5
 AccountingStoreFlags=job_script,job_env
 """
 
-SLURM = """\
-ClusterName={cluster}
-SlurmctldHost={host}(127.0.0.1)
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-AuthInfo=socket={root}/munge.sock
-CredType=cred/munge
-SlurmctldPort={ctld_port}
-StateSaveLocation={root}/ctld
-SlurmdSpoolDir={root}/spool/%n
-SlurmctldPidFile={root}/slurmctld.pid
-SlurmdPidFile={root}/slurmd-%n.pid
-SlurmctldLogFile={root}/slurmctld.log
-SlurmdLogFile={root}/slurmd-%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-SchedulerType=sched/backfill
-SchedulerParameters=sched_interval=2,bf_interval=2,batch_sched_delay=0
-MpiDefault=none
-ReturnToService=2
-MinJobAge=3600
-{more}
-MaxJobCount=20000
-KillWait=2
-InactiveLimit=0
-SlurmdParameters=config_overrides
-{accounting}
-"""
+SLURM = Path(__file__).with_name("slurm.conf").read_text()
 NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=32 RealMemory=8000\n"
 PARTITIONS = "PartitionName=debug Nodes=ALL Default=YES MaxTime=60 State=UP OverSubscribe=FORCE:32\n"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -25,22 +25,7 @@ needs_sshd = pytest.mark.skipif(
     reason="needs sshd and ssh: apt-get install openssh-server openssh-client",
 )
 
-SSHD_CONFIG = """\
-Port {port}
-ListenAddress {address}
-HostKey {root}/host_key
-AuthorizedKeysFile {root}/user_key.pub
-PidFile {root}/sshd.pid
-UsePAM no
-StrictModes no
-PasswordAuthentication {passwords}
-KbdInteractiveAuthentication no
-PermitRootLogin yes
-MaxStartups 100
-MaxSessions 100
-SetEnv HOME={root}
-{more}
-"""
+SSHD_CONFIG = Path(__file__).with_name("sshd_config").read_text()
 # Without the files that a person's own shell reads at its start: they may take long, or hang
 
 SSH_CONFIG = """\

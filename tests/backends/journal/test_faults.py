@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import itertools
 import time
+import tomllib
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -19,7 +21,7 @@ from jobtui.transport import ssh as shell
 from jobtui.transport.http import Limits
 from jobtui.transport.ssh import SSH_NAME_BYTES, Address, address_of, private_directory
 from tests.backends.journal.answering import Answer, answering, raw, reply, self_signed, then_hang
-from tests.backends.journal.make import entry
+from tests.backends.journal.make import FIXTURES, entry
 from tests.backends.journal.ssh_rig import SshClient, free_port
 from tests.waiting import LONG_S
 
@@ -284,121 +286,27 @@ async def ssh_fault_of(spec: str = SPEC) -> SourceError:
     return raised.value
 
 
-SAYS = {
-    "unknown host": (
-        "ssh: Could not resolve hostname node1: Name or service not known",
-        SourceUnreachable,
-        ("no host is called node1", "~/.ssh/config"),
-    ),
-    "refused": (
-        "ssh: connect to host node1 port 2222: Connection refused",
-        SourceUnreachable,
-        ("port 2222", "systemctl status ssh"),
-    ),
-    "no route": ("ssh: connect to host node1 port 22: No route to host", SourceUnreachable, ("VPN",)),
-    "timed out": (
-        "ssh: connect to host node1 port 22: Connection timed out",
-        SourceUnreachable,
-        ("does not answer", "ssh -p 2222 ann@node1"),
-    ),
-    "keep-alive": (
-        "Timeout, server node1 not responding.",
-        SourceUnreachable,
-        ("does not answer any more",),
-    ),
-    "password": (
-        "ann@node1: Permission denied (publickey,password).",
-        SourceDenied,
-        ("wants a password", "ssh-copy-id -p 2222 ann@node1", "ssh-add"),
-    ),
-    "second factor": (
-        "ann@node1: Permission denied (publickey,keyboard-interactive).",
-        SourceDenied,
-        ("wants a password", "ssh-copy-id"),
-    ),
-    "key": ("ann@node1: Permission denied (publickey).", SourceDenied, ("none of your keys", "ssh-add")),
-    "too many keys": (
-        "Received disconnect from 1.2.3.4 port 22:2: Too many authentication failures",
-        SourceDenied,
-        ("IdentitiesOnly",),
-    ),
-    "changed host key": (
-        "@@@@@@@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n@@@@@@@@@\n"
-        "Offending ED25519 key in /home/ann/.ssh/known_hosts:3\nHost key verification failed.",
-        SourceDenied,
-        ("has changed", "ssh-keygen -R '[node1]:2222'", "ssh -p 2222 ann@node1"),
-    ),
-    "unknown host key": (
-        "No ED25519 host key is known for [node1]:2222 and you have requested strict checking.\n"
-        "Host key verification failed.",
-        SourceDenied,
-        ("not known yet", "ssh -p 2222 ann@node1"),
-    ),
-    "overloaded": (
-        "kex_exchange_identification: Connection closed by remote host\nConnection closed by 1.2.3.4 port 22",
-        SourceUnreachable,
-        ("hangs up before the login",),
-    ),
-    "dies": ("Connection to node1 closed by remote host.", SourceUnreachable, ("broke the connection off",)),
-    "config": (
-        "/home/ann/.ssh/config: line 3: Bad configuration option: foo\n"
-        "/home/ann/.ssh/config: terminating, 1 bad configuration options",
-        SourceError,
-        ("does not understand its settings (/home/ann/.ssh/config: line 3)",),
-    ),
-    "owner": (
-        "Bad owner or permissions on /home/ann/.ssh/config",
-        SourceDenied,
-        ("chmod 600 /home/ann/.ssh/config",),
-    ),
-    "anything else": ("something \x1b[31mnew\x07 happened", SourceUnreachable, ("ended with 255", "new")),
-    "nothing": ("", SourceUnreachable, ("connection to node1 broke off", "ssh -p 2222 ann@node1")),
-}
+SAYS = tomllib.loads((FIXTURES / "ssh_says.toml").read_text())
 
 
-@pytest.mark.parametrize("name", SAYS)
+async def check_says(client: SshClient, case: dict[str, Any], script: str) -> None:
+    (client.root / "said").write_text(f"{case['said']}\n" if case["said"] else "")
+    client.replace(script)
+    fault = await ssh_fault_of()
+    assert type(fault).__name__ == case["error"]
+    assert all(part in str(fault) for part in case["parts"]), str(fault)
+
+
+@pytest.mark.parametrize("name", SAYS["ssh"])
 async def test_what_ssh_says_becomes_one_line(client: SshClient, name: str) -> None:
-    said, kind, parts = SAYS[name]
-    (client.root / "said").write_text(f"{said}\n" if said else "")
-    client.replace(f"cat {client.root}/said >&2; exit 255")
-    fault = await ssh_fault_of()
-    assert type(fault) is kind
-    assert all(part in str(fault) for part in parts), str(fault)
+    await check_says(client, SAYS["ssh"][name], f"cat {client.root}/said >&2; exit 255")
 
 
-THERE = {
-    "no journalctl": (
-        "env: 'journalctl': No such file or directory",
-        127,
-        SourceMissing,
-        ("no journalctl on node1",),
-    ),
-    "not allowed": (
-        "No journal files were opened due to insufficient permissions.",
-        1,
-        SourceDenied,
-        ("ann may not read the journal on node1", "usermod -aG systemd-journal ann"),
-    ),
-    "no directory": (
-        "Failed to open /var/x: No such file or directory",
-        1,
-        SourceMissing,
-        ("no /var/x on node1",),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", THERE)
+@pytest.mark.parametrize("name", SAYS["journalctl"])
 async def test_what_journalctl_says_there_becomes_one_line(client: SshClient, name: str) -> None:
-    said, code, kind, parts = THERE[name]
-    (client.root / "said").write_text(f"{said}\n")
-    client.replace(
-        f'for line; do :; done; journalctl() {{ :; }}; eval "$(echo "$line" | tr ";" "\\n" | grep echo)"; '
-        f"cat {client.root}/said >&2; exit {code}"
-    )
-    fault = await ssh_fault_of()
-    assert type(fault) is kind
-    assert all(part in str(fault) for part in parts), str(fault)
+    case = SAYS["journalctl"][name]
+    begins = 'for line; do :; done; journalctl() { :; }; eval "$(echo "$line" | tr ";" "\\n" | grep echo)"; '
+    await check_says(client, case, f"{begins}cat {client.root}/said >&2; exit {case['code']}")
 
 
 @pytest.mark.parametrize(
