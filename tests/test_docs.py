@@ -22,6 +22,7 @@ from jobtui.grammar import COMMANDS, DASHBOARD, GENERAL_FLAGS, SETTING_BY_NAME, 
 from jobtui.model.verdicts import Code
 from tests.commands.running import Runner
 from tests.excerpts import PLACES
+from tests.offenders import check_all
 from tests.reference import renewed
 from tests.screenshots import SHOTS
 from tests.test_layers import MAY_IMPORT
@@ -144,15 +145,17 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", DOCUMENTS, ids=named)
-def test_every_link_leads_to_a_heading_or_file(page: Path) -> None:
-    for target in LINK.findall(page.read_text()):
-        if "://" in target:
-            continue
-        path, _, anchor = target.partition("#")
-        place = page.parent / path if path else page
-        assert place.exists(), target
-        assert not anchor or anchor in anchors(place), target
+def test_every_link_leads_to_a_heading_or_file() -> None:
+    def check(page: Path) -> None:
+        for target in LINK.findall(page.read_text()):
+            if "://" in target:
+                continue
+            path, _, anchor = target.partition("#")
+            place = page.parent / path if path else page
+            assert place.exists(), target
+            assert not anchor or anchor in anchors(place), target
+
+    check_all(check, DOCUMENTS)
 
 
 def test_every_picture_is_shown_and_can_be_made_again() -> None:
@@ -172,10 +175,12 @@ def test_every_picture_says_what_it_shows() -> None:
     assert not [page for page in DOCUMENTS for words, _ in PICTURE.findall(page.read_text()) if not words]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
-def test_every_page_is_in_the_index(page: Path) -> None:
-    index = DOCS / "README.md"
-    assert page == index or f"]({page.relative_to(DOCS)})" in index.read_text()
+def test_every_page_is_in_the_index() -> None:
+    def check(page: Path) -> None:
+        index = DOCS / "README.md"
+        assert page == index or f"]({page.relative_to(DOCS)})" in index.read_text()
+
+    check_all(check, PAGES)
 
 
 def test_the_readme_is_for_five_minutes() -> None:
@@ -192,10 +197,12 @@ def test_every_source_has_a_page() -> None:
         assert pages, f"{flag} is in the introduction of no page in docs/sources"
 
 
-@pytest.mark.parametrize("page", SOURCES, ids=named)
-def test_a_page_of_a_source_tells_what_one_has_to_know(page: Path) -> None:
-    parts = re.findall(r"^## (.*)$", page.read_text(), re.MULTILINE)
-    assert {*PARTS} <= {*parts}
+def test_a_page_of_a_source_tells_what_one_has_to_know() -> None:
+    def check(page: Path) -> None:
+        parts = re.findall(r"^## (.*)$", page.read_text(), re.MULTILINE)
+        assert {*PARTS} <= {*parts}
+
+    check_all(check, SOURCES)
 
 
 def program_text() -> str:
@@ -234,16 +241,19 @@ def command_lines() -> Iterator[tuple[str, str]]:
                 yield named(page), re.sub(r"\s+# .*", "", line)
 
 
-@pytest.mark.parametrize(("page", "line"), sorted(set(command_lines())))
-def test_every_command_line_that_is_shown_is_one(page: str, line: str) -> None:
-    parse(shlex.split(line)[1:])
+def test_every_command_line_that_is_shown_is_one() -> None:
+    check_all(lambda shown: parse(shlex.split(shown[1])[1:]), sorted(set(command_lines())))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
-def test_every_module_that_is_named_exists(page: Path) -> None:
-    ours = [str(path.relative_to(ROOT)) for path in [*ROOT.glob("*/**/*.py"), *ROOT.glob("jobtui/**/*.toml")]]
-    modules = re.findall(r"`((?:[a-z_]+/)*[a-z_0-9]+\.(?:py|toml))`", page.read_text())
-    assert not [name for name in modules if not any(f"/{path}".endswith(f"/{name}") for path in ours)]
+def test_every_module_that_is_named_exists() -> None:
+    def check(page: Path) -> None:
+        ours = [
+            str(path.relative_to(ROOT)) for path in [*ROOT.glob("*/**/*.py"), *ROOT.glob("jobtui/**/*.toml")]
+        ]
+        modules = re.findall(r"`((?:[a-z_]+/)*[a-z_0-9]+\.(?:py|toml))`", page.read_text())
+        assert not [name for name in modules if not any(f"/{path}".endswith(f"/{name}") for path in ours)]
+
+    check_all(check, PAGES)
 
 
 class Drawing(ModuleType):
@@ -297,10 +307,12 @@ ROW = re.compile(r"\| (?P<said>[\d,]+)(?P<unit> MB)? \| `(?P<module>[\w.]+)\.(?P
 ROWS = list(ROW.finditer(PAGE.read_text()))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["name"] for row in ROWS])
-def test_what_is_kept_at_most_is_as_the_page_says(row: re.Match[str]) -> None:
-    value = getattr(import_module(f"jobtui.{row['module']}"), row["name"])
-    assert f"{value >> 20 if row['unit'] else value:,}" == row["said"]
+def test_what_is_kept_at_most_is_as_the_page_says() -> None:
+    def check(row: re.Match[str]) -> None:
+        value = getattr(import_module(f"jobtui.{row['module']}"), row["name"])
+        assert f"{value >> 20 if row['unit'] else value:,}" == row["said"]
+
+    check_all(check, ROWS)
 
 
 def test_the_page_states_bounds() -> None:

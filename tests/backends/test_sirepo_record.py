@@ -31,44 +31,48 @@ from tests.backends.db_files import (
     detail_of,
     jid,
     job_of,
-    name_of,
     read,
     run,
     to_bytes,
 )
+from tests.offenders import check_all
 
 WORDS = {"error": JobStatus.FAILED, "job_run_purged": JobStatus.PURGED}
 
 
-@pytest.mark.parametrize("path", captured(), ids=name_of)
-def test_every_captured_record_is_read_without_fault(path: Path) -> None:
-    document = json.loads(path.read_bytes())
-    job, fault = read(path.read_bytes(), JobId(path.stem))
-    uid, simulation, model = path.stem.split("-")
-    assert fault is None
-    assert (job.id, job.owner, job.model, job.app) == (path.stem, uid, model, document["simulationType"])
-    assert job.native_status == document["status"]
-    assert job.status == WORDS.get(document["status"], document["status"])
-    assert job.is_quasi == (simulation == "_1_stlss")
-    assert (job.queued_at or 0) == document["computeJobQueued"] * SECOND
-    assert (job.started_at or 0) == document["computeJobStart"] * SECOND
-    assert job.written_at == (at(document["dbUpdateTime"]) if "dbUpdateTime" in document else MTIME)
-    assert (job.percent is None) == ("parallelStatus" not in document)
-    serials = [entry["computeJobSerial"] for entry in [*document["history"], document]]
-    assert job.runs == len(serials) - serials.count(0)
+def test_every_captured_record_is_read_without_fault() -> None:
+    def check(path: Path) -> None:
+        document = json.loads(path.read_bytes())
+        job, fault = read(path.read_bytes(), JobId(path.stem))
+        uid, simulation, model = path.stem.split("-")
+        assert fault is None
+        assert (job.id, job.owner, job.model, job.app) == (path.stem, uid, model, document["simulationType"])
+        assert job.native_status == document["status"]
+        assert job.status == WORDS.get(document["status"], document["status"])
+        assert job.is_quasi == (simulation == "_1_stlss")
+        assert (job.queued_at or 0) == document["computeJobQueued"] * SECOND
+        assert (job.started_at or 0) == document["computeJobStart"] * SECOND
+        assert job.written_at == (at(document["dbUpdateTime"]) if "dbUpdateTime" in document else MTIME)
+        assert (job.percent is None) == ("parallelStatus" not in document)
+        serials = [entry["computeJobSerial"] for entry in [*document["history"], document]]
+        assert job.runs == len(serials) - serials.count(0)
+
+    check_all(check, captured())
 
 
-@pytest.mark.parametrize("path", captured(), ids=name_of)
-def test_every_captured_record_is_told_in_full(path: Path) -> None:
-    document = json.loads(path.read_bytes())
-    detail = detail_of(path.read_bytes(), JobId(path.stem))
-    assert detail.job == read(path.read_bytes(), JobId(path.stem))[0]
-    assert detail.native == document
-    assert [entry.native_status for entry in detail.history] == [h["status"] for h in document["history"]]
-    assert [r.number for r in detail.runs] == list(range(1, detail.job.runs + 1))
-    queued = [r.queued_at for r in detail.runs]
-    assert all(queued)
-    assert queued == sorted(queued, key=lambda time: time or 0)
+def test_every_captured_record_is_told_in_full() -> None:
+    def check(path: Path) -> None:
+        document = json.loads(path.read_bytes())
+        detail = detail_of(path.read_bytes(), JobId(path.stem))
+        assert detail.job == read(path.read_bytes(), JobId(path.stem))[0]
+        assert detail.native == document
+        assert [entry.native_status for entry in detail.history] == [h["status"] for h in document["history"]]
+        assert [r.number for r in detail.runs] == list(range(1, detail.job.runs + 1))
+        queued = [r.queued_at for r in detail.runs]
+        assert all(queued)
+        assert queued == sorted(queued, key=lambda time: time or 0)
+
+    check_all(check, captured())
 
 
 @pytest.mark.parametrize("capture", ["local", "docker", "sbatch", "local-debug", "docker-debug"])

@@ -599,18 +599,7 @@ async def test_dear_looks_without_notification_are_kept_apart(
     assert slept == pytest.approx([2.0, 3.0 / UNWATCHED_SHARE])
 
 
-MOUNTINFO = r"""
-22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
-23 22 0:21 / /proc rw,nosuid - proc proc rw
-30 22 0:40 / /srv/sirepo rw,relatime shared:5 - nfs4 store:/sirepo rw,vers=4.2
-31 30 0:41 / /srv/sirepo/local rw - xfs /dev/vdb rw
-32 22 0:42 / /home/me/far\040away rw - fuse.sshfs me@host: rw
-33 22 0:43 / /mnt rw - ext4 /dev/vdc rw
-34 33 0:44 / /mnt rw - lustre mgs:/scratch rw
-35 22 0:45 / /win rw - fuseblk /dev/sdb1 rw
-garbage
-36 22 0:46 - no
-"""
+MOUNTINFO = (Path(__file__).parents[1] / "fixtures" / "mountinfo").read_text()
 
 
 @pytest.mark.parametrize(
