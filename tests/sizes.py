@@ -46,7 +46,7 @@ LIMITS: Mapping[str, Limit] = {
     "classes of one name in three files": Limit(2, 2),
     "circles of imports": Limit(0, 0),
     "circles, late imports too": Limit(0, 0),
-    "tests, lines": Limit(66_000, 46_000),
+    "tests, lines": Limit(65_200, 46_000),
     "benchmarks, lines": Limit(4_700, 4_200),
 }
 
