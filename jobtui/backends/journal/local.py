@@ -600,7 +600,7 @@ class NativeFollowing:
 
     async def take(self, most: int) -> Slice:
         place = self._place
-        found = await self._thread.look(
+        found = await self._thread.run(
             lambda reading: _behind(reading, place, self._matches, most, self._scope)
         )
         self._place = self._next_place(place, found)
@@ -655,26 +655,22 @@ class _JournalThread:
         self.is_closed = False
 
     async def run(self, call: Callable[[Reading], T]) -> T:
-        """What `call` gives. Raises SourceError."""
+        """What `call` gives. Raises SourceError.
+
+        Any call may open the files anew: what becomes readable when there is more is known again after each.
+        """
+        self._fd, self._recheck_s = None, RECHECK_S
         if self.is_closed:
             raise SourceError(f"{self.name}: is closed")
         if os.getpid() != self._process:
             raise SourceError(f"{self.name}: was opened by another process; open it anew in this one")
         try:
-            return await self._worker.run(lambda: call(self._reading))
+            found, fd, reliable = await self._worker.run(
+                lambda: (call(self._reading), self._reading.fd, self._reading.is_reliable())
+            )
         except OSError as error:
             raise self._fault(error) from error
-
-    async def look(self, call: Callable[[Reading], T]) -> T:
-        """The same; what becomes readable when there is more is watched from then on by who waits."""
-        try:
-            found, self._fd, reliable = await self.run(
-                lambda reading: (call(reading), reading.fd, reading.is_reliable())
-            )
-        except SourceError:
-            self._fd, self._recheck_s = None, RECHECK_S
-            raise
-        self._recheck_s = RECHECK_S if reliable else UNRELIABLE_RECHECK_S
+        self._fd, self._recheck_s = fd, RECHECK_S if reliable else UNRELIABLE_RECHECK_S
         return found
 
     async def changed(self, timeout_s: float) -> None:

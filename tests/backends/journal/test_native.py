@@ -161,6 +161,30 @@ async def test_entries_nothing_tells_of_are_found(tmp_path: Path) -> None:
         await reader.aclose()
 
 
+async def test_what_is_watched_is_that_of_the_files_opened_last(tmp_path: Path) -> None:
+    make_journal(tmp_path, [entry(0, "m0")])
+    following = native(tmp_path).follow(Head(), ())
+    assert messages((await following.take(10)).entries) == ["m0"]
+    thread = following._lanes[0].following._thread  # type: ignore[attr-defined]
+    others: list[int] = []
+
+    def open_again(reading: local.Reading) -> None:
+        """As a question does when files have come: meanwhile the number is that of a file like any other."""
+        before = reading.fd
+        reading.close()
+        while before not in others:
+            others.append(os.open(__file__, os.O_RDONLY))
+        reading.last()
+
+    try:
+        await thread.run(open_again)
+        await following.changed(0.01)
+    finally:
+        await following.aclose()
+        for other in others:
+            os.close(other)
+
+
 async def test_nothing_stays_open(tmp_path: Path) -> None:
     made = make_journal(tmp_path, [entry(0, "m0")])
     for _ in range(20):
