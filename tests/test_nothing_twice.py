@@ -1,16 +1,19 @@
 """One log under several names, copied, or in a journal as well: its ops count once, and that is said."""
 
 import os
+import random
 import shutil
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from jobtui.analysis.correlation.correlator import Once
+from jobtui.analysis.correlation import correlator
+from jobtui.analysis.correlation.correlator import SURE, Once
 from jobtui.backends.journal.source import Journal
 from jobtui.backends.logfile import LogFile
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.logs import LogRecord
 from jobtui.session import Session
 from tests.journal_memory import MemoryJournal
@@ -97,8 +100,8 @@ async def test_a_journal_and_a_file_of_the_same_lines_count_once(tmp_path: Path)
     assert "they count once" in notes
 
 
-def line_of(source: str) -> LogRecord:
-    return LogRecord(source, 1, 0, Nanos(1), 7, "update", {}, "the same text")
+def line_of(source: str, at: int = 1, text: str = "the same text") -> LogRecord:
+    return LogRecord(source, 1, 0, Nanos(at), 7, "update", {}, text)
 
 
 @pytest.mark.parametrize(
@@ -107,6 +110,26 @@ def line_of(source: str) -> LogRecord:
 def test_equal_lines_count_as_often_as_the_log_has_them_that_has_most(order: str, times: int) -> None:
     once = Once({"update"})
     assert sum(once.is_new(line_of(source)) for source in order) == times
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_line_counts_once_however_far_behind_a_copy_is(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(correlator, "LINES_KNOWN", 100)
+    chance = random.Random(seed)
+    lines = sorted((chance.randrange(40) * SECOND + chance.randrange(SECOND), nth) for nth in range(800))
+    once, read, told = Once({"update"}), dict.fromkeys(("file", "copy", "journal"), 0), Counter[str]()
+    while min(read.values()) < len(lines):
+        source = (
+            chance.choices(list(read), (9, 1, 1))[0]
+            if min(read.values())
+            else min(read, key=read.__getitem__)
+        )
+        for at, nth in lines[read[source] :][: chance.randint(SURE, 40)]:
+            exact = at if source == "journal" else at // SECOND * SECOND
+            told[f"{nth}"] += once.is_new(line_of(source, exact, f"line {nth}"))
+            read[source] += 1
+    assert told == dict.fromkeys(told, 1)
+    assert len(told) == len(lines)
 
 
 async def test_a_copy_that_is_none_any_more_is_not_called_one(tmp_path: Path) -> None:

@@ -43,12 +43,12 @@ from jobtui.model.ops import Agent, Certainty, Component, Correlation, Damage, H
 KNOWN = 200_000
 """Entries known again; those that came longest ago are forgotten."""
 LINES_KNOWN = 50_000
-"""Lines known again at least, and twice as many at most."""
+"""Lines known again at least, and three times as many at most."""
 SURE = 2
 """So many lines of one log that another has, too, and they are taken for copies."""
 
-Lines = dict[int, tuple[str, int, int]]
-"""Of each line the log that had it first, how often that had it, and how often any had it at most."""
+Lines = dict[int, tuple[str, int, int, int]]
+"""Of each line the log that had it first, how often that had it, how often any had it at most, its second."""
 
 
 class Once:
@@ -61,9 +61,9 @@ class Once:
         self._lines: Lines = {}
         self._older: Lines = {}
         self._again: Counter[tuple[int, str]] = Counter()
-        self._ends: dict[str, Nanos] = {}
-        self._newest = self._older_end = self._forgotten = Nanos(0)
-        """The newest times of all lines, of the older ones known, and of those that are forgotten."""
+        self._ends: dict[str, int] = {}
+        self._newest = self._older_end = self._forgotten = 0
+        """The newest second of all lines, that of the older ones, and the one before which lines are forgotten."""
         self._origins: dict[str, str] = {}
         self._copied: set[str] = set()
         self.repeated: Counter[tuple[str, str]] = Counter()
@@ -79,21 +79,22 @@ class Once:
                 self._known.popitem(last=False)
         if record.shape not in self._shapes or record.at is None or record.pid is None:
             return True
-        line = hash((record.at // SECOND, record.pid, record.container, record.text))
-        return self._is_new_line(record.source, line, record.at)
+        second = record.at // SECOND  # a file tells no more of a time
+        line = hash((second, record.pid, record.container, record.text))
+        return self._is_new_line(record.source, line, second)
 
-    def _is_new_line(self, source: str, line: int, at: Nanos) -> bool:
-        end = self._ends.get(source, at)
-        self._ends[source], self._newest = max(at, end), max(at, self._newest)
-        owner, own, told = self._lines.get(line) or self._older.get(line) or (source, 0, 0)
-        if not told and end <= at < self._forgotten and source in self._copied:
+    def _is_new_line(self, source: str, line: int, second: int) -> bool:
+        end = self._ends.get(source, second)
+        self._ends[source], self._newest = max(second, end), max(second, self._newest)
+        owner, own, told, _ = self._lines.get(line) or self._older.get(line) or (source, 0, 0, 0)
+        if not told and end <= second < self._forgotten and source in self._copied:
             return False  # a copy far behind the others: this line was read before and is forgotten
         if source == owner:
             count = own = own + 1
         else:
             self._again[line, source] += 1
             count = self._again[line, source]
-        self._keep(line, (owner, own, max(told, count)))
+        self._keep(line, (owner, own, max(told, count), second))
         if count > told:
             return True
         self.repeated[source, owner] += 1
@@ -102,11 +103,12 @@ class Once:
             self._copied |= {source, owner}
         return False
 
-    def _keep(self, line: int, known: tuple[str, int, int]) -> None:
+    def _keep(self, line: int, known: tuple[str, int, int, int]) -> None:
         self._lines[line] = known
         if len(self._lines) > LINES_KNOWN:
-            self._older, self._lines = self._lines, {}
             self._forgotten, self._older_end = self._older_end, self._newest
+            rest = {line: known for line, known in self._older.items() if known[3] >= self._forgotten}
+            self._older, self._lines = self._lines if len(rest) > LINES_KNOWN else rest | self._lines, {}
             self._again.clear()
 
     def origin(self, source: str) -> str:
