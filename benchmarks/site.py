@@ -68,7 +68,15 @@ class Lived(NamedTuple):
 class Site:
     """The site in a directory, living on a thread of its own between `start` and `stop`."""
 
-    def __init__(self, directory: str, rate: float, seed: int = 1, *, with_past: bool = False) -> None:
+    def __init__(
+        self,
+        directory: str,
+        rate: float,
+        seed: int = 1,
+        *,
+        with_past: bool = False,
+        start: Nanos | None = None,
+    ) -> None:
         self._directory = Path(directory).resolve()
         self._rate = rate
         self._begun = 0
@@ -80,7 +88,8 @@ class Site:
         self._thread = threading.Thread(target=self._live, name="rush", daemon=True)
         (self._directory / "db" / "supervisor-job").mkdir(parents=True)
         self._logs = SiteLogs(self._directory)
-        settings = _settings(self._directory, round(rate * USERS_PER_RATE))
+        begin = Nanos(time.time_ns()) if start is None else start
+        settings = _settings(self._directory, round(rate * USERS_PER_RATE), begin)
         self._witness = Witness(NOTES_KEPT)
         self._world = WatchedWorld(seed, settings, self._witness, disk=RealDisk(self._directory))
         self._free = deque(self._world.users)
@@ -227,13 +236,13 @@ class Site:
         path.unlink(missing_ok=True)
 
 
-def _settings(directory: Path, users: int) -> Settings:
+def _settings(directory: Path, users: int, start: Nanos) -> Settings:
     return msgspec.structs.replace(
         LIVE,
         users=users,
         sbatch_users=0,
         root=str(directory / "db"),
-        start=Nanos(time.time_ns()),
+        start=start,
         driver=DriverName.LOCAL,
         agents_in_supervisor_log=False,
         slots_parallel=users,

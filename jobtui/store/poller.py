@@ -11,7 +11,7 @@ from msgspec import structs
 
 from jobtui.backends.base import LISTS, Batch, MeasuredSource, Source, next_delay
 from jobtui.backends.registry import of_kind
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import SECOND
 from jobtui.model.faults import contained
 from jobtui.model.health import Skip
 from jobtui.model.ids import SpanId
@@ -190,8 +190,10 @@ async def read_again(pollers: Sequence[Poller], store: Store, progress: Callable
         raise SourceError(f"{size} of logs would have to be read, and {most} are read at most")
     progress(reached)
     fetched = {poller: batch for poller, batch in batches.items() if batch is not None}
+    begun: set[Poller] = set()
     while fetched:
-        poller = min(fetched, key=lambda one: _begin(fetched[one]))
+        poller = min(fetched, key=lambda one: _turn(fetched[one], has_begun=one in begun))
+        begun.add(poller)
         if await poller.take(fetched.pop(poller)) and (batch := await poller.fetch()) is not None:
             _refuse_too_many(poller, store)
             fetched[poller] = batch
@@ -199,8 +201,14 @@ async def read_again(pollers: Sequence[Poller], store: Store, progress: Callable
         await asyncio.sleep(0)
 
 
-def _begin(batch: Batch) -> Nanos:
-    return next((record.at for record in batch.records if record.at is not None), Nanos(0))
+def _turn(batch: Batch, *, has_begun: bool) -> tuple[int, bool, int]:
+    """What orders batches: the second in which they begin, as a file tells no more of a time.
+
+    In the same second what is read already comes before what begins then, as its lines may be older; and what
+    begins with more lines of that second before what begins with fewer.
+    """
+    seconds = [record.at // SECOND for record in batch.records if record.at is not None]
+    return (seconds[0], not has_begun, -seconds.count(seconds[0])) if seconds else (0, False, 0)
 
 
 def _refuse_too_many(poller: Poller, store: Store) -> None:
