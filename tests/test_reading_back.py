@@ -66,8 +66,8 @@ class JournalOfLog(MemoryJournal):
     def write(self, data: bytes) -> None:  # type: ignore[override]
         for line in data.decode().splitlines():
             self._at = max(self._at + 1_000, self._site._world.kernel.now)
-            told = {"pid": 14458, "boot": "b" * 32, "machine": "c" * 32, "monotonic_us": self._at // 1_000}
-            super().write(line, (self._at - T0) / SECOND, unit=UNIT, host="site", **told)
+            identity: dict[str, str | int] = {"boot": "b", "machine": "c", "monotonic_us": self._at // 1_000}
+            super().write(line, (self._at - T0) / SECOND, unit=UNIT, host="site", pid=14458, **identity)
 
     def rotate(self) -> None:
         self.delete_oldest(max(0, len(self.rows) - self._kept))

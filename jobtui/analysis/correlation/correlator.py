@@ -63,7 +63,7 @@ class Once:
         self._again: Counter[tuple[int, str]] = Counter()
         self._ends: dict[str, int] = {}
         self._newest = self._older_end = self._forgotten = 0
-        """The newest second of all lines, that of the older ones, and the one before which lines are forgotten."""
+        """The newest seconds of all lines and of the older ones; before the last one lines are forgotten."""
         self._origins: dict[str, str] = {}
         self._copied: set[str] = set()
         self.repeated: Counter[tuple[str, str]] = Counter()

@@ -164,7 +164,7 @@ async def test_entries_nothing_tells_of_are_found(tmp_path: Path) -> None:
 async def test_what_is_watched_is_that_of_the_files_opened_last(tmp_path: Path) -> None:
     make_journal(tmp_path, [entry(0, "m0")])
     following = native(tmp_path).follow(Head(), ())
-    assert messages((await following.take(10)).entries) == ["m0"]
+    assert messages([*(await following.take(10)).entries]) == ["m0"]
     thread = following._lanes[0].following._thread  # type: ignore[attr-defined]
     others: list[int] = []
 
