@@ -239,7 +239,6 @@ POLLED = {"poll", "changed", "aclose"}
 BY_OTHERS = {
     "continuations",
     "lines_at",
-    "line_number",
     "lines_around",
     "offset_at",
     "job_ids",

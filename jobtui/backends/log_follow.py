@@ -70,14 +70,6 @@ RESTLESS_S = 0.25
 """How often to poll while a file is being rotated."""
 
 
-class Origin(NamedTuple):
-    """Where the lines with provisional numbers are counted from, and how to tell that place again."""
-
-    file: FileId
-    offset: int
-    mark: bytes
-
-
 class Gathered:
     """What one poll has found so far."""
 
@@ -362,8 +354,7 @@ class _Given(NamedTuple):
 class Follower:
     """Gives what is written to the log at `path`, batch by batch. One call at a time.
 
-    `beginning` tells where reading began, None before it did. `origin` is set while the lines before that
-    are not counted.
+    `beginning` tells where reading began, None before it did.
     """
 
     def __init__(
@@ -375,7 +366,6 @@ class Follower:
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self.beginning: Beginning | None = None
-        self.origin: Origin | None = None
         self._path = path
         self._make_parser = make_parser
         self._start = start
@@ -445,7 +435,6 @@ class Follower:
                 files.close(log.opened for log in self._logs())
         except OSError as error:
             raise source_error(error, self._path) from error
-        self.origin = Origin(opened.id, begin, self._current.mark) if begin else None
         self._begun = True
         self._polls += 1
         self._cursor = self._new_cursor()
@@ -551,7 +540,6 @@ class Follower:
             self._path.name, files, self._start, self._make_parser(), self._limits
         )
         log = self._open_log(files.present, position)
-        self.origin = Origin(files.present.id, position.offset, log.mark) if position.line < 0 else None
         self._note_all(files.older)
         for each in older:
             self._read_next(each.file, each.position, gathered)

@@ -3,8 +3,8 @@
 All reading is done in threads, one for following; a question about lines opens the file for itself, in a
 thread of its own. A file system that hangs delays nobody else, nor the end of the program.
 
-Line numbers are true ones, except that in a file so large that the lines before the tail are not counted at
-once they are provisional (see `model.logs`) until `line_number` is asked.
+Line numbers are true ones, except that in a file so large that the lines before the tail are not counted
+they are provisional (see `model.logs`).
 """
 
 import time
@@ -17,7 +17,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from jobtui.backends.base import Batch
-from jobtui.backends.log_follow import Follower, Origin
+from jobtui.backends.log_follow import Follower
 from jobtui.backends.log_start import (
     Beginning,
     BlockParser,
@@ -29,13 +29,10 @@ from jobtui.backends.log_start import (
 )
 from jobtui.formats.parser import LogParser
 from jobtui.model.clock import Nanos
-from jobtui.model.logs import RawLine, settled
+from jobtui.model.logs import RawLine
 from jobtui.model.source_errors import SourceError
 from jobtui.transport.blocks import (
-    COUNT_BYTES,
-    MARK_BYTES,
     Limits,
-    count_lines,
     lines_around,
 )
 from jobtui.transport.files import (
@@ -43,7 +40,6 @@ from jobtui.transport.files import (
     OpenFile,
     look,
     open_file,
-    open_renamed,
     rotated,
     source_error,
 )
@@ -90,7 +86,6 @@ class LogFile:
         self._passed_over: tuple[Look | None, int] | None = None
         """What was looked at last, and up to where another log had given it; None where none does."""
         self._compared: tuple[tuple[str, Look, Look] | None, bool] = None, False
-        self._lines_before: int | None = None
         self._closed = False
 
     def _make_parser(self) -> BlockParser:
@@ -195,36 +190,6 @@ class LogFile:
         """
         find = lambda opened: None if opened.packed else find_time(opened, at, self._make_parser())  # noqa: E731
         return await self._worker_for_question(lambda: self._ask(self._path, find))
-
-    async def line_number(self, line: int) -> int | None:
-        """The true number of a line, given the number a record of this source has.
-
-        Counts the lines before the place where reading began, once: seconds for 10 GB, in steps, so that it
-        can be cancelled. None when they cannot be counted any more. Raises SourceError.
-        """
-        if line > 0:
-            return line
-        if self._lines_before is None and (origin := self._follower.origin) is not None:
-            self._lines_before = await self._count_before(origin)
-        return None if self._lines_before is None else settled(line, self._lines_before)
-
-    async def _count_before(self, origin: Origin) -> int | None:
-        begin, lines = max(0, origin.offset - MARK_BYTES), 0
-        with a_worker(f"lines of {self._path}") as worker:
-            opened = await worker.run(lambda: open_renamed(self._path, origin.file))
-            if opened is None:
-                return None
-            try:
-                if await worker.run(lambda: opened.plain.read(begin, origin.offset - begin)) != origin.mark:
-                    return None
-                for start in range(0, origin.offset, COUNT_BYTES):
-                    end = min(start + COUNT_BYTES, origin.offset)
-                    lines += await worker.run(partial(count_lines, opened.source, start, end))
-            except OSError as error:
-                raise source_error(error, self._path) from error
-            finally:
-                await worker.finish(opened.close)
-        return lines
 
     async def lines_around(
         self, offset: int, before: int, after: int, *, line: int | None = None, expect: str = ""

@@ -263,9 +263,6 @@ class Config(NamedTuple):
     alarms: Alarms = Alarms()
     looks: Looks = Looks()
 
-    def values_of(self, setting: str) -> tuple[str, ...]:
-        return self.settings[setting].values
-
     @property
     def job_attributes(self) -> tuple[str, ...]:
         """The attributes in which spans name their job, as configured; none where the usual ones do."""

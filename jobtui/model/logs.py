@@ -29,11 +29,6 @@ def provisional(nth: int) -> int:
     return nth - UNCOUNTED
 
 
-def settled(line: int, lines_before: int) -> int:
-    """The true number of a line, given how many lines stand before the place where reading began."""
-    return line if line > 0 else line + UNCOUNTED + lines_before
-
-
 TOLD = -1
 """The identity of a record that another source has told: it counts no more, only what follows it does."""
 

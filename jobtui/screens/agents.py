@@ -106,11 +106,8 @@ def _goals(agent: Agent) -> Iterator[Goal]:
             yield Goal(op.jid, f"{op.name} {op.op}", job=op.jid)
 
 
-MOST_OFFERED = 50
-"""Values offered for a field of the filter."""
 NAME_CELLS = 16
 """Cells of the names of facts."""
-"""The kind of sources whose names are database roots."""
 
 
 def key_of(agent: Agent) -> tuple[str, ...]:

@@ -97,9 +97,6 @@ def _to_file(screen: Screen[None], text: str, why: str) -> None:
     screen.notify(f"written to {safe(file.name)}{why}", timeout=10, markup=False)
 
 
-"""The kind of sources whose names are paths."""
-
-
 def jobtui_command(shared: Shared, *words: str, about: Sequence[str] = ()) -> Command:
     ends = ("--",) if any(word.startswith("-") for word in about) else ()
     return Command("jobtui", *shared.words, *words, *ends, about=about)

@@ -11,7 +11,7 @@ from textual.worker import Worker
 
 from jobtui.actions import Place, key_of
 from jobtui.analysis.times import parse_moment
-from jobtui.model.clock import SECOND, Clock, Nanos, Player
+from jobtui.model.clock import Clock, Nanos, Player
 from jobtui.model.commands import Command
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
@@ -172,10 +172,6 @@ def replay_words(player: Player) -> str:
     state = f"{PLAYS} {player.speed}x" if player.speed else STANDS
     play, back, on, before, after = map(key_of, CALLS)
     return f"replay {state} {place} · {play} play  {back} {on} a minute  {before} {after} what happened"
-
-
-async def step(player: Player, seconds: float) -> None:
-    await player.go(Nanos(player.at + round(seconds * SECOND)))
 
 
 async def go_to(player: Player, text: str) -> str | None:

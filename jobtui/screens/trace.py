@@ -215,10 +215,6 @@ def _paragraph(part: Part) -> Paragraph:
     return Paragraph(part.text, part.style, part.hang)
 
 
-MOST_OFFERED = 50
-ZOOM_IN, PAN = 0.5, 0.25
-
-
 class TraceScreen(FilteringScreen):
     """A trace as a waterfall, and the details of the span under the cursor."""
 

@@ -249,9 +249,6 @@ RAW_LINE_BYTES = 16 << 10
 """How much of a line is shown."""
 AROUND_BYTES = 4 << 20
 """How far from its place the lines around it are looked for, each way."""
-COUNT_BYTES = 64 << 20
-"""How much is counted in one step."""
-
 _WINDOW_BYTES = 64 << 10
 _COUNT_READ_BYTES = 1 << 20
 

@@ -339,27 +339,6 @@ def _written_at(path: Path) -> int:
         return 0
 
 
-def open_renamed(path: Path, file_id: FileId) -> OpenFile | None:
-    """The file with this id when it is still at `path` or, rotated, beside it under another name."""
-    path = _behind_link(path)
-    try:
-        names = sorted(name for name in os.listdir(path.parent) if name.startswith(path.name))
-    except OSError:
-        return None
-    candidates = dict.fromkeys((*(path.parent / name for name in names), *rotated(path)))
-    for candidate in candidates:
-        try:
-            if look(candidate).id != file_id:
-                continue
-            opened = open_file(candidate)
-        except SourceError:
-            continue
-        if opened.id == file_id:
-            return opened
-        opened.close()
-    return None
-
-
 def source_error(error: OSError | ValueError, path: Path) -> SourceError:
     """The SourceError for a failure to read `path`."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):

@@ -77,7 +77,7 @@ def file_system_of(path: str, mountinfo: str) -> str | None:
     return kind
 
 
-MODIFY, ATTRIB, CLOSE_WRITE = 0x2, 0x4, 0x8
+MODIFY, ATTRIB = 0x2, 0x4
 MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x40, 0x80, 0x100, 0x200
 DELETE_SELF, MOVE_SELF = 0x400, 0x800
 UNMOUNT, OVERFLOW, IGNORED = 0x2000, 0x4000, 0x8000

@@ -225,7 +225,6 @@ MINUTE, HOUR, DAY = 60 * SECOND, 3_600 * SECOND, 86_400 * SECOND
 SPANS = (5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY)
 """What can be looked at with one key, beside everything."""
 SMALLEST = 10 * SECOND
-ZOOM = 2
 
 
 class ChartWindow:

@@ -271,13 +271,6 @@ class JobTable(RowView):
         super().go(index)
         self._held = self.cursor_id
 
-    def go_to(self, job_id: JobId) -> bool:
-        """Put the cursor on a job; False when it is not shown."""
-        at = self.rows.position(job_id)
-        if at is not None:
-            self.go(at)
-        return at is not None
-
     def on_click(self, event: events.Click) -> None:
         if event.chain == 2:
             self.open()

@@ -35,8 +35,6 @@ CHECK_S = 60
 """A poll asks for one trace of so long ago."""
 MILLISECOND = 1_000_000
 PARTIAL = "PARTIAL"
-DIGITS = 18
-"""Numbers of so many digits fit into 64 bits."""
 TOO_LONG = re.compile(r"\bexceeds (\d{1,6})h")
 """What is said of a search over more hours than a server is configured to search."""
 HOUR_S = 3600
