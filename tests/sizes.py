@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.test_layers import Import, imports_in
+from tests.modules import Import, imports_in
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "jobtui"

@@ -22,10 +22,10 @@ from jobtui.grammar import COMMANDS, DASHBOARD, GENERAL_FLAGS, SETTING_BY_NAME, 
 from jobtui.model.verdicts import Code
 from tests.commands.running import Runner
 from tests.excerpts import PLACES
+from tests.modules import MAY_IMPORT
 from tests.offenders import check_all
 from tests.reference import renewed
 from tests.screenshots import SHOTS
-from tests.test_layers import MAY_IMPORT
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

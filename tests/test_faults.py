@@ -57,7 +57,7 @@ from tests.conftest import NOW
 from tests.excerpts import FIXTURES
 from tests.fakes import FakeCorrelation, ScriptedSource, batch
 from tests.jaeger_server import Jaeger as JaegerServer
-from tests.test_layers import MODULES
+from tests.modules import MODULES
 from tests.trace_servers import Site, Spans, served
 from tests.tracing import TRACE_ID
 from tests.waiting import wait_until

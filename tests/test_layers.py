@@ -1,82 +1,12 @@
 """Who may import whom. A lower layer never knows a higher one; what is not listed here may not be."""
 
-import ast
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from jobtui.screens.shared import SCREENS
-
-PACKAGE = Path(__file__).parents[1] / "jobtui"
-
-BELOW_TERMINAL = frozenset(
-    {
-        "model",
-        "formats",
-        "transport",
-        "backends",
-        "logs",
-        "recording",
-        "analysis",
-        "store",
-        "render",
-        "session",
-        "config",
-        "grammar",
-        "views",
-    }
-)
-TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions", "keymap", "terminal", "allocator"})
-ALL = BELOW_TERMINAL | TERMINAL | {"commands", "demo"}
-
-MAY_IMPORT: dict[str, frozenset[str]] = {
-    "": frozenset(),
-    "model": frozenset(),
-    "formats": frozenset({"model"}),
-    "transport": frozenset({"model"}),
-    "backends": frozenset({"model", "formats", "transport", "config"}),
-    "logs": frozenset({"model", "formats", "transport", "backends"}),
-    "recording": frozenset({"model", "formats", "transport", "backends", "logs"}),
-    "analysis": frozenset({"model", "formats", "backends.registry"}),
-    "store": frozenset({"model", "backends.base", "backends.record_replay", "backends.registry"}),
-    "render": frozenset({"model", "analysis", "backends.registry"}),
-    "grammar": frozenset({"model", "backends.registry"}),
-    "config": frozenset(
-        {"model", "grammar", "actions", "keymap", "render", "transport", "backends.registry"}
-    ),
-    "views": frozenset({"model", "transport"}),
-    "actions": frozenset(),
-    "keymap": frozenset({"actions", "model"}),
-    "theme": frozenset({"model", "render"}),
-    "terminal": frozenset({"model", "render"}),
-    "allocator": frozenset(),
-    "session": frozenset({"model", "backends", "logs", "analysis", "store", "config"}),
-    "demo": frozenset({"model", "formats"}),
-    "widgets": frozenset({"model", "analysis", "render", "actions"}),
-    "screens": frozenset(
-        {
-            "model",
-            "analysis",
-            "render",
-            "store",
-            "terminal",
-            "widgets",
-            "actions",
-            "views",
-            "session.evidence",
-            "backends.registry",
-        }
-    ),
-    "web": frozenset({"model"}),
-    "commands": BELOW_TERMINAL | {"demo", "actions", "web"},
-    "app": ALL - {"commands"},
-    "cli": frozenset({"", "config", "grammar"}),
-    "__main__": frozenset({"cli"}),
-}
-"""Layer (first name below jobtui, "" for the package itself) to what it may import, besides itself."""
+from tests.modules import ALL, MAY_IMPORT, MODULES, PACKAGE, Import, imports_in
 
 MAY_IMPORT_LATE: dict[str, frozenset[str]] = {"cli": ALL}
 """The same for imports in functions or for types only, where that differs: the start does not pay them."""
@@ -100,41 +30,6 @@ LIBRARIES: dict[str, frozenset[str]] = {
 
 MAY_IMPORT_BY_NAME = frozenset({"cli", "commands", "screens/shared.py"})
 """Layers and files that may import a module whose name is a value, so that this test cannot follow it."""
-
-
-LATE = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-
-
-class Import(NamedTuple):
-    path: str
-    line: int
-    deferred: bool
-
-
-def imports_in(source: str) -> Iterator[Import]:
-    """Every import of a module's source; `from a import b` gives `a.b`."""
-
-    def walk(node: ast.AST, deferred: bool) -> Iterator[Import]:
-        for child in ast.iter_child_nodes(node):
-            inside = deferred or isinstance(child, LATE) or _is_for_types(child)
-            if isinstance(child, ast.Import):
-                yield from (Import(name.name, child.lineno, inside) for name in child.names)
-            elif isinstance(child, ast.ImportFrom):
-                start = "." * child.level + (child.module or "")
-                yield from (Import(f"{start}.{name.name}", child.lineno, inside) for name in child.names)
-            elif isinstance(child, ast.Call) and _called(child.func) in ("import_module", "__import__"):
-                yield Import("<by name>", child.lineno, inside)
-            yield from walk(child, inside)
-
-    return walk(ast.parse(source), False)
-
-
-def _is_for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-
-
-def _called(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def is_module(path: str) -> bool:
@@ -166,9 +61,6 @@ def fault_of(layer: str, found: Import) -> str | None:
 def layer_of(module: Path) -> str:
     name = module.relative_to(PACKAGE).with_suffix("").parts[0]
     return "" if name == "__init__" else name
-
-
-MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
 def test_every_screen_that_others_open_is_where_the_table_says() -> None:
@@ -223,3 +115,14 @@ def test_a_wrong_import_is_seen(layer: str, source: str) -> None:
 )
 def test_a_right_import_passes(layer: str, source: str) -> None:
     assert not [fault for found in imports_in(source) if (fault := fault_of(layer, found))]
+
+
+def test_no_test_module_is_imported_by_another() -> None:
+    paths = sorted((PACKAGE.parent / "tests").rglob("*.py"))
+    found = [
+        f"{path.name}:{one.line}: {one.path}"
+        for path in paths
+        for one in imports_in(path.read_text())
+        if one.path.startswith("tests.") and ".test_" in one.path
+    ]
+    assert not found, "put what several tests use into a module of its own"

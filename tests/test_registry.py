@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobtui.backends.registry import SOURCES
-from tests.test_layers import MODULES, PACKAGE
+from tests.modules import MODULES, PACKAGE
 
 WORDS = frozenset({one.kind for one in SOURCES} | {one.setting for one in SOURCES}) - {""}
 ASKED = frozenset({"kind", "setting"})

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.modules import Import
 from tests.sizes import LIMITS, Module, circles, fragments, measures
-from tests.test_layers import Import
 
 ROOT = Path(__file__).parents[1]
 FILE_LINES = 900

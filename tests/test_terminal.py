@@ -146,13 +146,6 @@ def test_a_pager_on_a_record_and_back(srdb: Path) -> None:
         window.wait_text("[ended 0]")
 
 
-def is_zombie(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
 JID = "hZk95g40-4u2Pj0fB-heightWeightReport"
 USER, MODEL = "hZk95g40", "heightWeightReport"
 

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 from textual.css.query import NoMatches
@@ -64,3 +65,10 @@ def _within(condition: Callable[[], object], timeout_s: float) -> Callable[[], b
 def _named(condition: Callable[[], object]) -> str:
     code = getattr(condition, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(condition)
+
+
+def is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True

@@ -1,7 +1,6 @@
 """Flags: what looks wrong with a job, and why."""
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -25,19 +24,16 @@ from jobtui.analysis.flags import (
 )
 from jobtui.analysis.late_jobs import KINDS_KEPT, RUNS_KEPT, Lateness
 from jobtui.analysis.waits import waited_slot
-from jobtui.backends.base import Batch
-from jobtui.backends.job_reader import SessionJobReader
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.site import DriverName
 from jobtui.formats.parser import LogParser
-from jobtui.model.clock import SECOND, FixedClock, Nanos
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import AgentPrefix, JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.verdicts import Slot, Usual, Verdict
-from jobtui.session.evidence import Gatherer
-from jobtui.store.store import Store
 from tests.analysis.captured import CAPTURES, ROOT, expected, logs
 from tests.analysis.explain.cases import Played, evidence_of, gatherer_of, played, record_in, written_at
+from tests.analysis.lines import looked_at
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.conftest import NOW
 from tests.fakes import FakeCorrelation
@@ -246,19 +242,6 @@ def test_few_runs_are_said_to_be_few() -> None:
 
 
 LATER = Nanos(NOW + REST)
-
-
-def looked_at(
-    disputes: Disputes, knows: FakeCorrelation, jobs: Mapping[JobId, Job], at: Nanos, budget_s: float = 10.0
-) -> set[JobId]:
-    """What is found when it is looked at this time in a store that knows these jobs."""
-    store = Store(knows, FixedClock(at))
-    for source in {job.source for job in jobs.values()}:
-        store.add_source(source, "sirepo_db")
-        told = tuple(job for job in jobs.values() if job.source == source)
-        store.apply(source, Batch(cursor="", jobs=told))
-    job_reader = SessionJobReader(tuple, lambda at, progress: asyncio.sleep(0, False))
-    return disputes.look(store.jobs, at, Gatherer(store, job_reader, at).is_disputed, budget_s)
 
 
 def at_odds(*numbers: int) -> tuple[FakeCorrelation, dict[JobId, Job]]:

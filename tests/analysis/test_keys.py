@@ -14,7 +14,7 @@ from jobtui.model.job_reader import SbatchStatus
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.verdicts import Code
 from jobtui.render.facts import cluster_words
-from tests.analysis.test_flags import looked_at
+from tests.analysis.lines import looked_at
 from tests.builders import a_job, ago, job_id
 from tests.conftest import NOW
 from tests.fakes import FakeCorrelation

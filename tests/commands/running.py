@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -80,3 +81,46 @@ def sources_of(capture: str) -> list[str]:
         if (place / f"{role}.log").exists():
             flags += ["--log", f"{role}={place / f'{role}.log'}"]
     return flags
+
+
+def on_terminal(*arguments: str, **env: str) -> tuple[int, bytes]:
+    """Exit code and output of the program on a terminal of 80 columns."""
+    main, worker = pty.openpty()
+    os.set_inheritable(worker, True)
+    subprocess.run(["stty", "cols", "80", "rows", "24"], stdin=worker, check=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jobtui", *arguments],
+        stdin=worker, stdout=worker, stderr=subprocess.PIPE, env=environment(**env),
+    )  # fmt: skip
+    os.close(worker)
+    out = b""
+    while True:
+        try:
+            data = os.read(main, 65536)
+        except OSError:  # the other end was closed
+            break
+        if not data:
+            break
+        out += data
+    process.communicate(timeout=30)
+    os.close(main)
+    return process.returncode, out
+
+
+def a_db(place: Path, **records: dict[str, Any]) -> Path:
+    """A database root with records of these ids, which `__` stands for the dashes of."""
+    directory = place / "db" / "supervisor-job"
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, record in records.items():
+        jid = name.replace("__", "-")
+        (directory / f"{jid}.json").write_text(json.dumps({"computeJid": jid} | record))
+    return place / "db"
+
+
+def shown(number: int, directory: Path, out: str, error: str = "") -> str:
+    """What scontrol shows of a job that failed there."""
+    fields = {"ExitCode": "3:0", "SubmitTime": "2026-11-20T20:00:00", "StartTime": "2026-11-20T20:10:00",
+              "EndTime": "2026-11-20T20:20:00", "NodeList": "n1", "WorkDir": str(directory),
+              "StdErr": error or out, "StdOut": out}  # fmt: skip
+    head = f"JobId={number} JobName=beam\n   UserId=jdoe(1) GroupId=jdoe(1) MCS_label=N/A\n   JobState=FAILED"
+    return head + "".join(f"\n   {name}={value}" for name, value in fields.items()) + "\n"

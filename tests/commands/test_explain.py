@@ -7,7 +7,7 @@ import pytest
 
 from jobtui.model.verdicts import CONCERNS, Code
 from tests.analysis.captured import expected
-from tests.analysis.explain.test_explain import ASKED
+from tests.analysis.explain.cases import ASKED
 from tests.commands.contract import each, has, number, one_of, or_null, text, texts, time, whole
 from tests.commands.running import AT, CAPTURES, TRUE_CAPTURES, Runner, sources_of
 

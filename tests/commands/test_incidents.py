@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.analysis.captured import expected
-from tests.analysis.explain.test_explain import ASKED
+from tests.analysis.explain.cases import ASKED
 from tests.commands.contract import each, has, number, one_of, or_null, text, texts, time, whole
 from tests.commands.running import AT, Runner, sources_of
 from tests.condor import event, executing, submitted

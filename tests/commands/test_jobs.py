@@ -5,23 +5,12 @@ import io
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.commands.running import AT, CAPTURES, Runner, sources_of
+from tests.commands.running import AT, CAPTURES, Runner, a_db, sources_of
 
 HANGING = "docker-agents-never-start"
-
-
-def a_db(place: Path, **records: dict[str, Any]) -> Path:
-    """A database root with records of these ids, which `__` stands for the dashes of."""
-    directory = place / "db" / "supervisor-job"
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, record in records.items():
-        jid = name.replace("__", "-")
-        (directory / f"{jid}.json").write_text(json.dumps({"computeJid": jid} | record))
-    return place / "db"
 
 
 def ids(out: str) -> list[str]:

@@ -13,35 +13,11 @@ from pathlib import Path
 import pytest
 
 from jobtui.render.text import width
-from tests.commands.running import AT, CAPTURES, environment, jobtui, sources_of
+from tests.commands.running import AT, CAPTURES, environment, jobtui, on_terminal, sources_of
 from tests.waiting import wait_for
 
 FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 ESCAPE = re.compile(rb"\x1b\[[\d;]*m")
-
-
-def on_terminal(*arguments: str, **env: str) -> tuple[int, bytes]:
-    """Exit code and output of the program on a terminal of 80 columns."""
-    main, worker = pty.openpty()
-    os.set_inheritable(worker, True)
-    subprocess.run(["stty", "cols", "80", "rows", "24"], stdin=worker, check=True)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "jobtui", *arguments],
-        stdin=worker, stdout=worker, stderr=subprocess.PIPE, env=environment(**env),
-    )  # fmt: skip
-    os.close(worker)
-    out = b""
-    while True:
-        try:
-            data = os.read(main, 65536)
-        except OSError:  # the other end was closed
-            break
-        if not data:
-            break
-        out += data
-    process.communicate(timeout=30)
-    os.close(main)
-    return process.returncode, out
 
 
 def test_colour_is_for_terminals_that_want_it() -> None:

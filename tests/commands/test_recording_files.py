@@ -21,7 +21,7 @@ from jobtui.recording.database import (
     What,
 )
 from jobtui.recording.recorder import RecordingWriter
-from tests.backends.recording.test_database import MB, NOW, about, noise, record, replayed, written
+from tests.backends.recording.files import MB, NOW, about, noise, record, replayed, written
 from tests.commands.running import Runner, environment, jobtui, sources_of
 from tests.waiting import wait_for
 

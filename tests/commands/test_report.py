@@ -1,39 +1,19 @@
 """`report` against a Balsam server over HTTP: Balsam's own figures, the right ones, and what may go wrong."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.analysis.balsam_data import nanos
-from tests.balsam_http import served, write_login
-from tests.balsam_server import FOLDER, TOKEN, RecordedBalsam
+from tests.balsam_server import FOLDER
+from tests.commands.report_site import Site
 from tests.commands.running import Ran, Runner
 
-AT = "2026-11-20T19:30:00Z"
 TOLERANCE = 1e-9
 TRUTH: list[dict[str, Any]] = json.loads((FOLDER / "analytics_groundtruth.json").read_text())
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "analytics_edge_cases.json").read_text())["cases"]
-
-
-class Site:
-    """A served Balsam, and `report` on it."""
-
-    def __init__(self, balsam: RecordedBalsam, url: str, run: Runner) -> None:
-        self.balsam, self.url, self._run = balsam, url, run
-
-    def report(self, *words: str, form: str = "--json") -> Ran:
-        return self._run("--at", AT, "--balsam", self.url, "report", *words, *([form] if form else []))
-
-
-@pytest.fixture
-def site(run: Runner, plain_environment: Path) -> Iterator[Site]:
-    balsam = RecordedBalsam()
-    with served(balsam) as url:
-        write_login(plain_environment / ".balsam" / "client.yml", url, TOKEN)
-        yield Site(balsam, url, run)
 
 
 def words_of(truth: dict[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from jobtui.analysis.reports.curves import Series, Window
 from jobtui.commands.report import plot_lines
 from jobtui.model.clock import SECOND, Nanos
-from tests.commands.test_report import Site, site
+from tests.commands.report_site import Site, site
 from tests.conftest import NOW
 from tests.hostile.texts import TEXTS, faults_in
 

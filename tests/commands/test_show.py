@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from jobtui.backends.sirepo.source import SirepoDb
-from tests.commands.running import AT, CAPTURES, Runner, sources_of
-from tests.commands.test_jobs import a_db
+from tests.commands.running import AT, CAPTURES, Runner, a_db, sources_of
 
 FAILED = "DJouDZ9T-4F4EUZjI-heightWeightReport"
 RERUN = "W75u0t3i-8tss89dE-heightWeightReport"

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.running import environment
-from tests.test_terminal import is_zombie
-from tests.waiting import wait_for
+from tests.waiting import is_zombie, wait_for
 
 SSH = """\
 #!/bin/sh

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.running import AT, Runner
+from tests.commands.running import AT, Runner, shown
 from tests.formats.slurm_captures import DIRECTORY
 from tests.slurm_stand_in import StandIn
 
@@ -57,15 +57,6 @@ def test_a_task_is_found_by_either_number(run: Runner, thing: str) -> None:
     shown = run(*LOCAL, "show", thing, "--json").json
     assert shown["job"]["id"] == "slurm/4_3"
     assert shown["job"]["native"]["slurm"]["stdout"] == f"{DIRECTORY}/sweep-4_3.out"
-
-
-def shown(number: int, directory: Path, out: str, error: str = "") -> str:
-    """What scontrol shows of a job that failed there."""
-    fields = {"ExitCode": "3:0", "SubmitTime": "2026-11-20T20:00:00", "StartTime": "2026-11-20T20:10:00",
-              "EndTime": "2026-11-20T20:20:00", "NodeList": "n1", "WorkDir": str(directory),
-              "StdErr": error or out, "StdOut": out}  # fmt: skip
-    head = f"JobId={number} JobName=beam\n   UserId=jdoe(1) GroupId=jdoe(1) MCS_label=N/A\n   JobState=FAILED"
-    return head + "".join(f"\n   {name}={value}" for name, value in fields.items()) + "\n"
 
 
 def test_logs_print_the_jobs_own_output_and_no_others(run: Runner, cluster: StandIn, tmp_path: Path) -> None:

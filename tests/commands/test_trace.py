@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.contract import check_document
-from tests.commands.running import Runner, environment, jobtui
-from tests.commands.test_process import on_terminal
+from tests.commands.running import Runner, environment, jobtui, on_terminal
 from tests.tracing import CAPTURES, EXPECTED, FORMATS, TRACE_ID, capture_file
 
 LINE = next(

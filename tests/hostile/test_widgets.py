@@ -1,11 +1,10 @@
 """Every widget takes every hostile text: nothing raises, nothing raw is drawn, no line is too wide."""
 
 import pkgutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 
 import pytest
-from textual.containers import Vertical
 from textual.widget import Widget
 
 import jobtui.screens
@@ -16,7 +15,7 @@ from jobtui.widgets.lines import LineView
 from tests.hostile.texts import SECRET, TEXTS, cells, faults_in
 from tests.hostile.traces import TraceTable
 from tests.hostile.widgets import BASES, CASES
-from tests.widgets.widget_app import WidgetApp
+from tests.widgets.widget_app import Stack
 
 COLUMNS, ROWS = [100, 40, 9, 1], 10
 
@@ -52,19 +51,6 @@ def test_what_is_raw_is_seen() -> None:
     ):
         assert faults_in(text), ascii(text)
     assert [cells(text) for text in ("abc", "表", "e\u0301", "Ａ")] == [3, 2, 1, 2]
-
-
-class Stack(WidgetApp):
-    """One widget below the other, each in a frame of so many rows."""
-
-    def __init__(self, widgets: Iterable[Widget], rows: int) -> None:
-        super().__init__(*(Vertical(widget) for widget in widgets))
-        self._rows = rows
-
-    def on_mount(self) -> None:
-        for frame in self.screen.query(Vertical):
-            if frame.parent is self.screen:
-                frame.styles.height = self._rows
 
 
 @pytest.mark.parametrize("widget", CASES, ids=lambda widget: widget.__name__)

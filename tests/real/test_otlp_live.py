@@ -14,7 +14,7 @@ import pytest
 from jobtui.backends.traces.receiver import Receiver
 from jobtui.model.traces import Trace
 from jobtui.session import Session
-from tests.backends.traces.test_receiver import growth_kb
+from tests.backends.traces.sending import growth_kb
 from tests.sdk_sender import STEPS
 from tests.waiting import wait_until
 

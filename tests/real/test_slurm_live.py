@@ -9,17 +9,12 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from jobtui.backends.slurm.client import Commands
-from jobtui.backends.slurm.source import Slurm
-from jobtui.model.clock import SystemClock
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
-from jobtui.store.poller import Poller
-from jobtui.store.store import Store
 from tests.commands.running import Runner
-from tests.fakes import FakeCorrelation
 from tests.real.slurm_system import SlurmSystem, a_cluster
+from tests.real.slurm_watching import Watched
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.real
@@ -43,33 +38,6 @@ def system() -> Iterator[SlurmSystem]:
 @pytest.fixture(autouse=True)
 def configured(system: SlurmSystem, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_CONF", str(system.conf))
-
-
-class Watched:
-    """The source on the real cluster, and the store it fills."""
-
-    def __init__(self) -> None:
-        self.source = Slurm(Commands("local"))
-        self.store = Store(FakeCorrelation(), SystemClock())
-        self.poller = Poller(self.source, self.store)
-        self.polls = 0
-
-    async def poll(self) -> None:
-        """What a dashboard does in one round."""
-        await self.poller.catch_up()
-        self.polls += 1
-
-    @property
-    def jobs(self) -> dict[str, tuple[str, str, int | None, int | None]]:
-        """State, exit, start and end in seconds of each job, as the table has them."""
-        return {
-            job.id: (job.native_status, job.exit, _seconds(job.started_at), _seconds(job.ended_at))
-            for job in self.store.jobs.values()
-        }
-
-
-def _seconds(at: int | None) -> int | None:
-    return None if at is None else at // 1_000_000_000
 
 
 def accounted(system: SlurmSystem) -> Mapping[str, tuple[str, str, int | None, int | None]]:

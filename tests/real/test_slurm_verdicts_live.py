@@ -12,7 +12,7 @@ import pytest
 from jobtui.analysis.explain.case import LIKELY
 from tests.commands.running import Runner
 from tests.real.slurm_system import SlurmSystem, a_cluster, newer_release
-from tests.real.test_slurm_live import Watched
+from tests.real.slurm_watching import Watched
 from tests.waiting import wait_for, wait_until
 
 pytestmark = pytest.mark.real

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from textual.command import CommandInput, CommandList, CommandPalette
 from textual.pilot import Pilot
 
 from jobtui.app import JobtuiApp
@@ -11,17 +12,19 @@ from jobtui.backends.base import Batch
 from jobtui.model.clock import FixedClock
 from jobtui.model.health import Skip
 from jobtui.model.ids import AgentPrefix, JobId, OpPrefix
-from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.ops import LANES, Agent, Certainty, Op, OpStatus
+from jobtui.model.jobs import Job, JobDetail, JobStatus, Run
+from jobtui.model.ops import LANES, Agent, AgentState, Certainty, HeldOp, Op, OpStatus
 from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.session import Session
 from jobtui.store.store import Store
 from jobtui.theme import DARK
+from jobtui.widgets.filter_input import FilterInput
 from jobtui.widgets.job_table import JobTable
-from tests.builders import a_job, a_step, ago, an_op
+from tests.builders import a_job, a_step, ago, an_agent, an_op
 from tests.conftest import NOW
 from tests.fakes import FakeCorrelation, ScriptedSource, batch
 from tests.waiting import wait_until
+from tests.widgets.widget_app import press, screen_text
 
 FLAGS = {"sirepo_db": "--srdb", "logfile": "--log"}
 FAILED = JobId("EPRSqtUW-IVh7w74d-heightWeightReport")
@@ -177,3 +180,81 @@ async def on_jobs(
     scene = scene or Scene()
     async with scene.app.run_test(size=size, notifications=notifications) as pilot:
         yield scene, pilot, await ready(scene, pilot)
+
+
+async def see(app: JobtuiApp, pilot: Pilot[None], text: str) -> list[str]:
+    await wait_until(lambda: text in "\n".join(screen_text(app)), pilot)
+    return screen_text(app)
+
+
+def a_run(number: int, status: JobStatus, queued_s: float, **fields: object) -> Run:
+    values: dict[str, object] = {
+        "queued_at": ago(queued_s),
+        "started_at": ago(queued_s - 1),
+        "ended_at": ago(queued_s - 3),
+        "native_status": status.value,
+    } | fields
+    return Run(number=number, status=status, **values)  # type: ignore[arg-type]
+
+
+def with_runs(scene: Scene, *runs: Run, **native: object) -> Scene:
+    job = a_job(id=FAILED, status=JobStatus.FAILED, error="no such element: crystal3", runs=len(runs))
+    detail = JobDetail(
+        job=job, runs=runs, history=runs[:-1], native={"runs": len(runs)} | native, path="/srv/db/x"
+    )
+    scene.db._details = {FAILED: detail}
+    return scene
+
+
+THREE = (
+    a_run(1, JobStatus.COMPLETED, 300_000),
+    a_run(2, JobStatus.FAILED, 90_000, error="no such element: crystal2"),
+    a_run(3, JobStatus.FAILED, 62, error="no such element: crystal3", limit_s=3_600.0),
+)
+
+
+def agents() -> tuple[Agent, ...]:
+    nowhere: dict[str, str | None] = {"host": None, "container": None, "container_id": None}
+    return (
+        an_agent("WUt4", driver="LocalDriver", kind="sequential", **nowhere, state=AgentState.CONNECTED,
+                 ops=(RUN,), messages=41, log="/var/log/supervisor.log"),
+        an_agent("t7K7", uid="u8sKq2Pe", container="srj-p-u8sKq2Pe", host="v4.example.org",
+                 state=AgentState.LOST, since=ago(130), why="docker start: non-zero exit=137"),
+        an_agent("hOJT", uid="u8sKq2Pe", container="srj-p-u8sKq2Pe", host="v4.example.org", restarts=1),
+        an_agent("ukUt", driver="SbatchDriver", uid="3pMDuIiL", **nowhere | {"host": "cori"},
+                 cluster_log="/scratch/jdoe/job_agent.log", messages=1_234),
+        an_agent("XGv8", kind="sequential", container="srj-s-EPRSqtUW", state=AgentState.NEVER_CONNECTED,
+                 since=ago(40), why="did not connect within 8 s", connected_at=None, messages=0),
+        an_agent("old9", state=AgentState.KILLED, since=ago(9_000), why="stopped, as it was idle"),
+        an_agent("new1", state=AgentState.STARTING, since=ago(3), connected_at=None, uid="LoIEQ6fa"),
+    )  # fmt: skip
+
+
+async def prompt(pilot: Pilot[None], key: str, said: str) -> FilterInput:
+    await press(pilot, key, until=lambda: pilot.app.screen.query(FilterInput))
+    field = pilot.app.screen.query_one(FilterInput)
+    await wait_until(lambda: field.has_focus, pilot)
+    field.value = said
+    field.cursor_position = len(said)
+    await pilot.pause()
+    return field
+
+
+async def say(pilot: Pilot[None], said: str) -> None:
+    await prompt(pilot, "colon", said)
+    await pilot.press("enter")
+    await pilot.pause()
+
+
+async def opened(scene: Scene, pilot: Pilot[None], query: str) -> CommandList:
+    await wait_until(scene.is_read, pilot)
+    await press(pilot, "ctrl+p", until=lambda: isinstance(scene.app.screen, CommandPalette))
+    scene.app.screen.query_one(CommandInput).value = query
+    return scene.app.screen.query_one(CommandList)
+
+
+def words(found: CommandList) -> list[str]:
+    return [str(option.prompt) for option in found.options]
+
+
+RUN = HeldOp(OpPrefix("pb5u"), "run", FAILED, ago(59))

@@ -31,30 +31,12 @@ from tests.analysis.captured import ROOT
 from tests.backends.journal.make import entry, make_journal, needs_journal_tools
 from tests.builders import ago, an_agent, job_id
 from tests.conftest import NOW
-from tests.screens.scene import FAILED, Scene, read
-from tests.screens.test_logs import CAPTURE, until_said
+from tests.screens.captured import CAPTURE, until_said
+from tests.screens.scene import FAILED, RUN, Scene, agents, read
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text, watch
 
-RUN = HeldOp(OpPrefix("pb5u"), "run", FAILED, ago(59))
 COMMAND = 'ssh v4.example.org "journalctl --utc CONTAINER_NAME=srj-p-u8sKq2Pe CONTAINER_ID=14ebb6cea369'
-
-
-def agents() -> tuple[Agent, ...]:
-    nowhere: dict[str, str | None] = {"host": None, "container": None, "container_id": None}
-    return (
-        an_agent("WUt4", driver="LocalDriver", kind="sequential", **nowhere, state=AgentState.CONNECTED,
-                 ops=(RUN,), messages=41, log="/var/log/supervisor.log"),
-        an_agent("t7K7", uid="u8sKq2Pe", container="srj-p-u8sKq2Pe", host="v4.example.org",
-                 state=AgentState.LOST, since=ago(130), why="docker start: non-zero exit=137"),
-        an_agent("hOJT", uid="u8sKq2Pe", container="srj-p-u8sKq2Pe", host="v4.example.org", restarts=1),
-        an_agent("ukUt", driver="SbatchDriver", uid="3pMDuIiL", **nowhere | {"host": "cori"},
-                 cluster_log="/scratch/jdoe/job_agent.log", messages=1_234),
-        an_agent("XGv8", kind="sequential", container="srj-s-EPRSqtUW", state=AgentState.NEVER_CONNECTED,
-                 since=ago(40), why="did not connect within 8 s", connected_at=None, messages=0),
-        an_agent("old9", state=AgentState.KILLED, since=ago(9_000), why="stopped, as it was idle"),
-        an_agent("new1", state=AgentState.STARTING, since=ago(3), connected_at=None, uid="LoIEQ6fa"),
-    )  # fmt: skip
 
 
 @asynccontextmanager

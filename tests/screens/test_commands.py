@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from textual.events import Paste
-from textual.pilot import Pilot
 
 from jobtui.screens.choices import ChoosingScreen, ColumnsScreen
 from jobtui.screens.command_table import COMMANDS, CommandError, complete_command, parse_command
@@ -15,9 +14,8 @@ from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.views import View, Views, ViewsError
 from jobtui.widgets.filter_bar import MOST, CommandBar, FilterBar, History, MistakeLine
-from jobtui.widgets.filter_input import FilterInput
 from tests.builders import job_id
-from tests.screens.scene import FAILED, Scene, on_jobs, ready
+from tests.screens.scene import FAILED, Scene, on_jobs, prompt, ready, say
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text, text_of
 
@@ -26,22 +24,6 @@ def jobs_screen(scene: Scene) -> JobsScreen:
     screen = scene.app.screen_stack[0]
     assert isinstance(screen, JobsScreen)
     return screen
-
-
-async def prompt(pilot: Pilot[None], key: str, said: str) -> FilterInput:
-    await press(pilot, key, until=lambda: pilot.app.screen.query(FilterInput))
-    field = pilot.app.screen.query_one(FilterInput)
-    await wait_until(lambda: field.has_focus, pilot)
-    field.value = said
-    field.cursor_position = len(said)
-    await pilot.pause()
-    return field
-
-
-async def say(pilot: Pilot[None], said: str) -> None:
-    await prompt(pilot, "colon", said)
-    await pilot.press("enter")
-    await pilot.pause()
 
 
 def test_every_command_is_understood_whole_and_cut_where_that_is_clear() -> None:

@@ -27,8 +27,7 @@ from jobtui.screens.text import HelpScreen
 from jobtui.session import Session
 from tests.builders import job_id
 from tests.conftest import NOW
-from tests.screens.scene import FAILED, Scene, jobs, on_jobs, ready
-from tests.screens.test_commands import say
+from tests.screens.scene import FAILED, Scene, jobs, on_jobs, ready, say
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 

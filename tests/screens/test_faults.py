@@ -41,15 +41,12 @@ from jobtui.widgets.lines import LineView
 from jobtui.widgets.row_view import RowView
 from tests.builders import a_job
 from tests.fakes import batch
-from tests.hostile.test_widgets import Stack
 from tests.hostile.widgets import CASES
-from tests.screens.scene import read
-from tests.screens.test_logs import on_logs, stamped, until
-from tests.screens.test_palette import opened, words
-from tests.screens.test_traces import app_on_traces, open_failed
+from tests.screens.captured import app_on_traces, on_logs, open_failed, stamped, until
+from tests.screens.scene import opened, read, words
 from tests.screens.tour import STOPS, Stop, at_stop
 from tests.waiting import wait_until
-from tests.widgets.widget_app import WidgetApp, press, text
+from tests.widgets.widget_app import Stack, WidgetApp, press, text
 
 SECRET = "hunter2"
 CALLED_BACK_BY = ("set_interval", "set_timer", "call_later", "call_after_refresh", "call_next")

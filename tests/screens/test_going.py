@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-from textual.pilot import Pilot
-
-from jobtui.app import JobtuiApp
 from jobtui.screens.job import JobScreen
 from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.logs import LogsScreen
@@ -12,15 +9,10 @@ from jobtui.screens.sources import SourcesScreen
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.log_view import LogView
 from jobtui.widgets.record_list import SourceList
-from tests.screens.scene import FAILED, Scene, jobs, read
-from tests.screens.test_commands import prompt, say
-from tests.screens.test_logs import CAPTURED, app_on, until
+from tests.screens.captured import CAPTURED, app_on, on, until
+from tests.screens.scene import FAILED, Scene, jobs, prompt, read, say
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
-
-
-async def on(app: JobtuiApp, pilot: Pilot[None], screen: type[object]) -> None:
-    await wait_until(lambda: isinstance(app.screen, screen) and app.screen.is_mounted, pilot)
 
 
 async def test_sources_are_as_they_were_left() -> None:

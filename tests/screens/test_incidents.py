@@ -9,8 +9,7 @@ from jobtui.screens.incidents import IncidentsScreen
 from jobtui.screens.job import JobScreen
 from tests.builders import a_job, ago, job_id
 from tests.fakes import batch
-from tests.screens.scene import Scene, read
-from tests.screens.test_job_tabs import see
+from tests.screens.scene import Scene, read, see
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 

@@ -8,8 +8,7 @@ from jobtui.model.ops import OpStatus
 from jobtui.session import Session
 from jobtui.widgets.text_pane import TextPane
 from tests.builders import a_step, ago, an_op
-from tests.screens.scene import FAILED, Scene
-from tests.screens.test_job_tabs import THREE, see, with_runs
+from tests.screens.scene import FAILED, THREE, Scene, see, with_runs
 from tests.widgets.widget_app import press
 
 

@@ -13,8 +13,7 @@ from jobtui.widgets.text_pane import SpanPane, folded
 from tests.backends.archive.captured import DAY, SUBMITTED, archive_in
 from tests.builders import HOSTILE, a_job, ago
 from tests.fakes import batch
-from tests.screens.scene import Scene
-from tests.screens.test_job_tabs import see
+from tests.screens.scene import Scene, see
 from tests.widgets.widget_app import press, screen_text
 
 

@@ -1,82 +1,27 @@
 """The tabs of the job screen, on a recorded system and on what no system should ever write."""
 
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 
-from jobtui.app import JobtuiApp
-from jobtui.backends.logfile import LogFile
-from jobtui.backends.sirepo.source import SirepoDb
-from jobtui.model.clock import FixedClock
-from jobtui.model.ids import JobId
-from jobtui.model.jobs import JobDetail, JobStatus, Run
+from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import OpStatus
 from jobtui.screens.job import JobScreen
 from jobtui.screens.logs import LogsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.screens.text import ErrorScreen, ReadingScreen
-from jobtui.session import Session
 from jobtui.widgets.record_list import FileList, JobLog, RunList
 from jobtui.widgets.text_pane import TextPane
 from jobtui.widgets.timeline import OpList, StepDetail
 from tests.builders import a_job, ago, an_op
-from tests.conftest import NOW
 from tests.fakes import batch
-from tests.screens.scene import FAILED, Scene, read
+from tests.screens.captured import CAPTURE, opened
+from tests.screens.scene import FAILED, THREE, Scene, read, see, with_runs
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text_of
 
-LOCAL = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
-JOB = JobId("DJouDZ9T-4F4EUZjI-heightWeightReport")
 RUN_DIR = Path("user/DJouDZ9T/myapp/4F4EUZjI/heightWeightReport")
-
-
-@asynccontextmanager
-async def opened(
-    root: Path = LOCAL, job: JobId = JOB, size: tuple[int, int] = (120, 40)
-) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
-    logs = [LogFile(LOCAL / "supervisor.log", "supervisor"), LogFile(LOCAL / "server.log", "server")]
-    async with Session([SirepoDb(root), *logs], FixedClock(NOW)) as session:
-        app = JobtuiApp(session, job)
-        async with app.run_test(size=size) as pilot:
-            await wait_until(lambda: "failed" in screen_text(app)[0], pilot)
-            await wait_until(lambda: app.screen.query_one(OpList).count, pilot)
-            yield app, pilot
-
-
-async def see(app: JobtuiApp, pilot: Pilot[None], text: str) -> list[str]:
-    await wait_until(lambda: text in "\n".join(screen_text(app)), pilot)
-    return screen_text(app)
-
-
-def a_run(number: int, status: JobStatus, queued_s: float, **fields: object) -> Run:
-    values: dict[str, object] = {
-        "queued_at": ago(queued_s),
-        "started_at": ago(queued_s - 1),
-        "ended_at": ago(queued_s - 3),
-        "native_status": status.value,
-    } | fields
-    return Run(number=number, status=status, **values)  # type: ignore[arg-type]
-
-
-def with_runs(scene: Scene, *runs: Run, **native: object) -> Scene:
-    job = a_job(id=FAILED, status=JobStatus.FAILED, error="no such element: crystal3", runs=len(runs))
-    detail = JobDetail(
-        job=job, runs=runs, history=runs[:-1], native={"runs": len(runs)} | native, path="/srv/db/x"
-    )
-    scene.db._details = {FAILED: detail}
-    return scene
-
-
-THREE = (
-    a_run(1, JobStatus.COMPLETED, 300_000),
-    a_run(2, JobStatus.FAILED, 90_000, error="no such element: crystal2"),
-    a_run(3, JobStatus.FAILED, 62, error="no such element: crystal3", limit_s=3_600.0),
-)
 
 
 async def test_the_lines_of_a_job_in_time_with_their_source_and_the_record_of_one() -> None:
@@ -113,7 +58,7 @@ async def test_the_files_of_a_job_and_what_is_in_them() -> None:
         lines = await see(app, pilot, "RuntimeError: error exit(1)")
         names = [file.name for file in app.screen.query_one(FileList).records]
         assert names == ["run.log", "in.json", "parameters.py"]
-        assert str(LOCAL)[:30] in lines[4]
+        assert str(CAPTURE)[:30] in lines[4]
         await pilot.press("j")
         await see(app, pilot, '"simulationType": "myapp"')
         await pilot.press("j")
@@ -123,7 +68,7 @@ async def test_the_files_of_a_job_and_what_is_in_them() -> None:
 
 
 async def test_a_log_is_followed_while_it_grows(tmp_path: Path) -> None:
-    shutil.copytree(LOCAL / "supervisor-job", tmp_path / "supervisor-job")
+    shutil.copytree(CAPTURE / "supervisor-job", tmp_path / "supervisor-job")
     run_dir = tmp_path / RUN_DIR
     run_dir.mkdir(parents=True)
     (run_dir / "run.log").write_text("".join(f"step {n}\n" for n in range(100)))
@@ -144,7 +89,7 @@ async def test_a_log_is_followed_while_it_grows(tmp_path: Path) -> None:
 
 
 async def test_a_run_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
-    shutil.copytree(LOCAL / "supervisor-job", tmp_path / "supervisor-job")
+    shutil.copytree(CAPTURE / "supervisor-job", tmp_path / "supervisor-job")
     async with opened(tmp_path) as (app, pilot):
         await pilot.press("f")
         await see(app, pilot, "cannot be read here")

@@ -9,8 +9,8 @@ from jobtui.screens.job import JobScreen
 from jobtui.screens.text import ReadingScreen
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.fakes import batch
-from tests.screens.scene import FAILED, Scene
-from tests.screens.test_job_tabs import THREE, opened, see, with_runs
+from tests.screens.captured import opened
+from tests.screens.scene import FAILED, THREE, Scene, see, with_runs
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 

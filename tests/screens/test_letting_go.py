@@ -10,8 +10,8 @@ from jobtui.screens.jobs import JobsScreen
 from jobtui.screens.sources import SourcesScreen
 from jobtui.widgets.filter_bar import CommandBar
 from jobtui.widgets.job_table import JobTable
+from tests.screens.captured import on
 from tests.screens.scene import read
-from tests.screens.test_going import on
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text
 

@@ -1,65 +1,13 @@
 """The log screen on real captured logs, and on small ones that are written to while it is shown."""
 
-import base64
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
 
-from jobtui.app import JobtuiApp
-from jobtui.backends.logfile import LogFile
-from jobtui.model.clock import FixedClock
 from jobtui.screens.logs import LogsScreen
-from jobtui.session import Session
-from jobtui.theme import DARK
-from tests.conftest import NOW
+from tests.screens.captured import CAPTURED, app_on, copied, on_logs, stamped, until, until_said
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
-
-CAPTURE = Path(__file__).parents[1] / "fixtures" / "sirepo" / "local"
-CAPTURED = tuple(CAPTURE / name for name in ("supervisor.log", "server.log"))
-
-
-def app_on(paths: Sequence[Path], theme: str = DARK.name) -> JobtuiApp:
-    """The dashboard on these logs; nothing polls them, the log screen reads for itself."""
-    session = Session([LogFile(path) for path in paths], FixedClock(NOW))
-    return JobtuiApp(session, theme=theme)
-
-
-@asynccontextmanager
-async def on_logs(
-    paths: Sequence[Path], *, size: tuple[int, int] = (100, 24)
-) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
-    app = app_on(paths)
-    async with app.run_test(size=size) as pilot:
-        await press(pilot, "2", until=lambda: isinstance(app.screen, LogsScreen))
-        yield app, pilot
-
-
-async def until(app: JobtuiApp, pilot: Pilot[None], *words: str) -> None:
-    await wait_until(lambda: all(word in text(app) for word in words), pilot)
-
-
-async def until_said(app: JobtuiApp, pilot: Pilot[None], words: str) -> None:
-    await wait_until(lambda: any(words in note.message for note in app._notifications), pilot)
-
-
-def stamped(second: int, words: str) -> str:
-    return f"Nov 20 20:34:{second:02d} 7 0 a/b.py:1:f {words}\n"
-
-
-def copied(app: JobtuiApp, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    found: list[str] = []
-
-    def write(data: str) -> None:
-        if data.startswith("\x1b]52;c;"):
-            found.append(base64.b64decode(data[7:-1]).decode())
-
-    assert app._driver is not None
-    monkeypatch.setattr(app._driver, "write", write)
-    return found
 
 
 async def test_the_ends_of_all_logs_come_first_then_each() -> None:

@@ -17,23 +17,20 @@ from jobtui.model.ids import JobId
 from jobtui.screens.logs import LogsScreen
 from jobtui.session import Session
 from jobtui.widgets.record_list import RecordTable
-from tests.analysis.captured import ROOT
 from tests.conftest import NOW
+from tests.screens.captured import HERE, JID, ON_CLUSTER, THERE
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text
 
-CAPTURE = ROOT / "sbatch"
-THERE, HERE = "/srv/sirepo/hpc/scratch", str(CAPTURE / "scratch")
-JID = JobId("3pMDuIiL-e1oQ9PPU-activityAnimation")
 CANCELED = JobId("3pMDuIiL-2cmdSPql-activityAnimation")
 
 
 @asynccontextmanager
 async def on(jid: JobId | None, mounts: dict[str, str]) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
-    sources: list[Source] = [SirepoDb(CAPTURE), LogFile(Path(CAPTURE / "supervisor.log"))]
+    sources: list[Source] = [SirepoDb(ON_CLUSTER), LogFile(Path(ON_CLUSTER / "supervisor.log"))]
     session = Session(sources, FixedClock(NOW))
     session.mounts = mounts
-    watch_clusters(session, [str(CAPTURE)])
+    watch_clusters(session, [str(ON_CLUSTER)])
     app = JobtuiApp(session, jid)
     async with app.run_test(size=(160, 40)) as pilot:
         yield app, pilot

@@ -1,29 +1,14 @@
 """The palette: every action of the screen, and jobs."""
 
-from textual.command import CommandInput, CommandList, CommandPalette
-from textual.pilot import Pilot
-
 from jobtui.screens.choices import ColumnsScreen
 from jobtui.screens.job import JobScreen
 from jobtui.screens.palette import MOST_JOBS
 from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job
 from tests.fakes import batch
-from tests.screens.scene import FAILED, Scene, jobs
-from tests.screens.test_agents import agents
+from tests.screens.scene import FAILED, Scene, agents, jobs, opened, words
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press
-
-
-async def opened(scene: Scene, pilot: Pilot[None], query: str) -> CommandList:
-    await wait_until(scene.is_read, pilot)
-    await press(pilot, "ctrl+p", until=lambda: isinstance(scene.app.screen, CommandPalette))
-    scene.app.screen.query_one(CommandInput).value = query
-    return scene.app.screen.query_one(CommandList)
-
-
-def words(found: CommandList) -> list[str]:
-    return [str(option.prompt) for option in found.options]
 
 
 async def test_an_action_is_found_by_its_words_with_its_key_and_taken() -> None:

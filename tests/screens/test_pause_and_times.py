@@ -16,8 +16,8 @@ from jobtui.screens.sources import SourcesScreen
 from jobtui.widgets.job_table import JobTable
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.fakes import batch
+from tests.screens.captured import app_on, until
 from tests.screens.scene import FAILED, Scene, jobs, read
-from tests.screens.test_logs import app_on, until
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text, text_of
 

@@ -20,14 +20,14 @@ from jobtui.store import poller
 from jobtui.widgets.timeline import OpList
 from tests.conftest import NOW
 from tests.journal_memory import MemoryJournal
-from tests.screens.test_job_tabs import JOB, LOCAL
+from tests.screens.captured import CAPTURE, JOB
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text
 
 
-def a_session(log: Path = LOCAL / "supervisor.log") -> Session:
+def a_session(log: Path = CAPTURE / "supervisor.log") -> Session:
     tail = LogFile(log, "supervisor", start=TailBytes(2_000))
-    return Session([SirepoDb(LOCAL), tail], FixedClock(NOW))
+    return Session([SirepoDb(CAPTURE), tail], FixedClock(NOW))
 
 
 async def test_the_logs_are_read_back_to_the_job() -> None:
@@ -102,7 +102,7 @@ async def test_what_was_read_is_told_when_there_is_nothing(tmp_path: Path) -> No
 
 
 async def test_without_a_log_that_is_said() -> None:
-    async with Session([SirepoDb(LOCAL)], FixedClock(NOW)) as session:
+    async with Session([SirepoDb(CAPTURE)], FixedClock(NOW)) as session:
         app = JobtuiApp(session, JOB)
         async with app.run_test(size=(40, 10)) as pilot:
             await wait_until(lambda: "No log is read" in text(app), pilot)
@@ -112,7 +112,7 @@ async def test_a_journal_is_a_log_that_was_read() -> None:
     memory = MemoryJournal()
     memory.write("x.py:1:f nothing of matter", unit="sirepo_job_supervisor.service", host="v3", pid=7)
     journal = Journal("ssh://v3", lambda: memory.reader("ssh://v3"), since=Nanos(1))
-    async with Session([SirepoDb(LOCAL), journal], FixedClock(NOW)) as session:
+    async with Session([SirepoDb(CAPTURE), journal], FixedClock(NOW)) as session:
         app = JobtuiApp(session, JOB)
         async with app.run_test(size=(120, 40)) as pilot:
             await wait_until(lambda: "v3: read from 1970-01-01T00:00:00" in text(app), pilot)

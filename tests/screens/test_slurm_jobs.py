@@ -17,9 +17,9 @@ from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId
 from jobtui.session import Session
 from jobtui.transport.ssh import LocalShell
-from tests.commands.test_slurm import shown
+from tests.commands.running import shown
 from tests.conftest import NOW
-from tests.screens.test_on_cluster import CAPTURE, HERE, JID, THERE
+from tests.screens.captured import HERE, JID, ON_CLUSTER, THERE
 from tests.slurm_stand_in import StandIn
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text
@@ -35,8 +35,8 @@ async def on(
 ) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
     shell = LocalShell("local", SLURM, {"PATH": cluster.search_path})
     sources: list[Source] = [
-        SirepoDb(CAPTURE),
-        LogFile(Path(CAPTURE / "supervisor.log")),
+        SirepoDb(ON_CLUSTER),
+        LogFile(ON_CLUSTER / "supervisor.log"),
         Slurm(Commands("local", shell), clock=FixedClock(NOW), every_s=0.2),
     ]
     session = Session(sources, FixedClock(NOW))

@@ -17,7 +17,7 @@ from jobtui.screens.choices import ChoosingScreen
 from jobtui.screens.trace import TraceScreen
 from jobtui.screens.traces import LONGEST_S, NEWS_S, PERIOD_S, rest_s
 from jobtui.session import Session
-from tests.screens.test_traces import FAILED, FILES, SECOND, SIZE
+from tests.screens.captured import FAILED_TRACE, FILES, SECOND, SIZE
 from tests.tracing import EXPECTED, capture_file, captured
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, text
@@ -45,7 +45,7 @@ async def test_a_server_that_does_not_answer_holds_up_no_list() -> None:
         clock = FixedClock(Nanos(1_795_300_000 * SECOND))
         app = JobtuiApp(Session([TraceFile(FILES[0]), build(SourceSpec("jaeger", url))], clock))
         async with app.run_test(size=SIZE) as pilot:
-            await wait_until(lambda: app._session.store.traces.size(FAILED), pilot)
+            await wait_until(lambda: app._session.store.traces.size(FAILED_TRACE), pilot)
             await press(pilot, "5", until="jobsub_submit")
             assert f"{url}: " not in text(app)
             silent.close()

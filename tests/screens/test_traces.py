@@ -4,8 +4,6 @@ import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec import structs
@@ -14,7 +12,6 @@ from textual.pilot import Pilot
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
 from jobtui.backends.registry import build
-from jobtui.backends.traces.files import TraceFile
 from jobtui.model.clock import FixedClock, Nanos
 from jobtui.model.ids import TraceId, TraceRef
 from jobtui.model.specs import SourceSpec, Window
@@ -22,33 +19,19 @@ from jobtui.model.traces import Resource, Span
 from jobtui.screens.trace import TraceScreen
 from jobtui.screens.traces import TracesScreen
 from jobtui.session import Session
-from jobtui.theme import DARK
 from jobtui.widgets.record_list import RecordTable
 from jobtui.widgets.waterfall import Waterfall
 from tests.builders import ago
 from tests.conftest import NOW
 from tests.jaeger_server import Jaeger as JaegerServer
+from tests.screens.captured import FAILED_TRACE, FILES, SECOND, SIZE, an_app, open_failed
 from tests.screens.scene import FAILED as FAILED_JOB
 from tests.screens.scene import Scene, read
 from tests.tempo_server import Tempo as TempoServer
 from tests.trace_servers import Answer, Site, Spans, served
-from tests.tracing import CAPTURES, EXPECTED, TRACE_ID, a_span, capture_file, captured
+from tests.tracing import CAPTURES, TRACE_ID, a_span, capture_file, captured
 from tests.waiting import LONG_S, wait_until
 from tests.widgets.widget_app import press, screen_text, text
-
-SIZE = (120, 40)
-FAILED = TraceId(EXPECTED["job-fail"]["traceID"])
-FILES = (
-    capture_file("job-fail", "otlp.pb"),
-    CAPTURES / "job-fail.logs.json",
-    capture_file("queue-3h", "otlp.pb"),
-)
-SECOND = 10**9
-
-
-def an_app(*files: Path) -> JobtuiApp:
-    clock = FixedClock(Nanos(1_795_300_000 * SECOND))
-    return JobtuiApp(Session([TraceFile(path) for path in files], clock))
 
 
 @asynccontextmanager
@@ -57,14 +40,6 @@ async def on_files() -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
     app = an_app(*FILES)
     async with app.run_test(size=SIZE) as pilot:
         yield app, pilot
-
-
-def app_on_traces(theme: str = DARK.name) -> JobtuiApp:
-    """The dashboard on three traces: a job that failed, one that waited for hours, a large one."""
-    clock = FixedClock(Nanos(1_795_300_000 * SECOND))
-    files = (*FILES, capture_file("recovered-error", "otlp.pb"))
-    session = Session([TraceFile(path) for path in files], clock)
-    return JobtuiApp(session, theme=theme)
 
 
 def waterfall(app: JobtuiApp) -> Waterfall:
@@ -79,12 +54,6 @@ def here(app: JobtuiApp) -> str:
     return line.run.name if line.run else line.span.name if line.span else str(line.missing)
 
 
-async def open_failed(app: JobtuiApp, pilot: Pilot[Any]) -> None:
-    await wait_until(lambda: app._session.store.traces.size(FAILED) > 29, pilot)
-    app.action_jump(FAILED)
-    await wait_until(lambda: "fail flag triggered" in text(app), pilot)
-
-
 async def test_recent_traces_are_listed_and_one_opens_where_it_failed() -> None:
     async with on_files() as (app, pilot):
         await press(pilot, "5", until="2 traces · 1 failed · 1 with errors")
@@ -93,7 +62,7 @@ async def test_recent_traces_are_listed_and_one_opens_where_it_failed() -> None:
         assert row.split()[:2] == ["✗", "failed"]
         assert "jobsub_submit" in row
         assert "◌ incomplete" in text(app)
-        while table.record is None or table.record.told.trace_id != FAILED:
+        while table.record is None or table.record.told.trace_id != FAILED_TRACE:
             await pilot.press("j")
         await press(pilot, "enter", until="Fail flag triggered. Failing executable now.")
         assert here(app) == "hardWork.step"
@@ -208,15 +177,15 @@ async def test_the_cursor_stays_while_the_trace_grows() -> None:
 @pytest.mark.parametrize(
     "typed",
     [
-        f"trace {FAILED}",
-        f"TRACEPARENT=00-{FAILED}-6ef96431762c5153-01",
-        f"https://jaeger.example/trace/{FAILED}",
-        f"trace {FAILED[:9]}",
+        f"trace {FAILED_TRACE}",
+        f"TRACEPARENT=00-{FAILED_TRACE}-6ef96431762c5153-01",
+        f"https://jaeger.example/trace/{FAILED_TRACE}",
+        f"trace {FAILED_TRACE[:9]}",
     ],
 )
 async def test_anything_that_names_a_trace_leads_there(typed: str) -> None:
     async with on_files() as (app, pilot):
-        await wait_until(lambda: app._session.store.traces.size(FAILED) > 29, pilot)
+        await wait_until(lambda: app._session.store.traces.size(FAILED_TRACE) > 29, pilot)
         mistake = await app.commander().run(typed)
         assert mistake is None
         await wait_until(lambda: "fail flag triggered" in text(app), pilot)
@@ -255,7 +224,7 @@ async def test_all_about_a_span_is_read_and_taken_along() -> None:
     async with on_files() as (app, pilot):
         await open_failed(app, pilot)
         taken = await app.screen.taken()  # type: ignore[attr-defined]
-        assert taken.command == f"jobtui trace {FAILED}"
+        assert taken.command == f"jobtui trace {FAILED_TRACE}"
         assert "step=7" in taken.block
         await press(pilot, "enter", until="RuntimeError: fail flag triggered at step 7 of 10")
         assert not isinstance(app.screen, TraceScreen)
@@ -341,10 +310,12 @@ async def test_it_opens_where_it_failed_also_when_log_records_come_before_any_sp
     logs = CAPTURES / "job-fail.logs.json"
     app = an_app(logs)
     async with app.run_test(size=SIZE) as pilot:
-        await wait_until(lambda: app._session.store.traces.size(FAILED), pilot)
-        app.action_jump(FAILED)
+        await wait_until(lambda: app._session.store.traces.size(FAILED_TRACE), pilot)
+        app.action_jump(FAILED_TRACE)
         await wait_until(lambda: isinstance(app.screen, TraceScreen), pilot)
-        await wait_until(lambda: app.screen.query(Waterfall) and waterfall(app).trace_id == FAILED, pilot)
+        await wait_until(
+            lambda: app.screen.query(Waterfall) and waterfall(app).trace_id == FAILED_TRACE, pilot
+        )
         app._session.store.apply(str(logs), Batch(cursor="", spans=captured("job-fail").spans))
         await wait_until(lambda: "fail flag triggered" in text(app), pilot)
         assert here(app) == "hardWork.step"
@@ -360,7 +331,7 @@ async def test_it_goes_to_what_failed_in_a_trace_that_grew_before() -> None:
         for count in (14, 20, 24, len(spans)):
             app._session.store.apply(str(source), Batch(cursor="", spans=tuple(spans[:count])))
             if not isinstance(app.screen, TraceScreen):
-                app.action_jump(FAILED)
+                app.action_jump(FAILED_TRACE)
                 await wait_until(lambda: app.screen.query(Waterfall), pilot)
             await wait_until(partial(shows, app, count), pilot)
         assert here(app) == "hardWork.step"
@@ -379,7 +350,7 @@ JOB_OF_SPANS = "81419552.0@jobsub02.fnal.gov"
 )
 async def test_a_job_that_only_spans_name_leads_to_its_trace(typed: str) -> None:
     async with on_files() as (app, pilot):
-        await wait_until(lambda: app._session.store.traces.size(FAILED) > 29, pilot)
+        await wait_until(lambda: app._session.store.traces.size(FAILED_TRACE) > 29, pilot)
         await press(
             pilot,
             *(sign if sign.isalnum() else KEYS.get(sign, sign) for sign in typed),
@@ -387,7 +358,7 @@ async def test_a_job_that_only_spans_name_leads_to_its_trace(typed: str) -> None
             until=lambda: isinstance(app.screen, TraceScreen),
         )
         assert isinstance(app.screen, TraceScreen)
-        assert app.screen.trace_id == FAILED
+        assert app.screen.trace_id == FAILED_TRACE
 
 
 KEYS = {":": "colon", "/": "slash", ".": "full_stop", "@": "at", " ": "space"}
@@ -436,7 +407,7 @@ async def test_a_job_that_only_a_server_knows_leads_to_its_trace(
             until=lambda: isinstance(app.screen, TraceScreen),
         )
         assert isinstance(app.screen, TraceScreen)
-        assert app.screen.trace_id == FAILED
+        assert app.screen.trace_id == FAILED_TRACE
 
 
 async def test_keys_are_heard_while_a_server_is_asked_for_a_job(on_server: tuple[JobtuiApp, Site]) -> None:

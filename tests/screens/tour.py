@@ -10,11 +10,8 @@ from textual.pilot import Pilot
 from jobtui.app import JobtuiApp
 from jobtui.model.ids import JobId
 from jobtui.theme import DARK
-from tests.screens.scene import FAILED, Scene
-from tests.screens.test_agents import agents
-from tests.screens.test_job_tabs import THREE, with_runs
-from tests.screens.test_logs import CAPTURED, app_on
-from tests.screens.test_traces import app_on_traces
+from tests.screens.captured import CAPTURED, app_on, app_on_traces
+from tests.screens.scene import FAILED, THREE, Scene, agents, with_runs
 from tests.waiting import LONG_S, wait_until
 from tests.widgets.widget_app import press, screen_text, text
 

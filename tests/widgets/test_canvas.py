@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from jobtui.terminal.canvas import ONE_CELL, Canvas
 from tests.widgets.terminal import FakeTerminal
-from tests.widgets.test_pen import LOOKS
+from tests.widgets.widget_app import LOOKS
 
 COLORS = ColorSystem.TRUECOLOR
 WIDTH, HEIGHT = 24, 3

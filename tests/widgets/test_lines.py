@@ -14,8 +14,8 @@ from jobtui.widgets.frame import RuleLine
 from jobtui.widgets.job_table import JobTable
 from jobtui.widgets.lines import STYLE, LineView, TextSelection
 from jobtui.widgets.log_view import LogView
+from tests.screens.captured import app_on, copied, until
 from tests.screens.scene import Scene, jobs
-from tests.screens.test_logs import app_on, copied, until
 from tests.waiting import wait_until
 from tests.widgets.widget_app import WidgetApp, press, screen_text, watch
 

@@ -8,18 +8,8 @@ from textual.strip import Strip
 
 from jobtui.terminal.canvas import PLAIN, Pen, codes_of, transition
 from tests.widgets.terminal import FakeTerminal
+from tests.widgets.widget_app import LOOKS
 
-LOOKS = [
-    Style.null(),
-    Style(color="red"),
-    Style(color="#aabbcc", bgcolor="#112233"),
-    Style(color="#ddbbcc", bgcolor="#112233"),
-    Style(bold=True, color="#aabbcc", bgcolor="#112233"),
-    Style(bold=True, underline=True),
-    Style(dim=True, italic=True, strike=True, bgcolor="#112233"),
-    Style(reverse=True, bgcolor="blue"),
-    Style(color="default", bgcolor="default"),
-]
 STYLES = st.sampled_from(LOOKS)
 COLORS = ColorSystem.TRUECOLOR
 

@@ -1,10 +1,12 @@
 """An app with one widget on it, in our theme, whose painting is watched."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from rich.style import Style
 from textual._context import visible_screen_stack
 from textual.app import App, ComposeResult
+from textual.containers import Vertical
 from textual.pilot import Pilot
 from textual.strip import Strip
 from textual.widget import Widget
@@ -61,3 +63,29 @@ async def press(pilot: Pilot[Any], *keys: str, until: str | Callable[[], object]
     """Press keys, then wait until a text is on the screen, or something else holds."""
     await pilot.press(*keys)
     await wait_until((lambda: until in text(pilot.app)) if isinstance(until, str) else until, pilot)
+
+
+class Stack(WidgetApp):
+    """One widget below the other, each in a frame of so many rows."""
+
+    def __init__(self, widgets: Iterable[Widget], rows: int) -> None:
+        super().__init__(*(Vertical(widget) for widget in widgets))
+        self._rows = rows
+
+    def on_mount(self) -> None:
+        for frame in self.screen.query(Vertical):
+            if frame.parent is self.screen:
+                frame.styles.height = self._rows
+
+
+LOOKS = [
+    Style.null(),
+    Style(color="red"),
+    Style(color="#aabbcc", bgcolor="#112233"),
+    Style(color="#ddbbcc", bgcolor="#112233"),
+    Style(bold=True, color="#aabbcc", bgcolor="#112233"),
+    Style(bold=True, underline=True),
+    Style(dim=True, italic=True, strike=True, bgcolor="#112233"),
+    Style(reverse=True, bgcolor="blue"),
+    Style(color="default", bgcolor="default"),
+]

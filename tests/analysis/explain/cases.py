@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -23,7 +24,7 @@ from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Reached
 from jobtui.model.jobs import Job, JobDetail
-from jobtui.model.verdicts import Verdict
+from jobtui.model.verdicts import Code, Verdict
 from jobtui.session.evidence import Gatherer
 from jobtui.store.store import Store
 
@@ -194,3 +195,53 @@ def _line_end(log: bytes, near: int) -> int:
 def played(name: str, seed: int, driver: DriverName, played_s: int) -> Played:
     """An incident, played once."""
     return Played(name, seed, driver, played_s)
+
+
+ASKED = {
+    "ok": Code.COMPLETED,
+    "anim": Code.COMPLETED,
+    "error": Code.PROGRAM_FAILED,
+    "cancel": Code.CANCELED_BY_USER,
+    "rerun": Code.COMPLETED,
+    "queue": Code.COMPLETED,
+    "queue-head": Code.CANCELED_BY_USER,
+    "stateless": Code.NEVER_RUN,
+    "missing": Code.NEVER_RUN,
+    "oom": Code.KILLED_BY_SIGNAL,
+    "timeout": Code.TIMED_OUT,
+    "download": Code.COMPLETED,
+    "rundir-gone": Code.RUN_DIR_GONE,
+    "nomodel": Code.PREPARE_FAILED,
+    "agentdeath": Code.AGENT_LOST,
+    "restart": Code.SUPERVISOR_RESTARTED,
+    "sbatch-nologin": Code.SBATCH_LOGIN_NEEDED,
+    "sbatch-ok": Code.COMPLETED,
+    "sbatch-error": Code.SBATCH_FAILED,
+    "sbatch-cancel": Code.CANCELED_BY_USER,
+    "sbatch-after-restart": Code.SUPERVISOR_RESTARTED,
+    # Found again on the cluster after the restart, and then canceled by whoever made the capture
+    "sbatch-reattach": Code.CANCELED_BY_USER,
+}
+"""What each thing that a capture's client meant to provoke leaves; of several the last one counts."""
+
+
+CONFIDENT = 0.8
+Spoil = Callable[[bytes], bytes]
+
+
+def without(*words: str) -> Spoil:
+    """A log without the lines that hold any of these."""
+    pattern = re.compile("|".join(words).encode())
+    return lambda log: b"".join(line for line in log.splitlines(keepends=True) if not pattern.search(line))
+
+
+def up_to(words: str) -> Spoil:
+    """A log that ends behind the first line that holds this."""
+    pattern = re.compile(rb"\A.*?" + words.encode() + rb"[^\n]*\n", re.DOTALL)
+
+    def cut(log: bytes) -> bytes:
+        found = pattern.match(log)
+        assert found is not None
+        return found[0]
+
+    return cut

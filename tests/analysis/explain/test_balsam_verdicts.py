@@ -1,8 +1,6 @@
 """Verdicts on jobs of Balsam: what a state means, given allocations, launchers and the agent of a site."""
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any
 
 import msgspec
 import pytest
@@ -13,43 +11,13 @@ from jobtui.analysis.systems.balsam import RULES
 from jobtui.backends.balsam.records import STATUSES
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.health import SourceHealth, SourceState
-from jobtui.model.ids import JobId
 from jobtui.model.jobs import BLOCKED, DELETED, Job, JobDetail, JobStatus
 from jobtui.model.verdicts import Code, Verdict
+from tests.analysis.explain.balsam_cases import ID, LIVING, RAN, SITE, STALE, a_job, allocation, changes
 from tests.builders import HOSTILE, ago
 from tests.conftest import NOW
 
-ID = JobId("balsam/17")
-SITE = Site(id=1, source="api", name="theta", path="/home/me/site", seen_at=ago(10))
 SILENT = msgspec.structs.replace(SITE, seen_at=ago(900))
-
-
-def a_job(state: str, **fields: Any) -> Job:
-    values: dict[str, Any] = {
-        "queued_at": ago(900),
-        "updated_at": ago(60),
-        "host": "theta",
-        "allocation": "5 8812",
-    } | fields
-    return Job(id=ID, system="balsam", status=STATUSES[state], native_status=state, source="api", **values)
-
-
-def allocation(state: str, **fields: Any) -> Allocation:
-    values: dict[str, Any] = {"id": 5, "scheduler_id": "8812", "start_at": ago(600), "launchers": 1}
-    values |= {"heartbeat_at": ago(20)}
-    return Allocation(source="api", site_id=1, state=state, nodes=4, **(values | fields))
-
-
-def changes(*states: str, **detail: object) -> list[StateChange]:
-    """From state to state, a minute apart, the last one a minute ago; `detail` is what the last says."""
-    ways = list(pairwise(states))
-    return [
-        StateChange(
-            number, ID, ago(60 * (len(ways) - number + 1)), before, after, "api", None,
-            detail if number == len(ways) else None,
-        )
-        for number, (before, after) in enumerate(ways, 1)
-    ]  # fmt: skip
 
 
 def explained(
@@ -72,9 +40,7 @@ def explained(
     )
 
 
-RAN = ("PREPROCESSED", "RUNNING")
 SHORT = allocation("finished", wall_time_s=60.0, start_at=ago(90), end_at=ago(60))
-LIVING, STALE = allocation("running"), allocation("running", heartbeat_at=ago(900))
 QUEUED = allocation("queued", id=6, start_at=None)
 OF_FULL_TIME = allocation("finished", wall_time_s=600.0, start_at=ago(700), end_at=ago(100))
 CUT_OFF = allocation("finished", wall_time_s=3_600.0, start_at=ago(700), end_at=ago(100))

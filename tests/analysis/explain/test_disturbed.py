@@ -17,9 +17,9 @@ from jobtui.model.jobs import JobStatus
 from jobtui.model.ops import Heard, Writer
 from jobtui.model.verdicts import Code
 from tests import builders
+from tests.analysis.explain.balsam_cases import LIVING, RAN, SITE, a_job, changes
 from tests.analysis.explain.cases import check_incidents_say_the_same
 from tests.analysis.explain.disturbed_worlds import DISTURBANCES, SURE, SYSTEMS, told
-from tests.analysis.explain.test_balsam_verdicts import LIVING, RAN, SITE, a_job, changes
 from tests.builders import ago
 from tests.conftest import NOW
 

@@ -10,37 +10,10 @@ from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.verdicts import CONCERNS, Code, Verdict
 from tests.analysis.captured import CAPTURES, ROOT, expected, logs
-from tests.analysis.explain.cases import Played, evidence_of, played, record_in, written_at
+from tests.analysis.explain.cases import ASKED, Played, evidence_of, played, record_in, written_at
 
 SOON = 30 * SECOND
 CONFIDENT = 0.8
-
-ASKED = {
-    "ok": Code.COMPLETED,
-    "anim": Code.COMPLETED,
-    "error": Code.PROGRAM_FAILED,
-    "cancel": Code.CANCELED_BY_USER,
-    "rerun": Code.COMPLETED,
-    "queue": Code.COMPLETED,
-    "queue-head": Code.CANCELED_BY_USER,
-    "stateless": Code.NEVER_RUN,
-    "missing": Code.NEVER_RUN,
-    "oom": Code.KILLED_BY_SIGNAL,
-    "timeout": Code.TIMED_OUT,
-    "download": Code.COMPLETED,
-    "rundir-gone": Code.RUN_DIR_GONE,
-    "nomodel": Code.PREPARE_FAILED,
-    "agentdeath": Code.AGENT_LOST,
-    "restart": Code.SUPERVISOR_RESTARTED,
-    "sbatch-nologin": Code.SBATCH_LOGIN_NEEDED,
-    "sbatch-ok": Code.COMPLETED,
-    "sbatch-error": Code.SBATCH_FAILED,
-    "sbatch-cancel": Code.CANCELED_BY_USER,
-    "sbatch-after-restart": Code.SUPERVISOR_RESTARTED,
-    # Found again on the cluster after the restart, and then canceled by whoever made the capture
-    "sbatch-reattach": Code.CANCELED_BY_USER,
-}
-"""What each thing that a capture's client meant to provoke leaves; of several the last one counts."""
 
 
 def verdict_in(capture: str, jid: str) -> Verdict:

@@ -1,7 +1,6 @@
 """Logs that would mislead: lines that are missing, cut or spoilt just where they would tell what happened."""
 
 import re
-from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
@@ -12,29 +11,7 @@ from jobtui.analysis.explain.verdict import explain
 from jobtui.demo.site import SUPERVISOR_LOG, DriverName
 from jobtui.model.jobs import JobStatus
 from jobtui.model.verdicts import Code, Verdict
-from tests.analysis.explain.cases import Played, evidence_of, played
-
-CONFIDENT = 0.8
-
-Spoil = Callable[[bytes], bytes]
-
-
-def without(*words: str) -> Spoil:
-    """A log without the lines that hold any of these."""
-    pattern = re.compile("|".join(words).encode())
-    return lambda log: b"".join(line for line in log.splitlines(keepends=True) if not pattern.search(line))
-
-
-def up_to(words: str) -> Spoil:
-    """A log that ends behind the first line that holds this."""
-    pattern = re.compile(rb"\A.*?" + words.encode() + rb"[^\n]*\n", re.DOTALL)
-
-    def cut(log: bytes) -> bytes:
-        found = pattern.match(log)
-        assert found is not None
-        return found[0]
-
-    return cut
+from tests.analysis.explain.cases import CONFIDENT, Played, Spoil, evidence_of, played, up_to, without
 
 
 def timeless(log: bytes) -> bytes:

@@ -13,8 +13,7 @@ from jobtui.demo.site import SUPERVISOR_LOG, DriverName
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.session import Session
-from tests.analysis.explain.cases import Played, played
-from tests.analysis.explain.test_misleading import CONFIDENT, without
+from tests.analysis.explain.cases import CONFIDENT, Played, played, without
 
 HIDDEN = without(r"_Op\(run", "job_agent")
 

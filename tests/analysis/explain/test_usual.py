@@ -8,8 +8,7 @@ from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ops import Op
 from jobtui.model.verdicts import Code, Usual
-from tests.analysis.explain.cases import played
-from tests.analysis.explain.test_misleading import up_to
+from tests.analysis.explain.cases import played, up_to
 from tests.builders import a_step, an_op
 
 

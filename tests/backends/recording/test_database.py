@@ -1,9 +1,7 @@
 """A recording: what goes in comes out, within its size, whatever happens to the file."""
 
 import asyncio
-import random
 import sqlite3
-import string
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,57 +20,14 @@ from jobtui.model.pages import Log
 from jobtui.model.source_errors import SourceUnreachable
 from jobtui.model.traces import Resource, Span
 from jobtui.recording import replay as recorded_logs
-from jobtui.recording.database import About, Damaged, Recording, RecordingError, What, packed, unpacked
+from jobtui.recording.database import Damaged, Recording, RecordingError, What, packed, unpacked
 from jobtui.recording.recorder import Recorder, RecordingWriter
-from jobtui.recording.replay import ReplayClock, ReplayedJobs, ReplayedLogs, ReplayedSource
+from jobtui.recording.replay import ReplayClock, ReplayedJobs, ReplayedLogs
 from jobtui.transport.worker import a_worker
+from tests.backends.recording.files import MB, NOW, about, noise, record, replayed, written
 from tests.builders import a_job, job_id
 from tests.fakes import ScriptedSource, batch
 from tests.waiting import wait_for
-
-NOW = Nanos(1_795_206_870 * SECOND)
-MB = 1 << 20
-
-
-def about() -> About:
-    return About(version="0", made_at=NOW, at=NOW, config=None)
-
-
-def record(number: int, text: str = "a line") -> LogRecord:
-    return LogRecord("a.log", number, number * 10, Nanos(NOW + number), 1, "op", {"op": "abcd"}, text)
-
-
-def noise(seed: int, length: int) -> str:
-    """A text that hardly gets smaller when it is packed."""
-    return "".join(random.Random(seed).choices(string.ascii_letters + string.digits, k=length))
-
-
-def written(path: Path, *entries: tuple[What, object, int], most_bytes: int = MB) -> Path:
-    """A recording of one source with these things at these seconds."""
-    writer = RecordingWriter(path, about(), most_bytes)
-    with writer.together():
-        for what, value, second in entries:
-            writer.put("logfile", "a.log", what, value, Nanos(NOW + second * SECOND))
-    writer.close()
-    return path
-
-
-async def polled(source: ReplayedSource) -> list[Batch]:
-    batches = [await source.poll(None)]
-    while batches[-1].more:
-        batches.append(await source.poll(batches[-1].cursor))
-    return batches
-
-
-def replayed(path: Path, second: int, kind: type[ReplayedSource] = ReplayedSource) -> list[Batch]:
-    """What the source of a recording delivers up to a second."""
-    recording = Recording(path)
-    with a_worker("test") as worker:
-        clock = ReplayClock(Nanos(NOW + second * SECOND))
-        number = recording.source("logfile", "a.log")
-        found = asyncio.run(polled(kind(recording, worker, clock, "logfile", "a.log", number)))
-    recording.close()
-    return found
 
 
 def test_every_list_of_a_batch_is_kept() -> None:

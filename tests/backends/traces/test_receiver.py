@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import json
 import sys
 import zlib
 from contextlib import nullcontext
@@ -17,20 +16,25 @@ from jobtui.backends.traces.receiver import Receiver, Refusal, refuse_browsers
 from jobtui.model.ids import TraceId
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.session import Session
-from tests.backends.traces.sending import JSON, PROTOBUF, listening, raw, send, taken
+from tests.backends.traces.sending import (
+    JSON,
+    PROTOBUF,
+    SPAN,
+    export,
+    growth_kb,
+    listening,
+    raw,
+    resident_kb,
+    send,
+    taken,
+)
 from tests.sdk_sender import STEPS
 from tests.tracing import CAPTURES, EXPECTED, capture_file, captured
 from tests.waiting import wait_until
 
-SPAN = {"traceId": "AB" * 16, "spanId": "CD" * 8}
-
 HEAD = (
     b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
 )
-
-
-def export(*spans: object) -> bytes:
-    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]}).encode()
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -313,44 +317,8 @@ CONNECTIONS = 300
 GROWTH_KB = 8_000
 
 
-def resident_kb() -> int:
-    """Memory of this process, in kilobytes."""
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
-
-
-OPEN_AND_DROP = """
-import socket, sys
-for number in range(int(sys.argv[2])):
-    with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10) as one:
-        if number % 3 == 1:
-            one.send(b"POST /v1/traces HTTP/1.1\\r\\nContent-Length: 100\\r\\n\\r\\n{")
-        if number % 3 == 2:
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\\1\\0\\0\\0\\0\\0\\0\\0")
-"""
-"""Opens connections one after the other, says a little on some, and drops them, some by a reset."""
-
-
-async def open_and_drop(port: int, count: int) -> None:
-    arguments = (sys.executable, "-c", OPEN_AND_DROP, str(port), str(count))
-    assert await (await asyncio.create_subprocess_exec(*arguments)).wait() == 0
-
-
 async def test_connections_opened_and_dropped_leave_nothing() -> None:
     assert await growth_kb(CONNECTIONS) < GROWTH_KB
-
-
-async def growth_kb(connections: int) -> int:
-    """By how much this process grows when so many connections are opened and dropped."""
-    async with listening() as receiver:
-        await open_and_drop(receiver.port, 100)
-        await wait_until(lambda: not receiver.server.connections)
-        before = resident_kb()
-        await open_and_drop(receiver.port, connections)
-        assert (await send(receiver, export(SPAN))).status == 200
-        await wait_until(lambda: not receiver.server.connections)
-        assert receiver.server.held_bytes == 0
-        return resident_kb() - before
 
 
 async def test_silent_connections_give_way_to_those_that_send(monkeypatch: pytest.MonkeyPatch) -> None:

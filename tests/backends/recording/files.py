@@ -1,0 +1,60 @@
+"""Recordings as files: written of noise or of given entries, and read again."""
+
+import asyncio
+import random
+import string
+from pathlib import Path
+
+from jobtui.backends.base import Batch
+from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.logs import LogRecord
+from jobtui.recording.database import About, Recording, What
+from jobtui.recording.recorder import RecordingWriter
+from jobtui.recording.replay import ReplayClock, ReplayedSource
+from jobtui.transport.worker import a_worker
+
+NOW = Nanos(1_795_206_870 * SECOND)
+
+
+MB = 1 << 20
+
+
+def about() -> About:
+    return About(version="0", made_at=NOW, at=NOW, config=None)
+
+
+def record(number: int, text: str = "a line") -> LogRecord:
+    return LogRecord("a.log", number, number * 10, Nanos(NOW + number), 1, "op", {"op": "abcd"}, text)
+
+
+def noise(seed: int, length: int) -> str:
+    """A text that hardly gets smaller when it is packed."""
+    return "".join(random.Random(seed).choices(string.ascii_letters + string.digits, k=length))
+
+
+def written(path: Path, *entries: tuple[What, object, int], most_bytes: int = MB) -> Path:
+    """A recording of one source with these things at these seconds."""
+    writer = RecordingWriter(path, about(), most_bytes)
+    with writer.together():
+        for what, value, second in entries:
+            writer.put("logfile", "a.log", what, value, Nanos(NOW + second * SECOND))
+    writer.close()
+    return path
+
+
+def replayed(path: Path, second: int, kind: type[ReplayedSource] = ReplayedSource) -> list[Batch]:
+    """What the source of a recording delivers up to a second."""
+    recording = Recording(path)
+    with a_worker("test") as worker:
+        clock = ReplayClock(Nanos(NOW + second * SECOND))
+        number = recording.source("logfile", "a.log")
+        found = asyncio.run(polled(kind(recording, worker, clock, "logfile", "a.log", number)))
+    recording.close()
+    return found
+
+
+async def polled(source: ReplayedSource) -> list[Batch]:
+    batches = [await source.poll(None)]
+    while batches[-1].more:
+        batches.append(await source.poll(batches[-1].cursor))
+    return batches

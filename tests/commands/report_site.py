@@ -1,0 +1,30 @@
+"""A served Balsam, and `report` on it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.balsam_http import served, write_login
+from tests.balsam_server import TOKEN, RecordedBalsam
+from tests.commands.running import Ran, Runner
+
+AT = "2026-11-20T19:30:00Z"
+
+
+class Site:
+    """A served Balsam, and `report` on it."""
+
+    def __init__(self, balsam: RecordedBalsam, url: str, run: Runner) -> None:
+        self.balsam, self.url, self._run = balsam, url, run
+
+    def report(self, *words: str, form: str = "--json") -> Ran:
+        return self._run("--at", AT, "--balsam", self.url, "report", *words, *([form] if form else []))
+
+
+@pytest.fixture
+def site(run: Runner, plain_environment: Path) -> Iterator[Site]:
+    balsam = RecordedBalsam()
+    with served(balsam) as url:
+        write_login(plain_environment / ".balsam" / "client.yml", url, TOKEN)
+        yield Site(balsam, url, run)

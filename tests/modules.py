@@ -1,0 +1,118 @@
+"""The modules of jobtui, what each imports, and what its layer may import."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+PACKAGE = Path(__file__).parents[1] / "jobtui"
+
+
+BELOW_TERMINAL = frozenset(
+    {
+        "model",
+        "formats",
+        "transport",
+        "backends",
+        "logs",
+        "recording",
+        "analysis",
+        "store",
+        "render",
+        "session",
+        "config",
+        "grammar",
+        "views",
+    }
+)
+
+
+TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions", "keymap", "terminal", "allocator"})
+
+
+ALL = BELOW_TERMINAL | TERMINAL | {"commands", "demo"}
+
+
+MAY_IMPORT: dict[str, frozenset[str]] = {
+    "": frozenset(),
+    "model": frozenset(),
+    "formats": frozenset({"model"}),
+    "transport": frozenset({"model"}),
+    "backends": frozenset({"model", "formats", "transport", "config"}),
+    "logs": frozenset({"model", "formats", "transport", "backends"}),
+    "recording": frozenset({"model", "formats", "transport", "backends", "logs"}),
+    "analysis": frozenset({"model", "formats", "backends.registry"}),
+    "store": frozenset({"model", "backends.base", "backends.record_replay", "backends.registry"}),
+    "render": frozenset({"model", "analysis", "backends.registry"}),
+    "grammar": frozenset({"model", "backends.registry"}),
+    "config": frozenset(
+        {"model", "grammar", "actions", "keymap", "render", "transport", "backends.registry"}
+    ),
+    "views": frozenset({"model", "transport"}),
+    "actions": frozenset(),
+    "keymap": frozenset({"actions", "model"}),
+    "theme": frozenset({"model", "render"}),
+    "terminal": frozenset({"model", "render"}),
+    "allocator": frozenset(),
+    "session": frozenset({"model", "backends", "logs", "analysis", "store", "config"}),
+    "demo": frozenset({"model", "formats"}),
+    "widgets": frozenset({"model", "analysis", "render", "actions"}),
+    "screens": frozenset(
+        {
+            "model",
+            "analysis",
+            "render",
+            "store",
+            "terminal",
+            "widgets",
+            "actions",
+            "views",
+            "session.evidence",
+            "backends.registry",
+        }
+    ),
+    "web": frozenset({"model"}),
+    "commands": BELOW_TERMINAL | {"demo", "actions", "web"},
+    "app": ALL - {"commands"},
+    "cli": frozenset({"", "config", "grammar"}),
+    "__main__": frozenset({"cli"}),
+}
+"""Layer (first name below jobtui, "" for the package itself) to what it may import, besides itself."""
+
+
+LATE = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+class Import(NamedTuple):
+    path: str
+    line: int
+    deferred: bool
+
+
+def imports_in(source: str) -> Iterator[Import]:
+    """Every import of a module's source; `from a import b` gives `a.b`."""
+
+    def walk(node: ast.AST, deferred: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            inside = deferred or isinstance(child, LATE) or _is_for_types(child)
+            if isinstance(child, ast.Import):
+                yield from (Import(name.name, child.lineno, inside) for name in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                start = "." * child.level + (child.module or "")
+                yield from (Import(f"{start}.{name.name}", child.lineno, inside) for name in child.names)
+            elif isinstance(child, ast.Call) and _called(child.func) in ("import_module", "__import__"):
+                yield Import("<by name>", child.lineno, inside)
+            yield from walk(child, inside)
+
+    return walk(ast.parse(source), False)
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def _called(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
