@@ -51,6 +51,8 @@ def last_good_like(job: Job, jobs: Iterable[Job]) -> Job | None:
 
 CLUTTER = frozenset({"run_status", "begin_session"})
 """Ops that only ask for a state or start an agent: hidden until asked for, and not compared."""
+EVERYDAY = frozenset({"agent start", "waits for the agent", "agent alive"})
+"""Steps that a run has or lacks by whether its user's agent was there already: they part no two runs."""
 SLOWER_S, SLOWER_TIMES = 1.0, 2.0
 """A step that took so many seconds more, and so many times as long, is called slower."""
 
@@ -93,14 +95,15 @@ class StepPair(NamedTuple):
 def step_pairs(left: Sequence[Op], right: Sequence[Op], now: Nanos) -> tuple[StepPair, ...]:
     """The ops of two runs and the steps of each, in the order of the first; the first difference is marked.
 
-    That is the first step which only one of them has, else the first that took much longer in the first run.
+    That is the first step which only one of them has and that tells something, else the first that took much
+    longer in the first run.
     """
     pairs = [pair for ops in _paired(_plain(left), _plain(right), _name) for pair in _of_ops(*ops, now)]
-    found = next((at for at, pair in enumerate(pairs) if pair.is_in_one), None)
-    if found is None:
-        found = next((at for at, pair in enumerate(pairs) if pair.component and pair.is_slower), None)
-    if found is not None:
-        pairs[found] = pairs[found]._replace(parts=True)
+    in_one = [at for at, pair in enumerate(pairs) if pair.is_in_one]
+    telling = [at for at in in_one if pairs[at].text not in EVERYDAY]
+    slower = [at for at, pair in enumerate(pairs) if pair.component and pair.is_slower]
+    for at in (*telling, *in_one, *slower)[:1]:
+        pairs[at] = pairs[at]._replace(parts=True)
     return tuple(pairs)
 
 
@@ -156,8 +159,6 @@ def _paired(
 
 DIFF_LINES = 200
 """Lines of a difference of files that are shown."""
-EVERYDAY = frozenset({"agent start", "waits for the agent", "agent alive"})
-"""Steps that a run has or lacks by whether its user's agent was there already: they part no two runs."""
 
 
 class Side(NamedTuple):
@@ -271,7 +272,7 @@ def compare(
     source_doubts: Iterable[str] = (),
 ) -> Comparison:
     """Two runs beside each other. What is doubted of their jobs, or of sources, is doubted of this."""
-    steps = _parted(step_pairs(left.ops, right.ops, now))
+    steps = step_pairs(left.ops, right.ops, now)
     doubts = dict.fromkeys((*source_doubts, *_told_of(verdicts, lambda verdict: verdict.doubts)))
     spots = dict.fromkeys(_told_of(verdicts, lambda verdict: verdict.blind_spots))
     return Comparison(
@@ -292,13 +293,6 @@ def _told_of(verdicts: Sequence[Verdict], get: Callable[[Verdict], Iterable[str]
         for text in get(verdict):
             is_own = len(verdicts) > 1 and text.startswith("its ")
             yield f"{verdict.job_id}: {text}" if is_own else text
-
-
-def _parted(pairs: Sequence[StepPair]) -> tuple[StepPair, ...]:
-    """The pairs with the first difference that tells something marked as such."""
-    telling = (at for at, pair in enumerate(pairs) if pair.is_in_one and pair.text not in EVERYDAY)
-    place = next(telling, next((at for at, pair in enumerate(pairs) if pair.parts), None))
-    return tuple(pair._replace(parts=at == place) for at, pair in enumerate(pairs))
 
 
 def _facts(left: Side, right: Side) -> Iterator[FactPair]:

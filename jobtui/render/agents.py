@@ -14,14 +14,15 @@ from jobtui.render.columns import (
     HIGHEST_PRIORITY,
     Cells,
     TableColumn,
-    drop_of,
+    cells_of,
     fixed,
+    heads_of,
     short_host,
     sort_records,
     text_cell,
     text_order,
 )
-from jobtui.render.json_output import Document, text_or_null, time_or_null
+from jobtui.render.json_output import Document, fields_of, text_or_null, time_or_null
 from jobtui.render.table import Cell, Head, filled_table
 from jobtui.render.text import NONE, Zone, age, date_time, short_time, show
 
@@ -214,22 +215,11 @@ def agent_table(
 ) -> Iterator[str]:
     look = AgentLook(now)
     rows = [
-        [
-            *(Cell(column.cell(agent, look), column.style(agent, look)) for column in AGENT_COLUMNS),
-            Cell(show(log.described) or NONE, "settled"),
-        ]
+        [*cells_of(AGENT_COLUMNS, agent, look), Cell(show(log.described) or NONE, "settled")]
         for agent, log in found
     ]
-    heads = [
-        Head(
-            column.header,
-            column.align,
-            column.cells.least,
-            0 if column.key in _NEVER_DROPPED else drop_of(column),
-        )
-        for column in AGENT_COLUMNS
-    ]
-    return filled_table([*heads, Head("LOG", "left", 12, HIGHEST_PRIORITY)], rows, width, colour)
+    heads = [*heads_of(AGENT_COLUMNS, _NEVER_DROPPED), Head("LOG", "left", 12, HIGHEST_PRIORITY)]
+    return filled_table(heads, rows, width, colour)
 
 
 class AgentFact(NamedTuple):
@@ -300,22 +290,12 @@ def _told_ago(at: Nanos, look: AgentLook) -> str:
 
 def agent_record(agent: Agent, log: AgentLog) -> Document:
     return {
-        "agent": agent.agent,
-        "driver": agent.driver,
-        "kind": agent.kind,
-        "uid": agent.uid,
-        "host": text_or_null(agent.host),
-        "container": text_or_null(agent.container),
-        "state": agent.state.value,
-        "connected_at": time_or_null(agent.connected_at),
-        "last_message_at": time_or_null(agent.last_message_at),
-        "messages": agent.messages,
+        **fields_of(agent, "agent driver kind uid", masks=False),
+        **fields_of(agent, "host container state connected_at last_message_at messages"),
         "ops": [_held_record(op) for op in agent.ops],
         "log": text_or_null(log.described or None),
         "since": time_or_null(agent.since),
-        "started_at": time_or_null(agent.started_at),
-        "container_id": agent.container_id,
-        "restarts": agent.restarts,
+        **fields_of(agent, "started_at container_id restarts", masks=False),
         "why": text_or_null(agent.why or None),
         "log_place": log.place.value,
         "log_command": text_or_null(log.command or None),

@@ -376,28 +376,25 @@ _WHOLE_ID = 1_000
 def job_table(jobs: Iterable[Job], context: RowContext, width: int | None, colour: bool) -> Iterator[str]:
     by_key = {column.key: column for column in JOB_COLUMNS}
     columns = [by_key[key] for key in PRINTED]
-
-    def row_of(job: Job) -> list[Cell]:
-        return [Cell(column.cell(job, context), column.style(job, context)) for column in columns]
-
     heads = [
-        Head(
-            column.header,
-            column.align,
-            _WHOLE_ID if column.key == "id" else column.cells.least,
-            0 if column.key in _NEVER_DROPPED else drop_of(column),
-        )
-        for column in columns
+        head._replace(least=_WHOLE_ID) if column.key == "id" else head
+        for column, head in zip(columns, heads_of(columns, _NEVER_DROPPED), strict=True)
     ]
-    return filled_table(heads, list(FAULTS.each("printing a job", jobs, row_of)), width, colour)
+    rows = FAULTS.each("printing a job", jobs, lambda job: cells_of(columns, job, context))
+    return filled_table(heads, list(rows), width, colour)
 
 
 HIGHEST_PRIORITY = 100
 
 
-def drop_of(column: TableColumn[Any, Any]) -> int:
-    """How early a column goes from a table that is printed: the least important first."""
-    return HIGHEST_PRIORITY - column.priority + 1
+def heads_of(columns: Sequence[TableColumn[Any, Any]], kept: Set[str]) -> list[Head]:
+    """The heads of a table that is printed: the least important column goes first, those `kept` never go."""
+    drops = {one.key: 0 if one.key in kept else HIGHEST_PRIORITY - one.priority + 1 for one in columns}
+    return [Head(one.header, one.align, one.cells.least, drops[one.key]) for one in columns]
+
+
+def cells_of(columns: Iterable[TableColumn[Record, Look]], record: Record, look: Look) -> list[Cell]:
+    return [Cell(column.cell(record, look), column.style(record, look)) for column in columns]
 
 
 MARGIN = 2

@@ -7,6 +7,7 @@ ASCII, so that nothing raw gets out and nothing is lost.
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 
 from jobtui.analysis.flags import flags_of
 from jobtui.analysis.timeline import JobLine
@@ -75,6 +76,19 @@ def time_or_null(at: Nanos | None) -> str | None:
 def text_or_null(text: str | None) -> str | None:
     """A text from outside with its secrets masked; null when absent."""
     return None if text is None else mask_text(text)
+
+
+def fields_of(record: object, names: str, *, masks: bool = True) -> Document:
+    """These fields of a record, an enum by its value, a time (`..._at`) as text; texts masked if `masks`."""
+    return {name: _plain(name, getattr(record, name), masks=masks) for name in names.split()}
+
+
+def _plain(name: str, value: object, *, masks: bool) -> object:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, str):
+        return mask_text(value) if masks else value
+    return time_or_null(Nanos(value)) if isinstance(value, int) and name.endswith("_at") else value
 
 
 def source_record(source: SourceHealth, now: Nanos) -> Document:
@@ -147,22 +161,11 @@ def job_record(job: Job, now: Nanos) -> Document:
 
 
 def run_record(run: Run) -> Document:
-    return {
-        "run": run.number,
-        "status": run.status.value,
-        "native_status": mask_text(run.native_status),
-        "mode": mask_text(run.mode),
-        "queued_at": time_or_null(run.queued_at),
-        "started_at": time_or_null(run.started_at),
-        "updated_at": time_or_null(run.updated_at),
-        "ended_at": time_or_null(run.ended_at),
-        "message": text_or_null(run.message),
-        "error": text_or_null(run.error),
-        "alert": text_or_null(run.alert),
-        "limit_s": run.limit_s,
-        "driver": text_or_null(run.driver),
-        "host": text_or_null(run.host),
-    }
+    names = (
+        "status native_status mode queued_at started_at updated_at ended_at message error alert limit_s "
+        "driver host"
+    )
+    return {"run": run.number, **fields_of(run, names)}
 
 
 def detail_record(detail: JobDetail, now: Nanos) -> Document:
@@ -172,31 +175,13 @@ def detail_record(detail: JobDetail, now: Nanos) -> Document:
 
 def op_record(op: Op) -> Document:
     return {
-        "op": op.op,
-        "op_id": op.op_id,
-        "name": op.name,
-        "api": op.api,
-        "driver": op.driver,
-        "agent": op.agent,
-        "kind": op.kind,
-        "uid": op.uid,
-        "run_dir": text_or_null(op.run_dir),
-        "status": op.status.value,
-        "created_at": time_or_null(op.created_at),
-        "sent_at": time_or_null(op.sent_at),
-        "arrived_at": time_or_null(op.arrived_at),
-        "replied_at": time_or_null(op.replied_at),
-        "ended_at": time_or_null(op.ended_at),
-        "sends": op.sends,
-        "replies": op.replies,
-        "updates": op.updates,
-        "certainty": op.certainty.value,
+        **fields_of(op, "op op_id name api driver agent kind uid", masks=False),
+        **fields_of(op, "run_dir status created_at sent_at arrived_at replied_at ended_at"),
+        **fields_of(op, "sends replies updates certainty"),
         "candidates": [mask_text(candidate) for candidate in op.candidates],
         "steps": [step_record(step) for step in op.steps],
-        "job_cmd": op.job_cmd,
-        "assigned_agent": op.assigned_agent,
-        "error": text_or_null(op.error),
-        "dropped_steps": op.dropped_steps,
+        **fields_of(op, "job_cmd assigned_agent", masks=False),
+        **fields_of(op, "error dropped_steps"),
     }
 
 
