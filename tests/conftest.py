@@ -16,6 +16,9 @@ from hypothesis import settings
 from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.faults import FAULTS, Fault, Faults
 from jobtui.transport.worker import Worker
+from tests.backends.journal.make import make_journal
+from tests.commands.running import Runner
+from tests.journal_captures import container_rows, exported, supervisor_rows
 
 settings.register_profile("jobtui", deadline=None, max_examples=60)
 settings.load_profile("jobtui")
@@ -163,3 +166,18 @@ def expected_faults() -> Faults:
 def clock() -> FixedClock:
     """A clock that stands at `NOW` until it is moved."""
     return FixedClock(NOW)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Runner:
+    """Runs a command line in this process."""
+    return Runner(capsys)
+
+
+@pytest.fixture(scope="session")
+def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of what the supervisor's host and the docker host have."""
+    directory = tmp_path_factory.mktemp("journals")
+    make_journal(directory, [exported(supervisor_rows("docker"))], "remote-v3.journal")
+    make_journal(directory, [exported(container_rows("docker"))], "remote-docker7.journal")
+    return directory

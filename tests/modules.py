@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).parents[1] / "jobtui"
 
-
 BELOW_TERMINAL = frozenset(
     {
         "model",
@@ -26,12 +25,8 @@ BELOW_TERMINAL = frozenset(
     }
 )
 
-
 TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions", "keymap", "terminal", "allocator"})
-
-
 ALL = BELOW_TERMINAL | TERMINAL | {"commands", "demo"}
-
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "": frozenset(),
@@ -78,8 +73,6 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "__main__": frozenset({"cli"}),
 }
 """Layer (first name below jobtui, "" for the package itself) to what it may import, besides itself."""
-
-
 LATE = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 

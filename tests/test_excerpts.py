@@ -21,11 +21,6 @@ ASKED = ("why", "who", "where", "what", "which", "how", "one")
 QUESTIONS = [page for page in sorted(DOCS.glob("*-*.md")) if page.stem.split("-", 1)[0] in ASKED]
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capsys)
-
-
 @pytest.fixture(scope="module")
 def places() -> dict[str, tuple[Path, Mapping[str, str]]]:
     return {}

@@ -83,11 +83,6 @@ async def fail_walking(*arguments: object, **named: object) -> AsyncIterator[Any
     yield fail()
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capsys)
-
-
 def test_a_fault_is_known_by_its_place_and_never_by_what_it_says(expected_faults: Faults) -> None:
     with contained("trying"):
         Nanos(int(SECRET))

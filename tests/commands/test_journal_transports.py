@@ -11,11 +11,11 @@ import pytest
 
 from jobtui.backends.journal import local
 from tests.backends.journal.gateway_rig import Gatewayd, needs_gatewayd
-from tests.backends.journal.make import make_journal, needs_journal_tools
+from tests.backends.journal.make import needs_journal_tools
 from tests.backends.journal.readers import needs_systemd_python
 from tests.backends.journal.ssh_rig import a_server, needs_sshd
 from tests.commands.running import AT, CAPTURES, Runner
-from tests.journal_captures import container_rows, exported, supervisor_rows
+from tests.journal_captures import container_rows, supervisor_rows
 
 pytestmark = needs_journal_tools
 
@@ -28,15 +28,6 @@ WRITTEN = b"\n".join(
     for _, fields in [*supervisor_rows("docker"), *container_rows("docker")]
     for message in fields["MESSAGE"]
 ).decode()
-
-
-@pytest.fixture(scope="module")
-def journals() -> Iterator[Path]:
-    with TemporaryDirectory() as text:
-        directory = Path(text) / "journals"
-        make_journal(directory, [exported(supervisor_rows("docker"))], "remote-v3.journal")
-        make_journal(directory, [exported(container_rows("docker"))], "remote-docker7.journal")
-        yield directory
 
 
 @contextmanager

@@ -1,9 +1,7 @@
 """Commands on journals, as the captured system would have them in production: no log file at all."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -15,15 +13,6 @@ from tests.journal_captures import container_rows, exported, supervisor_rows
 DOCKER = CAPTURES / "docker"
 TRUTH = json.loads((DOCKER / "expected.json").read_text())["jobs"]
 RUN_JID = "VUlhaMOD-fuSjgiZf-activityAnimation"
-
-
-@pytest.fixture(scope="module")
-def journals() -> Iterator[Path]:
-    with TemporaryDirectory() as text:
-        directory = Path(text) / "journals"
-        make_journal(directory, [exported(supervisor_rows("docker"))], "remote-v3.journal")
-        make_journal(directory, [exported(container_rows("docker"))], "remote-docker7.journal")
-        yield directory
 
 
 @pytest.fixture

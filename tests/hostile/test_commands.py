@@ -32,11 +32,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> HostileSite:
     return HostileSite(tmp_path_factory.mktemp("hostile"))
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Runner:
-    return Runner(capsys)
-
-
 def test_every_command_has_a_case() -> None:
     missing = COMMAND_BY_NAME.keys() - CASES.keys()
     assert not missing, "a new command needs a case in tests/hostile/commands.py"

@@ -10,11 +10,7 @@ from jobtui.model.jobs import Job
 from tests.builders import ago
 
 ID = JobId("balsam/17")
-
-
 RAN = ("PREPROCESSED", "RUNNING")
-
-
 SITE = Site(id=1, source="api", name="theta", path="/home/me/site", seen_at=ago(10))
 
 

@@ -223,8 +223,6 @@ ASKED = {
     "sbatch-reattach": Code.CANCELED_BY_USER,
 }
 """What each thing that a capture's client meant to provoke leaves; of several the last one counts."""
-
-
 CONFIDENT = 0.8
 Spoil = Callable[[bytes], bytes]
 

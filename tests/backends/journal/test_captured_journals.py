@@ -5,12 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import IO
-
-import pytest
 
 from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.backends.journal.source import Journal
@@ -26,16 +22,6 @@ from tests.waiting import LONG_S
 
 pytestmark = needs_journal_tools
 LAST = 1 << 200
-
-
-@pytest.fixture(scope="module")
-def journals() -> Iterator[Path]:
-    """A directory of what the supervisor's host and the docker host have."""
-    with TemporaryDirectory() as text:
-        directory = Path(text) / "journals"
-        make_journal(directory, [exported(supervisor_rows("docker"))], "remote-v3.journal")
-        make_journal(directory, [exported(container_rows("docker"))], "remote-docker7.journal")
-        yield directory
 
 
 async def read(source: Journal, correlator: Correlator) -> int:

@@ -14,8 +14,6 @@ from jobtui.recording.replay import ReplayClock, ReplayedSource
 from jobtui.transport.worker import a_worker
 
 NOW = Nanos(1_795_206_870 * SECOND)
-
-
 MB = 1 << 20
 
 
