@@ -1,6 +1,8 @@
 """Each incident leaves in logs and record what its failure leaves at a real site."""
 
 import re
+import tomllib
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -12,6 +14,7 @@ from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.verdicts import Code
 from tests.demo.workload import WatchedWorld
 
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 SITES = {
     "local": Settings(users=2, sbatch_users=1),
     "docker": Settings(users=2, sbatch_users=1, driver=DriverName.DOCKER, slots_parallel=1),
@@ -32,81 +35,8 @@ class Trace(NamedTuple):
 
 
 TRACES = {
-    "healthy": Trace(
-        (r"new status=completed .*{jid}", r"api_downloadRunFile, {jid}"), {"status": "completed"}
-    ),
-    "agent-never-starts": Trace(
-        (
-            r"u={uid} .*await=_do_agent_start",
-            r"u={uid} .*timeout=\d",
-            r"caller=_websocket_ready_timeout_handler",
-        ),
-        {"status": "pending", "computeJobStart": 0, "jobStatusMessage": None},
-    ),
-    "program-error": Trace(
-        (r"new status=completed .*{jid}", r"new status=error .*{jid}"),
-        {"status": "error", "error": "no such element: crystal3"},
-    ),
-    "prepare-fails": Trace(
-        (r"opName=job_cmd_stderr o=None", r"stderr from job_cmd msg=", r"new status=error .*{jid}"),
-        {"status": "error", "error": "no such breed"},
-    ),
-    "killed-signal-9": Trace(
-        (r"same status=running .*{jid}", r"new status=error .*{jid}"),
-        {"status": "error", "error": "Terminated Process. Possibly ran out of memory"},
-    ),
-    "user-cancel": Trace(
-        (
-            r"ServerReq\(api_runCancel, {jid}\)",
-            r"{jid} .*cancel args=\{{'jid': '{jid}'\}}",
-            r"opName=ok o={op}",
-        ),
-        {"status": "canceled", "canceledAfterSecs": None},
-    ),
-    "time-limit": Trace(
-        (r"max_run_secs=360", r"cancel args=\{{'jid': '{jid}', 'opId': '\w+'\}}", r"_Op\(cancel, {op}\)"),
-        {"status": "canceled", "canceledAfterSecs": 360},
-    ),
-    "waiting-for-slot": Trace(
-        (r"_Op\(run, {op}\) enter=Waiting for CPU resources await=cpu_slot .*{jid}",),
-        {"status": "pending", "jobStatusMessage": "Waiting for CPU resources await=cpu_slot"},
-    ),
-    "waiting-op-slot": Trace(
-        (r"_Op\(run, {op}\) enter=Waiting for another sim op to complete await=op_slot .*{jid}",),
-        {"status": "pending", "jobStatusMessage": "Waiting for another sim op to complete await=op_slot"},
-    ),
-    "agent-death": Trace(
-        (r"u={uid} .*caller=websocket_on_close", r"_Op\(run_status, {op}\)", r"{jid} .*status change reply="),
-        {"status": "canceled", "canceledAfterSecs": None},
-    ),
-    "supervisor-restart": Trace(
-        (
-            r"same status=running .*{jid}",
-            r"default_command ip=",
-            r"canceling after reload jid={jid} api_runStatus",
-        ),
-        {"status": "canceled"},
-    ),
-    "stale-record": Trace((r"same status=running .*{jid}", r"default_command ip="), {"status": "running"}),
-    "sbatch-login-needed": Trace(
-        (
-            r"assigned driver=SbatchDriver.*op=_Op\(run, {op}\)",
-            r"ServerReq\(api_runSimulation, {jid}\) error=",
-        ),
-        {"status": "error", "error": "exception during send", "computeJobStart": 0},
-    ),
-    "sbatch-queued": Trace(
-        (r"opName=ok o=\w{{4}}$", r"same status=pending .*{jid}"), {"status": "pending", "computeJobStart": 0}
-    ),
-    "sbatch-failed": Trace(
-        (r"same status=pending .*{jid}", r"new status=error .*{jid}"),
-        {"status": "error", "jobRunMode": "sbatch", "error": "non-zero exit code"},
-    ),
-    "run-dir-gone": Trace(
-        (r"new status=completed .*{jid}", r"error msg=.*'runDirNotFound': True"),
-        {"status": "missing", "isParallel": False, "jobRunMode": "parallel"},
-    ),
-    "never-run": Trace((), {"status": "missing", "computeJobSerial": 0, "history": []}),
+    name: Trace(tuple(told["lines"]), {**told["record"], **dict.fromkeys(told.get("null", ()))})
+    for name, told in tomllib.loads((FIXTURES / "demo_incidents.toml").read_text()).items()
 }
 
 
