@@ -338,17 +338,43 @@ class _Next(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """A file that was read, or lay beside before reading began, by what tells it again when it is packed."""
+    """A file that was read, or lay beside before reading began, by what tells it again when it is packed.
+
+    `tail` is how it ended, empty for one that is packed.
+    """
 
     look: Look
     head: bytes
+    tail: bytes = b""
 
-    def is_in(self, other: RotatedFile) -> bool:
-        """Whether another file is this one, renamed, written on or packed, which keeps its time."""
-        if not self.head or (self.look.id != other.look.id and self.look.mtime_ns != other.look.mtime_ns):
+    def is_in(self, other: RotatedFile, *, is_open: bool) -> bool:
+        """Whether another file is this one, renamed, written on or packed, which keeps its time.
+
+        `is_open`: the other is one that is open here. Else its inode may be that of a file deleted since,
+        used again: how both begin and how this one ended decides, if that is more than a few lines.
+        """
+        if not self.head:
             return False
         head = other.read(0, HEAD_BYTES)
-        return head.startswith(self.head) if self.look.id == other.look.id else head == self.head
+        if self.look.mtime_ns == other.look.mtime_ns and head == self.head:
+            return True
+        if self.look.id != other.look.id or not head.startswith(self.head):
+            return False
+        if not is_open and len(self.head) < HEAD_BYTES:
+            return False
+        return other.read(self.look.size - len(self.tail), len(self.tail)) == self.tail
+
+
+def _given(file: RotatedFile) -> _Given:
+    head = file.read(0, HEAD_BYTES)
+    at = max(0, file.look.size - MARK_BYTES)
+    return _Given(file.look, head, b"" if file.is_packed else file.read(at, file.look.size - at))
+
+
+def _given_here(log: OpenLog) -> _Given:
+    seen = log.opened.look()
+    at = max(0, seen.size - MARK_BYTES)
+    return _Given(seen, log.head, log.opened.plain.read(at, seen.size - at))
 
 
 class Follower:
@@ -554,14 +580,15 @@ class Follower:
     def _note_all(self, files: Iterable[RotatedFile]) -> None:
         """Note that these are not to be read. What is packed stays as it is, and needs no head."""
         for file in files:
-            self._given.append(_Given(file.look, b"" if file.is_packed else file.read(0, HEAD_BYTES)))
+            self._given.append(_Given(file.look, b"") if file.is_packed else _given(file))
 
     def _is_given(self, file: RotatedFile) -> bool:
         if any(given.look == file.look for given in self._given):
             return True
-        is_given = any(given.is_in(file) for given in self._given)
+        is_open = file.look.id in self.files
+        is_given = any(given.is_in(file, is_open=is_open) for given in self._given)
         if is_given:
-            self._given.append(_Given(file.look, file.read(0, HEAD_BYTES)))
+            self._given.append(_given(file))
         return is_given
 
     def _turn_from(self, known: OpenLog, files: LogFiles, gathered: Gathered, *, is_whole: bool) -> None:
@@ -573,13 +600,13 @@ class Follower:
         """
         if is_whole:
             known.learn_head()
-            self._given.append(_Given(known.opened.look(), known.head))
+            self._given.append(_given_here(known))
             self._next.append(_Next(known, is_renamed=True))
         older = files.older
         holds = self._holder_of(known, older, is_whole=is_whole)
         last = holds or next((file for file in reversed(older) if self._is_given(file)), None)
         if holds is not None:
-            self._given.append(_Given(holds.look, holds.read(0, HEAD_BYTES)))
+            self._given.append(_given(holds))
             if not is_whole:
                 self._read_next(holds, known.position, gathered)
         elif not is_whole:
@@ -589,7 +616,7 @@ class Follower:
         here = {log.opened.id for log in self._logs() if is_whole or log is not known} | {files.present.id}
         behind = [file for file in older[begin:] if file.look.id not in here and not self._is_given(file)]
         for file in behind:
-            self._given.append(_Given(file.look, file.read(0, HEAD_BYTES)))
+            self._given.append(_given(file))
             self._read_next(file, Position(), gathered, is_renamed=file.look.id == known.opened.id)
         if known is self._current and not is_whole:
             anew = self._open_log(known.opened, Position())
@@ -657,7 +684,7 @@ class Follower:
             is_over = now >= retired.until and (self._current is None or self._current.has_text)
             try:
                 if retired.log.is_changed():
-                    self._given.append(_Given(retired.log.opened.look(), retired.log.head))
+                    self._given.append(_given_here(retired.log))
                 if retired.log.read(gathered, now, release=is_over):
                     return True
             except OSError:

@@ -34,7 +34,7 @@ from jobtui.model.source_errors import SourceMissing
 from jobtui.transport import files as file_access
 from jobtui.transport.blocks import Limits
 from jobtui.transport.files import rotated
-from tests.backends.log_fakes import KeepingParser, Reading
+from tests.backends.log_fakes import QUICK, KeepingParser, Reading
 
 LIMITS = Limits(block=64, line=400, batch=200, batch_records=9, hold_s=1000, retire_s=1e9, gone_s=1000)
 BAD = "a line that nobody foresaw"
@@ -409,6 +409,34 @@ async def test_what_is_gone_is_said(tmp_path: Path) -> None:
     assert reading.texts == log.lines[10:]
     assert "nothing older is there" in (reading.note or "")
     await source.aclose()
+
+
+async def test_a_copy_whose_inode_was_that_of_a_file_given_before_is_read(tmp_path: Path) -> None:
+    log = Rotating(tmp_path)
+    every_file_begins = "what a start writes into every file\n"
+    now = 0.0
+    source = LogFile(log.path, limits=QUICK, parser_factory=KeepingParser, timer=lambda: now)
+    reading = Reading(source)
+    log.path.write_text(every_file_begins)
+    await reading.drain()
+    log.rename()
+    log.path.write_text(every_file_begins)
+    log.write(20)
+    await reading.drain()
+    now += 2 * QUICK.retire_s  # no longer kept open
+    await reading.drain()
+    log.write(5)
+    # The first file is packed and removed; the file system gives the number of its inode to the next one.
+    first = tmp_path / "x.log.1"
+    again = first.rename(tmp_path / "elsewhere")
+    shutil.copyfile(log.path, again)
+    again.rename(first)
+    os.truncate(log.path, 0)
+    log.write(1)
+    await reading.drain()
+    await source.aclose()
+    given = [record.text.split(" ")[2] for record in reading.records if record.text.startswith("@")]
+    assert given == [str(number) for number in range(26)]
 
 
 async def test_a_rotated_file_that_cannot_be_read_is_counted(tmp_path: Path) -> None:
