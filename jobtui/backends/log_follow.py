@@ -64,8 +64,9 @@ GIVEN_KEPT = 1_000
 """Rotated files known again."""
 RETIRED_KEPT = 4
 """Rotated files that are still looked at."""
-OVERLAP_BYTES = 4_096
-"""How much of what another log has given is read again, as it tells what the lines behind it belong to."""
+OVERLAP_BYTES = 1 << 16
+"""How much of what another log has given is read again: it tells what the next lines belong to, and how
+often a line was told in its second."""
 RESTLESS_S = 0.25
 """How often to poll while a file is being rotated."""
 

@@ -71,17 +71,18 @@ class Once:
 
     def is_new(self, record: LogRecord) -> bool:
         identity = record.identity
-        if identity is not None:
-            if identity == TOLD or identity in self._known:
+        is_told = identity == TOLD
+        if identity is not None and not is_told:
+            if identity in self._known:
                 return False
             self._known[identity] = None
             if len(self._known) > self._most:
                 self._known.popitem(last=False)
         if record.shape not in self._shapes or record.at is None or record.pid is None:
-            return True
+            return not is_told
         second = record.at // SECOND  # a file tells no more of a time
         line = hash((second, record.pid, record.container, record.text))
-        return self._is_new_line(record.source, line, second)
+        return self._is_new_line(record.source, line, second) and not is_told
 
     def _is_new_line(self, source: str, line: int, second: int) -> bool:
         end = self._ends.get(source, second)
