@@ -405,16 +405,17 @@ TIMED = CLOCKS | {"state", "waits"}
 """Columns that may change with time alone."""
 
 
-class JobLines:
-    """Draws jobs into the columns that a width has room for."""
+class TableLines(Generic[Record, Look]):
+    """Draws records into the columns that a width has room for, behind a margin."""
 
-    def __init__(self, chosen: Sequence[Column], cells: int) -> None:
-        room = max(1, cells - MARGIN - 1)
-        self._placed = fit_columns(room, chosen)
+    def __init__(self, columns: Sequence[TableColumn[Record, Look]], cells: int, margin: int = 1) -> None:
+        room = max(1, cells - margin - 1)
+        self._margin = Span(" " * margin, "", margin)
+        self._placed = fit_columns(room, columns)
         self._blanks = " " * gap_for(room)
 
     def heading(self, sorted_by: str | None, *, reverse: bool) -> Line:
-        spans = [Span(" " * MARGIN, "", MARGIN)]
+        spans = [self._margin]
         for column, cells in self._placed:
             is_sorted = column.key == sorted_by
             arrow = ("▼" if reverse else "▲") if is_sorted else ""
@@ -423,12 +424,33 @@ class JobLines:
             spans += [Span(text, style, cells), Span(self._blanks, "heading", len(self._blanks))]
         return tuple(spans[:-1])
 
-    def line(self, job: Job, context: RowContext, changed: Set[str], *, is_marked: bool) -> Line:
-        """The row of a job; cells of `changed` columns are shown as such."""
-        spans = [Span("▌ " if is_marked else "  ", "marked" if is_marked else "", MARGIN)]
+    def row(
+        self, record: Record, look: Look, changed: Set[str] = frozenset(), margin: Span | None = None
+    ) -> Line:
+        """The row of a record; cells of `changed` columns are shown as such."""
+        spans = [margin or self._margin]
         for place in self._placed:
-            spans += self._cell(place, job, context, changed)
+            spans += self._cell(place, record, look, changed)
         return tuple(spans[:-1])
+
+    def _cell(
+        self, place: tuple[TableColumn[Record, Look], int], record: Record, look: Look, changed: Set[str]
+    ) -> tuple[Span, Span]:
+        column, cells = place
+        style = column.style(record, look)
+        text = fit(column.cell(record, look), cells, align=column.align)
+        own = f"{style} changed".strip() if column.key in changed else style
+        return Span(text, own, cells), Span(self._blanks, style, len(self._blanks))
+
+
+class JobLines(TableLines[Job, RowContext]):
+    """The same of jobs, which may be marked, and of which time changes a few columns."""
+
+    def __init__(self, chosen: Sequence[Column], cells: int) -> None:
+        super().__init__(chosen, cells, MARGIN)
+
+    def line(self, job: Job, context: RowContext, changed: Set[str], *, is_marked: bool) -> Line:
+        return self.row(job, context, changed, Span("▌ ", "marked", MARGIN) if is_marked else None)
 
     def later(self, before: Line, job: Job, context: RowContext, changed: Set[str]) -> Line:
         """The row of the same job at another time; only what time may change is worked out."""
@@ -437,15 +459,6 @@ class JobLines:
             if place[0].key in TIMED:
                 spans[1 + 2 * at : 3 + 2 * at] = self._cell(place, job, context, changed)
         return tuple(spans[: len(before)])
-
-    def _cell(
-        self, place: tuple[Column, int], job: Job, context: RowContext, changed: Set[str]
-    ) -> tuple[Span, Span]:
-        column, cells = place
-        style = column.style(job, context)
-        text = fit(column.cell(job, context), cells, align=column.align)
-        own = f"{style} changed".strip() if column.key in changed else style
-        return Span(text, own, cells), Span(self._blanks, style, len(self._blanks))
 
     def changed_columns(self, before: Line, after: Line) -> Iterator[str]:
         """Of two rows of the same job: the columns whose text differs, but for those that time changes."""

@@ -13,7 +13,7 @@ from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.job_reader import RunFile
 from jobtui.model.jobs import Run
 from jobtui.model.numbers import counted
-from jobtui.render.columns import Column, TableColumn, fit_columns, gap_for
+from jobtui.render.columns import Column, TableColumn, TableLines
 from jobtui.render.incidents import HEADINGS, incident_row, row_cells
 from jobtui.render.job_files import file_line
 from jobtui.render.log_lines import job_line, tag_cells
@@ -99,10 +99,6 @@ class RecordList(RowView, Generic[Record]):
             self.post_message(self.Highlighted(self.record))
 
 
-MARGIN = 1
-"""Cells before the first column."""
-
-
 class RecordTable(RecordList[Record]):
     """Records in columns, which are data. `look` gives what cells depend on beside their record."""
 
@@ -116,6 +112,7 @@ class RecordTable(RecordList[Record]):
         self._columns = tuple(columns)
         self._look = look
         self._key_of = key_of
+        self._drawn: tuple[int, TableLines[Record, Any]] | None = None
         self.sorted_by: str | None = None
         self.reverse = False
 
@@ -123,33 +120,16 @@ class RecordTable(RecordList[Record]):
         return self._key_of(record)
 
     def heading(self, y: int) -> Line:
-        spans = [Span(" " * MARGIN, "", MARGIN)]
-        for column, cells in self._placed():
-            is_sorted = column.key == self.sorted_by
-            arrow = ("▼" if self.reverse else "▲") if is_sorted else ""
-            text = fit(column.header + arrow, cells, align=column.align)
-            spans += [Span(text, "sorted" if is_sorted else "heading", cells), self._gap]
-        return tuple(spans[:-1])
+        return self._lines.heading(self.sorted_by, reverse=self.reverse)
 
     def row(self, index: int) -> Line:
-        record, look = self.records[index], self._look()
-        spans = [Span(" " * MARGIN, "", MARGIN)]
-        for column, cells in self._placed():
-            text = fit(column.cell(record, look), cells, align=column.align)
-            spans += [Span(text, column.style(record, look), cells), self._gap]
-        return tuple(spans[:-1])
+        return self._lines.row(self.records[index], self._look())
 
     @property
-    def _room(self) -> int:
-        return max(1, self.cells - MARGIN - 1)
-
-    @property
-    def _gap(self) -> Span:
-        cells = gap_for(self._room)
-        return Span(" " * cells, "", cells)
-
-    def _placed(self) -> Sequence[tuple[TableColumn[Record, Any], int]]:
-        return fit_columns(self._room, self._columns)
+    def _lines(self) -> TableLines[Record, Any]:
+        if self._drawn is None or self._drawn[0] != self.cells:
+            self._drawn = self.cells, TableLines(self._columns, self.cells)
+        return self._drawn[1]
 
 
 class FileList(RecordList[RunFile]):
