@@ -8,13 +8,13 @@ Errors of this boundary:
      └── SourceUnreachable      it did not answer, or broke off
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
 from jobtui.model.changes import Allocation, Site, StateChange
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import Nanos, to_rfc3339
 from jobtui.model.condor import CondorFact
 from jobtui.model.health import Skip
 from jobtui.model.ids import JobId
@@ -23,7 +23,10 @@ from jobtui.model.logs import LogRecord
 from jobtui.model.traces import Span, SpanLog
 
 if TYPE_CHECKING:
+    from jobtui.model.clock import Player
     from jobtui.model.ids import TraceId
+    from jobtui.model.job_reader import JobReader
+    from jobtui.model.pages import LogBook
     from jobtui.model.traces import Telemetry, TraceList, TraceSearch
 
 
@@ -173,3 +176,70 @@ class MeasuredSource(Protocol):
 def next_delay(period_s: float, failures: int, cap_s: float = 60.0) -> float:
     """Seconds to wait before the next poll after `failures` failures in a row."""
     return min(period_s * 2.0 ** min(failures, 16), max(cap_s, period_s))
+
+
+class Until:
+    """Another log up to a time: what was written later is left out, and the note says so."""
+
+    def __init__(self, source: Source, until: Nanos) -> None:
+        self.name = source.name
+        self.kind = source.kind
+        self.source = source
+        self._until = until
+        self._ended: Batch | None = None
+
+    async def poll(self, cursor: str | None) -> Batch:
+        if self._ended is not None:
+            return self._ended
+        batch = await self.source.poll(cursor)
+        times = enumerate(record.at for record in batch.records)
+        first_later = next((nth for nth, at in times if at is not None and at > self._until), None)
+        if first_later is None:
+            return batch
+        said = f"nothing after {to_rfc3339(self._until)} was read"
+        note = f"{batch.note}; {said}" if batch.note else said
+        self._ended = Batch(cursor=batch.cursor, note=note)
+        return msgspec.structs.replace(batch, records=batch.records[:first_later], note=note, more=False)
+
+    async def changed(self, timeout_s: float) -> None:
+        await self.source.changed(timeout_s)
+
+    async def aclose(self) -> None:
+        await self.source.aclose()
+
+
+def unwrapped(source: Source) -> Source:
+    return source.source if isinstance(source, Until) else source
+
+
+Told = Callable[[JobId], JobDetail | None]
+"""What is known of a job that is put together out of several sources."""
+
+
+class Observer(Protocol):
+    """Is told what polls gave. Must return at once, and raise nothing."""
+
+    def delivered(self, source: Source, batch: Batch) -> None:
+        """A source delivered something, perhaps nothing new."""
+
+    def failed(self, source: Source, error: str) -> None:
+        """A source could not be read."""
+
+    def beside(self, job_reader: "JobReader") -> "JobReader":
+        """What is asked in place of the `JobReader`, whose answers it may keep."""
+
+
+class Replay(Protocol):
+    """Stands in for the systems, as a recording does. What is built to read them is never polled."""
+
+    def in_place_of(self, source: Source) -> Source:
+        """What is polled in place of a source."""
+
+    def job_reader(self, sources: Callable[[], Sequence[Source]], told: Told) -> "JobReader":
+        """What answers questions about one job; `told` knows of jobs that are put together."""
+
+    def logs(self, sources: Callable[[], Sequence[Source]]) -> "LogBook":
+        """The logs that can be read line by line."""
+
+    def player(self, begin_anew: Callable[[], Awaitable[None]]) -> "Player":
+        """What goes through its time. `begin_anew` lets everything be read from its beginning."""

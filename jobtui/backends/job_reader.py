@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, runtime_checkable
 
-from jobtui.backends.base import DetailSource, RewindableSource, Source
+from jobtui.backends.base import DetailSource, RewindableSource, Source, Told, unwrapped
 from jobtui.backends.registry import JOURNAL
-from jobtui.backends.window import unwrapped
 from jobtui.model.clock import Nanos
 from jobtui.model.faults import FAULTS
 from jobtui.model.ids import JobId
@@ -25,7 +24,6 @@ Answered = TypeVar("Answered")
 OVER_SSH = "ssh://"
 EXPECTED_CHARACTERS = 200
 """How much of a line's text must still stand where it was."""
-Told = Callable[[JobId], JobDetail | None]
 
 
 def nothing_told(job_id: JobId) -> JobDetail | None:

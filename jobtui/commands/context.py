@@ -13,7 +13,7 @@ from jobtui.model.ids import JobId, TraceRef
 from jobtui.session import Session
 
 if TYPE_CHECKING:
-    from jobtui.backends.record_replay import Replay
+    from jobtui.backends.base import Replay
 
 
 class OpenDashboard(Protocol):

@@ -4,11 +4,10 @@ from collections.abc import Awaitable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from jobtui.backends.base import Source
+from jobtui.backends.base import Source, unwrapped
 from jobtui.backends.journal.records import gap_words
 from jobtui.backends.journal.source import Journal
 from jobtui.backends.registry import AGENT_COPIES, JOURNAL, SITE_LOGS, Gives, gives, of_kind, of_setting
-from jobtui.backends.window import unwrapped
 from jobtui.commands.printing import Report, SourceNames, answer
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit

@@ -13,8 +13,8 @@ from fnmatch import fnmatchcase
 
 from jobtui.analysis.paths import Reach, output_places
 from jobtui.analysis.timeline import JobLine, job_lines
+from jobtui.backends.base import unwrapped
 from jobtui.backends.job_reader import HasEntries
-from jobtui.backends.window import unwrapped
 from jobtui.commands.context import OutputFormat
 from jobtui.commands.find import print_not_found, resolve
 from jobtui.commands.printing import (

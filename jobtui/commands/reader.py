@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from jobtui.backends.base import Announced, Source
+from jobtui.backends.base import Announced, Source, Until
 from jobtui.backends.discovery import Surroundings, discover, looked_for
 from jobtui.backends.registry import (
     AGENT_COPIES,
@@ -34,7 +34,6 @@ from jobtui.backends.registry import (
     of_setting,
     told_apart,
 )
-from jobtui.backends.window import Until
 from jobtui.commands.context import Context
 from jobtui.commands.streams import Exit, clear_progress, complain
 from jobtui.model.clock import SECOND, Nanos
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     from jobtui.analysis.explain.case import Evidence
     from jobtui.backends.agent_copies import AgentCopies
     from jobtui.backends.balsam.site_logs import SiteLogs, SitePlace
-    from jobtui.backends.record_replay import Observer
+    from jobtui.backends.base import Observer
     from jobtui.model.job_reader import Noted
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from jobtui.backends.base import Source
+from jobtui.backends.base import Source, Until
 from jobtui.backends.journal.client import Following, JournalReader
 from jobtui.backends.journal.records import (
     DOCKER_UNIT,
@@ -35,7 +35,6 @@ from jobtui.backends.journal.records import (
     suppressed,
 )
 from jobtui.backends.journal.source import Journal, MakeReader, maker_of
-from jobtui.backends.window import Until
 from jobtui.formats.levels import level_of
 from jobtui.formats.parser import TIME_LENGTH, latest
 from jobtui.logs.lists import STRETCH_LINES, end_of, overview_of, place_of, stretch_of

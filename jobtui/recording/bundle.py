@@ -37,7 +37,7 @@ class _Delivered(NamedTuple):
 
 
 class Gathering:
-    """Keeps in memory what was delivered and answered, see `backends.record_replay.Observer`."""
+    """Keeps in memory what was delivered and answered, see `backends.base.Observer`."""
 
     def __init__(self) -> None:
         self._delivered: list[_Delivered] = []

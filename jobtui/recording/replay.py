@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from jobtui.backends.base import LISTS, Batch, DetailSource, Source, TraceSource
-from jobtui.backends.job_reader import SessionJobReader, Told, nothing_told
+from jobtui.backends.base import LISTS, Batch, DetailSource, Source, Told, TraceSource
+from jobtui.backends.job_reader import SessionJobReader, nothing_told
 from jobtui.backends.registry import Gives, kinds_that_give
 from jobtui.formats.levels import level_of
 from jobtui.logs.lists import ListedLog
@@ -562,7 +562,7 @@ KINDS: tuple[tuple[type, type[ReplayedSource]], ...] = (
 
 
 class RecordingReplay:
-    """See `backends.record_replay.Replay`. `clock` is a time in the recording: first when it was made."""
+    """See `backends.base.Replay`. `clock` is a time in the recording: first when it was made."""
 
     def __init__(self, path: Path, at: Nanos | None = None) -> None:
         self.recording = Recording(path)

@@ -10,8 +10,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from jobtui.analysis.correlation import NothingRead
-from jobtui.backends.base import Announced, Batch, DetailSource, RewindableSource, SharesFiles, Source
-from jobtui.backends.window import unwrapped
+from jobtui.backends.base import (
+    Announced,
+    Batch,
+    DetailSource,
+    RewindableSource,
+    SharesFiles,
+    Source,
+    unwrapped,
+)
 from jobtui.model.clock import Clock, Nanos, SystemClock
 from jobtui.model.faults import FAULTS, contained
 from jobtui.model.health import Skip, SourceState
@@ -24,8 +31,8 @@ from jobtui.store.poller import Poller, read_again
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
+    from jobtui.backends.base import Observer, Replay
     from jobtui.backends.job_reader import SessionJobReader
-    from jobtui.backends.record_replay import Observer, Replay
     from jobtui.model.clock import Offsets, Player
     from jobtui.model.job_reader import JobReader
     from jobtui.model.pages import LogBook

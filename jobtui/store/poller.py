@@ -21,7 +21,7 @@ from jobtui.model.traces import Span
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
-    from jobtui.backends.record_replay import Observer
+    from jobtui.backends.base import Observer
 
 
 SPANS_AT_ONCE = 2_000

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.backends.base import Batch
+from jobtui.backends.base import Batch, Until
 from jobtui.backends.condor.source import CondorFile
 from jobtui.backends.discovery import Surroundings, discover, looked_for
 from jobtui.backends.traces.files import TraceFile
-from jobtui.backends.window import Until
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import Skip
 from jobtui.model.logs import LogRecord
