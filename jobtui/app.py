@@ -106,20 +106,7 @@ class JobtuiApp(TerminalApp[None]):
         self._session = session
         self._open_at = open_at
         self._known_offsets: Callable[[], Offsets] | None = None
-        logs = session.logs(self._offsets)
-        self._shared = Shared(
-            session.store,
-            session.clock,
-            session.job_reader(),
-            title,
-            logs=logs,
-            words=tuple(words),
-            looks=looks,
-        )
-        self._shared.hosts, self._shared.mounts = session.hosts, session.mounts
-        self._shared.player = session.player()
-        self._shared.trace_client = lambda: session.traces
-        self._shared.names_of_jobs = session.job_attributes
+        self._shared = self._share(title, tuple(words), looks)
         if views is not None:
             self._shared.views = views
         self._kept: dict[str, LiveScreen] = {}
@@ -129,6 +116,19 @@ class JobtuiApp(TerminalApp[None]):
         self.animation_level = "none"
         Zone.is_local = False
         self._set_theme(theme, looks)
+
+    def _share(self, title: str, words: tuple[str, ...], looks: Looks) -> Shared:
+        """What all screens share, out of the session."""
+        session = self._session
+        logs = session.logs(self._offsets)
+        shared = Shared(
+            session.store, session.clock, session.job_reader(), title, logs=logs, words=words, looks=looks
+        )
+        shared.hosts, shared.mounts = session.hosts, session.mounts
+        shared.player = session.player()
+        shared.trace_client = lambda: session.traces
+        shared.names_of_jobs = session.job_attributes
+        return shared
 
     def _set_theme(self, theme: str | None, looks: Looks) -> None:
         for known in THEMES:

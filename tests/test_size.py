@@ -12,7 +12,7 @@ from tests.sizes import LIMITS, Module, circles, fragments, measures
 ROOT = Path(__file__).parents[1]
 FILE_LINES = 900
 CLASS_LINES = 400
-FUNCTION_LINES = 60
+FUNCTION_LINES = 50
 
 PARTS = ("jobtui", "tests", "benchmarks", "release")
 FILES = sorted(path for part in PARTS for path in (ROOT / part).rglob("*.py"))

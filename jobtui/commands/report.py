@@ -93,19 +93,15 @@ async def _report(reader: Reader) -> Exit:
         return Exit.USAGE
     is_exact = reader.context.flag("exact") is not None
     materials = await gather(reader, what, query, is_exact=is_exact)
-    series: list[Series] = []
-    times: list[StateTime] = []
     try:
-        for material in materials:
-            made, stays = _made(reader, what, query, material)
-            is_one = len(materials) == 1
-            series += made if is_one else (one._replace(name=f"{one.name}, {material.name}") for one in made)
-            times += (
-                stays if is_one else (one._replace(state=f"{one.state}, {material.name}") for one in stays)
-            )
+        made = [_made(reader, what, query, one) for one in materials]
     except ReportError as error:
         complain(str(error))
         return reader.settle(Exit.FAILED)
+    if len(made) > 1:
+        made = [_named(one, material.name) for one, material in zip(made, materials, strict=True)]
+    series = [one for some, _ in made for one in some]
+    times = [one for _, some in made for one in some]
     report = Report(
         "report",
         lambda: {
@@ -119,6 +115,17 @@ async def _report(reader: Reader) -> Exit:
         lambda width, colour: _lines(reader, series, times, width, colour),
     )
     return answer(report, reader, Exit.FINE)
+
+
+def _named(
+    made: tuple[tuple[Series, ...], tuple[StateTime, ...]], name: str
+) -> tuple[tuple[Series, ...], tuple[StateTime, ...]]:
+    """The same with the name of the system that it is of."""
+    series, times = made
+    return (
+        tuple(one._replace(name=f"{one.name}, {name}") for one in series),
+        tuple(one._replace(state=f"{one.state}, {name}") for one in times),
+    )
 
 
 def _made(

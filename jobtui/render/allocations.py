@@ -1,6 +1,6 @@
 """Sites and the nodes a scheduler gives them, as lines: what runs or waits, who was not heard of lately."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from jobtui.model.changes import RUNNING, Allocation, Site
@@ -65,11 +65,7 @@ def lines(
         yield Span(f" {none}", "dim")
     yield Span("")
     several = any(label_of.values())
-    shown = [column for column in COLUMNS if cells >= column.least and (several or column.head != SERVER)]
-    longest = min(MOST_LABEL_CELLS, max(map(len, (SERVER, *label_of.values()))))
-    shown = [one._replace(cells=longest) if one.head == SERVER else one for one in shown]
-    if cells < NARROW_CELLS:
-        shown[0] = shown[0]._replace(cells=NARROW_STATE_CELLS)
+    shown = _shown_columns(cells, label_of.values() if several else ())
     yield Span(fit(" " + " ".join(_fit(column.head, column) for column in shown), cells), "heading")
     names = {(site.source, site.id): site.name for site in sites}
     is_grouped = several and all(column.head != SERVER for column in shown)
@@ -85,6 +81,16 @@ def lines(
         yield Span(fit(f" {text}", cells).rstrip(), _style(one, its_now))
         if one.note and one.state in BAD:
             yield Span(fit(f"   {show(' '.join(one.note.split()))}", cells).rstrip(), "error")
+
+
+def _shown_columns(cells: int, labels: Collection[str]) -> list[Column]:
+    """The columns that there is room for; that of the server only where there are `labels` to tell apart."""
+    shown = [column for column in COLUMNS if cells >= column.least and (labels or column.head != SERVER)]
+    longest = min(MOST_LABEL_CELLS, max(map(len, (SERVER, *labels))))
+    shown = [one._replace(cells=longest) if one.head == SERVER else one for one in shown]
+    if cells < NARROW_CELLS:
+        shown[0] = shown[0]._replace(cells=NARROW_STATE_CELLS)
+    return shown
 
 
 def _site_line(site: Site, now: Nanos, cells: int, label: str) -> Span:

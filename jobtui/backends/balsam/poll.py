@@ -154,11 +154,7 @@ class Questions:
         asked: Parameters = {"ordering": "-start_time", "limit": ALLOCATIONS_ASKED}
         batch_jobs = await self._client.rows("/batch-jobs/", BatchJobRow, asked)
         named = {row.id: row for row in sites.rows}
-        are_new = bool(named.keys() - known.sites.keys())
-        known.take_sites(named)
-        if are_new or not known.apps:
-            apps = await self._client.rows("/apps/", AppRow, {"limit": ALLOCATIONS_ASKED})
-            known.apps.update((app.id, app) for app in apps.rows)
+        await self._learn_apps(named)
         known.allocations.update((row.id, ids_of(row, self._client.label)) for row in batch_jobs.rows)
         signs = known.first_signs({row.id for row in batch_jobs.rows if is_estimated(row)})
         name = self._client.name
@@ -189,6 +185,15 @@ class Questions:
             skip_count=len(skips),
             recovered=sum(one.recovered for one in counted),
         )
+
+    async def _learn_apps(self, sites: dict[int, SiteRow]) -> None:
+        """Take in the sites; where there is a new one, read the apps again."""
+        known = self._known
+        are_new = bool(sites.keys() - known.sites.keys())
+        known.take_sites(sites)
+        if are_new or not known.apps:
+            apps = await self._client.rows("/apps/", AppRow, {"limit": ALLOCATIONS_ASKED})
+            known.apps.update((app.id, app) for app in apps.rows)
 
     async def _failed_transfers(self) -> dict[int, Needs]:
         """Of which jobs a file could not be brought in or away; such a job stays as it is."""

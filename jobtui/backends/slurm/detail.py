@@ -161,21 +161,7 @@ def _detail(
 
     `left` says in words that slurmctld does not know it any more.
     """
-    last = runs[-1] if runs else None
-    if said is None:
-        assert last is not None
-        job = last
-    elif last is None or last.status.is_live or said[0].status.is_live:
-        job = said[0]
-    else:
-        job = joined(said[0], last)
-    if last is not None:
-        job = msgspec.structs.replace(
-            job,
-            steps=last.steps,
-            cluster=job.cluster or last.cluster,
-            memory=job.memory or last.memory,
-        )
+    job = _present(said[0] if said is not None else None, runs)
     record = job_of(job, source, label, left if job.status.is_live else "")
     record = msgspec.structs.replace(record, runs=max(record.runs, len(runs)))
     told = [*runs[:-1], job]
@@ -194,6 +180,20 @@ def _detail(
         directory=job.directory or None,
         facts=(*_of_sirepo(record), *_facts(job, runs[:-1])),
         outputs=outputs_of(job),
+    )
+
+
+def _present(said: SlurmJob | None, runs: Sequence[SlurmJob]) -> SlurmJob:
+    """A job as it is: what slurmctld says of it counts while it lives, accounting when it has ended."""
+    last = runs[-1] if runs else None
+    if said is None:
+        assert last is not None
+        return last
+    if last is None:
+        return said
+    job = said if last.status.is_live or said.status.is_live else joined(said, last)
+    return msgspec.structs.replace(
+        job, steps=last.steps, cluster=job.cluster or last.cluster, memory=job.memory or last.memory
     )
 
 
