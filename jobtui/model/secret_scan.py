@@ -71,6 +71,19 @@ _KEY_PLACES = (
 )
 """What is before a key that no sign of equality follows, and what is between it and its value."""
 _HEAD_LENGTH = 64
+_IN_PROSE = re.compile(
+    r"(?:[ ](?:key|code|phrase|id))?(?:[ ](?:for|of)[ ](?:user[ ])?[\w.@\-]{1,64})?"
+    r"[ ](?:is|was)(?:[ ](?:re)?set[ ]to|[ ]now|:)?[ ]+"
+    r"(?:['\"`](?P<quoted>[^\s'\"`]{4,})['\"`]|(?P<bare>[^\s'\"`]{6,}))",
+    re.ASCII | re.IGNORECASE,
+)
+"""What follows a key in `the password for bob is X`."""
+_WORDLIKE = re.compile(
+    r"[/~].*|\.{1,2}/.*|\d+[\W_]?[a-z]+|[\d\W_]+|(?:aes|base|hs|krb|md|oauth|rs|rsa|sha|utf|v)[\W_]?\d.*"
+    r"|[A-Z]?[a-z]+(?:[\W_][A-Za-z]?[a-z]+)*|[\w/.\-]+\.[a-z]{1,4}(?::\d+)?|[A-Z]+|\w+://.*|\w+\(.*",
+    re.ASCII,
+)
+"""What is no secret in prose: words, paths, names of files, sizes, times, kinds of ciphers, addresses."""
 _LINE_NUMBER = re.compile(r"\d+:")
 _SAID = re.compile(
     r"(?:permission|no|not|expired|invalid|denied|missing|failed|unknown|unauthori[sz]ed|rejected|revoked|required"
@@ -299,6 +312,12 @@ def _find_after_option(text: str, start: int, word_end: int) -> _Span:
                 end = text.index("<", word_end)
                 return _Span(separator.end(), end, end)
             return _value(text, separator.end(), text[start:word_end])
+    if prose := _IN_PROSE.match(text, word_end):
+        group = "bare" if prose["quoted"] is None else "quoted"
+        value = prose[group].rstrip(".,;:!?)]}")
+        if not _WORDLIKE.fullmatch(value):
+            begin = prose.start(group)
+            return _Span(begin, begin + len(value), begin + len(value))
     return _nothing(word_end)
 
 

@@ -7,10 +7,13 @@ MASK = "***"
 CUT = "…"
 
 AGENT_WORD = "agent[_-]?id"
+KEY_WORD = "api[ _-]?key|(?:access|account|encryption|master|signing|storage)[ _-]?key(?![ _-]?(?:id|name))"
+"""Keys that are secrets; their ids and names are none."""
 SECRET_WORDS = (
     "token(?!i[sz])|secret(?!ar)|passw(?!ordless)|passphrase|passcode|(?<=[a-z0-9][_-])pass(?![a-z0-9_-])"
     "|(?<![a-z])pwd(?![a-z])|cookie(?!cutter)|otp(?!ath|int|lug|oint|ool|r[io])"
-    f"|private(?!er)|{AGENT_WORD}|api[_-]?key|authorization|credential"
+    f"|private(?!er)|{AGENT_WORD}|{KEY_WORD}|authorization|credential|rediscli_auth"
+    "|(?<![a-z0-9])_auth(?![a-z])|(?:amz|goog)-signature|(?<=[?&;])sig(?:nature)?(?==)"
 )
 """What names of secrets contain; words such as secretary, footprint and tokenizer do not count.
 
@@ -18,9 +21,12 @@ MYSQL_PWD is one, and PWD when its value is no path.
 """
 SECRET_FORMS = (
     r"eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]+)?|gh[opsru]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
-    r"|A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])|xox[abeoprs]-[\w-]{10,}|AIza[\w-]{30,}"
+    r"|A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])|xox[abeoprs]-[\w-]{10,}|xapp-[\w-]{20,}|AIza[\w-]{30,}"
+    r"|GOCSPX-[\w-]{20,}|ya29\.[\w-]{20,}|[rs]k_live_[A-Za-z0-9]{16,}|SG\.[\w-]{16,}\.[\w-]{16,}"
+    r"|npm_[A-Za-z0-9]{36}|pypi-[\w-]{50,}|hf_[A-Za-z]{30,}|dckr_pat_[\w-]{20,}|hvs\.[\w-]{20,}"
+    r"|sk-(?:ant|proj)-[\w-]{20,}|AGE-SECRET-KEY-1[A-Z0-9]{50,}|hooks\.slack\.com/services/[\w/]{20,}"
 )
-"""Secrets known by their form: JWTs, and tokens of GitHub, GitLab, AWS, Slack and Google."""
+"""Secrets known by their form: JWTs, and tokens of GitHub, GitLab, AWS, Slack, Google, Stripe and others."""
 SECRET_OPTIONS = {
     "curl": r"(?:-[A-Za-z]*[uU]|--(?:proxy-)?user)%s[^\s'\":]*:",
     "(?:mysql|mariadb)[\\w-]*": r"-p(?!['\"]?[\s,])%s",

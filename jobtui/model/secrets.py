@@ -2,7 +2,8 @@
 
 The rule (design.md, Rules 3): the value of every key whose name contains one of `SECRET_WORDS` is masked, and
 agent ids are cut to four characters. Keys are found in dict reprs, JSON at any depth of escaping, shell
-assignments and options, YAML, headers, query strings and `user:password@host`; prose is left alone. Tokens
+assignments and options, YAML, headers, query strings and `user:password@host`; of prose only `password is X`,
+where X looks like no word. Tokens
 that are known by their form need no key, nor do the short options of programs such as curl. Log text is
 cut and glued anywhere, so a value without an end is masked up to the next record or the end of its line.
 Lines of a private key are known by themselves, as a view may begin in the middle of one. What cannot be seen,
@@ -14,14 +15,21 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
-from jobtui.model.secret_words import COUNT, CUT, FULL_ID_LENGTH, MASK, SECRET_WORDS
+from jobtui.model.secret_words import (
+    COUNT,
+    CUT,
+    FULL_ID_LENGTH,
+    KEY_WORD,
+    MASK,
+    SECRET_WORDS,
+)
 
 MAX_DEPTH = 100
 """Documents nested deeper are masked from there on, so that no input can exhaust the stack."""
 
 _SECRET_KEY = re.compile(SECRET_WORDS, re.IGNORECASE | re.ASCII)
 _AGENT_GATE = re.compile(r"agent(?:[_-]?id|-local/|\\*['\"]?[:=])", re.ASCII)
-_KEY_GATE = re.compile("api[_-]?key")
+_KEY_GATE = re.compile(KEY_WORD)
 
 
 MOST_PASSES = 4
@@ -108,10 +116,12 @@ def _with_unseen(text: str, seen: str, masked: str) -> str:
 
 
 MAY_BE_MASKED = (
-    r"(?i)secret|credential|token|otp|passw|[_-]pass|pwd|private|authoriz|://[^\s/?#'\x22@]*@|bearer|srj-|api[_-]?key"
+    r"(?i)secret|credential|token|otp|passw|[_-]pass|pwd|private|authoriz|://[^\s/?#'\x22@]*@|bearer|srj-|_auth|sig(?:nature)?="
+    r"|(?:api|access|account|encryption|master|signing|storage)[ _-]?key"
     r"|cookie|passphrase|passcode|curl|mysql|mariadb|sshpass|redis-cli|ldap|smbclient| login"
     r"|mongo|snowsql|openssl"
-    r"|eyj|gh[opsru]_|github_pat_|glpat-|a(?:kia|sia)[a-z0-9]|xox[abeoprs]-|aiza"
+    r"|eyj|gh[opsru]_|github_pat_|glpat-|a(?:kia|sia)[a-z0-9]|xox[abeoprs]-|xapp-|aiza|gocspx-|ya29\.|k_live_"
+    r"|sg\.|npm_|pypi-|hf_|dckr_pat_|hvs\.|sk-(?:ant|proj)-|age-secret|hooks\.slack"
     r"|agent(?:[_-]?id|-local/|\\*['\x22]?[:=])|^(?-u:[^'\n]){0,140}'|[a-z0-9+/]{60}"
     r"|^[\s'\x22|>\\]*[a-z0-9+/]{16,76}={0,2}[\s'\x22\\]*$"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}]"
@@ -192,7 +202,20 @@ def _may_have_form(text: str) -> bool:
         or "AIza" in text
         or "glpat-" in text
         or "xox" in text
+        or "xapp-" in text
         or "github_pat_" in text
+        or "GOCSPX-" in text
+        or "ya29." in text
+        or "k_live_" in text
+        or "SG." in text
+        or "npm_" in text
+        or "pypi-" in text
+        or "hf_" in text
+        or "dckr_pat_" in text
+        or "hvs." in text
+        or "sk-" in text
+        or "AGE-SECRET" in text
+        or "hooks.slack" in text
         or ("gh" in text and _GITHUB_GATE.search(text) is not None)
     )
 
@@ -224,6 +247,9 @@ def _may_have_key(low: str) -> bool:
         or "authoriz" in low
         or "://" in low
         or "bearer" in low
+        or "_auth" in low
+        or "sig=" in low
+        or "signature=" in low
         or ("agent" in low and _AGENT_GATE.search(low) is not None)
         or ("key" in low and _KEY_GATE.search(low) is not None)
     )

@@ -29,6 +29,17 @@ MASKED = [
     (f"git clone https://h x {'ghp_' + 'a1B2c3D4e5' * 4}", "git clone https://h x ***"),
     (f"x={'github_pat_' + 'a1_B2' * 6},", "x=***,"),
     ("id AKIAZ7QXLN2PWK4TVB3C used", "id *** used"),
+    *(
+        (f"sent {beginning + body} to h", "sent *** to h")
+        for beginning, body in (
+            *(("sk_" + "live_", "a1B2" * 6), ("SG" + ".", "a1B2" * 5 + "." + "c3D4" * 8)),
+            *(("npm" + "_", "a1B2c3D4e5F6" * 3), ("pypi" + "-", "AgEIcHlwaS5vcmcC" * 4)),
+            *(("hf" + "_", "aBcD" * 9), ("dckr_" + "pat_", "a1B2" * 7), ("hvs" + ".", "a1B2" * 7)),
+            *(("sk-" + "ant-", "a1B2" * 7), ("AGE-SECRET" + "-KEY-1", "A1B2" * 14)),
+            *(("GOCSPX" + "-", "a1B2" * 7), ("ya29" + ".", "a1B2" * 7), ("xapp" + "-", "1-A1B2" * 5)),
+            ("hooks.slack" + ".com/services/", "T0A1/B0A1/" + "a1B2" * 6),
+        )
+    ),
 ]
 
 
