@@ -173,7 +173,7 @@ async def test_other_machines_are_warned_of(tmp_path: Path) -> None:
     line = await asyncio.wait_for(process.stdout.readline(), LONG_S)
     assert b"://0.0.0.0" not in line
     process.terminate()
-    _, err = await process.communicate()
+    _, err = await asyncio.wait_for(process.communicate(), LONG_S)
     assert err.count(b"\n") == 1
     assert b"0.0.0.0 is reached from other machines" in err
 
