@@ -8,9 +8,11 @@ import pytest
 
 from tests.analysis.balsam_data import nanos
 from tests.balsam_server import FOLDER
+from tests.commands import report_site
 from tests.commands.report_site import Site
 from tests.commands.running import Ran, Runner
 
+site = report_site.site
 TOLERANCE = 1e-9
 TRUTH: list[dict[str, Any]] = json.loads((FOLDER / "analytics_groundtruth.json").read_text())
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "analytics_edge_cases.json").read_text())["cases"]
