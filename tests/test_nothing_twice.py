@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from jobtui.analysis.correlation import correlator
@@ -14,7 +15,7 @@ from jobtui.analysis.correlation.correlator import SURE, Once
 from jobtui.backends.journal.source import Journal
 from jobtui.backends.logfile import LogFile
 from jobtui.model.clock import SECOND, Nanos
-from jobtui.model.logs import LogRecord
+from jobtui.model.logs import TOLD, LogRecord
 from jobtui.session import Session
 from tests.journal_memory import MemoryJournal
 
@@ -130,6 +131,13 @@ def test_a_line_counts_once_however_far_behind_a_copy_is(monkeypatch: pytest.Mon
             read[source] += 1
     assert told == dict.fromkeys(told, 1)
     assert len(told) == len(lines)
+
+
+def test_a_line_that_another_log_gave_counts_among_those_of_its_log() -> None:
+    once = Once({"update"})
+    assert once.is_new(line_of("a"))
+    assert not once.is_new(msgspec.structs.replace(line_of("b"), identity=TOLD))
+    assert once.is_new(line_of("b"))  # the second in b
 
 
 async def test_a_copy_that_is_none_any_more_is_not_called_one(tmp_path: Path) -> None:

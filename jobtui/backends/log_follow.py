@@ -630,11 +630,13 @@ class Follower:
     def _holder_of(
         self, known: OpenLog, older: Sequence[RotatedFile], *, is_whole: bool
     ) -> RotatedFile | None:
-        """The rotated file that a file became, or was copied or packed to. Others may begin as it does."""
+        """The rotated file that a file became, or was copied or packed to. Others may begin as it does.
+
+        What was copied away from it is the first of the files that are new: those after it came later.
+        """
         same = (file for file in older if is_whole and file.look.id == known.opened.id)
-        alike = (
-            file for file in reversed(older) if (is_whole or not self._is_given(file)) and known.is_in(file)
-        )
+        new = reversed(older) if is_whole else (file for file in older if not self._is_given(file))
+        alike = (file for file in new if known.is_in(file))
         return next(chain(same, alike), None)
 
     def _read_next(
