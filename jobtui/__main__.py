@@ -2,9 +2,18 @@
 
 import sys
 
-from jobtui.cli import main
+INTERRUPTED = 130
 
-__all__ = ["main"]
+
+def main() -> int:
+    """Run the command line; ctrl+c ends it quietly, also while it is still imported."""
+    try:
+        from jobtui.cli import main as run
+
+        return run()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
 
 if __name__ == "__main__":
     sys.exit(main())

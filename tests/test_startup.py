@@ -55,6 +55,51 @@ def test_a_one_shot_command_leaves_the_heavy_libraries_alone(command: str, tmp_p
     assert not loaded & set(HEAVY[command])
 
 
+INTERRUPT = """
+import signal, sys
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == MODULE:
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts())
+from jobtui.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["jobtui.cli", "jobtui.grammar", "jobtui.commands.streams", "jobtui.commands.jobs"]
+)
+def test_ctrl_c_while_it_is_imported_ends_it_quietly(module: str, tmp_path: Path) -> None:
+    ran = run_python(
+        f"MODULE = {module!r}\n{INTERRUPT}", ["jobs", "--srdb", str(srdb_of(tmp_path))], tmp_path
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
+
+
+WITHOUT_THREADS = """
+import sys, threading
+
+def start(thread):
+    raise RuntimeError("can't start new thread")
+
+threading.Thread.start = start
+from jobtui.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("command", ["jobs", "explain x", "doctor", "status"])
+def test_threads_that_cannot_start_are_no_fault_of_jobtui(command: str, tmp_path: Path) -> None:
+    ran = run_python(WITHOUT_THREADS, [*command.split(), "--srdb", str(srdb_of(tmp_path))], tmp_path)
+    assert ran.returncode in (1, 3, 4, 5)
+    assert "ulimit -u" in ran.stdout + ran.stderr
+    assert "fault of jobtui" not in ran.stdout + ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
 def srdb_of(place: Path) -> Path:
     root = place / "db"
     root.mkdir()

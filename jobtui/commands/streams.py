@@ -129,7 +129,11 @@ class Ending:
 def fault(error: Exception) -> int:
     """Say on stderr that a command ended with a fault of jobtui; the exit code."""
     from jobtui.model.faults import FAULTS
+    from jobtui.model.source_errors import SourceError
 
+    if isinstance(error, SourceError):  # no thread, for one
+        complain(str(error))
+        return Exit.NO_SOURCE
     FAULTS.note(error, "running the command")
     return say_faults(Exit.FAULT)
 

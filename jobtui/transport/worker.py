@@ -11,7 +11,13 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
+from jobtui.model.source_errors import SourceError
+
 T = TypeVar("T")
+
+NO_THREAD = (
+    "the system starts no more threads for this user: end other programs, or raise the limit (`ulimit -u`)"
+)
 
 _Item = tuple[Callable[[], Any], Future[Any]] | None
 
@@ -25,10 +31,14 @@ class Worker:
         self._thread: threading.Thread | None = None
 
     async def run(self, call: Callable[[], T]) -> T:
-        """What `call` returns or raises. A call that has begun goes on when its caller is cancelled."""
+        """What `call` returns or raises. A call that has begun goes on when its caller is cancelled.
+
+        Raises SourceError when no thread can be started.
+        """
         if self._thread is None:
-            self._thread = threading.Thread(target=_serve, args=(self._items,), name=self._name, daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=_serve, args=(self._items,), name=self._name, daemon=True)
+            start(thread)
+            self._thread = thread
         future: Future[T] = Future()
         self._items.put((call, future))
         return await asyncio.wrap_future(future)
@@ -67,6 +77,14 @@ class Worker:
             self._items.put((last, Future()))
         self._items.put(None)
         self._thread = None
+
+
+def start(thread: threading.Thread) -> None:
+    """Start a thread. Raises SourceError where the system allows no more, which is no fault of jobtui."""
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise SourceError(NO_THREAD) from error
 
 
 @contextmanager
