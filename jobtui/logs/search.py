@@ -26,8 +26,9 @@ from jobtui.model.numbers import whole
 from jobtui.model.pages import Extent, Hits, LogLine, LogUnreadable, Place, Query, SearchState
 from jobtui.model.secret_words import CUT, MASK
 from jobtui.model.secrets import MAY_BE_MASKED, mask_line
+from jobtui.model.source_errors import SourceError
 from jobtui.transport.files import ByteSource
-from jobtui.transport.worker import Worker
+from jobtui.transport.worker import Worker, start
 
 READ_BYTES = 64 << 10
 FILTER = Path(__file__).with_name("line_filter.py")
@@ -127,7 +128,12 @@ class SearchProgram:
             return
         failures: list[SearchFailed] = []
         feeding = threading.Thread(target=_feed, args=(process, pieces or (), failures), daemon=True)
-        feeding.start()
+        try:
+            start(feeding)
+        except SourceError as error:
+            self.stop()
+            process.communicate()
+            raise SearchFailed(str(error)) from error
         try:
             yield from _hits(process)
         finally:

@@ -66,7 +66,10 @@ class Poller:
     async def _wait(self, longest_s: float) -> None:
         """Wait for a sign of change; by the clock when the source cannot wait for one."""
         with contained(f"waiting for {self._source.kind}") as waiting:
-            await self._source.changed(longest_s)
+            try:
+                await self._source.changed(longest_s)
+            except SourceError:  # the next poll says what is wrong
+                await asyncio.sleep(longest_s)
         if waiting.fault is not None:
             await asyncio.sleep(longest_s)
 

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from jobtui.model.numbers import of_base
+from jobtui.model.source_errors import SourceError
 from jobtui.transport.files import read_small
-from jobtui.transport.worker import Worker
+from jobtui.transport.worker import Worker, start
 
 if TYPE_CHECKING:
     import ctypes
@@ -382,7 +383,13 @@ class DirectoryWatch:
             raise OSError(error.errno, error.strerror, path) from error
         self._stopped, self._stop = os.pipe()
         self._thread = threading.Thread(target=self._follow, name=f"watch {path}", daemon=True)
-        self._thread.start()
+        try:
+            start(self._thread)
+        except SourceError as error:
+            self._queue.close()
+            os.close(self._stopped)
+            os.close(self._stop)
+            raise OSError(errno.EAGAIN, str(error), path) from error
 
     def close(self) -> None:
         """Stop, and wait for the thread, at most a second. May be called twice."""

@@ -1,12 +1,19 @@
 """One thread that does the blocking work, call after call."""
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from jobtui.logs.search import SearchFailed, SearchProgram
+from jobtui.model.pages import query_of
+from jobtui.model.source_errors import SourceError
+from jobtui.transport.watch import DirectoryWatch
 from jobtui.transport.worker import Worker, a_worker
 from tests.waiting import wait_until
 
@@ -112,3 +119,48 @@ async def test_a_worker_for_a_while_lets_its_thread_go() -> None:
     with a_worker("for a while") as worker:
         assert await worker.run(lambda: threading.current_thread().name) == "for a while"
     await wait_until(lambda: "for a while" not in {thread.name for thread in threading.enumerate()})
+
+
+def refuse_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+
+async def test_a_call_that_got_no_thread_does_not_hold_up_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = Worker("test")
+    with monkeypatch.context() as refusing:
+        refuse_threads(refusing)
+        for _ in range(2):
+            with pytest.raises(SourceError, match="ulimit -u"):
+                await asyncio.wait_for(worker.run(lambda: 7), 10)
+    assert await worker.run(lambda: 7) == 7
+    worker.close()
+
+
+def test_without_a_thread_a_directory_is_not_watched_and_nothing_stays_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = os.listdir("/proc/self/fd")
+    refuse_threads(monkeypatch)
+    with pytest.raises(OSError, match="ulimit -u"):
+        DirectoryWatch(str(tmp_path), lambda name: True, lambda: None)
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_search_without_a_thread_fails_and_leaves_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = query_of("x")
+    assert query is not None
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Program(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Program)
+    refuse_threads(monkeypatch)
+    with pytest.raises(SearchFailed, match="ulimit -u"):
+        list(SearchProgram(query).found_in_lines(["x"]))
+    assert [program.returncode is not None for program in started] == [True]

@@ -9,7 +9,7 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.backends.base import Batch, next_delay
 from jobtui.model.changes import StateChange
 from jobtui.model.clock import FixedClock, Nanos
-from jobtui.model.faults import Faults
+from jobtui.model.faults import FAULTS, Faults
 from jobtui.model.health import Skip, SourceState
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.jobs import JobStatus
@@ -187,6 +187,16 @@ async def test_a_fault_of_ours_is_one_sources_trouble(expected_faults: Faults) -
     assert health.state is SourceState.DOWN
     assert health.error == fault.words
     assert "a fault of ours" not in fault.line
+
+
+class Waiting(ScriptedSource):
+    async def changed(self, timeout_s: float) -> None:
+        raise SourceUnreachable("no thread can be started")
+
+
+async def test_a_source_that_cannot_wait_is_no_fault_of_ours() -> None:
+    await Poller(Waiting([]), an_empty_store())._wait(0.0)
+    assert not FAULTS.all()
 
 
 @given(st.floats(0.01, 600), st.integers(0, 10_000))
