@@ -35,7 +35,7 @@ from jobtui.model.jobs import JobDetail
 from jobtui.model.logs import RawLine
 from jobtui.model.numbers import whole
 from jobtui.model.ops import Agent, Certainty, Component, Op
-from jobtui.model.secrets import mask_line
+from jobtui.model.secrets import mask_line, masked_lines
 from jobtui.model.source_errors import SourceError
 from jobtui.render.json_output import document, dumps, line_record
 from jobtui.render.table import paint
@@ -126,6 +126,15 @@ async def run(reader: Reader) -> Exit:
     return reader.settle(Exit.FINE)
 
 
+def _masked(lines: Sequence[JobLine]) -> list[JobLine]:
+    """The lines with what is secret in them masked, those of each source as one text."""
+    texts: dict[str, list[str]] = {}
+    for line in lines:
+        texts.setdefault(line.source, []).append(line.text)
+    shown = {source: masked_lines(of_source) for source, of_source in texts.items()}
+    return [line._replace(text=next(shown[line.source])) for line in lines]
+
+
 class _JobLog:
     """The chosen lines of a job, those that are new at each look."""
 
@@ -140,7 +149,9 @@ class _JobLog:
         ops, unlinked = correlation.ops_of(self._job_id), correlation.unlinked_of(self._job_id)
         lines = [line for line in job_lines(self._job_id, ops, unlinked) if line.place not in self._seen]
         self._seen.update(line.place for line in lines)
-        return [line for line in await with_continuations(lines, self._session) if self._chosen(line)]
+        return [
+            line for line in _masked(await with_continuations(lines, self._session)) if self._chosen(line)
+        ]
 
 
 class _Outputs:
@@ -190,14 +201,14 @@ class _Outputs:
             complain(f"{path}: {part.begin - known:,} bytes before the end of it are not printed")
         is_counted = part.begin <= known and (number > 0) == (known > 0)
         offset = part.begin
-        for text in part.text.splitlines(keepends=True):
+        texts = part.text.splitlines(keepends=True)
+        for text, shown in zip(texts, masked_lines(text.rstrip("\r\n") for text in texts), strict=True):
             if self._to_end and not text.endswith("\n"):
                 break
             if offset >= known:
                 number += is_counted
-                line = text.rstrip("\r\n")
                 place = (path, number, offset)
-                yield JobLine(None, *place, Component.JOB, line, Certainty.FULL_ID, self._job_id)
+                yield JobLine(None, *place, Component.JOB, shown, Certainty.FULL_ID, self._job_id)
             offset += len(text.encode())
         self._read[path] = offset, number
 

@@ -114,6 +114,8 @@ _BLOCK_KEY = re.compile(
     r"[ \t]*(?:[|>][+\-\d]{0,2}[ \t]*)?(?:[ \t]#.*)?\s*",
     re.IGNORECASE | re.ASCII,
 )
+_LONE_VALUE = re.compile(r"(?=\S*\w{3})(?![\w.\-]+['\"]?[:=]|[\[<])\S{4,}\s*", re.ASCII)
+"""A line of one word that begins no pair, section or tag."""
 _BLOCK_VALUE = re.compile(r"(?s)^(?:(['\"])[^'\"]*(\1[\])},]*)|.*())$")
 _QUOTE = re.compile(r"(?:[bBuUrRfF]{1,2}|\$)?(?P<quote>\\*(?:\'\'\'|\"\"\"|['\"]))")
 _ENDS_LIST_ITEM = re.compile(r"\\*['\"][ ]*(?:$|[)\]}]|,[ ]*[bBuU]?\\*['\"])")
@@ -218,9 +220,10 @@ def _runs(program: re.Pattern[str], text: str, at: int) -> bool:
 
 
 def without_blocks(lines: Iterable[str]) -> Iterator[str]:
-    """`lines` with those masked that are the value of a secret key above them, as YAML indents them.
+    """`lines` with those masked that are the value of a secret key above them.
 
-    Each may be a record of a log of its own.
+    These are all that YAML indents below it, or the next line when it is a word of its own. Each may be a
+    record of a log of its own.
     """
     indent: int | None = None
     for line in lines:
@@ -230,6 +233,10 @@ def without_blocks(lines: Iterable[str]) -> Iterator[str]:
             inner = begin - head
             if indent is not None and (inner > indent or (inner == indent and line.startswith("- ", begin))):
                 yield line[:begin] + _BLOCK_VALUE.sub(rf"\1{MASK}\2", line[begin:])
+                continue
+            if inner == indent and _LONE_VALUE.fullmatch(line, begin):
+                yield line[:begin] + _BLOCK_VALUE.sub(rf"\1{MASK}\2", line[begin:])
+                indent = None
                 continue
             key = _BLOCK_KEY.fullmatch(line, head)
             indent = len(key["indent"]) if key else None

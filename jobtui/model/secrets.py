@@ -121,7 +121,7 @@ MAY_BE_MASKED = (
     r"|cookie|passphrase|passcode|curl|mysql|mariadb|sshpass|redis-cli|ldap|smbclient| login"
     r"|mongo|snowsql|openssl"
     r"|eyj|gh[opsru]_|github_pat_|glpat-|a(?:kia|sia)[a-z0-9]|xox[abeoprs]-|xapp-|aiza|gocspx-|ya29\.|k_live_"
-    r"|sg\.|npm_|pypi-|hf_|dckr_pat_|hvs\.|sk-(?:ant|proj)-|age-secret|hooks\.slack"
+    r"|sg\.[a-z0-9_-]{16}|npm_[a-z0-9]{36}|pypi-[a-z0-9_-]{50}|hf_[a-z]{30}|dckr_pat_|hvs\.|sk-(?:ant|proj)-|age-secret|hooks\.slack"
     r"|agent(?:[_-]?id|-local/|\\*['\x22]?[:=])|^(?-u:[^'\n]){0,140}'|[a-z0-9+/]{60}"
     r"|^[\s'\x22|>\\]*[a-z0-9+/]{16,76}={0,2}[\s'\x22\\]*$"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{ad}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}]"

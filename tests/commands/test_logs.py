@@ -79,6 +79,20 @@ def test_an_agent_is_also_known_by_its_container(run: Runner) -> None:
     assert {line["ids"]["agent"] for line in lines} <= {op["agent"] for op in ops}
 
 
+@pytest.mark.parametrize("flags", [(), ("--grep", "hunter|[*]{3}")])
+def test_a_secret_in_the_line_after_its_key_is_masked(
+    run: Runner, tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    log = tmp_path / "supervisor.log"
+    log.write_text(
+        (CAPTURES / "local" / "supervisor.log").read_text() + NEW_LINE + "password:\nhunter2\nplain\n"
+    )
+    ran = run("logs", JID, "--json", *flags, "--srdb", CAPTURES / "local", "--log", log)
+    texts = [line["text"] for line in ran.json["lines"]]
+    assert texts[-1 if flags else -2] == MASK
+    assert "hunter2" not in ran.out
+
+
 @pytest.mark.parametrize("flag", ["--op", "--agent"])
 def test_an_unknown_op_or_agent_is_exit_4_and_those_there_are_named(flag: str, run: Runner) -> None:
     ran = run("logs", JID, flag, "zzzz", *sources_of("local"))

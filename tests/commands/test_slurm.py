@@ -73,6 +73,9 @@ def test_logs_print_the_jobs_own_output_and_no_others(run: Runner, cluster: Stan
     assert "\x1b" not in run(*LOCAL, "logs", "slurm/31").out
     assert len(run(*LOCAL, "logs", "slurm/31", "-n", "2", "--json").json["lines"]) == 2
     assert len(run(*LOCAL, "logs", "slurm/31", "--grep", "line [34]", "--json").json["lines"]) == 2
+    (tmp_path / "beam-31.out").write_text("password:\nhunter2\nplain\n")
+    texts = [line["text"] for line in run(*LOCAL, "logs", "slurm/31", "--json").json["lines"]]
+    assert texts[:3] == ["password:", "***", "plain"]
     half = run(*LOCAL, "logs", "slurm/32", "--json")
     assert len(half.json["lines"]) == 5
     assert "its output beam-32.err" in half.err
