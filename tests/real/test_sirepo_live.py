@@ -66,7 +66,9 @@ RIGHT: Mapping[str, Right] = {
     "download": Right(("completed",), (Code.COMPLETED,)),
     "directory_gone": Right(("missing",), (Code.RUN_DIR_GONE,)),
     "no_model": Right(("error",), (Code.PREPARE_FAILED,), "no such breed"),
-    "agent_death": Right(("canceled", "running"), (Code.AGENT_LOST, Code.STALE_RECORD)),
+    "agent_death": Right(
+        ("canceled", "running", "running"), (Code.AGENT_LOST, Code.AGENT_LOST, Code.STALE_RECORD)
+    ),
     "restart": Right(("canceled",), (Code.SUPERVISOR_RESTARTED,)),
     "no_login": Right(("error",), (Code.SBATCH_LOGIN_NEEDED,)),
     "wrong_password": Right(("error",), (Code.SBATCH_LOGIN_NEEDED,)),
@@ -135,8 +137,8 @@ def test_verdicts_are_what_was_planted(watched: Watched, capsys: pytest.CaptureF
 def is_wrong(job: Asked, right: Right) -> str | None:
     """What is wrong with what was said of a job; None when nothing is."""
     told, state = job.told, job.told["job"]["native_status"]
-    verdict = dict(zip(right.states, right.verdicts, strict=True)).get(state)
-    if told["verdict"] == verdict and right.words in told["sentence"] and told["confidence"] >= LIKELY:
+    is_right = (state, told["verdict"]) in zip(right.states, right.verdicts, strict=True)
+    if is_right and right.words in told["sentence"] and told["confidence"] >= LIKELY:
         return None
     return f"{state}: {told['verdict']} {told['confidence']}: {told['sentence']}"
 
