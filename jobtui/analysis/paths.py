@@ -222,7 +222,8 @@ def run_dirs_of(
     on_cluster = (path for there in _sent(known) for path in reached(there, host, reach))
     named = reached(told, host, reach, job.source if job else "") if told else ()
     beside = _beside(job, record_path) if job and record_path else ()
-    found = [*named, *on_cluster, *_logged(known), *beside]
+    moved = _moved(known, record_path) if record_path else ()
+    found = [*named, *on_cluster, *_logged(known), *beside, *moved]
     return tuple(dict.fromkeys(found))
 
 
@@ -257,6 +258,15 @@ def _beside(job: Job, record_path: str) -> Iterator[str]:
         return
     root = os.path.dirname(os.path.dirname(record_path))
     yield os.path.join(root, "user", parts.uid, job.app, parts.simulation_id, parts.model)
+
+
+def _moved(ops: Iterable[Op], record_path: str) -> Iterator[str]:
+    """Where the directory of a job of a cluster is if all of its site was copied beside the record."""
+    root = os.path.dirname(os.path.dirname(record_path))
+    for path in _sent(ops):
+        above, _, below = path.rpartition("/user/")
+        names = above.split("/")
+        yield from (os.path.join(root, *names[at:], "user", below) for at in range(1, len(names)))
 
 
 def _is_name(text: str) -> bool:

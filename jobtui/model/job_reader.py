@@ -94,7 +94,8 @@ class RunListing(msgspec.Struct, frozen=True):
 class FilePart(msgspec.Struct, frozen=True):
     """A stretch of a file from byte `begin` on; `size` is that of the whole file.
 
-    `is_binary` says that it does not look like text, of which nothing is given then.
+    `is_binary` says that it does not look like text, of which nothing is given then. `lines_before` is how
+    many lines stand before it, None where they were not counted.
     """
 
     name: str
@@ -104,6 +105,7 @@ class FilePart(msgspec.Struct, frozen=True):
     written_at: Nanos
     is_to_end: bool = True
     is_binary: bool = False
+    lines_before: int | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -128,6 +130,7 @@ def part_of(name: str, data: bytes, begin: int, size: int, written_at: Nanos) ->
         written_at=written_at,
         is_to_end=begin + len(data) >= size,
         is_binary=is_binary,
+        lines_before=None if begin else 0,
     )
 
 

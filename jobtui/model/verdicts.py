@@ -135,6 +135,22 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     cursor: str | None = None
 
 
+class Cause(NamedTuple):
+    """The line of a program's output that says why it failed, as written, without colour, time and rank.
+
+    `line` counts from 1 in the file at `source`; None where the file is too long to count. `why` says what
+    it was chosen by, `alternatives` are other lines, with their numbers, that might say it.
+    """
+
+    text: str
+    line: int | None
+    family: str
+    confidence: float
+    why: str
+    alternatives: tuple[tuple[int | None, str], ...] = ()
+    source: str = ""
+
+
 class Contradiction(NamedTuple):
     """Two facts that cannot both be so. Nothing says which of them is right."""
 
@@ -227,6 +243,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     waits: Chain = Chain()
     rests_on: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    cause: Cause | None = None
 
     @property
     def concern(self) -> Concern:

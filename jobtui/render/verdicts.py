@@ -11,7 +11,7 @@ from jobtui.model.health import SourceHealth
 from jobtui.model.jobs import Job, Run
 from jobtui.model.ops import Op, Step
 from jobtui.model.secrets import mask_text
-from jobtui.model.verdicts import Chain, Contradiction, Fact, Holder, NextStep, Verdict, Wait
+from jobtui.model.verdicts import Cause, Chain, Contradiction, Fact, Holder, NextStep, Verdict, Wait
 from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.table import paint
 from jobtui.render.text import NONE, clock_time, fit, show
@@ -172,11 +172,22 @@ def verdict_record(verdict: Verdict) -> dict[str, object]:
         "waited_s": verdict.waited_s,
         "limit_s": verdict.limit_s,
         "usual": None if usual is None else {"n": usual.n, "p50_s": usual.p50_s, "p99_s": usual.p99_s},
+        "cause": None if verdict.cause is None else _cause_record(verdict.cause),
         "evidence": [_evidence_record(one) for one in verdict.evidence],
         "next": [{"why": step.why, "command": str(mask_text(step.command))} for step in verdict.next],
         "blind_spots": [mask_text(spot) for spot in verdict.blind_spots],
         "rests_on": [mask_text(source) for source in verdict.rests_on],
         "doubts": [mask_text(doubt) for doubt in verdict.doubts],
+    }
+
+
+def _cause_record(cause: Cause) -> dict[str, object]:
+    return {
+        "text": mask_text(cause.text),
+        "source": mask_text(cause.source),
+        "line": cause.line,
+        "family": cause.family,
+        "confidence": cause.confidence,
     }
 
 

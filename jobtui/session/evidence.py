@@ -1,5 +1,6 @@
 """Gathers the evidence on jobs, out of a store and from a `JobReader`, for every view that judges a job."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -21,18 +22,18 @@ from jobtui.analysis.incidents import (
     sample_of,
 )
 from jobtui.analysis.keys import slurm_of
-from jobtui.analysis.paths import CLUSTER_MODE, NOWHERE, Reach, run_dirs_of
+from jobtui.analysis.paths import CLUSTER_MODE, NOWHERE, Reach, output_places, run_dirs_of
 from jobtui.analysis.waits import Scene, wait_chain, waited_slot
 from jobtui.backends.registry import of_kind
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.faults import contained
 from jobtui.model.ids import JobId, split_jid
-from jobtui.model.job_reader import LINES_BEHIND, JobReader, Noted, Unreadable
-from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.job_reader import LINES_BEHIND, FileKind, FilePart, JobReader, Noted, Unreadable
+from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.logs import RawLine
 from jobtui.model.ops import Op
 from jobtui.model.slurm import SYSTEM as SLURM
-from jobtui.model.verdicts import Chain, Usual
+from jobtui.model.verdicts import Cause, Chain, Usual
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
@@ -49,6 +50,25 @@ NOT_ASKED = f"its record was not asked for: at most {MOST_ASKED} are at a time"
 
 Texts = dict[tuple[str, int, int], str]
 """Whole records by source, line and offset; "" where the log holds other lines there by now."""
+
+
+OUTPUT_NAMES = ("run.log", "job.out")
+OUTPUT_ENDS = (".log", ".out", ".err")
+"""Files in a run directory that a program or what starts it may write to."""
+MOST_OUTPUTS = 6
+CLOCKS_APART_S = 60
+"""A file that was last written so long before a run began is of an earlier one."""
+
+
+def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
+    """A cause that was found in a part of a file, with the line's number in the whole file."""
+    before = part.lines_before
+
+    def number(line: int | None) -> int | None:
+        return None if before is None or line is None else before + line
+
+    others = tuple((number(line), text) for line, text in cause.alternatives)
+    return cause._replace(line=number(cause.line), alternatives=others, source=source)
 
 
 class JobRecord(NamedTuple):
@@ -108,8 +128,8 @@ class Gatherer:
         """All there is, its record and what is noted on its cluster included, which are read for this."""
         return await self._with_record(job_id, await self._read_record(job_id))
 
-    async def _with_record(self, job_id: JobId, record: JobRecord) -> Evidence:
-        found = await self.gather(job_id, record.detail, record.slurm_id)
+    async def _with_record(self, job_id: JobId, record: JobRecord, *, wants_output: bool = True) -> Evidence:
+        found = await self.gather(job_id, record.detail, record.slurm_id, wants_output=wants_output)
         return msgspec.structs.replace(found, unread=record.unread)
 
     async def _read_record(self, job_id: JobId) -> JobRecord:
@@ -144,6 +164,7 @@ class Gatherer:
         slurm_id: str | None = None,
         *,
         wants_chain: bool = True,
+        wants_output: bool = True,
     ) -> Evidence:
         """What is known of a job. `detail` is its record and `slurm_id` its number in Slurm, where read."""
         told, knows = self.told(job_id, detail, slurm_id), self._store.correlation
@@ -159,7 +180,64 @@ class Gatherer:
             chain=wait_chain(run, self._scene) if waits and run is not None else Chain(),
             allocations=self._store.allocations(),
             sites=self._store.sites(),
+            cause=await self._cause(told) if wants_output else None,
         )
+
+    async def _cause(self, told: Evidence) -> Cause | None:
+        """The line of what the program of a failed job wrote that says why, of the surest file."""
+        job = told.job
+        if job is None or job.status not in ENDED_BADLY:
+            return None
+        from jobtui.analysis.cause import find_cause  # most jobs have not failed
+
+        agent, detail = self._store.correlation.agent_of(job.id), told.detail
+        host = agent.host if agent is not None else job.host
+        named = output_places(detail, host, self._reach)
+        directories = run_dirs_of(
+            job,
+            detail.path if detail is not None else None,
+            told.ops,
+            host,
+            self._reach,
+            detail.directory if detail is not None else None,
+        )
+        failed = True if job.status is JobStatus.FAILED else None
+        best: Cause | None = None
+        with contained("reading what its program wrote"):
+            for directory, name in await self._outputs(job, named, directories):
+                with suppress(Unreadable):
+                    part = await self._job_reader.read_file(directory, name, tail=True)
+                    found = await asyncio.to_thread(find_cause, part.text, failed=failed)
+                    if found is not None and (best is None or found.confidence > best.confidence):
+                        best = numbered(found, part, f"{directory}/{name}")
+        return best
+
+    async def _outputs(
+        self, job: Job, named: Iterable[tuple[str, str]], directories: Iterable[str]
+    ) -> list[tuple[str, str]]:
+        """The files to read: those its record names, else what looks like output in its run directory."""
+        found: dict[str, str] = {}
+        for directory, name in named:
+            with suppress(Unreadable):
+                listing = await self._job_reader.list_files(directory)
+                if any(file.name == name and file.kind is FileKind.FILE for file in listing.files):
+                    found.setdefault(name, directory)
+        if found:
+            return [(directory, name) for name, directory in found.items()][:MOST_OUTPUTS]
+        begin = None if job.started_at is None else job.started_at - CLOCKS_APART_S * SECOND
+        for directory in directories:
+            with suppress(Unreadable):
+                listing = await self._job_reader.list_files(directory)
+                files = [
+                    file.name
+                    for file in listing.files
+                    if file.kind is FileKind.FILE
+                    and file.name.endswith(OUTPUT_ENDS)
+                    and (begin is None or file.written_at >= begin)
+                ]
+                files.sort(key=lambda name: (name not in OUTPUT_NAMES, name))
+                return [(directory, name) for name in files[:MOST_OUTPUTS]]
+        return []
 
     def told(
         self,
@@ -215,7 +293,7 @@ class Gatherer:
             verdict = explain(evidence)
             if not verdict.is_reliably_bad:
                 return sample_of(job, evidence, verdict)._replace(is_told=False)
-        evidence = await self._with_record(job.id, await self._kept_record(job))
+        evidence = await self._with_record(job.id, await self._kept_record(job), wants_output=False)
         return sample_of(job, evidence, explain(evidence))
 
     async def survey(

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from jobtui.backends.job_reader import SessionJobReader
+from jobtui.backends.sirepo import run_dir
 from jobtui.backends.sirepo.run_dir import RunDirs
 from jobtui.model.clock import SECOND
 from jobtui.model.job_reader import FileKind, Unreadable
@@ -41,6 +42,24 @@ async def test_files_by_name_with_size_and_time(dirs: RunDirs, tmp_path: Path) -
     ]
     assert (listing.files[1].size, listing.files[1].written_at) == (4, 7_000_000_001)
     assert listing.left_out == 0
+
+
+async def test_the_lines_before_a_part_are_counted_as_the_file_grows_or_is_written_again(
+    dirs: RunDirs, tmp_path: Path
+) -> None:
+    log = tmp_path / "run.log"
+    for count, width in [(5, 8), (50, 8), (70, 8), (70, 11), (9, 30), (90, 30)]:
+        log.write_text("".join(f"{number:0{width}}\n" for number in range(count)))
+        part = await dirs.read_file(str(tmp_path), "run.log", tail=True)
+        assert part.lines_before == int(part.text.split("\n")[0])
+
+
+async def test_lines_are_not_counted_where_that_is_too_much_to_read(
+    dirs: RunDirs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_dir, "COUNTED_BYTES", 100)
+    (tmp_path / "run.log").write_text("line\n" * 100)
+    assert (await dirs.read_file(str(tmp_path), "run.log", tail=True)).lines_before is None
 
 
 async def test_a_directory_full_of_files_is_looked_at_in_part(dirs: RunDirs, tmp_path: Path) -> None:

@@ -18,6 +18,12 @@ CONTRACT = {
     "confidence": lambda value: number(value) and 0 <= value <= 1,  # type: ignore[operator]
     "last_step": or_null(text),
     "missing_step": or_null(text),
+    "cause": or_null(
+        lambda value: has(
+            value,
+            {"text": text, "source": text, "line": or_null(whole), "family": text, "confidence": number},
+        )
+    ),
     "evidence": each(
         {"text": text, "at": or_null(time), "source": text, "line": or_null(whole), "what": text}
     ),
@@ -62,6 +68,30 @@ def test_without_logs_it_says_what_it_does_not_know(run: Runner) -> None:
     assert "  no log of the supervisor was read" in ran.out.splitlines()
     document = run("explain", "hZk95g40-GrMWe03D-heightWeightReport", "--json", "--at", AT, *srdb).json
     assert document["confidence"] < 0.6
+
+
+@pytest.mark.parametrize(
+    ("capture", "job"),
+    [
+        ("local", "DJouDZ9T-4F4EUZjI-heightWeightReport"),
+        ("local-debug", "oXcGYsM2-ACYVbYcm-heightWeightReport"),
+        ("sbatch", "3pMDuIiL-lv6FKX2U-activityAnimation"),
+    ],
+)
+def test_a_failed_job_names_the_line_of_its_output_that_says_why(capture: str, job: str, run: Runner) -> None:
+    document = run("explain", job, "--json", "--at", AT, *sources_of(capture)).json
+    cause = document["cause"]
+    assert (cause["text"], cause["line"]) == ("AssertionError: a big ugly error", 12)
+    assert cause["source"].endswith(f"{job.split('-')[2]}/run.log")
+    assert "AssertionError: a big ugly error (run.log:12)." in document["sentence"]
+    first = document["evidence"][0]
+    assert (first["text"], first["line"], first["source"]) == (cause["text"], 12, cause["source"])
+    assert not [step for step in document["next"] if "run.log" in step["command"]]
+
+
+def test_a_job_that_did_not_fail_has_no_cause(run: Runner) -> None:
+    job = "3pMDuIiL-2cmdSPql-activityAnimation"
+    assert run("explain", job, "--json", "--at", AT, *sources_of("sbatch")).json["cause"] is None
 
 
 def test_an_unknown_job_is_not_explained(run: Runner) -> None:

@@ -62,7 +62,7 @@ def _container(case: Case) -> NextStep | None:
 
 def _run_log(case: Case) -> NextStep | None:
     run_dir = case.run.run_dir if case.run is not None else None
-    if run_dir is None:
+    if run_dir is None or case.evidence.cause is not None:
         return None
     return NextStep(
         "read what its program wrote", Command("tail", "-n", TAIL_LINES, "--", about=[f"{run_dir}/run.log"])

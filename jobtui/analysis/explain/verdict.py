@@ -7,6 +7,7 @@ rests on can be believed now: a source that is down, quiet, not yet read to its 
 off, and sources that disagree, are said first, and the verdict is not sure any more.
 """
 
+import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from time import perf_counter
 
@@ -25,7 +26,7 @@ from jobtui.model.health import QUIET_S, SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import NOT_READ, Job
 from jobtui.model.ops import Heard
-from jobtui.model.verdicts import Code, Contradiction, Verdict
+from jobtui.model.verdicts import Cause, Code, Concern, Contradiction, Fact, Verdict
 
 
 def contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
@@ -112,6 +113,10 @@ def _put_off(due: dict[JobId, Nanos], job_id: JobId, until: Nanos) -> None:
     due[job_id] = until
 
 
+MOST_QUOTED = 200
+"""Characters of a line of output in a sentence."""
+SAY_WHY = frozenset({Code.PROGRAM_FAILED, Code.SBATCH_FAILED, Code.POSTPROCESS_FAILED})
+"""Verdicts whose first sentence ends in the reason that a record gives, where it gives one."""
 CLOCK_S = 60.0
 """How far the times of a source may be off from its clock, as we know it, without a word."""
 TELL_OF_DISPUTE = frozenset(
@@ -127,6 +132,7 @@ def explain(evidence: Evidence) -> Verdict:
     found = system_of(job).explain(evidence)
     found = msgspec.structs.replace(found, contradictions=contradictions(evidence))
     sources = tuple(dict.fromkeys(map(evidence.origin_of, _named(found, evidence))))
+    found = _with_cause(found, evidence.cause)
     doubts = tuple(dict.fromkeys(_doubts(found, evidence, sources))) or evidence.unread
     unknown = tuple(_not_measured(evidence, sources))
     found = msgspec.structs.replace(
@@ -143,6 +149,31 @@ def explain(evidence: Evidence) -> Verdict:
         sentence=f"{first[:1].upper()}{first[1:]}. As far as is known: {found.sentence}",
         confidence=min(found.confidence, GUESS),
         doubts=doubts,
+    )
+
+
+def _with_cause(verdict: Verdict, cause: Cause | None) -> Verdict:
+    """The same verdict, with the line of the program's output that says why, if it is one of a failure."""
+    if cause is None or verdict.concern is not Concern.FAILED or verdict.code is Code.RUN_DIR_GONE:
+        return verdict
+    place = posixpath.basename(cause.source) + ("" if cause.line is None else f":{cause.line}")
+    words = f"{cause.text[:MOST_QUOTED].rstrip('.')} ({place})"
+    first, stop, rest = verdict.sentence.partition(". ")
+    head, _, _ = first.rstrip(".").partition(": ")
+    is_why = verdict.code in SAY_WHY
+    sentence = (
+        f"{head}: {words}.{stop and f' {rest}'}"
+        if is_why
+        else f"{verdict.sentence} Its output says: {words}."
+    )
+    return msgspec.structs.replace(
+        verdict,
+        sentence=sentence,
+        cause=cause,
+        evidence=(
+            Fact(text=cause.text, source=cause.source, what="program output", line=cause.line or 0),
+            *verdict.evidence,
+        ),
     )
 
 

@@ -7,9 +7,12 @@ mount holds up nothing else.
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+
+import msgspec
 
 from jobtui.model.clock import Nanos
 from jobtui.model.job_reader import (
@@ -31,6 +34,10 @@ MOST_ENTRIES = 2_000
 """Entries that are looked at; the others are only counted."""
 PART_BYTES = 256 << 10
 """How much of a file is read at most."""
+COUNTED_BYTES, COUNTED_AT_ONCE = 256 << 20, 1 << 20
+"""How much of a file is read at most to count its lines."""
+COMPARED_BYTES, COUNTS_KEPT = 64, 64
+"""Bytes by which a file that grew is told from one that was written again, and files that are remembered."""
 
 _BELOW_USER = 4
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -51,6 +58,7 @@ class RunDirs:
         self._worker = Worker("run directories")
         self._most_entries = most_entries
         self._part_bytes = part_bytes
+        self._counts = LineCounts()
 
     async def list_files(self, path: str) -> RunListing:
         """The entries of the directory at `path`. Raises Unreadable."""
@@ -58,11 +66,36 @@ class RunDirs:
 
     async def read_file(self, path: str, name: str, *, tail: bool) -> FilePart:
         """The beginning or the end of a regular file in the directory at `path`. Raises Unreadable."""
-        return await self._worker.run(partial(read_part, path, name, self._part_bytes, tail=tail))
+        return await self._worker.run(
+            partial(read_part, path, name, self._part_bytes, tail=tail, count=self._counts.lines_before)
+        )
 
     def close(self) -> None:
         """Let the thread go. May be called twice."""
         self._worker.close()
+
+
+class LineCounts:
+    """Counts the lines before a byte of a file; of one that grew only what was added."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[int, int], tuple[int, int, bytes]] = OrderedDict()
+
+    def lines_before(self, fd: int, end: int) -> int | None:
+        """None where that is too much to read. Raises OSError."""
+        status = os.fstat(fd)
+        key = status.st_dev, status.st_ino
+        at, lines, before = self._known.get(key, (0, 0, b""))
+        if at > end or os.pread(fd, len(before), at - len(before)) != before:
+            at, lines = 0, 0
+        if end - at > COUNTED_BYTES:
+            return None
+        while at < end and (data := os.pread(fd, min(COUNTED_AT_ONCE, end - at), at)):
+            at, lines = at + len(data), lines + data.count(b"\n")
+        self._known[key] = at, lines, os.pread(fd, min(at, COMPARED_BYTES), max(0, at - COMPARED_BYTES))
+        if len(self._known) > COUNTS_KEPT:
+            self._known.popitem(last=False)
+        return lines if at == end else None
 
 
 def list_files(path: str, most: int) -> RunListing:
@@ -82,7 +115,9 @@ def list_files(path: str, most: int) -> RunListing:
     return RunListing(path, tuple(sorted(files, key=lambda file: file.name)), left_out)
 
 
-def read_part(path: str, name: str, size: int, *, tail: bool) -> FilePart:
+def read_part(
+    path: str, name: str, size: int, *, tail: bool, count: Callable[[int, int], int | None] | None = None
+) -> FilePart:
     """At most `size` bytes of a file, from its beginning or up to its end. Raises Unreadable."""
     if os.sep in name or name in ("", ".", ".."):
         raise Unreadable(f"{name}: is not the name of a file in {path}")
@@ -92,7 +127,10 @@ def read_part(path: str, name: str, size: int, *, tail: bool) -> FilePart:
             raise Unreadable(f"{os.path.join(path, name)}: {_REFUSED[found.kind]}")
         fd = os.open(name, _FILE_FLAGS, dir_fd=directory)
         try:
-            return _read_part(fd, name, size, tail=tail)
+            part = _read_part(fd, name, size, tail=tail)
+            if part.begin and count is not None:
+                return msgspec.structs.replace(part, lines_before=count(fd, part.begin))
+            return part
         finally:
             os.close(fd)
 

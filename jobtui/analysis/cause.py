@@ -1,0 +1,518 @@
+"""Why a program failed, by its own words: finds the line of its output that says so.
+
+Lines are judged by `formats/causes.toml`: some say why, some only how it ended, some that another one failed;
+words of trouble count where no shape is known. Of several the best wins, of equals the first, except where
+the program went on after it. Where nothing says why there is no cause: a guess is worth less than none.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import NamedTuple
+
+from jobtui.formats.causes import CauseFormat, CauseShape, load_causes
+from jobtui.model.verdicts import Cause
+
+LONGEST = 600
+"""Characters of a line that are looked at, half of them from its end."""
+LEAST, LEAST_SYMPTOM = 50.0, 30.0
+"""What a line must weigh to be the cause, and to be told where nothing else says more."""
+EARLY = 14
+"""Characters before which words of an end are all that a line tells."""
+MOST_STATED = 74.0
+"""What the words of an unknown program weigh at most."""
+EXCEPTION, RESULT = 94.0, 46.0
+"""What an uncaught exception weighs, and one that others bring about."""
+ALIKE = 10.0
+"""Lines that weigh so little less than the best one are as good."""
+LONGEST_TRACEBACK = 400
+MOST_JUDGED, MOST_COMPARED, NEAR = 2_000, 40, 400
+"""Lines that are judged, candidates that are compared, and lines around one that tell whether it went on."""
+MOST_ALTERNATIVES = 3
+
+
+class Line(NamedTuple):
+    """Part of a line that was seen at one time. `tag` is the rank or process that wrote it."""
+
+    number: int
+    tag: str
+    text: str
+
+
+class Roles(NamedTuple):
+    """What a line is by its words alone."""
+
+    cause: CauseShape | None = None
+    symptom: CauseShape | None = None
+    wrapper: bool = False
+    stop: bool = False
+    harmless: bool = False
+    handled: bool = False
+    success: bool = False
+    stated: float = 0.0
+
+
+class Candidate(NamedTuple):
+    """A line that may say why: its place among the lines, what it weighs of 100, and why it may."""
+
+    at: int
+    weight: float
+    family: str
+    why: str
+
+
+ABOUT = frozenset({"memory", "disk", "network", "library", "licence", "numerics", "file", "data", "time"})
+"""What an exception may be about."""
+PLAIN = Roles()
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-_]|[\0\b]")
+NUMBER = re.compile(r"\d+")
+DECORATION = re.compile(r"[\W_]*$")
+TIME = re.compile(
+    r"\[?\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?\]?[ :,|-]*"
+    r"|\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?[ :|-]+"
+    r"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d \S+ (?=\S+: )"
+    r"|\[ *\d+\.\d+\] "
+)
+TAG = re.compile(
+    r"\[\d+,\d+\](?:<std\w+>)?:? ?|\[(?:rank ?)?\d+\](?!PETSC):? ?|<\d+>:? ?|\[[\w.-]+:\d+\](?: \[\s*\d+\])? "
+    r"|\((?:rank|pid|proc|task|worker|\w+ pid)[ =]?\d+[^)]*\):? "
+    r"|(?i:mpi )?(?i:rank|proc|process|task|node|pe|worker|image)[ #]?\d+ ?[:>|\]] ?|\d{1,5}: |p\d+: "
+)
+TROUBLE = re.compile(r"(?i)err|fatal|crit|abort|panic|severe|exception")
+STATED = re.compile(
+    r"(?i:(?:^|[\s\[(<*>|!#=-])(?:(?:fatal|internal|runtime|input|user|system|critical|unrecoverable)[ _-])?"
+    r"(?:errors?|fatal|critical|severe|exception|abort(?:ing|ed)?|panic)[\])>*!]*"
+    r"(?:\s*(?::(?!:)|!|-{1,2}>?\s|\*|=>)"
+    r"| (?:in|at|on|while|from|reading|writing|opening|during|code|detected|occurred|#?\d+)\b| \[))"
+    r"|(?:^|(?<=[a-z.\d ]))ERROR(?:\b[ :!*]|$)|\b[A-Z]\w*(?:Error|Exception): \S"
+)
+LEVEL = re.compile(
+    r"(?:\S+ ){0,4}?[\[(<|*]*(ERROR|FATAL|CRITICAL|SEVERE|ERR|EMERG|INFO|DEBUG|TRACE|NOTICE|WARN|WARNING)"
+    r"[\])>|*]*(?=[\s:|-])|.{0,60}\[(error|fatal|crit|critical|emerg|info|debug)\]|.{0,60}\blevel=(\w+)"
+)
+BAD_LEVELS = {
+    "ERROR": 45.0,
+    "ERR": 45.0,
+    "CRIT": 50.0,
+    "CRITICAL": 50.0,
+    "SEVERE": 50.0,
+    "FATAL": 52.0,
+    "EMERG": 52.0,
+}
+QUIET_LEVELS = frozenset({"INFO", "DEBUG", "TRACE", "NOTICE", "WARN", "WARNING"})
+NAMED = re.compile(r"\W*[A-Za-z][\w./+-]{0,40}(?:\(\))?: \S")
+HEADLINE = re.compile(
+    r".*(?<!stack):\s*$|\W*(?:\S+ ){0,4}(?:errors?|exception|abort\w*|message|called|fatal)\W*$",
+    re.IGNORECASE,
+)
+HDF5_FRAME = re.compile(r"\s*#\d{3}: \S+ line \d+ in \w+\(\): ")
+HDF5_PART = re.compile(r"\s*#\d{3}: |\s+(?:major|minor): ")
+DEEPER = re.compile(r"[Cc]aused by: ")
+BELOW = re.compile(r"\s|Stacktrace:|in expression starting|$")
+
+
+def find_cause(text: str, *, first_line: int = 1, failed: bool | None = None) -> Cause | None:
+    """The cause in what a program wrote; `failed` is whether it is known to have failed."""
+    return Output(read_lines(text, first_line), failed).cause
+
+
+def read_lines(text: str, first_line: int = 1) -> Iterator[Line]:
+    """Lines without colour, time and rank; what a carriage return wrote over is a part of its own."""
+    for number, raw in enumerate(text.split("\n"), first_line):
+        if "\x1b" in raw or "\0" in raw or "\b" in raw:
+            raw = ESCAPES.sub("", raw)
+        parts = [part for part in raw.split("\r") if part.strip()] if "\r" in raw else [raw]
+        for part in parts or [""]:
+            if len(part) > LONGEST:
+                part = f"{part[: LONGEST // 2]} {part[-LONGEST // 2 :]}"
+            yield Line(number, *_without_prefix(part))
+
+
+def _without_prefix(text: str) -> tuple[str, str]:
+    tag = ""
+    for _ in range(4):
+        if text[:1].isspace() or not text:
+            break
+        if found := TIME.match(text):
+            text = text[found.end() :]
+        elif (found := TAG.match(text)) and found.end() < len(text):
+            tag, text = found[0].strip(), text[found.end() :]
+        else:
+            break
+    return tag, text
+
+
+class Output:
+    """What a program wrote, judged line by line."""
+
+    def __init__(self, lines: Iterable[Line], failed: bool | None) -> None:
+        self._lines = tuple(lines)
+        self._failed = failed
+        self._format = load_causes()
+        self._templates = [NUMBER.sub("#", line.text) for line in self._lines]
+        self._counts = Counter(self._templates)
+        self._known: dict[tuple[str, bool], Roles] = {}
+        self._tracebacks = Tracebacks(self._lines, self._format)
+
+    @cached_property
+    def cause(self) -> Cause | None:
+        found = self._best([*self._exceptions(), *self._shapes(), *self._hdf5()])
+        if found is None:
+            stated = [c for c in self._stated() if c.weight >= LEAST]
+            found = self._best(stated)
+            symptom = self._best(list(self._symptoms()))
+            if found is None or (symptom is not None and self._is_apart(found[0].at, symptom[0].at)):
+                found = symptom
+        if found is None or self._ended_well(found[0]):
+            return None
+        return self._told(*found)
+
+    def _told(self, best: Candidate, others: Sequence[Candidate]) -> Cause:
+        at = self._deepest(best.at)
+        line = self._lines[at]
+        text = IN_GROUP.sub("", line.text).strip() if best.weight == EXCEPTION else line.text.strip()
+        if best.weight != EXCEPTION and best.family != "julia" and HEADLINE.match(text):
+            below = next(islice(self._after(at, 3), 1), None)
+            if below is not None and not self._roles(below).wrapper and self._lines[below].tag == line.tag:
+                line, text = self._lines[below], self._lines[below].text.strip()
+        confidence = min(0.95, best.weight / 100)
+        different = [c for c in others if self._templates[c.at] != self._templates[best.at]]
+        if different and best.weight - different[0].weight < ALIKE:
+            confidence -= 0.05
+        why = f"{best.why}; written by {line.tag.rstrip(':')} first" if line.tag and others else best.why
+        alternatives = tuple((self._lines[c.at].number, self._lines[c.at].text.strip()) for c in different)
+        return Cause(
+            text, line.number, best.family, round(confidence, 2), why, alternatives[:MOST_ALTERNATIVES]
+        )
+
+    # What is found
+
+    def _exceptions(self) -> Iterator[Candidate]:
+        for raised in self._tracebacks.raised:
+            if raised.is_ignored or self._is_handled(raised.at) or self._is_handled_before(raised.head):
+                continue
+            text = self._lines[raised.at].text
+            family = self._family_of(text, "python")
+            if raised.name in self._format.exceptions["result"]:
+                yield Candidate(
+                    raised.at, RESULT, family, "an exception that ended it, brought about by another failure"
+                )
+            else:
+                yield Candidate(raised.at, EXCEPTION, family, "the innermost exception that nothing handled")
+
+    def _family_of(self, text: str, otherwise: str) -> str:
+        about = self._format.first("about", text) or self._format.first("cause", text)
+        return about.family if about is not None and about.family in ABOUT else otherwise
+
+    def _shapes(self) -> Iterator[Candidate]:
+        for at, roles in self._judged:
+            shape = roles.cause
+            if (
+                shape is None
+                or (roles.wrapper and shape.weight < 92)
+                or (roles.harmless and shape.weight < 90)
+                or roles.handled
+                or self._is_handled(at)
+            ):
+                continue
+            family = (
+                self._family_of(self._lines[at].text, shape.family)
+                if shape.family == "python"
+                else shape.family
+            )
+            yield Candidate(at, shape.weight, family, f"a line as {shape.family} failures have it")
+
+    def _symptoms(self) -> Iterator[Candidate]:
+        for at, roles in self._judged:
+            if roles.symptom is not None and not roles.handled and not self._is_handled(at):
+                why = "how it ended; nothing in the output says why"
+                yield Candidate(at, roles.symptom.weight, roles.symptom.family, why)
+
+    def _hdf5(self) -> Iterator[Candidate]:
+        deepest = None
+        for at, line in enumerate(self._lines):
+            if HDF5_FRAME.match(line.text):
+                deepest = at
+            elif deepest is not None and not HDF5_PART.match(line.text):
+                yield Candidate(deepest, 88.0, "hdf5", "the deepest error of the HDF5 library")
+                deepest = None
+        if deepest is not None:
+            yield Candidate(deepest, 88.0, "hdf5", "the deepest error of the HDF5 library")
+
+    def _stated(self) -> Iterator[Candidate]:
+        """Lines of trouble that have no shape, weighed by their words and what follows them."""
+        for at, roles in self._judged:
+            if roles.harmless or roles.handled or roles.wrapper or roles.symptom or roles.stated <= 0:
+                continue
+            if self._is_handled(at):
+                continue
+            weight = roles.stated + (10 if self._counts[self._templates[at]] < 3 else -30)
+            after = list(islice(self._after(at, 6), 4))
+            if not after and not self._ends_well:
+                weight += 10
+            if after and self._is_failure(after[0]):
+                weight += 25
+            elif any(self._roles(below).stop or self._is_failure(below) for below in after):
+                weight += 15
+            family = self._family_of(self._lines[at].text, "program")
+            yield Candidate(at, min(weight, MOST_STATED), family, "the program's own message of trouble")
+
+    # How lines stand to each other
+
+    @cached_property
+    def _judged(self) -> list[tuple[int, Roles]]:
+        """Every line that may say why, and those just before one that tells of a failure; with roles."""
+        inside, suspects = self._tracebacks.inside, dict.fromkeys(self._suspects)
+        failures = [at for at in suspects if self._is_failure(at)] + sorted(self._tracebacks.failures)
+        suspects.update((at - back, None) for at in failures for back in (1, 2, 3) if at >= back)
+        return [(at, self._roles(at)) for at in sorted(suspects) if at not in inside]
+
+    @cached_property
+    def _suspects(self) -> list[int]:
+        """Lines with a word of trouble: of many alike the first and the last ones, of very many too."""
+        inside, may_tell, seen = self._tracebacks.inside, self._format.may_tell, dict[str, bool]()
+        found = []
+        for at, template in enumerate(self._templates):
+            if (tells := seen.get(template)) is None:
+                tells = seen[template] = may_tell(template)
+            if tells and at not in inside:
+                found.append(at)
+        return (
+            found if len(found) <= MOST_JUDGED else found[: MOST_JUDGED // 4] + found[-MOST_JUDGED * 3 // 4 :]
+        )
+
+    def _best(self, found: list[Candidate]) -> tuple[Candidate, list[Candidate]] | None:
+        if not found:
+            return None
+        found.sort(key=lambda c: c.at)
+        top = max(c.weight for c in found)
+        good = [c for c in found if c.weight > top - ALIKE]
+        if len(good) > MOST_COMPARED:
+            good = good[: MOST_COMPARED // 2] + good[-MOST_COMPARED // 2 :]
+        best = good[0]
+        for other in good[1:]:
+            if self._went_on(best.at, other.at) and not self._roles(other.at).stop:
+                best = other
+        return best, [c for c in found if c is not best][: 2 * MOST_ALTERNATIVES]
+
+    def _went_on(self, first: int, second: int) -> bool:
+        """Whether what wrote the first line did more of what it had done before, until the second one."""
+        if self._lines[first].tag != self._lines[second].tag:
+            return False
+        if self._templates[first] == self._templates[second]:
+            return False
+        before = set(self._templates[max(0, first - NEAR) : first])
+        between = range(first + 1, min(second, first + NEAR))
+        inside, seen = self._tracebacks.inside, (at for at in between if self._templates[at] in before)
+        return any(
+            at not in inside and self._lines[at].text.strip() and not self._is_failure(at) for at in seen
+        )
+
+    def _is_apart(self, stated: int, symptom: int) -> bool:
+        return not stated - 3 <= symptom <= stated + 12
+
+    def _after(self, at: int, most: int) -> Iterator[int]:
+        """The next lines that say something, of this and the next few."""
+        for below in range(at + 1, min(at + 1 + most, len(self._lines))):
+            if not DECORATION.match(self._lines[below].text):
+                yield below
+
+    def _is_failure(self, at: int) -> bool:
+        roles = self._roles(at)
+        return roles.wrapper or roles.symptom is not None or at in self._tracebacks.failures
+
+    def _is_handled(self, at: int) -> bool:
+        """Whether one of the next two lines tells that the program went on."""
+        for below in islice(self._after(at, 5), 2):
+            roles = self._roles(below)
+            if roles.wrapper or roles.stop or roles.symptom is not None or below in self._tracebacks.inside:
+                return False
+            if roles.handled:
+                return True
+        return False
+
+    def _is_handled_before(self, head: int) -> bool:
+        above = next(
+            (at for at in range(head - 1, max(-1, head - 3), -1) if self._lines[at].text.strip()), None
+        )
+        return (
+            above is not None and self._roles(above).handled and bool(TROUBLE.search(self._lines[above].text))
+        )
+
+    def _deepest(self, at: int) -> int:
+        """The last "Caused by" of a chain that begins at a line."""
+        for below in range(at + 1, min(at + LONGEST_TRACEBACK, len(self._lines))):
+            text = self._lines[below].text
+            if DEEPER.match(text):
+                at = below
+            elif not BELOW.match(text):
+                break
+        return at
+
+    @cached_property
+    def _ends_well(self) -> bool:
+        return self._success is not None
+
+    @cached_property
+    def _success(self) -> int | None:
+        """The last line that tells of a good end, when nothing after it tells of a bad one."""
+        said = [at for at in range(len(self._lines)) if not DECORATION.match(self._lines[at].text)][-6:]
+        for at in reversed(said):
+            roles = self._roles(at)
+            if roles.success and not roles.cause:
+                return at
+            if roles.cause or roles.symptom or roles.wrapper or at in self._tracebacks.inside:
+                return None
+        return None
+
+    def _ended_well(self, best: Candidate) -> bool:
+        if self._success is None or self._success < best.at:
+            return False
+        return self._failed is not True or best.weight < 80
+
+    def _roles(self, at: int) -> Roles:
+        text = self._lines[at].text
+        key = self._templates[at], " 0" in text or "=0" in text
+        roles = self._known.get(key)
+        if roles is None:
+            roles = self._known[key] = _roles(text, self._format)
+        return roles
+
+
+def _roles(text: str, shapes: CauseFormat) -> Roles:
+    if not any(character.isalpha() for character in text):
+        return PLAIN
+    roles = Roles(
+        cause=shapes.first("cause", text),
+        symptom=shapes.first("symptom", text),
+        wrapper=any(shapes.first(role, text) is not None for role in ("wrapper", "refers")),
+        stop=shapes.first("stop", text) is not None,
+        harmless=shapes.first("harmless", text) is not None,
+        handled=shapes.first("handled", text) is not None,
+        success=shapes.first("success", text) is not None,
+        stated=_weight_of_words(text, shapes),
+    )
+    return PLAIN if roles == PLAIN else roles
+
+
+def _weight_of_words(text: str, shapes: CauseFormat) -> float:
+    stop = shapes.first("stop", text)
+    if stop is not None and (found := stop.pattern.search(text)) is not None and found.start() < EARLY:
+        text = f"{text[: found.start()]}{text[found.end() :]}"
+    strong = len({word.lower() for word in islice(shapes.strong.findall(text), 3)})
+    weak = len({word.lower() for word in islice(shapes.weak.findall(text), 3)})
+    weight = min(
+        30.0 * min(strong, 1) + 12.0 * max(0, strong - 1) + (18.0 if not strong else 8.0) * min(weak, 2), 50.0
+    )
+    level = LEVEL.match(text)
+    name = next(filter(None, level.groups()), "").upper() if level is not None else ""
+    if name in QUIET_LEVELS:
+        return 0.0
+    said = BAD_LEVELS.get(name, 45.0 if TROUBLE.search(text) and STATED.search(text) else 0.0)
+    if said or weight:
+        weight += 5.0 if NAMED.match(text) else 0.0
+    return said + weight / 2 if said else weight
+
+
+class Raised(NamedTuple):
+    """An exception with a traceback: its line, the first of its traceback, its name."""
+
+    at: int
+    head: int
+    name: str
+    is_ignored: bool
+
+
+HEAD = "Traceback (most recent call last):"
+LINKS = ("The above exception was the direct cause", "During handling of the above exception")
+IGNORED = re.compile(r"Exception ignored in|Error in (?:atexit|sys\.excepthook)")
+IN_GROUP = re.compile(r"^[\s|+]*[|+][\s|+-]*(?:\d+ -+)?")
+EXCEPTION_LINE = re.compile(r"((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: |:?\s*$)")
+EXCEPTION_NAME = re.compile(
+    r"(?:Error|Exception|Interrupt|Exit|Iteration|Empty|Full|Timeout|Expired|Failure|Fault|Warning|Group|Cancelled|Abort|error|timeout)$"
+)
+FRAME = re.compile(r'\s*(?:File "|\^|~)')
+
+
+class Tracebacks:
+    """Tracebacks of Python, also of several ranks at once: which exception is the first of each chain."""
+
+    def __init__(self, lines: Sequence[Line], shapes: CauseFormat) -> None:
+        self._lines = lines
+        self._format = shapes
+        self.raised: list[Raised] = []
+        self.failures: set[int] = set()
+        """Where tracebacks begin that tell only that something else failed."""
+        self.inside: set[int] = set()
+        by_tag: defaultdict[str, list[int]] = defaultdict(list)
+        heads = {line.tag for line in lines if HEAD in line.text or line.text.startswith("  File ")}
+        for at, line in enumerate(lines):
+            if line.tag in heads:
+                by_tag[line.tag].append(at)
+        for indexes in by_tag.values():
+            self._read(indexes)
+        self.raised.sort()
+
+    def _read(self, indexes: Sequence[int]) -> None:
+        open_heads: list[int] = []
+        chain: list[Raised] = []
+        is_linked = False
+        for place, at in enumerate(indexes):
+            text = (
+                IN_GROUP.sub("", self._lines[at].text)
+                if self._lines[at].text[:1] in " |+"
+                else self._lines[at].text
+            )
+            if HEAD in text:
+                if not is_linked and not open_heads:
+                    chain = self._close(chain)
+                is_linked = False
+                open_heads.append(at)
+                self.inside.add(at)
+            elif open_heads and at - open_heads[0] < LONGEST_TRACEBACK:
+                self.inside.add(at)
+                if (name := self._exception(text, indexes, place)) is not None:
+                    chain.append(Raised(at, open_heads.pop(0), name, False))
+            elif text.startswith(LINKS):
+                is_linked = True
+                self.inside.add(at)
+            elif self._is_syntax_error(text, indexes, place):
+                chain.append(Raised(at, at, "SyntaxError", False))
+                self.inside.add(at)
+            else:
+                open_heads.clear()
+        self._close(chain)
+
+    def _close(self, chain: list[Raised]) -> list[Raised]:
+        """Takes the first exception of a chain that says why."""
+        first = next((raised for raised in chain if not self._is_wrapper(raised)), None)
+        if first is not None and not all(r.name.endswith("Group") for r in chain[: chain.index(first)]):
+            first = None
+        if chain and first is None:
+            self.failures.add(chain[0].head)
+            self.inside.discard(chain[0].at)
+        elif first is not None:
+            above = self._lines[chain[0].head - 1].text if chain[0].head else ""
+            self.raised.append(first._replace(head=chain[0].head, is_ignored=bool(IGNORED.match(above))))
+        return []
+
+    def _is_wrapper(self, raised: Raised) -> bool:
+        if raised.name in self._format.exceptions["wrapper"]:
+            return True
+        return self._format.first("wrapper", self._lines[raised.at].text) is not None
+
+    def _exception(self, text: str, indexes: Sequence[int], place: int) -> str | None:
+        if text[:1].isspace() or (found := EXCEPTION_LINE.match(text)) is None:
+            return None
+        name = found[1].rpartition(".")[2]
+        following = self._lines[indexes[place + 1]].text if place + 1 < len(indexes) else ""
+        if FRAME.match(following):
+            return None
+        return name if EXCEPTION_NAME.search(name) or (name[:1].isupper() and ": " in text) else None
+
+    def _is_syntax_error(self, text: str, indexes: Sequence[int], place: int) -> bool:
+        if not text.startswith(("SyntaxError: ", "IndentationError: ", "TabError: ")):
+            return False
+        return any(self._lines[at].text.startswith("  File ") for at in indexes[max(0, place - 4) : place])

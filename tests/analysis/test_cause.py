@@ -1,0 +1,121 @@
+"""The line that says why a program failed, in real outputs and in composed ones."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from jobtui.analysis.cause import LONGEST, find_cause
+from jobtui.formats.causes import load_causes
+from jobtui.model.verdicts import Cause
+
+OUTPUTS = Path(__file__).parents[1] / "fixtures" / "program-output"
+LEAST_RIGHT, MOST_WRONG, LEAST_SILENT = 0.9, 0.04, 0.9
+
+
+class Sample(NamedTuple):
+    """An output, and the numbers of the lines that may be named; none where nothing says why."""
+
+    name: str
+    text: str
+    right: frozenset[int]
+    family: str = ""
+
+
+def captured() -> Iterator[Sample]:
+    for name, truth in json.loads((OUTPUTS / "truth.json").read_text()).items():
+        text = (OUTPUTS / f"{name}.log").read_text("utf-8", "replace")
+        lines = (
+            frozenset() if truth["abstain"] else {*truth["cause_lines"], *truth.get("acceptable_lines", ())}
+        )
+        yield Sample(name, text, frozenset(lines))
+
+
+def composed() -> Iterator[Sample]:
+    parts = re.split(r"(?m)^==== (\w+) \| (\S+)\n", (OUTPUTS / "cases.txt").read_text())
+    for name, family, marked in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+        lines = marked.replace("␛", "\x1b").replace("␍", "\r").split("\n")
+        right = frozenset(number for number, line in enumerate(lines, 1) if line.startswith("»"))
+        assert bool(right) == (family != "-"), name
+        yield Sample(name, "\n".join(line.removeprefix("»") for line in lines), right, family)
+
+
+CAPTURED, COMPOSED = tuple(captured()), tuple(composed())
+
+
+def is_right(sample: Sample, found: Cause | None) -> bool:
+    return found is None if not sample.right else found is not None and found.line in sample.right
+
+
+@pytest.mark.parametrize("samples", [CAPTURED, COMPOSED], ids=["captured", "composed"])
+def test_the_line_that_says_why_is_found_and_no_other(samples: tuple[Sample, ...]) -> None:
+    found = {sample: find_cause(sample.text) for sample in samples}
+    told = [sample for sample in samples if sample.right]
+    silent = [sample for sample in samples if not sample.right]
+    right = [sample for sample in told if is_right(sample, found[sample])]
+    wrong = {sample.name: cause for sample, cause in found.items() if cause and not is_right(sample, cause)}
+    assert len(right) >= LEAST_RIGHT * len(told), [sample.name for sample in told if sample not in right]
+    assert len(wrong) <= MOST_WRONG * len(samples), wrong
+    assert sum(found[sample] is None for sample in silent) >= LEAST_SILENT * len(silent)
+
+
+def test_every_family_that_is_named_is_the_one_of_the_failure() -> None:
+    told = [sample for sample in COMPOSED if sample.right]
+    named = [
+        sample for sample in told if (cause := find_cause(sample.text)) and cause.family == sample.family
+    ]
+    assert len(named) >= LEAST_RIGHT * len(told)
+
+
+def test_a_job_that_ended_well_has_no_cause() -> None:
+    for sample in (*CAPTURED, *COMPOSED):
+        ended_well = f"{sample.text}\nretrying\nall steps completed successfully\n"
+        cause = find_cause(ended_well, failed=False)
+        assert cause is None, (sample.name, cause)
+
+
+def test_every_pattern_matches_its_sample() -> None:
+    shapes = [shape for role in load_causes().by_role.values() for shape in role]
+    assert len(shapes) > 100
+    offenders = [
+        shape
+        for shape in shapes
+        if shape.literal not in shape.sample or not shape.pattern.search(shape.sample)
+    ]
+    assert not offenders
+
+
+def test_every_line_with_a_known_cause_is_looked_at() -> None:
+    known = load_causes()
+    judged = [shape for role in ("cause", "symptom") for shape in known.by_role[role]]
+    assert not [shape.sample for shape in judged if not known.may_tell(shape.sample)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "\n" * 100_000, "x" * 1_000_000, "\x1b[" * 50_000, "\r" * 100_000,
+        "Traceback (most recent call last):\n" * 20_000,
+        "error: " * 100_000, '  File "a", line 1\n' * 20_000, "\r" * 100_000, "».»\ud800error: bad\udfff",
+        "\n".join(f"ERROR: cell {n} is bad" for n in range(30_000)), "#000: a.c line 1 in f(): no\n" * 20_000,
+    ],
+    ids=range(11),
+)  # fmt: skip
+def test_any_output_is_judged_and_a_line_is_named_as_it_is(text: str) -> None:
+    cause = find_cause(text)
+    if cause is not None:
+        assert cause.line is not None
+        assert len(cause.text) <= LONGEST + 1
+        assert 0 < cause.confidence < 1
+        assert 1 <= cause.line <= text.count("\n") + 1
+
+
+def test_the_exception_that_began_a_chain_is_named_and_the_others_are_alternatives() -> None:
+    text = next(sample.text for sample in CAPTURED if sample.name == "retry_then_shape")
+    cause = find_cause(text)
+    assert cause is not None
+    assert cause.text.startswith("ValueError: tile 2")
+    assert all(line != cause.line for line, _ in cause.alternatives)
