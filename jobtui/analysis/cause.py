@@ -28,8 +28,8 @@ EXCEPTION, RESULT = 94.0, 46.0
 ALIKE = 10.0
 """Lines that weigh so little less than the best one are as good."""
 LONGEST_TRACEBACK = 400
-MOST_JUDGED, MOST_COMPARED, NEAR = 2_000, 40, 400
-"""Lines that are judged, candidates that are compared, and lines around one that tell whether it went on."""
+MOST_JUDGED, MOST_COMPARED, NEAR = 1_000, 40, 400
+"""Lines judged, candidates compared, and lines before and after one that tell whether the program went on."""
 MOST_ALTERNATIVES = 3
 
 
@@ -41,21 +41,8 @@ class Line(NamedTuple):
     text: str
 
 
-class Roles(NamedTuple):
-    """What a line is by its words alone."""
-
-    cause: CauseShape | None = None
-    symptom: CauseShape | None = None
-    wrapper: bool = False
-    stop: bool = False
-    harmless: bool = False
-    handled: bool = False
-    success: bool = False
-    stated: float = 0.0
-
-
 class Candidate(NamedTuple):
-    """A line that may say why: its place among the lines, what it weighs of 100, and why it may."""
+    """A line that may be the cause, by its place among all lines."""
 
     at: int
     weight: float
@@ -65,52 +52,8 @@ class Candidate(NamedTuple):
 
 ABOUT = frozenset({"memory", "disk", "network", "library", "licence", "numerics", "file", "data", "time"})
 """What an exception may be about."""
-PLAIN = Roles()
-ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-_]|[\0\b]")
-NUMBER = re.compile(r"\d+")
-DECORATION = re.compile(r"[\W_]*$")
-TIME = re.compile(
-    r"\[?\d{4}[-/]\d\d[-/]\d\d[T _]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?\]?[ :,|-]*"
-    r"|\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?[ :|-]+"
-    r"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d \S+ (?=\S+: )"
-    r"|\[ *\d+\.\d+\] "
-)
-TAG = re.compile(
-    r"\[\d+,\d+\](?:<std\w+>)?:? ?|\[(?:rank ?)?\d+\](?!PETSC):? ?|<\d+>:? ?|\[[\w.-]+:\d+\](?: \[\s*\d+\])? "
-    r"|\((?:rank|pid|proc|task|worker|\w+ pid)[ =]?\d+[^)]*\):? "
-    r"|(?i:mpi )?(?i:rank|proc|process|task|node|pe|worker|image)[ #]?\d+ ?[:>|\]] ?|\d{1,5}: |p\d+: "
-)
-TROUBLE = re.compile(r"(?i)err|fatal|crit|abort|panic|severe|exception")
-STATED = re.compile(
-    r"(?i:(?:^|[\s\[(<*>|!#=-])(?:(?:fatal|internal|runtime|input|user|system|critical|unrecoverable)[ _-])?"
-    r"(?:errors?|fatal|critical|severe|exception|abort(?:ing|ed)?|panic)[\])>*!]*"
-    r"(?:\s*(?::(?!:)|!|-{1,2}>?\s|\*|=>)"
-    r"| (?:in|at|on|while|from|reading|writing|opening|during|code|detected|occurred|#?\d+)\b| \[))"
-    r"|(?:^|(?<=[a-z.\d ]))ERROR(?:\b[ :!*]|$)|\b[A-Z]\w*(?:Error|Exception): \S"
-)
-LEVEL = re.compile(
-    r"(?:\S+ ){0,4}?[\[(<|*]*(ERROR|FATAL|CRITICAL|SEVERE|ERR|EMERG|INFO|DEBUG|TRACE|NOTICE|WARN|WARNING)"
-    r"[\])>|*]*(?=[\s:|-])|.{0,60}\[(error|fatal|crit|critical|emerg|info|debug)\]|.{0,60}\blevel=(\w+)"
-)
-BAD_LEVELS = {
-    "ERROR": 45.0,
-    "ERR": 45.0,
-    "CRIT": 50.0,
-    "CRITICAL": 50.0,
-    "SEVERE": 50.0,
-    "FATAL": 52.0,
-    "EMERG": 52.0,
-}
+BAD_LEVELS = {"ERROR": 45.0, "ERR": 45.0, "CRIT": 50.0, "CRITICAL": 50.0, "SEVERE": 50.0, "FATAL": 52.0}
 QUIET_LEVELS = frozenset({"INFO", "DEBUG", "TRACE", "NOTICE", "WARN", "WARNING"})
-NAMED = re.compile(r"\W*[A-Za-z][\w./+-]{0,40}(?:\(\))?: \S")
-HEADLINE = re.compile(
-    r".*(?<!stack):\s*$|\W*(?:\S+ ){0,4}(?:errors?|exception|abort\w*|message|called|fatal)\W*$",
-    re.IGNORECASE,
-)
-HDF5_FRAME = re.compile(r"\s*#\d{3}: \S+ line \d+ in \w+\(\): ")
-HDF5_PART = re.compile(r"\s*#\d{3}: |\s+(?:major|minor): ")
-DEEPER = re.compile(r"[Cc]aused by: ")
-BELOW = re.compile(r"\s|Stacktrace:|in expression starting|$")
 
 
 def find_cause(text: str, *, first_line: int = 1, failed: bool | None = None) -> Cause | None:
@@ -122,7 +65,7 @@ def read_lines(text: str, first_line: int = 1) -> Iterator[Line]:
     """Lines without colour, time and rank; what a carriage return wrote over is a part of its own."""
     for number, raw in enumerate(text.split("\n"), first_line):
         if "\x1b" in raw or "\0" in raw or "\b" in raw:
-            raw = ESCAPES.sub("", raw)
+            raw = _part("escapes").sub("", raw)
         parts = [part for part in raw.split("\r") if part.strip()] if "\r" in raw else [raw]
         for part in parts or [""]:
             if len(part) > LONGEST:
@@ -135,9 +78,9 @@ def _without_prefix(text: str) -> tuple[str, str]:
     for _ in range(4):
         if text[:1].isspace() or not text:
             break
-        if found := TIME.match(text):
+        if found := _part("time").match(text):
             text = text[found.end() :]
-        elif (found := TAG.match(text)) and found.end() < len(text):
+        elif (found := _part("tag").match(text)) and found.end() < len(text):
             tag, text = found[0].strip(), text[found.end() :]
         else:
             break
@@ -151,9 +94,9 @@ class Output:
         self._lines = tuple(lines)
         self._failed = failed
         self._format = load_causes()
-        self._templates = [NUMBER.sub("#", line.text) for line in self._lines]
+        self._templates = [_part("number").sub("#", line.text) for line in self._lines]
         self._counts = Counter(self._templates)
-        self._known: dict[tuple[str, bool], Roles] = {}
+        self._known: dict[tuple[str, bool, str], CauseShape | None] = {}
         self._tracebacks = Tracebacks(self._lines, self._format)
 
     @cached_property
@@ -172,10 +115,10 @@ class Output:
     def _told(self, best: Candidate, others: Sequence[Candidate]) -> Cause:
         at = self._deepest(best.at)
         line = self._lines[at]
-        text = IN_GROUP.sub("", line.text).strip() if best.weight == EXCEPTION else line.text.strip()
-        if best.weight != EXCEPTION and best.family != "julia" and HEADLINE.match(text):
+        text = _part("in_group").sub("", line.text).strip() if best.weight == EXCEPTION else line.text.strip()
+        if best.weight != EXCEPTION and best.family != "julia" and _part("headline").match(text):
             below = next(islice(self._after(at, 3), 1), None)
-            if below is not None and not self._roles(below).wrapper and self._lines[below].tag == line.tag:
+            if below is not None and not self._is(below, "wrapper") and self._lines[below].tag == line.tag:
                 line, text = self._lines[below], self._lines[below].text.strip()
         confidence = min(0.95, best.weight / 100)
         different = [c for c in others if self._templates[c.at] != self._templates[best.at]]
@@ -196,9 +139,7 @@ class Output:
             text = self._lines[raised.at].text
             family = self._family_of(text, "python")
             if raised.name in self._format.exceptions["result"]:
-                yield Candidate(
-                    raised.at, RESULT, family, "an exception that ended it, brought about by another failure"
-                )
+                yield Candidate(raised.at, RESULT, family, "an exception that another failure brought about")
             else:
                 yield Candidate(raised.at, EXCEPTION, family, "the innermost exception that nothing handled")
 
@@ -207,54 +148,49 @@ class Output:
         return about.family if about is not None and about.family in ABOUT else otherwise
 
     def _shapes(self) -> Iterator[Candidate]:
-        for at, roles in self._judged:
-            shape = roles.cause
-            if (
-                shape is None
-                or (roles.wrapper and shape.weight < 92)
-                or (roles.harmless and shape.weight < 90)
-                or roles.handled
-                or self._is_handled(at)
-            ):
+        for at in self._judged:
+            shape = self._shape(at, "cause")
+            if shape is None or (shape.weight < 92 and self._is(at, "wrapper")) or self._is_handled(at):
                 continue
-            family = (
-                self._family_of(self._lines[at].text, shape.family)
-                if shape.family == "python"
-                else shape.family
-            )
+            if self._is(at, "handled") or (shape.weight < 90 and self._is(at, "harmless")):
+                continue
+            family = shape.family
+            if family == "python":
+                family = self._family_of(self._lines[at].text, family)
             yield Candidate(at, shape.weight, family, f"a line as {shape.family} failures have it")
 
     def _symptoms(self) -> Iterator[Candidate]:
-        for at, roles in self._judged:
-            if roles.symptom is not None and not roles.handled and not self._is_handled(at):
-                why = "how it ended; nothing in the output says why"
-                yield Candidate(at, roles.symptom.weight, roles.symptom.family, why)
+        for at in self._judged:
+            shape = self._shape(at, "symptom")
+            if shape is not None and not self._is(at, "handled") and not self._is_handled(at):
+                yield Candidate(
+                    at, shape.weight, shape.family, "how it ended; nothing in the output says why"
+                )
 
     def _hdf5(self) -> Iterator[Candidate]:
         deepest = None
-        for at, line in enumerate(self._lines):
-            if HDF5_FRAME.match(line.text):
+        for at, line in enumerate((*self._lines, Line(0, "", ""))):
+            if _part("hdf5_frame").match(line.text):
                 deepest = at
-            elif deepest is not None and not HDF5_PART.match(line.text):
+            elif deepest is not None and not _part("hdf5_part").match(line.text):
                 yield Candidate(deepest, 88.0, "hdf5", "the deepest error of the HDF5 library")
                 deepest = None
-        if deepest is not None:
-            yield Candidate(deepest, 88.0, "hdf5", "the deepest error of the HDF5 library")
 
     def _stated(self) -> Iterator[Candidate]:
         """Lines of trouble that have no shape, weighed by their words and what follows them."""
-        for at, roles in self._judged:
-            if roles.harmless or roles.handled or roles.wrapper or roles.symptom or roles.stated <= 0:
+        for at in self._judged:
+            weight = _weight_of_words(self._lines[at].text, self._format)
+            if weight <= 0 or self._is_handled(at):
                 continue
-            if self._is_handled(at):
+            if any(self._is(at, role) for role in ("symptom", "wrapper", "handled", "harmless")):
                 continue
-            weight = roles.stated + (10 if self._counts[self._templates[at]] < 3 else -30)
+            weight += 10 if self._counts[self._templates[at]] < 3 else -30
             after = list(islice(self._after(at, 6), 4))
-            if not after and not self._ends_well:
+            if not after and self._success is None:
                 weight += 10
             if after and self._is_failure(after[0]):
                 weight += 25
-            elif any(self._roles(below).stop or self._is_failure(below) for below in after):
+            elif any(self._is(below, "stop") or self._is_failure(below) for below in after):
                 weight += 15
             family = self._family_of(self._lines[at].text, "program")
             yield Candidate(at, min(weight, MOST_STATED), family, "the program's own message of trouble")
@@ -262,26 +198,27 @@ class Output:
     # How lines stand to each other
 
     @cached_property
-    def _judged(self) -> list[tuple[int, Roles]]:
-        """Every line that may say why, and those just before one that tells of a failure; with roles."""
+    def _judged(self) -> list[int]:
+        """Every line that may say why, and those just before one that tells of a failure."""
         inside, suspects = self._tracebacks.inside, dict.fromkeys(self._suspects)
         failures = [at for at in suspects if self._is_failure(at)] + sorted(self._tracebacks.failures)
         suspects.update((at - back, None) for at in failures for back in (1, 2, 3) if at >= back)
-        return [(at, self._roles(at)) for at in sorted(suspects) if at not in inside]
+        return [at for at in sorted(suspects) if at not in inside]
 
     @cached_property
     def _suspects(self) -> list[int]:
         """Lines with a word of trouble: of many alike the first and the last ones, of very many too."""
-        inside, may_tell, seen = self._tracebacks.inside, self._format.may_tell, dict[str, bool]()
-        found = []
+        places: defaultdict[str, list[int]] = defaultdict(list)
         for at, template in enumerate(self._templates):
-            if (tells := seen.get(template)) is None:
-                tells = seen[template] = may_tell(template)
-            if tells and at not in inside:
-                found.append(at)
-        return (
-            found if len(found) <= MOST_JUDGED else found[: MOST_JUDGED // 4] + found[-MOST_JUDGED * 3 // 4 :]
+            places[template].append(at)
+        inside, may_tell = self._tracebacks.inside, self._format.may_tell
+        alike = (
+            ats if len(ats) <= 6 else ats[:3] + ats[-3:] for text, ats in places.items() if may_tell(text)
         )
+        found = sorted(at for ats in alike for at in ats if at not in inside)
+        if len(found) > MOST_JUDGED:
+            found = found[: MOST_JUDGED // 4] + found[-MOST_JUDGED * 3 // 4 :]
+        return found
 
     def _best(self, found: list[Candidate]) -> tuple[Candidate, list[Candidate]] | None:
         if not found:
@@ -293,7 +230,7 @@ class Output:
             good = good[: MOST_COMPARED // 2] + good[-MOST_COMPARED // 2 :]
         best = good[0]
         for other in good[1:]:
-            if self._went_on(best.at, other.at) and not self._roles(other.at).stop:
+            if self._went_on(best.at, other.at) and not self._is(other.at, "stop"):
                 best = other
         return best, [c for c in found if c is not best][: 2 * MOST_ALTERNATIVES]
 
@@ -316,54 +253,47 @@ class Output:
     def _after(self, at: int, most: int) -> Iterator[int]:
         """The next lines that say something, of this and the next few."""
         for below in range(at + 1, min(at + 1 + most, len(self._lines))):
-            if not DECORATION.match(self._lines[below].text):
+            if not _part("decoration").match(self._lines[below].text):
                 yield below
 
     def _is_failure(self, at: int) -> bool:
-        roles = self._roles(at)
-        return roles.wrapper or roles.symptom is not None or at in self._tracebacks.failures
+        return self._is(at, "wrapper") or self._is(at, "symptom") or at in self._tracebacks.failures
 
     def _is_handled(self, at: int) -> bool:
         """Whether one of the next two lines tells that the program went on."""
         for below in islice(self._after(at, 5), 2):
-            roles = self._roles(below)
-            if roles.wrapper or roles.stop or roles.symptom is not None or below in self._tracebacks.inside:
+            if self._is_failure(below) or self._is(below, "stop") or below in self._tracebacks.inside:
                 return False
-            if roles.handled:
+            if self._is(below, "handled"):
                 return True
         return False
 
     def _is_handled_before(self, head: int) -> bool:
-        above = next(
-            (at for at in range(head - 1, max(-1, head - 3), -1) if self._lines[at].text.strip()), None
-        )
-        return (
-            above is not None and self._roles(above).handled and bool(TROUBLE.search(self._lines[above].text))
-        )
+        above = [at for at in range(max(0, head - 2), head) if self._lines[at].text.strip()]
+        if not above or not _part("trouble").search(self._lines[above[-1]].text):
+            return False
+        return self._is(above[-1], "handled")
 
     def _deepest(self, at: int) -> int:
         """The last "Caused by" of a chain that begins at a line."""
         for below in range(at + 1, min(at + LONGEST_TRACEBACK, len(self._lines))):
             text = self._lines[below].text
-            if DEEPER.match(text):
+            if _part("deeper").match(text):
                 at = below
-            elif not BELOW.match(text):
+            elif not _part("below").match(text):
                 break
         return at
 
     @cached_property
-    def _ends_well(self) -> bool:
-        return self._success is not None
-
-    @cached_property
     def _success(self) -> int | None:
         """The last line that tells of a good end, when nothing after it tells of a bad one."""
-        said = [at for at in range(len(self._lines)) if not DECORATION.match(self._lines[at].text)][-6:]
+        said = [at for at in range(len(self._lines)) if not _part("decoration").match(self._lines[at].text)][
+            -6:
+        ]
         for at in reversed(said):
-            roles = self._roles(at)
-            if roles.success and not roles.cause:
+            if self._is(at, "success") and not self._is(at, "cause"):
                 return at
-            if roles.cause or roles.symptom or roles.wrapper or at in self._tracebacks.inside:
+            if self._is(at, "cause") or self._is_failure(at) or at in self._tracebacks.inside:
                 return None
         return None
 
@@ -372,29 +302,19 @@ class Output:
             return False
         return self._failed is not True or best.weight < 80
 
-    def _roles(self, at: int) -> Roles:
+    def _is(self, at: int, role: str) -> bool:
+        return self._shape(at, role) is not None
+
+    def _shape(self, at: int, role: str) -> CauseShape | None:
         text = self._lines[at].text
-        key = self._templates[at], " 0" in text or "=0" in text
-        roles = self._known.get(key)
-        if roles is None:
-            roles = self._known[key] = _roles(text, self._format)
-        return roles
+        key = self._templates[at], " 0" in text or "=0" in text, role
+        if key not in self._known:
+            self._known[key] = self._format.first(role, text)
+        return self._known[key]
 
 
-def _roles(text: str, shapes: CauseFormat) -> Roles:
-    if not any(character.isalpha() for character in text):
-        return PLAIN
-    roles = Roles(
-        cause=shapes.first("cause", text),
-        symptom=shapes.first("symptom", text),
-        wrapper=any(shapes.first(role, text) is not None for role in ("wrapper", "refers")),
-        stop=shapes.first("stop", text) is not None,
-        harmless=shapes.first("harmless", text) is not None,
-        handled=shapes.first("handled", text) is not None,
-        success=shapes.first("success", text) is not None,
-        stated=_weight_of_words(text, shapes),
-    )
-    return PLAIN if roles == PLAIN else roles
+def _part(name: str) -> re.Pattern[str]:
+    return load_causes().parts[name]
 
 
 def _weight_of_words(text: str, shapes: CauseFormat) -> float:
@@ -403,16 +323,19 @@ def _weight_of_words(text: str, shapes: CauseFormat) -> float:
         text = f"{text[: found.start()]}{text[found.end() :]}"
     strong = len({word.lower() for word in islice(shapes.strong.findall(text), 3)})
     weak = len({word.lower() for word in islice(shapes.weak.findall(text), 3)})
-    weight = min(
-        30.0 * min(strong, 1) + 12.0 * max(0, strong - 1) + (18.0 if not strong else 8.0) * min(weak, 2), 50.0
-    )
-    level = LEVEL.match(text)
+    if not strong and not weak and not _part("trouble").search(text):
+        return 0.0
+    weight = 18.0 * min(weak, 2) if not strong else 18.0 + 12.0 * strong + 8.0 * min(weak, 2)
+    weight = min(weight, 50.0)
+    level = _part("level").match(text)
     name = next(filter(None, level.groups()), "").upper() if level is not None else ""
     if name in QUIET_LEVELS:
         return 0.0
-    said = BAD_LEVELS.get(name, 45.0 if TROUBLE.search(text) and STATED.search(text) else 0.0)
+    said = BAD_LEVELS.get(
+        name, 45.0 if _part("trouble").search(text) and _part("stated").search(text) else 0.0
+    )
     if said or weight:
-        weight += 5.0 if NAMED.match(text) else 0.0
+        weight += 5.0 if _part("named").match(text) else 0.0
     return said + weight / 2 if said else weight
 
 
@@ -427,13 +350,6 @@ class Raised(NamedTuple):
 
 HEAD = "Traceback (most recent call last):"
 LINKS = ("The above exception was the direct cause", "During handling of the above exception")
-IGNORED = re.compile(r"Exception ignored in|Error in (?:atexit|sys\.excepthook)")
-IN_GROUP = re.compile(r"^[\s|+]*[|+][\s|+-]*(?:\d+ -+)?")
-EXCEPTION_LINE = re.compile(r"((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:: |:?\s*$)")
-EXCEPTION_NAME = re.compile(
-    r"(?:Error|Exception|Interrupt|Exit|Iteration|Empty|Full|Timeout|Expired|Failure|Fault|Warning|Group|Cancelled|Abort|error|timeout)$"
-)
-FRAME = re.compile(r'\s*(?:File "|\^|~)')
 
 
 class Tracebacks:
@@ -461,7 +377,7 @@ class Tracebacks:
         is_linked = False
         for place, at in enumerate(indexes):
             text = (
-                IN_GROUP.sub("", self._lines[at].text)
+                _part("in_group").sub("", self._lines[at].text)
                 if self._lines[at].text[:1] in " |+"
                 else self._lines[at].text
             )
@@ -495,22 +411,25 @@ class Tracebacks:
             self.inside.discard(chain[0].at)
         elif first is not None:
             above = self._lines[chain[0].head - 1].text if chain[0].head else ""
-            self.raised.append(first._replace(head=chain[0].head, is_ignored=bool(IGNORED.match(above))))
+            self.raised.append(
+                first._replace(head=chain[0].head, is_ignored=bool(_part("ignored").match(above)))
+            )
         return []
 
     def _is_wrapper(self, raised: Raised) -> bool:
         if raised.name in self._format.exceptions["wrapper"]:
             return True
-        return self._format.first("wrapper", self._lines[raised.at].text) is not None
+        shape = self._format.first("wrapper", self._lines[raised.at].text)
+        return shape is not None and shape.family != "elsewhere"
 
     def _exception(self, text: str, indexes: Sequence[int], place: int) -> str | None:
-        if text[:1].isspace() or (found := EXCEPTION_LINE.match(text)) is None:
+        if text[:1].isspace() or (found := _part("exception_line").match(text)) is None:
             return None
         name = found[1].rpartition(".")[2]
         following = self._lines[indexes[place + 1]].text if place + 1 < len(indexes) else ""
-        if FRAME.match(following):
+        if _part("frame").match(following):
             return None
-        return name if EXCEPTION_NAME.search(name) or (name[:1].isupper() and ": " in text) else None
+        return name if _part("exception_name").search(name) or (name[:1].isupper() and ": " in text) else None
 
     def _is_syntax_error(self, text: str, indexes: Sequence[int], place: int) -> bool:
         if not text.startswith(("SyntaxError: ", "IndentationError: ", "TabError: ")):

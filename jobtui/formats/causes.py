@@ -1,4 +1,4 @@
-"""What programs write when they fail, as data: reads `causes.toml` and finds the shape of a line."""
+"""What programs write when they fail, as data: reads `causes.toml`, and finds the shape of a line."""
 
 import re
 import tomllib
@@ -11,9 +11,7 @@ from jobtui.formats.schema import FormatError, longest_literal
 
 _KEYS = frozenset({"role", "family", "weight", "shapes"})
 _REPEATS = re.compile(r"\{\d+,?\d*\}")
-ROLES = frozenset(
-    {"cause", "symptom", "wrapper", "refers", "stop", "harmless", "handled", "success", "about"}
-)
+ROLES = frozenset(("cause", "symptom", "wrapper", "stop", "harmless", "handled", "success", "about"))
 
 
 class CauseShape(NamedTuple):
@@ -35,6 +33,7 @@ class CauseFormat(NamedTuple):
     needles: tuple[str, ...]
     strong: re.Pattern[str]
     weak: re.Pattern[str]
+    parts: Mapping[str, re.Pattern[str]]
 
     def may_tell(self, text: str) -> bool:
         """Whether a line may say anything of a failure."""
@@ -56,12 +55,13 @@ def load_causes() -> CauseFormat:
         document = tomllib.loads(text)
         shapes = [shape for entry in document["lines"] for shape in _shapes(entry)]
         words = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in document["words"].items()}
+        parts = {name: re.compile(pattern) for name, pattern in document["parts"].items()}
         exceptions = {name: frozenset(names) for name, names in document["exceptions"].items()}
     except (tomllib.TOMLDecodeError, re.error, KeyError, ValueError) as error:
         raise FormatError(f"causes.toml: {error!r}") from error
     shapes.sort(key=lambda shape: -shape.weight)
     by_role = {role: tuple(shape for shape in shapes if shape.role == role) for role in ROLES}
-    return CauseFormat(by_role, exceptions, tuple(document["needles"]), words["strong"], words["weak"])
+    return CauseFormat(by_role, exceptions, tuple(document["needles"]), words["strong"], words["weak"], parts)
 
 
 def _shapes(entry: dict[str, object]) -> list[CauseShape]:

@@ -18,10 +18,10 @@ CONTRACT = {
     "confidence": lambda value: number(value) and 0 <= value <= 1,  # type: ignore[operator]
     "last_step": or_null(text),
     "missing_step": or_null(text),
-    "cause": or_null(
-        lambda value: has(
-            value,
-            {"text": text, "source": text, "line": or_null(whole), "family": text, "confidence": number},
+    "cause": lambda value: (
+        value is None
+        or each({"text": text, "source": text, "line": or_null(whole), "family": text, "confidence": number})(
+            [value]
         )
     ),
     "evidence": each(
