@@ -37,7 +37,7 @@ class Limit(NamedTuple):
 
 LIMITS: Mapping[str, Limit] = {
     "files": Limit(320, 320),
-    "lines": Limit(78_100, 58_000),
+    "lines": Limit(78_150, 58_000),
     "half of the files, lines": Limit(240, 220),
     "95 of 100 files, lines": Limit(600, 600),
     "longest file, lines": Limit(900, 900),
@@ -46,7 +46,7 @@ LIMITS: Mapping[str, Limit] = {
     "classes of one name in three files": Limit(2, 2),
     "circles of imports": Limit(0, 0),
     "circles, late imports too": Limit(0, 0),
-    "tests, lines": Limit(65_100, 46_000),
+    "tests, lines": Limit(65_200, 46_000),
     "benchmarks, lines": Limit(4_400, 4_200),
 }
 
