@@ -18,6 +18,7 @@ from jobtui.backends.copied_log import CopiedLog
 from jobtui.backends.journal.records import StreamNames, Wanted
 from jobtui.backends.logfile import LogFile
 from jobtui.formats.parser import MONTHS, LogParser
+from jobtui.logs import merged as merged_logs
 from jobtui.logs.catalog import SessionLogs
 from jobtui.logs.journal import JournalPages, Selection
 from jobtui.logs.merged import Mergeable, MergedLog
@@ -63,6 +64,12 @@ class Clock:
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
+
+
+@pytest.fixture(autouse=True)
+def all_logs_answer_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is."""
+    monkeypatch.setattr(merged_logs, "LOOK_S", LONG_S)
 
 
 @pytest.fixture
@@ -157,6 +164,7 @@ async def test_what_cannot_be_read_is_marked_and_keeps_nobody_waiting(merged_of:
 async def test_a_log_that_hangs_does_not_hold_up_the_others(
     merged_of: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(merged_logs, "LOOK_S", 0.3)
     one, other = MemoryJournal(), MemoryJournal()
     write(one, 1, "j1")
     write(other, 2, "k2", host="v7")
