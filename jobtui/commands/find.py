@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,9 +83,12 @@ def print_not_found(command: str, body: Mapping[str, object], found: Found, read
     return answer(Report(command, lambda: {**body, "candidates": records}), reader, found.code)
 
 
-async def resolve(reader: Reader, thing: str, *, to_end: bool = False) -> Found:
-    """The one job that `thing` means. Reads only what that takes; says on stderr why there is none."""
-    found = await _resolved(reader, thing, to_end=to_end)
+async def resolve(reader: Reader, thing: str, *, to_end: bool = False, kinds: Collection[str] = ()) -> Found:
+    """The one job that `thing` means. Reads only what that takes; says on stderr why there is none.
+
+    What is of one of `kinds` does as well: it is the first candidate then, and the code is FINE.
+    """
+    found = await _resolved(reader, thing, to_end=to_end, kinds=kinds)
     if found.job is not None or found.code is not Exit.NOT_FOUND:
         return found
     named = await spans_naming(reader, thing)
@@ -113,7 +116,7 @@ async def spans_naming(reader: Reader, thing: str) -> tuple[Candidate, ...]:
     return tuple(Candidate("trace", one, SURE, why) for one, why in whys.items())
 
 
-async def _resolved(reader: Reader, thing: str, *, to_end: bool) -> Found:
+async def _resolved(reader: Reader, thing: str, *, to_end: bool, kinds: Collection[str]) -> Found:
     referred = list(references(thing.strip()))
     named = sorted({ref.text for ref in referred if ref.target is Target.JOB})
     number = next((ref.text for ref in referred if ref.target is Target.NUMBER), None)
@@ -129,6 +132,8 @@ async def _resolved(reader: Reader, thing: str, *, to_end: bool) -> Found:
     best = candidates[0] if candidates else None
     if best is not None and best.score >= SURE and best.job and not is_ambiguous(candidates):
         return await _exact(reader, best.job, to_end=to_end)
+    if best is not None and best.score >= SURE and best.kind in kinds and not is_ambiguous(candidates):
+        return Found(candidates=candidates, code=Exit.FINE)
     if not by_number and len(named) == 1 and _servers(reader.specs, "balsam"):
         by_number = _meant(reader, named[0])
     if by_number and (best is None or best.score < SURE):

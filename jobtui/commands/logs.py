@@ -7,16 +7,16 @@ import asyncio
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 
 from jobtui.analysis.paths import Reach, output_places
-from jobtui.analysis.timeline import JobLine, job_lines
+from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
 from jobtui.backends.base import unwrapped
 from jobtui.backends.job_reader import HasEntries
 from jobtui.commands.context import OutputFormat
-from jobtui.commands.find import print_not_found, resolve
+from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.printing import (
     Report,
     SourceNames,
@@ -33,7 +33,7 @@ from jobtui.model.ids import PREFIX_LENGTH, JobId
 from jobtui.model.job_reader import FilePart, JobReader, Unreadable
 from jobtui.model.jobs import JobDetail
 from jobtui.model.logs import RawLine
-from jobtui.model.numbers import whole
+from jobtui.model.numbers import counted, whole
 from jobtui.model.ops import Agent, Certainty, Component, Op
 from jobtui.model.secrets import mask_line, masked_lines
 from jobtui.model.source_errors import SourceError
@@ -102,18 +102,22 @@ OUTPUT_LOOKS = 8
 CSV_COLUMNS = ("at", "source", "line", "component", "op", "agent", "level", "certainty", "text")
 
 Chosen = Callable[[JobLine], bool]
+OpsByJob = Mapping[JobId, Sequence[Op]]
+KINDS = frozenset({"agent", "container", "user"})
+"""What else than a job has lines."""
 
 
 async def run(reader: Reader) -> Exit:
     following = reader.context.flag("follow") is not None
-    found = await resolve(reader, reader.context.words[0], to_end=following)
-    if found.job is None:
+    found = await resolve(reader, reader.context.words[0], to_end=following, kinds=KINDS)
+    if found.job is None and found.code is not Exit.FINE:
         return print_not_found("logs", {"lines": []}, found, reader)
     await reader.read_logs(found.detail, to_end=following)
-    chosen = _choice(reader, found.job.id)
+    ops_of = _ops_of(reader, found)
+    chosen = _choice(reader, reader.context.words[0] if found.job is None else found.job.id, ops_of())
     if chosen is None:
         return reader.settle(Exit.NOT_FOUND)
-    log = _JobLog(reader, found.job.id, chosen)
+    log = _OpLog(reader, ops_of, chosen)
     outputs = _Outputs(reader, found.detail, chosen, to_end=following)
     lines = [*await log.fresh(), *await outputs.fresh()]
     outputs.complain_of_unread()
@@ -122,8 +126,29 @@ async def run(reader: Reader) -> Exit:
     if not following:
         return answer(_report(reader, shown), reader, Exit.FINE)
     _print_followed(reader, shown, is_first=True)
-    await _follow(reader, found.job.id, log, outputs)
+    await _follow(reader, None if found.job is None else found.job.id, log, outputs)
     return reader.settle(Exit.FINE)
+
+
+def _ops_of(reader: Reader, found: Found) -> Callable[[], OpsByJob]:
+    """What gives the ops of a job, or those of a user, or that an agent or the agents of a container had."""
+    knows = reader.session.store.correlation
+    if found.job is not None:
+        job_id = found.job.id
+        return lambda: {job_id: knows.ops_of(job_id)}
+    meant = found.candidates[0]
+
+    def is_meant(op: Op) -> bool:
+        if meant.kind == "user":
+            return (op.jid or op.uid or "").partition("-")[0] == meant.id
+        return _agent_of(op) in _agents_called(meant.id, knows.agents())
+
+    def ops_of() -> OpsByJob:
+        jobs = dict.fromkeys(op.jid for op in knows.ops() if op.jid is not None and is_meant(op))
+        return {job_id: tuple(filter(is_meant, knows.ops_of(job_id))) for job_id in jobs}
+
+    complain(f"{meant.kind} {meant.id}: lines of {counted(len(ops_of()), 'job')} are given")
+    return ops_of
 
 
 def _masked(lines: Sequence[JobLine]) -> list[JobLine]:
@@ -135,20 +160,25 @@ def _masked(lines: Sequence[JobLine]) -> list[JobLine]:
     return [line._replace(text=next(shown[line.source])) for line in lines]
 
 
-class _JobLog:
-    """The chosen lines of a job, those that are new at each look."""
+class _OpLog:
+    """The chosen lines of ops and their jobs, those that are new at each look."""
 
-    def __init__(self, reader: Reader, job_id: JobId, chosen: Chosen) -> None:
+    def __init__(self, reader: Reader, ops_of: Callable[[], OpsByJob], chosen: Chosen) -> None:
         self._session = reader.session
-        self._job_id = job_id
+        self._ops_of = ops_of
         self._chosen = chosen
         self._seen: set[tuple[str, int, str]] = set()
 
     async def fresh(self) -> list[JobLine]:
         correlation = self._session.store.correlation
-        ops, unlinked = correlation.ops_of(self._job_id), correlation.unlinked_of(self._job_id)
-        lines = [line for line in job_lines(self._job_id, ops, unlinked) if line.place not in self._seen]
+        lines = [
+            line
+            for job_id, ops in self._ops_of().items()
+            for line in job_lines(job_id, ops, correlation.unlinked_of(job_id))
+            if line.place not in self._seen
+        ]
         self._seen.update(line.place for line in lines)
+        lines = in_time_order({line.place: line for line in lines}.values())
         return [
             line for line in _masked(await with_continuations(lines, self._session)) if self._chosen(line)
         ]
@@ -217,13 +247,14 @@ class _Outputs:
             complain(f"its output {name}: {problem}")
 
 
-async def _follow(reader: Reader, job_id: JobId, log: _JobLog, outputs: _Outputs) -> None:
+async def _follow(reader: Reader, job_id: JobId | None, log: _OpLog, outputs: _Outputs) -> None:
+    """Print what comes, of this job or of any, until ctrl+c."""
     following = asyncio.ensure_future(reader.follow_logs())
     stopped, changed, looks = asyncio.Event(), asyncio.Event(), 0
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, stopped.set)
     unsubscribe = reader.session.store.subscribe(
-        lambda changes: changed.set() if job_id in changes.jobs else None
+        lambda changes: changed.set() if job_id is None or job_id in changes.jobs else None
     )
     try:
         while not stopped.is_set() and (outputs.are_told or not following.done()):
@@ -247,23 +278,23 @@ async def _follow(reader: Reader, job_id: JobId, log: _JobLog, outputs: _Outputs
             await following
 
 
-def _choice(reader: Reader, job_id: JobId) -> Chosen | None:
+def _choice(reader: Reader, name_of_all: str, ops_by_job: OpsByJob) -> Chosen | None:
     """The test of `--agent`, `--op` and `--grep`; None when there is no such agent or op, which is said."""
     context = reader.context
     correlation = reader.session.store.correlation
-    ops = correlation.ops_of(job_id)
+    ops = [op for several in ops_by_job.values() for op in several]
     tests: list[Chosen] = []
     if (name := context.flag("agent")) is not None:
         wanted = _agents_called(name, correlation.agents())
         agents = {str(_agent_of(op)) for op in ops if _agent_of(op)}
         if not wanted & agents:
-            complain(f"no agent {name} worked for {job_id}, only {', '.join(sorted(agents)) or 'none'}")
+            complain(f"no agent {name} worked for {name_of_all}, only {', '.join(sorted(agents)) or 'none'}")
             return None
         tests.append(lambda line: line.op is not None and _agent_of(line.op) in wanted)
     if (name := context.flag("op")) is not None:
         prefix = name[:PREFIX_LENGTH]
         if prefix not in {op.op for op in ops}:
-            complain(f"no op {name} of {job_id}, only {', '.join(op.op for op in ops) or 'none'}")
+            complain(f"no op {name} of {name_of_all}, only {', '.join(op.op for op in ops) or 'none'}")
             return None
         tests.append(lambda line: line.op is not None and line.op.op == prefix)
     if (unit := context.flag("unit")) is not None:

@@ -100,6 +100,30 @@ def test_an_unknown_op_or_agent_is_exit_4_and_those_there_are_named(flag: str, r
     assert ("7Osx" if flag == "--op" else "dj5k") in ran.err
 
 
+@pytest.mark.parametrize(
+    ("thing", "kind", "jobs"),
+    [("srj-p-VUlhaMOD", "container", 3), ("t7K7", "agent", 2), ("VUlhaMOD", "user", 6)],
+)
+def test_a_container_an_agent_and_a_user_have_the_lines_of_their_jobs(
+    thing: str, kind: str, jobs: int, run: Runner
+) -> None:
+    ran = run("logs", thing, "--json", *sources_of("docker"))
+    assert ran.code == 0
+    assert f"{kind} {thing}: lines of {jobs} jobs are given" in ran.err
+    lines = ran.json["lines"]
+    assert lines
+    assert all(line["ids"]["job"].startswith("VUlhaMOD-") for line in lines)
+    whole = lines_of(run, jid="VUlhaMOD", capture="docker")
+    assert {(line["source"], line["line"]) for line in lines} <= {
+        (line["source"], line["line"]) for line in whole
+    }
+    assert len(lines) == len({(line["source"], line["line"], line["text"]) for line in lines})
+
+
+def test_what_has_no_lines_is_exit_4(run: Runner) -> None:
+    assert run("logs", "srj-p-AAAAAAAA", "--json", *sources_of("docker")).code == 4
+
+
 def test_only_the_last_lines(run: Runner) -> None:
     assert lines_of(run, "-n", "3") == lines_of(run)[-3:]
     assert lines_of(run, "-n0") == []
