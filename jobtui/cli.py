@@ -126,6 +126,8 @@ class _Parser:
 
 def parse(arguments: Sequence[str]) -> Invocation:
     """What a command line asks for; nothing is checked beside `--help` or `--version`. Raises UsageError."""
+    if arguments and arguments[0] == "help":  # as many programs have it
+        arguments = [*arguments[1:2], "--help"]
     invocation = _Parser(arguments).parse()
     if not invocation.flags.keys() & {"help", "version"}:
         _check_flags(invocation)

@@ -106,8 +106,11 @@ def test_a_wrong_command_line_is_one_line_and_exit_2(
 
 
 def test_help_and_version_ask_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", "show"]) == 0
+    as_word = capsys.readouterr().out
     assert main(["show", "--help"]) == 0
-    assert "Usage: jobtui [FLAGS] show ID" in capsys.readouterr().out
+    assert "Usage: jobtui [FLAGS] show ID" in (as_flag := capsys.readouterr().out)
+    assert as_word == as_flag
     assert main(["--version", "--srdb", "/nowhere"]) == 0
     assert capsys.readouterr().out.startswith("jobtui 0")
 

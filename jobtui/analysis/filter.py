@@ -12,6 +12,8 @@ from jobtui.analysis.filter_fields import (
     FIELD_BY_NAME,
     FIELDS,
     RECORD_ONLY,
+    STATUS_WORDS,
+    STUCK,
     VALUE_WORDS,
     FilterContext,
     Test,
@@ -28,7 +30,7 @@ from jobtui.analysis.filter_syntax import (
     leaves,
     parse_nodes,
 )
-from jobtui.analysis.flags import Flag
+from jobtui.analysis.flags import Flag, needs_person
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import is_quasi_jid, jid_of_run_dir, split_container, split_jid
 from jobtui.model.jobs import Job
@@ -42,6 +44,10 @@ _PLAIN_VALUE = r"[\w.@/+\-]+"
 _WORDS = r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+|[^\W_]"
 """The words of a text, also those of joinedLikeThis."""
 _MAX_ABBREVIATED = 200
+STATE_WORDS = frozenset(
+    {"pending", "queued", "waiting", "running", "completed", "done", "failed", "canceled", "cancelled"}
+)
+"""Words that alone, as people type them, mean a state too; quoted they are only looked for."""
 _SHOW_QUASI_FIELDS = frozenset({"quasi", "id", "model"})
 
 
@@ -147,7 +153,10 @@ def _word_test(value: Value) -> Test:
     low = word.lower()
     if value.quoted:
         return lambda job, now, context: low in _haystack(job)
-    return lambda job, now, context: low in _haystack(job) or _starts_words(low, job)
+    if low == STUCK:
+        return lambda job, now, context: needs_person(job, now) or low in _haystack(job)
+    states = STATUS_WORDS[low] if low in STATE_WORDS else frozenset()
+    return lambda job, now, context: job.status in states or low in _haystack(job) or _starts_words(low, job)
 
 
 def _haystack(job: Job) -> str:
