@@ -19,7 +19,7 @@ import msgspec
 import pytest
 
 import jobtui.backends
-from jobtui.analysis import find
+from jobtui.analysis import cause, find
 from jobtui.analysis.correlation.agent_lines import AgentPass
 from jobtui.analysis.correlation.correlator import Correlator, SupervisorPass
 from jobtui.analysis.explain.verdict import explain
@@ -38,6 +38,7 @@ from jobtui.grammar import COMMANDS, DASHBOARD, Command
 from jobtui.model.clock import SECOND, FixedClock, Nanos, to_rfc3339
 from jobtui.model.faults import MOST_PLACES, Faults, contained, place_of
 from jobtui.model.health import SourceHealth, SourceState
+from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.scripts import ScriptPeriod, Wanted
 from jobtui.model.specs import SourceSpec, Window
@@ -65,6 +66,7 @@ from tests.waiting import wait_until
 SECRET = "hunter2"
 JOB, OTHER, BAD = map(a_job, range(3))
 CAPTURE = CAPTURES / "local"
+FAILED_OF_CAPTURE = JobId("DJouDZ9T-4F4EUZjI-heightWeightReport")
 
 
 class Injected(Exception):
@@ -645,7 +647,7 @@ async def test_lines_of_a_step_that_cannot_be_read_cost_no_verdict(expected_faul
     assert [fault.stage for fault in expected_faults.all()] == ["reading the lines of a step"]
 
 
-@pytest.mark.parametrize("part", ["_JobLog", "_Outputs"])
+@pytest.mark.parametrize("part", ["_OpLog", "_Outputs"])
 def test_lines_of_a_job_that_cannot_be_read_cost_themselves(
     part: str, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected_faults: Faults
 ) -> None:
@@ -782,12 +784,22 @@ def read_again() -> object:
     return [sarchive.parse_script({"id": "7", "script": "x"}, "there")]
 
 
+def caused_again() -> object:
+    async def gathered() -> object:
+        async with Session([build(SourceSpec("srdb", str(CAPTURE)))], FixedClock(NOW)) as session:
+            await session.catch_up()
+            return await Gatherer.of(session).whole(FAILED_OF_CAPTURE)
+
+    return asyncio.run(gathered())
+
+
 STEPS: dict[str, tuple[object, str, Callable[[], object]]] = {
     "finding": (find._Search, "resolve", found_again),
     "sorting jobs": (jobs_command, "needs_person", sorted_again),
     "judging a job": (job_rows, "needs_person", judged_again),
     "filtering": (job_rows, "__doc__", filtered_again),
     "reading a script": (sarchive, "_script_in", read_again),
+    "reading what its program wrote": (cause, "find_cause", caused_again),
 }
 """What is made to raise, and what comes of it all the same."""
 TRIED_BY |= dict.fromkeys(STEPS, f"{HERE}test_a_step_that_raises_costs_itself")

@@ -1,13 +1,12 @@
 """What programs write when they fail, as data: reads `causes.toml`, and finds the shape of a line."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import NamedTuple
 
-from jobtui.formats.schema import FormatError, longest_literal
+from jobtui.formats.schema import FormatError, document_of, longest_literal, text_of
+from jobtui.model.numbers import whole
 
 _KEYS = frozenset({"role", "family", "weight", "shapes"})
 _REPEATS = re.compile(r"\{\d+,?\d*\}")
@@ -50,14 +49,13 @@ class CauseFormat(NamedTuple):
 @cache
 def load_causes() -> CauseFormat:
     """Raises FormatError when the file breaks its own rules."""
-    text = resources.files("jobtui.formats").joinpath("causes.toml").read_text("utf-8")
+    document = document_of("causes", text_of("causes"))
     try:
-        document = tomllib.loads(text)
         shapes = [shape for entry in document["lines"] for shape in _shapes(entry)]
         words = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in document["words"].items()}
         parts = {name: re.compile(pattern) for name, pattern in document["parts"].items()}
         exceptions = {name: frozenset(names) for name, names in document["exceptions"].items()}
-    except (tomllib.TOMLDecodeError, re.error, KeyError, ValueError) as error:
+    except (re.error, KeyError, ValueError) as error:
         raise FormatError(f"causes.toml: {error!r}") from error
     shapes.sort(key=lambda shape: -shape.weight)
     by_role = {role: tuple(shape for shape in shapes if shape.role == role) for role in ROLES}
@@ -68,7 +66,7 @@ def _shapes(entry: dict[str, object]) -> list[CauseShape]:
     role, pairs = entry["role"], entry["shapes"]
     if entry.keys() - _KEYS or role not in ROLES or not isinstance(pairs, list):
         raise ValueError(f"not as it must be: {entry}")
-    family, weight = str(entry.get("family", "")), int(str(entry.get("weight", 0)))
+    family, weight = str(entry.get("family", "")), whole(str(entry.get("weight", 0)), 0)
     return [
         CauseShape(str(role), family, weight, re.compile(pattern), _literal(pattern), sample)
         for pattern, sample in pairs

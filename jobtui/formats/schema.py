@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jobtui.model.ops import Component
 
@@ -93,17 +93,25 @@ class _ByHead(dict[str, tuple[Shape, ...]]):
 @cache
 def load(name: str) -> LogFormat:
     """The format in `<name>.toml` of this folder. Raises FormatError when the file breaks its own rules."""
-    text = resources.files("jobtui.formats").joinpath(f"{name}.toml").read_text("utf-8")
-    return read_format(name, text)
+    return read_format(name, text_of(name))
+
+
+def text_of(name: str) -> str:
+    """The content of `<name>.toml` of this folder."""
+    return resources.files("jobtui.formats").joinpath(f"{name}.toml").read_text("utf-8")
+
+
+def document_of(name: str, text: str) -> dict[str, Any]:
+    """What `text`, the content of `<name>.toml`, holds. Raises FormatError."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise FormatError(f"{name}.toml: {error}") from error
 
 
 def read_format(name: str, text: str) -> LogFormat:
     """The format that `text`, the content of `<name>.toml`, describes. Raises FormatError."""
-    where = f"{name}.toml"
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise FormatError(f"{where}: {error}") from error
+    where, document = f"{name}.toml", document_of(name, text)
     _only(document, _DOCUMENT_KEYS, where)
     macros: dict[str, str] = document.get("macros", {})
     shapes = [_shape(where, entry, macros) for entry in document.get("shape", ())]

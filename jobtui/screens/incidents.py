@@ -17,7 +17,7 @@ from jobtui.render.text import show
 from jobtui.screens.base import HeadedScreen, bindings_at
 from jobtui.screens.choices import ChoosingScreen, Goal, Guide
 from jobtui.screens.shared import Shared, Taken, open_screen, start
-from jobtui.session.evidence import Gatherer, Records, Texts
+from jobtui.session.evidence import Causes, Gatherer, Records, Texts
 from jobtui.store.store import Changes
 from jobtui.widgets.record_list import IncidentList
 from jobtui.widgets.text_pane import Paragraph, TextPane
@@ -51,6 +51,7 @@ class IncidentsScreen(HeadedScreen):
         self._found: Incidents | None = None
         self._texts: Texts = {}
         self._records: Records = {}
+        self._causes: Causes = {}
         self._is_due, self._works, self._ended_at, self._took_s = True, False, 0.0, 0.0
         self._is_early = False
         self._main = self._list = IncidentList(shared.now)
@@ -88,7 +89,8 @@ class IncidentsScreen(HeadedScreen):
         self._is_due, began = False, monotonic()
         store, now = self.shared.store, self.shared.now()
         self._is_early = any(one.is_behind or one.state is SourceState.STARTING for one in store.sources())
-        gatherer = Gatherer(store, self.shared.job_reader, now, self.shared.reach, self._texts, self._records)
+        known = self._texts, self._records, self._causes
+        gatherer = Gatherer(store, self.shared.job_reader, now, self.shared.reach, *known)
         try:
             self._found = await gatherer.survey(self._begin(now), now, _Slices().rest)
             self._list.set_records((*self._found.groups, *self._found.alone))

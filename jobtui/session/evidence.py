@@ -56,6 +56,8 @@ OUTPUT_NAMES = ("run.log", "job.out")
 OUTPUT_ENDS = (".log", ".out", ".err")
 """Files in a run directory that a program or what starts it may write to."""
 MOST_OUTPUTS = 6
+MOST_JOBS_READ = 200
+"""Jobs whose outputs a look at all jobs reads."""
 CLOCKS_APART_S = 60
 """A file that was last written so long before a run began is of an earlier one."""
 
@@ -81,6 +83,8 @@ class JobRecord(NamedTuple):
 
 Records = dict[JobId, tuple[Job | None, JobRecord]]
 """Records that were read, each with the job as it was then."""
+Causes = dict[JobId, tuple[Job, Cause | None]]
+"""What the outputs of failed jobs say, each with the job as it was when they were read."""
 
 
 async def noted_of(
@@ -100,7 +104,7 @@ async def noted_of(
 class Gatherer:
     """Gathers what is known at one moment.
 
-    `texts` of lines and `records` of jobs were read before; more come to them.
+    `texts` of lines, `records` of jobs and `causes` of failures were read before; more come to them.
     """
 
     def __init__(
@@ -111,11 +115,13 @@ class Gatherer:
         reach: Reach = NOWHERE,
         texts: Texts | None = None,
         records: Records | None = None,
+        causes: Causes | None = None,
     ) -> None:
         self._store, self._job_reader, self._now, self._reach = store, job_reader, now, reach
         self._texts: Texts = {} if texts is None else texts
         self._records: Records = {} if records is None else records
-        self._asked = 0
+        self._causes: Causes = {} if causes is None else causes
+        self._asked = self._outputs_read = 0
         self._sources = store.sources()
 
     @classmethod
@@ -128,8 +134,8 @@ class Gatherer:
         """All there is, its record and what is noted on its cluster included, which are read for this."""
         return await self._with_record(job_id, await self._read_record(job_id))
 
-    async def _with_record(self, job_id: JobId, record: JobRecord, *, wants_output: bool = True) -> Evidence:
-        found = await self.gather(job_id, record.detail, record.slurm_id, wants_output=wants_output)
+    async def _with_record(self, job_id: JobId, record: JobRecord) -> Evidence:
+        found = await self.gather(job_id, record.detail, record.slurm_id)
         return msgspec.structs.replace(found, unread=record.unread)
 
     async def _read_record(self, job_id: JobId) -> JobRecord:
@@ -164,7 +170,6 @@ class Gatherer:
         slurm_id: str | None = None,
         *,
         wants_chain: bool = True,
-        wants_output: bool = True,
     ) -> Evidence:
         """What is known of a job. `detail` is its record and `slurm_id` its number in Slurm, where read."""
         told, knows = self.told(job_id, detail, slurm_id), self._store.correlation
@@ -180,7 +185,7 @@ class Gatherer:
             chain=wait_chain(run, self._scene) if waits and run is not None else Chain(),
             allocations=self._store.allocations(),
             sites=self._store.sites(),
-            cause=await self._cause(told) if wants_output else None,
+            cause=await self._cause(told),
         )
 
     async def _cause(self, told: Evidence) -> Cause | None:
@@ -188,6 +193,17 @@ class Gatherer:
         job = told.job
         if job is None or job.status not in ENDED_BADLY:
             return None
+        before, known = self._causes.get(job.id, (None, None))
+        if before != job and self._outputs_read < MOST_JOBS_READ:
+            self._outputs_read += 1
+            with contained("reading what its program wrote"):
+                known = await self._read_cause(job, told)
+            self._causes[job.id] = job, known
+            while len(self._causes) > TEXTS_KEPT:
+                del self._causes[next(iter(self._causes))]
+        return known
+
+    async def _read_cause(self, job: Job, told: Evidence) -> Cause | None:
         from jobtui.analysis.cause import find_cause  # most jobs have not failed
 
         agent, detail = self._store.correlation.agent_of(job.id), told.detail
@@ -203,13 +219,12 @@ class Gatherer:
         )
         failed = True if job.status is JobStatus.FAILED else None
         best: Cause | None = None
-        with contained("reading what its program wrote"):
-            for directory, name in await self._outputs(job, named, directories):
-                with suppress(Unreadable):
-                    part = await self._job_reader.read_file(directory, name, tail=True)
-                    found = await asyncio.to_thread(find_cause, part.text, failed=failed)
-                    if found is not None and (best is None or found.confidence > best.confidence):
-                        best = numbered(found, part, f"{directory}/{name}")
+        for directory, name in await self._outputs(job, named, directories):
+            with suppress(Unreadable):
+                part = await self._job_reader.read_file(directory, name, tail=True)
+                found = await asyncio.to_thread(find_cause, part.text, failed=failed)
+                if found is not None and (best is None or found.confidence > best.confidence):
+                    best = numbered(found, part, f"{directory}/{name}")
         return best
 
     async def _outputs(
@@ -293,7 +308,7 @@ class Gatherer:
             verdict = explain(evidence)
             if not verdict.is_reliably_bad:
                 return sample_of(job, evidence, verdict)._replace(is_told=False)
-        evidence = await self._with_record(job.id, await self._kept_record(job), wants_output=False)
+        evidence = await self._with_record(job.id, await self._kept_record(job))
         return sample_of(job, evidence, explain(evidence))
 
     async def survey(

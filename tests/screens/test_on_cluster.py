@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 
 import pytest
 from textual.pilot import Pilot
@@ -26,11 +27,13 @@ CANCELED = JobId("3pMDuIiL-2cmdSPql-activityAnimation")
 
 
 @asynccontextmanager
-async def on(jid: JobId | None, mounts: dict[str, str]) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
-    sources: list[Source] = [SirepoDb(ON_CLUSTER), LogFile(Path(ON_CLUSTER / "supervisor.log"))]
+async def on(
+    jid: JobId | None, mounts: dict[str, str], root: Path = ON_CLUSTER
+) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
+    sources: list[Source] = [SirepoDb(root), LogFile(root / "supervisor.log")]
     session = Session(sources, FixedClock(NOW))
     session.mounts = mounts
-    watch_clusters(session, [str(ON_CLUSTER)])
+    watch_clusters(session, [str(root)])
     app = JobtuiApp(session, jid)
     async with app.run_test(size=(160, 40)) as pilot:
         yield app, pilot
@@ -49,8 +52,16 @@ async def test_its_files_are_those_on_the_cluster() -> None:
         assert "run.bash" in text(app)
 
 
-async def test_out_of_reach_nothing_is_said_of_slurm() -> None:
+async def test_its_files_are_found_where_its_whole_site_was_copied() -> None:
     async with on(JID, {}) as (app, pilot):
+        await wait_until(lambda: "3Qbr" in text(app), pilot)
+        await press(pilot, "f", until="sbatch_status.json")
+
+
+async def test_out_of_reach_nothing_is_said_of_slurm(tmp_path: Path) -> None:
+    root = tmp_path / "sbatch"
+    copytree(ON_CLUSTER, root, ignore=ignore_patterns("scratch"))
+    async with on(JID, {}, root) as (app, pilot):
         await wait_until(lambda: "3Qbr" in text(app), pilot)
         await press(pilot, "f", until="cannot be read here")
         assert "Slurm" not in text(app)
