@@ -28,8 +28,8 @@ EXCEPTION, RESULT = 94.0, 46.0
 ALIKE = 10.0
 """Lines that weigh so little less than the best one are as good."""
 LONGEST_TRACEBACK = 400
-MOST_JUDGED, MOST_COMPARED, NEAR = 1_000, 40, 400
-"""Lines judged, candidates compared, and lines before and after one that tell whether the program went on."""
+MOST_JUDGED, JUDGED_CHARACTERS, MOST_COMPARED, NEAR = 1_000, 100_000, 40, 400
+"""Lines judged, and their characters, candidates compared, lines around one that tell whether it went on."""
 MOST_ALTERNATIVES = 3
 
 
@@ -216,8 +216,9 @@ class Output:
             ats if len(ats) <= 6 else ats[:3] + ats[-3:] for text, ats in places.items() if may_tell(text)
         )
         found = sorted(at for ats in alike for at in ats if at not in inside)
-        if len(found) > MOST_JUDGED:
-            found = found[: MOST_JUDGED // 4] + found[-MOST_JUDGED * 3 // 4 :]
+        length = sum(len(self._lines[at].text) for at in found)
+        if (most := min(MOST_JUDGED, len(found) * JUDGED_CHARACTERS // max(length, 1))) < len(found):
+            found = found[: most // 4] + found[len(found) - most * 3 // 4 :]
         return found
 
     def _best(self, found: list[Candidate]) -> tuple[Candidate, list[Candidate]] | None:
@@ -321,8 +322,10 @@ def _weight_of_words(text: str, shapes: CauseFormat) -> float:
     stop = shapes.first("stop", text)
     if stop is not None and (found := stop.pattern.search(text)) is not None and found.start() < EARLY:
         text = f"{text[: found.start()]}{text[found.end() :]}"
-    strong = len({word.lower() for word in islice(shapes.strong.findall(text), 3)})
-    weak = len({word.lower() for word in islice(shapes.weak.findall(text), 3)})
+    strong, weak = (
+        len({word[0].lower() for word in islice(words.finditer(text), 3)})
+        for words in (shapes.strong, shapes.weak)
+    )
     if not strong and not weak and not _part("trouble").search(text):
         return 0.0
     weight = 18.0 * min(weak, 2) if not strong else 18.0 + 12.0 * strong + 8.0 * min(weak, 2)

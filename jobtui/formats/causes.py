@@ -1,26 +1,29 @@
 """What programs write when they fail, as data: reads `causes.toml`, and finds the shape of a line."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import NamedTuple
+from re import _constants as sre  # type: ignore[attr-defined]
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any, NamedTuple
 
-from jobtui.formats.schema import FormatError, document_of, longest_literal, text_of
+from jobtui.formats.schema import FormatError, document_of, text_of
 from jobtui.model.numbers import whole
 
 _KEYS = frozenset({"role", "family", "weight", "shapes"})
-_REPEATS = re.compile(r"\{\d+,?\d*\}")
+_LONG = 5
+"""A literal of so many characters is as telling as a longer one."""
 ROLES = frozenset(("cause", "symptom", "wrapper", "stop", "harmless", "handled", "success", "about"))
 
 
 class CauseShape(NamedTuple):
-    """One kind of line. `literal` must be in a line that matches; `sample` is one."""
+    """One kind of line, and a sample. A line that matches holds one of the `literals`, in lower case."""
 
     role: str
     family: str
     weight: int
     pattern: re.Pattern[str]
-    literal: str
+    literals: tuple[str, ...]
     sample: str
 
 
@@ -41,9 +44,14 @@ class CauseFormat(NamedTuple):
 
     def first(self, role: str, text: str) -> CauseShape | None:
         """The shape of a role that a line has; the heaviest of them."""
-        return next(
-            (s for s in self.by_role[role] if s.literal in text and s.pattern.search(text) is not None), None
-        )
+        lower = text.lower()
+        for shape in self.by_role[role]:
+            for literal in shape.literals:
+                if literal in lower:
+                    if shape.pattern.search(text) is not None:
+                        return shape
+                    break
+        return None
 
 
 @cache
@@ -68,10 +76,28 @@ def _shapes(entry: dict[str, object]) -> list[CauseShape]:
         raise ValueError(f"not as it must be: {entry}")
     family, weight = str(entry.get("family", "")), whole(str(entry.get("weight", 0)), 0)
     return [
-        CauseShape(str(role), family, weight, re.compile(pattern), _literal(pattern), sample)
+        CauseShape(str(role), family, weight, re.compile(pattern), _literals(_parser.parse(pattern)), sample)
         for pattern, sample in pairs
     ]
 
 
-def _literal(pattern: str) -> str:
-    return "" if "(?i" in pattern else longest_literal(_REPEATS.sub("*", pattern))
+def _literals(parts: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
+    """Texts of which every match of a parsed pattern holds one, in lower case; ("",) where there are none."""
+    found: list[tuple[str, ...]] = [("",)]
+    run = ""
+    for kind, what in (*parts, (None, None)):
+        letters = {chr(c).lower() for k, c in what if k is sre.LITERAL} if kind is sre.IN else set()
+        if kind is sre.LITERAL:
+            run += chr(what).lower()
+        elif len(letters) == 1 and all(k is sre.LITERAL for k, _ in what):
+            run += letters.pop()
+        elif kind not in (sre.AT, sre.ASSERT, sre.ASSERT_NOT):
+            found.append((run,))
+            run = ""
+            if kind is sre.SUBPATTERN:
+                found.append(_literals(what[3]))
+            elif kind is sre.BRANCH:
+                found.append(tuple({one: None for branch in what[1] for one in _literals(branch)}))
+            elif kind in (sre.MAX_REPEAT, sre.MIN_REPEAT) and what[0]:
+                found.append(_literals(what[2]))
+    return max(found, key=lambda some: (min(len(min(some, key=len)), _LONG), -len(some)))
