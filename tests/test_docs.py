@@ -206,7 +206,8 @@ def test_a_page_of_a_source_tells_what_one_has_to_know() -> None:
 
 
 def program_text() -> str:
-    text = "\n".join(path.read_text() for path in sorted((ROOT / "jobtui").rglob("*.py")))
+    files = (path for kind in ("py", "toml") for path in sorted((ROOT / "jobtui").rglob(f"*.{kind}")))
+    text = "\n".join(path.read_text() for path in files)
     return re.sub(r'"\s+f?"', "", text)
 
 

@@ -13,44 +13,11 @@ from jobtui.demo.kernel import Start
 from jobtui.demo.programs import Ending, Model, Plan, log_lines
 from jobtui.demo.world import Browser, Simulation, User, World
 from jobtui.model.clock import Nanos
+from jobtui.model.tables import tables_of
 
-SIMULATION_NAMES = (
-    "Young's Double Slit",
-    "NSLS-II CHX beamline",
-    "Tabulated Undulator",
-    "Beamline 7 survey",
-    "fel scan 12",
-    "LCLS-II SXR 800 eV",
-    "bunch compressor, 3rd try",
-    "booster ring v4",
-    "Laser-Plasma stage 2",
-    "EIC cooling 41 GeV",
-    "SNS linac",
-    "SOLEIL chromaticity",
-    "quick check",
-    "gun 2 emittance",
-    "tracking A",
-    "heights",
-    "CHESS mirror tilt -0.2",
-    "RHIC e-cooler",
-    "undulator gap 7.2 mm",
-    "thesis fig 4",
-)
-
-HOSTILE_NAMES = (
-    "scan [bold red]3[/] [/nope]",
-    "gap \x1b[31m7mm\x1b[0m \x1b]0;title\x07",
-    "mirror \u202ekcab\u202c tilt",
-    "ビームライン 7 調整",
-    "e\u0301le\u0301ment\u200b test\tab\nnew line",
-)
-"""Names that would drive a careless terminal program: markup, escapes, bidi marks, wide characters."""
-STATELESS_METHODS = (
-    "global_resources",
-    "calculate_bunch_parameters",
-    "create_mirror_file",
-    "enable_time_limit",
-)
+_TABLES = tables_of("jobtui.demo", "tables")
+SIMULATION_NAMES, STATELESS_METHODS = _TABLES["simulation_names"], _TABLES["stateless_methods"]
+HOSTILE_NAMES = _TABLES["hostile_names"]
 HOSTILE_SHARE = 0.04
 AGAIN_SHARE = 0.45
 CANCEL_SHARE = 0.08

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from jobtui.model.ids import PREFIX_LENGTH
+from jobtui.model.tables import tables_of
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 SHORT_ID, LONG_ID = 8, 32
@@ -145,30 +146,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 SHELL = "('/bin/bash', '-l')"
 
-_STDIN = """b"source $HOME/.bashrc
-set -e
-mkdir -p '.'
-cd '.'
-{slurm}export SIREPO_GLOBAL_RESOURCES_SERVER_TOKEN=''
-export SIREPO_GLOBAL_RESOURCES_SERVER_URI='http://127.0.0.1:{port}/global-resources'
-export SIREPO_MPI_CORES='{cores}'
-export SIREPO_SIM_DB_FILE_SERVER_TOKEN='{token}'
-export SIREPO_SIM_DB_FILE_SERVER_URI='http://127.0.0.1:{port}/sim-db-file/{uid}/'
-export PYKERN_PKCONFIG_CHANNEL='prod'
-export PYKERN_PKDEBUG_REDIRECT_LOGGING='1'
-export PYKERN_PKDEBUG_WANT_PID_TIME='1'
-export PYTHONUNBUFFERED='1'
-export SIREPO_AUTH_LOGGED_IN_USER='{uid}'
-export SIREPO_JOB_MAX_MESSAGE_BYTES='200000000'
-export SIREPO_JOB_PING_INTERVAL_SECS='120'
-export SIREPO_JOB_PING_TIMEOUT_SECS='15'
-export SIREPO_JOB_VERIFY_TLS='False'
-export SIREPO_SIMULATION_DB_LOGGED_IN_USER='{uid}'
-export SIREPO_SRDB_ROOT='{root}'
-export PYTHONPATH=''
-export PYTHONSTARTUP=''
-exec 'sirepo' 'job_cmd' '{run_dir}/in-{key}.json'
-\""""
+_STDIN: str = tables_of("jobtui.demo", "tables")["stdin"].rstrip("\n")
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -277,114 +255,6 @@ def record_bytes(record: Record) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode("ascii")
 
 
-SUPERVISOR = "sirepo/job_supervisor.py"
-COMMAND = "sirepo/pkcli/job_supervisor.py"
-DRIVER = "sirepo/job_driver/__init__.py"
-LOCAL = "sirepo/job_driver/local.py"
-DOCKER = "sirepo/job_driver/docker.py"
-SBATCH = "sirepo/job_driver/sbatch.py"
-AGENT = "sirepo/pkcli/job_agent.py"
-SERVER = "sirepo/job_api.py"
-ROUTER = "sirepo/uri_router.py"
-WEB = "tornado/web.py"
-SSH = "asyncssh/logging.py"
-
-LINES: Mapping[str, tuple[str, int, str, str]] = {
-    "modules": (DRIVER, 526, "init_module", "modules={}"),
-    "listening": (COMMAND, 78, "default_command", "ip=127.0.0.1 port={}"),
-    "request": (SUPERVISOR, 254, "receive", "{}"),
-    "request_error": (SUPERVISOR, 263, "receive", "{} error={}"),
-    "analysis": (SUPERVISOR, 1096, "_send_op_analysis", "{} api={} method={}"),
-    "op": (SUPERVISOR, 1276, "__init__", "{} runDir={}"),
-    "assigned": (SUPERVISOR, 1332, "prepare_send", "assigned driver={} to op={}"),
-    "await_reply": (SUPERVISOR, 1346, "reply_get", "{} await _reply_q.get()"),
-    "no_reply": (SUPERVISOR, 1352, "reply_get", "{} no reply"),
-    "enter": (SUPERVISOR, 144, "alloc", "{} enter={} {}"),
-    "exit": (SUPERVISOR, 147, "alloc", "{} exit={} {}"),
-    "new_status": (SUPERVISOR, 892, "_process_run_status_update", "new status={} {}"),
-    "same_status": (SUPERVISOR, 894, "_process_run_status_update", "same status={} {}"),
-    "serial_differs": (SUPERVISOR, 871, "_process_run_status_update",
-        "{} db.computeJobSerial={} does not match msg.computeJobSerial={}, ignoring"),
-    "already_exited": (SUPERVISOR, 880, "_process_run_status_update",
-        "ignoring state={} already in exit state={} msg={}"),
-    "inactive_job": (SUPERVISOR, 459, "agent_receive", "inactive job jid={} msg={}"),
-    "cancel": (SUPERVISOR, 664, "_eval_args_and_destroy_op", "{} cancel args={}"),
-    "cancel_failed": (SUPERVISOR, 673, "_cancel_op_or_job", "{} prepare_send failed op={}"),
-    "cancel_exception": (SUPERVISOR, 682, "_cancel_op_or_job", "exception={} stack={}"),
-    "cancel_ignored": (SUPERVISOR, 942, "_receive_api_runCancel",
-        "{} ignoring cancel, not running req_is_invalid"),
-    "max_run_secs": (SUPERVISOR, 1365, "_timeout", "{} max_run_secs={}"),
-    "reload": (SUPERVISOR, 694, "_create", "canceling after reload jid={} {}"),
-    "run_exception": (SUPERVISOR, 1020, "_receive_api_runSimulation", "{} exception={}"),
-    "run_fault": (SUPERVISOR, 1025, "_receive_api_runSimulation",
-        "{} db updated during send with exception={}"),
-    "incoming_fault": (COMMAND, 178, "_incoming", "exception={} handler={} content={}"),
-    "incoming_stack": (COMMAND, 179, "_incoming", "{}"),
-    "run_op_changed": (SUPERVISOR, 1040, "_receive_api_runSimulation",
-        "{} _run_status_op changed during call to agent, ignoring state"),
-    "status_change": (SUPERVISOR, 1162, "_update_db", "{} status change reply={}"),
-    "sbatch_unknown": (SUPERVISOR, 1171, "_update_db", "{} normal sbatch case reply={}"),
-    "status_op_changed": (SUPERVISOR, 1202, "_start_run_status_op",
-        "{} run_status_op changed during request, ignoring reply={}"),
-    "status_db_updated": (SUPERVISOR, 1212, "_start_run_status_op",
-        "{} db updated during run_status, ignoring reply={}"),
-    "socket_open": (COMMAND, 99, "open", "uri=/job-agent-websocket remote_ip=127.0.0.1 "),
-    "access": (WEB, 2591, "log_request", "{}:tornado.access:{} {} (127.0.0.1) {:.2f}ms"),
-    "driver": (DRIVER, 97, "__init__", "{}"),
-    "start_agent": (DRIVER, 401, "_agent_start", "{} {} await=_do_agent_start"),
-    "start_agent_error": (DRIVER, 412, "_agent_start", "{} error={} stack={}"),
-    "exec_dir": (LOCAL, 118, "_do_agent_start", "{} agent_exec_dir={}"),
-    "await_agent": (DRIVER, 297, "_agent_ready", "{} {} await _websocket_ready"),
-    "agent_there": (DRIVER, 299, "_agent_ready", "{} {} websocket alive"),
-    "destroyed_waiting": (DRIVER, 301, "_agent_ready", "after websocket_ready op={} destroyed"),
-    "destroyed_starting": (DRIVER, 295, "_agent_ready", "after agent_start op={} destroyed"),
-    "send": (DRIVER, 185, "send", "{} {} runDir={}"),
-    "send_error": (DRIVER, 192, "send", "error={} op={} stack={}"),
-    "message": (DRIVER, 337, "_log", "{} opName={} o={}"),
-    "message_error": (DRIVER, 335, "_log", "{} error msg={}"),
-    "message_stderr": (DRIVER, 391, "_agent_receive_job_cmd_stderr", "{} stderr from job_cmd msg={}"),
-    "not_prepared": (DRIVER, 347, "_reply", "{} op not in prepared_sends opName={} o={} content={}"),
-    "unknown_agent": (DRIVER, 176, "receive", "unknown agent, sending kill; msg={}"),
-    "socket_closed": (DRIVER, 213, "websocket_on_close", "{}"),
-    "free": (DRIVER, 483, "_start_free_resources", "{} caller={}"),
-    "not_ready": (DRIVER, 230, "_websocket_ready_timeout_handler", "{} timeout={}"),
-    "idle": (DRIVER, 491, "_kill_if_idle", "{}"),
-    "kill_local": (LOCAL, 86, "kill", "{} pid={}"),
-    "agent_exited": (LOCAL, 111, "_agent_on_exit", "{} returncode={}"),
-    "exec_dir_docker": (DOCKER, 247, "_do_agent_start", "{} agent_exec_dir={}"),
-    "container": (DOCKER, 264, "_do_agent_start", "{} cname={} cid={}"),
-    "kill_docker": (DOCKER, 213, "kill", "{} cid={}"),
-    "forwarded": (DOCKER, 483, "_write", "{} {}"),
-    "forwarded_rest": (DOCKER, 495, "_log_output", "cmd=start cname={} {}"),
-    "docker_ended": (DOCKER, 460, "start", "cmd={} cname={} error={} cmd={}"),
-    "docker_failed": (DOCKER, 468, "start", "cmd={} cname={} error={} cmd={} stderr={}"),
-    "agent_log": (SBATCH, 233, "_do_agent_start", "agent_log={}/job_agent.log"),
-    "echo": (SBATCH, 226, "_write_to_log", "{}"),
-    "ssh": (SSH, 102, "log", "INFO:asyncssh:{}"),
-    "ssh_failed": (SBATCH, 256, "_do_agent_start", "error={} stack={}"),
-    "server_listening": ("sirepo/pkcli/service.py", 196, "tornado", "ip=127.0.0.1 port={}"),
-    "route_start": (ROUTER, 348, "_log", "start ip={} uri={} proto={} HTTP/1.1 ref= ua={}"),
-    "route_end": (ROUTER, 348, "_log", "end ip={} uri={} uid={} status={} ms={:.2f}"),
-    "api": (SERVER, 301, "_args", "api={} runDir={}"),
-    "agent": (AGENT, 109, "start", "{}"),
-    "arrived": (AGENT, 487, "_op", "opName={} o={} runDir={}"),
-    "program": (AGENT, 848, "start", "cmd={} stdin={}"),
-    "program_exited": (AGENT, 868, "_on_exit", "{} returncode={}"),
-    "program_killed": (AGENT, 830, "kill", "{}"),
-    "program_stderr": (AGENT, 909, "_read_stream", "cmd={} stderr={}"),
-    "program_waited": (AGENT, 759, "_await_exit", "{} exit={} stderr={}"),
-    "run_status": (AGENT, 566, "_op_run_status", "reply={} computeJid={}"),
-    "scancel": (AGENT, 1149, "_scancel", "sbatch_id={}"),
-    "fastcgi_closed": (AGENT, 467, "_fastcgi_loop",
-        "msg={} stream closed unexpectedly exception=Stream is closed real_error=None"),
-    "socket_lost": (AGENT, 267, "_connect_and_loop", "websocket closed in response to len={} send={}"),
-    "gave_up": (AGENT, 304, "loop", "terminating after connection attempts={}"),
-    "job_cmd_failed": ("sirepo/pkcli/job_cmd.py", 67, "default_command",
-        "exception={} jobCmd=compute simType={} stack={}"),
-}  # fmt: skip
-"""File, line number, function and text of each line; placeholders are filled in order."""
-
-
 class Line(NamedTuple):
     """A line ready to be filled: the call site as it is written, and the text."""
 
@@ -395,5 +265,5 @@ class Line(NamedTuple):
 def lines_of(site_packages: str) -> Mapping[str, Line]:
     return {
         name: Line(f"{site_packages}{file}:{number}:{function} ", text)
-        for name, (file, number, function, text) in LINES.items()
+        for name, (file, number, function, text) in tables_of("jobtui.demo", "tables")["lines"].items()
     }

@@ -14,6 +14,7 @@ import msgspec
 from jobtui.demo.messages import Identity, Request
 from jobtui.formats.sarchive import slurm_names, write_environment
 from jobtui.model.clock import SECOND, Nanos, to_seconds
+from jobtui.model.tables import tables_of
 
 
 class Model(NamedTuple):
@@ -25,38 +26,9 @@ class Model(NamedTuple):
     typical_s: float
 
 
-MODELS = (
-    Model("myapp", "heightWeightReport", False, 1.2),
-    Model("srw", "intensityReport", False, 3.0),
-    Model("srw", "powerDensityReport", False, 4.5),
-    Model("srw", "multiElectronAnimation", True, 900.0),
-    Model("srw", "fluxAnimation", True, 260.0),
-    Model("warpvnd", "fieldReport", False, 6.0),
-    Model("warppba", "animation", True, 420.0),
-    Model("elegant", "twissReport", False, 2.0),
-    Model("elegant", "animation", True, 75.0),
-    Model("jspec", "rateCalculationReport", False, 2.5),
-    Model("jspec", "animation", True, 140.0),
-    Model("opal", "animation", True, 520.0),
-    Model("madx", "twissReport", False, 1.8),
-    Model("madx", "animation", True, 30.0),
-    Model("zgoubi", "twissReport", False, 5.5),
-    Model("zgoubi", "animation", True, 110.0),
-    Model("genesis", "animation", True, 330.0),
-    Model("hellweg", "beamReport", False, 1.5),
-)
-RAISED = (
-    ("srw", "no such element: crystal3"),
-    ("elegant", "error: unable to find element Q3F (check spelling)"),
-    ("elegant", "track: beam lost at element B2"),
-    ("opal", "Error> Cavity 'CAV1': field map RF.T7 not found"),
-    ("madx", "+++ error: undefined variable: kqf"),
-    ("zgoubi", "zgoubi did not finish: negative momentum"),
-    ("genesis", "*** Error: QUADRUPOLE strength out of range at slice 412"),
-    ("warppba", "RuntimeError: particle outside of grid"),
-    ("jspec", "Invalid lattice: twiss not closed"),
-    ("myapp", "a big ugly error"),
-)
+_TABLES = tables_of("jobtui.demo", "tables")
+MODELS = tuple(Model(*model) for model in _TABLES["models"])
+RAISED: tuple[tuple[str, str], ...] = tuple(map(tuple, _TABLES["raised"]))
 OTHER_ERROR = "non-zero exit code"
 KILLED = "Terminated Process. Possibly ran out of memory"
 PREPARE_ERROR = "no such breed"
@@ -276,25 +248,7 @@ class RunDirs:
 
 
 ARCHIVE = "archive"
-_SCRIPT = """#!/bin/bash
-#SBATCH --error=run.log
-#SBATCH --output=run.log
-#SBATCH --time=0:30:00
-#SBATCH --nodes=1
-#SBATCH --cpus-per-task={cores}
-
-export SIREPO_MPI_IN_SLURM='1'
-export SIREPO_MPI_CORES='{cores}'
-export SIREPO_SIM_DB_FILE_SERVER_TOKEN='{token}'
-export SIREPO_SIM_DB_FILE_SERVER_URI='http://127.0.0.1:{port}/sim-db-file/{uid}/'
-export PYKERN_PKDEBUG_WANT_PID_TIME='1'
-export PYTHONUNBUFFERED='1'
-export SIREPO_AUTH_LOGGED_IN_USER='{uid}'
-export SIREPO_SRDB_ROOT='{root}'
-source $HOME/.bashrc
-# POSIT: same as sim_run_dir_prepare() return value
-exec srun python parameters.py
-"""
+_SCRIPT: str = _TABLES["script"]
 
 
 class BatchFiles:

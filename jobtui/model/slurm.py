@@ -8,40 +8,22 @@ import msgspec
 
 from jobtui.model.clock import Nanos
 from jobtui.model.jobs import JobStatus
+from jobtui.model.tables import tables_of
 
 SYSTEM = "slurm"
 LEFT = "it left the queue, and accounting has not told yet how it ended"
 """What is said of a job that was live when it was last in the queue."""
 
-STATUSES: Mapping[str, JobStatus] = {
-    "PENDING": JobStatus.PENDING,
-    "REQUEUED": JobStatus.PENDING,
-    "REQUEUE_HOLD": JobStatus.PENDING,
-    "REQUEUE_FED": JobStatus.PENDING,
-    "SPECIAL_EXIT": JobStatus.PENDING,
-    "RESV_DEL_HOLD": JobStatus.PENDING,
-    "CONFIGURING": JobStatus.RUNNING,
-    "POWER_UP_NODE": JobStatus.RUNNING,
-    "RUNNING": JobStatus.RUNNING,
-    "RESIZING": JobStatus.RUNNING,
-    "SIGNALING": JobStatus.RUNNING,
-    "STAGE_OUT": JobStatus.RUNNING,
-    "STOPPED": JobStatus.RUNNING,
-    "SUSPENDED": JobStatus.RUNNING,
-    "COMPLETING": JobStatus.RUNNING,
-    "COMPLETED": JobStatus.COMPLETED,
-    "CANCELLED": JobStatus.CANCELED,
-    "REVOKED": JobStatus.CANCELED,
-    "FAILED": JobStatus.FAILED,
-    "BOOT_FAIL": JobStatus.FAILED,
-    "DEADLINE": JobStatus.FAILED,
-    "LAUNCH_FAILED": JobStatus.FAILED,
-    "NODE_FAIL": JobStatus.FAILED,
-    "OUT_OF_MEMORY": JobStatus.FAILED,
-    "PREEMPTED": JobStatus.FAILED,
-    "RECONFIG_FAIL": JobStatus.FAILED,
-    "TIMEOUT": JobStatus.FAILED,
+_STATES = {
+    JobStatus.PENDING: "PENDING REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT RESV_DEL_HOLD",
+    JobStatus.RUNNING: """CONFIGURING POWER_UP_NODE RUNNING RESIZING SIGNALING STAGE_OUT STOPPED SUSPENDED
+        COMPLETING""",
+    JobStatus.COMPLETED: "COMPLETED",
+    JobStatus.CANCELED: "CANCELLED REVOKED",
+    JobStatus.FAILED: """FAILED BOOT_FAIL DEADLINE LAUNCH_FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED TIMEOUT
+        RECONFIG_FAIL""",
 }
+STATUSES = {state: status for status, states in _STATES.items() for state in states.split()}
 """What a job in each of Slurm's states is doing. A job that completes still holds its nodes."""
 
 BY_PROGRAM = frozenset({"FAILED", "COMPLETED", "OUT_OF_MEMORY"})
@@ -158,106 +140,6 @@ class Reason(NamedTuple):
     is_stuck: bool = False
 
 
-REASONS: Mapping[str, Reason] = {
-    "Priority": Reason("jobs of higher priority"),
-    "Resources": Reason("free nodes"),
-    "BeginTime": Reason("the time at which it may begin"),
-    "Cleaning": Reason("the end of its run before"),
-    "Dependency": Reason("the jobs that it depends on"),
-    "DependencyNeverSatisfied": Reason("a job that it depends on, and that ended otherwise", is_stuck=True),
-    "JobArrayTaskLimit": Reason("other tasks of its array, of which only some may run at once"),
-    "JobHeldUser": Reason("its user, who holds it"),
-    "JobHeldAdmin": Reason("an administrator, who holds it", is_stuck=True),
-    "JobHoldMaxRequeue": Reason("a person: it was requeued too often and is held", is_stuck=True),
-    "user_env_retrieval_failed_requeued_held": Reason(
-        "a person: the environment of its user could not be had, and it is held", is_stuck=True
-    ),
-    "launch_failed_requeued_held": Reason("a person: it could not be launched and is held", is_stuck=True),
-    "job_requeued_in_held_state": Reason("a person: it was requeued and is held", is_stuck=True),
-    "AccountNotAllowed": Reason("an account that its partition allows", is_stuck=True),
-    "AccountingPolicy": Reason("what accounting allows"),
-    "BadConstraints": Reason("nodes with features that no node has", is_stuck=True),
-    "InvalidAccount": Reason("an account that is valid", is_stuck=True),
-    "InvalidQOS": Reason("a QOS that is valid", is_stuck=True),
-    "QOSNotAllowed": Reason("a QOS that its partition allows", is_stuck=True),
-    "PartitionDown": Reason("its partition, which is down"),
-    "PartitionInactive": Reason("its partition, which is inactive"),
-    "PartitionNodeLimit": Reason("more nodes than its partition gives to a job", is_stuck=True),
-    "PartitionTimeLimit": Reason("more time than its partition gives to a job", is_stuck=True),
-    "PartitionConfig": Reason("more than its partition is made for", is_stuck=True),
-    "NodeDown": Reason("a node that is down"),
-    "ReqNodeNotAvail": Reason("nodes that are down, drained or reserved"),
-    "Nodes_required_for_job_are_DOWN": Reason("nodes that are down, drained or reserved"),
-    "Reservation": Reason("the begin of its reservation"),
-    "ReservationDeleted": Reason("a reservation that was deleted", is_stuck=True),
-    "Licenses": Reason("a license"),
-    "Prolog": Reason("the prolog, which is still running"),
-    "BurstBufferResources": Reason("room in the burst buffer"),
-    "BurstBufferStageIn": Reason("its data in the burst buffer"),
-    "BurstBufferOperation": Reason("the burst buffer, which failed", is_stuck=True),
-    "FrontEndDown": Reason("a front end node"),
-    "DeadLine": Reason("nothing: it cannot end before its deadline", is_stuck=True),
-    "FedJobLock": Reason("the other clusters of its federation"),
-    "SchedDefer": Reason("the scheduler, which does not start jobs at once"),
-    "MaxMemPerLimit": Reason("more memory than a job may have", is_stuck=True),
-    "QOSUsageThreshold": Reason("its share: its QOS has used too much of late"),
-    "None": Reason("the scheduler's next round"),
-}
-"""What a pending job waits for."""
-
-ENDED: Mapping[str, str] = {
-    "NonZeroExitCode": "its program ended with an exit code",
-    "RaisedSignal": "its program was ended by a signal",
-    "JobLaunchFailure": "it could not be launched, or its script was ended by a signal",
-    "NodeDown": "a node of it went down",
-    "TimeLimit": "its time was over",
-    "InactiveLimit": "it was inactive for too long",
-    "OutOfMemory": "it needed more memory than it had",
-    "SystemFailure": "Slurm or a node of it failed",
-    "BootFail": "its nodes did not start",
-    "Prolog": "the prolog failed on a node",
-    "BadConstraints": "no node has the features that it asked for",
-    "DependencyNeverSatisfied": "a job that it depended on ended otherwise",
-    "DeadLine": "its deadline was over",
-    "AssociationJobLimit": "its association has all the jobs it may have",
-    "NodeFail": "a node of it failed",
-}
-"""Why a job ended."""
-
-WHOSE: Mapping[str, str] = {
-    "Assoc": "its account or user",
-    "AssocGrp": "its account or group",
-    "AssocMax": "its account or user",
-    "QOS": "its QOS",
-    "QOSGrp": "its QOS",
-    "QOSMax": "its QOS",
-    "QOSMin": "its QOS",
-    "Max": "its account",
-}
-RESOURCES: Mapping[str, str] = {
-    "Cpu": "CPUs",
-    "CPU": "CPUs",
-    "GRES": "GPUs or other devices",
-    "Gres": "GPUs or other devices",
-    "Node": "nodes",
-    "Mem": "memory",
-    "Memory": "memory",
-    "Job": "jobs",
-    "Jobs": "jobs",
-    "SubmitJob": "submitted jobs",
-    "SubmitJobs": "submitted jobs",
-    "Wall": "time",
-    "WallDuration": "time",
-    "Time": "time",
-    "BB": "burst buffer",
-    "License": "licenses",
-    "Billing": "billing units",
-    "Energy": "energy",
-    "Resource": "resources",
-    "Unknown": "resources",
-}
-"""Whose limit it is, and of what, in the words of limits: `QOSMaxCpuPerUserLimit`."""
-
 _LIMIT = re.compile(
     r"(?P<whose>AssocGrp|AssocMax|Assoc|QOSGrp|QOSMax|QOSMin|QOS|Max)"
     r"(?P<what>[A-Za-z]*?)(?P<minutes>(?:Run)?Minutes)?(?:Per(?P<each>User|Account|Job|Node))?"
@@ -279,12 +161,21 @@ STUCK_PER = frozenset({"Job", "Node"})
 def reason_of(word: str) -> Reason:
     """What a pending job waits for. A word that is not known stays as it is; "" says nothing."""
     head = word.partition(",")[0].strip("() ")
-    if known := REASONS.get(head):
-        return known
+    tables = tables_of("jobtui.model", "slurm")
+    if known := tables["waits"].get(head):
+        return Reason(known, head in tables["stuck"]["words"])
     limit = _LIMIT.fullmatch(head)
-    if limit is None or limit["what"] not in RESOURCES:
+    if limit is None or limit["what"] not in tables["resources"]:
         return Reason(word)
-    what = RESOURCES[limit["what"]] + (", counted in minutes," if limit["minutes"] else "")
+    what = tables["resources"][limit["what"]] + (", counted in minutes," if limit["minutes"] else "")
     is_least = limit["whose"] == "QOSMin"
-    words = (_LEAST if is_least else _PER[limit["each"]]).format(what=what, whose=WHOSE[limit["whose"]])
+    words = (_LEAST if is_least else _PER[limit["each"]]).format(
+        what=what, whose=tables["whose"][limit["whose"]]
+    )
     return Reason(f"a limit: {words}", is_least or limit["each"] in STUCK_PER)
+
+
+def ended_words(word: str) -> str | None:
+    """Why a job ended, by Slurm's word; None for one that is not known."""
+    words: str | None = tables_of("jobtui.model", "slurm")["ended"].get(word)
+    return words

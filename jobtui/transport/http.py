@@ -20,6 +20,7 @@ from jobtui.model.numbers import read_json, whole
 from jobtui.model.secrets import mask_text
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
 from jobtui.model.specs import Access
+from jobtui.model.tables import tables_of
 from jobtui.transport.files import read_given
 from jobtui.transport.unpacking import Unpacker, UnpackError
 
@@ -99,33 +100,6 @@ class ServerKind(NamedTuple):
     authority: str = "--ca-file FILE"
     explain: Callable[[Answer], tuple[type[SourceError], str] | None] = lambda answer: None
 
-
-FAILURES = (
-    (
-        "ConnectTimeout",
-        "",
-        "no answer within {connect_s:g} s; check that {host} is up and no firewall between",
-    ),
-    ("TimeoutException", "", "no answer within {silence_s:g} s; check its load and the network"),
-    ("TimeoutError", "", "no whole answer within {whole_s:g} s; check its load, or ask for less"),
-    ("HTTPError", "certificate", "its certificate is not trusted ({told}); name its authority: {authority}"),
-    ("ConnectError", "name|resolv|getaddrinfo", "no host is called {host}; check the name"),
-    ("ConnectError", "", "cannot be connected to ({told}); {down}"),
-    (
-        "RemoteProtocolError",
-        "without sending a response",
-        "it hung up without an answer; if it speaks TLS, write https://; {down}",
-    ),
-    ("RemoteProtocolError", "peer closed|incomplete", "the answer broke off half-way; ask again; {down}"),
-    ("TooLarge", "", "an answer is refused: {told}; ask for less"),
-    ("UnpackError", "", "an answer is refused: {told}; {address}"),
-    ("HTTPError", "timed out", "it gives no answer any more; check that {host} and its network are up"),
-    ("InvalidURL", "", "is no address of {product}; {address}"),
-    ("UnsupportedProtocol", "", "is no address of {product}; {address}"),
-    ("UnicodeError", "", "cannot be asked for what is no text"),
-    ("Exception", "", "the connection broke off ({told}); {down}"),
-)
-"""What is raised (the name of a class), what is said (a pattern), and the line to show. The first fits."""
 
 STATUSES: Mapping[int, tuple[type[SourceError], str]] = {
     400: (SourceUnreachable, "refused what was asked (400): {told}"),
@@ -329,10 +303,11 @@ class HttpClient:
     def _fault(self, error: Exception) -> SourceError:
         told = in_words(reason_of(error).encode("utf-8", "replace"))
         kinds = {kind.__name__ for kind in type(error).__mro__}
-        line = next(line for kind, what, line in FAILURES if kind in kinds and re.search(what, told, re.I))
+        faults = tables_of("jobtui.transport", "faults")["http"]
+        line = next(line for kind, what, line in faults if kind in kinds and re.search(what, told, re.I))
         told = told if told != NOTHING else type(error).__name__
         kind = Silence if "ReadTimeout" in kinds else SourceUnreachable
-        return self._error(kind, line, told=told, **self.limits._asdict())
+        return self._error(kind, str(line), told=told, **self.limits._asdict())
 
     def _error(self, kind: type[SourceError], line: str, **values: object) -> SourceError:
         host = self.host

@@ -26,6 +26,7 @@ from urllib.parse import unquote, urlsplit
 from jobtui.model.commands import Command, command_line
 from jobtui.model.secrets import mask_text
 from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
+from jobtui.model.tables import tables_of
 
 READ_BYTES = 64 << 10
 SAID_BYTES = 4096
@@ -246,104 +247,21 @@ class KnownFault(NamedTuple):
     line: str
 
 
-JOURNALCTL: Sequence[KnownFault] = (
-    KnownFault(
-        r"insufficient permissions",
-        SourceDenied,
-        "{user} may not read the journal{there}; as root: {usermod}, then log in anew",
-    ),
-    KnownFault(
-        r"journalctl.*(?:not found|No such file)|Unknown command.*journalctl",
-        SourceMissing,
-        "there is no journalctl{there}; it is a host without systemd, or not in the PATH of a login shell",
-    ),
-    KnownFault(
-        r"Failed to open (?P<what>.+): No such file or directory",
-        SourceMissing,
-        "there is no {what}{there}; check the directory",
-    ),
-    KnownFault(
-        r"Failed to open (?P<what>.+): Permission denied",
-        SourceDenied,
-        "{user} may not read {what}{there}; as root: {usermod}, then log in anew",
-    ),
-)
+KINDS: Mapping[str, type[SourceError]] = {
+    "denied": SourceDenied,
+    "missing": SourceMissing,
+    "unreachable": SourceUnreachable,
+    "error": SourceError,
+}
 
-SSH: Sequence[KnownFault] = (
-    KnownFault(
-        r"Could not resolve hostname",
-        SourceUnreachable,
-        "no host is called {host}; check the name, or give it a Host entry in ~/.ssh/config",
-    ),
-    KnownFault(
-        r"REMOTE HOST IDENTIFICATION HAS CHANGED",
-        SourceDenied,
-        "the host key of {host} has changed; when its administrator confirms the new one: "
-        "ssh-keygen -R {known_host}, then once: {ssh}",
-    ),
-    KnownFault(
-        r"Host key verification failed|host key is known for",
-        SourceDenied,
-        "the host key of {host} is not known yet; log in once and compare it: {ssh}",
-    ),
-    KnownFault(
-        r"Too many authentication failures",
-        SourceDenied,
-        "too many keys were offered to {host}; name the right one in ~/.ssh/config "
-        "(IdentityFile, IdentitiesOnly yes)",
-    ),
-    KnownFault(
-        r"Permission denied \([^)]*(?:password|keyboard)[^)]*\)",
-        SourceDenied,
-        "{host} wants a password, none is ever typed for you; give it your key: {ssh_copy_id}, "
-        "or unlock the key you have: ssh-add",
-    ),
-    KnownFault(
-        r"Permission denied \(",
-        SourceDenied,
-        "{host} takes none of your keys; unlock the right one (ssh-add), or have it added there; try: {ssh}",
-    ),
-    KnownFault(
-        r"Connection refused",
-        SourceUnreachable,
-        "{host} refuses connections to port {port}; check the port and, there: systemctl status ssh",
-    ),
-    KnownFault(
-        r"No route to host|Network is unreachable",
-        SourceUnreachable,
-        "there is no way to {host} from here; check the network or VPN, or name a jump host in ~/.ssh/config",
-    ),
-    KnownFault(
-        r"timed out|Timeout, server",
-        SourceUnreachable,
-        "{host} does not answer any more; check that it is up: {ssh}",
-    ),
-    KnownFault(
-        r"kex_exchange_identification|banner exchange|Connection (?:closed|reset) by .* port",
-        SourceUnreachable,
-        "{host} hangs up before the login; its sshd is overloaded, or bars this machine; try: {ssh}",
-    ),
-    KnownFault(
-        r"Bad owner or permissions on (?P<what>\S+)",
-        SourceDenied,
-        "ssh does not trust {what}; {chmod}",
-    ),
-    KnownFault(
-        r"(?P<what>\S+(?:: line \d+)?): (?:Bad configuration option|terminating)",
-        SourceError,
-        "ssh does not understand its settings ({what}); try: {ssh}",
-    ),
-    KnownFault(
-        r"account is (?:currently )?not available|This service allows sftp connections only",
-        SourceDenied,
-        "{host} lets {user} log in, but run nothing; name a user with a shell",
-    ),
-    KnownFault(
-        r"closed by remote host|Broken pipe|Connection reset|client_loop|mux_client",
-        SourceUnreachable,
-        "{host} broke the connection off; it is going down, or its sshd was stopped",
-    ),
-)
+
+def faults_of(
+    program: str, package: str = "jobtui.transport", kinds: Mapping[str, type[SourceError]] = KINDS
+) -> tuple[KnownFault, ...]:
+    """What a program says when it fails, by `faults.toml` of a package, in the order in which it is tried."""
+    return tuple(
+        KnownFault(said, kinds[kind], line) for said, kind, line in tables_of(package, "faults")[program]
+    )
 
 
 def known_fault(table: Sequence[KnownFault], said: str, values: Mapping[str, str]) -> SourceError | None:
@@ -379,11 +297,11 @@ class LocalShell:
     def __init__(
         self,
         name: str,
-        known: Sequence[KnownFault] = JOURNALCTL,
+        known: Sequence[KnownFault] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
-        self._known = known
+        self._known = known or faults_of("journalctl")
         self._environment = environment or {}
 
     async def run(self, line: str) -> Running:
@@ -477,9 +395,9 @@ class SshShell:
 
     start_s = START_S
 
-    def __init__(self, spec: str, known: Sequence[KnownFault] = JOURNALCTL) -> None:
+    def __init__(self, spec: str, known: Sequence[KnownFault] = ()) -> None:
         self.name, self._wrong = mask_text(spec), ""
-        self._known = known
+        self._known = known or faults_of("journalctl")
         try:
             self._address = address_of(spec)
         except ValueError as error:
@@ -496,7 +414,8 @@ class SshShell:
         return self._start(*_options(*OPTIONS, *self._sharing), *self._target, line)
 
     def fault(self, said: str, code: int, printed: str) -> SourceError:
-        tables = (SSH, self._known) if code == FAILED_ITSELF else (self._known, SSH)
+        of_ssh = faults_of("ssh")
+        tables = (of_ssh, self._known) if code == FAILED_ITSELF else (self._known, of_ssh)
         for table in tables:
             if known := known_fault(table, said or printed, self._values):
                 return known

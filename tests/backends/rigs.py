@@ -15,7 +15,7 @@ from jobtui.backends.condor.source import CondorFile
 from jobtui.backends.sirepo import client as sirepo_files
 from jobtui.backends.sirepo.source import SirepoDb
 from jobtui.backends.slurm import records as slurm_records
-from jobtui.backends.slurm.client import SLURM, Commands
+from jobtui.backends.slurm.client import Commands, slurm_faults
 from jobtui.backends.slurm.source import Slurm
 from jobtui.backends.traces.files import TraceFile
 from jobtui.formats import spans
@@ -223,7 +223,7 @@ class SlurmRig:
         self._rows: list[dict[str, str]] = []
 
     def source(self) -> Source:
-        shell = LocalShell("local", SLURM, {"PATH": self._cluster.search_path})
+        shell = LocalShell("local", slurm_faults(), {"PATH": self._cluster.search_path})
         return Slurm(Commands("local", shell), every_s=0.0, share=1e9, batch_jobs=2)
 
     def _put(self, row: dict[str, str]) -> str:

@@ -4,6 +4,7 @@ import ast
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,33 +17,8 @@ from jobtui.model.secrets import mask_text
 
 SHELLS = [shell for shell in ("sh", "dash", "bash", "zsh", "csh", "tcsh", "fish") if shutil.which(shell)]
 ECHO = "import sys; sys.stdout.buffer.write('\\0'.join(sys.argv[1:]).encode('utf-8', 'surrogateescape'))"
-HOSTILE = (
-    "plain",
-    "",
-    "a b",
-    "'; touch /tmp/owned; '",
-    '"$(id)"',
-    "`id`",
-    "$HOME",
-    "~root",
-    "a\\x2db",
-    "ends with \\",
-    "\\'",
-    "\\\\'!'",
-    "!!",
-    "a!b",
-    "*",
-    "{a,b}",
-    "=ls",
-    "%1",
-    "^a^b",
-    "#no",
-    "-rf",
-    "a|b&c;d<e>f",
-    "CONTAINER_NAME=srj-p-ü$'x",
-    "tab\tand more",
-    "\x1b[31mred",
-)
+TEXTS = tomllib.loads((Path(__file__).parents[1] / "fixtures/commands.toml").read_text())
+HOSTILE, ATTACKS = TEXTS["hostile"], TEXTS["attacks"]
 
 
 def given_back(shell: str, words: list[str]) -> list[str]:
@@ -81,24 +57,6 @@ cd() { shift $(($# - 1)); record cd "$1"; }
 ssh() { shift $(($# - 1)); (eval "$1"); }
 """
 """Stands for the programs that are offered; `ssh` has a second shell."""
-ATTACKS = (
-    "password=';touch${IFS}PWNED;#",
-    "password=\"';touch PWNED;'\"",
-    "token='$(touch PWNED)'",
-    "a'b' password=x'y",
-    "--password x'",
-    "';touch PWNED;'",
-    "$(touch PWNED)",
-    "`touch PWNED`",
-    "a\ntouch PWNED\n",
-    "a\rtouch PWNED\r",
-    "\x1b[201~touch PWNED\r",
-    "\u202egpj.PWNED hcuot",
-    "!touch",
-    "=touch",
-    "-oProxyCommand=touch PWNED",
-    "Authorization: Basic ';touch PWNED;'",
-)
 OUTSIDE = st.one_of(
     st.sampled_from((*HOSTILE, *ATTACKS)),
     st.text(max_size=30),

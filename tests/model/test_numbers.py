@@ -171,6 +171,9 @@ OWN: dict[str, frozenset[str]] = {
     "cli.py": frozenset({"int(module.run(make_context(invocation, config, open_dashboard)))"}),
     "config/file.py": frozenset({"tomllib.loads(text)"}),
     "formats/schema.py": frozenset({"tomllib.loads(text)"}),
+    "model/tables.py": frozenset(
+        {"tomllib.loads(resources.files(package).joinpath(f'{name}.toml').read_text('utf-8'))"}
+    ),
     "render/allocations.py": frozenset(
         {
             "float(int(max(0.0, seconds_between(start, one.end_at or now))))",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobtui.backends.slurm.client import SLURM, Commands
+from jobtui.backends.slurm.client import Commands, slurm_faults
 from jobtui.backends.slurm.source import Slurm
 from jobtui.model.ids import JobId
 from jobtui.transport.ssh import LocalShell, Running
@@ -34,7 +34,7 @@ async def test_a_user_sees_their_own_jobs_and_is_told_nothing_of_others(
     monkeypatch.setenv("SLURM_CONF", str(system.conf))
     own = system.submit("sleep 60", "--hold")
     other = system.run("sbatch", "--parsable", "--hold", f"--chdir={system.work}", "--wrap=true").strip()
-    source = Slurm(Commands("local", UsersShell("local", SLURM)))
+    source = Slurm(Commands("local", UsersShell("local", slurm_faults())))
     batch = await source.poll(None)
     assert [job.id for job in batch.jobs] == [f"slurm/{own}"]
     assert not batch.skip_count

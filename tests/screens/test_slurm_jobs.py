@@ -11,7 +11,7 @@ from jobtui.app import JobtuiApp
 from jobtui.backends.base import Source
 from jobtui.backends.logfile import LogFile
 from jobtui.backends.sirepo.source import SirepoDb
-from jobtui.backends.slurm.client import SLURM, Commands
+from jobtui.backends.slurm.client import Commands, slurm_faults
 from jobtui.backends.slurm.source import Slurm
 from jobtui.model.clock import FixedClock
 from jobtui.model.ids import JobId
@@ -33,7 +33,7 @@ TWELVE = {"%i": "12", "%A": "12", "%F": "12", "%T": "FAILED", "%r": "NodeFail",
 async def on(
     cluster: StandIn, job_id: str, mounts: dict[str, str]
 ) -> AsyncIterator[tuple[JobtuiApp, Pilot[None]]]:
-    shell = LocalShell("local", SLURM, {"PATH": cluster.search_path})
+    shell = LocalShell("local", slurm_faults(), {"PATH": cluster.search_path})
     sources: list[Source] = [
         SirepoDb(ON_CLUSTER),
         LogFile(ON_CLUSTER / "supervisor.log"),

@@ -11,68 +11,27 @@ from typing import NamedTuple
 
 from jobtui.formats.slurm import SACCT, SQUEUE, STEP_FIELDS
 from jobtui.model.clock import Nanos, to_rfc3339
-from jobtui.model.source_errors import SourceDenied, SourceError, SourceMissing, SourceUnreachable
-from jobtui.transport.ssh import FAILED_ITSELF, KnownFault, LocalShell, Shell, SshShell, in_words, printed_by
+from jobtui.model.source_errors import SourceError, SourceMissing, SourceUnreachable
+from jobtui.transport.ssh import (
+    FAILED_ITSELF,
+    KINDS,
+    KnownFault,
+    LocalShell,
+    Shell,
+    SshShell,
+    faults_of,
+    in_words,
+    printed_by,
+)
 
 
 class NoAccounting(SourceError):
     """The cluster keeps no account of its jobs."""
 
 
-SLURM: Sequence[KnownFault] = (
-    KnownFault(
-        r"accounting storage is disabled",
-        NoAccounting,
-        "this cluster keeps no account of its jobs",
-    ),
-    KnownFault(
-        r"(?P<what>squeue|sacct|scontrol)\b.*(?:not found|No such file)",
-        SourceMissing,
-        "there is no {what}{there}; install Slurm's client commands, or name a host that has them: "
-        "--slurm ssh://HOST",
-    ),
-    KnownFault(
-        r"Could not establish a configuration source|Unable to process configuration|slurm\.conf",
-        SourceMissing,
-        "Slurm's commands find no configuration{there}; set SLURM_CONF to the cluster's slurm.conf",
-    ),
-    KnownFault(
-        r"slurmdbd|database|Problem talking to",
-        SourceUnreachable,
-        "accounting does not answer; check slurmdbd: sacctmgr show cluster",
-    ),
-    KnownFault(
-        r"Unable to contact slurm controller",
-        SourceUnreachable,
-        "slurmctld does not answer; check that it runs: scontrol ping",
-    ),
-    KnownFault(
-        r"Socket timed out|Connection timed out",
-        SourceUnreachable,
-        "slurmctld took too long to answer: it is overloaded, or hangs; see: sdiag",
-    ),
-    KnownFault(
-        r"[Mm]unge|authentication|Zero Bytes were transmitted",
-        SourceDenied,
-        "Slurm does not take the credentials of this machine; check munged and the clock: munge -n | unmunge",
-    ),
-    KnownFault(
-        r"Access/permission denied|Permission denied$|not authorized",
-        SourceDenied,
-        "{user} may not ask Slurm{there}; have an administrator allow it",
-    ),
-    KnownFault(
-        r"Incompatible versions|Protocol version|Unexpected message",
-        SourceError,
-        "Slurm's commands{there} are of another release than slurmctld; use those of the cluster",
-    ),
-    KnownFault(
-        r"Connection refused|Unable to connect|No route to host|Connection reset",
-        SourceUnreachable,
-        "slurmctld cannot be reached; check that it runs: scontrol ping",
-    ),
-)
-"""In the order in which they are tried."""
+def slurm_faults() -> tuple[KnownFault, ...]:
+    return faults_of("slurm", "jobtui.backends.slurm", {**KINDS, "no_accounting": NoAccounting})
+
 
 INVALID_JOB = re.compile(r"Invalid job id|\bJob \S+ not found", re.IGNORECASE)
 """What scontrol says of a job that slurmctld has let go of, or of a task that never began."""
@@ -142,7 +101,7 @@ class Commands:
     def __init__(self, target: str, shell: Shell | None = None) -> None:
         remote = target.startswith(REMOTE)
         self._has_json = True
-        self._shell: Shell = shell or ((SshShell if remote else LocalShell)(target, SLURM))
+        self._shell: Shell = shell or ((SshShell if remote else LocalShell)(target, slurm_faults()))
         self.name = self._shell.name
 
     async def queue(self) -> CommandAnswer:

@@ -19,7 +19,7 @@ from jobtui.model.faults import rows_of
 from jobtui.model.health import Skip
 from jobtui.model.ids import JobId, jid_of_run_dir, system_job_id
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.slurm import ENDED, LEFT, SYSTEM, Exit, SlurmJob, reason_of
+from jobtui.model.slurm import LEFT, SYSTEM, Exit, SlurmJob, ended_words, reason_of
 
 OF_SIREPO = "sirepo"
 """The tag of a job that Sirepo submitted, with the id that it has there."""
@@ -127,7 +127,7 @@ def error_of(job: SlurmJob) -> str | None:
     if job.not_started:
         return f"not started: {job.not_started}"
     word = job.reason.partition(":")[0]
-    return exit_words(job.exit) or ENDED.get(word) or "no reason is given"
+    return exit_words(job.exit) or ended_words(word) or "no reason is given"
 
 
 def exit_words(exit_: Exit | None) -> str:

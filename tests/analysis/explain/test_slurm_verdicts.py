@@ -11,13 +11,14 @@ from jobtui.backends.slurm.records import exit_words, job_of
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceHealth, SourceState
 from jobtui.model.jobs import Job, JobDetail, JobStatus
-from jobtui.model.slurm import ENDED as ENDED_WORDS
-from jobtui.model.slurm import REASONS, RESOURCES, STATUSES, Exit, SlurmJob, reason_of
+from jobtui.model.slurm import STATUSES, Exit, SlurmJob, reason_of
+from jobtui.model.tables import tables_of
 from jobtui.model.verdicts import CONCERNS, Code, Concern, Verdict
 from tests.builders import HOSTILE, ago
 from tests.conftest import NOW
 
 SOURCE = "ssh://cori"
+TABLES = tables_of("jobtui.model", "slurm")
 
 
 def a_slurm_job(state: str, **fields: Any) -> SlurmJob:
@@ -169,7 +170,7 @@ def test_hostile_words_do_not_break_it(text: str) -> None:
 LIMITS = [
     f"{whose}{what}{minutes}{per}{end}"
     for whose in ("AssocGrp", "AssocMax", "QOSGrp", "QOSMax")
-    for what in RESOURCES
+    for what in TABLES["resources"]
     for minutes in ("", "Minutes", "RunMinutes")
     for per in ("", "PerJob", "PerUser", "PerNode", "PerAccount")
     for end in ("", "Limit")
@@ -185,12 +186,13 @@ def test_every_limit_is_told_in_words() -> None:
 
 
 def test_reasons_are_words() -> None:
-    for word, reason in REASONS.items():
-        assert reason_of(word) == reason
-        assert " " in reason.words
-    assert reason_of("ReqNodeNotAvail,_UnavailableNodes:n[1-3]") == REASONS["ReqNodeNotAvail"]
+    for word, words in TABLES["waits"].items():
+        assert reason_of(word).words == words
+        assert " " in words
+    assert set(TABLES["stuck"]["words"]) < set(TABLES["waits"])
+    assert reason_of("ReqNodeNotAvail,_UnavailableNodes:n[1-3]") == reason_of("ReqNodeNotAvail")
     assert reason_of("SomethingNew").words == "SomethingNew"
-    assert all(" " in words for words in ENDED_WORDS.values())
+    assert all(" " in words for words in TABLES["ended"].values())
 
 
 @pytest.mark.parametrize(
