@@ -1,7 +1,9 @@
 """Answers about one job out of the sources of a session and from the disk. See `model.job_reader`."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import wraps
+from socket import gethostname
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from jobtui.backends.base import DetailSource, RewindableSource, Source, Told, unwrapped
@@ -11,6 +13,7 @@ from jobtui.model.faults import FAULTS
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import FilePart, LinePlace, Noted, Reached, RunListing, Unreadable
 from jobtui.model.jobs import JobDetail, newest
+from jobtui.model.journal import JournalEntry, is_host
 from jobtui.model.logs import RawLine
 from jobtui.model.scripts import Answer, Wanted
 from jobtui.model.source_errors import SourceError
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 Asked = ParamSpec("Asked")
 Answered = TypeVar("Answered")
 OVER_SSH = "ssh://"
+MESSAGES_WITHIN_S = 10.0
+"""How long a journal may take to tell what was written around the end of a job."""
 EXPECTED_CHARACTERS = 200
 """How much of a line's text must still stand where it was."""
 
@@ -159,6 +164,34 @@ class SessionJobReader:
         from jobtui.backends.sirepo.run_dir import read_noted  # few jobs run on a cluster
 
         return await read_noted(self, paths)
+
+    @_answering
+    async def host_messages(
+        self, host: str, journal: str, begin: Nanos, end: Nanos
+    ) -> tuple[JournalEntry, ...]:
+        from jobtui.backends.journal.source import Journal, maker_of, messages_of  # few ask
+        from jobtui.formats.causes import load_kills
+
+        if not journal and (host == "localhost" or is_host(gethostname(), host)):
+            journal = "local"
+        sources = (source for source in map(unwrapped, self._sources()) if isinstance(source, Journal))
+        makers = [maker_of(journal)] if journal else [source.make_reader for source in sources]
+        if not makers:
+            raise Unreadable(f"the journal of {host or 'its host'} is not configured: name it under [hosts]")
+        found: list[JournalEntry] = []
+        problems = []
+        for make in makers:
+            reader, writers = make(), load_kills().writers
+            try:
+                async with asyncio.timeout(MESSAGES_WITHIN_S):
+                    found += await messages_of(reader, writers, host, begin, end, is_its_own=bool(journal))
+            except (SourceError, TimeoutError) as error:
+                problems.append(str(error) or f"{reader.name}: no answer in {MESSAGES_WITHIN_S:g} s")
+            finally:
+                await reader.aclose()
+        if len(problems) == len(makers):
+            raise Unreadable(problems[0])
+        return tuple(found)
 
     @_answering
     async def script(self, wanted: Wanted) -> Answer:

@@ -164,7 +164,8 @@ class Reader:
         noted = await self.noted_of(job)
         await self.slurm_of(job, noted)
         slurm_id = noted.status.slurm_id if noted is not None else None
-        return await Gatherer.of(self.session).gather(job.id, detail, slurm_id)
+        gatherer = Gatherer.of(self.session)
+        return await gatherer.with_killer(await gatherer.gather(job.id, detail, slurm_id))
 
     async def job_ids(self) -> list[str]:
         """The id of every job, without reading their records where that can be helped."""

@@ -1,4 +1,4 @@
-"""What programs write when they fail, as data: reads `causes.toml`, and finds the shape of a line."""
+"""What programs write when they fail, and others when they end one: reads `causes.toml` and `kills.toml`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -101,3 +101,56 @@ def _literals(parts: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
             elif kind in (sre.MAX_REPEAT, sre.MIN_REPEAT) and what[0]:
                 found.append(_literals(what[2]))
     return max(found, key=lambda some: (min(len(min(some, key=len)), _LONG), -len(some)))
+
+
+KILL_ROLES = frozenset(("kill", "crash", "host", "part", "begin", "trouble"))
+
+
+class KillShape(NamedTuple):
+    """One kind of message, who may write it, and a sample. Of `says` the first counts that can be filled."""
+
+    role: str
+    writers: tuple[str, ...]
+    weight: int
+    says: tuple[str, ...]
+    pattern: re.Pattern[str]
+    sample: str
+
+
+class KillFormat(NamedTuple):
+    """All shapes in their order, and who puts a job of HTCondor on hold by the code of the reason."""
+
+    shapes: tuple[KillShape, ...]
+    hold_codes: Mapping[str, str]
+
+    @property
+    def writers(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(writer for shape in self.shapes for writer in shape.writers))
+
+    def first(self, writer: str, text: str) -> tuple[KillShape, dict[str, str]] | None:
+        """The shape of a message by this writer, and what it tells by name."""
+        for shape in self.shapes:
+            if writer in shape.writers and (found := shape.pattern.search(text)) is not None:
+                return shape, {name: told for name, told in found.groupdict().items() if told}
+        return None
+
+
+@cache
+def load_kills() -> KillFormat:
+    """Raises FormatError when the file breaks its own rules."""
+    document = document_of("kills", text_of("kills"))
+    try:
+        shapes = tuple(
+            KillShape(
+                entry["role"], tuple(entry["writers"]), entry.get("weight", 0), tuple(entry.get("says", ())),
+                re.compile(pattern), sample,
+            )
+            for entry in document["lines"]
+            for pattern, sample in entry["shapes"]
+        )  # fmt: skip
+        codes = document["hold_codes"]
+    except (re.error, KeyError, ValueError) as error:
+        raise FormatError(f"kills.toml: {error!r}") from error
+    if odd := [shape.sample for shape in shapes if shape.role not in KILL_ROLES]:
+        raise FormatError(f"kills.toml: unknown role of {odd[0]!r}")
+    return KillFormat(shapes, codes)

@@ -12,6 +12,7 @@ import msgspec
 from jobtui.model.clock import Nanos, time_of_seconds
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
+from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import RawLine
 from jobtui.model.numbers import real_of
 from jobtui.model.scripts import Answer, Wanted
@@ -204,6 +205,15 @@ class JobReader(Protocol):
 
     async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
         """What the agent on a cluster noted of a run, in the first of these directories that has it."""
+        ...
+
+    async def host_messages(
+        self, host: str, journal: str, begin: Nanos, end: Nanos
+    ) -> tuple[JournalEntry, ...]:
+        """What the kernel, systemd, Docker and Slurm wrote on a host between two times of its clock.
+
+        `journal` is its own, as configured; "" asks those journals that are read anyway.
+        """
         ...
 
     async def script(self, wanted: Wanted) -> Answer:

@@ -49,6 +49,13 @@ class JournalEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     is_begun: bool = False
 
 
+def is_host(name: str, other: str) -> bool:
+    """Whether two names are of one host; either may lack the domain. Addresses are not names."""
+    one, two = name.lower(), other.lower()
+    short = one.partition(".")[0]
+    return bool(one) and (one == two or (two.partition(".")[0] == short and not short.isdecimal()))
+
+
 class Head(NamedTuple):
     """The beginning of the journal."""
 

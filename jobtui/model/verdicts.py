@@ -68,51 +68,21 @@ class Concern(StrEnum):
     OPEN = "open"
 
 
-CONCERNS: dict[Code, Concern] = {
-    Code.RUNNING: Concern.FINE,
-    Code.COMPLETED: Concern.FINE,
-    Code.WAITING_OP_SLOT: Concern.FINE,
-    Code.WAITING_RUN_DIR_SLOT: Concern.FINE,
-    Code.WAITING_CPU_SLOT: Concern.FINE,
-    Code.AGENT_STARTING: Concern.FINE,
-    Code.AGENT_NEVER_STARTED: Concern.STUCK,
-    Code.AGENT_LOST: Concern.FAILED,
-    Code.SUPERVISOR_RESTARTED: Concern.FAILED,
-    Code.TIMED_OUT: Concern.FAILED,
-    Code.CANCELED_BY_USER: Concern.FINE,
-    Code.PROGRAM_FAILED: Concern.FAILED,
-    Code.KILLED_BY_SIGNAL: Concern.FAILED,
-    Code.PREPARE_FAILED: Concern.FAILED,
-    Code.SBATCH_LOGIN_NEEDED: Concern.STUCK,
-    Code.SBATCH_QUEUED: Concern.FINE,
-    Code.SBATCH_FAILED: Concern.FAILED,
-    Code.RUN_DIR_GONE: Concern.FAILED,
-    Code.NEVER_RUN: Concern.FINE,
-    Code.PURGED: Concern.FINE,
-    Code.STALE_RECORD: Concern.STUCK,
-    Code.REPLY_LOST: Concern.STUCK,
-    Code.CANCEL_UNCONFIRMED: Concern.STUCK,
-    Code.WAITING_PARENTS: Concern.FINE,
-    Code.STAGING: Concern.FINE,
-    Code.STAGING_FAILED: Concern.STUCK,
-    Code.POSTPROCESS_FAILED: Concern.FAILED,
-    Code.WAITING_ALLOCATION: Concern.FINE,
-    Code.NO_ALLOCATION: Concern.STUCK,
-    Code.ALLOCATION_KILLED: Concern.FAILED,
-    Code.LAUNCHER_STALE: Concern.STUCK,
-    Code.SITE_AGENT_DOWN: Concern.STUCK,
-    Code.SLURM_QUEUED: Concern.FINE,
-    Code.HELD: Concern.STUCK,
-    Code.NEVER_STARTS: Concern.STUCK,
-    Code.REQUEUED: Concern.FINE,
-    Code.CANCELED: Concern.FINE,
-    Code.OUT_OF_MEMORY: Concern.FAILED,
-    Code.NODE_FAILED: Concern.FAILED,
-    Code.PREEMPTED: Concern.FAILED,
-    Code.LAUNCH_FAILED: Concern.FAILED,
-    Code.IDLE: Concern.FINE,
-    Code.UNKNOWN: Concern.OPEN,
+_CONCERNS = {
+    Concern.FINE: """
+        running completed waiting_op_slot waiting_run_dir_slot waiting_cpu_slot agent_starting sbatch_queued
+        canceled_by_user never_run purged waiting_parents staging waiting_allocation slurm_queued requeued
+        canceled idle""",
+    Concern.FAILED: """
+        agent_lost supervisor_restarted timed_out program_failed killed_by_signal prepare_failed run_dir_gone
+        sbatch_failed postprocess_failed allocation_killed out_of_memory node_failed preempted
+        launch_failed""",
+    Concern.STUCK: """
+        agent_never_started sbatch_login_needed stale_record reply_lost cancel_unconfirmed staging_failed
+        no_allocation launcher_stale site_agent_down held never_starts""",
+    Concern.OPEN: "unknown",
 }
+CONCERNS = {Code(word): concern for concern, words in _CONCERNS.items() for word in words.split()}
 """What each verdict asks of whoever reads it."""
 
 
@@ -149,6 +119,21 @@ class Cause(NamedTuple):
     why: str
     alternatives: tuple[tuple[int | None, str], ...] = ()
     source: str = ""
+
+
+class Killer(NamedTuple):
+    """Who ended a program, by what the journal of its host holds.
+
+    `words` is "" where nothing there can be tied to the job, and `doubt` tells why it is not known then.
+    `tied` are the messages about it, `near` others around its end; without `is_read` none were read.
+    """
+
+    words: str = ""
+    confidence: float = 0.0
+    tied: tuple[Fact, ...] = ()
+    near: tuple[Fact, ...] = ()
+    doubt: str = ""
+    is_read: bool = True
 
 
 class Contradiction(NamedTuple):

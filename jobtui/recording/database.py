@@ -29,6 +29,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import FilePart, Noted, RunListing
 from jobtui.model.jobs import Job, JobDetail
+from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import RawLine
 from jobtui.model.scripts import Answer
 from jobtui.model.secrets import mask_document
@@ -64,6 +65,7 @@ class What(StrEnum):
     LISTING = "listing"
     FILE = "file"
     NOTED = "noted"
+    MESSAGES = "messages"
     SCRIPT = "script"
     TRACE = "trace"
 
@@ -77,6 +79,7 @@ TYPES: Mapping[What, Any] = {
     What.LISTING: RunListing | str,
     What.FILE: FilePart | str,
     What.NOTED: Noted | None,
+    What.MESSAGES: tuple[JournalEntry, ...] | str,
     What.SCRIPT: Answer,
     What.TRACE: Telemetry | None,
 }

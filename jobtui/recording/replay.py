@@ -23,6 +23,7 @@ from jobtui.model.clock import SECOND, Nanos, Player
 from jobtui.model.ids import JobId, TraceId
 from jobtui.model.job_reader import FilePart, JobReader, LinePlace, Noted, Reached, RunListing, Unreadable
 from jobtui.model.jobs import Job, JobDetail, Run
+from jobtui.model.journal import JournalEntry
 from jobtui.model.logs import LogRecord, RawLine
 from jobtui.model.pages import Extent, Log, LogBook, LogLine
 from jobtui.model.scripts import (
@@ -360,6 +361,12 @@ class RecordingJobReader:
         named = tuple(paths)
         return await self._kept(What.NOTED, BETWEEN.join(named), self._job_reader.noted_on_cluster(named))
 
+    async def host_messages(
+        self, host: str, journal: str, begin: Nanos, end: Nanos
+    ) -> tuple[JournalEntry, ...]:
+        asking = self._job_reader.host_messages(host, journal, begin, end)
+        return await self._kept(What.MESSAGES, BETWEEN.join((host, str(begin), str(end))), asking)
+
     async def script(self, wanted: Wanted) -> Answer:
         return await self._job_reader.script(wanted)
 
@@ -408,6 +415,15 @@ class ReplayedJobReader(SessionJobReader):
     async def noted_on_cluster(self, paths: Iterable[str]) -> Noted | None:
         noted: Noted | None = await self._answer(What.NOTED, BETWEEN.join(paths))
         return noted
+
+    async def host_messages(
+        self, host: str, journal: str, begin: Nanos, end: Nanos
+    ) -> tuple[JournalEntry, ...]:
+        key = BETWEEN.join((host, str(begin), str(end)))
+        entries: tuple[JournalEntry, ...] = self._given(
+            await self._answer(What.MESSAGES, key), f"journal of {host}"
+        )
+        return entries
 
     async def _answer(self, what: What, key: str) -> Any:
         number = self._recording.source(ANSWERS, "")

@@ -240,7 +240,6 @@ class Explaining:
             self.renew(self._detail)
 
     async def _work(self) -> None:
-        from jobtui.analysis.explain.next_steps import on_sources
         from jobtui.analysis.explain.verdict import explain
         from jobtui.session.evidence import Gatherer
 
@@ -249,12 +248,20 @@ class Explaining:
             while self._is_due:
                 self._is_due = False
                 gatherer = Gatherer(shared.store, shared.job_reader, shared.now(), shared.reach, self._texts)
-                made = explain(await gatherer.gather(self._job_id, self._detail, self._slurm_id))
-                self._made_at = monotonic()
-                self.verdict = on_sources(made, shared.words)
-                self._told()
+                known = await gatherer.gather(self._job_id, self._detail, self._slurm_id)
+                self._say(explain(known))
+                # Its host may take long to answer
+                if (more := await gatherer.with_killer(known)) is not known and not self._is_due:
+                    self._say(explain(more))
         finally:
             self._works = False
+
+    def _say(self, verdict: Verdict) -> None:
+        from jobtui.analysis.explain.next_steps import on_sources
+
+        self._made_at = monotonic()
+        self.verdict = on_sources(verdict, self._shared.words)
+        self._told()
 
 
 async def show_cluster(

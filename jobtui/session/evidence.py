@@ -10,7 +10,7 @@ import msgspec
 
 from jobtui.analysis.explain.case import NO_FLAPS, Case, Evidence, Flaps, lines_wanted
 from jobtui.analysis.explain.flow import usual_length
-from jobtui.analysis.explain.verdict import contradictions, explain, source_doubts
+from jobtui.analysis.explain.verdict import contradictions, explain, may_be_killed, source_doubts
 from jobtui.analysis.flags import LIMITS_S, limit_s, needs_person
 from jobtui.analysis.incidents import (
     ENDED_BADLY,
@@ -22,7 +22,7 @@ from jobtui.analysis.incidents import (
     sample_of,
 )
 from jobtui.analysis.keys import slurm_of
-from jobtui.analysis.paths import CLUSTER_MODE, NOWHERE, Reach, output_places, run_dirs_of
+from jobtui.analysis.paths import CLUSTER_MODE, NOWHERE, Reach, output_places, run_dirs_of, spec_of_host
 from jobtui.analysis.waits import Scene, wait_chain, waited_slot
 from jobtui.backends.registry import of_kind
 from jobtui.model.clock import SECOND, Nanos
@@ -30,10 +30,11 @@ from jobtui.model.faults import contained
 from jobtui.model.ids import JobId, split_jid
 from jobtui.model.job_reader import LINES_BEHIND, FileKind, FilePart, JobReader, Noted, Unreadable
 from jobtui.model.jobs import Job, JobDetail, JobStatus
+from jobtui.model.journal import is_host
 from jobtui.model.logs import RawLine
 from jobtui.model.ops import Op
 from jobtui.model.slurm import SYSTEM as SLURM
-from jobtui.model.verdicts import Cause, Chain, Usual
+from jobtui.model.verdicts import Cause, Chain, Killer, Usual
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Gatherer:
 
     async def whole(self, job_id: JobId) -> Evidence:
         """All there is, its record and what is noted on its cluster included, which are read for this."""
-        return await self._with_record(job_id, await self._read_record(job_id))
+        return await self.with_killer(await self._with_record(job_id, await self._read_record(job_id)))
 
     async def _with_record(self, job_id: JobId, record: JobRecord) -> Evidence:
         found = await self.gather(job_id, record.detail, record.slurm_id)
@@ -226,6 +227,30 @@ class Gatherer:
                 if found is not None and (best is None or found.confidence > best.confidence):
                     best = numbered(found, part, f"{directory}/{name}")
         return best
+
+    async def with_killer(self, evidence: Evidence) -> Evidence:
+        """Evidence on one job that is asked for alone, with what its host's journal says of its end.
+
+        Itself where nobody can have ended the program, or it is not known when that was.
+        """
+        from jobtui.analysis.killer import ending_of, find_killer  # few ask who did
+
+        knows = self._store.correlation
+        if not may_be_killed(explain(evidence), evidence.cause):
+            return evidence
+        ending = ending_of(evidence, knows.agent_of(evidence.job_id), knows.ops())
+        if ending is None:
+            return evidence
+        journal = spec_of_host(ending.host, self._reach.hosts) or ""
+        try:
+            entries = await self._job_reader.host_messages(ending.host, journal, *ending.window)
+        except Unreadable as error:
+            killer = Killer(doubt=f"who ended it: {error}", is_read=False)
+        else:
+            if journal and entries and not any(is_host(entry.host, ending.host) for entry in entries):
+                ending = ending._replace(host=entries[0].host)  # it has a name of its own for itself
+            killer = find_killer(entries, ending)
+        return msgspec.structs.replace(evidence, killer=killer)
 
     async def _outputs(
         self, job: Job, named: Iterable[tuple[str, str]], directories: Iterable[str]

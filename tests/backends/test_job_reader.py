@@ -86,6 +86,7 @@ ASKED: dict[str, tuple[Any, ...]] = {
     "list_files": ("/run",),
     "read_file": ("/run", "a"),
     "noted_on_cluster": (None,),
+    "host_messages": ("v4", "", Nanos(0), Nanos(1)),
     "script": (Wanted("1"),),
 }
 """What a job_reader can be asked, with what."""

@@ -7,7 +7,7 @@ import pytest
 
 from jobtui.commands.logs import is_of_unit
 from tests.backends.journal.make import make_journal, needs_journal_tools
-from tests.commands.running import AT, CAPTURES, Runner
+from tests.commands.running import AT, CAPTURES, Runner, sources_of
 from tests.journal_captures import container_rows, exported, supervisor_rows
 
 DOCKER = CAPTURES / "docker"
@@ -119,3 +119,48 @@ def test_doctor_fails_on_a_journal_that_is_not_there(run: Runner, tmp_path: Path
 )
 def test_what_a_unit_is_called(source: str, unit: str, fits: bool) -> None:
     assert is_of_unit(source, unit) is fits
+
+
+KILLED_JID, KILLED_CONTAINER = "eGO70vz3-COebzySB-heightWeightReport", "44520da17f71"
+ENDED_US = 1_795_207_791_000_000
+OOM = (
+    "memory: usage 2097152kB, limit 2097152kB, failcnt 60",
+    "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/docker/{cgroup},"
+    "task_memcg=/docker/{cgroup},task=python3,pid=6875,uid=0",
+    "Memory cgroup out of memory: Killed process 6875 (python3) total-vm:221384kB, anon-rss:40704kB",
+)
+
+
+@pytest.mark.parametrize("container", [KILLED_CONTAINER, "134199ca4bef"], ids=["its container", "another"])
+def test_the_journal_of_its_host_tells_who_killed_a_program(
+    run: Runner, tmp_path: Path, container: str
+) -> None:
+    fields = "_TRANSPORT=kernel\nSYSLOG_IDENTIFIER=kernel\n_HOSTNAME=v1\n_BOOT_ID=" + "b" * 32
+    times = (ENDED_US - 1_000_000 + number for number in range(3))
+    entries = "".join(
+        f"__REALTIME_TIMESTAMP={at}\n__MONOTONIC_TIMESTAMP={at - 1}\n{fields}\n"
+        f"MESSAGE={text.format(cgroup=container.ljust(64, '0'))}\n\n"
+        for at, text in zip(times, OOM, strict=True)
+    )
+    make_journal(tmp_path / "v1", [entries.encode()], "system.journal")
+    settings = tmp_path / "config.toml"
+    settings.write_text(f'[hosts]\n"v1.sirepo.example" = "{tmp_path / "v1"}"\n')
+    flags = ("--config", settings, "--at", AT, *sources_of("docker"))
+    bundle = tmp_path / "killed.jobtui"
+    assert run("bundle", KILLED_JID, "--output", bundle, *flags).code == 0
+    for told in (
+        run("explain", KILLED_JID, "--json", *flags),
+        run("replay", bundle, "explain", KILLED_JID, "--json"),
+    ):
+        facts = [fact["text"] for fact in told.json["evidence"] if fact["what"] != "near in time"]
+        near = [fact["text"] for fact in told.json["evidence"] if fact["what"] == "near in time"]
+        assert told.json["verdict"] == "killed_by_signal"
+        if container == KILLED_CONTAINER:
+            killer = "Killed by the kernel: memory cgroup of docker/44520da17f71 reached 2 GB (host v1"
+            assert told.json["sentence"].startswith(killer)
+            assert facts[0].startswith("Memory cgroup out of memory")
+            assert (told.json["confidence"], near) == (0.97, [])
+        else:
+            assert "by whom is not known" in told.json["sentence"]
+            assert any("name nothing that is its own" in spot for spot in told.json["blind_spots"])
+            assert (told.json["confidence"], len(near)) == (0.9, 1)

@@ -19,7 +19,7 @@ from jobtui.model.ids import PREFIX_LENGTH, AgentPrefix, JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.ops import Agent, Component, Damage, Heard, Op, Step, Writer, is_told_before
 from jobtui.model.settings import KIND as ALARM
-from jobtui.model.verdicts import Cause, Chain, Code, Fact, NextStep, Usual
+from jobtui.model.verdicts import Cause, Chain, Code, Fact, Killer, NextStep, Usual
 
 FALLS = 3
 """So many ends within WITHIN_S make an agent flap. One that is stopped for want of work does not fall."""
@@ -92,7 +92,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     that are older than a restart of their supervisor, by key: the restart, `agents` all agents by prefix,
     `flaps` how often they ended, `chain` whom it waits for. `slurm` is the job of Slurm that it runs as.
     `changes` are those of its state, `allocations` and `sites` all of Balsam's, `facts` what files say of a
-    job of HTCondor, `cause` the line of its output that says why it failed.
+    job of HTCondor, `cause` the line of its output that says why it failed, `killer` who ended it, where that
+    was asked.
     """
 
     job_id: JobId
@@ -116,6 +117,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     sites: tuple[Site, ...] = ()
     facts: tuple[CondorFact, ...] = ()
     cause: Cause | None = None
+    killer: Killer | None = None
 
     def origin_of(self, source: str) -> str:
         """The source that gave what a line or record names as its own: a journal gives many streams."""

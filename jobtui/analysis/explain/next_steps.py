@@ -83,6 +83,8 @@ def _compare(case: Case) -> NextStep:
 
 
 def _memory(case: Case) -> NextStep | None:
+    if case.evidence.killer is not None and case.evidence.killer.is_read:
+        return None
     host = case.agent.host or "" if case.agent is not None else ""
     around = _around(case, Mark.AGENT_GONE, Mark.FINAL)
     command = Command("journalctl", "-k", "--grep", "oom-kill", *around, host=host)

@@ -26,7 +26,7 @@ from jobtui.model.health import QUIET_S, SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import NOT_READ, Job
 from jobtui.model.ops import Heard
-from jobtui.model.verdicts import Cause, Code, Concern, Contradiction, Fact, Verdict
+from jobtui.model.verdicts import Cause, Code, Concern, Contradiction, Fact, Killer, Verdict
 
 
 def contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
@@ -132,7 +132,7 @@ def explain(evidence: Evidence) -> Verdict:
     found = system_of(job).explain(evidence)
     found = msgspec.structs.replace(found, contradictions=contradictions(evidence))
     sources = tuple(dict.fromkeys(map(evidence.origin_of, _named(found, evidence))))
-    found = _with_cause(found, evidence.cause)
+    found = _with_killer(_with_cause(found, evidence.cause), evidence.killer)
     doubts = tuple(dict.fromkeys(_doubts(found, evidence, sources))) or evidence.unread
     unknown = tuple(_not_measured(evidence, sources))
     found = msgspec.structs.replace(
@@ -175,6 +175,42 @@ def _with_cause(verdict: Verdict, cause: Cause | None) -> Verdict:
             *verdict.evidence,
         ),
     )
+
+
+KILLED = frozenset(
+    {Code.KILLED_BY_SIGNAL, Code.PROGRAM_FAILED, Code.AGENT_LOST, Code.SBATCH_FAILED, Code.OUT_OF_MEMORY,
+     Code.ALLOCATION_KILLED, Code.NODE_FAILED}
+)  # fmt: skip
+"""Verdicts on programs that somebody may have ended."""
+NAMELESS = frozenset({Code.KILLED_BY_SIGNAL, Code.AGENT_LOST})
+"""Of these it is said when it is not known who did."""
+OF_KILLS = frozenset({"signal", "memory", "mpi", "scheduler", "time", "elsewhere"})
+"""What a program's own words may be about when somebody ended it."""
+
+
+def may_be_killed(verdict: Verdict, cause: Cause | None) -> bool:
+    """Whether somebody may have ended the program, not where it says another reason itself."""
+    return verdict.code in KILLED and (cause is None or cause.family in OF_KILLS)
+
+
+def _with_killer(verdict: Verdict, killer: Killer | None) -> Verdict:
+    """The same verdict, with who ended the program, or that it is not known.
+
+    What only happened at the same time is shown, and makes nothing surer.
+    """
+    if killer is None or verdict.code not in KILLED:
+        return verdict
+    unknown = (killer.doubt,) if killer.doubt and verdict.code in NAMELESS else ()
+    verdict = msgspec.structs.replace(
+        verdict,
+        evidence=(*killer.tied, *verdict.evidence, *killer.near),
+        blind_spots=(*verdict.blind_spots, *unknown),
+    )
+    if not killer.words:
+        return verdict
+    sentence = f"{killer.words[:1].upper()}{killer.words[1:]}. {verdict.sentence}"
+    sure = max(verdict.confidence, killer.confidence)
+    return msgspec.structs.replace(verdict, sentence=sentence, confidence=sure)
 
 
 def _named(verdict: Verdict, evidence: Evidence) -> Iterator[str]:

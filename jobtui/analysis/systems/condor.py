@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from jobtui.analysis.explain.case import CERTAIN, LIKELY, PLAUSIBLE, SURE, Evidence, Said
 from jobtui.analysis.times import age, duration
+from jobtui.formats.causes import load_kills
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.commands import Command
 from jobtui.model.condor import (
@@ -202,7 +203,8 @@ def _held(matter: CondorCase) -> Said:
         _condor(matter.job, "see why it is held", "condor_q -hold"),
         _condor(matter.job, "let it go on when the cause is mended", "condor_release"),
     )
-    return Said(Code.HELD, f"It is held{matter.since}: {why}{code}.", CERTAIN, steps)
+    by = load_kills().hold_codes.get(matter.life.hold_code, "")
+    return Said(Code.HELD, f"It is held{matter.since}: {why}{code}{by and ', '}{by}.", CERTAIN, steps)
 
 
 def _removed(matter: CondorCase) -> Said:

@@ -25,6 +25,7 @@ _NOT_SUBMITTED = "error submitting sbatch job error="
 QUASI = "It is the record of a compute call and no simulation."
 ASKED_AGAIN = "; asked again, a new agent knew nothing of it"
 UNTOUCHED = "It was looked at and never run."
+MEMORY_SIGNAL = 9
 KILL_SIGNALS = frozenset({6, 7, 8, 9, 11, 15, 24})
 
 
@@ -64,11 +65,15 @@ def killed(case: Case) -> Finding | None:
     is_memory = bool(_OUT_OF_MEMORY.search(error))
     if case.is_sbatch or not (is_memory or signal in KILL_SIGNALS):
         return None
-    why = " most likely for want of memory" if is_memory or signal == 9 else ""
-    by = f"signal {signal}" if signal else "a signal"
+    by, killer = f"signal {signal}" if signal else "a signal", case.evidence.killer
+    why = " most likely for want of memory" if is_memory else " from outside it"
+    if killer is not None and killer.words:
+        why = ""
+    elif signal == MEMORY_SIGNAL and not is_memory:
+        why = " by whom is not known, most often by the kernel for want of memory"
     return Finding(
         Code.KILLED_BY_SIGNAL,
-        f"Its program was killed by {by},{why or ' from outside it'}: {error}.",
+        f"Its program was killed by {by}{why and ','}{why}: {error}.",
         SURE,
         (case.ended_in_log, case.last(Mark.EXITED)),
     )

@@ -243,7 +243,7 @@ def _out_of_memory(matter: SlurmCase) -> Said:
     step = _out_of_memory_step(matter)
     asked = f" It asked for {matter.facts['memory']}." if "memory" in matter.facts else ""
     of = f" in its step {step}" if step is not None else ""
-    sentence = f"It was out of memory{of}{matter.after()}.{asked}"
+    sentence = f"It was killed by the kernel{matter.after()}, out of memory{of}.{asked}"
     return Said(Code.OUT_OF_MEMORY, sentence, CERTAIN, _memory(matter))
 
 

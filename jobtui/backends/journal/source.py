@@ -9,6 +9,8 @@ from functools import partial
 from jobtui.backends.base import Batch
 from jobtui.backends.journal.client import Following, JournalReader
 from jobtui.backends.journal.records import (
+    HOST,
+    IDENTIFIER,
     EntryRecords,
     Gaps,
     SplitLines,
@@ -32,6 +34,7 @@ from jobtui.model.journal import (
     Slice,
     Start,
     Tail,
+    is_host,
     time_at,
 )
 from jobtui.model.logs import LogRecord, RawLine
@@ -372,6 +375,37 @@ class EntriesBehind:
         reader, self._reader = self._reader, None
         if reader is not None:
             await reader.aclose()
+
+
+MOST_MESSAGES, MESSAGES_AT_ONCE = 10_000, 500
+
+
+async def messages_of(
+    reader: JournalReader, writers: Iterable[str], host: str, begin: Nanos, end: Nanos, *, is_its_own: bool
+) -> list[JournalEntry]:
+    """What these wrote on a host between two times of its clock, the last of it. `kernel` is the kernel.
+
+    `is_its_own` tells that it is the journal of this host, whatever its name is there. Raises SourceError,
+    also where it cannot tell: it holds nothing of the host, or begins later.
+    """
+    every = await reader.values(HOST)
+    names = [name for name in every if not host or is_host(name, host)] or (every if is_its_own else ())
+    if not names:
+        raise SourceError(f"{reader.name}: holds nothing of {host or 'any host'}, as far as it can be read")
+    on = [((HOST, name),) for name in names] if len(names) < len(every) else [()]
+    fields = [("_TRANSPORT", one) if one == "kernel" else (IDENTIFIER, one) for one in writers]
+    matches = tuple((field, *more) for field in fields for more in on)
+    found: list[JournalEntry] = []
+    start: At | Beside = At(end)
+    while len(found) < MOST_MESSAGES:
+        piece = await reader.backward(start, matches, MESSAGES_AT_ONCE)
+        found += [entry for entry in piece.entries if entry.at >= begin]
+        if piece.at_edge or piece.cursor is None or piece.entries[0].at < begin:
+            break
+        start = Beside(piece.cursor)
+    if not found and not (await reader.backward(At(begin), (), 1)).entries:
+        raise SourceError(f"{reader.name}: what was written then is there no more")
+    return found
 
 
 def _text(fields: Fields, name: str) -> str:

@@ -58,7 +58,7 @@ RETRIED = event(
         (RAN + ended("(1) Normal termination (return value 124)"), Code.TIMED_OUT, "limit of its own", False),
         (RAN + ended("(0) Abnormal termination (signal 9)"), Code.KILLED_BY_SIGNAL, "by signal 9", True),
         (RAN + event(12, LATER, "Job was held.", "too much memory", "Code 34 Subcode 0"),
-         Code.HELD, "held for 30m: too much memory (hold code 34)", True),
+         Code.HELD, "too much memory (hold code 34), by HTCondor, for using more memory", True),
         (RAN + event(12, LATER, "Job was held.", "x") + event(13, LATER, "Job was released.", "via me"),
          Code.IDLE, "It was released, and waits for 30m", True),
         (RAN + event(4, LATER, "Job was evicted.", "(0) CPU times"), Code.REQUEUED, "lost (evicted)", True),

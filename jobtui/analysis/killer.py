@@ -1,0 +1,200 @@
+"""Who ended a program: finds it among what the kernel and others wrote in the journal of its host.
+
+A message is about a job if it names its process, its container or its Slurm job within a minute of its end.
+Any other is only near in time: it is shown, and proves nothing.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from typing import NamedTuple
+
+from jobtui.analysis.clock_offset import PAIRS_KEPT, Bounds
+from jobtui.analysis.explain.case import CERTAIN, LIKELY, Evidence
+from jobtui.analysis.explain.flow import Mark, mark_of
+from jobtui.formats.causes import KillShape, load_kills
+from jobtui.formats.slurm import first_node
+from jobtui.model.clock import HERE, SECOND, Nanos, clock_of, seconds_between, utc_of
+from jobtui.model.journal import JournalEntry, is_host
+from jobtui.model.numbers import whole
+from jobtui.model.ops import Agent, Op, Step
+from jobtui.model.slurm import SYSTEM as SLURM
+from jobtui.model.verdicts import Fact, Killer
+
+BEFORE_S, AFTER_S = 60.0, 15.0
+"""How long before and after the end of a job a message may be about it."""
+CLOSE_S = 10.0
+"""What several jobs share, such as a container, says of one of them only so near to its end."""
+MOST_TOLD = 3
+"""Messages that are shown."""
+
+_PID = re.compile(r"\bpid=(\d+)")
+_HEX = re.compile(r"([0-9a-f]{12})[0-9a-f]{52}")
+_SLOT = re.compile(r"\bslot\d[\w]*@[\w.-]+")
+
+
+class Ending(NamedTuple):
+    """The end of a job, and what messages may name it by.
+
+    `pids` are its processes on `host`, `names` its container, slot or Slurm job as control groups have them.
+    `ahead_s` is how much the clock of `host` is ahead of the one that `at` is of, at least and at most.
+    """
+
+    at: Nanos
+    host: str = ""
+    pids: frozenset[int] = frozenset()
+    names: frozenset[str] = frozenset()
+    ahead_s: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def window(self) -> tuple[Nanos, Nanos]:
+        """From when to when its host may have written about it, by that host's own clock."""
+        low, high = self.ahead_s
+        begin, end = self.at + (low - BEFORE_S) * SECOND, self.at + (high + AFTER_S) * SECOND
+        return Nanos(round(begin)), Nanos(round(end))
+
+    def is_near(self, at: Nanos, seconds: float) -> bool:
+        low, high = self.ahead_s
+        return low - seconds <= seconds_between(self.at, at) <= high + seconds
+
+
+def ending_of(evidence: Evidence, agent: Agent | None, ops: Iterable[Op]) -> Ending | None:
+    """How a job ended; None where that is not known. `ops` are those the clocks of hosts are compared by."""
+    job, slurm = evidence.job, evidence.slurm
+    if job is None:
+        return None
+    run = next((op for op in reversed(evidence.ops) if op.name == "run"), None)
+    step = _last_step(run.steps if run is not None else ())
+    own = job if job.system == SLURM else slurm
+    at = step.at if step is not None else (own.ended_at if own is not None else None) or job.ended_at
+    if at is None:
+        return None
+    clock = clock_of(step.source) if step is not None else HERE
+    host = (agent.host if agent is not None else None) or job.host or ""
+    names, pids = set(_SLOT.findall(" ".join(fact.text for fact in evidence.facts))), []
+    if own is not None:
+        host = first_node(own.host or "")
+        names.update(f"job_{number}" for number in (own.id.rpartition("/")[2], *own.allocation.split()))
+    elif agent is not None and agent.container is not None:
+        names.update({agent.container_id} if agent.container_id else ())
+    elif run is not None:
+        host = host or clock
+        pids = _PID.findall(" ".join(one.text for one in run.steps))
+    return Ending(
+        at, host, frozenset(whole(pid, 0) for pid in pids), frozenset(names), _ahead_s(clock, host, ops)
+    )
+
+
+def _last_step(steps: Iterable[Step]) -> Step | None:
+    ends = [step for step in steps if mark_of(step) in (Mark.EXITED, Mark.AGENT_GONE) and step.at is not None]
+    return ends[0] if ends else None
+
+
+def _ahead_s(clock: str, host: str, ops: Iterable[Op]) -> tuple[float, float]:
+    if is_host(clock, host):
+        return 0.0, 0.0
+    bounds = Bounds()
+    for op in tuple(ops)[-PAIRS_KEPT:]:
+        bounds.take(op)
+    for (one, other), offset in bounds.offsets().items():
+        if one == clock and is_host(other, host):
+            return offset.low or 0.0, offset.high or 0.0
+    return 0.0, 0.0
+
+
+class Told(NamedTuple):
+    """A message that says something of an end, and what it and the parts before it tell by name."""
+
+    entry: JournalEntry
+    shape: KillShape
+    values: Mapping[str, str]
+
+    @property
+    def at(self) -> Nanos:
+        return self.entry.sent_at or self.entry.at
+
+    @property
+    def words(self) -> str:
+        known = {name: _short(value) for name, value in self.values.items()}
+        if "limit_kb" in known:
+            known["limit"] = _size(whole(known["limit_kb"], 0))
+        for text in self.shape.says:
+            with suppress(KeyError):
+                return text.format_map(known)
+        return ""
+
+    def tie(self, ending: Ending) -> float:
+        """How sure it is about this end, 0 when nothing but the time speaks for that."""
+        values, host = self.values, self.entry.host
+        if whole(values.get("pid"), 0) in ending.pids and is_host(host, ending.host):
+            return CERTAIN
+        where = (
+            *values.get("cgroup", "").split("/"),
+            values.get("container", ""),
+            f"job_{values.get('slurm')}",
+        )
+        if any(one == name or (name in one and "job_" not in name) for one in where for name in ending.names):
+            return CERTAIN if ending.is_near(self.at, CLOSE_S) else LIKELY
+        return LIKELY if self.shape.role == "host" and is_host(host, ending.host) else 0.0
+
+
+def find_killer(entries: Iterable[JournalEntry], ending: Ending) -> Killer:
+    """Who ended the job that ended so, by these messages of its host."""
+    begin, end = ending.window
+    own = (entry for entry in entries if not ending.host or is_host(entry.host, ending.host))
+    told = sorted(
+        (one for one in _told(own) if begin <= one.at <= end), key=lambda one: abs(one.at - ending.at)
+    )
+    tied = [one for one in told if one.tie(ending) and one.words]
+    if not tied:
+        where = f"the messages of {ending.host or 'its host'} around its end"
+        near = tuple(_fact(one, "near in time") for one in told[:MOST_TOLD])
+        return Killer(near=near, doubt=f"who ended it: {where} name nothing that is its own")
+    best = max(tied, key=lambda one: one.shape.weight)
+    words = f"{best.words} (host {ending.host or best.entry.host}, {utc_of(best.at):%H:%M:%S} UTC)"
+    others = (one for one in tied if one is not best)
+    facts = tuple(_fact(one, "who ended it") for one in (best, *islice(others, MOST_TOLD - 1)))
+    return Killer(words, best.tie(ending), facts)
+
+
+def _told(entries: Iterable[JournalEntry]) -> Iterator[Told]:
+    """What messages tell, each kill with the parts of the kernel's report before it."""
+    parts: dict[str, str] = {}
+    for entry in sorted(entries, key=lambda entry: entry.at):
+        # Anybody may call himself the kernel, but then has a process; containers write what they like
+        is_kernel = entry.identifier == "kernel" and entry.pid is None
+        if entry.container or is_kernel != (entry.identifier == "kernel"):
+            continue
+        found = load_kills().first(entry.identifier, entry.message)
+        if found is None:
+            continue
+        shape, values = found
+        if shape.role == "begin":
+            parts = {}
+        elif shape.role == "part":
+            parts |= values
+        else:
+            yield Told(entry, shape, {**parts, **values} if shape.role == "kill" else values)
+
+
+def _fact(told: Told, what: str) -> Fact:
+    entry = told.entry
+    source = f"{entry.identifier}@{entry.host}" if entry.host else entry.identifier
+    return Fact(text=entry.message, source=source, what=what, at=told.at, cursor=entry.cursor)
+
+
+def _size(kilobytes: float) -> str:
+    for unit in ("kB", "MB"):
+        if kilobytes < 1000:
+            return f"{kilobytes:.3g} {unit}"
+        kilobytes /= 1024
+    return f"{kilobytes:.3g} GB"
+
+
+def _short(path: str) -> str:
+    """The last parts of a control group that tell which it is, ids of containers cut to twelve digits."""
+    parts = [part for part in path.removesuffix(".scope").split("/") if part]
+    jobs = [at for at, part in enumerate(parts) if part.startswith("job_")]
+    told = parts[jobs[0] :] if jobs else parts[-2:] if parts and _HEX.fullmatch(parts[-1]) else parts[-1:]
+    return _HEX.sub(r"\1", "/".join(told))
