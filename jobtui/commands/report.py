@@ -33,7 +33,7 @@ from jobtui.backends.registry import BALSAM as BALSAM_SOURCE
 from jobtui.backends.registry import Gives, build, gives
 from jobtui.commands.context import Context, OutputFormat
 from jobtui.commands.explain import explained
-from jobtui.commands.find import resolve
+from jobtui.commands.find import SHOWN, resolve
 from jobtui.commands.jobs import with_agent
 from jobtui.commands.printing import Report, answer, print_lines
 from jobtui.commands.reader import Reader, in_session
@@ -54,8 +54,6 @@ from jobtui.store.store import SKIPS_KEPT
 
 THROUGHPUT, UTILIZATION, NODES = "throughput", "utilization", "nodes"
 CSV_COLUMNS = ("series", "unit", "x", "y")
-LINES_SHOWN = 20
-"""Points of a series that a table shows; the others are counted. All of them are in --json and --csv."""
 POINT_HEADS = (Head("TIME"), Head("VALUE", "right"))
 STAY_HEADS = (
     Head("STATE"), Head("STAYS", "right"), Head("NOW", "right"), Head("HALF WITHIN", "right"),
@@ -204,7 +202,7 @@ def _lines(
         return
     for one in () if _plots(reader) else series:
         yield paint(f"{show(one.name)}, {one.unit}", "heading", colour)
-        left_out = max(0, len(one.x) - LINES_SHOWN)
+        left_out = max(0, len(one.x) - SHOWN)
         if left_out:
             yield f"{left_out} earlier points are left out: --json or --csv has them"
         points = list(zip(one.x, one.y, strict=True))[left_out:]

@@ -19,7 +19,7 @@ from jobtui.backends.archive.search import Hit, Query, Tally, find_script
 from jobtui.backends.archive.search import search as search_places
 from jobtui.backends.registry import SLURM, Gives, gives
 from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.find import Found, resolve
+from jobtui.commands.find import SHOWN, Found, resolve
 from jobtui.commands.printing import Report, print_lines, print_report
 from jobtui.commands.reader import Reader, in_session
 from jobtui.commands.streams import Exit, clear_progress, complain
@@ -250,7 +250,6 @@ def _cells(facts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, Cell]]:
     return ((name, Cell(text)) for name, text in facts)
 
 
-SHOWN_LINES = 3
 HIT_COLUMNS = ("number", "cluster", "user", "archived_at", "count", "line", "text", "source")
 
 
@@ -312,10 +311,10 @@ def _hit_lines(hit: Hit, colour: bool) -> Iterator[str]:
     number = f"{script.cluster}/{script.number}" if script.cluster else script.number
     at = f"  {to_rfc3339(script.archived_at)}" if script.archived_at is not None else ""
     yield paint(f"{show(number)}  {show(hit.user) or '?'}{at}  {show(script.source)}", "heading", colour)
-    for line, text in hit.lines[:SHOWN_LINES]:
+    for line, text in hit.lines[:SHOWN]:
         yield f"  {paint(f'{line}:', 'settled', colour)} {show(text)}"
-    if hit.total > SHOWN_LINES:
-        yield paint(f"  and {hit.total - SHOWN_LINES} more lines", "dim", colour)
+    if hit.total > SHOWN:
+        yield paint(f"  and {hit.total - SHOWN} more lines", "dim", colour)
 
 
 def _hit_record(hit: Hit) -> dict[str, object]:

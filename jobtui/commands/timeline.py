@@ -20,7 +20,7 @@ from jobtui.model.clock import Nanos
 from jobtui.model.jobs import Job
 from jobtui.model.ops import Certainty, Op, OpStatus, Unlinked
 from jobtui.render.json_output import job_record, op_record, step_record, unlinked_record
-from jobtui.render.lanes import Times, folded
+from jobtui.render.lanes import Times, folded, op_glyph
 from jobtui.render.table import Cell, Head, paint, table_lines
 from jobtui.render.text import NONE, clock_time, duration, show
 
@@ -36,9 +36,6 @@ CSV_COLUMNS = (
     "op", "name", "agent", "status", "step", "at", "component", "text", "source", "line", "certainty",
 )  # fmt: skip
 INDENT = "  "
-
-_MARKS = {OpStatus.ENDED: "✓", OpStatus.DESTROYED: "✗", OpStatus.LOST: "✗"}
-_OPEN_MARK = "●"
 
 
 async def run(reader: Reader) -> Exit:
@@ -127,15 +124,16 @@ def _folded_rows(rows: Sequence[TimelineRow]) -> Iterator[TimelineRow]:
 
 
 def _op_line(op: Op, now: Nanos, colour: bool) -> str:
+    sign, style = op_glyph(op)
     agent = op.agent or op.assigned_agent or "no agent"
     told = (
         " ".join(part for part in (op.driver, agent, op.kind) if part),
         f"sent {op.sends}, replies {op.replies}, updates {op.updates}",
     )
     who, messages = ("", "") if is_of_states(op) else told
-    status = op.result if is_of_states(op) and op.result else op.status.value
+    status = op.result if op.result and (is_of_states(op) or style == "error") else op.status.value
     parts = [
-        f"{_mark(op)} {op.name} {op.op}",
+        f"{sign} {op.name} {op.op}",
         op.api or "",
         who,
         f"{status} {duration(op_duration_s(op, now))}",
@@ -143,13 +141,8 @@ def _op_line(op: Op, now: Nanos, colour: bool) -> str:
         f"error: {op.error}" if op.error else "",
         f"may also belong to {', '.join(op.candidates)}" if op.candidates else "",
     ]
-    bad = op.error is not None or op.status in (OpStatus.DESTROYED, OpStatus.LOST)
-    return paint(show("  ".join(part for part in parts if part)), "error" if bad else "heading", colour)
-
-
-def _mark(op: Op) -> str:
-    failed = op.error is not None and is_of_states(op)
-    return _MARKS[OpStatus.DESTROYED] if failed else _MARKS.get(op.status, _OPEN_MARK)
+    is_bad = style == "error" or op.status in (OpStatus.DESTROYED, OpStatus.LOST)
+    return paint(show("  ".join(part for part in parts if part)), "error" if is_bad else "heading", colour)
 
 
 def _row(row: TimelineRow, names: SourceNames) -> list[Cell]:

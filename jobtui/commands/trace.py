@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jobtui.analysis.traces.failures import Findings, study_trace
 from jobtui.backends.registry import OTLP, Gives, gives
 from jobtui.commands.context import Context, OutputFormat
-from jobtui.commands.find import LONGEST_NAME, file_named, read_too
+from jobtui.commands.find import LONGEST_NAME, SHOWN, file_named, read_too
 from jobtui.commands.printing import Report, answer
 from jobtui.commands.reader import Reader, configured, in_session, warn, within
 from jobtui.commands.streams import Exit, complain
@@ -185,8 +185,6 @@ async def _job(reader: Reader, text: str) -> Job | None:
 
 
 CSV_COLUMNS = ("trace_id", "span_id", "name", "service", "message", "handled", "started_at")
-SHOWN = 5
-"""Traces that are named of several that may be meant."""
 
 
 def run(context: Context) -> Exit:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from jobtui.analysis.timeline import GAP_S, Fold, TimelineRow
 from jobtui.model.clock import SECOND
-from jobtui.model.ops import LANES, Certainty, Component, Op
+from jobtui.model.ops import LANES, Certainty, Component, Op, OpStatus
 from jobtui.render.spans import Line, Span, padded, width_of
 from jobtui.render.text import clock_time, duration, fit, show
 
@@ -191,3 +191,32 @@ def _time(seconds: float | None, fine: bool, sign: str = "") -> str:
         return fit("–", TIME_CELLS, align="right")
     text = f"{seconds:.3f}" if fine and abs(seconds) < 1000 else duration(seconds)
     return fit(sign + text if seconds >= 0 else text, TIME_CELLS, align="right")
+
+
+OP_GLYPHS: Mapping[OpStatus, tuple[str, str]] = {
+    OpStatus.CREATED: ("○", ""),
+    OpStatus.WAITING: ("○", "warning"),
+    OpStatus.SENT: ("●", "good"),
+    OpStatus.REPLIED: ("●", "good"),
+    OpStatus.ENDED: ("✓", "settled"),
+    OpStatus.DESTROYED: ("✗", "settled"),
+    OpStatus.LOST: ("?", "settled"),
+}
+"""Sign and style of each status, as long as nothing is known of how it ended."""
+RESULT_GLYPHS: Mapping[str, tuple[str, str]] = {
+    "ok": ("✓", "settled"),
+    "completed": ("✓", "settled"),
+    "canceled": ("⊘", "warning"),
+    "error": ("✗", "error"),
+}
+"""The same by how it ended."""
+FAILED = RESULT_GLYPHS["error"]
+OTHER_RESULT = ("?", "warning")
+"""For a word of the supervisor that is not known here."""
+
+
+def op_glyph(op: Op) -> tuple[str, str]:
+    """Sign and style of an op: how it ended where that is known, else how far it has come."""
+    if op.result is not None and not op.status.is_open:
+        return FAILED if op.error else RESULT_GLYPHS.get(op.result, OTHER_RESULT)
+    return FAILED if op.error else OP_GLYPHS[op.status]

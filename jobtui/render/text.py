@@ -10,6 +10,7 @@ their width and they can make a text look like another; what has no meaning (sur
 unassigned) becomes U+FFFD; every kind of space a space. Characters of ambiguous width are taken as narrow.
 """
 
+import re
 import time
 import unicodedata
 from functools import lru_cache
@@ -19,7 +20,10 @@ from jobtui.analysis.times import NONE, age, duration
 from jobtui.model.clock import SECOND, Nanos, shown_seconds
 from jobtui.model.secrets import mask_text
 
-__all__ = ["NONE", "age", "clock_time", "date_time", "duration", "fit", "safe", "short_time", "show", "width"]
+__all__ = [
+    "NONE", "age", "clock_time", "date_time", "duration", "fit", "safe", "short_time", "show", "telling",
+    "width",
+]  # fmt: skip
 
 Align = Literal["left", "right"]
 
@@ -100,6 +104,26 @@ def fit(text: str, cells: int, *, align: Align = "left", ellipsis: str = ELLIPSI
         text, taken = _cut(text, cells, ellipsis)
     filling = " " * (cells - taken)
     return text + filling if align == "left" else filling + text
+
+
+def telling(text: str, cells: int) -> str:
+    """`safe(text)` in at most so many cells: cut before words that tell how it ended, else in the middle."""
+    text = safe(text)
+    if width(text) <= cells:
+        return text
+    found = _TELLING.search(text)
+    begin = found.start() if found is not None else len(text) - cells // 2
+    if found is not None and width(text[: found.end()]) <= 2 * cells // 3:
+        return fit(text, cells)
+    tail = text[begin:]
+    room = min(width(tail), cells - cells // 3)
+    return fit(text, cells - room).rstrip() + fit(tail, room).rstrip()
+
+
+_TELLING = re.compile(
+    r"\b(?:error|exception|returncode|exit|stderr|timeout|reply|state|status|situation|await|cancel|opName)="
+    r"|\b[Cc]annot|\b[Ff]ailed|\bkilled|\bdenied|\b\w*Error: "
+)
 
 
 def _cut(text: str, cells: int, ellipsis: str) -> tuple[str, int]:

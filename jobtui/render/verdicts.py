@@ -14,7 +14,7 @@ from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import Cause, Chain, Contradiction, Fact, Holder, NextStep, Verdict, Wait
 from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.table import paint
-from jobtui.render.text import NONE, clock_time, fit, show
+from jobtui.render.text import NONE, clock_time, fit, show, telling
 from jobtui.render.text import width as cells_of
 
 INDENT = "  "
@@ -35,8 +35,8 @@ def verdict_lines(verdict: Verdict, colour: bool, most: int | None) -> Iterator[
 
 
 def sureness(verdict: Verdict) -> str:
-    """How sure it is, of 1: "0.97 sure"."""
-    return f"{verdict.confidence:.2f} sure"
+    """How sure it is: "97 % sure"."""
+    return f"{100 * verdict.confidence:.0f} % sure"
 
 
 def _next_lines(verdict: Verdict) -> Iterator[str]:
@@ -62,11 +62,18 @@ def step_line(verdict: Verdict) -> str:
         at = f" at {clock_time(verdict.last_at)}" if verdict.last_at is not None else ""
         parts.append(f"last step: {show(verdict.last_step)}{at}")
     if verdict.missing_step is not None:
-        waited = f" for {age(verdict.waited_s)}" if verdict.waited_s is not None else ""
-        parts.append(f"missing{waited}: {show(verdict.missing_step)}")
+        parts.append(_missing_words(verdict.missing_step, verdict.waited_s, verdict.limit_s))
     if verdict.usual is not None:
         parts.append(usual_words(verdict.usual))
     return "; ".join(parts)
+
+
+def _missing_words(step: str, waited_s: float | None, limit_s: float | None) -> str:
+    if waited_s is None:
+        return f"missing: {show(step)}"
+    late_s = waited_s - limit_s if limit_s is not None else 0.0
+    since = f"{age(late_s)} overdue" if late_s > 0 else f"waits for {age(waited_s)}"
+    return f"{since}: {show(step)}"
 
 
 def _evidence_lines(verdict: Verdict, most: int | None) -> Iterator[str]:
@@ -74,7 +81,7 @@ def _evidence_lines(verdict: Verdict, most: int | None) -> Iterator[str]:
         yield evidence_head(evidence, None if most is None else most - len(INDENT))
         text = show(evidence.text)
         room = None if most is None else max(1, most - 6 * len(INDENT))
-        yield f"{INDENT * 5}{text if room is None or cells_of(text) <= room else fit(text, room)}"
+        yield f"{INDENT * 5}{text if room is None else telling(text, room)}"
 
 
 def evidence_head(evidence: Fact, most: int | None) -> str:
@@ -399,14 +406,14 @@ def _quoted_evidence(verdict: Verdict) -> Iterator[str]:
     for one in verdict.evidence:
         place = f"{one.source}:{one.line}" if one.line > 0 else one.source
         yield f"- {_plain(one.what)}, {_time(one.at)}, {code(place)}:"
-        yield f"  {code(one.text[:LONGEST])}"
+        yield f"  {code(telling(show(one.text), LONGEST))}"
 
 
 def _disputes(found: Sequence[Contradiction]) -> Iterator[str]:
     for one in found:
         yield f"- {_plain(one.about)}"
         for fact in (one.one, one.other):
-            yield f"    - {_time(fact.at)} {code(fact.source)}: {code(fact.text[:LONGEST])}"
+            yield f"    - {_time(fact.at)} {code(fact.source)}: {code(telling(show(fact.text), LONGEST))}"
 
 
 def _next(verdict: Verdict) -> Iterator[str]:

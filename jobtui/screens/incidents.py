@@ -116,7 +116,7 @@ class IncidentsScreen(HeadedScreen):
         span, found = self._span(), self._found
         if found is None:
             return f"looking at the last {span}"
-        groups = f"{counted(len(found.groups), 'group')}, {len(found.alone)} alone"
+        groups = f"{counted(len(found.groups), 'group')}, {counted(len(found.alone), 'single failure')}"
         what = groups if self._list.count else "nothing went wrong"
         early = " · not all is read yet" if self._is_early else ""
         early += f" · not sure of {len(found.doubtful):,} more" if found.doubtful else ""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rich.cells import chop_cells
 
 from jobtui.render.spans import Line, Span
-from jobtui.render.text import fit, width, wrapped
+from jobtui.render.text import telling, width, wrapped
 from jobtui.render.verdicts import Item, WhyPart
 from jobtui.widgets.row_view import RowView
 
@@ -221,4 +221,4 @@ class WhyList(RowView):
 def _lines(part: WhyPart, cells: int) -> list[str]:
     if part.whole or width(part.text) <= cells:
         return wrapped(part.text, cells, hang=4)
-    return [fit(part.text, cells)]
+    return [telling(part.text, cells)]

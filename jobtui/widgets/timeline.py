@@ -1,6 +1,6 @@
 """The steps of one op as lanes, and the log line of the step under the cursor."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 from textual.message import Message
@@ -16,9 +16,9 @@ from jobtui.analysis.timeline import (
 )
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.numbers import counted
-from jobtui.model.ops import Component, Op, OpStatus, Step
+from jobtui.model.ops import Component, Op, Step
 from jobtui.render import lanes
-from jobtui.render.lanes import certainty_words
+from jobtui.render.lanes import certainty_words, op_glyph
 from jobtui.render.spans import Line, Span, fitting, padded
 from jobtui.render.text import duration, fit, show, wrapped
 from jobtui.widgets.lines import LineView
@@ -99,26 +99,6 @@ class StepDetail(LineView):
         return first + [fit(f"  {line[:MOST_SHOWN]}", cells).rstrip() for line in self._more]
 
 
-GLYPHS: Mapping[OpStatus, tuple[str, str]] = {
-    OpStatus.CREATED: ("○", ""),
-    OpStatus.WAITING: ("○", "warning"),
-    OpStatus.SENT: ("●", "good"),
-    OpStatus.REPLIED: ("●", "good"),
-    OpStatus.ENDED: ("✓", "settled"),
-    OpStatus.DESTROYED: ("✗", "settled"),
-    OpStatus.LOST: ("?", "settled"),
-}
-"""Sign and style of each status, as long as nothing is known of how it ended."""
-RESULT_GLYPHS: Mapping[str, tuple[str, str]] = {
-    "ok": ("✓", "settled"),
-    "completed": ("✓", "settled"),
-    "canceled": ("⊘", "warning"),
-    "error": ("✗", "error"),
-}
-"""The same by how it ended."""
-FAILED = RESULT_GLYPHS["error"]
-OTHER_RESULT = ("?", "warning")
-"""For a word of the supervisor that is not known here."""
 TIME_CELLS = 7
 PREFIX_CELLS = 6
 EDGE = Span(" │", "rule", 2)
@@ -177,13 +157,6 @@ def op_line(op: Op, now: Nanos, cells: int) -> Line:
         Span(time, "dim", TIME_CELLS),
     )
     return fitting(spans, cells)
-
-
-def op_glyph(op: Op) -> tuple[str, str]:
-    """Sign and style of an op: how it ended where that is known, else how far it has come."""
-    if op.result is not None and not op.status.is_open:
-        return FAILED if op.error else RESULT_GLYPHS.get(op.result, OTHER_RESULT)
-    return FAILED if op.error else GLYPHS[op.status]
 
 
 def _whole(op: Op, seconds: float | None) -> float | None:

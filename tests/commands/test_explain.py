@@ -54,7 +54,7 @@ def test_it_says_what_a_tired_person_needs(run: Runner) -> None:
     ran = run("explain", job, "--at", AT, *sources_of("local"))
     lines = ran.out.splitlines()
     assert lines[0].startswith(job)
-    assert lines[1] == "prepare_failed  0.97 sure"
+    assert lines[1] == "prepare_failed  97 % sure"
     assert "no such breed" in lines[2]
     assert {"evidence", "next"} <= set(lines)
     assert any("supervisor.log:922" in line for line in lines)

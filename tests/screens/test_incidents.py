@@ -37,7 +37,7 @@ async def test_groups_with_what_they_share_and_the_rest_apart() -> None:
     async with scene.app.run_test(size=(120, 40)) as pilot:
         lines = await at_incidents(scene, pilot)
         text = "\n".join(lines)
-        assert "1 group, 1 alone · 26 jobs of the last 1d" in text
+        assert "1 group, 1 single failure · 26 jobs of the last 1d" in text
         (group,) = (line for line in lines if line.strip().startswith("5 "))
         assert "program_failed" in group
         assert "host v2" in group

@@ -37,7 +37,7 @@ async def test_it_opens_at_the_job_it_was_given_with_its_ops_and_steps() -> None
         assert "run 3 of 3" in lines[0]
         assert "✗ failed 2m ago" in lines[0]
         assert lines[1].startswith(" Its program failed 3s after it started: no such element: crystal3.")
-        assert lines[1].endswith("0.45 sure")  # the scene leaves out steps that a real op has
+        assert lines[1].endswith("45 % sure")  # the scene leaves out steps that a real op has
         assert "OPS 3  1 hidden" in "\n".join(lines)
         assert "╰" in "\n".join(lines)
         detail = screen.query_one(StepDetail)

@@ -44,7 +44,7 @@ async def first(scene: Scene, pilot: Pilot[None], words: str) -> str:
 async def test_the_verdict_is_on_top_and_changes_with_the_record() -> None:
     scene = waiting(3)
     async with scene.app.run_test(size=(120, 40)) as pilot:
-        line = await first(scene, pilot, "0.90")  # less before its record is read
+        line = await first(scene, pilot, "90 %")  # less before its record is read
         assert "Its agent is being started for 3s" in line
         scene.db.add(batch(a_job(1, status=JobStatus.COMPLETED, ended_at=ago(1), started_at=ago(2))))
         assert "It completed" in await first(scene, pilot, "completed")
@@ -63,7 +63,7 @@ async def test_in_a_small_pane_there_is_the_sentence_alone() -> None:
     scene = waiting(60)
     async with scene.app.run_test(size=(40, 10)) as pilot:
         line = await first(scene, pilot, "Its agent was started")
-        assert "0." not in line
+        assert "%" not in line
 
 
 async def test_in_a_small_pane_why_begins_with_the_whole_sentence() -> None:
@@ -96,7 +96,7 @@ async def test_a_line_of_a_log_is_read_as_a_whole() -> None:
     async with opened() as (app, pilot):
         await pilot.press("w")
         await see(app, pilot, "evidence")
-        await press(pilot, *"jjjj", "enter", until=lambda: isinstance(app.screen, ReadingScreen))
+        await press(pilot, *"jj", "enter", until=lambda: isinstance(app.screen, ReadingScreen))
         text = "\n".join(await see(app, pilot, "log line"))
         assert "supervisor.log:" in text
 

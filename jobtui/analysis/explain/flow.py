@@ -23,7 +23,7 @@ class Mark(StrEnum):
     ASSIGNED = "the driver's assignment"
     AGENT_START = "the agent's start"
     AGENT_WAIT = "the wait for the agent"
-    AGENT_ALIVE = "the agent's first word"
+    AGENT_ALIVE = "the agent's first message"
     SLOT_WAIT = "the wait for a slot"
     SLOT_GOT = "the slot"
     SENT = "the op's sending"

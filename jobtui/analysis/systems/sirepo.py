@@ -138,7 +138,7 @@ def _evidence(case: Case, finding: Finding) -> tuple[Fact, ...]:
     """The record's own words, then the lines, oldest first and each once."""
     steps: dict[tuple[str, int, int], Step] = {}
     for step in (*finding.steps, *_last_steps(case)):
-        if step is not None and len(steps) < MOST_EVIDENCE - 1:
+        if step is not None and mark_of(step) is not Mark.STARTED and len(steps) < MOST_EVIDENCE - 1:
             steps.setdefault((step.source, step.line, step.offset), step)
     ordered = sorted(steps.values(), key=lambda step: (step.at or 0, step.offset))
     return (*_record_evidence(case), *_slurm_evidence(case), *map(_as_evidence, ordered))
@@ -229,7 +229,7 @@ BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     ("no log of the supervisor was read", lambda case: not case.coverage.has_supervisor),
     ("no log of the API server was read", lambda case: not case.coverage.has_server),
     ("lines are missing: the run has begun, and none tells that it was sent", _is_sending_missing),
-    ("nothing that the job's agent wrote was read", _is_agent_unheard),
+    ("the agent's log was not available", _is_agent_unheard),
     (
         "lines of other runs of it are missing and those read have no times: they may be of an earlier run",
         lambda case: case.is_run_doubtful,

@@ -66,7 +66,7 @@ def killed(case: Case) -> Finding | None:
     if case.is_sbatch or not (is_memory or signal in KILL_SIGNALS):
         return None
     by, killer = f"signal {signal}" if signal else "a signal", case.evidence.killer
-    why = " most likely for want of memory" if is_memory else " from outside it"
+    why = "" if is_memory else " from outside it"
     if killer is not None and killer.words:
         why = ""
     elif signal == MEMORY_SIGNAL and not is_memory:
@@ -160,7 +160,7 @@ def program_failed(case: Case) -> Finding:
         Code.PROGRAM_FAILED,
         f"Its program failed{length}: {error or 'no reason is given'}.{_as_before(case, error)}",
         PLAUSIBLE if not is_seen else SURE if exited is not None and wrote is None else LIKELY,
-        (case.last(Mark.STARTED, Mark.SENT), wrote, case.ended_in_log, exited),
+        (case.last(Mark.SENT), wrote, case.ended_in_log, exited),
         doubts=doubts,
         needs_all_lines=_is_short(case),
     )

@@ -175,7 +175,7 @@ def queued_on_cluster(case: Case) -> Finding | None:
         return None
     return Finding(
         Code.SBATCH_QUEUED,
-        f"Slurm has the run and has not begun it{_for(_pending_s(case))}.",
+        f"The run is in Slurm's queue{_for(_pending_s(case))} and has not begun.",
         SURE,
         (case.last(Mark.SENT), step),
         Mark.UPDATED,
@@ -216,7 +216,7 @@ def sent_without_answer(case: Case) -> Finding | None:
         words = f"It was sent to its agent{_ago_s(waited)}."
         return Finding(Code.RUNNING, words, SURE, (sent,), Mark.REPLIED)
     has_begun = case.job is not None and case.job.started_at is not None
-    doubts = () if case.agent_seen else ("nothing that its agent wrote was read",)
+    doubts = () if case.agent_seen else ("the agent's log was not available",)
     return Finding(
         Code.REPLY_LOST,
         f"It was sent to its agent{_ago_s(waited)}, which has not answered.",

@@ -48,7 +48,7 @@ def test_an_agent_that_never_starts_names_the_limit(damage: bytes) -> None:
     assert [verdict.code for verdict in verdicts] == [Code.AGENT_NEVER_STARTED]
     assert verdicts[0].limit_s == 8, "the usual limit, where the line does not tell it"
     assert "8 s" in verdicts[0].sentence
-    assert verdicts[0].missing_step == "the agent's first word"
+    assert verdicts[0].missing_step == "the agent's first message"
     assert any("timeout=8" in evidence.text for evidence in verdicts[0].evidence)
 
 
