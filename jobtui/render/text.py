@@ -20,10 +20,7 @@ from jobtui.analysis.times import NONE, age, duration
 from jobtui.model.clock import SECOND, Nanos, shown_seconds
 from jobtui.model.secrets import mask_text
 
-__all__ = [
-    "NONE", "age", "clock_time", "date_time", "duration", "fit", "safe", "short_time", "show", "telling",
-    "width",
-]  # fmt: skip
+__all__ = ["NONE", "age", "duration"]  # from here too
 
 Align = Literal["left", "right"]
 
@@ -112,10 +109,9 @@ def telling(text: str, cells: int) -> str:
     if width(text) <= cells:
         return text
     found = _TELLING.search(text)
-    begin = found.start() if found is not None else len(text) - cells // 2
     if found is not None and width(text[: found.end()]) <= 2 * cells // 3:
         return fit(text, cells)
-    tail = text[begin:]
+    tail = text[found.start() if found is not None else len(text) - cells // 2 :]
     room = min(width(tail), cells - cells // 3)
     return fit(text, cells - room).rstrip() + fit(tail, room).rstrip()
 
