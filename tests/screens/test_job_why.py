@@ -96,7 +96,7 @@ async def test_a_line_of_a_log_is_read_as_a_whole() -> None:
     async with opened() as (app, pilot):
         await pilot.press("w")
         await see(app, pilot, "evidence")
-        await press(pilot, *"jj", "enter", until=lambda: isinstance(app.screen, ReadingScreen))
+        await press(pilot, *"jjjjjj", "enter", until=lambda: isinstance(app.screen, ReadingScreen))
         text = "\n".join(await see(app, pilot, "log line"))
         assert "supervisor.log:" in text
 

@@ -8,8 +8,9 @@ from textual.message import Message
 
 from jobtui.model.clock import FixedClock
 from jobtui.model.ops import Certainty, Op, OpStatus
+from jobtui.render.lanes import op_glyph
 from jobtui.widgets.row_view import Move
-from jobtui.widgets.timeline import OpList, StepDetail, Timeline, op_glyph, where
+from jobtui.widgets.timeline import OpList, StepDetail, Timeline, where
 from tests.builders import a_step, ago, an_op
 from tests.widgets.widget_app import WidgetApp, text_of, watch
 
