@@ -220,6 +220,8 @@ ACTIONS: tuple[Action, ...] = (
             LOOK, Place.TRACES, "filter", 2),
     _action("sort", "s", "Sort by the next column", LOOK, SORTED, "sort"),
     _action("reverse", "S", "Sort the other way round", LOOK, SORTED),
+    _action("failed", "F", "Only jobs that failed or are stuck, or all again", LOOK, Place.JOBS, "failed", 2),
+    _action("detail", "d", "Show or hide why the job under the cursor is as it is", LOOK, Place.JOBS),
     _action("mark", "space", "Mark the job under the cursor, or take the mark away", LOOK, Place.JOBS),
     _action("show_hidden", "x", "Show the jobs that are only compute calls, or hide them", LOOK, Place.JOBS),
     _action("show_hidden", "x", "Show the ops that only ask for a status, or hide them",

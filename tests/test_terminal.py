@@ -46,7 +46,7 @@ def test_it_lives_in_any_size_and_finds_back(window: Tmux) -> None:
 def test_the_size_of_the_terminal_counts_not_what_variables_say(srdb: Path) -> None:
     words = [sys.executable, "-m", "jobtui", "--srdb", str(srdb)]
     with Tmux(words, 120, 40, {"COLUMNS": "50", "LINES": "12"}) as window:
-        lines = window.wait_text(lambda text: "q quit" in text and "WAITS FOR" in text).splitlines()
+        lines = window.wait_text(lambda text: "q quit" in text and "REASON" in text).splitlines()
         assert "q quit" in lines[39]
         window.resize(80, 24)
         window.wait_text(lambda text: "q quit" in text.splitlines()[23])

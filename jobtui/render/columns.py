@@ -27,7 +27,7 @@ from jobtui.render.styles import (
     glyph,
 )
 from jobtui.render.table import Cell, Head, filled_table
-from jobtui.render.text import NONE, Align, age, date_time, duration, fit, short_time, show
+from jobtui.render.text import NONE, Align, age, date_time, duration, fit, fit_ends, short_time, show
 
 _DOMAIN_NAME = re.compile(r"(?=[^.]*[a-z])[\w-]+(\.[\w-]+)*\.[a-z][\w-]*\.?", re.IGNORECASE | re.ASCII)
 """With a letter in its first and last label, so that no address is taken for one."""
@@ -81,7 +81,7 @@ class TableColumn(msgspec.Struct, Generic[Record, Look], frozen=True, kw_only=Tr
     Both depend on the record and on what a table knows beside it, as the present time. `sort` gives None
     where there is no value; such records come last in either direction. Of a table too narrow for all, the
     columns with the least `priority` go first. In one narrower than `narrow_below` cells `narrow` takes its
-    place.
+    place. A text that does not fit is cut at its end, or in its middle where the column `keeps_ends`.
     """
 
     key: str
@@ -92,6 +92,7 @@ class TableColumn(msgspec.Struct, Generic[Record, Look], frozen=True, kw_only=Tr
     priority: int
     style: Callable[[Record, Look], str] = lambda record, look: ""
     align: Align = "left"
+    keeps_ends: bool = False
     narrow: Self | None = None
     narrow_below: int = 0
 
@@ -198,11 +199,19 @@ def fixed(cells: int) -> Cells:
 
 
 def _text(
-    key: str, header: str, about: str, get: TextOf, cells: Cells, priority: int, *, is_default: bool = True
+    key: str,
+    header: str,
+    about: str,
+    get: TextOf,
+    cells: Cells,
+    priority: int,
+    *,
+    is_default: bool = True,
+    keeps_ends: bool = False,
 ) -> Column:
     return Column(
         key=key, header=header, about=about, cell=text_cell(get), sort=text_order(get), cells=cells,
-        priority=priority, is_default=is_default,
+        priority=priority, is_default=is_default, keeps_ends=keeps_ends,
     )  # fmt: skip
 
 
@@ -252,10 +261,11 @@ JOB_COLUMNS: tuple[Column, ...] = (
         align="right", cells=fixed(6), priority=80,
     ),
     _text("user", "USER", "whose job it is", lambda job: job.owner, Cells(8, 8, 12), 60),
-    _text("name", "JOB", "name given by the user", lambda job: job.name, Cells(14, 22, 40), 90),
+    _text("name", "JOB", "name given by the user", lambda job: job.name, Cells(14, 22, 40), 90,
+          keeps_ends=True),
     _text("app", "APP", "application", lambda job: job.app, Cells(5, 7, 12), 40),
     _text("model", "MODEL", "what of the application is computed", lambda job: job.model,
-          Cells(12, 21, 32), 50),
+          Cells(12, 21, 32), 50, keeps_ends=True),
     Column(
         key="mode", header="MODE", about="sequential, parallel or sbatch",
         cell=text_cell(lambda job: _MODES.get(job.mode, job.mode)), sort=text_order(lambda job: job.mode),
@@ -272,11 +282,12 @@ JOB_COLUMNS: tuple[Column, ...] = (
         sort=lambda job: job.percent, align="right", cells=fixed(3), priority=45,
     ),
     Column(
-        key="waits", header="WAITS FOR", about="what it waits for, or why it failed", cell=_waits_cell,
+        key="waits", header="REASON", about="what it waits for, or why it failed", cell=_waits_cell,
         sort=text_order(lambda job: job.message if job.status.is_live else job.error or job.alert),
         style=_waits_style, cells=Cells(14, 24, 10_000), priority=70,
     ),
-    _text("id", "ID", "id of the job", lambda job: job.id, Cells(17, 38, 60), 65, is_default=False),
+    _text("id", "ID", "id of the job", lambda job: job.id, Cells(17, 38, 60), 65, is_default=False,
+          keeps_ends=True),
     Column(
         key="runs", header="RUNS", about="how often it was run", cell=lambda job, context: str(job.runs),
         sort=lambda job: job.runs, align="right", cells=fixed(4), priority=28, is_default=False,
@@ -361,6 +372,19 @@ def _shared(columns: Sequence[TableColumn[Any, Any]], room: int) -> list[int]:
     return sizes
 
 
+STEADY = frozenset({"state", "age", "name", "waits", "id"})
+"""Columns that stay also where no row has anything in them."""
+
+
+def blank_columns(columns: Iterable[Column], jobs: Sequence[Job], context: RowContext) -> frozenset[str]:
+    """The keys of the columns that say nothing of any of these jobs."""
+    return frozenset(
+        column.key
+        for column in columns
+        if column.key not in STEADY and all(column.cell(job, context) in BLANK for job in jobs)
+    )
+
+
 def sort_jobs(jobs: Iterable[Job], column: Column, *, reverse: bool = False) -> list[Job]:
     """Jobs in the order of a column, those without a value last in either direction, then by id."""
     return sort_records(sorted(jobs, key=lambda job: job.id), column, reverse=reverse)
@@ -397,6 +421,7 @@ def cells_of(columns: Iterable[TableColumn[Record, Look]], record: Record, look:
     return [Cell(column.cell(record, look), column.style(record, look)) for column in columns]
 
 
+BLANK = frozenset({"", NONE})
 MARGIN = 2
 """Cells before the first column, for the sign of a marked row."""
 CLOCKS = frozenset({"age", "dur", "queued", "started", "ended"})
@@ -438,7 +463,8 @@ class TableLines(Generic[Record, Look]):
     ) -> tuple[Span, Span]:
         column, cells = place
         style = column.style(record, look)
-        text = fit(column.cell(record, look), cells, align=column.align)
+        whole = column.cell(record, look)
+        text = fit_ends(whole, cells) if column.keeps_ends else fit(whole, cells, align=column.align)
         own = f"{style} changed".strip() if column.key in changed else style
         return Span(text, own, cells), Span(self._blanks, style, len(self._blanks))
 

@@ -8,6 +8,7 @@ from jobtui.analysis.explain.flow import usual_words
 from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.health import SourceHealth
+from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, Run
 from jobtui.model.ops import Op, Step
 from jobtui.model.secrets import mask_text
@@ -256,6 +257,22 @@ class WhyPart(NamedTuple):
     style: str = ""
     item: Item | None = None
     whole: bool = True
+
+
+def summary_parts(job_id: JobId, verdict: Verdict | None) -> Iterator[WhyPart]:
+    """The same in a few lines, the most telling first. Only which job it is, before there is a verdict."""
+    if verdict is None:
+        yield WhyPart(show(job_id), "strong", whole=False)
+        return
+    head = f"{show(job_id)}  {verdict.code.value}  {sureness(verdict)}"
+    yield WhyPart(head, CONCERN_STYLES[verdict.concern] or "strong", whole=False)
+    yield WhyPart(show(verdict.sentence))
+    for step in verdict.next[:1]:
+        yield WhyPart(f"next  {show(step.why)}: {show(step.command)}", "accent", step, whole=False)
+    for one in verdict.evidence:
+        yield WhyPart(evidence_head(one, 0), "dim", one, whole=False)
+        yield WhyPart(f"{INDENT}{show(one.text)}", "", one, whole=False)
+    yield from (WhyPart(f"not known  {show(spot)}", "dim") for spot in verdict.blind_spots)
 
 
 def why_parts(verdict: Verdict) -> Iterator[WhyPart]:

@@ -27,7 +27,6 @@ from jobtui.widgets.row_view import Move, RowView
 
 if TYPE_CHECKING:
     from jobtui.widgets.record_list import RecordTable
-    from jobtui.widgets.text_pane import TextPane
 
 FLUSH_S = 0.25
 """Changes are shown at most this often."""
@@ -279,7 +278,7 @@ class HeadedScreen(LiveScreen):
     """Words on the rule below what is shown."""
     _main: RowView
     """What the keys of the cursor move."""
-    _about: "TextPane | None" = None
+    _about: RowView | None = None
     """All about what is under the cursor, below the main part."""
 
     def __init__(self, shared: Shared) -> None:
@@ -294,7 +293,8 @@ class HeadedScreen(LiveScreen):
         yield self._rule
         if self._about is not None:
             yield self._about
-            yield RuleLine()
+            yield (last := RuleLine())
+            last.add_class("-last")
 
     def compose(self) -> ComposeResult:
         yield self._header

@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Callable, Collection
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
-from textual.dom import DOMNode
 
 from jobtui.actions import Place, hints_at
 from jobtui.analysis.compare import last_good
@@ -23,7 +22,6 @@ from jobtui.model.job_reader import Noted, Reached, Unreadable
 from jobtui.model.jobs import JobDetail, Run
 from jobtui.model.ops import Op
 from jobtui.model.slurm import SYSTEM as SLURM
-from jobtui.model.verdicts import Verdict
 from jobtui.render.columns import RowContext
 from jobtui.render.facts import cluster_words, joined_words
 from jobtui.render.sources import judge_all, labels
@@ -34,6 +32,7 @@ from jobtui.screens.job_history import HistoryTab
 from jobtui.screens.job_script import ScriptTab
 from jobtui.screens.job_tabs import JobTab, LogsTab, RawTab, Subject, TimelineTab, WhyTab
 from jobtui.screens.job_trace import TraceTab
+from jobtui.screens.job_verdict import JobVerdict
 from jobtui.screens.shared import Shared, Taken, start
 from jobtui.screens.text import ErrorScreen
 from jobtui.screens.trace_reader import JobTracing
@@ -41,9 +40,6 @@ from jobtui.store.store import Changes, Store
 from jobtui.widgets.frame import KeyLine, RuleLine, SourceStrip, TabLine
 from jobtui.widgets.job_facts import JobFacts, ends_of
 from jobtui.widgets.row_view import Move
-
-if TYPE_CHECKING:
-    from jobtui.session.evidence import Texts
 
 SLACK_S = 600
 """How much is read before the submission of a run, seconds: its agent was started before it."""
@@ -201,69 +197,6 @@ def subject_of(
     )
 
 
-LIVE_S = 5.0
-"""The verdict on a live job is renewed so often although nothing changed: time alone may make it late."""
-
-
-class Explaining:
-    """The verdict on a job. `told` is called when it changes."""
-
-    def __init__(self, screen: DOMNode, shared: Shared, job_id: JobId, told: Callable[[], None]) -> None:
-        self._screen = screen
-        self._shared = shared
-        self._job_id = job_id
-        self._told = told
-        self._detail: JobDetail | None = None
-        self._slurm_id: str | None = None
-        self._is_due = False
-        self._works = False
-        self._made_at = 0.0
-        self._texts: Texts = {}
-        self.verdict: Verdict | None = None
-        """The latest verdict; None before the first."""
-
-    def renew(self, detail: JobDetail | None) -> None:
-        self._detail = detail
-        self._is_due = True
-        if not self._works:
-            self._works = True
-            self._screen.call_after_refresh(start, self._screen, self._work, group="verdict")
-
-    def note_slurm(self, slurm_id: str | None) -> None:
-        if slurm_id != self._slurm_id:
-            self._slurm_id = slurm_id
-            self.renew(self._detail)
-
-    def tick(self) -> None:
-        job = self._shared.store.job(self._job_id)
-        if job is not None and job.status.is_live and monotonic() - self._made_at >= LIVE_S:
-            self.renew(self._detail)
-
-    async def _work(self) -> None:
-        from jobtui.analysis.explain.verdict import explain
-        from jobtui.session.evidence import Gatherer
-
-        shared = self._shared
-        try:
-            while self._is_due:
-                self._is_due = False
-                gatherer = Gatherer(shared.store, shared.job_reader, shared.now(), shared.reach, self._texts)
-                known = await gatherer.gather(self._job_id, self._detail, self._slurm_id)
-                self._say(explain(known))
-                # Its host may take long to answer
-                if (more := await gatherer.with_killer(known)) is not known and not self._is_due:
-                    self._say(explain(more))
-        finally:
-            self._works = False
-
-    def _say(self, verdict: Verdict) -> None:
-        from jobtui.analysis.explain.next_steps import on_sources
-
-        self._made_at = monotonic()
-        self.verdict = on_sources(verdict, self._shared.words)
-        self._told()
-
-
 async def show_cluster(
     facts: JobFacts, shared: Shared, job_id: JobId, note: Callable[[str | None], None] = lambda slurm_id: None
 ) -> None:
@@ -336,9 +269,9 @@ class JobScreen(LiveScreen):
         self._waits_to_reach = False
         self._reaching = Reaching(shared, self._say)
         self._tracing = JobTracing(self, shared, self._say)
-        self._explaining = Explaining(self, shared, job_id, self._say)
+        self._judged = JobVerdict(self, shared, self._say, job_id)
         self._facts = JobFacts(shared.now_of, job_id)
-        self._cluster = partial(show_cluster, self._facts, shared, job_id, self._explaining.note_slurm)
+        self._cluster = partial(show_cluster, self._facts, shared, job_id, self._judged.note_slurm)
         self._strip = SourceStrip(shared.now)
         self._tab_line = TabLine([tab.NAME for tab in TABS])
         self._foot = RuleLine()
@@ -379,7 +312,7 @@ class JobScreen(LiveScreen):
             self._known = RecordRead(await self.shared.job_reader.detail(self.job_id))
         except Unreadable as error:
             self._known = RecordRead(self._known.detail, show(str(error)))
-        self._explaining.renew(self._known.detail)
+        self._judged.renew(self._known.detail)
         self._show()
 
     @on(JobTab.LogsWanted)
@@ -394,7 +327,7 @@ class JobScreen(LiveScreen):
         job, run = self.shared.live.job(self.job_id), self._run
         queued_at = run.queued_at if run else job.queued_at if job else None
         await self._reaching.reach(queued_at)
-        self._explaining.renew(self._known.detail)
+        self._judged.renew(self._known.detail)
         self._show()
 
     def pause_ended(self) -> None:
@@ -412,9 +345,9 @@ class JobScreen(LiveScreen):
             self._show()
         elif concerns(self.shared, self.job_id, changes.jobs):
             start(self, self._cluster, group="cluster", exclusive=True)
-            self._explaining.renew(self._known.detail)
+            self._judged.renew(self._known.detail)
         elif changes.sources:
-            self._explaining.renew(self._known.detail)
+            self._judged.renew(self._known.detail)
         self._tracing.changed(changes.traces)
         if self._tracing.is_to_be_found_again(self.job_id in changes.jobs, changes.traces):
             start(self, self._trace, group="trace", exclusive=True)
@@ -458,13 +391,13 @@ class JobScreen(LiveScreen):
         return subject._replace(
             ops=(*subject.ops, *traced),
             silence=() if traced else subject.silence,
-            verdict=self._explaining.verdict,
+            verdict=self._judged.verdict,
             tracing=self._tracing,
         )
 
     def tick(self) -> None:
         self._facts.tick()
-        self._explaining.tick()
+        self._judged.tick()
         self._tab.tick()
         self._show_sources()
         self._show_words()

@@ -19,12 +19,14 @@ from jobtui.model.numbers import counted
 from jobtui.render.columns import JOB_COLUMNS, Column, RowContext
 from jobtui.render.text import Zone, duration, safe, show
 from jobtui.screens.base import FilteringScreen, bindings_at
+from jobtui.screens.job_verdict import JobVerdict
 from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.store.store import Changes
 from jobtui.views import View
 from jobtui.widgets.filter_bar import FilterBar, Mistake
 from jobtui.widgets.frame import OneLine
 from jobtui.widgets.job_table import JobTable
+from jobtui.widgets.text_pane import WhyList
 
 if TYPE_CHECKING:
     from jobtui.analysis.explain.verdict import Disputes
@@ -179,6 +181,12 @@ QUICK_S, SLOW_S = 0.05, 1.0
 """Up to here all jobs are looked at quickly; beyond the second it is not done before it is asked for."""
 
 
+JUDGE_EVERY_S = 1.0
+"""The same where jobs come first and go again by themselves."""
+FAILED = "failed or stuck"
+"""The filter of the jobs that somebody should look at."""
+
+
 class JobsFilteringScreen(FilteringScreen):
     """A screen of jobs that pass a filter."""
 
@@ -206,7 +214,14 @@ class JobsScreen(JobsFilteringScreen):
 
     DEFAULT_CSS = """
     JobsScreen.-tiny OneLine { display: block; }
+    JobsScreen WhyList { height: 3; }
+    JobsScreen.-tall WhyList { height: 9; }
+    JobsScreen.-low WhyList, JobsScreen.-flat WhyList, JobsScreen.-brief WhyList { display: none; }
+    JobsScreen .-last { display: none; }
+    JobsScreen.-tall .-last { display: block; }
+    JobsScreen.-brief .-last { display: none; }
     """
+    VERTICAL_BREAKPOINTS = [*FilteringScreen.VERTICAL_BREAKPOINTS, (34, "-tall")]
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
@@ -215,6 +230,10 @@ class JobsScreen(JobsFilteringScreen):
         self.columns = shared.usual_columns()
         self._one_line = OneLine(shared.now_of)
         self._main = self._table = JobTable(self._row_context, self.columns)
+        self._about = self._why = WhyList()
+        self._why.shows_cursor = False
+        self._judged = JobVerdict(self, shared, self._show_why)
+        self._judge_timer: Timer | None = None
 
     def body(self) -> Iterator[Widget]:
         yield self._one_line
@@ -235,9 +254,12 @@ class JobsScreen(JobsFilteringScreen):
         jobs = [job for job_id in changes.jobs if (job := find(job_id)) is not None]
         self._table.apply(jobs, changes.gone)
         self._whereabouts.note(changes.jobs)
+        if self._judged.job_id in changes.jobs:
+            self._judge_soon()
         self._show_surroundings()
 
     def tick(self) -> None:
+        self._judged.tick()
         if turned := self._whereabouts.turned():
             self._table.apply(job for job_id in turned if (job := self.shared.store.job(job_id)))
         self._table.tick()
@@ -246,6 +268,35 @@ class JobsScreen(JobsFilteringScreen):
     def show_all(self) -> None:
         self._table.redraw()
         self._show_surroundings()
+
+    @on(JobTable.Highlighted)
+    def _judge_soon(self) -> None:
+        """Explain the job under the cursor, where there is room, once the cursor rests."""
+        if self._table.cursor_id != self._judged.job_id:
+            self._show_why()
+        if self._judge_timer is None and self._why.display:
+            wait_s = REST_S if self._table.is_held else JUDGE_EVERY_S
+            self._judge_timer = self.set_timer(wait_s, self._judge)
+
+    def _judge(self) -> None:
+        self._judge_timer = None
+        self._judged.choose(self._table.cursor_id)
+
+    def _show_why(self) -> None:
+        job_id, judged = self._table.cursor_id, self._judged
+        if judged.job_id is None:
+            return  # the first paint does not need it
+        from jobtui.render.verdicts import summary_parts
+
+        verdict = judged.verdict if judged.job_id == job_id else None
+        self._why.set_parts(summary_parts(job_id, verdict) if job_id is not None else ())
+
+    def action_detail(self) -> None:
+        self.toggle_class("-brief")
+        self._judge_soon()
+
+    def action_failed(self) -> None:
+        self.set_filter("" if self._filter.text == FAILED else FAILED)
 
     def action_open(self) -> None:
         self._table.open()

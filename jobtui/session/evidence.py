@@ -135,6 +135,13 @@ class Gatherer:
         """All there is, its record and what is noted on its cluster included, which are read for this."""
         return await self.with_killer(await self._with_record(job_id, await self._read_record(job_id)))
 
+    async def at_hand(self, job_id: JobId) -> Evidence:
+        """The same, but that no server, scheduler or cluster is asked for the record."""
+        job = self._store.job(job_id)
+        if job is None or self._is_asked_for(job):
+            return await self.gather(job_id)
+        return await self._with_record(job_id, await self._kept_record(job))
+
     async def _with_record(self, job_id: JobId, record: JobRecord) -> Evidence:
         found = await self.gather(job_id, record.detail, record.slurm_id)
         return msgspec.structs.replace(found, unread=record.unread)
@@ -153,7 +160,7 @@ class Gatherer:
         before, record = self._records.get(job.id, (None, JobRecord()))
         if before == job:
             return record
-        if job.mode == CLUSTER_MODE or of_kind(self._kinds.get(job.source, "")).addressed:
+        if self._is_asked_for(job):
             if self._asked == MOST_ASKED:
                 return JobRecord(unread=(NOT_ASKED,))
             self._asked += 1
@@ -163,6 +170,10 @@ class Gatherer:
                 del self._records[next(iter(self._records))]
             self._records[job.id] = job, record
         return record
+
+    def _is_asked_for(self, job: Job) -> bool:
+        """Whether a server, a scheduler or a cluster has its record."""
+        return job.mode == CLUSTER_MODE or of_kind(self._kinds.get(job.source, "")).addressed
 
     async def gather(
         self,

@@ -12,7 +12,7 @@ from typing import Any
 from jobtui.analysis.counts import Tally
 from jobtui.analysis.flags import needs_person
 from jobtui.analysis.times import status_since
-from jobtui.model.clock import Nanos
+from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.faults import FAULTS, contained
 from jobtui.model.health import ClockOf, here
 from jobtui.model.ids import JobId
@@ -23,6 +23,8 @@ BULK = 4096
 """More changes than this at once rebuild the index."""
 SLICE_S = 0.006
 """How long a slice of work on a new order may take."""
+FRESH_S = 3_600
+"""A job that failed within so long comes before those that run."""
 SWEPT = 250
 """Jobs looked at again at each sweep, because time alone changes what is said of them."""
 
@@ -50,7 +52,7 @@ class _Round:
 
 
 class JobRows:
-    """All jobs and the index of those shown. Without a sort key those that need a person come first."""
+    """All jobs and the index of those shown. Without a sort key what a person should see comes first."""
 
     def __init__(self, now: Callable[[], Nanos], now_at: ClockOf = here) -> None:
         self._now, self._now_at = now, now_at
@@ -59,13 +61,15 @@ class JobRows:
         self.needy: set[JobId] = set()
         """The jobs that need a person."""
         self._live: dict[JobId, None] = {}
+        self._failed: dict[JobId, None] = {}
+        """The jobs that failed lately."""
         self._index: RowIndex[Job] = RowIndex(Order(self._urgency))
         self._wanted = self._index.order
         self._work: Generator[None, None, RowIndex[Job]] | None = None
         self._late: set[JobId] = set()
         self._ages = False
         self._is_urgent_first = True
-        self._live_round = _Round(self._live)
+        self._live_round, self._failed_round = _Round(self._live), _Round(self._failed)
         self._round = _Round(self.jobs)
 
     def __len__(self) -> int:
@@ -146,10 +150,13 @@ class JobRows:
     def sweep(self) -> bool:
         """Look again at some jobs of which time alone may change what is said; whether rows moved."""
         moved = False
-        for job_id in (*self._live_round.next(), *(self._round.next() if self._ages else ())):
+        rounds = (*self._live_round.next(), *self._failed_round.next())
+        for job_id in (*rounds, *(self._round.next() if self._ages else ())):
             if job := self.jobs.get(job_id):
                 if job.status in LIVE:
                     self._judge(job)
+                elif job_id in self._failed:
+                    self._note_failure(job)
                 moved |= self._index.put(job)
         return moved
 
@@ -167,9 +174,18 @@ class JobRows:
         if job.status in LIVE:
             self._live[job.id] = None
             self._judge(job)
-        elif before is None or before.status in LIVE:
+        else:
             self._live.pop(job.id, None)
             self.needy.discard(job.id)
+        self._note_failure(job)
+
+    def _note_failure(self, job: Job) -> None:
+        """Note whether it failed so lately that it comes before what runs."""
+        self._failed.pop(job.id, None)
+        if job.status is JobStatus.FAILED and job.ended_at is not None and not job.is_quasi:
+            with contained("judging a job"):
+                if self._now_at(job.source, self._now()) - job.ended_at < FRESH_S * SECOND:
+                    self._failed[job.id] = None
 
     def _judge(self, job: Job) -> None:
         self.needy.discard(job.id)
@@ -180,6 +196,7 @@ class JobRows:
     def _drop(self, job_id: JobId) -> bool:
         self.tally.move(self.jobs.pop(job_id, None), None)
         self._live.pop(job_id, None)
+        self._failed.pop(job_id, None)
         self.needy.discard(job_id)
         if self._work is not None:
             self._late.add(job_id)
@@ -203,12 +220,14 @@ class JobRows:
         self._is_urgent_first = index.order.sort == self._urgency and not self._ages
 
     def _urgency(self, job: Job) -> int:
-        """First what needs a person, then what is live, then what ended; in each the latest first."""
+        """First what needs a person, what just failed, what is live, what ended; in each the latest first."""
         if job.id in self.needy:
             rank = 0
-        elif job.status in LIVE:
+        elif job.id in self._failed:
             rank = 1
+        elif job.status in LIVE:
+            rank = 2
         else:
-            rank = 3 if job.status in _NEVER_RUN else 2
-        since = job.ended_at if job.ended_at is not None and rank > 1 else status_since(job)
+            rank = 4 if job.status in _NEVER_RUN else 3
+        since = job.ended_at if job.ended_at is not None and rank != 0 else status_since(job)
         return rank * 2 * _FAR + (_FAR if since is None else _FAR - since)

@@ -12,7 +12,7 @@ from textual.message import Message
 
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
-from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, JobLines, RowContext
+from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, JobLines, RowContext, blank_columns
 from jobtui.render.spans import Line
 from jobtui.widgets.job_rows import JobRows, Keep
 from jobtui.widgets.row_view import Move, RowView
@@ -56,6 +56,7 @@ class DrawnRows:
 
     def __init__(self, chosen: Sequence[Column]) -> None:
         self.chosen = tuple(chosen)
+        self._blank: frozenset[str] = frozenset()
         self._lines = JobLines(self.chosen, 0)
         self._drawn: dict[JobId, Line] = {}
         self._marks = ChangeMarks()
@@ -68,8 +69,16 @@ class DrawnRows:
         self.resize(cells)
 
     def resize(self, cells: int) -> None:
-        self._lines = JobLines(self.chosen, cells)
+        self._lines = JobLines([one for one in self.chosen if one.key not in self._blank], cells)
         self.clear()
+
+    def leave_out(self, jobs: Sequence[Job], context: RowContext, cells: int, *, only_more: bool) -> None:
+        """Leave out the columns that say nothing of these jobs; with `only_more` none that is shown goes."""
+        columns = [one for one in self.chosen if one.key in self._blank] if only_more else self.chosen
+        blank = blank_columns(columns, jobs, context)
+        if blank != self._blank:
+            self._blank = blank
+            self.resize(cells)
 
     def clear(self) -> None:
         self._drawn.clear()
@@ -136,6 +145,9 @@ class JobTable(RowView):
             self.job_id = job_id
             super().__init__()
 
+    class Highlighted(Message):
+        """Another job is under the cursor."""
+
     class Recounted(Message):
         """The shown rows or their order changed."""
 
@@ -152,7 +164,9 @@ class JobTable(RowView):
         self._reverse = False
         self._keep: Keep | None = None
         self._ages = False
+        self._is_rearranged = True
         self._held: JobId | None = None
+        self._highlighted: JobId | None = None
         self._visible: list[JobId] = []
         self._drawn = DrawnRows(columns)
         self._next_tick = 0
@@ -171,6 +185,11 @@ class JobTable(RowView):
     @property
     def cursor_id(self) -> JobId | None:
         return next(iter(self.rows.window(self.cursor, self.cursor + 1)), None)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether somebody chose the row of the cursor, which else is that of whatever comes first."""
+        return self._held is not None
 
     @property
     def visible_jobs(self) -> list[Job]:
@@ -231,6 +250,7 @@ class JobTable(RowView):
             self.post_message(self.Recounted())
         context = self._row_context()
         visible = self.visible_jobs
+        self._drawn.leave_out(visible, context, self.cells, only_more=True)
         painted = 0
         for offset in range(len(visible)):
             at = (self._next_tick + offset) % len(visible)
@@ -291,13 +311,21 @@ class JobTable(RowView):
 
     def on_resize(self) -> None:
         self._drawn.resize(self.cells)
+        self._is_rearranged = True
         self.keep_in_view()
         self._look()
 
     def _look(self) -> None:
         self._visible = self.rows.window(self.top, self.top + self.page)
+        if self._is_rearranged and self._visible and not self.rows.is_sorting:
+            self._is_rearranged = False
+            self._drawn.leave_out(self.visible_jobs, self._row_context(), self.cells, only_more=False)
+        if (under := self.cursor_id) != self._highlighted:
+            self._highlighted = under
+            self.post_message(self.Highlighted())
 
     def _reorder(self) -> None:
+        self._is_rearranged = True
         column = next((column for column in JOB_COLUMNS if column.key == self._sorted_by), None)
         self.rows.set_order(
             column.sort if column else None, reverse=self._reverse, keep=self._keep, ages=self._ages

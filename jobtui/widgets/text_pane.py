@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import chop_cells
 
 from jobtui.render.spans import Line, Span
 from jobtui.render.text import telling, width, wrapped
-from jobtui.render.verdicts import Item, WhyPart
 from jobtui.widgets.row_view import RowView
+
+if TYPE_CHECKING:
+    from jobtui.render.verdicts import Item, WhyPart
 
 
 class Paragraph(NamedTuple):
@@ -182,10 +184,10 @@ class WhyList(RowView):
         return len(self._rows)
 
     @property
-    def item(self) -> Item | None:
+    def item(self) -> "Item | None":
         return self._rows[self.cursor][1] if self._rows else None
 
-    def set_parts(self, parts: Iterable[WhyPart]) -> None:
+    def set_parts(self, parts: "Iterable[WhyPart]") -> None:
         self._parts = tuple(parts)
         self.keep_in_view()
         self.repaint()
@@ -218,7 +220,7 @@ class WhyList(RowView):
         ]
 
 
-def _lines(part: WhyPart, cells: int) -> list[str]:
+def _lines(part: "WhyPart", cells: int) -> list[str]:
     if part.whole or width(part.text) <= cells:
         return wrapped(part.text, cells, hang=4)
     return [telling(part.text, cells)]

@@ -7,7 +7,19 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from jobtui.model.clock import Nanos
-from jobtui.render.text import MAX_MARKS, Align, age, clock_time, date_time, duration, fit, safe, show, width
+from jobtui.render.text import (
+    MAX_MARKS,
+    Align,
+    age,
+    clock_time,
+    date_time,
+    duration,
+    fit,
+    fit_ends,
+    safe,
+    show,
+    width,
+)
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 PILE = "e" + "\u0301" * 50
@@ -71,10 +83,10 @@ def test_hostile_text_fits_any_number_of_cells(cells: int, align: Align) -> None
 @settings(deadline=None, max_examples=300)
 @given(ANY_TEXT, st.integers(0, 70))
 def test_fit_is_exact(text: str, cells: int) -> None:
-    fitted = fit(text, cells)
-    assert width(fitted) == cell_len(fitted) == cells
-    if width(text) <= cells:
-        assert fitted.rstrip(" ") == safe(text).rstrip(" ")
+    for fitted in (fit(text, cells), fit_ends(text, cells)):
+        assert width(fitted) == cell_len(fitted) == cells
+        if width(text) <= cells:
+            assert fitted.rstrip(" ") == safe(text).rstrip(" ")
 
 
 @settings(deadline=None, max_examples=300)
@@ -105,6 +117,11 @@ def test_safe_text_has_only_visible_characters(text: str) -> None:
 )
 def test_fit(text: str, cells: int, fitted: str) -> None:
     assert fit(text, cells) == fitted
+
+
+def test_both_ends_of_a_numbered_name_are_kept() -> None:
+    assert fit_ends("Beamline 7 survey 0012", 14) == "Beamlin…y 0012"
+    assert fit_ends("漢字漢字漢字漢字", 10) == "漢字…漢字 "
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,11 @@ from jobtui.widgets.filter_bar import FilterBar, MistakeLine
 from jobtui.widgets.filter_input import FilterInput
 from jobtui.widgets.frame import Header, RuleLine, SourceStrip
 from jobtui.widgets.job_table import JobTable
+from jobtui.widgets.text_pane import WhyList
 from tests.builders import a_job, a_step, ago, an_op, job_id
 from tests.conftest import NOW
 from tests.fakes import batch
-from tests.screens.scene import FAILED, Scene, jobs, on_jobs, ready
+from tests.screens.scene import FAILED, Scene, jobs, on_jobs, ready, see
 from tests.waiting import wait_until
 from tests.widgets.widget_app import press, screen_text, text_of, watch
 
@@ -57,8 +58,37 @@ async def test_all_jobs_urgent_first_and_quasi_jobs_hidden() -> None:
         assert shown[:2] == [job_id(1), job_id(2)]
         assert shown[-1] == job_id(9)
         assert job_id(10) not in shown
-        await wait_until(lambda: "9 jobs, 1 hidden" in screen_text(scene.app)[38], pilot)
+        await see(scene.app, pilot, "9 jobs, 1 hidden")
         await press(pilot, "x", until=lambda: table.count == 10)
+
+
+async def test_the_job_under_the_cursor_is_explained_below_the_table() -> None:
+    async with on_jobs() as (scene, pilot, table):
+        pane = scene.app.screen.query_one(WhyList)
+        await press(pilot, "F", until=lambda: 0 < table.count < 9)
+        assert {job.status for job in table.visible_jobs if job.status is not JobStatus.FAILED} <= {
+            JobStatus.PENDING,
+            JobStatus.RUNNING,
+        }
+        while table.cursor_id != FAILED:
+            await pilot.press("j")
+        await wait_until(lambda: "program_failed" in text_of(pane)[0], pilot)
+        assert FAILED in text_of(pane)[0]
+        assert "no such element: crystal3" in text_of(pane)[1]
+        await press(pilot, "d", until=lambda: not pane.display)
+        await press(pilot, "d", until=lambda: pane.display)
+        await press(pilot, "F", until=lambda: table.count == 9)
+
+
+async def test_a_column_of_which_no_row_says_anything_leaves_until_one_does() -> None:
+    plain = [a_job(number, percent=None, host=None) for number in range(1, 4)]
+    scene = Scene([batch(*plain)])
+    async with scene.app.run_test(size=(120, 40)) as pilot:
+        await wait_until(lambda: table_of(scene).count == len(plain), pilot)
+        table = table_of(scene)
+        await wait_until(lambda: "HOST" not in text_of(table)[0], pilot)
+        scene.db.add(batch(a_job(2, percent=None, host="v4")))
+        await wait_until(lambda: "HOST" in text_of(table)[0], pilot)
 
 
 async def test_a_source_that_is_down_is_red_with_its_reason_and_the_rest_goes_on() -> None:

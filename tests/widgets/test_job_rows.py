@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jobtui.model.clock import FixedClock
 from jobtui.model.faults import Faults
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.widgets.job_rows import BULK, JobRows
+from jobtui.widgets.job_rows import BULK, FRESH_S, JobRows
 from jobtui.widgets.row_index import BLOCK, RUN, SLICE, Entry, Order, RowIndex, SortedBlocks
 from tests.builders import a_job, ago, job_id
 from tests.conftest import NOW
@@ -120,7 +120,7 @@ def settle(rows: JobRows) -> None:
         rows.work()
 
 
-def test_first_comes_what_needs_a_person_then_what_is_live_then_what_ended(clock: FixedClock) -> None:
+def test_what_a_person_should_see_comes_first_then_what_is_live_then_what_ended(clock: FixedClock) -> None:
     rows = JobRows(clock.now)
     rows.apply(
         [
@@ -130,9 +130,13 @@ def test_first_comes_what_needs_a_person_then_what_is_live_then_what_ended(clock
             a_job(4, status=JobStatus.PENDING, started_at=None, queued_at=ago(300)),
             a_job(5, status=JobStatus.FAILED, ended_at=ago(5)),
             a_job(6, started_at=ago(2)),
+            a_job(7, status=JobStatus.FAILED, ended_at=ago(FRESH_S + 1)),
         ]
     )
-    assert shown(rows) == [job_id(n) for n in (4, 6, 3, 5, 1, 2)]
+    assert shown(rows) == [job_id(n) for n in (4, 5, 6, 3, 1, 7, 2)]
+    clock.advance(FRESH_S)
+    rows.sweep()
+    assert shown(rows)[3:] == [job_id(n) for n in (5, 1, 7, 2)]
     assert rows.needy == {job_id(4)}
 
 

@@ -1,0 +1,91 @@
+"""The verdict on one job for a screen, made again when the job changes or time goes on."""
+
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from textual.dom import DOMNode
+
+from jobtui.model.ids import JobId
+from jobtui.model.jobs import JobDetail
+from jobtui.model.verdicts import Verdict
+from jobtui.screens.shared import Shared, start
+
+if TYPE_CHECKING:
+    from jobtui.session.evidence import Gatherer, Records, Texts
+
+LIVE_S = 5.0
+"""The verdict on a live job is renewed so often although nothing changed: time alone may make it late."""
+
+
+class JobVerdict:
+    """The verdict on a job. `told` is called when it was made."""
+
+    def __init__(
+        self, screen: DOMNode, shared: Shared, told: Callable[[], None], job_id: JobId | None = None
+    ) -> None:
+        self._screen = screen
+        self._shared = shared
+        self._told = told
+        self._detail: JobDetail | None = None
+        self._slurm_id: str | None = None
+        self._is_due = False
+        self._works = False
+        self._made_at = 0.0
+        self._texts: Texts = {}
+        self._records: Records = {}
+        self._reads_record = job_id is None
+        self.job_id = job_id
+        """The job that it is about; None for none."""
+        self.verdict: Verdict | None = None
+        """The latest verdict; None before the first."""
+
+    def choose(self, job_id: JobId | None) -> None:
+        """Be about another job, of which the record is read here as far as no server must be asked for it."""
+        if job_id != self.job_id:
+            self.job_id, self.verdict = job_id, None
+        if job_id is not None:
+            self.renew(None)
+
+    def renew(self, detail: JobDetail | None) -> None:
+        self._detail = detail
+        self._is_due = True
+        if not self._works:
+            self._works = True
+            self._screen.call_after_refresh(start, self._screen, self._work, group="verdict")
+
+    def note_slurm(self, slurm_id: str | None) -> None:
+        if slurm_id != self._slurm_id:
+            self._slurm_id = slurm_id
+            self.renew(self._detail)
+
+    def tick(self) -> None:
+        job = self._shared.store.job(self.job_id) if self.job_id is not None else None
+        if job is not None and job.status.is_live and monotonic() - self._made_at >= LIVE_S:
+            self.renew(self._detail)
+
+    async def _work(self) -> None:
+        from jobtui.session.evidence import Gatherer
+
+        shared = self._shared
+        try:
+            while self._is_due and self.job_id is not None:
+                self._is_due = False
+                known = self._texts, self._records
+                gatherer = Gatherer(shared.store, shared.job_reader, shared.now(), shared.reach, *known)
+                await self._judge(gatherer, self.job_id)
+        finally:
+            self._works = False
+
+    async def _judge(self, gatherer: "Gatherer", job_id: JobId) -> None:
+        from jobtui.analysis.explain.next_steps import on_sources
+        from jobtui.analysis.explain.verdict import explain
+
+        if self._reads_record:
+            evidence = await gatherer.at_hand(job_id)
+        else:
+            evidence = await gatherer.gather(job_id, self._detail, self._slurm_id)
+        self._made_at = monotonic()
+        if job_id == self.job_id:
+            self.verdict = on_sources(explain(evidence), self._shared.words)
+            self._told()
