@@ -134,10 +134,10 @@ def test_what_a_person_should_see_comes_first_then_what_is_live_then_what_ended(
         ]
     )
     assert shown(rows) == [job_id(n) for n in (4, 5, 6, 3, 1, 7, 2)]
+    assert rows.needy == {job_id(4)}
     clock.advance(FRESH_S)
     rows.sweep()
     assert shown(rows)[3:] == [job_id(n) for n in (5, 1, 7, 2)]
-    assert rows.needy == {job_id(4)}
 
 
 def test_a_job_comes_to_need_a_person_by_time_alone(clock: FixedClock) -> None:
