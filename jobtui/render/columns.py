@@ -245,6 +245,17 @@ def _host(host_of: Callable[[Job, RowContext], str], cells: Cells) -> Column:
     )  # fmt: skip
 
 
+def _reason(least: int, narrow: Column | None = None, narrow_below: int = 0) -> Column:
+    return Column(
+        key="waits", header="REASON", about="what it waits for, or why it failed", cell=_waits_cell,
+        sort=text_order(lambda job: job.message if job.status.is_live else job.error or job.alert),
+        style=_waits_style, cells=Cells(least, least + 16, 10_000), priority=70, narrow=narrow,
+        narrow_below=narrow_below,
+    )  # fmt: skip
+
+
+_WIDE = 100
+"""From this width on two blanks stand between columns, below it one."""
 _WHOLE_HOSTS_FROM = 160
 """Cells of a table in which there is room for the domain of a host."""
 
@@ -281,11 +292,7 @@ JOB_COLUMNS: tuple[Column, ...] = (
         cell=lambda job, context: NONE if job.percent is None else f"{job.percent:.0f}",
         sort=lambda job: job.percent, align="right", cells=fixed(3), priority=45,
     ),
-    Column(
-        key="waits", header="REASON", about="what it waits for, or why it failed", cell=_waits_cell,
-        sort=text_order(lambda job: job.message if job.status.is_live else job.error or job.alert),
-        style=_waits_style, cells=Cells(14, 24, 10_000), priority=70,
-    ),
+    _reason(36, _reason(24, _reason(12), 60), _WIDE),
     _text("id", "ID", "id of the job", lambda job: job.id, Cells(17, 38, 60), 65, is_default=False,
           keeps_ends=True),
     Column(
@@ -315,8 +322,6 @@ DEFAULT_COLUMNS = tuple(column for column in JOB_COLUMNS if column.is_default)
 _ESSENTIAL = 80
 """Columns of this priority and above are squeezed before one of them is dropped."""
 _SQUEEZED = 6
-_WIDE = 100
-"""From this width on two blanks stand between columns, below it one."""
 
 
 def gap_for(width: int) -> int:
@@ -343,8 +348,9 @@ def fit_columns(width: int, chosen: Sequence[AnyColumn]) -> tuple[tuple[AnyColum
 
 
 def _variant(column: AnyColumn, width: int) -> AnyColumn:
-    is_narrow = column.narrow is not None and width < column.narrow_below
-    return cast("AnyColumn", column.narrow) if is_narrow else column
+    while column.narrow is not None and width < column.narrow_below:
+        column = cast("AnyColumn", column.narrow)
+    return column
 
 
 def _squeezed(column: TableColumn[Any, Any]) -> int:

@@ -270,8 +270,9 @@ def summary_parts(job_id: JobId, verdict: Verdict | None) -> Iterator[WhyPart]:
     for step in verdict.next[:1]:
         yield WhyPart(f"next  {show(step.why)}: {show(step.command)}", "accent", step, whole=False)
     for one in verdict.evidence:
-        yield WhyPart(evidence_head(one, 0), "dim", one, whole=False)
-        yield WhyPart(f"{INDENT}{show(one.text)}", "", one, whole=False)
+        if one.text not in verdict.sentence:
+            yield WhyPart(evidence_head(one, 0), "dim", one, whole=False)
+            yield WhyPart(f"{INDENT}{show(one.text)}", "", one, whole=False)
     yield from (WhyPart(f"not known  {show(spot)}", "dim") for spot in verdict.blind_spots)
 
 
