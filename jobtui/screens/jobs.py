@@ -1,8 +1,6 @@
 """All jobs: the table, what it is filtered and sorted by, and whether it can be believed."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from time import thread_time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,7 +15,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.render.columns import JOB_COLUMNS, Column, RowContext
-from jobtui.render.text import Zone, duration, safe, show
+from jobtui.render.text import Zone, safe, show
 from jobtui.screens.base import FilteringScreen, bindings_at
 from jobtui.screens.job_verdict import JobVerdict
 from jobtui.screens.shared import Shared, Taken, open_screen
@@ -32,9 +30,6 @@ if TYPE_CHECKING:
     from jobtui.analysis.explain.verdict import Disputes
     from jobtui.analysis.filter import Filter, FilterContext
     from jobtui.analysis.late_jobs import Lateness
-
-TRIED, ROUNDS = 200, 5
-"""Jobs on which a filter is tried to learn what it costs, and in how many rounds, of which one may be odd."""
 
 
 class JobFilter:
@@ -57,24 +52,6 @@ class JobFilter:
         self.text = "" if mistake else text.strip()
         self._filter = _parsed(self.text) if self.text else None
         return mistake
-
-    def cost_s(self, text: str, jobs: Mapping[JobId, Job]) -> float:
-        """Estimated seconds to filter these jobs, measured on a few of them."""
-        if mistake_in(text):
-            return 0.0
-        from statistics import median
-
-        chosen, now, context = _parsed(text), self._now(), self._context()
-        step = max(1, len(jobs) // TRIED)
-        tried = list(islice(jobs.values(), 0, step * TRIED, step))
-        spent = []
-        for part in range(ROUNDS):
-            some = tried[part::ROUNDS]
-            begin = thread_time()  # what else the machine does is not to count
-            for job in some:
-                chosen.matches(job, now, context)
-            spent.append((thread_time() - begin) / max(1, len(some)))
-        return median(spent) * len(jobs)
 
     def keeper(self) -> Callable[[Job], bool] | None:
         """The predicate for shown jobs, None when all are shown."""
@@ -175,12 +152,10 @@ def _as_plain(job: Job) -> Job:
     return msgspec.structs.replace(job, is_quasi=False) if job.is_quasi else job
 
 
-PREVIEW_S, REST_S = 0.08, 0.3
-"""So long after a key the filter that is typed is tried: when that is quick, when it is not."""
-QUICK_S, SLOW_S = 0.05, 1.0
-"""Up to here all jobs are looked at quickly; beyond the second it is not done before it is asked for."""
-
-
+PREVIEW_S = 0.08
+"""So long after a key the filter that is typed is tried; the table works it out in slices."""
+REST_S = 0.3
+"""So long after a key the job under the cursor is explained."""
 JUDGE_EVERY_S = 1.0
 """The same where jobs come first and go again by themselves."""
 FAILED = "failed or stuck"
@@ -344,21 +319,11 @@ class JobsScreen(JobsFilteringScreen):
             self._table.clear_selection()
 
     def edit_filter(self, bar: FilterBar, text: str) -> None:
-        """Show soon what the filter does; a mistake is shown at its place, and filters nothing.
-
-        What takes long is tried only once the keys rest, and what takes very long only when it is given.
-        """
+        """Show soon what the filter does; a mistake is shown at its place, and filters nothing."""
         self._preview_text = text
-        cost_s = self._filter.cost_s(text, self.shared.store.jobs)
         bar.set_mistake(mistake_in(text))
-        if self._preview_timer is not None and cost_s > QUICK_S:
-            self._preview_timer.stop()
-            self._preview_timer = None
-        if cost_s > SLOW_S:
-            bar.set_note(f"looking at every job takes some {duration(cost_s)}: ↵ filters")
-        elif self._preview_timer is None:
-            wait_s = PREVIEW_S if cost_s <= QUICK_S else REST_S
-            self._preview_timer = self.set_timer(wait_s, self._show_preview)
+        if self._preview_timer is None:
+            self._preview_timer = self.set_timer(PREVIEW_S, self._show_preview)
 
     def _show_preview(self) -> None:
         self._preview_timer = None

@@ -5,16 +5,14 @@ from time import perf_counter
 import pytest
 from textual.pilot import Pilot
 
-from jobtui.analysis.filter import FilterContext
 from jobtui.app import JobtuiApp
 from jobtui.backends.base import Batch
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobStatus
 from jobtui.model.logs import LogRecord
 from jobtui.model.source_errors import SourceUnreachable
-from jobtui.screens import jobs as jobs_screen
 from jobtui.screens.job import JobScreen
-from jobtui.screens.jobs import JobFilter, JobsScreen
+from jobtui.screens.jobs import JobsScreen
 from jobtui.widgets.filter_bar import FilterBar, MistakeLine
 from jobtui.widgets.filter_input import FilterInput
 from jobtui.widgets.frame import Header, RuleLine, SourceStrip
@@ -268,39 +266,6 @@ async def opened(scene: Scene, pilot: Pilot[None]) -> JobTable:
     field = scene.app.screen.query_one(FilterInput)
     await wait_until(lambda: field.has_focus, pilot)
     return table
-
-
-def test_what_a_filter_costs_grows_with_what_it_does() -> None:
-    chosen = JobFilter(lambda: NOW, FilterContext)
-    known = {job.id: job for job in MANY}
-    assert 0.0 <= chosen.cost_s("status:failed", known) < chosen.cost_s("bem sur hng", known)
-    assert chosen.cost_s("status:", known) == 0.0
-    assert chosen.cost_s("x", {}) == 0.0
-
-
-async def test_a_slow_filter_says_so_and_waits_for_enter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs_screen, "SLOW_S", 0.01)
-    monkeypatch.setattr(jobs_screen, "QUICK_S", 0.001)
-    scene = Scene([batch(*MANY)])
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await opened(scene, pilot)
-        await pilot.press(*"bem sur")
-        note = scene.app.screen.query_one(FilterBar).query_one(MistakeLine)
-        await wait_until(lambda: "looking at every job takes" in text_of(note)[0], pilot)
-        assert table.count == len(MANY)
-        rule = next(line for line in scene.app.screen.query(RuleLine) if "jobs" in "".join(text_of(line)))
-        await press(pilot, "enter", until=lambda: not scene.app.screen.query(FilterBar))
-        await wait_until(lambda: not table.is_sorting and "/bem sur" in text_of(rule)[0], pilot)
-
-
-async def test_a_filter_that_is_not_quick_is_tried_when_the_keys_rest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(jobs_screen, "QUICK_S", 0.0)
-    scene = Scene([batch(*MANY)])
-    async with scene.app.run_test(size=(120, 40)) as pilot:
-        table = await opened(scene, pilot)
-        await press(pilot, *"1999", until=lambda: table.count == 12)
 
 
 async def test_keys_are_answered_while_jobs_are_filtered() -> None:
