@@ -3,73 +3,15 @@
 Knows nothing of a terminal. A new order over many rows is worked out in slices, so that no key waits for it.
 """
 
-from bisect import bisect_left, insort
 from collections.abc import Callable, Generator, Iterator, Sequence
-from itertools import islice
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from sortedcontainers import SortedList
 
 from jobtui.model.faults import FAULTS
 
-BLOCK = 512
-"""Entries in a block when it is made; it is halved at twice that."""
-
 Entry = tuple[Any, str]
 """Sort key and id. The keys of one list compare with each other; the id decides between equal ones."""
-
-
-class SortedBlocks:
-    """Distinct entries in ascending order. `entries` must be sorted already."""
-
-    def __init__(self, entries: Sequence[Entry] = ()) -> None:
-        self._blocks = [list(entries[at : at + BLOCK]) for at in range(0, len(entries), BLOCK)]
-        self._last = [block[-1] for block in self._blocks]
-        self._count = len(entries)
-
-    def __len__(self) -> int:
-        return self._count
-
-    def add(self, entry: Entry) -> None:
-        if not self._blocks:
-            self._blocks.append([entry])
-            self._last.append(entry)
-            self._count += 1
-            return
-        at = min(bisect_left(self._last, entry), len(self._blocks) - 1)
-        block = self._blocks[at]
-        insort(block, entry)
-        self._count += 1
-        self._last[at] = block[-1]
-        if len(block) >= 2 * BLOCK:
-            self._blocks[at : at + 1] = [block[:BLOCK], block[BLOCK:]]
-            self._last.insert(at, block[BLOCK - 1])
-
-    def remove(self, entry: Entry) -> None:
-        at = bisect_left(self._last, entry)
-        block = self._blocks[at]
-        del block[bisect_left(block, entry)]
-        self._count -= 1
-        if block:
-            self._last[at] = block[-1]
-        else:
-            del self._blocks[at], self._last[at]
-
-    def position(self, entry: Entry) -> int:
-        at = bisect_left(self._last, entry)
-        before = sum(map(len, self._blocks[:at]))
-        return before if at == len(self._blocks) else before + bisect_left(self._blocks[at], entry)
-
-    def window(self, start: int, stop: int) -> list[Entry]:
-        """The entries at `start` up to `stop`, clipped to what there is."""
-        start, stop = max(0, start), min(stop, self._count)
-        found: list[Entry] = []
-        for block in self._blocks:
-            if stop <= 0:
-                break
-            if start < len(block):
-                found += islice(block, start, min(stop, len(block)))
-            start, stop = max(0, start - len(block)), stop - len(block)
-        return found
-
 
 SLICE = 1024
 """Rows looked at in one slice of a rebuild."""
@@ -104,8 +46,8 @@ class RowIndex(Generic[Row]):
     def __init__(self, order: Order[Row]) -> None:
         self.order = order
         self._entries: dict[str, Entry] = {}
-        self._keyed = SortedBlocks()
-        self._keyless = SortedBlocks()
+        self._keyed: SortedList[Entry] = SortedList()
+        self._keyless: SortedList[Entry] = SortedList()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -142,20 +84,19 @@ class RowIndex(Generic[Row]):
         if entry is None:
             return None
         if entry[0] is None:
-            return len(self._keyed) + self._keyless.position(entry)
-        at = self._keyed.position(entry)
+            return len(self._keyed) + int(self._keyless.index(entry))
+        at: int = self._keyed.index(entry)
         return len(self._keyed) - 1 - at if self.order.reverse else at
 
     def window(self, start: int, stop: int) -> list[str]:
         """The ids at the places from `start` up to `stop`, clipped to what there is."""
-        count = len(self._keyed)
-        if self.order.reverse:
-            keyed = self._keyed.window(count - stop, count - max(0, start))[::-1]
-        else:
-            keyed = self._keyed.window(start, stop)
-        return [entry[1] for entry in keyed + self._keyless.window(start - count, stop - count)]
+        count, start = len(self._keyed), max(0, start)
+        keyed = range(start, min(stop, count))
+        keyless = range(max(0, start - count), min(stop - count, len(self._keyless)))
+        shown = [self._keyed[count - 1 - at if self.order.reverse else at] for at in keyed]
+        return [entry[1] for entry in (*shown, *(self._keyless[at] for at in keyless))]
 
-    def _part(self, entry: Entry) -> SortedBlocks:
+    def _part(self, entry: Entry) -> "SortedList[Entry]":
         return self._keyless if entry[0] is None else self._keyed
 
     @classmethod
@@ -169,9 +110,9 @@ class RowIndex(Generic[Row]):
                 yield
             else:
                 (keyless if entry[0] is None else keyed).append(entry)
-        index._keyed = SortedBlocks((yield from _sorted(keyed)))
+        index._keyed = SortedList((yield from _sorted(keyed)))
         yield
-        index._keyless = SortedBlocks((yield from _sorted(keyless)))
+        index._keyless = SortedList((yield from _sorted(keyless)))
         for part in (keyed, keyless):
             for at in range(0, len(part), 8 * SLICE):
                 yield

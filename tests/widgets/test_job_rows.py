@@ -10,7 +10,7 @@ from jobtui.model.clock import FixedClock
 from jobtui.model.faults import Faults
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.widgets.job_rows import BULK, FRESH_S, JobRows
-from jobtui.widgets.row_index import BLOCK, RUN, SLICE, Entry, Order, RowIndex, SortedBlocks
+from jobtui.widgets.row_index import RUN, SLICE, Order, RowIndex
 from tests.builders import a_job, ago, job_id
 from tests.conftest import NOW
 
@@ -91,24 +91,6 @@ def test_many_rows_are_sorted_in_slices() -> None:
     index, slices = built(rows, Order(lambda row: row.key))
     assert index.window(0, len(rows)) == expected(rows, Order(lambda row: row.key))
     assert slices > len(rows) // SLICE
-
-
-def test_blocks_split_and_vanish() -> None:
-    blocks = SortedBlocks()
-    entries: list[Entry] = [((number * 7919) % 100_003, str(number)) for number in range(5 * BLOCK)]
-    for entry in entries:
-        blocks.add(entry)
-    wanted = sorted(entries)
-    assert blocks.window(0, len(entries)) == wanted
-    assert [blocks.position(entry) for entry in wanted] == list(range(len(wanted)))
-    for entry in wanted[10:-10]:
-        blocks.remove(entry)
-    assert blocks.window(0, 100) == wanted[:10] + wanted[-10:]
-    for entry in (*wanted[:10], *wanted[-10:]):
-        blocks.remove(entry)
-    assert len(blocks) == 0
-    assert blocks.window(0, 10) == []
-    assert blocks.position((0, "")) == 0
 
 
 def shown(rows: JobRows) -> list[str]:
