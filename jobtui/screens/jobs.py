@@ -250,7 +250,8 @@ class JobsScreen(JobsFilteringScreen):
         if self._table.cursor_id != self._judged.job_id:
             self._show_why()
         if self._judge_timer is None and self._why.display:
-            wait_s = REST_S if self._table.is_held else JUDGE_EVERY_S
+            is_chosen = self._table.is_held or self._judged.job_id is None
+            wait_s = REST_S if is_chosen else JUDGE_EVERY_S
             self._judge_timer = self.set_timer(wait_s, self._judge)
 
     def _judge(self) -> None:

@@ -136,8 +136,9 @@ def _taken(shown: tuple[tuple[Column, int], ...], cells: int) -> int:
 
 
 def test_what_goes_first_when_it_gets_narrow() -> None:
-    assert keys(120) == [column.key for column in DEFAULT_COLUMNS]
-    assert keys(80) == ["state", "age", "user", "name", "model", "percent", "waits"]
+    assert keys(130) == [column.key for column in DEFAULT_COLUMNS]
+    assert keys(120) == [column.key for column in DEFAULT_COLUMNS if column.key != "mode"]
+    assert keys(77) == ["state", "age", "user", "name", "model", "percent", "waits"]
     assert keys(40) == ["state", "age", "name", "waits"]
     assert keys(20) == ["state", "age", "name"]
     assert keys(10) == ["state", "name"]

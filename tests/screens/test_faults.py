@@ -336,8 +336,8 @@ async def test_polling_is_begun_again_and_says_so(
     monkeypatch.setattr(Session, "run", polling)
     async with read() as (scene, pilot):
         await until(scene.app, pilot, "a fault of jobtui: Injected", "(polling)", "begun again in")
-        scene.db.add(batch(a_job(11, name="told afterwards")))
-        await until(scene.app, pilot, "told afterwards")
+        scene.db.add(batch(a_job(11, name="told after")))
+        await until(scene.app, pilot, "told after")
     assert [fault.stage for fault in expected_faults.all()] == ["polling"]
 
 

@@ -51,7 +51,7 @@ async def test_the_verdict_is_on_top_and_changes_with_the_record() -> None:
 
 
 async def test_time_alone_makes_a_verdict_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobtui.screens.job.LIVE_S", 0.0)
+    monkeypatch.setattr("jobtui.screens.job_verdict.LIVE_S", 0.0)
     scene = waiting(3)
     async with scene.app.run_test(size=(120, 40)) as pilot:
         await first(scene, pilot, "is being started")

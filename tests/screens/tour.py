@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from textual.pilot import Pilot
 
@@ -67,9 +68,13 @@ async def at_stop(
         app = app_on(CAPTURED, theme)
     elif stop.name.startswith("trace"):
         app = app_on_traces(theme)
-    async with app.run_test(size=ROOMY) as pilot:
+    async with AsyncExitStack() as stack:
+        stack.enter_context(patch("jobtui.screens.jobs.REST_S", 0.0))
+        pilot = await stack.enter_async_context(app.run_test(size=ROOMY))
         if app is scene.app:
             await wait_until(scene.is_read, pilot)
+            if stop.open_at is None:  # the job under the cursor is explained
+                await wait_until(lambda: " sure" in text(app), pilot)
         if stop.open_at is not None:
             for words, is_there in (("run 3 of 3", True), ("Its program failed", True), ("starting", False)):
                 await wait_until(lambda: (words in "\n".join(screen_text(app)[:6])) is is_there, pilot)  # noqa: B023
