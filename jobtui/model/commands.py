@@ -37,6 +37,10 @@ def command_line(words: Sequence[str]) -> str:
     return " ".join(map(quoted, words))
 
 
+OURS = "jobtui"
+"""What the commands of this program begin with."""
+
+
 class Command(str):
     """A command that is offered to be typed or pasted; "" where none can be.
 

@@ -391,11 +391,6 @@ def blank_columns(columns: Iterable[Column], jobs: Sequence[Job], context: RowCo
     )
 
 
-def sort_jobs(jobs: Iterable[Job], column: Column, *, reverse: bool = False) -> list[Job]:
-    """Jobs in the order of a column, those without a value last in either direction, then by id."""
-    return sort_records(sorted(jobs, key=lambda job: job.id), column, reverse=reverse)
-
-
 PRINTED = ("state", "age", "id", "name", "app", "mode", "host", "percent", "waits")
 """Columns of the table that is printed: user and model are in the id, which is what one copies from it."""
 _NEVER_DROPPED = frozenset({"state", "id"})

@@ -1,7 +1,7 @@
 """A verdict and a chain of waits as lines of text and as JSON documents."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from jobtui.analysis.explain.flow import usual_words
@@ -259,8 +259,13 @@ class WhyPart(NamedTuple):
     whole: bool = True
 
 
-def summary_parts(job_id: JobId, verdict: Verdict | None) -> Iterator[WhyPart]:
-    """The same in a few lines, the most telling first. Only which job it is, before there is a verdict."""
+def summary_parts(
+    job_id: JobId, verdict: Verdict | None, keys: Callable[[NextStep], str]
+) -> Iterator[WhyPart]:
+    """The same in a few lines, the most telling first. Only which job it is, before there is a verdict.
+
+    `keys` gives what is pressed instead of a command, "" where there are no such keys.
+    """
     if verdict is None:
         yield WhyPart(show(job_id), "strong", whole=False)
         return
@@ -268,7 +273,7 @@ def summary_parts(job_id: JobId, verdict: Verdict | None) -> Iterator[WhyPart]:
     yield WhyPart(head, CONCERN_STYLES[verdict.concern] or "strong", whole=False)
     yield WhyPart(show(verdict.sentence))
     for step in verdict.next[:1]:
-        yield WhyPart(f"next  {show(step.why)}: {show(step.command)}", "accent", step, whole=False)
+        yield WhyPart(f"next  {show(step.why)}: {keys(step) or show(step.command)}", "accent", step, False)
     for one in verdict.evidence:
         if one.text not in verdict.sentence:
             yield WhyPart(evidence_head(one, 0), "dim", one, whole=False)

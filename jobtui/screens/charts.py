@@ -273,7 +273,7 @@ class ChartMaker:
 
     async def _count(self) -> None:
         self.is_stale, counted, store = False, self._jobs.text, self._shared.store
-        keeps = None if self._jobs.is_empty else self._jobs.keeper()
+        keeps = None if self._jobs.is_empty else self._jobs.test()
         of_jobs = kinds_that_give(Gives.JOBS)
         is_reading = any(one.is_first_read for one in store.sources() if one.kind in of_jobs)
         now = self._shared.now()

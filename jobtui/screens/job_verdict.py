@@ -1,14 +1,16 @@
 """The verdict on one job for a screen, made again when the job changes or time goes on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from textual.dom import DOMNode
 
+from jobtui.actions import key_of
+from jobtui.model.commands import OURS
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import JobDetail
-from jobtui.model.verdicts import Verdict
+from jobtui.model.verdicts import NextStep, Verdict
 from jobtui.screens.shared import Shared, start
 
 if TYPE_CHECKING:
@@ -16,6 +18,22 @@ if TYPE_CHECKING:
 
 LIVE_S = 5.0
 """The verdict on a live job is renewed so often although nothing changed: time alone may make it late."""
+
+SHOWN_BY: Mapping[str, tuple[str, ...]] = {
+    "timeline": ("open", "tab('timeline')"),
+    "logs": ("open", "tab('logs')"),
+    "compare": ("open", "compare"),
+    "show": ("open",),
+    "agents": ("app.go('agents')",),
+}
+"""The actions that show, from the jobs on, what a command of jobtui prints."""
+
+
+def keys_for(step: NextStep, flags: Sequence[str]) -> str:
+    """What is pressed on the jobs for a command of jobtui with these flags, "" for any other command."""
+    ours, *words = step.command.words or ("",)
+    calls = SHOWN_BY.get(words[len(flags)], ()) if ours == OURS and len(words) > len(flags) else ()
+    return " ".join(map(key_of, calls))
 
 
 class JobVerdict:

@@ -17,7 +17,7 @@ from jobtui.model.numbers import counted
 from jobtui.render.columns import JOB_COLUMNS, Column, RowContext
 from jobtui.render.text import Zone, safe, show
 from jobtui.screens.base import FilteringScreen, bindings_at
-from jobtui.screens.job_verdict import JobVerdict
+from jobtui.screens.job_verdict import JobVerdict, keys_for
 from jobtui.screens.shared import Shared, Taken, open_screen
 from jobtui.store.store import Changes
 from jobtui.views import View
@@ -53,8 +53,8 @@ class JobFilter:
         self._filter = _parsed(self.text) if self.text else None
         return mistake
 
-    def keeper(self) -> Callable[[Job], bool] | None:
-        """The predicate for shown jobs, None when all are shown."""
+    def test(self) -> Callable[[Job], bool] | None:
+        """What tells which jobs are shown, None when all are."""
         chosen, now = self._filter, self._now
         if chosen is None or chosen.is_empty:
             return None if self.shows_hidden else lambda job: not job.is_quasi
@@ -64,36 +64,29 @@ class JobFilter:
         return lambda job: chosen.matches(_as_plain(job), now(), context)
 
 
-class Whereabouts:
-    """Host and driver of a job, also from the logs; which jobs are disputed or late."""
+class JobLookup:
+    """What is known of a job beside its record: host and driver from the logs, whether disputed, how late."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
-        self._changed_early: list[tuple[Iterable[JobId], Nanos]] = []
         self._disputes: Disputes | None = None
         self._lateness: Lateness | None = None
 
     def note(self, changed: Iterable[JobId]) -> None:
-        if self._disputes is None or self._lateness is None:
-            self._changed_early.append((changed, self._shared.now()))
-        else:
+        if self._disputes is not None and self._lateness is not None:
             self._disputes.note(changed, self._shared.now())
             self._lateness.note(changed)
 
     def turned(self) -> set[JobId]:
-        store, now = self._shared.store, self._shared.now()
-        if self._disputes is None or self._lateness is None:
-            # the first paint does not need them
-            from jobtui.analysis.explain.verdict import Disputes
-            from jobtui.analysis.late_jobs import Lateness
-
-            self._disputes, self._lateness = Disputes(), Lateness(lambda *at: self._shared.store.now_at(*at))
-            for changed, at in self._changed_early:
-                self._disputes.note(changed, at)
-                self._lateness.note(changed)
-            self._changed_early.clear()
+        """Look at some of the jobs that changed; those of which it is no longer as it was."""
+        from jobtui.analysis.explain.verdict import Disputes  # the first paint does not need them
+        from jobtui.analysis.late_jobs import Lateness
         from jobtui.session.evidence import Gatherer
 
+        store, now = self._shared.store, self._shared.now()
+        if self._disputes is None or self._lateness is None:
+            self._disputes, self._lateness = Disputes(), Lateness(lambda *at: self._shared.store.now_at(*at))
+            self.note(store.jobs)
         gatherer = Gatherer(store, self._shared.job_reader, now)
         disputed = self._disputes.look(store.jobs, now, gatherer.is_disputed)
         return disputed | self._lateness.look(store.jobs, now)
@@ -118,16 +111,12 @@ class Whereabouts:
         return late.words if late is not None else None
 
     def host_of(self, job: Job) -> str | None:
-        if job.host:
-            return job.host
-        agent = self._shared.store.correlation.agent_of(job.id)
-        return agent.host if agent else None
+        agent = None if job.host else self._shared.store.correlation.agent_of(job.id)
+        return agent.host if agent else job.host
 
     def driver_of(self, job: Job) -> str | None:
-        if job.driver:
-            return job.driver
-        agent = self._shared.store.correlation.agent_of(job.id)
-        return agent.driver if agent else None
+        agent = None if job.driver else self._shared.store.correlation.agent_of(job.id)
+        return agent.driver if agent else job.driver
 
 
 def mistake_in(text: str) -> Mistake | None:
@@ -167,8 +156,8 @@ class JobsFilteringScreen(FilteringScreen):
 
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._whereabouts = Whereabouts(shared)
-        self._filter = JobFilter(shared.now, self._whereabouts.context)
+        self._lookup = JobLookup(shared)
+        self._filter = JobFilter(shared.now, self._lookup.context)
 
     def filter_bar(self) -> FilterBar:
         from jobtui.screens.command_table import complete_filter_at
@@ -228,14 +217,14 @@ class JobsScreen(JobsFilteringScreen):
         find = self.shared.store.job
         jobs = [job for job_id in changes.jobs if (job := find(job_id)) is not None]
         self._table.apply(jobs, changes.gone)
-        self._whereabouts.note(changes.jobs)
+        self._lookup.note(changes.jobs)
         if self._judged.job_id in changes.jobs:
             self._judge_soon()
         self._show_surroundings()
 
     def tick(self) -> None:
         self._judged.tick()
-        if turned := self._whereabouts.turned():
+        if turned := self._lookup.turned():
             self._table.apply(job for job_id in turned if (job := self.shared.store.job(job_id)))
         self._table.tick()
         self._show_surroundings()
@@ -264,8 +253,10 @@ class JobsScreen(JobsFilteringScreen):
             return  # the first paint does not need it
         from jobtui.render.verdicts import summary_parts
 
+        flags = self.shared.words
         verdict = judged.verdict if judged.job_id == job_id else None
-        self._why.set_parts(summary_parts(job_id, verdict) if job_id is not None else ())
+        parts = summary_parts(job_id, verdict, lambda step: keys_for(step, flags)) if job_id else ()
+        self._why.set_parts(parts)
 
     def action_detail(self) -> None:
         self.toggle_class("-brief")
@@ -401,17 +392,17 @@ class JobsScreen(JobsFilteringScreen):
         return View(self._filter.text, key, reverse, tuple(column.key for column in self.columns))
 
     def _apply_filter(self) -> None:
-        self._table.set_filter(self._filter.keeper(), ages=not self._filter.is_empty)
+        self._table.set_filter(self._filter.test(), ages=not self._filter.is_empty)
 
     def _row_context(self) -> RowContext:
         return RowContext(
             now=self.shared.now(),
             relative=not self.shared.absolute,
             local=Zone.is_local,
-            host_of=self._whereabouts.host_of,
-            driver_of=self._whereabouts.driver_of,
-            is_disputed=self._whereabouts.is_disputed,
-            late_of=self._whereabouts.late_of,
+            host_of=self._lookup.host_of,
+            driver_of=self._lookup.driver_of,
+            is_disputed=self._lookup.is_disputed,
+            late_of=self._lookup.late_of,
             now_at=self.shared.store.now_at,
         )
 

@@ -7,15 +7,13 @@ import msgspec
 from jobtui.analysis.explain.case import Case, Finding
 from jobtui.analysis.explain.flow import Mark
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
-from jobtui.model.commands import Command
+from jobtui.model.commands import OURS, Command
 from jobtui.model.verdicts import Code, NextStep, Verdict
 
 Suggestion = Callable[[Case], NextStep | None]
 
 TAIL_LINES = "50"
 AROUND = 120 * SECOND
-OURS = "jobtui"
-"""What the commands of this program begin with."""
 
 
 def next_steps(case: Case, finding: Finding) -> tuple[NextStep, ...]:
