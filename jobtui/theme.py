@@ -27,7 +27,6 @@ _COLORS: Mapping[str, tuple[str, str, str, str]] = {
     "care": ("#dcae62", "#8a5a00", "yellow", "magenta"),
     "cursor": ("on #263145", "on #dbe5f3", "not dim default reverse", "not dim default reverse"),
     "cursor.weak": ("on #1a1d24", "on #f0efe9", "bold", "bold"),
-    "changed": ("on #2c3326", "on #efe8c8", "underline", "underline"),
     "hit": ("not dim #0d0e11 on #dcae62", "on #f3d27a", "black on yellow", "black on yellow"),
     "selected": ("on #1d2430", "on #e6ecf5", "underline", "underline"),
     "service.0": ("#7ea6e0", "#1f5fa8", "cyan", "blue"),
@@ -144,7 +143,6 @@ PLAIN = _native(
         "warning": "bold",
         "cursor": "not dim reverse",
         "cursor.weak": "bold",
-        "changed": "underline",
         "hit": "bold reverse",
         "selected": "underline",
         "selection": "reverse",
@@ -168,7 +166,6 @@ MANY_COLORS = ("256color", "kitty", "direct", "truecolor")
 IN_256_COLORS = {
     "cursor": "on #444444",
     "cursor.weak": "on #1c1c1c",
-    "changed": "on #303030",
     "selected": "on #262626",
 }
 LIGHT_BACKGROUNDS = frozenset({"7", "11", "14", "15"})

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from jobtui.analysis.keys import Key, Space, keys_of
-from jobtui.analysis.spelling import near_scored
+from jobtui.analysis.spelling import near
 from jobtui.analysis.times import first_seen
 from jobtui.model.condor import JOBSUB_ID, condor_id
 from jobtui.model.faults import contained
@@ -275,10 +275,10 @@ class _Search:
         if len(text) > _LONGEST_NEAR:
             return
         weight = _NEAR_WEIGHT if condor_id(text) is None else _OFFERED_WEIGHT
-        for job_id, alike in near_scored(text, self._ids):
+        for job_id, alike in near(text, self._ids):
             self._add("job", job_id, weight * alike**2, "its id is spelled nearly so", JobId(job_id))
         names = {job.name: job.id for job in self._jobs.values() if job.name}
-        for name, alike in near_scored(text, names):
+        for name, alike in near(text, names):
             why = "its name is spelled nearly so"
             self._add("job", names[name], _NEAR_WEIGHT * alike**2, why, names[name])
 

@@ -24,18 +24,13 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
-def near(thing: str, ids: Iterable[str], n: int = 3) -> tuple[str, ...]:
-    """The up to `n` ids spelled most like `thing`, best first. Takes tens of milliseconds for 100,000 ids.
+def near(thing: str, ids: Iterable[str], n: int = 3) -> tuple[tuple[str, float], ...]:
+    """The up to `n` ids spelled most like `thing`, best first, with how much, from 0 to 1.
 
     `thing` may be an id with typing errors, a part of one, or one that was cut. Ids are long and random, so
     the one that is meant shares some pieces of four characters with what was typed; only those that share
-    the most are compared in full.
+    the most are compared in full. Takes tens of milliseconds for 100,000 ids.
     """
-    return tuple(id_ for id_, _ in near_scored(thing, ids, n))
-
-
-def near_scored(thing: str, ids: Iterable[str], n: int = 3) -> tuple[tuple[str, float], ...]:
-    """The same as `near`, each with how much it is alike, from 0 to 1."""
     low = thing.strip().lower()[:_MAX_LENGTH]
     scored = [(id_, _alike(low, id_.lower())) for id_ in _sharing_most(low, ids)]
     good = [item for item in scored if item[1] >= _LEAST_ALIKE]

@@ -228,7 +228,7 @@ async def _exact(reader: Reader, job_id: JobId, *, to_end: bool) -> Found:
     complain(f"no job {job_id} is known")
     nearest_ids = near(job_id, await reader.job_ids())
     candidates = tuple(
-        Candidate("job", id_, 0.0, "its id is spelled nearly so", JobId(id_)) for id_ in nearest_ids
+        Candidate("job", id_, 0.0, "its id is spelled nearly so", JobId(id_)) for id_, _ in nearest_ids
     )
     offer(candidates, "nearest")
     return Found(candidates=candidates)

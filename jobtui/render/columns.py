@@ -425,9 +425,7 @@ def cells_of(columns: Iterable[TableColumn[Record, Look]], record: Record, look:
 BLANK = frozenset({"", NONE})
 MARGIN = 2
 """Cells before the first column, for the sign of a marked row."""
-CLOCKS = frozenset({"age", "dur", "queued", "started", "ended"})
-"""Columns that go on with time."""
-TIMED = CLOCKS | {"state", "waits"}
+TIMED = frozenset({"age", "dur", "queued", "started", "ended", "state", "waits"})
 """Columns that may change with time alone."""
 
 
@@ -450,24 +448,20 @@ class TableLines(Generic[Record, Look]):
             spans += [Span(text, style, cells), Span(self._blanks, "heading", len(self._blanks))]
         return tuple(spans[:-1])
 
-    def row(
-        self, record: Record, look: Look, changed: Set[str] = frozenset(), margin: Span | None = None
-    ) -> Line:
-        """The row of a record; cells of `changed` columns are shown as such."""
+    def row(self, record: Record, look: Look, margin: Span | None = None) -> Line:
         spans = [margin or self._margin]
         for place in self._placed:
-            spans += self._cell(place, record, look, changed)
+            spans += self._cell(place, record, look)
         return tuple(spans[:-1])
 
     def _cell(
-        self, place: tuple[TableColumn[Record, Look], int], record: Record, look: Look, changed: Set[str]
+        self, place: tuple[TableColumn[Record, Look], int], record: Record, look: Look
     ) -> tuple[Span, Span]:
         column, cells = place
         style = column.style(record, look)
         whole = column.cell(record, look)
         text = fit_ends(whole, cells) if column.keeps_ends else fit(whole, cells, align=column.align)
-        own = f"{style} changed".strip() if column.key in changed else style
-        return Span(text, own, cells), Span(self._blanks, style, len(self._blanks))
+        return Span(text, style, cells), Span(self._blanks, style, len(self._blanks))
 
 
 class JobLines(TableLines[Job, RowContext]):
@@ -476,20 +470,13 @@ class JobLines(TableLines[Job, RowContext]):
     def __init__(self, chosen: Sequence[Column], cells: int) -> None:
         super().__init__(chosen, cells, MARGIN)
 
-    def line(self, job: Job, context: RowContext, changed: Set[str], *, is_marked: bool) -> Line:
-        return self.row(job, context, changed, Span("▌ ", "marked", MARGIN) if is_marked else None)
+    def line(self, job: Job, context: RowContext, *, is_marked: bool) -> Line:
+        return self.row(job, context, Span("▌ ", "marked", MARGIN) if is_marked else None)
 
-    def later(self, before: Line, job: Job, context: RowContext, changed: Set[str]) -> Line:
+    def later(self, before: Line, job: Job, context: RowContext) -> Line:
         """The row of the same job at another time; only what time may change is worked out."""
         spans = list(before)
         for at, place in enumerate(self._placed):
             if place[0].key in TIMED:
-                spans[1 + 2 * at : 3 + 2 * at] = self._cell(place, job, context, changed)
+                spans[1 + 2 * at : 3 + 2 * at] = self._cell(place, job, context)
         return tuple(spans[: len(before)])
-
-    def changed_columns(self, before: Line, after: Line) -> Iterator[str]:
-        """Of two rows of the same job: the columns whose text differs, but for those that time changes."""
-        for place, (column, _) in enumerate(self._placed):
-            at = 1 + 2 * place
-            if before[at].text != after[at].text and column.key not in CLOCKS:
-                yield column.key

@@ -14,7 +14,7 @@ STYLE_NAMES: Mapping[str, str] = {
     "accent": "what is chosen", "sorted": "the head of the column sorted by", "key": "keys in the footer",
     "good": "what is well", "error": "errors", "warning": "what wants care",
     "cursor": "the line with the cursor", "cursor.weak": "the same in the other pane",
-    "changed": "what just changed", "hit": "what was searched for",
+    "hit": "what was searched for",
     "selected": "marked lines", "selection": "text selected with the mouse", "marked": "marks",
     "mistake": "what is wrong in what was typed", "path": "the critical path",
     **{f"source.{number}": "the tag of a source" for number in range(5)},

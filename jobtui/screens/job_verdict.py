@@ -14,6 +14,7 @@ from jobtui.model.verdicts import NextStep, Verdict
 from jobtui.screens.shared import Shared, start
 
 if TYPE_CHECKING:
+    from jobtui.analysis.explain.case import Evidence
     from jobtui.session.evidence import Gatherer, Records, Texts
 
 LIVE_S = 5.0
@@ -96,13 +97,19 @@ class JobVerdict:
             self._works = False
 
     async def _judge(self, gatherer: "Gatherer", job_id: JobId) -> None:
+        if self._reads_record:
+            self._say(await gatherer.at_hand(job_id), job_id)
+            return
+        known = await gatherer.gather(job_id, self._detail, self._slurm_id)
+        self._say(known, job_id)
+        # Its host may take long to answer
+        if (more := await gatherer.with_killer(known)) is not known and not self._is_due:
+            self._say(more, job_id)
+
+    def _say(self, evidence: "Evidence", job_id: JobId) -> None:
         from jobtui.analysis.explain.next_steps import on_sources
         from jobtui.analysis.explain.verdict import explain
 
-        if self._reads_record:
-            evidence = await gatherer.at_hand(job_id)
-        else:
-            evidence = await gatherer.gather(job_id, self._detail, self._slurm_id)
         self._made_at = monotonic()
         if job_id == self.job_id:
             self.verdict = on_sources(explain(evidence), self._shared.words)

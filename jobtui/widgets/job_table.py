@@ -5,7 +5,6 @@ job while rows move. On the first row it stays there until somebody moves it, so
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from time import monotonic
 
 from textual import events
 from textual.message import Message
@@ -16,36 +15,6 @@ from jobtui.render.columns import DEFAULT_COLUMNS, JOB_COLUMNS, Column, JobLines
 from jobtui.render.spans import Line
 from jobtui.widgets.job_rows import JobRows, Keep
 from jobtui.widgets.row_view import Move, RowView
-
-MARK_S = 2.0
-"""How long a changed cell stays marked."""
-NONE: frozenset[str] = frozenset()
-
-
-class ChangeMarks:
-    """Marks by row and column, each for some seconds."""
-
-    def __init__(self) -> None:
-        self._marks: dict[str, tuple[frozenset[str], float]] = {}
-
-    def add(self, row_id: str, columns: Iterable[str]) -> None:
-        marked = self.of(row_id).union(columns)
-        if marked:
-            self._marks[row_id] = (marked, monotonic() + MARK_S)
-
-    def of(self, row_id: str) -> frozenset[str]:
-        return self._marks.get(row_id, (NONE, 0.0))[0]
-
-    def forget(self, row_id: str) -> None:
-        self._marks.pop(row_id, None)
-
-    def expire(self) -> list[str]:
-        now = monotonic()
-        over = [row_id for row_id, (_, until) in self._marks.items() if until <= now]
-        for row_id in over:
-            del self._marks[row_id]
-        return over
-
 
 MOST_KEPT = 400
 """Rows kept drawn at most; a page or a few of them."""
@@ -59,7 +28,6 @@ class DrawnRows:
         self._blank: frozenset[str] = frozenset()
         self._lines = JobLines(self.chosen, 0)
         self._drawn: dict[JobId, Line] = {}
-        self._marks = ChangeMarks()
 
     def __len__(self) -> int:
         return len(self._drawn)
@@ -83,12 +51,9 @@ class DrawnRows:
     def clear(self) -> None:
         self._drawn.clear()
 
-    def redraw(self, job_id: JobId) -> None:
-        self._drawn.pop(job_id, None)
-
-    def forget(self, job_id: JobId) -> None:
-        self.redraw(job_id)
-        self._marks.forget(job_id)
+    def redraw(self, job_id: JobId) -> bool:
+        """Draw a row anew when it is shown next; whether it was drawn."""
+        return self._drawn.pop(job_id, None) is not None
 
     def heading(self, sorted_by: str | None, *, reverse: bool) -> Line:
         return self._lines.heading(sorted_by, reverse=reverse)
@@ -99,34 +64,15 @@ class DrawnRows:
         if drawn is None:
             if len(self._drawn) >= MOST_KEPT:
                 self._drawn.clear()
-            drawn = self._draw(job, context(), is_marked=is_marked)
-            self._drawn[job.id] = drawn
+            drawn = self._drawn[job.id] = self._lines.line(job, context(), is_marked=is_marked)
         return drawn
-
-    def change(self, jobs: Iterable[Job], context: RowContext) -> bool:
-        is_drawn = False
-        for job in jobs:
-            before = self._drawn.pop(job.id, None)
-            if before is not None:
-                is_drawn = True
-                after = self._draw(job, context, is_marked=False)
-                self._marks.add(job.id, self._lines.changed_columns(before, after))
-        return is_drawn
 
     def age(self, job: Job, context: RowContext) -> bool:
         drawn = self._drawn.get(job.id)
         if drawn is None:
             return False
-        line = self._lines.later(drawn, job, context, self._marks.of(job.id))
-        self._drawn[job.id] = line
+        line = self._drawn[job.id] = self._lines.later(drawn, job, context)
         return line != drawn
-
-    def expire_marks(self) -> None:
-        for row_id in self._marks.expire():
-            self.redraw(JobId(row_id))
-
-    def _draw(self, job: Job, context: RowContext, *, is_marked: bool) -> Line:
-        return self._lines.line(job, context, self._marks.of(job.id), is_marked=is_marked)
 
 
 TICKED = 4
@@ -210,14 +156,13 @@ class JobTable(RowView):
     def apply(self, changed: Iterable[Job], gone: Iterable[JobId] = ()) -> None:
         jobs = list(changed)
         gone = list(gone)
-        was_empty = not self.rows.jobs
         before = len(self.rows)
         seen = (self._visible, self.cursor - self.top)
         moved = self.rows.apply(jobs, gone)
         for job_id in gone:
-            self._drawn.forget(job_id)
+            self._drawn.redraw(job_id)
             self.selected.discard(job_id)
-        is_drawn = not was_empty and self._drawn.change(jobs, self._row_context())
+        is_drawn = any([self._drawn.redraw(job.id) for job in jobs])
         self._work_on()
         if moved:
             self._follow()
@@ -244,7 +189,6 @@ class JobTable(RowView):
 
     def tick(self) -> None:
         """Let ages go on, and what follows from them. To be called once a second."""
-        self._drawn.expire_marks()
         if self.rows.sweep():
             self._follow()
             self.post_message(self.Recounted())

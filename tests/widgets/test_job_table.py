@@ -152,30 +152,6 @@ async def test_a_job_that_is_gone_leaves_no_trace(stage: TableStage) -> None:
         assert text_of(table)[1] == ""
 
 
-async def test_changed_cells_are_marked_for_a_moment(
-    stage: TableStage, monkeypatch: pytest.MonkeyPatch, clock: FixedClock
-) -> None:
-    seconds = 100.0
-    monkeypatch.setattr("jobtui.widgets.job_table.monotonic", lambda: seconds)
-    async with stage.run_test(size=(120, 12)) as pilot:
-        table = stage.table
-        table.apply(running(3))
-        await pilot.pause()
-        assert not any("changed" in span.style for y in range(12) for span in table.line(y))
-        job = table.visible_jobs[1]
-        clock.advance(1)
-        table.apply([msgspec.structs.replace(job, percent=42.0)])
-        await pilot.pause()
-        marked = [span.text.strip() for y in range(12) for span in table.line(y) if "changed" in span.style]
-        assert marked == ["42"]
-        table.tick()
-        assert any("changed" in span.style for span in table.line(2))
-        seconds += 3
-        table.tick()
-        assert not any("changed" in span.style for span in table.line(2))
-        assert "42" in text_of(table)[2]
-
-
 async def test_ages_go_on_a_few_rows_at_a_time(stage: TableStage, clock: FixedClock) -> None:
     async with stage.run_test(size=(120, 30)) as pilot:
         table = stage.table
