@@ -323,7 +323,6 @@ class TextFields(NamedTuple, Generic[Record]):
     texts: Mapping[str, Texts[Record]]
 
     def said(self, record: Record) -> Iterator[str]:
-        """All that a word is looked for in."""
         for texts in self.texts.values():
             yield from texts(record)
 

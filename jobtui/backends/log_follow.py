@@ -94,7 +94,6 @@ class Gathered:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to tell."""
         return not (self.blocks or self.skip_count)
 
     def add(self, parsed: Parsed, size: int) -> None:
@@ -106,7 +105,6 @@ class Gathered:
         self.skip(parsed.skips, parsed.skip_count)
 
     def skip(self, skips: Iterable[Skip], count: int) -> None:
-        """Take in what was left out."""
         self.skips.extend(skips)
         self.skip_count += count
 
@@ -134,12 +132,10 @@ class OpenLog:
 
     @property
     def position(self) -> Position:
-        """How far it was read."""
         return self._reader.position
 
     @property
     def done(self) -> int:
-        """How many bytes of it were read."""
         return self.position.offset - self._start
 
     @property
@@ -154,7 +150,6 @@ class OpenLog:
 
     @property
     def looked(self) -> Look:
-        """What `stat` said of it last."""
         return self._seen or self._first
 
     @property
@@ -165,7 +160,6 @@ class OpenLog:
 
     @property
     def head(self) -> bytes:
-        """How it begins."""
         return self._head
 
     @property
@@ -221,7 +215,6 @@ class OpenLog:
         return True
 
     def go_on_in(self, other: OpenFile) -> None:
-        """Read on in another file."""
         self.opened.close()
         self.opened = other
         self._reader.source = other.source

@@ -104,7 +104,6 @@ class RotatedFile(NamedTuple):
 
     @property
     def is_packed(self) -> bool:
-        """Whether its text is packed."""
         return self.opened is not None and self.opened.packed is not None
 
     @property
@@ -131,7 +130,6 @@ class LogFiles(NamedTuple):
     """The oldest first."""
 
     def close(self, kept: Iterable[OpenFile | None] = ()) -> None:
-        """Release all but these."""
         kept_ids = {id(one) for one in kept}
         for opened in (self.present, *(each.opened for each in self.older)):
             if opened is not None and id(opened) not in kept_ids:

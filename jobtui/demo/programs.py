@@ -343,7 +343,6 @@ class Slurm:
         self._number = 4000
 
     def submit(self, jid: str, serial: int, at: Nanos, plan: Plan) -> int:
-        """Queue a run; its number."""
         self._number += 1
         self.jobs[jid] = SlurmJob(self._number, serial, at, plan)
         return self._number

@@ -43,7 +43,6 @@ class FixedClock:
         return self._at
 
     def advance(self, seconds: float) -> None:
-        """Move the clock by `seconds`."""
         self._at = Nanos(self._at + round(seconds * SECOND))
 
 
@@ -55,7 +54,6 @@ def from_seconds(seconds: float) -> Nanos:
 
 
 def to_seconds(at: Nanos) -> float:
-    """Epoch seconds of a time."""
     return at / SECOND
 
 

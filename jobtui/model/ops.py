@@ -323,7 +323,6 @@ class Correlation:
         return ()
 
     def agents(self) -> tuple[Agent, ...]:
-        """Every agent that is known."""
         return ()
 
     def agent_of(self, job_id: JobId) -> Agent | None:

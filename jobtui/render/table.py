@@ -58,7 +58,6 @@ class Cell(NamedTuple):
 
 
 def paint(text: str, style: str, colour: bool) -> str:
-    """A safe text in a style."""
     code = _SGR.get(style, "") if colour else ""
     return f"\x1b[{code}m{text}{_RESET}" if code and text else text
 

@@ -127,7 +127,6 @@ class Gatherer:
 
     @classmethod
     def of(cls, session: "Session") -> "Gatherer":
-        """Out of what a session knows now."""
         reach = Reach(session.mounts, session.hosts)
         return cls(session.store, session.job_reader(), session.clock.now(), reach)
 
@@ -401,7 +400,6 @@ class Gatherer:
 
     @cached_property
     def _scene(self) -> Scene:
-        """All that is open."""
         knows, jobs = self._store.correlation, self._store.jobs
         open_ops = knows.open_ops()
         runs = {op.jid: op for op in open_ops if op.name == "run"}

@@ -45,7 +45,6 @@ class Poller:
 
     @property
     def source(self) -> Source:
-        """The source it polls."""
         return self._source
 
     def feed_into(self, store: Store) -> None:
@@ -53,7 +52,6 @@ class Poller:
         self._store = store
 
     async def run(self) -> None:
-        """Poll until cancelled."""
         while True:
             if await self.poll_once():
                 await asyncio.sleep(0)

@@ -81,7 +81,6 @@ class ChangeLog:
         return self._changes[begin:end]
 
     def of_job(self, job_id: JobId) -> tuple[StateChange, ...]:
-        """Those of one job, oldest first."""
         return self._by_job.get(job_id, ())
 
     def histories(self) -> list[tuple[StateChange, ...]]:
@@ -250,7 +249,6 @@ class Store:
 
     @property
     def jobs(self) -> Mapping[JobId, Job]:
-        """Every job by id."""
         return self._jobs
 
     @property
@@ -259,15 +257,12 @@ class Store:
         return self._correlation
 
     def job(self, job_id: JobId) -> Job | None:
-        """The job with this id."""
         return self._jobs.get(job_id)
 
     def allocations(self) -> tuple[Allocation, ...]:
-        """The allocations of every source."""
         return tuple(self._allocations.values())
 
     def sites(self) -> tuple[Site, ...]:
-        """The sites of every source."""
         return tuple(self._sites.values())
 
     def sources(self) -> tuple[SourceHealth, ...]:

@@ -144,7 +144,6 @@ class TraceBook:
         self._weight += weight
 
     def trace(self, trace_id: TraceId) -> Trace | None:
-        """What is known of a trace."""
         pages = self._traces.get(trace_id)
         if pages is None:
             return None

@@ -221,7 +221,6 @@ def _first_hole(data: bytes) -> re.Match[bytes] | None:
 
 
 def place(name: str, position: Position) -> str:
-    """Where a position is, in words."""
     line = f":{position.line}" if position.line > 0 else ""
     return f"{name}{line} (byte {position.offset})"
 

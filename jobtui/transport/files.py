@@ -249,7 +249,6 @@ class OpenFile:
 
     @property
     def source(self) -> ByteSource:
-        """The bytes of its text."""
         return self.plain if self.packed is None else self.packed
 
     def look(self) -> Look:

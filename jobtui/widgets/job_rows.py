@@ -62,7 +62,6 @@ class JobRows:
         """The jobs that need a person."""
         self._live: dict[JobId, None] = {}
         self._failed: dict[JobId, None] = {}
-        """The jobs that failed lately."""
         self._index: RowIndex[Job] = RowIndex(Order(self._urgency))
         self._wanted = self._index.order
         self._work: Generator[None, None, RowIndex[Job]] | None = None

@@ -143,7 +143,7 @@ class JobTable(RowView):
 
     @property
     def sorted_by(self) -> tuple[str | None, bool]:
-        """Key of the column it is sorted by (None: what needs a person first) and whether in reverse."""
+        """Key of the column it is sorted by (None: what a person should see first), and whether in reverse."""
         return self._sorted_by, self._reverse
 
     @property
@@ -173,7 +173,6 @@ class JobTable(RowView):
             self.post_message(self.Recounted())
 
     def sort_by(self, key: str | None, *, reverse: bool = False) -> None:
-        """Sort by a column; None puts first what needs a person."""
         self._sorted_by, self._reverse = key, reverse
         self._reorder()
 

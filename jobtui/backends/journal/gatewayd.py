@@ -211,7 +211,6 @@ class GatewayJournal:
         )
 
     def follow(self, start: Start, matches: Matches) -> Following:
-        """What is written from `start` on."""
         return follow_apart(self, self._one_of_each, self._listen, start, client.checked(matches, self.name))
 
     async def aclose(self) -> None:

@@ -84,7 +84,6 @@ class JournalctlReader:
         return JournalCondition(len(_FILE.findall(printed)), unreadable, "; ".join(notes))
 
     def follow(self, start: Start, matches: Matches) -> Following:
-        """What is written from `start` on."""
         wanted = client.checked(matches, self.name)
         if not self._directory:  # one host's alone
             return ConnectedFollowing(self.name, lambda place: self._listen(place, wanted), start)

@@ -305,6 +305,5 @@ class Slurm:
         return await find_kept(self._commands, wanted)
 
     async def aclose(self) -> None:
-        """Let the thread end."""
         self._closed = True
         self._worker.close()
