@@ -143,7 +143,7 @@ class JobTable(RowView):
 
     @property
     def sorted_by(self) -> tuple[str | None, bool]:
-        """Key of the column it is sorted by (None: what a person should see first), and whether in reverse."""
+        """Key of the column it is sorted by (None: what a person should see first), whether in reverse."""
         return self._sorted_by, self._reverse
 
     @property

@@ -13,7 +13,7 @@ from jobtui.widgets.job_table import JobTable
 from tests.screens.captured import on
 from tests.screens.scene import read
 from tests.waiting import wait_until
-from tests.widgets.widget_app import press, screen_text
+from tests.widgets.widget_app import press, screen_text, text
 
 
 def drawn(screen: Screen[object]) -> int:
@@ -27,7 +27,7 @@ def is_drawn(widget: Widget) -> bool:
 async def test_a_screen_behind_another_keeps_nothing_drawn_and_is_drawn_anew() -> None:
     async with read() as (scene, pilot):
         jobs = scene.app.screen
-        await wait_until(lambda: drawn(jobs) > 30, pilot)
+        await wait_until(lambda: drawn(jobs) > 30 and " sure" in text(scene.app), pilot)
         before = screen_text(scene.app)
         await pilot.press("6")
         await on(scene.app, pilot, SourcesScreen)
