@@ -27,7 +27,7 @@ from jobtui.render.styles import (
     glyph,
 )
 from jobtui.render.table import Cell, Head, filled_table
-from jobtui.render.text import NONE, Align, age, date_time, duration, fit, fit_ends, short_time, show
+from jobtui.render.text import NONE, Align, age, date_time, duration, fit, short_time, show, telling
 
 _DOMAIN_NAME = re.compile(r"(?=[^.]*[a-z])[\w-]+(\.[\w-]+)*\.[a-z][\w-]*\.?", re.IGNORECASE | re.ASCII)
 """With a letter in its first and last label, so that no address is taken for one."""
@@ -460,7 +460,7 @@ class TableLines(Generic[Record, Look]):
         column, cells = place
         style = column.style(record, look)
         whole = column.cell(record, look)
-        text = fit_ends(whole, cells) if column.keeps_ends else fit(whole, cells, align=column.align)
+        text = fit(telling(whole, cells) if column.keeps_ends else whole, cells, align=column.align)
         return Span(text, style, cells), Span(self._blanks, style, len(self._blanks))
 
 

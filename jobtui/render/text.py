@@ -122,24 +122,6 @@ _TELLING = re.compile(
 )
 
 
-LEAST_ENDS = 9
-"""In fewer cells two ends of a text would say less than its beginning."""
-
-
-def fit_ends(text: str, cells: int) -> str:
-    """The same, cut in its middle: names that people number differ at their ends."""
-    text = safe(text)
-    if cells < LEAST_ENDS or width(text) <= cells:
-        return fit(text, cells)
-    begin, taken = len(text), 0
-    while taken + cells_of(text[begin - 1]) <= (cells - 1) // 2:
-        begin, taken = begin - 1, taken + cells_of(text[begin - 1])
-    while not cells_of(text[begin]):
-        begin += 1  # a mark would go to the ellipsis
-    head, head_taken = _cut(text, cells - taken, ELLIPSIS)
-    return f"{head}{text[begin:]}{' ' * (cells - head_taken - taken)}"
-
-
 def _cut(text: str, cells: int, ellipsis: str) -> tuple[str, int]:
     """What of a safe text goes into `cells` cells, with an ellipsis when that is not all, and its width."""
     if cells <= 0:

@@ -293,8 +293,7 @@ class HeadedScreen(LiveScreen):
         yield self._rule
         if self._about is not None:
             yield self._about
-            yield (last := RuleLine())
-            last.add_class("-last")
+            yield RuleLine().add_class("-last")
 
     def compose(self) -> ComposeResult:
         yield self._header

@@ -55,7 +55,6 @@ class JobVerdict:
         self._records: Records = {}
         self._reads_record = job_id is None
         self.job_id = job_id
-        """The job that it is about; None for none."""
         self.verdict: Verdict | None = None
         """The latest verdict; None before the first."""
 

@@ -154,7 +154,7 @@ class JobRows:
             if job := self.jobs.get(job_id):
                 if job.status in LIVE:
                     self._judge(job)
-                elif job_id in self._failed:
+                else:
                     self._note_failure(job)
                 moved |= self._index.put(job)
         return moved

@@ -15,7 +15,6 @@ from jobtui.render.text import (
     date_time,
     duration,
     fit,
-    fit_ends,
     safe,
     show,
     width,
@@ -83,10 +82,10 @@ def test_hostile_text_fits_any_number_of_cells(cells: int, align: Align) -> None
 @settings(deadline=None, max_examples=300)
 @given(ANY_TEXT, st.integers(0, 70))
 def test_fit_is_exact(text: str, cells: int) -> None:
-    for fitted in (fit(text, cells), fit_ends(text, cells)):
-        assert width(fitted) == cell_len(fitted) == cells
-        if width(text) <= cells:
-            assert fitted.rstrip(" ") == safe(text).rstrip(" ")
+    fitted = fit(text, cells)
+    assert width(fitted) == cell_len(fitted) == cells
+    if width(text) <= cells:
+        assert fitted.rstrip(" ") == safe(text).rstrip(" ")
 
 
 @settings(deadline=None, max_examples=300)
@@ -117,11 +116,6 @@ def test_safe_text_has_only_visible_characters(text: str) -> None:
 )
 def test_fit(text: str, cells: int, fitted: str) -> None:
     assert fit(text, cells) == fitted
-
-
-def test_both_ends_of_a_numbered_name_are_kept() -> None:
-    assert fit_ends("Beamline 7 survey 0012", 14) == "Beamlin…y 0012"
-    assert fit_ends("漢字漢字漢字漢字", 10) == "漢字…漢字 "
 
 
 @pytest.mark.parametrize(
