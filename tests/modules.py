@@ -8,22 +8,9 @@ from typing import NamedTuple
 PACKAGE = Path(__file__).parents[1] / "jobtui"
 
 BELOW_TERMINAL = frozenset(
-    {
-        "model",
-        "formats",
-        "transport",
-        "backends",
-        "logs",
-        "recording",
-        "analysis",
-        "store",
-        "render",
-        "session",
-        "config",
-        "grammar",
-        "views",
-    }
-)
+    {"model", "formats", "transport", "backends", "logs", "recording", "analysis",
+     "store", "render", "session", "config", "grammar", "views"}
+)  # fmt: skip
 
 TERMINAL = frozenset({"widgets", "screens", "app", "theme", "actions", "keymap", "terminal", "allocator"})
 ALL = BELOW_TERMINAL | TERMINAL | {"commands", "demo"}

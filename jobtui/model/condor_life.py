@@ -16,7 +16,6 @@ from jobtui.model.condor import (
     BEGIN,
     COMPLETED,
     END,
-    EVENTS,
     HELD,
     IDLE,
     LOG_GAP,
@@ -34,6 +33,7 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus, Run
 from jobtui.model.numbers import whole
 from jobtui.model.state_runs import FAILED
+from jobtui.model.tables import tables_of
 
 STATUSES: Mapping[str, JobStatus] = {
     "UNEXPANDED": JobStatus.PENDING,
@@ -47,6 +47,19 @@ STATUSES: Mapping[str, JobStatus] = {
 }
 """What a job in each of HTCondor's states is doing."""
 OVER = frozenset({COMPLETED, REMOVED})
+
+
+class EventKind(NamedTuple):
+    """One kind of event: its name here, its words, and the state it brings a job into, None for none."""
+
+    name: str
+    words: str
+    state: str | None = None
+
+
+_KINDS = tables_of("jobtui.model", "condor")["events"]
+EVENTS: Mapping[int, EventKind] = {whole(number, 0): EventKind(*kind) for number, kind in _KINDS.items()}
+"""By the number in event logs."""
 STATE_OF: Mapping[str, str] = {kind.name: kind.state for kind in EVENTS.values() if kind.state is not None}
 STATE_OF_LINE: Mapping[str, str] = {BEGIN: RUNNING, END: COMPLETED, SIGNAL: COMPLETED}
 STATE_TIMES = ("EnteredCurrentStatus", "CompletionDate", "JobCurrentStartDate", "JobStartDate", "QDate")

@@ -31,25 +31,10 @@ MOUNTINFO = Path("/proc/self/mountinfo")
 MOST_BYTES = 4 << 20
 
 SILENT = frozenset(
-    {
-        *(
-            "nfs",
-            "nfs4",
-            "cifs",
-            "smb3",
-            "smbfs",
-            "afs",
-            "ncpfs",
-            "coda",
-            "9p",
-            "virtiofs",
-            "vboxsf",
-            "prl_fs",
-        ),
-        *("lustre", "gpfs", "beegfs", "ceph", "glusterfs", "gfs2", "ocfs2", "orangefs", "pvfs2", "panfs"),
-        *("prl_fs", "wekafs", "fuse", "davfs", "sshfs", "ecryptfs"),
-    }
-)
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ncpfs", "coda", "9p", "virtiofs", "vboxsf", "prl_fs",
+     "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "gfs2", "ocfs2", "orangefs", "pvfs2", "panfs",
+     "wekafs", "fuse", "davfs", "sshfs", "ecryptfs"}
+)  # fmt: skip
 """File systems another machine may write to without this kernel noticing; so may any named `fuse.*`."""
 
 

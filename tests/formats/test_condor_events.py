@@ -22,7 +22,8 @@ from jobtui.formats.condor_events import (
 )
 from jobtui.formats.job_output import OutputReader, read_date
 from jobtui.model.clock import SECOND, to_rfc3339
-from jobtui.model.condor import EVENTS, CondorFact, Teller
+from jobtui.model.condor import CondorFact, Teller
+from jobtui.model.condor_life import EVENTS
 from jobtui.model.ids import JobId
 from tests.condor import CONDOR, JOB, NEWEST, book_of, event, executing, facts_in, facts_of, submitted
 from tests.tracing import CAPTURES, EXPECTED

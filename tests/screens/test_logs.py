@@ -157,7 +157,7 @@ async def test_every_key_works_on_an_empty_log(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     path.touch()
     async with on_logs([path], size=(40, 10)) as (app, pilot):
-        for key in (
+        for key in [
             "e",
             "E",
             "n",
@@ -173,7 +173,7 @@ async def test_every_key_works_on_an_empty_log(tmp_path: Path) -> None:
             "v",
             "m",
             "apostrophe",
-        ):
+        ]:
             await pilot.press(key)
         path.write_text(stamped(1, "one"))
         await until(app, pilot, "one")

@@ -16,7 +16,6 @@ from jobtui.model.condor import (
     BEGIN,
     COMPLETED,
     END,
-    EVENTS,
     HELD,
     IDLE,
     LOG_GAP,
@@ -30,7 +29,15 @@ from jobtui.model.condor import (
     Teller,
     condor_id,
 )
-from jobtui.model.condor_life import CONDOR, JOBSUB, NO_REASON, CondorExit, CondorLife, exit_before_retry
+from jobtui.model.condor_life import (
+    CONDOR,
+    EVENTS,
+    JOBSUB,
+    NO_REASON,
+    CondorExit,
+    CondorLife,
+    exit_before_retry,
+)
 from jobtui.model.health import SourceHealth, unread
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted, whole
