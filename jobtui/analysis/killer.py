@@ -26,6 +26,8 @@ BEFORE_S, AFTER_S = 60.0, 15.0
 """How long before and after the end of a job a message may be about it."""
 CLOSE_S = 10.0
 """What several jobs share, such as a container, says of one of them only so near to its end."""
+BOOTED_S = 300.0
+"""A journal begins at most so long after its machine."""
 MOST_TOLD = 3
 """Messages that are shown."""
 
@@ -136,7 +138,9 @@ class Told(NamedTuple):
         )
         if any(one == name or (name in one and "job_" not in name) for one in where for name in ending.names):
             return CERTAIN if ending.is_near(self.at, CLOSE_S) else LIKELY
-        return LIKELY if self.shape.role == "host" and is_host(host, ending.host) else 0.0
+        # A journal that begins later takes in all that the kernel has said since, as if it said it now
+        is_boot = self.shape.role == "boot" and (self.entry.monotonic_us or 0) < BOOTED_S * 1_000_000
+        return LIKELY if (is_boot or self.shape.role == "host") and is_host(host, ending.host) else 0.0
 
 
 def find_killer(entries: Iterable[JournalEntry], ending: Ending) -> Killer:

@@ -103,7 +103,7 @@ def _literals(parts: Iterable[tuple[Any, Any]]) -> tuple[str, ...]:
     return max(found, key=lambda some: (min(len(min(some, key=len)), _LONG), -len(some)))
 
 
-KILL_ROLES = frozenset(("kill", "crash", "host", "part", "begin", "trouble"))
+KILL_ROLES = frozenset(("kill", "crash", "host", "boot", "part", "begin", "trouble"))
 
 
 class KillShape(NamedTuple):

@@ -51,4 +51,4 @@ def test_every_message_has_the_shape_it_is_a_sample_of() -> None:
         found = kills.first(shape.writers[0], shape.sample)
         assert found is not None, shape.sample
         assert found[0] is shape, (shape.sample, found[0].pattern.pattern)
-        assert bool(shape.says) == (shape.role in ("kill", "crash", "host"))
+        assert bool(shape.says) == (shape.role in ("kill", "crash", "host", "boot"))
