@@ -21,14 +21,7 @@ from jobtui.model.verdicts import Verdict
 from jobtui.render.incidents import INCIDENT_COLUMNS, doubtful_words, incident_lines, incident_record
 from jobtui.render.json_output import job_record
 from jobtui.render.text import show
-from jobtui.render.verdicts import (
-    chain_lines,
-    chain_record,
-    contradiction_lines,
-    contradiction_record,
-    verdict_lines,
-    verdict_record,
-)
+from jobtui.render.verdicts import chain_record, contradiction_record, verdict_lines, verdict_record
 from jobtui.session.evidence import Gatherer
 
 CSV_COLUMNS = ("id", "verdict", "confidence", "concern", "sentence", "last_step", "missing_step")
@@ -60,8 +53,6 @@ def _report(reader: Reader, job: Job, verdict: Verdict) -> Report:
     def lines(width: int | None, colour: bool) -> Iterator[str]:
         yield headline(with_agent(reader, job), colour)
         yield from verdict_lines(verdict, colour, width)
-        yield from contradiction_lines(verdict.contradictions, colour)
-        yield from chain_lines(verdict.waits, colour)
 
     return Report(
         "explain",

@@ -96,6 +96,13 @@ def load(name: str) -> LogFormat:
     return read_format(name, text_of(name))
 
 
+@cache
+def step_words(shape: str) -> tuple[str, Component]:
+    """How a timeline calls a line of Sirepo's logs of this shape, and who writes it."""
+    found = next(one for one in load("sirepo").shapes if one.name == shape)
+    return found.step or shape.replace("_", " "), found.component
+
+
 def text_of(name: str) -> str:
     """The content of `<name>.toml` of this folder."""
     return resources.files("jobtui.formats").joinpath(f"{name}.toml").read_text("utf-8")

@@ -26,34 +26,14 @@ def verdict_lines(verdict: Verdict, colour: bool, most: int | None) -> Iterator[
 
     Raw lines are cut to `most` cells where that is given.
     """
-    yield paint(f"{verdict.code.value}  {sureness(verdict)}", CONCERN_STYLES[verdict.concern], colour)
-    yield show(verdict.sentence)
-    if step := step_line(verdict):
-        yield step
-    yield from _section("evidence", _evidence_lines(verdict, most), colour)
-    yield from _section("not known", map(show, verdict.blind_spots), colour)
-    yield from _section("next", _next_lines(verdict), colour)
+    for part in why_parts(verdict, most):
+        text = part.text if part.whole or most is None else telling(part.text, most)
+        yield paint(text, part.style, colour)
 
 
 def sureness(verdict: Verdict) -> str:
     """How sure it is: "97 % sure"."""
     return f"{100 * verdict.confidence:.0f} % sure"
-
-
-def _next_lines(verdict: Verdict) -> Iterator[str]:
-    for step in verdict.next:
-        yield f"{show(step.why)}:"
-        yield f"{INDENT}{show(step.command)}"
-
-
-def _section(title: str, lines: Iterator[str], colour: bool) -> Iterator[str]:
-    first = next(lines, None)
-    if first is None:
-        return
-    yield ""
-    yield paint(title, "heading", colour)
-    yield f"{INDENT}{first}"
-    yield from (f"{INDENT}{line}" for line in lines)
 
 
 def step_line(verdict: Verdict) -> str:
@@ -77,14 +57,6 @@ def _missing_words(step: str, waited_s: float | None, limit_s: float | None) -> 
     return f"{since}: {show(step)}"
 
 
-def _evidence_lines(verdict: Verdict, most: int | None) -> Iterator[str]:
-    for evidence in verdict.evidence:
-        yield evidence_head(evidence, None if most is None else most - len(INDENT))
-        text = show(evidence.text)
-        room = None if most is None else max(1, most - 6 * len(INDENT))
-        yield f"{INDENT * 5}{text if room is None else telling(text, room)}"
-
-
 def evidence_head(evidence: Fact, most: int | None) -> str:
     """When, which step of the flow, and where it stands, in `most` cells as far as that can be done."""
     at = clock_time(evidence.at) if evidence.at is not None else NONE
@@ -101,12 +73,11 @@ def _end_of(path: str, most: int | None) -> str:
     return kept
 
 
-def contradiction_lines(found: Sequence[Contradiction], colour: bool) -> Iterator[str]:
+def _contradiction_lines(found: Sequence[Contradiction]) -> Iterator[str]:
     if found:
-        yield ""
-        yield paint("sources disagree", "heading", colour)
+        yield from ("", "sources disagree")
     for one in found:
-        yield paint(f"{INDENT}{show(one.about)}", "warning", colour)
+        yield f"{INDENT}{show(one.about)}"
         yield from (f"{INDENT * 2}{_fact_line(fact)}" for fact in (one.one, one.other))
 
 
@@ -130,18 +101,17 @@ def _fact_record(fact: Fact) -> dict[str, object]:
     }
 
 
-def chain_lines(chain: Chain, colour: bool) -> Iterator[str]:
+def _chain_lines(chain: Chain) -> Iterator[str]:
     if not chain.waits:
         return
-    yield ""
-    yield paint("waits for (inferred)", "heading", colour)
+    yield from ("", "waits for (inferred)")
     for depth, wait in enumerate(chain.waits, start=1):
         yield f"{INDENT * depth}{_wait_line(wait)}"
         for holder in wait.holders:
             yield f"{INDENT * (depth + 1)}{_holder_line(holder)}"
     if chain.cycle:
         names = " -> ".join(show(f"{op.name} {op.op}") for op in (*chain.cycle, chain.cycle[0]))
-        yield paint(f"{INDENT}they wait for each other: {names}", "error", colour)
+        yield f"{INDENT}they wait for each other: {names}"
     if chain.range_s is not None:
         low, high = chain.range_s
         yield f"{INDENT}it may get it within {duration(low)} to {duration(high)}"
@@ -281,15 +251,14 @@ def summary_parts(
     yield from (WhyPart(f"not known  {show(spot)}", "dim") for spot in verdict.blind_spots)
 
 
-def why_parts(verdict: Verdict) -> Iterator[WhyPart]:
-    """All that is known of why a job stands as it does."""
+def why_parts(verdict: Verdict, most: int | None = 0) -> Iterator[WhyPart]:
+    """All that is known of why a job stands as it does; places in `most` cells as far as that can be done."""
     yield WhyPart(f"{verdict.code.value}  {sureness(verdict)}", CONCERN_STYLES[verdict.concern])
     yield WhyPart(show(verdict.sentence))
     if stands := step_line(verdict):
         yield WhyPart(stands, "dim")
-    yield from _why_evidence(verdict)
-    yield from map(_line, contradiction_lines(verdict.contradictions, colour=False))
-    yield from map(_line, chain_lines(verdict.waits, colour=False))
+    yield from _why_evidence(verdict, most)
+    yield from map(_line, (*_contradiction_lines(verdict.contradictions), *_chain_lines(verdict.waits)))
     if verdict.blind_spots:
         yield from _why_head("not known")
         yield from (WhyPart(f"{INDENT}{show(spot)}") for spot in verdict.blind_spots)
@@ -300,11 +269,11 @@ def why_parts(verdict: Verdict) -> Iterator[WhyPart]:
         yield WhyPart(f"{INDENT * 2}{show(step.command)}", "accent", step)
 
 
-def _why_evidence(verdict: Verdict) -> Iterator[WhyPart]:
+def _why_evidence(verdict: Verdict, most: int | None) -> Iterator[WhyPart]:
     if verdict.evidence:
         yield from _why_head("evidence")
     for one in verdict.evidence:
-        yield WhyPart(f"{INDENT}{evidence_head(one, 0)}", "dim", one, whole=False)
+        yield WhyPart(f"{INDENT}{evidence_head(one, most and most - len(INDENT))}", "dim", one, whole=False)
         yield WhyPart(f"{INDENT * 2}{show(one.text)}", "", one, whole=False)
 
 

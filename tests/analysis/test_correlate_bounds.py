@@ -15,7 +15,7 @@ from jobtui.analysis.correlation.correlator import Correlator
 from jobtui.analysis.correlation.ops import FIRST_STEPS_KEPT, STEPS_KEPT, OpTrack, Room
 from jobtui.formats.schema import Shape, load
 from jobtui.model.clock import Nanos
-from jobtui.model.ids import JobId, jid_of_run_dir, split_jid
+from jobtui.model.ids import JobId, OpPrefix, jid_of_run_dir, split_jid
 from jobtui.model.logs import LogRecord
 from tests.analysis.lines import FULL, JID, Log, arrived, begun, cmd, correlated, message, the_op, update
 
@@ -212,7 +212,7 @@ def test_one_op_larger_than_the_room_for_all_is_kept() -> None:
 
 def test_what_is_said_of_an_op_that_was_let_go_takes_no_room() -> None:
     room = Room()
-    track = OpTrack(1, "abcd", "run", "log", None, room)
+    track = OpTrack(1, OpPrefix("abcd"), "run", "log", None, room)
     assert room.taken > 0
     track.leave_room()
     track.take_room(1_000)

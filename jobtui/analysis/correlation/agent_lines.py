@@ -15,6 +15,7 @@ from typing import NamedTuple
 from jobtui.analysis.correlation.agents import Agents, started_agent, user_of_container
 from jobtui.analysis.correlation.ops import OpIndex, OpTrack, others, place_of
 from jobtui.analysis.correlation.supervisor_state import RUNS, AgentMessage, read_message
+from jobtui.formats.schema import step_words
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import AgentPrefix, JobId, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
@@ -30,27 +31,15 @@ SHARED_COMMANDS = frozenset({"_FastCgiCmd", "_SbatchRunStatus"})
 """Processes that serve every job of an agent."""
 
 _ARRIVALS = frozenset({"op_arrived"})
-_STEPS: Mapping[str, tuple[str, Component]] = {
-    "op_arrived": ("arrived", Component.AGENT),
-    "op_raised": ("exception in the agent", Component.AGENT),
-    "job_cmd_exited": ("job_cmd exited", Component.JOB_CMD),
-    "job_cmd_killed": ("kills job_cmd", Component.AGENT),
-    "job_cmd_ended": ("job_cmd ended", Component.AGENT),
-    "job_cmd_note": ("note of the agent", Component.AGENT),
-    "job_cmd_output": ("job_cmd wrote", Component.JOB_CMD),
-    "job_cmd_error": ("error with job_cmd", Component.AGENT),
-    "run_status_answer": ("answers run_status", Component.AGENT),
-    "run_status_mismatch": ("asked for another run than it has", Component.AGENT),
-    "fastcgi_failed": ("fastcgi failed", Component.AGENT),
-    "answer_not_sent": ("answer could not be sent", Component.AGENT),
-    "job_cmd_canceled": ("cancels job_cmd", Component.AGENT),
-}
-_UNNAMED: Mapping[str, tuple[str, Component]] = {
-    "job_cmd_started": ("job_cmd started", Component.JOB_CMD),
-    "scancel": ("scancel", Component.AGENT),
-    "sbatch_refused": ("sbatch refused", Component.AGENT),
-}
-SHAPES = frozenset(_STEPS) | frozenset(_UNNAMED) | {"agent_started"}
+_NAMED = frozenset(
+    {"op_arrived", "op_raised", "job_cmd_exited", "job_cmd_killed", "job_cmd_ended", "job_cmd_note",
+     "job_cmd_output", "job_cmd_error", "run_status_answer", "run_status_mismatch", "fastcgi_failed",
+     "answer_not_sent", "job_cmd_canceled"}
+)  # fmt: skip
+_UNNAMED = frozenset(
+    {"job_cmd_started", "scancel", "sbatch_refused", "supervisor_lost", "slurm_state_unexpected"}
+)
+SHAPES = _NAMED | _UNNAMED | {"agent_started"}
 """Names of the shapes this pass reads."""
 
 _Process = tuple[str, str | None, int | None]
@@ -143,7 +132,7 @@ class AgentPass:
     def _place(self, record: LogRecord, op: OpTrack, jid: JobId | None, found: list[OpTrack]) -> None:
         if not op.is_news((record.shape, record.text)):
             return
-        step, component = _STEPS[record.shape]
+        step, component = step_words(record.shape)
         code = record.fields.get("returncode")
         message = _message(record)
         op.op_id = op.op_id or message.op_id
@@ -212,7 +201,7 @@ class AgentPass:
 
 
 def _add_unnamed(record: LogRecord, op: OpTrack) -> None:
-    step, component = _UNNAMED[record.shape]
+    step, component = step_words(record.shape)
     second = None if record.at is None else record.at // SECOND
     if op.is_news((record.shape, f"{second} {record.text}")):
         op.add(record, step, component, Certainty.ADJACENT)

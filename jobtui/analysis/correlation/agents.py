@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from jobtui.model.clock import Nanos
 from jobtui.model.ids import AgentPrefix, ContainerName, Uid, agent_prefix, split_container
@@ -33,43 +34,37 @@ UNWANTED_ENDS = frozenset({AgentState.LOST, AgentState.NEVER_CONNECTED})
 AgentKey = tuple[str | None, str | None, str | None, str | None]
 
 
+@dataclass(slots=True, eq=False)
 class AgentTrack:
     """One agent identity while lines about it still come in.
 
     `life` is that of its supervisor, which is a new one after each restart of the latter.
     """
 
-    __slots__ = (
-        "agent", "cluster_log", "connected_at", "container", "container_id", "driver", "falls", "held",
-        "host", "image", "kind", "last_message_at", "life", "log", "log_at", "messages", "since", "source",
-        "source_at", "started_at", "starts", "state", "uid", "why",
-    )  # fmt: skip
-
-    def __init__(self, agent: AgentPrefix, driver: str, kind: str, uid: str, source: str, life: int) -> None:
-        self.agent = agent
-        self.driver = driver
-        self.kind = kind
-        self.uid = uid
-        self.source = source
-        self.source_at = 0
-        self.life = life
-        self.state = AgentState.UNKNOWN
-        self.since: Nanos | None = None
-        self.why = ""
-        self.host: str | None = None
-        self.container: ContainerName | None = None
-        self.container_id: str | None = None
-        self.log: str | None = None
-        self.log_at = 0
-        self.cluster_log: str | None = None
-        self.started_at: Nanos | None = None
-        self.connected_at: Nanos | None = None
-        self.last_message_at: Nanos | None = None
-        self.messages = 0
-        self.starts = 0
-        self.falls: tuple[Nanos, ...] = ()
-        self.held = ""
-        self.image: str | None = None
+    agent: AgentPrefix
+    driver: str
+    kind: str
+    uid: str
+    source: str
+    life: int
+    source_at: int = 0
+    state: AgentState = AgentState.UNKNOWN
+    since: Nanos | None = None
+    why: str = ""
+    host: str | None = None
+    container: ContainerName | None = None
+    container_id: str | None = None
+    log: str | None = None
+    log_at: int = 0
+    cluster_log: str | None = None
+    started_at: Nanos | None = None
+    connected_at: Nanos | None = None
+    last_message_at: Nanos | None = None
+    messages: int = 0
+    starts: int = 0
+    falls: tuple[Nanos, ...] = ()
+    held: str = ""
+    image: str | None = None
 
     def learn_exec_dir(self, text: str) -> None:
         """User, host and container out of the directory it is started in; the id in it is not kept."""

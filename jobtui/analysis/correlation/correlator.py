@@ -30,7 +30,7 @@ from jobtui.analysis.correlation.job_events import JobEvents, place_calls, step_
 from jobtui.analysis.correlation.ops import BYTES_KEPT, OPS_KEPT, OpIndex, held_by, in_order, known_agents
 from jobtui.analysis.correlation.supervisor_lines import JOB_HANDLERS as OF_SUPERVISOR_JOBS
 from jobtui.analysis.correlation.supervisor_lines import REQUEST_HANDLERS as OF_SUPERVISOR_OPS
-from jobtui.analysis.correlation.supervisor_lines import STATUS_STEPS
+from jobtui.analysis.correlation.supervisor_lines import STATUS_NEWS
 from jobtui.analysis.correlation.supervisor_state import STEP, Handler, PassState, Restarts, read_message
 from jobtui.formats.parser import SHAPE as DAMAGED
 from jobtui.formats.schema import load
@@ -245,7 +245,7 @@ HANDLERS: Mapping[str, Handler] = {
 
 _AGENT_SAYS = frozenset({"agent_error", "agent_message"})
 _ENDS_UPDATE = frozenset(
-    {"foreign_update", "status_update", "stray_message", "supervisor_started", *STATUS_STEPS}
+    {"foreign_update", "status_update", "stray_message", "supervisor_started", *STATUS_NEWS}
 )
 
 

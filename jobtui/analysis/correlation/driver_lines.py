@@ -18,6 +18,7 @@ from jobtui.analysis.correlation.supervisor_state import (
     path_in,
     read_message,
 )
+from jobtui.formats.schema import step_words
 from jobtui.model.ids import JobId, is_full_id, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import AgentState, Certainty, Component, OpStatus
@@ -71,7 +72,8 @@ def _agent_ended(state: PassState, record: LogRecord) -> JobId | None:
     if agent.state not in _ENDED:
         never = agent.state is AgentState.STARTING
         life = AgentState.NEVER_CONNECTED if never else _ENDS[record.shape]
-        agent.fall(life, record.at, _WORDS[record.shape](record))
+        why = agent.why if agent.why.startswith("docker ") else _WORDS[record.shape](record)
+        agent.fall(life, record.at, why)
     elif record.shape == "agent_exited" and agent.state is AgentState.LOST:
         agent.explain(_WORDS[record.shape](record))
     _steps_of_lost_ops(state, record, agent)
@@ -158,12 +160,7 @@ NAMED_IN_REPLIES = frozenset({"run", "analysis"})
 
 _HELD = re.compile(r"_Op\(\w+, (\w{4})")
 
-_WAYPOINTS: Mapping[str, str] = {
-    "agent_start_wanted": "agent start",
-    "agent_wait": "waits for the agent",
-    "agent_ready": "agent alive",
-    "slot_wait_driver": "waits for a slot",
-}
+_WAYPOINTS = frozenset({"agent_start_wanted", "agent_wait", "agent_ready", "slot_wait_driver"})
 
 
 def _op_assigned(state: PassState, record: LogRecord) -> JobId | None:
@@ -257,7 +254,7 @@ def _not_delivered(state: PassState, record: LogRecord) -> JobId | None:
 def _on_the_way(state: PassState, record: LogRecord) -> JobId | None:
     """A line of a driver about an op that waits: for its agent's start, the agent, or a slot."""
     agent = state.agents.of_driver(record)
-    step = _WAYPOINTS[record.shape]
+    step = step_words(record.shape)[0]
     if record.shape == "agent_start_wanted":
         agent.started_at = record.at
         agent.source_at = record.offset

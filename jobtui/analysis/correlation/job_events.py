@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from jobtui.analysis.correlation.ops import OpTrack, place_of
+from jobtui.formats.schema import step_words
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import JobId, jid_of_run_dir, split_jid
 from jobtui.model.logs import LogRecord
@@ -94,7 +95,7 @@ class JobEvents:
         op.job_cmd = last.fields.get("job_cmd") or _JOB_CMDS.get(op.name)
         op.requested_at = request[0].at
         for record in request:
-            op.add(record, _REQUEST_STEPS[record.shape], Component.SUPERVISOR, certainty)
+            op.add(record, step_words(record.shape)[0], Component.SUPERVISOR, certainty)
 
     def take_in(self, other: "JobEvents", placed: Callable[[JobId], Iterable[OpTrack]]) -> None:
         """Take over what is not known here; `placed` are the ops of a job, whose lines are."""
@@ -156,7 +157,6 @@ class JobEvents:
 
 _JOB_CMDS = {"run": "compute", "io": "download_run_file"}
 """What job_cmd does for an op of this name, where the supervisor's lines do not say it."""
-_REQUEST_STEPS = {"request": "request", "analysis_wanted": "analysis wanted"}
 
 
 def _is_cancel(request: LogRecord) -> bool:

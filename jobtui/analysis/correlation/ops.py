@@ -11,6 +11,7 @@ import re
 from bisect import insort
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from operator import itemgetter
 from sys import intern
 from typing import TypeVar
@@ -41,62 +42,56 @@ class Room:
         self.taken = 0
 
 
+@dataclass(slots=True, eq=False)
 class OpTrack:
-    """What is known of one op so far."""
+    """What is known of one op so far. `last_told`, `sent_turn`: which of all steps its last one, and its last
+    send, were, as offsets differ between rotated files.
+    """
 
-    __slots__ = (
-        "agent", "agent_side", "api", "arrived_at", "assigned_agent", "called_api", "candidates",
-        "certainty", "created_at", "driver", "dropped_steps", "ended_at", "error", "exited", "frozen",
-        "is_open", "jid", "job_cmd", "key", "kind", "last_told", "name", "op", "op_id", "replied_at",
-        "replies", "requested_at", "result", "room", "run_dir", "sends", "sent_at", "sent_dir",
-        "sent_turn", "size", "source", "status", "steps", "told_destroyed", "uid", "updates",
-    )  # fmt: skip
+    key: int
+    op: OpPrefix
+    name: str
+    source: str
+    created_at: Nanos | None
+    room: Room
+    size: int = 0
+    status: OpStatus = OpStatus.CREATED
+    jid: JobId | None = None
+    op_id: OpId | None = None
+    api: str | None = None
+    called_api: str | None = None
+    job_cmd: str | None = None
+    driver: str | None = None
+    agent: AgentPrefix | None = None
+    assigned_agent: AgentPrefix | None = None
+    kind: str | None = None
+    uid: str = ""
+    run_dir: RunDir | None = None
+    sent_dir: RunDir | None = None
+    result: str | None = None
+    error: str | None = None
+    requested_at: Nanos | None = None
+    sent_at: Nanos | None = None
+    arrived_at: Nanos | None = None
+    replied_at: Nanos | None = None
+    ended_at: Nanos | None = None
+    sends: int = 0
+    last_told: int = 0
+    sent_turn: int = 0
+    told_destroyed: bool = False
+    replies: int = 0
+    updates: int = 0
+    exited: bool = False
+    is_open: bool = True
+    certainty: Certainty = Certainty.ADJACENT
+    candidates: tuple[str, ...] = ()
+    steps: list[Step] = field(default_factory=list)
+    dropped_steps: int = 0
+    agent_side: dict[int, None] = field(default_factory=dict)
+    frozen: Op | None = None
 
-    def __init__(
-        self, key: int, op: str, name: str, source: str, created_at: Nanos | None, room: Room
-    ) -> None:
-        self.key = key
-        self.room = room
-        self.size = 0
+    def __post_init__(self) -> None:
         self.take_room(OP_BYTES)
-        self.op = OpPrefix(op)
-        self.name = name
-        self.source = source
-        self.created_at = created_at
-        self.status = OpStatus.CREATED
-        self.jid: JobId | None = None
-        self.op_id: OpId | None = None
-        self.api: str | None = None
-        self.called_api: str | None = None
-        self.job_cmd: str | None = None
-        self.driver: str | None = None
-        self.agent: AgentPrefix | None = None
-        self.assigned_agent: AgentPrefix | None = None
-        self.kind: str | None = None
-        self.uid = ""
-        self.run_dir: RunDir | None = None
-        self.sent_dir: RunDir | None = None
-        self.result: str | None = None
-        self.error: str | None = None
-        self.requested_at: Nanos | None = None
-        self.sent_at: Nanos | None = None
-        self.arrived_at: Nanos | None = None
-        self.replied_at: Nanos | None = None
-        self.ended_at: Nanos | None = None
-        self.sends = 0
-        self.last_told = self.sent_turn = 0
-        """Which of all steps its last one, and its last send, were: offsets differ between rotated files."""
-        self.told_destroyed = False
-        self.replies = 0
-        self.updates = 0
-        self.exited = False
-        self.is_open = True
-        self.certainty = Certainty.ADJACENT
-        self.candidates: tuple[str, ...] = ()
-        self.steps: list[Step] = []
-        self.dropped_steps = 0
-        self.agent_side: dict[int, None] = {}
-        self.frozen: Op | None = None
 
     def has_agent(self, agent: AgentTrack) -> bool:
         """Whether it was sent to this agent; the two agents of a user may share a prefix."""
@@ -304,7 +299,7 @@ class OpIndex:
         return iter(self._all)
 
     def create(self, op: str, name: str, source: str, at: Nanos | None) -> OpTrack:
-        track = OpTrack(self._next_key, op, name, source, at, self._room)
+        track = OpTrack(self._next_key, OpPrefix(op), name, source, at, self._room)
         self._next_key += 1
         self._created += 1
         self._all.append(track)

@@ -16,6 +16,7 @@ from jobtui.analysis.correlation.supervisor_state import (
     path_in,
     read_message,
 )
+from jobtui.formats.schema import step_words
 from jobtui.model.ids import JobId, jid_of_run_dir, op_prefix
 from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Certainty, Component, OpStatus
@@ -23,30 +24,12 @@ from jobtui.model.ops import Certainty, Component, OpStatus
 _SUPERVISOR, _DRIVER = Component.SUPERVISOR, Component.DRIVER
 _JID, _PREFIX, _ADJACENT, _FULL = Certainty.JID, Certainty.PREFIX, Certainty.ADJACENT, Certainty.FULL_ID
 
-STATUS_STEPS: Mapping[str, str] = {
-    "late_update": "late status, ignored",
-    "stale_update": "status of an older run, ignored",
-    "inactive_update": "status for a job not in memory",
-}
-_JOB_STEPS: Mapping[str, str] = {
-    "canceled_after_restart": "canceled, was live when the supervisor stopped",
-    "cancel_ignored": "cancel ignored, not running",
-    "cancel_not_sent": "cancel could not be sent",
-    "reply_ignored": "reply ignored, the record has changed",
-    "job_failed": "exception in the supervisor",
-    "purged": "run directory purged",
-    "purge_failed": "run directory not purged",
-    "request_refused": "request refused, the job is another user's",
-    "request_not_met": "request cannot be met",
-    "request_raised": "exception in the supervisor",
-    "unhandled_message": "message not understood",
-    "slot_wait_job": "waits for the run dir",
-    "request_failed": "request failed",
-}
-_REFUSALS: Mapping[str, str] = {
-    "foreign_update": "news from another user's agent, ignored",
-    "stray_message": "message from an agent that is not known",
-}
+STATUS_NEWS = frozenset({"late_update", "stale_update", "inactive_update"})
+_OF_A_JOB = frozenset(
+    {"canceled_after_restart", "cancel_ignored", "cancel_not_sent", "reply_ignored", "job_failed", "purged",
+     "purge_failed", "request_refused", "request_not_met", "request_raised", "unhandled_message",
+     "slot_wait_job", "serial_mismatch"}
+)  # fmt: skip
 
 
 def _status(state: PassState, record: LogRecord) -> JobId | None:
@@ -63,7 +46,8 @@ def _status(state: PassState, record: LogRecord) -> JobId | None:
     if update is not None and update.shape == "agent_message":
         op.updates += 1
         op.add(update, "update", _DRIVER, _ADJACENT)
-    op.add(record, STATUS_STEPS.get(record.shape, f"status {word}"), _SUPERVISOR, _JID)
+    step = step_words(record.shape)[0] if record.shape in STATUS_NEWS else f"status {word}"
+    op.add(record, step, _SUPERVISOR, _JID)
     if record.shape == "status_update" and word in FINAL_STATES:
         _end_runs(state, jid, record, word)
     return jid
@@ -92,10 +76,11 @@ def _run_status_result(state: PassState, record: LogRecord) -> JobId | None:
 def about_job(state: PassState, record: LogRecord) -> JobId | None:
     """A line that names a job: a step of its newest run, or kept beside when there is none."""
     jid = jid_in(record) or read_message(record.fields.get("message") or "").jid
+    if jid is None and record.shape == "serial_mismatch" and state.before is not None:
+        jid = jid_in(state.before) if state.before.shape in _NAMING_A_JOB else None
     if jid is None:
         return None
-    step = _JOB_STEPS.get(record.shape, record.shape.replace("_", " "))
-    op = _to_newest_run(state, jid, record, _SUPERVISOR, step)
+    op = _to_newest_run(state, jid, record, _SUPERVISOR)
     if op is not None and record.shape == "canceled_after_restart":
         op.end(OpStatus.LOST, record.at, "canceled")
     return jid
@@ -105,13 +90,12 @@ def from_agent(state: PassState, record: LogRecord) -> JobId | None:
     """A driver's line about a job: an agent's message was refused."""
     jid = jid_in(record) or read_message(record.fields.get("message") or "").jid
     if jid is not None:
-        _to_newest_run(state, jid, record, _DRIVER, _REFUSALS[record.shape])
+        _to_newest_run(state, jid, record, _DRIVER)
     return jid
 
 
-def _to_newest_run(
-    state: PassState, jid: JobId, record: LogRecord, component: Component, step: str
-) -> OpTrack | None:
+def _to_newest_run(state: PassState, jid: JobId, record: LogRecord, component: Component) -> OpTrack | None:
+    step, _ = step_words(record.shape)
     op = next((t for t in reversed(state.ops.of_job(jid)) if t.name == "run"), None)
     if op is None:
         state.events.keep(jid, record, component, step, _JID, "no run op of this job is known")
@@ -128,12 +112,12 @@ def _restarted(state: PassState, record: LogRecord) -> JobId | None:
 
 JOB_HANDLERS: Mapping[str, Handler] = {
     "status_update": _status,
-    **dict.fromkeys(STATUS_STEPS, _status),
+    **dict.fromkeys(STATUS_NEWS, _status),
     "run_status_result": _run_status_result,
     "supervisor_started": _restarted,
     "debug_message": lambda state, record: None,
     "foreign_update": from_agent,
-    **dict.fromkeys(_JOB_STEPS.keys() - {"request_failed"}, about_job),
+    **dict.fromkeys(_OF_A_JOB, about_job),
 }
 """What reads each shape."""
 
@@ -146,17 +130,11 @@ _NAMING_A_JOB = frozenset({"request", "analysis_wanted", "cancel"})
 _NAMED_OP = re.compile(r"_Op\((?:DESTROYED, )?(\w+), (\w{4})", re.ASCII)
 """An op in the text of a cancel, as it was until 2024; today a cancel names a full id, or none."""
 
-_OP_STEPS: Mapping[str, tuple[str, bool]] = {
-    "reply_wait": ("waits for the reply", False),
-    "no_reply": ("destroyed, no reply", True),
-    "time_limit": ("time limit reached", False),
-    "op_failed": ("op failed", False),
-    "op_destroyed": ("given up before it was sent", True),
-    "op_superseded": ("ignored, another run took over", False),
-    "op_agent_ready": ("agent alive", False),
-    "agent_start_delayed": ("agent start delayed", False),
-}
-
+_OF_AN_OP = frozenset(
+    {"reply_wait", "no_reply", "time_limit", "op_failed", "op_destroyed", "op_superseded", "op_agent_ready",
+     "agent_start_delayed"}
+)  # fmt: skip
+_ENDS = frozenset({"no_reply", "op_destroyed"})
 _SENT_OR_NOT: Mapping[str, bool] = {
     "reply_wait": True,
     "no_reply": True,
@@ -260,10 +238,9 @@ def _of_op(state: PassState, record: LogRecord) -> JobId | None:
     if op is None:
         return None
     op.told_destroyed |= record.fields.get("dead") is not None
-    step, ends = _OP_STEPS[record.shape]
-    op.add(record, step, _SUPERVISOR, _PREFIX)
+    op.add(record, step_words(record.shape)[0], _SUPERVISOR, _PREFIX)
     op.error = record.fields.get("op_error") or record.fields.get("error") or op.error
-    if ends or record.fields.get("dead"):
+    if record.shape in _ENDS or record.fields.get("dead"):
         op.end(OpStatus.DESTROYED, record.at)
     return op.jid
 
@@ -276,6 +253,6 @@ REQUEST_HANDLERS: Mapping[str, Handler] = {
     "slot_wait": _slot,
     "slot_got": _slot,
     "cancel": _cancel,
-    **dict.fromkeys(_OP_STEPS, _of_op),
+    **dict.fromkeys(_OF_AN_OP, _of_op),
 }
 """What reads each shape."""

@@ -33,12 +33,13 @@ def _with_flags(step: NextStep, flags: Sequence[str]) -> NextStep:
     return step._replace(command=Command(OURS, *flags, *step.command.words[1:]))
 
 
-def _timeline(case: Case) -> NextStep:
-    return NextStep("see every step with its time", Command(OURS, "timeline", about=[case.job_id]))
+def _ours(why: str, verb: str) -> Suggestion:
+    return lambda case: NextStep(why, Command(OURS, verb, about=[case.job_id]))
 
 
-def _logs(case: Case) -> NextStep:
-    return NextStep("read all lines about it", Command(OURS, "logs", about=[case.job_id]))
+_timeline = _ours("see every step with its time", "timeline")
+_logs = _ours("read all lines about it", "logs")
+_compare = _ours("compare with the last good run", "compare")
 
 
 def _agent_log(case: Case) -> NextStep | None:
@@ -74,10 +75,6 @@ def _input(case: Case) -> NextStep | None:
         if run_dir is None
         else NextStep("look at its input", Command("less", "--", about=[f"{run_dir}/in.json"]))
     )
-
-
-def _compare(case: Case) -> NextStep:
-    return NextStep("compare with the last good run", Command(OURS, "compare", about=[case.job_id]))
 
 
 def _memory(case: Case) -> NextStep | None:

@@ -20,6 +20,7 @@ from jobtui.analysis.keys import ENDS, is_polled
 from jobtui.analysis.systems.sirepo_ended import ENDED_RULES as ENDED
 from jobtui.analysis.systems.sirepo_live import RUNNING_RULES as RUNNING
 from jobtui.analysis.systems.sirepo_live import WAITING_RULES as WAITING
+from jobtui.analysis.systems.sirepo_noted import noted
 from jobtui.analysis.times import age
 from jobtui.model.clock import seconds_between, to_rfc3339
 from jobtui.model.jobs import Job, JobStatus
@@ -64,7 +65,7 @@ def explain_sirepo(evidence: Evidence) -> Verdict:
     return Verdict(
         job_id=case.job_id,
         code=finding.code,
-        sentence=f"{finding.sentence}{_flapping_words(case, finding)}",
+        sentence=f"{finding.sentence}{_flapping_words(case, finding)}{noted(case, finding.code)}",
         confidence=round(_confidence(case, finding), 2),
         last_step=None if last is None else last.step,
         last_at=None if last is None else last.at,
@@ -248,40 +249,29 @@ def log_contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
     return tuple(found for check in CHECKS if (found := check(case)) is not None)
 
 
-def _ended_but_live(case: Case) -> Contradiction | None:
-    ended = case.ended_in_log
-    if ended is None or not case.status.is_live or not _is_settled(case, ended):
-        return None
-    return Contradiction(
-        "the record is live, the log says that it ended", record_fact(case.job), _line(ended)
-    )
+def _live_but(about: str, told: Callable[[Case], Step | None]) -> Callable[[Case], Contradiction | None]:
+    """A line, some time ago, that a live record does not know of."""
+
+    def check(case: Case) -> Contradiction | None:
+        step = told(case)
+        if step is None or not case.status.is_live or not _is_settled(case, step):
+            return None
+        return Contradiction(f"the record is {about}", record_fact(case.job), _line(step))
+
+    return check
 
 
-def _agent_gone_but_live(case: Case) -> Contradiction | None:
-    gone = case.last(Mark.AGENT_GONE)
-    if gone is None or case.last(Mark.SENT) is None or not case.status.is_live or case.is_sbatch:
-        return None
-    if not _is_settled(case, gone):
-        return None
-    return Contradiction("the record is live, its agent is gone", record_fact(case.job), _line(gone))
+def _gone(case: Case) -> Step | None:
+    return None if case.is_sbatch or case.last(Mark.SENT) is None else case.last(Mark.AGENT_GONE)
 
 
-def _exited_but_live(case: Case) -> Contradiction | None:
-    exited = case.last(Mark.EXITED)
-    if exited is None or case.ended_in_log is not None or not case.status.is_live:
-        return None
-    if not _is_settled(case, exited):
-        return None
-    return Contradiction("the record is live, its program has exited", record_fact(case.job), _line(exited))
+def _exited(case: Case) -> Step | None:
+    return case.last(Mark.EXITED) if case.ended_in_log is None else None
 
 
-def _runs_but_pending(case: Case) -> Contradiction | None:
-    running = next((s for s in case.run.steps if s.step == "status running"), None) if case.run else None
-    if running is None or case.status is not JobStatus.PENDING or not _is_settled(case, running):
-        return None
-    return Contradiction(
-        "the record is pending, the log says that it runs", record_fact(case.job), _line(running)
-    )
+def _runs_on(case: Case) -> Step | None:
+    steps = case.run.steps if case.run is not None and case.status is JobStatus.PENDING else ()
+    return next((step for step in steps if step.step == "status running"), None)
 
 
 def _other_end(case: Case) -> Contradiction | None:
@@ -297,32 +287,21 @@ def _other_end(case: Case) -> Contradiction | None:
     )
 
 
-def _restarted_but_live(case: Case) -> Contradiction | None:
-    restart = case.last(Mark.RESTARTED)
-    if restart is None or not case.status.is_live or case.is_sbatch or case.later:
-        return None
-    return Contradiction(
-        "the record is live, its supervisor was restarted", record_fact(case.job), _line(restart)
-    )
+def _restarted(case: Case) -> Step | None:
+    return None if case.is_sbatch or case.later else case.last(Mark.RESTARTED)
 
 
-def _slurm_ended_but_live(case: Case) -> Contradiction | None:
+def _slurm_and_live(case: Case) -> Contradiction | None:
     slurm = case.slurm
-    if slurm is None or not case.status.is_live or slurm.status not in ENDS or not _is_polled(case):
+    if slurm is None or not case.status.is_live or not _is_polled(case):
         return None
-    about = f"the record is {case.status}, Slurm says {slurm.status}"
+    if slurm.status in ENDS:
+        about = f"the record is {case.status}, Slurm says {slurm.status}"
+    elif (case.status, slurm.status) == (JobStatus.PENDING, JobStatus.RUNNING):
+        about = "the record is pending, Slurm says that it runs"
+    else:
+        return None
     return Contradiction(about, record_fact(case.job), _slurm(slurm))
-
-
-def _slurm_runs_but_pending(case: Case) -> Contradiction | None:
-    slurm = case.slurm
-    if slurm is None or case.status is not JobStatus.PENDING or slurm.status is not JobStatus.RUNNING:
-        return None
-    if not _is_polled(case):
-        return None
-    return Contradiction(
-        "the record is pending, Slurm says that it runs", record_fact(case.job), _slurm(slurm)
-    )
 
 
 def _slurm_other_end(case: Case) -> Contradiction | None:
@@ -338,14 +317,13 @@ def _slurm_other_end(case: Case) -> Contradiction | None:
 
 
 CHECKS: tuple[Callable[[Case], Contradiction | None], ...] = (
-    _ended_but_live,
-    _agent_gone_but_live,
-    _exited_but_live,
-    _runs_but_pending,
+    _live_but("live, the log says that it ended", lambda case: case.ended_in_log),
+    _live_but("live, its agent is gone", _gone),
+    _live_but("live, its program has exited", _exited),
+    _live_but("pending, the log says that it runs", _runs_on),
     _other_end,
-    _restarted_but_live,
-    _slurm_ended_but_live,
-    _slurm_runs_but_pending,
+    _live_but("live, its supervisor was restarted", _restarted),
+    _slurm_and_live,
     _slurm_other_end,
 )
 """What two sources may disagree about."""

@@ -4,8 +4,10 @@ import re
 
 from jobtui.analysis.explain.case import CERTAIN, GUESS, LIKELY, PLAUSIBLE, SURE, Case, Finding, Rule
 from jobtui.analysis.explain.flow import Mark, mark_of
+from jobtui.analysis.flags import slot_of
 from jobtui.analysis.keys import ENDS
 from jobtui.analysis.systems.sirepo_live import NOT_SENT, agent_timeout, cancel_unconfirmed, login_needed
+from jobtui.analysis.systems.sirepo_noted import reason_in
 from jobtui.analysis.times import age, duration
 from jobtui.model.clock import seconds_between
 from jobtui.model.jobs import JobStatus, Run
@@ -20,6 +22,8 @@ _AGENT_START = re.compile(
     r"waiting for agent to start|agent.{0,20}(?:did not|never).{0,10}start", re.IGNORECASE
 )
 _STDERR = re.compile(r"\bexit=\d+ stderr=\S")
+_LIVE_IN_SLURM = re.compile(r"(?:sbatch status|unexpected state)=(CONFIGURING|COMPLETING|RESIZING|STAGE_OUT)")
+AGENT_NOTES = frozenset({"note of the agent", "exception in the agent", "error with job_cmd"})
 _RUN_DIR_GONE = "runDirNotFound"
 _NOT_SUBMITTED = "error submitting sbatch job error="
 QUASI = "It is the record of a compute call and no simulation."
@@ -121,6 +125,10 @@ def failed_on_cluster(case: Case) -> Finding | None:
             doubts=("no line of the supervisor about this run was read",),
         )
     refused = case.last(Mark.SBATCH_REFUSED)
+    if (state := _LIVE_IN_SLURM.search(error)) is not None:
+        words = f"Sirepo took Slurm's state {state[1]} for an end, which it is not: its job there may go on."
+        return Finding(Code.SBATCH_FAILED, words, SURE, (case.ended_in_log or case.last_step,))
+    error = (reason_in(refused.text) if refused is not None else "") or error
     is_refused = refused is not None or error.startswith(_NOT_SUBMITTED)
     how = "Slurm refused it" if is_refused else "It failed on the cluster"
     by_slurm = f" Slurm says: {case.slurm.error}." if case.slurm is not None and case.slurm.error else ""
@@ -149,6 +157,10 @@ def program_failed(case: Case) -> Finding:
             doubts=("no line tells why",) if case.last(Mark.REFUSED, Mark.GIVEN_UP) is None else (),
         )
     exited, wrote = case.last(Mark.EXITED), _on_stderr(case)
+    note = next((step for step in reversed(run.steps) if step.step in AGENT_NOTES), None) if run else None
+    if exited is None and note is not None and (why := reason_in(note.text)):
+        words = f"Its agent could not start it: {why}."
+        return Finding(Code.LAUNCH_FAILED, words, SURE, (note, case.ended_in_log))
     is_reason_told = bool(error) or (case.job is not None and not case.is_record_old)
     is_seen = case.ended_in_log is not None and is_reason_told and (exited is not None or case.agent_seen)
     doubts: tuple[str, ...] = (
@@ -258,6 +270,9 @@ def canceled_by_user(case: Case) -> Finding:
         )
     ran = case.job.elapsed_s(case.now) if case.job is not None else None
     length = f" after {duration(ran)}" if ran else ""
+    wait = case.last(Mark.SLOT_WAIT) if case.run is not None and not case.run.sends else None
+    if wait is not None and (found := slot_of(wait.text)) is not None:
+        length = f" while it waited: {found[2]}"
     return Finding(
         Code.CANCELED_BY_USER,
         f"Its user canceled it{length}.",

@@ -327,6 +327,8 @@ def cancel_unconfirmed(case: Case) -> Finding | None:
     cancel = next((op for op in reversed(case.later) if op.name == "cancel"), None)
     if cancel is None or cancel.replies or cancel.status is OpStatus.ENDED:
         return None
+    if case.run is not None and not case.run.sends and case.last(Mark.SLOT_WAIT, Mark.SLOT_GOT) is not None:
+        return None  # it waited for a slot when it was canceled: there is nothing to stop
     asked = cancel.steps[0] if cancel.steps else None
     waited = case.since(asked)
     if (waited is not None and waited < CANCEL_S) or case.last(Mark.EXITED) is not None:
