@@ -53,20 +53,13 @@ def site(row: dict[str, Any], place: Path) -> list[str]:
 
 
 def of_balsam(row: dict[str, Any]) -> dict[str, Any]:
-    here = [
+    here = tuple(
         allocation(**one["is"], **{name: ago(seconds) for name, seconds in one.get("ago", {}).items()})
         for one in row.get("allocations", ())
-    ]
-    found = explain(
-        Evidence(
-            job_id=ID,
-            now=NOW,
-            job=a_job(row["state"], needs=tuple(map(tuple, row.get("needs", ())))),
-            changes=tuple(changes(*row["states"])),
-            sites=(msgspec.structs.replace(SITE, seen_at=ago(row["seen_s"])),),
-            allocations=tuple(here),
-        )
     )
+    job = a_job(row["state"], needs=tuple(map(tuple, row.get("needs", ()))))
+    sites, went = (msgspec.structs.replace(SITE, seen_at=ago(row["seen_s"])),), tuple(changes(*row["states"]))
+    found = explain(Evidence(job_id=ID, now=NOW, job=job, changes=went, sites=sites, allocations=here))
     return {"verdict": found.code, "sentence": found.sentence}
 
 
@@ -97,7 +90,6 @@ def test_a_record_that_is_pretty_big_is_read_within_its_bound(tmp_path: Path, ru
 
 
 def test_the_page_has_every_row() -> None:
-    told = PAGE.read_text()
     for thread, row in ROWS.items():
         words = f"{row['says']} ({row['why']})" if "why" in row else row["says"]
-        assert f"| {thread} | {row['question']} | `{row['answer']}`: {words} |" in told
+        assert f"| {thread} | {row['question']} | `{row['answer']}`: {words} |" in PAGE.read_text()
