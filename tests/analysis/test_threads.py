@@ -54,7 +54,7 @@ def site(row: dict[str, Any], place: Path) -> list[str]:
 
 def of_balsam(row: dict[str, Any]) -> dict[str, Any]:
     here = tuple(
-        allocation(**one["is"], **{name: ago(seconds) for name, seconds in one.get("ago", {}).items()})
+        allocation(**(one["is"] | {name: ago(seconds) for name, seconds in one.get("ago", {}).items()}))
         for one in row.get("allocations", ())
     )
     job = a_job(row["state"], needs=tuple(map(tuple, row.get("needs", ()))))
