@@ -347,6 +347,20 @@ def hunks(rows: Sequence[DiffRow], context: int = CONTEXT) -> Iterator[Sequence[
         yield rows[begin:end]
 
 
+_REDIRECTED = re.compile(
+    r"(?:[\s;]|^)(?:[12&]?>>?|\|\s*tee\s+(?:-a\s+)?)\s*[\"']?([\w@%+=:,./-]+)", re.MULTILINE
+)
+
+
+def redirected(script: str) -> tuple[str, ...]:
+    """The files that the commands of a script write to, as it names them; none with a variable."""
+    lines = (line for line in script.split("\n") if not line.lstrip().startswith("#"))
+    names = (
+        found[1] for line in lines for found in _REDIRECTED.finditer(line) if line[found.end() :][:1] != "$"
+    )
+    return tuple(dict.fromkeys(name for name in names if not name.startswith("/dev/")))
+
+
 HEAD_BYTES = 1 << 18
 """How much of a script is looked at for its options."""
 FROM_SCHEDULER = "the scheduler"

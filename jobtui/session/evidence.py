@@ -1,6 +1,7 @@
 """Gathers the evidence on jobs, out of a store and from a `JobReader`, for every view that judges a job."""
 
 import asyncio
+import posixpath
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -22,7 +23,15 @@ from jobtui.analysis.incidents import (
     sample_of,
 )
 from jobtui.analysis.keys import slurm_of
-from jobtui.analysis.paths import CLUSTER_MODE, NOWHERE, Reach, output_places, run_dirs_of, spec_of_host
+from jobtui.analysis.paths import (
+    CLUSTER_MODE,
+    NOWHERE,
+    Reach,
+    output_places,
+    reached,
+    run_dirs_of,
+    spec_of_host,
+)
 from jobtui.analysis.waits import Scene, wait_chain, waited_slot
 from jobtui.backends.registry import of_kind
 from jobtui.model.clock import SECOND, Nanos
@@ -56,9 +65,12 @@ Texts = dict[tuple[str, int, int], str]
 OUTPUT_NAMES = ("run.log", "job.out")
 OUTPUT_ENDS = (".log", ".out", ".err")
 """Files in a run directory that a program or what starts it may write to."""
-MOST_OUTPUTS = 6
+SCRIPT_ENDS = (".sbatch", ".slurm", ".sh", ".bash", ".pbs", ".sub")
+MOST_OUTPUTS, MOST_SCRIPTS = 6, 3
 MOST_JOBS_READ = 200
 """Jobs whose outputs a look at all jobs reads."""
+AFTER_LAST = 4_000
+"""Characters of an agent's log after the last that names a job, which may be about it."""
 CLOCKS_APART_S = 60
 """A file that was last written so long before a run began is of an earlier one."""
 
@@ -72,6 +84,13 @@ def numbered(cause: Cause, part: FilePart, source: str) -> Cause:
 
     others = tuple((number(line), text) for line, text in cause.alternatives)
     return cause._replace(line=number(cause.line), alternatives=others, source=source)
+
+
+def about_job(text: str, job_id: JobId) -> tuple[int, str]:
+    """The lines of an agent's log from the first to the last that names a job; how many are before."""
+    first, last = text.find(job_id), text.rfind(job_id)
+    begin = text.rfind("\n", 0, first) + 1 if first >= 0 else len(text)
+    return text.count("\n", 0, begin), text[begin : last + AFTER_LAST]
 
 
 class JobRecord(NamedTuple):
@@ -217,26 +236,24 @@ class Gatherer:
     async def _read_cause(self, job: Job, told: Evidence) -> Cause | None:
         from jobtui.analysis.cause import find_cause  # most jobs have not failed
 
-        agent, detail = self._store.correlation.agent_of(job.id), told.detail
-        host = agent.host if agent is not None else job.host
-        named = output_places(detail, host, self._reach)
-        directories = run_dirs_of(
-            job,
-            detail.path if detail is not None else None,
-            told.ops,
-            host,
-            self._reach,
-            detail.directory if detail is not None else None,
-        )
         failed = True if job.status is JobStatus.FAILED else None
         best: Cause | None = None
-        for directory, name in await self._outputs(job, named, directories):
+        for directory, name in await self._outputs(job, told):
             with suppress(Unreadable):
                 part = await self._job_reader.read_file(directory, name, tail=True)
                 found = await asyncio.to_thread(find_cause, part.text, failed=failed)
                 if found is not None and (best is None or found.confidence > best.confidence):
                     best = numbered(found, part, f"{directory}/{name}")
-        return best
+        agent = self._store.correlation.agent_of(job.id)
+        if best is not None or agent is None or not agent.cluster_log:
+            return best
+        for path in reached(agent.cluster_log, agent.host, self._reach):
+            with suppress(Unreadable):
+                part = await self._job_reader.read_file(*posixpath.split(path), tail=True)
+                before, about = about_job(part.text, job.id)
+                found = await asyncio.to_thread(find_cause, about, first_line=before + 1, failed=failed)
+                return found and numbered(found, part, path)
+        return None
 
     async def with_killer(self, evidence: Evidence) -> Evidence:
         """Evidence on one job that is asked for alone, with what its host's journal says of its end.
@@ -262,32 +279,45 @@ class Gatherer:
             killer = find_killer(entries, ending)
         return msgspec.structs.replace(evidence, killer=killer)
 
-    async def _outputs(
-        self, job: Job, named: Iterable[tuple[str, str]], directories: Iterable[str]
-    ) -> list[tuple[str, str]]:
-        """The files to read: those its record names, else what looks like output in its run directory."""
+    async def _outputs(self, job: Job, told: Evidence) -> list[tuple[str, str]]:
+        """The files to read: those its record names, else what looks like output in its run directory.
+
+        Scripts there name more, to which their commands write.
+        """
+        agent, detail = self._store.correlation.agent_of(job.id), told.detail
+        host = agent.host if agent is not None else job.host
+        path, place = (detail.path, detail.directory) if detail is not None else (None, None)
         found: dict[str, str] = {}
-        for directory, name in named:
+        for directory, name in output_places(detail, host, self._reach):
             with suppress(Unreadable):
                 listing = await self._job_reader.list_files(directory)
                 if any(file.name == name and file.kind is FileKind.FILE for file in listing.files):
                     found.setdefault(name, directory)
-        if found:
-            return [(directory, name) for name, directory in found.items()][:MOST_OUTPUTS]
         begin = None if job.started_at is None else job.started_at - CLOCKS_APART_S * SECOND
-        for directory in directories:
+        for directory in run_dirs_of(job, path, told.ops, host, self._reach, place):
             with suppress(Unreadable):
                 listing = await self._job_reader.list_files(directory)
-                files = [
-                    file.name
-                    for file in listing.files
-                    if file.kind is FileKind.FILE
-                    and file.name.endswith(OUTPUT_ENDS)
-                    and (begin is None or file.written_at >= begin)
-                ]
-                files.sort(key=lambda name: (name not in OUTPUT_NAMES, name))
-                return [(directory, name) for name in files[:MOST_OUTPUTS]]
-        return []
+                files = [file for file in listing.files if file.kind is FileKind.FILE]
+                fresh = {file.name for file in files if begin is None or file.written_at >= begin}
+                names = () if found else (name for name in fresh if name.endswith(OUTPUT_ENDS))
+                scripts = [file.name for file in files if file.name.endswith(SCRIPT_ENDS)][:MOST_SCRIPTS]
+                for name in (*sorted(names, key=lambda name: (name not in OUTPUT_NAMES, name)),
+                             *await self._redirected(directory, scripts)):  # fmt: skip
+                    if name in fresh:
+                        found.setdefault(name, directory)
+                break
+        return [(directory, name) for name, directory in found.items()][:MOST_OUTPUTS]
+
+    async def _redirected(self, directory: str, scripts: Iterable[str]) -> list[str]:
+        """The files in a directory that scripts there send the output of their commands to."""
+        from jobtui.analysis.scripts import redirected  # most have none
+
+        found: list[str] = []
+        for name in scripts:
+            with suppress(Unreadable):
+                part = await self._job_reader.read_file(directory, name, tail=False)
+                found += (path.removeprefix("./") for path in redirected(part.text))
+        return found
 
     def told(
         self,

@@ -1,6 +1,7 @@
 """`explain` on the captures of a real system."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,29 @@ def test_its_commands_read_the_same_sources(run: Runner) -> None:
     for command in ours:
         assert command.startswith(f"jobtui --srdb {sources[1]} --log ")
         assert f"--at {AT}" in command
+
+
+ON_CLUSTER = "3pMDuIiL-lv6FKX2U-activityAnimation"
+MESH = "Traceback (most recent call last):\n  File 'p.py', line 3\nValueError: mesh is tangled\n"
+BALANCE = "job_agent.py:1 start jid={jid}\nsbatch: error: No available node hour balance for account m1\n"
+
+
+WRITTEN = {
+    "told.txt: ValueError: mesh": {"in.sbatch": "srun python p.py > told.txt 2>&1\n", "told.txt": MESH},
+    "prep-sbatch.log: ValueError: mesh": {"prep-sbatch.log": MESH},
+    "job_agent.log: sbatch: error: No available": {"../../../../job_agent.log": BALANCE},
+}
+
+
+@pytest.mark.parametrize("reason", WRITTEN)
+def test_the_reason_is_found_in_whatever_was_written(run: Runner, tmp_path: Path, reason: str) -> None:
+    shutil.copytree(CAPTURES / "sbatch/scratch", tmp_path / "scratch")
+    (directory,) = (tmp_path / "scratch").rglob(ON_CLUSTER)
+    (directory / "run.log").unlink()
+    for name, written in WRITTEN[reason].items():
+        (directory / name).resolve().write_text(written.format(jid=ON_CLUSTER))
+    config = tmp_path / "config.toml"
+    config.write_text(f'[mounts]\n"/srv/sirepo/hpc/scratch" = "{tmp_path / "scratch"}"\n')
+    found = run("explain", ON_CLUSTER, "--json", "--config", config, "--at", AT, *sources_of("sbatch")).json
+    place = found["cause"]["source"].rpartition("/")[2]
+    assert f"{place}: {found['cause']['text']}".startswith(reason)
