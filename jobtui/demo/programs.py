@@ -32,21 +32,8 @@ RAISED: tuple[tuple[str, str], ...] = tuple(map(tuple, _TABLES["raised"]))
 OTHER_ERROR = "non-zero exit code"
 KILLED = "Terminated Process. Possibly ran out of memory"
 PREPARE_ERROR = "no such breed"
-LOG_LINES: dict[str, tuple[str, ...]] = {
-    "srw": ("Reading beamline ...", "Setting up wavefront {n}", "Electron {n} of 100000: intensity averaged"),
-    "elegant": (
-        "This is elegant 2024.1",
-        "pass {n}: transmission 0.998",
-        "statistics: emittance ex 1.2e-9 m",
-    ),
-    "opal": ("OPAL> This is OPAL Version 2022.1", "OPAL> * Step {n} t= 1.2 [ns] E= 6.4 [MeV]"),
-    "warppba": ("# Warp 4.5", "it = {n} zmin=1.2e-5 rate 0.21 s/step"),
-    "genesis": ("Genesis 1.3 Version 4", "Slice {n}: power 1.3e9 W", "bunching 0.12"),
-    "madx": ("  ++ MAD-X 5.09.00 (64 bit)", "twiss: tune {n}.31 {n}.32"),
-    "zgoubi": ("Zgoubi, version 6.0.3", "Pass # {n}  particles 2000 left"),
-    "jspec": ("Start dynamic simulation ...", "t= {n}.0 s  emit_x 5.1e-7"),
-}
-DEFAULT_LOG_LINES = ("started", "step {n} done")
+LOG_LINES: dict[str, list[str]] = _TABLES["log_lines"]
+DEFAULT_LOG_LINES = ["started", "step {n} done"]
 
 
 def model(app: str, name: str) -> Model:

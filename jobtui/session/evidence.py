@@ -43,7 +43,7 @@ from jobtui.model.journal import is_host
 from jobtui.model.logs import RawLine
 from jobtui.model.ops import Op
 from jobtui.model.slurm import SYSTEM as SLURM
-from jobtui.model.verdicts import Cause, Chain, Killer, Usual
+from jobtui.model.verdicts import Cause, Chain, Concern, Fact, Killer, Usual
 from jobtui.store.store import Store
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ SCRIPT_ENDS = (".sbatch", ".slurm", ".sh", ".bash", ".pbs", ".sub")
 MOST_OUTPUTS, MOST_SCRIPTS = 6, 3
 MOST_JOBS_READ = 200
 """Jobs whose outputs a look at all jobs reads."""
+MOST_LAST, LONGEST_LAST = 3, 600
+"""Lines of a stuck job that are shown, and characters of each."""
 AFTER_LAST = 4_000
 """Characters of an agent's log after the last that names a job, which may be about it."""
 CLOCKS_APART_S = 60
@@ -258,12 +260,15 @@ class Gatherer:
     async def with_killer(self, evidence: Evidence) -> Evidence:
         """Evidence on one job that is asked for alone, with what its host's journal says of its end.
 
-        Itself where nobody can have ended the program, or it is not known when that was.
+        Of one that is stuck, with the last lines it wrote. Itself where nobody can have ended the program, or
+        it is not known when that was.
         """
         from jobtui.analysis.killer import ending_of, find_killer  # few ask who did
 
-        knows = self._store.correlation
-        if not may_be_killed(explain(evidence), evidence.cause):
+        knows, verdict, job = self._store.correlation, explain(evidence), evidence.job
+        if verdict.concern is Concern.STUCK and job is not None and job.started_at is not None:
+            return msgspec.structs.replace(evidence, last_lines=await self._last_lines(job, evidence))
+        if not may_be_killed(verdict, evidence.cause):
             return evidence
         ending = ending_of(evidence, knows.agent_of(evidence.job_id), knows.ops())
         if ending is None:
@@ -278,6 +283,21 @@ class Gatherer:
                 ending = ending._replace(host=entries[0].host)  # it has a name of its own for itself
             killer = find_killer(entries, ending)
         return msgspec.structs.replace(evidence, killer=killer)
+
+    async def _last_lines(self, job: Job, told: Evidence) -> tuple[Fact, ...]:
+        """What a program wrote last, where it still runs as far as is known: what it does, and no cause."""
+        for directory, name in await self._outputs(job, told):
+            with suppress(Unreadable):
+                part = await self._job_reader.read_file(directory, name, tail=True)
+                said = [
+                    (number, text) for number, text in enumerate(part.text.split("\n"), 1) if text.strip()
+                ]
+                return tuple(
+                    Fact(text=text[-LONGEST_LAST:], source=f"{directory}/{name}", what="last lines",
+                         line=0 if part.lines_before is None else part.lines_before + number)
+                    for number, text in said[-MOST_LAST:]
+                )  # fmt: skip
+        return ()
 
     async def _outputs(self, job: Job, told: Evidence) -> list[tuple[str, str]]:
         """The files to read: those its record names, else what looks like output in its run directory.

@@ -151,3 +151,17 @@ def test_the_reason_is_found_in_whatever_was_written(run: Runner, tmp_path: Path
     found = run("explain", ON_CLUSTER, "--json", "--config", config, "--at", AT, *sources_of("sbatch")).json
     place = found["cause"]["source"].rpartition("/")[2]
     assert f"{place}: {found['cause']['text']}".startswith(reason)
+
+
+def test_of_a_stuck_job_the_last_lines_are_shown_and_no_cause(run: Runner, tmp_path: Path) -> None:
+    jid = "hZk95g40-9UNGYpIm-activityAnimation"
+    (tmp_path / "supervisor-job").mkdir()
+    shutil.copy(CAPTURES / f"local/snapshots/002-203442/{jid}.json", tmp_path / "supervisor-job")
+    directory = tmp_path / "user/hZk95g40/myapp/9UNGYpIm/activityAnimation"
+    directory.mkdir(parents=True)
+    (directory / "run.log").write_text("begin\nstep 1\n\nValueError: odd\nwaits for a lock\n")
+    log = CAPTURES / "local/supervisor.log"
+    found = run("explain", jid, "--json", "--at", AT, "--srdb", tmp_path, "--log", log).json
+    last = [(one["line"], one["text"]) for one in found["evidence"] if one["what"] == "last lines"]
+    assert last == [(2, "step 1"), (4, "ValueError: odd"), (5, "waits for a lock")]
+    assert (found["verdict"], found["cause"]) == ("stale_record", None)

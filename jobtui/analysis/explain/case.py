@@ -92,8 +92,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     that are older than a restart of their supervisor, by key: the restart, `agents` all agents by prefix,
     `flaps` how often they ended, `chain` whom it waits for. `slurm` is the job of Slurm that it runs as.
     `changes` are those of its state, `allocations` and `sites` all of Balsam's, `facts` what files say of a
-    job of HTCondor, `cause` the line of its output that says why it failed, `killer` who ended it, where that
-    was asked.
+    job of HTCondor, `cause` the line of its output that says why it failed. Where asked for, `killer` says
+    who ended it, and `last_lines` are those that a stuck one wrote last.
     """
 
     job_id: JobId
@@ -118,6 +118,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     facts: tuple[CondorFact, ...] = ()
     cause: Cause | None = None
     killer: Killer | None = None
+    last_lines: tuple[Fact, ...] = ()
 
     def origin_of(self, source: str) -> str:
         """The source that gave what a line or record names as its own: a journal gives many streams."""

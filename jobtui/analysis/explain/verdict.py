@@ -133,6 +133,7 @@ def explain(evidence: Evidence) -> Verdict:
     found = msgspec.structs.replace(found, contradictions=contradictions(evidence))
     sources = tuple(dict.fromkeys(map(evidence.origin_of, _named(found, evidence))))
     found = _with_killer(_with_cause(found, evidence.cause), evidence.killer)
+    found = msgspec.structs.replace(found, evidence=(*found.evidence, *evidence.last_lines))
     doubts = tuple(dict.fromkeys(_doubts(found, evidence, sources))) or evidence.unread
     unknown = tuple(_not_measured(evidence, sources))
     found = msgspec.structs.replace(
