@@ -50,7 +50,9 @@ class Candidate(NamedTuple):
     why: str
 
 
-ABOUT = frozenset({"memory", "disk", "network", "library", "licence", "numerics", "file", "data", "time"})
+ABOUT = frozenset(
+    {"memory", "disk", "network", "library", "licence", "numerics", "file", "data", "time", "signal"}
+)
 """What an exception may be about."""
 BAD_LEVELS = {"ERROR": 45.0, "ERR": 45.0, "CRIT": 50.0, "CRITICAL": 50.0, "SEVERE": 50.0, "FATAL": 52.0}
 QUIET_LEVELS = frozenset({"INFO", "DEBUG", "TRACE", "NOTICE", "WARN", "WARNING"})
