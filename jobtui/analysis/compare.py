@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from jobtui.analysis.keys import CLUSTER_MODE
 from jobtui.analysis.scripts import RowKind, ScriptDiff, diff_scripts, wanted_of_sirepo, wanted_of_slurm
-from jobtui.analysis.timeline import op_duration_s
+from jobtui.analysis.timeline import op_duration_s, ops_in, window_of
 from jobtui.analysis.times import duration
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.ids import JobId
@@ -22,7 +22,7 @@ from jobtui.model.ops import Agent, Component, Op
 from jobtui.model.scripts import Answer, Wanted
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.model.slurm import SYSTEM as SLURM
-from jobtui.model.verdicts import Verdict
+from jobtui.model.verdicts import History, Verdict
 
 
 def last_good(runs: Sequence[Run], number: int) -> Run | None:
@@ -343,6 +343,37 @@ def _readable(name: str, text: str) -> list[str]:
         except (ValueError, RecursionError):
             pass
     return mask_text(text).splitlines()
+
+
+TELLING_FACTS = frozenset({"user", "driver", "host", "image", "mode"})
+"""Facts that may be why a run failed where another one was good."""
+FINAL = ("status ", "reply ", "job_cmd exited", "job_cmd ended")
+
+
+def history_of(job: Job, runs: Sequence[Run], ops: Sequence[Op]) -> History | None:
+    """How earlier runs of a job stand to its last one, which failed; None where there is nothing to tell."""
+    last = runs[-1]
+    before = [run for run in runs[:-1] if run.queued_at is not None or run.started_at is not None]
+    alike = tuple(run.number for run in before if last.error and run.error == last.error)
+    good = last_good(before, last.number)
+    if good is None:
+        return History(alike) if alike else None
+    this, other = (Side(job, run, ops_in(window_of(runs, run.number), ops)) for run in (last, good))
+    differs = tuple(map(mask_text, _differences(this, other)))
+    return History(alike, good.number, good.ended_at or good.started_at, differs)
+
+
+def _differences(this: Side, good: Side) -> Iterator[str]:
+    for fact in _facts(this, good):
+        if fact.differs and fact.name in TELLING_FACTS:
+            yield f"{fact.name} {fact.left}, {fact.right} in the good one"
+    mine, theirs = (
+        [s.step for op in side.ops if op.name == "run" for s in op.steps] for side in (this, good)
+    )
+    for own, other, whose in ((mine, theirs, "this run"), (theirs, mine, "the good one")):
+        only = (step for step in own if other and step not in other and step not in EVERYDAY)
+        if told := next((step for step in only if not step.startswith(FINAL)), None):
+            yield f"only {whose} has: {told}"
 
 
 FILES = ("in.json", "parameters.py")

@@ -1,6 +1,7 @@
 """Agents: processes that run programs for one user and report to the supervisor."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from jobtui.demo.kernel import Queue
 from jobtui.demo.messages import SHELL, Identity, Message, Order, Request
@@ -17,36 +18,28 @@ CONNECTION_ATTEMPTS = 10
 SIGKILL, SIGTERM = -9, -15
 
 
+@dataclass(eq=False)
 class AgentCommand:
     """A command that an agent has started. `state` is that of a run, None for others."""
 
-    def __init__(
-        self,
-        agent: str,
-        pid: int,
-        order: Order,
-        *,
-        jid: str,
-        job_cmd: str,
-        run_dir: str,
-        kind: str,
-        state: str | None = None,
-    ) -> None:
-        self.pid = pid
-        self.order = order
-        self.jid = jid
-        self.job_cmd = job_cmd
-        self.run_dir = run_dir
-        self.state = state
-        self.serial = order.serial
-        self.start: int | None = None
-        self.ended = False
-        self._kind = kind
-        self._agent = agent
+    agent: str
+    pid: int
+    order: Order
+    jid: str
+    job_cmd: str
+    run_dir: str
+    kind: str
+    state: str | None = None
+    start: int | None = None
+    ended: bool = False
+
+    @property
+    def serial(self) -> int:
+        return self.order.serial
 
     def __str__(self) -> str:
         return (
-            f"{self._kind}(a={self._agent} jid={self.jid} o={self.order.prefix} job_cmd={self.job_cmd}"
+            f"{self.kind}(a={self.agent} jid={self.jid} o={self.order.prefix} job_cmd={self.job_cmd}"
             f" run_dir={self.run_dir})"
         )
 

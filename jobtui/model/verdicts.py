@@ -203,6 +203,18 @@ class Chain(NamedTuple):
     range_s: tuple[float, float] | None = None
 
 
+class History(NamedTuple):
+    """Earlier runs of the same job by number: those that failed as the last one, the last good one.
+
+    `differs` says in words, masked, what is known to be otherwise in the last one than in the good one.
+    """
+
+    as_runs: tuple[int, ...]
+    good_run: int | None = None
+    good_at: Nanos | None = None
+    differs: tuple[str, ...] = ()
+
+
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to "what is the matter with this job".
 
@@ -229,6 +241,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     rests_on: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     cause: Cause | None = None
+    history: History | None = None
 
     @property
     def concern(self) -> Concern:

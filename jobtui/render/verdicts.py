@@ -15,10 +15,12 @@ from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import Cause, Chain, Contradiction, Fact, Holder, NextStep, Verdict, Wait
 from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.table import paint
-from jobtui.render.text import NONE, clock_time, fit, show, telling
+from jobtui.render.text import NONE, clock_time, date_time, fit, show, telling
 from jobtui.render.text import width as cells_of
 
 INDENT = "  "
+MOST_RUNS = 3
+"""Earlier runs that are named."""
 
 
 def verdict_lines(verdict: Verdict, colour: bool, most: int | None) -> Iterator[str]:
@@ -47,6 +49,17 @@ def step_line(verdict: Verdict) -> str:
     if verdict.usual is not None:
         parts.append(usual_words(verdict.usual))
     return "; ".join(parts)
+
+
+def history_line(verdict: Verdict) -> str:
+    """What earlier runs were: "as run 2 did; run 1 was good (2026-11-20 20:34:31Z); differs: host v3"."""
+    if (history := verdict.history) is None:
+        return ""
+    alike = ", ".join(map(str, history.as_runs[-MOST_RUNS:]))
+    at = f" ({date_time(history.good_at, local=False)}Z)" if history.good_at is not None else ""
+    good = f"run {history.good_run} was good{at}" if history.good_run is not None else ""
+    differs = f"differs: {show(', '.join(history.differs))}" if history.differs else ""
+    return "; ".join(filter(None, (f"as run {alike} did" if alike else "", good, differs)))
 
 
 def _missing_words(step: str, waited_s: float | None, limit_s: float | None) -> str:
@@ -151,6 +164,9 @@ def verdict_record(verdict: Verdict) -> dict[str, object]:
         "limit_s": verdict.limit_s,
         "usual": None if usual is None else {"n": usual.n, "p50_s": usual.p50_s, "p99_s": usual.p99_s},
         "cause": None if verdict.cause is None else _cause_record(verdict.cause),
+        "history": None
+        if (told := verdict.history) is None
+        else told._asdict() | {"good_at": told.good_at and to_rfc3339(told.good_at)},
         "evidence": [_evidence_record(one) for one in verdict.evidence],
         "next": [{"why": step.why, "command": str(mask_text(step.command))} for step in verdict.next],
         "blind_spots": [mask_text(spot) for spot in verdict.blind_spots],
@@ -255,8 +271,7 @@ def why_parts(verdict: Verdict, most: int | None = 0) -> Iterator[WhyPart]:
     """All that is known of why a job stands as it does; places in `most` cells as far as that can be done."""
     yield WhyPart(f"{verdict.code.value}  {sureness(verdict)}", CONCERN_STYLES[verdict.concern])
     yield WhyPart(show(verdict.sentence))
-    if stands := step_line(verdict):
-        yield WhyPart(stands, "dim")
+    yield from (WhyPart(line, "dim") for line in (history_line(verdict), step_line(verdict)) if line)
     yield from _why_evidence(verdict, most)
     yield from map(_line, (*_contradiction_lines(verdict.contradictions), *_chain_lines(verdict.waits)))
     if verdict.blind_spots:
@@ -311,6 +326,8 @@ def post_mortem_lines(told: PostMortem) -> Iterator[str]:
     yield f"Verdict {code(told.verdict.code.value)}, {sureness(told.verdict)}, {to_rfc3339(told.now)}."
     if step := step_line(told.verdict):
         yield f"Flow: {_plain(step)}."
+    if history := history_line(told.verdict):
+        yield f"Earlier runs: {_plain(history)}."
     yield from _markdown_section("The job", _markdown_table(("", ""), _facts(told.job)))
     yield from _markdown_section(
         "Runs", _markdown_table(("run", "state", "queued", "started", "ended", "took"), _runs(told.runs))

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from jobtui.analysis.correlation.ops import OpTrack, place_of
@@ -24,16 +25,14 @@ NEAR = 3 * SECOND
 T = TypeVar("T")
 
 
+@dataclass(slots=True, eq=False)
 class _Events:
     """Lists and not queues: most of them are empty, and an empty queue takes ten times as much."""
 
-    __slots__ = ("calls", "notes", "requests", "unlinked")
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[LogRecord, ...]] = []
-        self.calls: list[LogRecord] = []
-        self.notes: list[LogRecord] = []
-        self.unlinked: list[Unlinked] = []
+    requests: list[tuple[LogRecord, ...]] = field(default_factory=list)
+    calls: list[LogRecord] = field(default_factory=list)
+    notes: list[LogRecord] = field(default_factory=list)
+    unlinked: list[Unlinked] = field(default_factory=list)
 
 
 def _missing(theirs: Sequence[LogRecord], own: Sequence[LogRecord]) -> list[LogRecord]:

@@ -32,14 +32,12 @@ OP_BYTES, STEP_BYTES = 1_000, 250
 """About what an op takes besides its steps, and a step besides its text; measured."""
 
 
+@dataclass(slots=True, eq=False)
 class Room:
     """How much memory all ops take together, about, in bytes, and how many steps they were given."""
 
-    __slots__ = ("given", "taken")
-
-    def __init__(self) -> None:
-        self.given = 0
-        self.taken = 0
+    given: int = 0
+    taken: int = 0
 
 
 @dataclass(slots=True, eq=False)

@@ -12,6 +12,7 @@ Where a log goes on nevertheless, what was taken for lost in it is open again.
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from posixpath import dirname
 from typing import NamedTuple
 
@@ -66,26 +67,24 @@ KEPT = 100
 """So many restarts are remembered of a log."""
 
 
+@dataclass(slots=True, eq=False)
 class SupervisorLog:
     """What is known of one log as the work of one supervisor after another."""
 
-    __slots__ = ("at", "before", "lost", "lost_at", "newest", "pid", "restart", "root", "source")
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self.root: str | None = None
-        """Below which its jobs have their run directories."""
-        self.at: Nanos | None = None
-        """The newest time in it."""
-        self.restart: LogRecord | None = None
-        """A restart it tells of, as long as its root is not known."""
-        self.lost_at: Nanos | None = None
-        """The restart, told by another log, that has ended `lost`: ops with the status they had."""
-        self.lost: list[tuple[OpTrack, OpStatus]] = []
-        self.newest: LogRecord | None = None
-        self.before: LogRecord | None = None
-        """Its last line, and the last one that another process wrote."""
-        self.pid: int | None = None
+    source: str
+    root: str | None = None
+    """Below which its jobs have their run directories."""
+    at: Nanos | None = None
+    """The newest time in it."""
+    restart: LogRecord | None = None
+    """A restart it tells of, as long as its root is not known."""
+    lost_at: Nanos | None = None
+    """The restart, told by another log, that has ended `lost`: ops with the status they had."""
+    lost: list[tuple[OpTrack, OpStatus]] = field(default_factory=list)
+    newest: LogRecord | None = None
+    before: LogRecord | None = None
+    """Its last line, and the last one that another process wrote."""
+    pid: int | None = None
 
     def note_writer(self, record: LogRecord) -> None:
         if record.pid != self.pid:

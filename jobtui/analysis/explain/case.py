@@ -14,10 +14,10 @@ from jobtui.backends.registry import SIREPO_DB
 from jobtui.model.changes import Allocation, Site, StateChange
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.condor import CondorFact
-from jobtui.model.health import SourceHealth, SourceState, now_at, unread
+from jobtui.model.health import SourceHealth, SourceState, now_at
 from jobtui.model.ids import PREFIX_LENGTH, AgentPrefix, JobId
 from jobtui.model.jobs import Job, JobDetail, JobStatus
-from jobtui.model.ops import Agent, Component, Damage, Heard, Op, Step, Writer, is_told_before
+from jobtui.model.ops import Agent, Component, Damage, Heard, Op, Step, is_told_before
 from jobtui.model.settings import KIND as ALARM
 from jobtui.model.verdicts import Cause, Chain, Code, Fact, Killer, NextStep, Usual
 
@@ -148,43 +148,6 @@ NEWER_S = 2.0
 """How much later than a record's run an op must be to belong to a newer one; records have whole seconds."""
 
 
-class Coverage(NamedTuple):
-    """Which kinds of sources were read for a case, and what is wrong with them.
-
-    `faults` say in words what could not be read or is missing. `supervisor_end` is the time of the last line
-    of a supervisor, None where its lines carry no time. `begun` names logs read from a time on only,
-    `behind` those of which more is to be read now. `writers` are the last writers of supervisors' logs,
-    `damaged` the places that cannot be read, both by source.
-    """
-
-    has_records: bool
-    has_supervisor: bool
-    has_server: bool
-    has_agent: bool
-    supervisor_end: Nanos | None = None
-    faults: tuple[str, ...] = ()
-    begun: tuple[tuple[str, Nanos], ...] = ()
-    behind: tuple[str, ...] = ()
-    writers: Mapping[str, Writer] = MappingProxyType({})
-    damaged: Mapping[str, tuple[Damage, ...]] = MappingProxyType({})
-
-
-def coverage_of(heard: Heard, sources: Iterable[SourceHealth]) -> Coverage:
-    sources = tuple(source for source in sources if source.kind != ALARM)
-    return Coverage(
-        has_records=any(SIREPO_DB.made(s) and s.state is not SourceState.DOWN for s in sources),
-        has_supervisor=not heard.components.isdisjoint({Component.SUPERVISOR, Component.DRIVER}),
-        has_server=Component.SERVER in heard.components,
-        has_agent=not heard.components.isdisjoint({Component.AGENT, Component.JOB_CMD}),
-        supervisor_end=heard.supervisor_end,
-        faults=tuple(unread(sources)),
-        begun=tuple((_short(s.name), s.begins_at) for s in sources if s.begins_at is not None),
-        behind=tuple(_short(s.name) for s in sources if s.is_behind),
-        writers=heard.writers,
-        damaged=heard.damaged,
-    )
-
-
 def _short(name: str) -> str:
     """The last part of a path; other names as they are."""
     return name.rpartition("/")[2] if name.startswith("/") else name
@@ -197,7 +160,8 @@ class Case:
     """
 
     def __init__(self, evidence: Evidence) -> None:
-        self.evidence = evidence
+        self.evidence, self.heard = evidence, evidence.heard
+        self.sources = tuple(one for one in evidence.sources if one.kind != ALARM)
         self.job_id = evidence.job_id
         self.job = evidence.job
         self.now = evidence.now if self.job is None else evidence.now_at(self.job.source)
@@ -207,8 +171,13 @@ class Case:
         self.slurm = evidence.slurm
 
     @cached_property
-    def coverage(self) -> Coverage:
-        return coverage_of(self.evidence.heard, self.evidence.sources)
+    def has_records(self) -> bool:
+        return any(SIREPO_DB.made(one) and one.state is not SourceState.DOWN for one in self.sources)
+
+    @property
+    def still_read(self) -> tuple[str, ...]:
+        """The logs of which more is to be read now."""
+        return tuple(_short(one.name) for one in self.sources if one.is_behind)
 
     @cached_property
     def usual(self) -> Mapping[Mark, Usual]:
@@ -344,7 +313,7 @@ class Case:
 
     def _damaged(self) -> Iterator[str]:
         steps = [step for op in (self.run, *self.later) if op is not None for step in op.steps]
-        for source, places in self.coverage.damaged.items():
+        for source, places in self.heard.damaged.items():
             own = [step for step in steps if step.source == source]
             if own and any(self._is_near(place, own) for place in places):
                 yield source
@@ -363,7 +332,7 @@ class Case:
 
     def is_supervisor_heard_after(self, step: Step, seconds: float = LIVES_ON_S) -> bool:
         """Whether the process that wrote a line is known to have gone on for so long."""
-        writer = self.coverage.writers.get(step.source)
+        writer = self.heard.writers.get(step.source)
         if writer is None or writer.pid is None or writer.end is None or step.at is None:
             return False
         is_its_own = writer.before is None or is_told_before(writer.before, step)
@@ -387,12 +356,13 @@ class Case:
         if self.last(Mark.CREATED) is not None or (job is not None and not job.runs):
             return ()
         asked = job.queued_at if job is not None else None
-        return tuple(one for one in self.coverage.begun if asked is None or one[1] > asked)
+        begun = ((_short(one.name), one.begins_at) for one in self.sources if one.begins_at is not None)
+        return tuple(one for one in begun if asked is None or one[1] > asked)
 
     @property
     def is_log_behind(self) -> bool:
         """Whether the supervisor's log ends before the record was last written: it is cut off or rotated."""
-        job, end = self.job, self.coverage.supervisor_end
+        job, end = self.job, self.heard.supervisor_end
         if job is None or end is None or job.written_at is None:
             return False
         return seconds_between(end, job.written_at) > NEWER_S

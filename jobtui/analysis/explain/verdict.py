@@ -26,7 +26,7 @@ from jobtui.model.health import QUIET_S, SourceHealth, SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import NOT_READ, Job
 from jobtui.model.ops import Heard
-from jobtui.model.verdicts import Cause, Code, Concern, Contradiction, Fact, Killer, Verdict
+from jobtui.model.verdicts import Cause, Code, Concern, Contradiction, Fact, History, Killer, Verdict
 
 
 def contradictions(evidence: Evidence) -> tuple[Contradiction, ...]:
@@ -130,7 +130,9 @@ def explain(evidence: Evidence) -> Verdict:
     """What is the matter with the job."""
     job = evidence.job
     found = system_of(job).explain(evidence)
-    found = msgspec.structs.replace(found, contradictions=contradictions(evidence))
+    found = msgspec.structs.replace(
+        found, contradictions=contradictions(evidence), history=_history(found, evidence)
+    )
     sources = tuple(dict.fromkeys(map(evidence.origin_of, _named(found, evidence))))
     found = _with_killer(_with_cause(found, evidence.cause), evidence.killer)
     found = msgspec.structs.replace(found, evidence=(*found.evidence, *evidence.last_lines))
@@ -151,6 +153,15 @@ def explain(evidence: Evidence) -> Verdict:
         confidence=min(found.confidence, GUESS),
         doubts=doubts,
     )
+
+
+def _history(verdict: Verdict, evidence: Evidence) -> History | None:
+    job, runs = evidence.job, evidence.detail.runs if evidence.detail is not None else ()
+    if job is None or len(runs) < 2 or verdict.concern is not Concern.FAILED:
+        return None
+    from jobtui.analysis.compare import history_of  # most jobs have not failed
+
+    return history_of(job, runs, evidence.ops)
 
 
 def _with_cause(verdict: Verdict, cause: Cause | None) -> Verdict:

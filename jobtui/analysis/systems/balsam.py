@@ -126,26 +126,26 @@ def _failed(matter: BalsamCase) -> Said:
     if last.before == "RUN_TIMEOUT":
         said = _cut_off(matter)
         return said._replace(sentence=f"{said.sentence} It was then set to FAILED: {_reason(last)}.")
-    code, what = FAILED_FROM.get(last.before, (Code.UNKNOWN, f"It was set to FAILED from {last.before}"))
+    what = FAILED_FROM.get(last.before, f"It was set to FAILED from {last.before}")
+    known = Code.POSTPROCESS_FAILED if last.before in AFTER_THE_RUN else Code.PREPARE_FAILED
+    code = known if last.before in FAILED_FROM else Code.UNKNOWN
     confidence = SURE if last.before in FAILED_FROM else GUESS
     again = "again" if last.before in FAILED_AGAIN and matter.last("RUNNING") is not None else ""
     return Said(code, f"{' '.join(filter(None, (what, again)))}: {_reason(last)}.", confidence, _look(matter))
 
 
 FAILED_AGAIN = frozenset({"PREPROCESSED", "RESTART_READY"})
-FAILED_FROM: Mapping[str, tuple[Code, str]] = {
-    "CREATED": (Code.PREPARE_FAILED, "It was set to FAILED before it ran"),
-    "AWAITING_PARENTS": (Code.PREPARE_FAILED, "It was set to FAILED while it waited for its parents"),
-    "READY": (Code.PREPARE_FAILED, "It failed before it ran, as its files were to be staged in"),
-    "STAGED_IN": (Code.PREPARE_FAILED, "It failed before it ran, in its pre-processing"),
-    "PREPROCESSED": (Code.PREPARE_FAILED, "A launcher could not start it"),
-    "RESTART_READY": (Code.PREPARE_FAILED, "A launcher could not start it"),
-    "RUN_DONE": (Code.POSTPROCESS_FAILED, "Its program is done, and its post-processing failed"),
-    "POSTPROCESSED": (Code.POSTPROCESS_FAILED, "Its program is done, and its files were not staged out"),
-    "STAGED_OUT": (
-        Code.POSTPROCESS_FAILED,
-        "Its program is done, and it failed after the stage-out",
-    ),
+AFTER_THE_RUN = frozenset({"RUN_DONE", "POSTPROCESSED", "STAGED_OUT"})
+FAILED_FROM: Mapping[str, str] = {
+    "CREATED": "It was set to FAILED before it ran",
+    "AWAITING_PARENTS": "It was set to FAILED while it waited for its parents",
+    "READY": "It failed before it ran, as its files were to be staged in",
+    "STAGED_IN": "It failed before it ran, in its pre-processing",
+    "PREPROCESSED": "A launcher could not start it",
+    "RESTART_READY": "A launcher could not start it",
+    "RUN_DONE": "Its program is done, and its post-processing failed",
+    "POSTPROCESSED": "Its program is done, and its files were not staged out",
+    "STAGED_OUT": "Its program is done, and it failed after the stage-out",
 }
 """What failed, by the state that a job came from."""
 
@@ -260,11 +260,11 @@ def _runnable(matter: BalsamCase) -> Said:
         sentence = (
             f"{before}It waits{_for(matter)} for nodes: {count} of its site in the queue, none running."
         )
-        return Said(Code.WAITING_ALLOCATION, sentence, SURE, (_queue(),))
+        return Said(Code.WAITING_ALLOCATION, sentence, SURE, (_QUEUE,))
     if matter.site is None:
         doubt = ("the allocations of its site are not known",)
         return Said(
-            Code.NO_ALLOCATION, f"{before}It waits{_for(matter)} for a launcher.", GUESS, (_queue(),), doubt
+            Code.NO_ALLOCATION, f"{before}It waits{_for(matter)} for a launcher.", GUESS, (_QUEUE,), doubt
         )
     if (lost := _lost(matter)) is not None:
         return lost
@@ -276,7 +276,7 @@ def _runnable(matter: BalsamCase) -> Said:
     newest = max(matter.here, key=lambda one: one.id, default=None)
     if newest is not None and newest.state == "submit_failed":
         sentence += f" The last one could not be submitted: {newest.note or 'no reason is given'}."
-    return Said(Code.NO_ALLOCATION, sentence, SURE, (_queue(), _submit()))
+    return Said(Code.NO_ALLOCATION, sentence, SURE, (_QUEUE, _SUBMIT))
 
 
 def _takes(one: Allocation, job: Job) -> bool:
@@ -294,7 +294,7 @@ def _lost(matter: BalsamCase) -> Said | None:
 
 def _cut_off(matter: BalsamCase) -> Said:
     """Why the last run was cut off."""
-    timeout, own, next_steps = matter.last(RUN_TIMEOUT), matter.own, (_queue(), _submit())
+    timeout, own, next_steps = matter.last(RUN_TIMEOUT), matter.own, (_QUEUE, _SUBMIT)
     message = str(((timeout.detail if timeout is not None else None) or {}).get("message") or "")
     why = f": {message}" if message else ""
     if EXPIRED in message.lower():
@@ -337,7 +337,7 @@ def _running(matter: BalsamCase) -> Said:
     if own is not None and own.state in OVER:
         code = Code.TIMED_OUT if own.end_at and _used_its_time(own, None) else Code.ALLOCATION_KILLED
         sentence = f"It is said to run, and its allocation {own.scheduler_id or own.id} is {own.state}."
-        return Said(code, sentence, SURE if code is Code.ALLOCATION_KILLED else LIKELY, (_queue(),))
+        return Said(code, sentence, SURE if code is Code.ALLOCATION_KILLED else LIKELY, (_QUEUE,))
     doubts = () if own is not None else ("its allocation is not known",)
     return Said(Code.RUNNING, f"It runs{_for(matter)}.", SURE if own is not None else LIKELY, (), doubts)
 
@@ -350,7 +350,7 @@ def _stale(matter: BalsamCase, one: Allocation) -> Said:
         f"The launcher of allocation {one.scheduler_id or one.id} was not heard of{silent}: "
         "what it should do does not get done.",
         SURE,
-        (_queue(),),
+        (_QUEUE,),
     )
 
 
@@ -410,12 +410,8 @@ def _look(matter: BalsamCase) -> tuple[NextStep, ...]:
     )
 
 
-def _queue() -> NextStep:
-    return NextStep("see the allocations of the site", Command("balsam", "queue", "ls"))
-
-
-def _submit() -> NextStep:
-    return NextStep("see how an allocation is asked for", Command("balsam", "queue", "submit", "--help"))
+_QUEUE = NextStep("see the allocations of the site", Command("balsam", "queue", "ls"))
+_SUBMIT = NextStep("see how an allocation is asked for", Command("balsam", "queue", "submit", "--help"))
 
 
 def _evidence(matter: BalsamCase) -> tuple[Fact, ...]:

@@ -23,8 +23,9 @@ from jobtui.analysis.systems.sirepo_live import WAITING_RULES as WAITING
 from jobtui.analysis.systems.sirepo_noted import noted
 from jobtui.analysis.times import age
 from jobtui.model.clock import seconds_between, to_rfc3339
+from jobtui.model.health import unread
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.model.ops import Step
+from jobtui.model.ops import Component, Step
 from jobtui.model.verdicts import Code, Contradiction, Fact, Verdict
 
 MOST_EVIDENCE = 6
@@ -59,7 +60,7 @@ def explain_sirepo(evidence: Evidence) -> Verdict:
     )
     last = case.last_step
     missing = finding.missing or (
-        missing_mark(case.run) if case.run is not None and _is_stuck(case) else None
+        missing_mark(case.run) if case.run is not None and case.status.is_live else None
     )
     since = finding.steps[0] if finding.steps else last
     return Verdict(
@@ -95,10 +96,6 @@ def _flapping_words(case: Case, finding: Finding) -> str:
     return f" It flaps: {case.flapping.words}."
 
 
-def _is_stuck(case: Case) -> bool:
-    return case.status.is_live
-
-
 def _confidence(case: Case, finding: Finding) -> float:
     confidence = finding.confidence
     if case.job is None or case.is_record_old:
@@ -109,7 +106,7 @@ def _confidence(case: Case, finding: Finding) -> float:
         confidence *= WITHOUT_END
     if finding.code not in SELF_EVIDENT and (_is_sending_missing(case) or case.is_run_doubtful):
         confidence *= WITHOUT_LINES
-    is_open = bool(case.begun_late or case.coverage.behind) and finding.code not in SELF_EVIDENT
+    is_open = bool(case.begun_late or case.still_read) and finding.code not in SELF_EVIDENT
     if is_open or _heard_on_s(case, finding) is not None:
         confidence = min(confidence, LIKELY)
     if finding.confidence < CERTAIN and finding.code not in SELF_EVIDENT and (case.gaps or case.damaged):
@@ -128,7 +125,7 @@ def _are_lines_missing(case: Case, finding: Finding) -> bool:
 
 def _heard_on_s(case: Case, finding: Finding) -> float | None:
     """Seconds for which the log goes on after the line that nothing followed; None where that is enough."""
-    step, end = finding.silent_since, case.coverage.supervisor_end
+    step, end = finding.silent_since, case.heard.supervisor_end
     if step is None or step.at is None or end is None:
         return None
     heard_s = max(0.0, seconds_between(step.at, end))
@@ -190,8 +187,8 @@ def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
     found += [
         f"{name} was read from {to_rfc3339(at)} on: the run began before" for name, at in case.begun_late
     ]
-    found += [f"{name} is still being read" for name in case.coverage.behind]
-    run, end = case.run, case.coverage.supervisor_end
+    found += [f"{name} is still being read" for name in case.still_read]
+    run, end = case.run, case.heard.supervisor_end
     if case.is_log_behind and end is not None and case.job is not None and case.job.written_at is not None:
         behind_s = seconds_between(end, case.job.written_at)
         found.append(f"the supervisor's log ends {age(behind_s)} before the record was last written")
@@ -203,7 +200,7 @@ def _blind_spots(case: Case, finding: Finding) -> tuple[str, ...]:
     found += [f"lines are missing: {gap}" for gap in case.gaps]
     if run is not None and run.dropped_steps:
         found.append(f"{run.dropped_steps} steps of its op are not kept")
-    return tuple(dict.fromkeys((*finding.doubts, *found, *case.coverage.faults)))
+    return tuple(dict.fromkeys((*finding.doubts, *found, *unread(case.sources))))
 
 
 def _short(source: str) -> str:
@@ -222,13 +219,14 @@ def _is_agent_unheard(case: Case) -> bool:
     return case.run is not None and case.run.sends > 0 and not case.agent_seen
 
 
+BY_SUPERVISOR = frozenset({Component.SUPERVISOR, Component.DRIVER})
 BLIND_SPOTS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
-    ("no records are read", lambda case: case.job is None and not case.coverage.has_records),
-    ("no record of the job was read", lambda case: case.job is None and case.coverage.has_records),
+    ("no records are read", lambda case: case.job is None and not case.has_records),
+    ("no record of the job was read", lambda case: case.job is None and case.has_records),
     ("the lines of its latest run were not read, only those of earlier ones", lambda case: case.is_log_old),
     ("the record is older than the newest run in the logs", lambda case: case.is_record_old),
-    ("no log of the supervisor was read", lambda case: not case.coverage.has_supervisor),
-    ("no log of the API server was read", lambda case: not case.coverage.has_server),
+    ("no log of the supervisor was read", lambda case: case.heard.components.isdisjoint(BY_SUPERVISOR)),
+    ("no log of the API server was read", lambda case: Component.SERVER not in case.heard.components),
     ("lines are missing: the run has begun, and none tells that it was sent", _is_sending_missing),
     ("the agent's log was not available", _is_agent_unheard),
     (

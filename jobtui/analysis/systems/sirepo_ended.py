@@ -9,9 +9,8 @@ from jobtui.analysis.keys import ENDS
 from jobtui.analysis.systems.sirepo_live import NOT_SENT, agent_timeout, cancel_unconfirmed, login_needed
 from jobtui.analysis.systems.sirepo_noted import reason_in
 from jobtui.analysis.times import age, duration
-from jobtui.model.clock import seconds_between
-from jobtui.model.jobs import JobStatus, Run
-from jobtui.model.numbers import counted, whole
+from jobtui.model.jobs import JobStatus
+from jobtui.model.numbers import whole
 from jobtui.model.ops import Op, OpStatus, Step, is_told_before
 from jobtui.model.verdicts import Code
 
@@ -170,7 +169,7 @@ def program_failed(case: Case) -> Finding:
         doubts += ("job_cmd wrote on stderr, and what could be read of that does not tell why",)
     return Finding(
         Code.PROGRAM_FAILED,
-        f"Its program failed{length}: {error or 'no reason is given'}.{_as_before(case, error)}",
+        f"Its program failed{length}: {error or 'no reason is given'}.",
         PLAUSIBLE if not is_seen else SURE if exited is not None and wrote is None else LIKELY,
         (case.last(Mark.SENT), wrote, case.ended_in_log, exited),
         doubts=doubts,
@@ -360,24 +359,6 @@ def _is_short(case: Case) -> bool:
     """Whether there was no progress of a program: the run told of its start and its end only."""
     steps = case.run.steps if case.run is not None else ()
     return sum(1 for step in steps if step.step == "status running") <= 1
-
-
-def _as_before(case: Case, error: str) -> str:
-    before = (case.runs or ())[:-1]
-    done = [run for run in before if run.queued_at is not None or run.started_at is not None]
-    same = sum(1 for run in done if error and run.error == error)
-    good = next((run for run in reversed(done) if run.status is JobStatus.COMPLETED), None)
-    words = []
-    if same:
-        words.append(f"{counted(same, 'earlier run')} failed alike")
-    if good is not None:
-        words.append(f"run {good.number} was good{_when(good, case)}")
-    return f" {'; '.join(words).capitalize()}." if words else ""
-
-
-def _when(run: Run, case: Case) -> str:
-    at = run.ended_at or run.started_at
-    return "" if at is None else f" {age(max(0.0, seconds_between(at, case.now)))} ago"
 
 
 def _told_gone(case: Case) -> Step | None:

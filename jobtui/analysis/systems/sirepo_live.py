@@ -491,5 +491,4 @@ def _quiet_s(case: Case) -> float | None:
 
 
 def _ago(case: Case, step: Step | None) -> str:
-    seconds = case.since(step)
-    return "" if seconds is None else f" {age(seconds)} ago"
+    return _ago_s(case.since(step))

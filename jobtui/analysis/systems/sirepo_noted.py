@@ -75,8 +75,7 @@ def _other_runs(case: Case, steps: Sequence[Step]) -> str:
     names = [_run_name(case, serial) for serial in serials if serial is not None]
     if len(names) < 2 or names[0] == names[1]:
         return ""
-    which = f"{names[1]} were refused {_times(len(same))}: {names[0]} is the one that counts"
-    return f"News or requests of {which}"
+    return f"News or requests of {names[1]} were refused {_times(len(same))}: {names[0]} counts"
 
 
 def _times(count: int) -> str:

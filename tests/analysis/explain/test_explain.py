@@ -3,12 +3,14 @@
 import random
 
 import pytest
+from msgspec.structs import replace
 
 from jobtui.analysis.explain.verdict import explain
 from jobtui.demo.incidents import INCIDENTS
 from jobtui.demo.site import DriverName
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.verdicts import CONCERNS, Code, Verdict
+from jobtui.render.verdicts import history_line
 from tests.analysis.captured import CAPTURES, ROOT, expected, logs
 from tests.analysis.explain.cases import ASKED, Played, evidence_of, played, record_in, written_at
 
@@ -96,3 +98,14 @@ def test_what_is_not_read_makes_no_confident_wrong_verdict(name: str, without: s
 
 def test_every_verdict_says_what_it_asks_of_a_person() -> None:
     assert set(CONCERNS) == set(Code)
+
+
+def test_earlier_runs_of_the_job_are_told_in_one_line() -> None:
+    evidence = played("program-error", 1, DriverName.DOCKER, 130).evidence()
+    detail = evidence.detail
+    assert detail is not None
+    good, bad = detail.runs
+    three = replace(detail, runs=(good, bad, replace(bad, number=3)))
+    verdict = explain(replace(evidence, detail=three))
+    assert history_line(verdict).startswith("as run 2 did; run 1 was good (2026-11-20 ")
+    assert explain(replace(evidence, detail=replace(detail, runs=(bad,)))).history is None
