@@ -148,6 +148,8 @@ class Found:
     """How long the slowest answer to them took."""
     screens: Counter[str] = field(default_factory=Counter)
     memory_mb: list[float] = field(default_factory=list)
+    files_mb: list[float] = field(default_factory=list)
+    """Of each sample: its memory, and what of that are files of the journal, which the system may take back."""
     counts: list[dict[str, int]] = field(default_factory=list)
     """Of each sample: how many there were of what must not become more."""
 
@@ -247,7 +249,7 @@ class Endurance:
         fault(self._place)
         self.found.faults[name] += 1
         self._terminal.set_size(COLUMNS, ROWS)
-        self.read(SEEN_WITHIN_S)
+        self._drain(SEEN_WITHIN_S)  # what was sent for another size is none of this one
         self._paint_again()
         self.compare_ops(f"after {name}")
 
@@ -295,6 +297,7 @@ class Endurance:
         until = time.monotonic() + ANSWERED_WITHIN_S
         while time.monotonic() < until:
             self.type(ESCAPE)
+            self.tell()  # it has read the escape: with the next key it would be another one
             if shown == HEADING or self.wait(shown, gone=True):
                 return
 
@@ -357,6 +360,7 @@ class Endurance:
         found.rows_compared += len(visible)
         found.differ("on the screen", visible, shown)
         found.memory_mb.append(self._terminal.rss_mb())
+        found.files_mb.append(self._terminal.rss_of_files_mb())
         threads = sum(not name.startswith(POOLED) for name in told["threads"])
         found.counts.append(
             {**{name: told[name] for name in COUNTED if name != "threads"}, "threads": threads}
@@ -504,7 +508,7 @@ class Endurance:
 
     def _paint_again(self) -> None:
         self._terminal.set_size(COLUMNS - 1, ROWS)
-        self.read(1.0)
+        self._drain(1.0)
         self._paint_on(Painted(COLUMNS, ROWS))
         self._terminal.set_size(COLUMNS, ROWS)
         self._settle()
@@ -603,6 +607,7 @@ def rows_of(run: Endurance, rate: float, noted: Sequence[str], left: int) -> Ite
     yield at_most("stray sequences on the wire", len(run.painted.strays), "", 0)
     yield at_most("lines left behind, or a wrong exit code, after q", left, "", 0)
     yield at_most("memory, highest", max(found.memory_mb, default=0.0), "MB", MOST_MB)
+    yield row(what="of memory, files that are mapped", measured=max(found.files_mb, default=0.0), unit="MB")
     warm = found.memory_mb[int(len(found.memory_mb) * WARM_UP_SHARE) :]
     if len(warm) > 1:
         grown = statistics.median(warm[-(len(warm) // 2) :]) - statistics.median(warm[: len(warm) // 2])
