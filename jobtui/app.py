@@ -19,7 +19,7 @@ from jobtui.actions import ACTIONS, Action, Keymap, Place, Signs, actions_at
 from jobtui.allocator import give_back, share_heaps
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.health import SourceState
-from jobtui.model.ids import JobId, TraceRef
+from jobtui.model.ids import JobFilter, JobId, TraceRef
 from jobtui.model.settings import AUTO, USUAL_LOOKS, Looks
 from jobtui.render.terminal import Glyphs, glyphs_for, lowering
 from jobtui.render.text import Zone, show
@@ -89,7 +89,7 @@ class JobtuiApp(TerminalApp[None]):
     def __init__(
         self,
         session: Session,
-        open_at: JobId | TraceRef | None = None,
+        open_at: JobId | TraceRef | JobFilter | None = None,
         *,
         theme: str | None = None,
         looks: Looks | None = None,
@@ -154,6 +154,8 @@ class JobtuiApp(TerminalApp[None]):
     def on_mount(self) -> None:
         if isinstance(self._open_at, TraceRef):
             self.commander().open_trace(self._open_at)
+        elif isinstance(self._open_at, JobFilter):
+            self.commander().lowest().set_filter(self._open_at.text)
         elif self._open_at is not None:
             self.open_job(self._open_at)
         self._session.store.subscribe(self._watch_sources)
@@ -445,7 +447,7 @@ def keymap_of(looks: Looks) -> tuple[Action, ...]:
 
 def run_app(
     session: Session,
-    open_at: JobId | TraceRef | None = None,
+    open_at: JobId | TraceRef | JobFilter | None = None,
     *,
     title: str = "jobtui",
     profile: str | None = None,

@@ -232,11 +232,11 @@ def _run_command(invocation: Invocation) -> int:
     from jobtui.commands.context import make_context
     from jobtui.commands.streams import say_faults
     from jobtui.model.faults import FAULTS
-    from jobtui.model.ids import JobId, TraceRef
+    from jobtui.model.ids import JobFilter, JobId, TraceRef
     from jobtui.session import Session
 
     def open_dashboard(
-        session: Session, open_at: JobId | TraceRef | None, title: str, words: Sequence[str]
+        session: Session, open_at: JobId | TraceRef | JobFilter | None, title: str, words: Sequence[str]
     ) -> None:
         gc.disable()  # until the app has painted
         looks = config.looks

@@ -4,9 +4,11 @@ Whether anything of that name exists is for `find` to say.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum, auto
+from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from jobtui.analysis.keys import Key, Space, keys_of
@@ -53,6 +55,8 @@ class Target(Enum):
     TRACE = auto()
     NUMBER = auto()
     CONDOR = auto()
+    HOST = auto()
+    UNIT = auto()
     PART = auto()
 
 
@@ -116,6 +120,8 @@ _SHAPES = (
         0.95,
         "the text names its number in Slurm",
     ),
+    _Shape(r"/job\.(\d{1,18})_(?:script|environment)\b", Target.NUMBER, 0.95, "this is its kept script"),
+    _Shape(r"/hash\.\d/job\.(\d{1,18})\b", Target.NUMBER, 0.95, "this is its script in Slurm's spool"),
 )
 _SHORTEST_TRACE = 20
 """Characters of the shortest text in which a trace is looked for: fewer digits are ids of other things."""
@@ -126,8 +132,10 @@ def references(thing: str) -> Iterator[Reference]:
     text = thing.strip()[:MAX_LENGTH]
     if len(text) >= _SHORTEST_TRACE and (ref := find_trace(text)) is not None:
         yield _trace(ref, text)
-    if not any(char.isspace() for char in text):
-        yield from _bare(text)
+    lines = (line.strip() for line in text.splitlines())
+    for line in islice(lines, MAX_CANDIDATES):
+        if line and not any(char.isspace() for char in line):
+            yield from _bare(line)
     for pattern, target, weight, why, form in _SHAPES:
         for found in re.finditer(pattern, text, re.ASCII):
             yield Reference(target, found.expand(form), weight, why)
@@ -143,7 +151,7 @@ def _trace(ref: TraceRef, text: str) -> Reference:
 
 
 def _bare(text: str) -> Iterator[Reference]:
-    """What a text without spaces may be as a whole."""
+    """What a line without spaces may be as a whole."""
     if number := re.fullmatch(rf"#?({NUMBER})", text, re.ASCII):
         yield Reference(Target.NUMBER, number[1], 0.97, "this is its number")
     if labelled := re.fullmatch(rf"#?(\d{{1,18}})@({LABEL})", text, re.ASCII):
@@ -160,7 +168,11 @@ def _bare(text: str) -> Iterator[Reference]:
     if re.fullmatch(UID, text, re.ASCII):
         yield Reference(Target.USER, text, 0.95, "this is the user's id")
         yield Reference(Target.SIMULATION, text, 0.95, "this is its simulation")
-    yield Reference(Target.PART, text, 0.6, "its id contains this")
+    if len(text) >= LEAST_WHOLE:
+        yield Reference(Target.HOST, text, 0.9, "this is a host")
+        yield Reference(Target.UNIT, text, 0.85, "this is a log")
+    if len(text) >= LEAST_PART:
+        yield Reference(Target.PART, text, 0.6, "its id contains this")
 
 
 MAX_CANDIDATES = 50
@@ -177,15 +189,22 @@ _OFFERED_WEIGHT = 0.34
 _SURE = 0.8
 """From this score on nothing is looked for that is spelled alike."""
 _LONGEST_NEAR = 100
-_PART_LENGTH = 3
+LEAST_PART = 4
+"""Characters of the shortest part of an id or name that is looked for."""
+LEAST_WHOLE = 3
+"""The same of the whole name of a host or a log."""
 _LONGEST_NAME = 200
+SURE = 0.35
+"""A candidate with a lower score is only spelled nearly so."""
+NEAR = "spelled nearly so"
+"""How the reason of what is only spelled alike ends."""
 
 
 class Candidate(NamedTuple):
     """Something a pasted text may mean.
 
-    `kind` is one of `job op agent container user trace`; `id` is what jobtui shows of it: of ops and agents
-    the prefix. `job` is the job it belongs to, where there is one. `score` goes from 0 to 1.
+    `kind` is one of `job op agent container user host unit trace`; `id` is what jobtui shows of it: of ops
+    and agents the prefix. `job` is the job it belongs to, where there is one. `score` goes from 0 to 1.
     """
 
     kind: str
@@ -194,6 +213,11 @@ class Candidate(NamedTuple):
     why: str
     job: JobId | None = None
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether something has this name, and is not only spelled nearly so."""
+        return self.score >= SURE and not self.why.endswith(NEAR)
+
 
 def find(
     thing: str,
@@ -201,15 +225,16 @@ def find(
     ops: Iterable[Op] = (),
     agents: Iterable[Agent] = (),
     ids: Iterable[str] = (),
+    logs: Iterable[str] = (),
 ) -> tuple[Candidate, ...]:
     """What `thing` may mean, likeliest first: an id or part of one, a path, an address, a name, a log line.
 
-    `ids` are ids of further jobs that are known to exist. Never raises.
+    `ids` are ids of further jobs that are known to exist, `logs` the names of logs. Never raises.
     """
     text = thing.strip()
     if not text:
         return ()
-    search = _Search(jobs, tuple(ops), tuple(agents), ids)
+    search = _Search(jobs, tuple(ops), tuple(agents), ids, tuple(logs))
     found = sorted(references(text), key=lambda reference: reference.target is not Target.JOB)
     for reference in found:
         with contained("finding"):
@@ -226,13 +251,85 @@ def is_ambiguous(candidates: tuple[Candidate, ...]) -> bool:
     return len(candidates) > 1 and candidates[0].score - candidates[1].score <= AMBIGUOUS_WITHIN
 
 
+def jobs_meant(
+    meant: Candidate, jobs: Mapping[JobId, Job], ops: Iterable[Op], agents: Collection[Agent]
+) -> tuple[JobId, ...]:
+    """The jobs of what is meant, such as those of a user or of the agents on a host, the newest first."""
+    if meant.job is not None:
+        return (meant.job,)
+    found = {op.jid for op in ops_meant(meant, ops, agents) if op.jid is not None}
+    if (is_of := _OWNS.get(meant.kind)) is not None:
+        found.update(job.id for job in jobs.values() if is_of(job, meant.id))
+    return tuple(sorted(found, key=lambda job_id: _newest_first(jobs, job_id)))
+
+
+def _newest_first(jobs: Mapping[JobId, Job], job_id: JobId) -> tuple[int, str]:
+    job = jobs.get(job_id)
+    return (-(first_seen(job) or 0) if job else 0, job_id)
+
+
+MOST_FILTERED = 40
+
+
+def filter_of(jobs: Collection[JobId]) -> str:
+    """The filter that shows these jobs, the first of very many."""
+    return f"id:{','.join(islice(jobs, MOST_FILTERED))}"
+
+
+def ops_meant(meant: Candidate, ops: Iterable[Op], agents: Iterable[Agent]) -> Iterator[Op]:
+    """The ops of a user, or of an agent, the agents of a container, or those on a host."""
+    if meant.kind == "user":
+        yield from (op for op in ops if (op.jid or op.uid or "").partition("-")[0] == meant.id)
+    elif meant.kind in ("agent", "container", "host"):
+        called = agents_called(meant.id, agents)
+        yield from (op for op in ops if (op.agent or op.assigned_agent) in called)
+
+
+def agents_called(name: str, agents: Iterable[Agent]) -> frozenset[str]:
+    """The prefixes of the agents that a prefix, a full id, a container or a host names."""
+    there = (agent.agent for agent in agents if agent.container == name or is_host(agent.host, name))
+    return frozenset((*there, *([name[:PREFIX_LENGTH]] if is_prefix(name) or is_full_id(name) else ())))
+
+
+def is_host(host: str | None, name: str) -> bool:
+    """Whether a host is called so, with its domain or without."""
+    return host is not None and name in (host, host.partition(".")[0])
+
+
+_OWNS: Mapping[str, Callable[[Job, str], bool]] = {
+    "user": lambda job, name: job.owner == name,
+    "host": lambda job, name: is_host(job.host, name),
+    "trace": lambda job, name: job.trace == name,
+}
+"""By kind, whether a job is of what is called so, as far as its record tells."""
+
+
+def is_of_unit(source: str, unit: str) -> bool:
+    """Whether a source is what somebody calls so: a unit, with its host or not, a container, a log file.
+
+    As in a shell a name may have wildcards.
+    """
+    short = unit.removesuffix(".service").replace("sirepo@", "sirepo-")
+    stream = source.rpartition("@")[0] or source
+    instance = stream.partition(".")[0]
+    file = source.rsplit("/", 1)[-1]
+    names = (source, stream, instance, file, file.removesuffix(".log"))
+    return any(fnmatchcase(name, wanted) for name in names for wanted in (unit, short))
+
+
 class _Search:
     """Collects candidates, the best score for each. References to jobs are to be resolved first."""
 
     def __init__(
-        self, jobs: Mapping[JobId, Job], ops: tuple[Op, ...], agents: tuple[Agent, ...], ids: Iterable[str]
+        self,
+        jobs: Mapping[JobId, Job],
+        ops: tuple[Op, ...],
+        agents: tuple[Agent, ...],
+        ids: Iterable[str],
+        logs: tuple[str, ...],
     ) -> None:
         self._jobs = jobs
+        self._logs = logs
         self._ops = ops
         self._agents = agents
         self._ids = {*jobs, *map(JobId, ids), *(op.jid for op in ops if op.jid is not None)}
@@ -250,6 +347,8 @@ class _Search:
             Target.TRACE: self._add_trace,
             Target.NUMBER: self._add_numbered,
             Target.CONDOR: self._add_condor,
+            Target.HOST: self._add_host,
+            Target.UNIT: self._add_unit,
             Target.PART: self._add_parts,
         }
 
@@ -259,7 +358,7 @@ class _Search:
     def add_named(self, text: str) -> None:
         """Add the jobs whose name is `text`, or failing that contains it."""
         low = text.casefold()
-        if len(low) < _PART_LENGTH or len(low) > _LONGEST_NAME:
+        if len(low) < LEAST_PART or len(low) > _LONGEST_NAME:
             return
         named = [job.id for job in self._jobs.values() if job.name is not None and low in job.name.casefold()]
         exact = [job_id for job_id in named if (self._jobs[job_id].name or "").casefold() == low]
@@ -272,14 +371,14 @@ class _Search:
 
     def add_near(self, text: str) -> None:
         """Add jobs whose id or name is spelled nearly like `text`, which is not a whole line or more."""
-        if len(text) > _LONGEST_NEAR:
+        if not LEAST_PART <= len(text) <= _LONGEST_NEAR:
             return
         weight = _NEAR_WEIGHT if condor_id(text) is None else _OFFERED_WEIGHT
         for job_id, alike in near(text, self._ids):
-            self._add("job", job_id, weight * alike**2, "its id is spelled nearly so", JobId(job_id))
+            self._add("job", job_id, weight * alike**2, f"its id is {NEAR}", JobId(job_id))
         names = {job.name: job.id for job in self._jobs.values() if job.name}
         for name, alike in near(text, names):
-            why = "its name is spelled nearly so"
+            why = f"its name is {NEAR}"
             self._add("job", names[name], _NEAR_WEIGHT * alike**2, why, names[name])
 
     def ranked(self) -> tuple[Candidate, ...]:
@@ -301,14 +400,10 @@ class _Search:
         return score * _SHARED_WEIGHT, f"{why}, as {count} {what} do"
 
     def _add_jobs(self, job_ids: Iterable[JobId], score: float, why: str) -> None:
-        several = sorted(job_ids, key=self._newest_first)
+        several = sorted(job_ids, key=lambda job_id: _newest_first(self._jobs, job_id))
         score, why = self._shared(score, why, len(several), "jobs")
         for job_id in several[:MAX_CANDIDATES]:
             self._add("job", job_id, score, why, job_id)
-
-    def _newest_first(self, job_id: JobId) -> tuple[int, str]:
-        job = self._jobs.get(job_id)
-        return (-(first_seen(job) or 0) if job else 0, job_id)
 
     def _add_job(self, reference: Reference) -> None:
         job_id = JobId(reference.text)
@@ -347,6 +442,8 @@ class _Search:
             if job.system == SLURM and job.mode and Key(Space.SCHEDULER, reference.text) in keys_of(job)
         )
         self._add_jobs(tasks, reference.weight, "a task of this array, or with this number of its own")
+        noted = {op.jid for op in self._ops if op.jid is not None and _is_submitted_as(op, reference.text)}
+        self._add_jobs(noted, reference.weight, "its agent's log has this number in Slurm")
 
     def _add_user(self, reference: Reference) -> None:
         job_ids = self._by_user.get(reference.text, [])
@@ -380,10 +477,21 @@ class _Search:
     def _add_container(self, reference: Reference) -> None:
         container = split_container(reference.text)
         agents = [agent for agent in self._agents if agent.container == reference.text]
-        self._add_agents_alike(agents[-1:], reference.weight, "runs in this container")
+        self._add_agents_alike(agents, reference.weight, "runs in this container")
         if container is not None and (agents or container.uid in self._by_user):
             self._add("container", reference.text, reference.weight + 0.1, reference.why)
             self._add_user(Reference(Target.USER, container.uid, 0.4, "the container is of this user"))
+
+    def _add_host(self, reference: Reference) -> None:
+        hosts = {agent.host for agent in self._agents} | {job.host for job in self._jobs.values()}
+        hosts |= {log.rpartition("@")[2] for log in self._logs if "@" in log and "/" not in log}
+        for host in sorted(host for host in hosts if host is not None and is_host(host, reference.text)):
+            self._add("host", host, reference.weight, reference.why)
+
+    def _add_unit(self, reference: Reference) -> None:
+        unit = reference.text
+        if split_container(unit) is None and any(is_of_unit(log, unit) for log in self._logs):
+            self._add("unit", unit, reference.weight, reference.why)
 
     def _add_trace(self, reference: Reference) -> None:
         self._add("trace", reference.text, reference.weight, reference.why)
@@ -392,7 +500,7 @@ class _Search:
 
     def _add_parts(self, reference: Reference) -> None:
         part = reference.text
-        if len(part) < _PART_LENGTH or part.isdigit():
+        if part.isdigit():
             return
         job_ids = [job_id for job_id in self._ids if part in job_id]
         if not job_ids:
@@ -429,3 +537,12 @@ def _is_op(op: Op, text: str) -> bool:
     if len(text) > PREFIX_LENGTH and op.op_id is not None:
         return op.op_id == text
     return op.op == op_prefix(text)
+
+
+_SBATCH_ID = re.compile(r"sbatch_id\W{1,6}(\d{1,18})(?!\d)", re.ASCII)
+
+
+def _is_submitted_as(op: Op, number: str) -> bool:
+    """Whether a line of an op tells that Slurm gave its job this number."""
+    texts = (step.text for step in op.steps if number in step.text and "sbatch_id" in step.text)
+    return any(number in _SBATCH_ID.findall(text) for text in texts)

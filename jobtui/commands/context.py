@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from jobtui.config import Config, ConfigError
 from jobtui.grammar import Invocation
 from jobtui.model.clock import SECOND, Clock, FixedClock, Nanos, SystemClock
-from jobtui.model.ids import JobId, TraceRef
+from jobtui.model.ids import JobFilter, JobId, TraceRef
 from jobtui.session import Session
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class OpenDashboard(Protocol):
     """Runs the dashboard until it is left."""
 
     def __call__(
-        self, session: Session, open_at: JobId | TraceRef | None, title: str, words: Sequence[str]
+        self, session: Session, open_at: JobId | TraceRef | JobFilter | None, title: str, words: Sequence[str]
     ) -> None:
         """Open it at a job or a trace, or at the table of all.
 

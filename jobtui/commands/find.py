@@ -2,11 +2,22 @@
 
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from jobtui.analysis.find import Candidate, Reference, Target, find, is_ambiguous, references
+from jobtui.analysis.find import (
+    SURE,
+    Candidate,
+    Reference,
+    Target,
+    filter_of,
+    find,
+    is_ambiguous,
+    jobs_meant,
+    references,
+)
+from jobtui.analysis.keys import CLUSTER_MODE
 from jobtui.analysis.spelling import near
 from jobtui.backends.base import Source
 from jobtui.backends.registry import Gives, gives, numbering
@@ -15,7 +26,17 @@ from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
 from jobtui.grammar import COMMAND_BY_NAME, nearest
 from jobtui.model.clock import to_rfc3339
-from jobtui.model.ids import JobId, TraceId, app_of_run_dir, is_quasi_jid, meant_by, numbered, split_jid
+from jobtui.model.commands import Command
+from jobtui.model.ids import (
+    SPAN_DIGITS,
+    JobId,
+    TraceId,
+    app_of_run_dir,
+    is_quasi_jid,
+    meant_by,
+    numbered,
+    split_jid,
+)
 from jobtui.model.jobs import Job, JobDetail, JobStatus
 from jobtui.model.specs import SourceSpec
 from jobtui.render.table import Cell, Head, table_lines
@@ -46,7 +67,6 @@ async def told_in_file(reader: Reader, text: str) -> "tuple[Candidate, ...]":
     path = file_named(text)
     if path is None:
         return ()
-    from jobtui.analysis.find import Candidate
     from jobtui.backends.condor.source import CondorFile  # few name a file
 
     await read_too(reader, CondorFile(path))
@@ -61,8 +81,8 @@ async def told_in_file(reader: Reader, text: str) -> "tuple[Candidate, ...]":
 LONGEST_ID = 200
 SHOWN = 10
 """How many candidates are named on stderr."""
-SURE = 0.35
-"""A candidate with a lower score is only spelled nearly so."""
+NOTES_READ = 100
+"""Of the newest jobs on a cluster so many are asked for the number that Slurm gave them."""
 LOG_TARGETS = frozenset({Target.OP, Target.AGENT, Target.CONTAINER})
 """What only logs know of."""
 
@@ -76,6 +96,14 @@ class Found(NamedTuple):
     code: Exit = Exit.NOT_FOUND
     traces: tuple[TraceId, ...] = ()
     """The traces whose spans name the job that nothing else knows."""
+    jobs: tuple[JobId, ...] = ()
+    """The jobs of what was meant, where these are several."""
+
+    @property
+    def filter(self) -> str:
+        """The filter that shows these jobs."""
+        best = self.candidates[0] if self.candidates else None
+        return f"user:{best.id}" if best is not None and best.kind == "user" else filter_of(self.jobs)
 
 
 def print_not_found(command: str, body: Mapping[str, object], found: Found, reader: Reader) -> Exit:
@@ -110,6 +138,7 @@ async def spans_naming(reader: Reader, thing: str) -> tuple[Candidate, ...]:
     book = reader.session.store.traces
     ways = await ways_by_attribute(reader.session.traces, thing, book.job_attributes)
     whys = {
+        **(book.called(thing) if len(thing) >= SPAN_DIGITS else {}),
         **{one: f"its spans name the job as {job}" for one, job in book.naming(thing)},
         **dict(ways.found),
     }
@@ -127,21 +156,61 @@ async def _resolved(reader: Reader, thing: str, *, to_end: bool, kinds: Collecti
     if len(by_number) > 1:
         several = await _known_ids(reader, by_number)
         if len(several) > 1:
-            return _ambiguous(thing, several)
+            return _ambiguous(reader, thing, several)
     candidates = await candidates_for(reader, thing, referred)
     best = candidates[0] if candidates else None
-    if best is not None and best.score >= SURE and best.job and not is_ambiguous(candidates):
-        return await _exact(reader, best.job, to_end=to_end)
-    if best is not None and best.score >= SURE and best.kind in kinds and not is_ambiguous(candidates):
-        return Found(candidates=candidates, code=Exit.FINE)
+    if best is not None and best.score >= SURE and not is_ambiguous(candidates):
+        if best.kind in kinds:
+            return Found(candidates=candidates, code=Exit.FINE)
+        if (found := await _of_its_jobs(reader, thing, candidates, to_end=to_end)) is not None:
+            return found
     if not by_number and len(named) == 1 and _servers(reader.specs, "balsam"):
         by_number = _meant(reader, named[0])
     if by_number and (best is None or best.score < SURE):
         # It may have ended before what is read of all jobs
         return await _one_of(reader, by_number, thing, to_end=to_end)
     if not reader.nothing_read:
-        _say_why_not(thing, candidates)
+        _say_why_not(reader, thing, candidates)
     return Found(candidates=candidates)
+
+
+async def _of_its_jobs(
+    reader: Reader, thing: str, candidates: tuple[Candidate, ...], *, to_end: bool
+) -> Found | None:
+    """The only job of the first candidate, or all of its jobs; None where it has none."""
+    best = candidates[0]
+    knows = reader.session.store.correlation
+    jobs = jobs_meant(best, reader.session.store.jobs, knows.ops(), knows.agents())
+    if len(jobs) == 1:
+        _say_taken(thing, best, jobs[0])
+        return await _exact(reader, jobs[0], to_end=to_end)
+    if not jobs:
+        return None
+    why = f"of {best.kind} {best.id}"
+    of_it = tuple(Candidate("job", job_id, best.score, why, job_id) for job_id in jobs)
+    complain(f"{_shown(thing)} is {_a(best.kind)} with {len(jobs)} jobs; name one of them:")
+    offer(reader, (best, *of_it), "")
+    return Found(candidates=(best, *of_it, *candidates[1:]), jobs=jobs)
+
+
+SHOWN_LENGTH = 60
+
+
+def _shown(thing: str) -> str:
+    """What somebody typed or pasted, in one short line."""
+    line = " ".join(thing.split())
+    return repr(line if len(line) <= SHOWN_LENGTH else f"{line[:SHOWN_LENGTH]}...")
+
+
+def _a(kind: str) -> str:
+    return f"{'an' if kind[0] in 'aeio' else 'a'} {kind}"
+
+
+def _say_taken(thing: str, taken: Candidate, job_id: JobId) -> None:
+    if taken.kind != "job":
+        complain(f"{_shown(thing)} is {_a(taken.kind)}: its job is {job_id}")
+    elif job_id not in thing:
+        complain(f"{_shown(thing)} is taken for job {job_id}: {taken.why}")
 
 
 def _servers(specs: Sequence[SourceSpec], system: str) -> dict[str, str]:
@@ -165,48 +234,84 @@ async def _one_of(reader: Reader, meant: Sequence[JobId], thing: str, *, to_end:
     """The one of several ids that there is a job of; where there are several jobs, none."""
     if len(meant) > 1:
         meant = await _known_ids(reader, meant) or meant[:1]
-    return await _exact(reader, meant[0], to_end=to_end) if len(meant) == 1 else _ambiguous(thing, meant)
+    if len(meant) > 1:
+        return _ambiguous(reader, thing, meant)
+    return await _exact(reader, meant[0], to_end=to_end)
 
 
 async def _known_ids(reader: Reader, ids: Sequence[JobId]) -> list[JobId]:
     return [job_id for job_id in ids if await reader.look_up(job_id) is not None]
 
 
-def _ambiguous(thing: str, ids: Sequence[JobId]) -> Found:
+def _ambiguous(reader: Reader, thing: str, ids: Sequence[JobId]) -> Found:
     candidates = tuple(Candidate("job", one, SURE, "a job of this number on its server", one) for one in ids)
-    _say_why_not(thing, candidates)
+    _say_why_not(reader, thing, candidates)
     return Found(candidates=candidates)
 
 
-def _say_why_not(thing: str, candidates: Sequence[Candidate]) -> None:
+def _say_why_not(reader: Reader, thing: str, candidates: Sequence[Candidate]) -> None:
     best = candidates[0] if candidates else None
     if best is None or best.score < SURE:
         hint = nearest(thing, COMMAND_BY_NAME)
-        complain(f"nothing is known of {thing!r}{hint and f', and there is no such command{hint}'}")
-        offer(candidates, "nearest")
+        complain(f"nothing is known of {_shown(thing)}{hint and f', and there is no such command{hint}'}")
+        offer(reader, candidates, "nearest: ")
     else:
-        complain(f"{thing!r} is {'ambiguous' if best.job else f'no job but a {best.kind}'}")
-        offer(candidates, "candidate")
+        complain(f"{_shown(thing)} is {'ambiguous' if best.job else f'no job but {_a(best.kind)}'}")
+        offer(reader, candidates, "candidate: ")
 
 
 async def candidates_for(
     reader: Reader, thing: str, referred: Sequence[Reference] | None = None
 ) -> tuple[Candidate, ...]:
     """What `thing` may mean, out of all jobs, and out of the logs where only they can know."""
-    known = references(thing.strip()) if referred is None else referred
+    known = list(references(thing.strip())) if referred is None else referred
     await reader.read_jobs()
-    if any(reference.target in LOG_TARGETS for reference in known):
-        await reader.read_logs(None)
-    store = reader.session.store
-    return find(thing, store.jobs, store.correlation.ops(), store.correlation.agents())
+    session = reader.session
+    store, names = session.store, session.logs().names
+    if not any(reference.target in LOG_TARGETS for reference in known):
+        found = find(thing, store.jobs)
+        if reader.logs_read or any(candidate.is_sure for candidate in found):
+            return found
+    await reader.read_logs(None)
+    found = find(thing, store.jobs, store.correlation.ops(), store.correlation.agents(), (), names())
+    if not any(candidate.is_sure for candidate in found):
+        numbers = {reference.text for reference in known if reference.target is Target.NUMBER}
+        found = (*(await _submitted_as(reader, numbers) if numbers else ()), *found)
+    return found
 
 
-def offer(candidates: Sequence[Candidate], word: str) -> None:
-    for candidate in candidates[:SHOWN]:
+async def _submitted_as(reader: Reader, numbers: Collection[str]) -> tuple[Candidate, ...]:
+    """The jobs to which Slurm gave one of these numbers, as their run directories on the cluster note it."""
+    jobs = [job for job in reader.session.store.jobs.values() if job.mode == CLUSTER_MODE]
+    found = []
+    for job in sorted(jobs, key=lambda job: job.queued_at or 0, reverse=True)[:NOTES_READ]:
+        noted = await reader.noted_of(job)
+        if noted is not None and noted.status.slurm_id in numbers:
+            why = "its run directory notes this number in Slurm"
+            found.append(Candidate("job", job.id, 0.97, why, job.id))
+    return tuple(found)
+
+
+def offer(reader: Reader, candidates: Iterable[Candidate], word: str) -> None:
+    """Name candidates, each with the command for it."""
+    several = tuple(candidates)
+    for candidate in several[:SHOWN]:
         job = f" of {candidate.job}" if candidate.job and candidate.job != candidate.id else ""
-        complain(f"{word}: {candidate.kind} {candidate.id}{job} ({candidate.why})")
-    if len(candidates) > SHOWN:
-        complain(f"and {len(candidates) - SHOWN} more")
+        command = command_for(candidate, reader.context.invocation.command.name)
+        why = f"{candidate.kind} {candidate.id}{job} ({candidate.why})"
+        complain(f"{word}{why}{f': {command}' if command else ''}")
+    if len(several) > SHOWN:
+        complain(f"and {len(several) - SHOWN} more")
+
+
+def command_for(candidate: Candidate, command: str) -> Command:
+    """What to type for a candidate: the same command for a job, else the one that takes its kind."""
+    if candidate.job is not None:
+        of_job = "show" if command in ("find", "open") else command
+        return Command("jobtui", of_job, about=[candidate.job])
+    if candidate.kind == "user":
+        return Command("jobtui", "jobs", about=[f"user:{candidate.id}"])
+    return Command("jobtui", "trace" if candidate.kind == "trace" else "logs", about=[candidate.id])
 
 
 async def _exact(reader: Reader, job_id: JobId, *, to_end: bool) -> Found:
@@ -230,7 +335,7 @@ async def _exact(reader: Reader, job_id: JobId, *, to_end: bool) -> Found:
     candidates = tuple(
         Candidate("job", id_, 0.0, "its id is spelled nearly so", JobId(id_)) for id_, _ in nearest_ids
     )
-    offer(candidates, "nearest")
+    offer(reader, candidates, "nearest: ")
     return Found(candidates=candidates)
 
 
@@ -297,10 +402,10 @@ async def run(reader: Reader) -> Exit:
 
 def _judge(thing: str, candidates: tuple[Candidate, ...]) -> Exit:
     if not candidates or candidates[0].score < SURE:
-        complain(f"nothing is known of {thing.strip()!r}")
+        complain(f"nothing is known of {_shown(thing)}")
         return Exit.NOT_FOUND
-    if is_ambiguous(candidates):
-        complain(f"{thing.strip()!r} is ambiguous")
+    if is_ambiguous(candidates) and "\n" not in thing.strip():
+        complain(f"{_shown(thing)} is ambiguous")
         return Exit.NOT_FOUND
     return Exit.FINE
 

@@ -52,7 +52,7 @@ def run(context: Context) -> Exit:
 
 async def _all_jobs(reader: Reader) -> Exit:
     await reader.read_jobs()
-    return _print(reader, [job for job in _known(reader) if not job.is_quasi])
+    return print_jobs(reader, [job for job in _known(reader) if not job.is_quasi])
 
 
 async def _chosen_jobs(reader: Reader, chosen: "Filter") -> Exit:
@@ -67,7 +67,7 @@ async def _chosen_jobs(reader: Reader, chosen: "Filter") -> Exit:
         is_disputed=_is_disputed(reader),
         now_at=reader.session.store.now_at,
     )
-    return _print(reader, chosen.select(_known(reader), reader.now, context))
+    return print_jobs(reader, chosen.select(_known(reader), reader.now, context))
 
 
 def _late_of(reader: Reader) -> Callable[[Job], str | None]:
@@ -132,7 +132,7 @@ def _needs_logs(chosen: "Filter", jobs: Iterable[Job], now: Nanos) -> bool:
     return asked
 
 
-def _print(reader: Reader, jobs: Iterable[Job]) -> Exit:
+def print_jobs(reader: Reader, jobs: Iterable[Job]) -> Exit:
     picked = in_order((job for job in jobs if _within(job, reader)), reader.now_of)
 
     def lines(width: int | None, colour: bool) -> Iterable[str]:

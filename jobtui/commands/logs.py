@@ -7,10 +7,11 @@ import asyncio
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
+from functools import partial
 
+from jobtui.analysis.find import Candidate, agents_called, is_host, is_of_unit, ops_meant
 from jobtui.analysis.paths import Reach, output_places
 from jobtui.analysis.timeline import JobLine, in_time_order, job_lines
 from jobtui.backends.base import unwrapped
@@ -27,14 +28,16 @@ from jobtui.commands.printing import (
 )
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
-from jobtui.formats.parser import LINE
+from jobtui.formats.parser import LINE, LogParser
+from jobtui.model.clock import Nanos
 from jobtui.model.faults import contained
 from jobtui.model.ids import PREFIX_LENGTH, JobId
 from jobtui.model.job_reader import FilePart, JobReader, Unreadable
 from jobtui.model.jobs import JobDetail
 from jobtui.model.logs import RawLine
 from jobtui.model.numbers import counted, whole
-from jobtui.model.ops import Agent, Certainty, Component, Op
+from jobtui.model.ops import Certainty, Component, Op
+from jobtui.model.pages import Log, LogLine, LogUnreadable
 from jobtui.model.secrets import mask_line, masked_lines
 from jobtui.model.source_errors import SourceError
 from jobtui.render.json_output import document, dumps, line_record
@@ -103,8 +106,12 @@ CSV_COLUMNS = ("at", "source", "line", "component", "op", "agent", "level", "cer
 
 Chosen = Callable[[JobLine], bool]
 OpsByJob = Mapping[JobId, Sequence[Op]]
-KINDS = frozenset({"agent", "container", "user"})
+KINDS = frozenset({"agent", "container", "user", "host", "unit"})
 """What else than a job has lines."""
+LAST_LINES = 1_000
+"""So many lines of a log are given when neither a number nor a time is asked for, and read at a time."""
+MOST_LINES = 100_000
+"""So many are given at most."""
 
 
 async def run(reader: Reader) -> Exit:
@@ -113,11 +120,12 @@ async def run(reader: Reader) -> Exit:
     if found.job is None and found.code is not Exit.FINE:
         return print_not_found("logs", {"lines": []}, found, reader)
     await reader.read_logs(found.detail, to_end=following)
-    ops_of = _ops_of(reader, found)
+    names = _logs_meant(reader, found.candidates[0]) if found.job is None else ()
+    ops_of: Callable[[], OpsByJob] = dict if names else _ops_of(reader, found)
     chosen = _choice(reader, reader.context.words[0] if found.job is None else found.job.id, ops_of())
     if chosen is None:
         return reader.settle(Exit.NOT_FOUND)
-    log = _OpLog(reader, ops_of, chosen)
+    log = _WholeLogs(reader, names, chosen) if names else _OpLog(reader, ops_of, chosen)
     outputs = _Outputs(reader, found.detail, chosen, to_end=following)
     lines = [*await log.fresh(), *await outputs.fresh()]
     outputs.complain_of_unread()
@@ -138,17 +146,21 @@ def _ops_of(reader: Reader, found: Found) -> Callable[[], OpsByJob]:
         return lambda: {job_id: knows.ops_of(job_id)}
     meant = found.candidates[0]
 
-    def is_meant(op: Op) -> bool:
-        if meant.kind == "user":
-            return (op.jid or op.uid or "").partition("-")[0] == meant.id
-        return _agent_of(op) in _agents_called(meant.id, knows.agents())
-
     def ops_of() -> OpsByJob:
-        jobs = dict.fromkeys(op.jid for op in knows.ops() if op.jid is not None and is_meant(op))
-        return {job_id: tuple(filter(is_meant, knows.ops_of(job_id))) for job_id in jobs}
+        known = knows.agents()
+        jobs = dict.fromkeys(op.jid for op in ops_meant(meant, knows.ops(), known) if op.jid is not None)
+        return {job_id: tuple(ops_meant(meant, knows.ops_of(job_id), known)) for job_id in jobs}
 
     complain(f"{meant.kind} {meant.id}: lines of {counted(len(ops_of()), 'job')} are given")
     return ops_of
+
+
+def _logs_meant(reader: Reader, meant: Candidate) -> tuple[str, ...]:
+    """The logs that a unit names, or those of a host; none where only ops and agents tell of it."""
+    known = reader.session.logs().names()
+    if meant.kind == "host":
+        return tuple(name for name in known if "/" not in name and is_host(name.rpartition("@")[2], meant.id))
+    return tuple(name for name in known if meant.kind == "unit" and is_of_unit(name, meant.id))
 
 
 def _masked(lines: Sequence[JobLine]) -> list[JobLine]:
@@ -182,6 +194,62 @@ class _OpLog:
         return [
             line for line in _masked(await with_continuations(lines, self._session)) if self._chosen(line)
         ]
+
+
+class _WholeLogs:
+    """The last lines of some logs, whatever they are about, in the order of time; those new at each look."""
+
+    def __init__(self, reader: Reader, names: Sequence[str], chosen: Chosen) -> None:
+        self._context, self._chosen = reader.context, chosen
+        book = reader.session.logs()
+        self._logs = {name: book.open(name) for name in names}
+        self._ends: dict[str, int] = {}
+        self._parser = LogParser("")
+        is_bounded = self._context.since is not None
+        self._most = whole(self._context.flag("lines"), MOST_LINES if is_bounded else LAST_LINES)
+
+    async def fresh(self) -> list[JobLine]:
+        found: list[JobLine] = []
+        for name, log in self._logs.items():
+            try:
+                end = (await log.look()).end
+                found += map(partial(self._line, name), await self._read(name, log, end))
+                self._ends[name] = end
+            except LogUnreadable as error:
+                complain(str(error))
+        chosen = [line for line in _masked(in_time_order(found)) if self._chosen(line)]
+        return chosen[max(0, len(chosen) - self._most) :]
+
+    async def _read(self, name: str, log: Log, end: int) -> list[LogLine]:
+        """The lines up to `end` that were not read yet, and are within the time that is asked for."""
+        since, until = self._context.since, self._context.until
+        begin, place, found = self._ends.get(name, -1), end, list[LogLine]()
+        while place > max(begin, 0) and len(found) < min(self._most, MOST_LINES):
+            page = await log.before(place, LAST_LINES)
+            lines = [line for line in page.lines if line.place >= begin]
+            times = list(map(self._time_of, lines))
+            fits = [
+                line
+                for line, at in zip(lines, times, strict=True)
+                if at is None or ((since is None or at >= since) and (until is None or at <= until))
+            ]
+            found = [*fits, *found]
+            is_before = since is not None and any(at is not None and at < since for at in times)
+            if not page.lines or page.at_edge or is_before:
+                break
+            place = page.lines[0].place
+        return found
+
+    def _time_of(self, line: LogLine) -> Nanos | None:
+        return line.at or self._parser.time_of(line.text.encode(), self._context.clock.now())
+
+    def _line(self, name: str, line: LogLine) -> JobLine:
+        source = line.origin or name
+        cursor = "" if line.stamped else None
+        at, text = self._time_of(line), line.text
+        return JobLine(
+            at, source, 0, line.place, Component.LOG, text, Certainty.ADJACENT, JobId(""), cursor=cursor
+        )
 
 
 class _Outputs:
@@ -247,7 +315,9 @@ class _Outputs:
             complain(f"its output {name}: {problem}")
 
 
-async def _follow(reader: Reader, job_id: JobId | None, log: _OpLog, outputs: _Outputs) -> None:
+async def _follow(
+    reader: Reader, job_id: JobId | None, log: "_OpLog | _WholeLogs", outputs: _Outputs
+) -> None:
     """Print what comes, of this job or of any, until ctrl+c."""
     following = asyncio.ensure_future(reader.follow_logs())
     stopped, changed, looks = asyncio.Event(), asyncio.Event(), 0
@@ -263,7 +333,7 @@ async def _follow(reader: Reader, job_id: JobId | None, log: _OpLog, outputs: _O
             looks += 1
             fresh: list[JobLine] = []
             with contained("reading the lines of a job"):
-                if changed.is_set():
+                if changed.is_set() or isinstance(log, _WholeLogs):
                     changed.clear()
                     fresh += await log.fresh()
                 if looks % OUTPUT_LOOKS == 0:
@@ -285,7 +355,7 @@ def _choice(reader: Reader, name_of_all: str, ops_by_job: OpsByJob) -> Chosen | 
     ops = [op for several in ops_by_job.values() for op in several]
     tests: list[Chosen] = []
     if (name := context.flag("agent")) is not None:
-        wanted = _agents_called(name, correlation.agents())
+        wanted = agents_called(name, correlation.agents())
         agents = {str(_agent_of(op)) for op in ops if _agent_of(op)}
         if not wanted & agents:
             complain(f"no agent {name} worked for {name_of_all}, only {', '.join(sorted(agents)) or 'none'}")
@@ -305,26 +375,8 @@ def _choice(reader: Reader, name_of_all: str, ops_by_job: OpsByJob) -> Chosen | 
     return lambda line: all(test(line) for test in tests)
 
 
-def is_of_unit(source: str, unit: str) -> bool:
-    """Whether a source is what somebody calls so: a unit, with its host or not, a container, a log file.
-
-    As in a shell a name may have wildcards.
-    """
-    short = unit.removesuffix(".service").replace("sirepo@", "sirepo-")
-    stream = source.rpartition("@")[0] or source
-    instance = stream.partition(".")[0]
-    file = source.rsplit("/", 1)[-1]
-    names = (source, stream, instance, file, file.removesuffix(".log"))
-    return any(fnmatchcase(name, wanted) for name in names for wanted in (unit, short))
-
-
 def _agent_of(op: Op) -> str | None:
     return op.agent or op.assigned_agent
-
-
-def _agents_called(name: str, agents: Iterable[Agent]) -> frozenset[str]:
-    """The prefixes of the agents that a prefix, a full id or a container names."""
-    return frozenset({name[:PREFIX_LENGTH], *(agent.agent for agent in agents if agent.container == name)})
 
 
 def _report(reader: Reader, lines: Sequence[JobLine]) -> Report:
@@ -358,7 +410,7 @@ def _texts(lines: Sequence[JobLine], names: SourceNames, colour: bool) -> Iterat
         text = show(mask_line(line.text))
         if line.continues:
             text = f"| {text}"
-        elif line.certainty is Certainty.ADJACENT:
+        elif line.certainty is Certainty.ADJACENT and line.job_id:
             text += "  (inferred)"
         yield f"{paint(f'{at:<20}  {place:<{width}}', 'settled', colour)}  {text}"
 

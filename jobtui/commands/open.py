@@ -22,7 +22,7 @@ from jobtui.commands.reader import (
 from jobtui.commands.streams import Exit, complain
 from jobtui.config import Config, split_head
 from jobtui.grammar import COMMAND_BY_NAME, SETTING_BY_NAME, SETTINGS, Setting
-from jobtui.model.ids import TraceRef, find_trace
+from jobtui.model.ids import JobFilter, JobId, TraceRef, find_trace
 from jobtui.model.specs import LOOPBACK, LogRole, SourceSpec, is_loopback, listen_place
 from jobtui.model.traces import JOB_ATTRIBUTES
 from jobtui.session import Session
@@ -86,9 +86,9 @@ def run(context: Context) -> Exit:
     trace = trace_meant(context, specs)
     if context.words and trace is None:
         found, code = asyncio.run(_resolve(context, specs))
-        if found.job is None and len(found.traces) != 1:
+        if found.job is None and len(found.traces) != 1 and not found.jobs:
             return code
-        trace = TraceRef(found.traces[0]) if found.job is None else None
+        trace = TraceRef(found.traces[0]) if found.job is None and len(found.traces) == 1 else None
     announced = sources_to_watch(context, specs, found.detail if found else None)
     session = Session(announced, context.clock, replay=context.replay)
     session.hosts, session.mounts = context.config.hosts, context.config.mounts
@@ -98,7 +98,9 @@ def run(context: Context) -> Exit:
         session.alarms = context.config.alarms
     watch_sites(session, specs)
     watch_clusters(session, [spec.target for spec in specs if SIREPO_DB.names(spec)])
-    open_at = trace or (found.job.id if found and found.job else None)
+    open_at: JobId | TraceRef | JobFilter | None = trace
+    if found is not None and trace is None:
+        open_at = found.job.id if found.job is not None else JobFilter(found.filter)
     title = " ".join(filter(None, ("jobtui", context.config.profile)))
     context.open_dashboard(session, open_at, title, spelled(context.config, specs))
     return Exit.FINE
@@ -138,7 +140,7 @@ async def _resolve(context: Context, specs: Sequence[SourceSpec]) -> "tuple[Foun
     async with Session((), context.clock, replay=context.replay) as session:
         reader = Reader(context, session, specs)
         found = await resolve(reader, context.words[0])
-        return found, Exit.FINE if found.job else reader.settle(found.code)
+        return found, Exit.FINE if found.job or found.jobs else reader.settle(found.code)
 
 
 DEFAULT_PLACE = f"{LOOPBACK}:8417"

@@ -12,10 +12,11 @@ from jobtui.analysis.flags import differing, flags_of, waits_for
 from jobtui.analysis.keys import slurm_words
 from jobtui.analysis.paths import CLUSTER_MODE, AgentLog, Reach, log_of, output_places, run_dirs_of
 from jobtui.commands.find import Found, print_not_found, resolve
-from jobtui.commands.jobs import with_agent
+from jobtui.commands.jobs import print_jobs, with_agent
 from jobtui.commands.printing import Report, answer
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
+from jobtui.grammar import DASHBOARD
 from jobtui.model.clock import Nanos, clock_of
 from jobtui.model.ids import split_jid
 from jobtui.model.job_reader import Noted
@@ -143,6 +144,8 @@ RUN_HEADS = (
 async def run(reader: Reader) -> Exit:
     """FAILED or ATTENTION when the job failed or needs a person."""
     found = await resolve(reader, reader.context.words[0])
+    if found.jobs and reader.context.invocation.command is DASHBOARD:
+        return print_jobs(reader, filter(None, map(reader.session.store.job, found.jobs)))
     if found.job is None:
         return print_not_found("show", {"job": None, "history": []}, found, reader)
     await reader.read_logs(found.detail)

@@ -73,9 +73,8 @@ async def _by_id(reader: Reader, ref: TraceRef, text: str) -> FoundTrace:
     known = tuple(one for one in ids if book.trace(one) is not None)
     if known or len(ref.trace_id.lstrip("0")) == len(ref.trace_id):
         return FoundTrace(known, (*_notes(book, ref), *said), job_id=named.job_id if named else "")
-    beginning = ref.trace_id.lstrip("0")
-    known = tuple(one for one in book.ids() if one.startswith(beginning))
-    return FoundTrace(known, (f"its id begins with {beginning}",) if known else ref.notes)
+    alike = book.called(text)
+    return FoundTrace(tuple(alike), tuple(dict.fromkeys(alike.values())) or ref.notes)
 
 
 async def _fetch(reader: Reader, ids: Iterable[TraceId]) -> list[str]:
@@ -170,9 +169,8 @@ def _by_process(book: TraceBook, job_id: str, names: tuple[str, ...]) -> "tuple[
 
 async def _job(reader: Reader, text: str) -> Job | None:
     """The job that a text names; of several that were handed one trace any. None when it names none."""
-    from jobtui.analysis.find import find
+    from jobtui.analysis.find import SURE, find
     from jobtui.backends.registry import Gives, gives
-    from jobtui.commands.find import SURE
 
     if not any(gives(spec, Gives.JOBS) for spec in reader.specs) and not reader.session.store.jobs:
         return None

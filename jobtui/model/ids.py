@@ -257,6 +257,12 @@ class TraceRef(NamedTuple):
     others: tuple[TraceId, ...] = ()
 
 
+class JobFilter(NamedTuple):
+    """The jobs that a filter shows, as where the dashboard is opened."""
+
+    text: str
+
+
 def find_trace(text: str) -> TraceRef | None:
     """The trace that a text names: an id, a TRACEPARENT, an address, or a line which holds one of these.
 

@@ -213,7 +213,7 @@ def line_record(line: JobLine) -> Document:
         "level": line.level,
         "text": mask_line(line.text),
         "ids": {
-            "job": line.job_id,
+            "job": line.job_id or None,
             "op": op.op if op else None,
             "op_id": op.op_id if op else None,
             "agent": (op.agent or op.assigned_agent) if op else None,

@@ -8,8 +8,18 @@ from typing import Any, NamedTuple
 from textual.app import App
 
 from jobtui.actions import Place
-from jobtui.analysis.find import Candidate, Target, find, is_ambiguous, references
-from jobtui.model.ids import TRACE_DIGITS, JobId, TraceId, TraceRef, find_trace, split_container
+from jobtui.analysis.find import (
+    SURE,
+    Candidate,
+    Target,
+    filter_of,
+    find,
+    is_ambiguous,
+    is_of_unit,
+    jobs_meant,
+    references,
+)
+from jobtui.model.ids import TRACE_DIGITS, JobId, TraceId, TraceRef, find_trace
 from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.text import show
 from jobtui.screens.base import FilteringScreen, HeadedScreen, bindings_at
@@ -19,24 +29,26 @@ from jobtui.store.store import Store
 from jobtui.views import View
 from jobtui.widgets.record_list import Choice, ChoiceList, ColumnList, MarkedList
 
-SURE = 0.35
-"""A candidate with a lower score is only spelled nearly so."""
 WHOLE = frozenset({Target.JOB})
-NEAR = "spelled nearly so"
-"""How `find` ends the reason of what is only spelled alike, which is never gone to unasked."""
 LONGEST_ID = 200
 LONGEST = 4_096
 """Of a longer text only so much is looked at."""
 
 
 class Goal(NamedTuple):
-    """Where to go: to a job, a trace, or the jobs under a filter; what it is, and why it is offered."""
+    """Where to go: to a job, a trace, a log, or the jobs under a filter; what it is, why it is offered."""
 
     words: str
     why: str
     job: JobId | None = None
     filter: str | None = None
     trace: TraceRef | None = None
+    log: str | None = None
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether it is gone to where it is the likeliest; of one's own filter only who asks for it."""
+        return self.job is not None
 
 
 class Jump(NamedTuple):
@@ -65,14 +77,15 @@ def may_name_a_job(text: str) -> bool:
     return is_word and any(sign.isdigit() for sign in text)
 
 
-def jump_to(text: str, store: Store) -> Jump:
+def jump_to(text: str, store: Store, logs: Sequence[str] = ()) -> Jump:
+    """What a text may mean. Nothing that is only spelled alike is gone to unasked."""
     correlation = store.correlation
-    found = find(text[:LONGEST], store.jobs, correlation.ops(), correlation.agents())
+    found = find(text[:LONGEST], store.jobs, correlation.ops(), correlation.agents(), (), logs)
     likely = tuple(candidate for candidate in found if candidate.score >= SURE)
-    goals = tuple(_distinct(goal for candidate in likely for goal in _goals(candidate, store)))
+    goals = tuple(_distinct(goal for candidate in likely for goal in _goals(candidate, store, logs)))
     if traces := tuple(trace_goals(text, store)):
         return Jump((*traces, *goals), len(traces) == 1 and not goals, is_sure=True)
-    if not likely or likely[0].why.endswith(NEAR):
+    if not likely or not likely[0].is_sure:
         naming = store.traces.naming(text[:LONGEST])
         named = spans_goals((trace_id, f"its spans name the job as {job}") for trace_id, job in naming)
         goals = (*named, *goals)
@@ -80,8 +93,8 @@ def jump_to(text: str, store: Store) -> Jump:
             return Jump(goals, len(named) == 1, is_sure=True)
     if not goals:
         return NOWHERE
-    is_exact = not likely[0].why.endswith(NEAR)
-    is_clear = is_exact and (len(goals) == 1 or (not is_ambiguous(likely) and goals[0].job is not None))
+    is_exact = likely[0].is_sure
+    is_clear = is_exact and (len(goals) == 1 or (not is_ambiguous(likely) and goals[0].is_taken))
     return Jump(goals, is_clear, is_exact)
 
 
@@ -91,14 +104,14 @@ def spans_goals(named: Iterable[tuple[TraceId, str]]) -> tuple[Goal, ...]:
 
 
 def trace_goals(text: str, store: Store) -> Iterator[Goal]:
-    """The traces that a text names: by a whole id, a TRACEPARENT, an address, or the beginning of an id."""
+    """The traces that a text names: by an id or its beginning, a TRACEPARENT, an address, a span."""
     ref = find_trace(text[:LONGEST])
     if ref is None:
         return
     is_short = len(text.strip()) < TRACE_DIGITS
-    known = [one for one in store.traces.ids() if one.startswith(text.strip().lower())] if is_short else []
-    for trace_id in known:
-        yield Goal(f"trace {trace_id}", "its id begins so", trace=TraceRef(trace_id))
+    known = store.traces.called(text) if is_short else {}
+    for trace_id, why in known.items():
+        yield Goal(f"trace {trace_id}", why, trace=TraceRef(trace_id))
     if not known and (not is_short or store.traces.trace(ref.trace_id) is not None):
         yield Goal(f"trace {ref.trace_id}", "; ".join(ref.notes) or "the text names it", trace=ref)
         for other in ref.others:
@@ -106,25 +119,29 @@ def trace_goals(text: str, store: Store) -> Iterator[Goal]:
                 yield Goal(f"trace {other}", "it may be meant", trace=TraceRef(other))
 
 
-def _goals(candidate: Candidate, store: Store) -> Iterator[Goal]:
+def _goals(candidate: Candidate, store: Store, logs: Sequence[str]) -> Iterator[Goal]:
+    """Where a candidate leads: to its job, or to all jobs of what it names."""
     kind, id_, _, why, job = candidate
+    words = f"{kind} {id_}"
     if job is not None:
-        yield Goal(job if kind == "job" else f"{kind} {id_} of {job}", why, job=job)
+        yield Goal(job if kind == "job" else f"{words} of {job}", why, job=job)
+    elif kind == "unit":
+        yield from (Goal(f"log {name}", why, log=name) for name in logs if is_of_unit(name, id_))
     elif kind == "user":
-        yield Goal(f"user {id_}", why, filter=f"user:{id_}")
-    elif kind == "container" and (container := split_container(id_)) is not None:
-        yield Goal(f"container {id_}, jobs of its user", why, filter=f"user:{container.uid}")
-    elif kind == "agent":
-        jobs = {op.jid for op in store.correlation.ops() if op.agent == id_ and op.jid is not None}
-        for job_id in sorted(jobs):
-            yield Goal(f"{job_id}, held by agent {id_}", why, job=job_id)
+        yield Goal(words, why, filter=f"user:{id_}")
+    elif kind != "trace":
+        jobs = jobs_meant(candidate, store.jobs, store.correlation.ops(), store.correlation.agents())
+        if len(jobs) == 1:
+            yield Goal(f"{jobs[0]}, of {words}", why, job=jobs[0])
+        elif jobs:
+            yield Goal(f"{words}, {len(jobs)} jobs", why, filter=filter_of(jobs))
 
 
 def _distinct(goals: Iterator[Goal]) -> Iterator[Goal]:
-    seen: set[tuple[JobId | None, str | None]] = set()
+    seen: set[tuple[str | None, ...]] = set()
     for goal in goals:
-        if (goal.job, goal.filter) not in seen:
-            seen.add((goal.job, goal.filter))
+        if (key := (goal.job, goal.filter, goal.log)) not in seen:
+            seen.add(key)
             yield goal
 
 
@@ -271,7 +288,7 @@ class Guide:
         return self._take(text, self._jump_in_store(text))
 
     def _jump_in_store(self, text: str) -> Jump:
-        return jump_to(text, self._shared.store) if text.strip() else NOWHERE
+        return jump_to(text, self._shared.store, self._shared.logs.names()) if text.strip() else NOWHERE
 
     def _may_ask(self, text: str) -> bool:
         job_reader = self._shared.trace_client
@@ -323,6 +340,8 @@ class Guide:
             open_screen(self._app, Place.JOB, self._shared, goal.job)
         elif goal.trace is not None:
             self.open_trace(goal.trace)
+        elif goal.log is not None:
+            open_screen(self._app, Place.LOGS, self._shared, goal.log)
         elif goal.filter is not None:
             self.lowest().set_filter(goal.filter)
 

@@ -328,7 +328,7 @@ class JobsScreen(JobsFilteringScreen):
         before = bar.before
         named = names_a_job(text) or bool(self.shared.store.traces.naming(text))
         asked = text != before and (bar.was_pasted or named)
-        jump = jump_to(text, self.shared.store) if asked else NOWHERE
+        jump = jump_to(text, self.shared.store, self.shared.logs.names()) if asked else NOWHERE
         if jump.goals and (named or not jump.goals[0].filter):
             self.set_filter(before)
             await bar.remove()

@@ -154,6 +154,14 @@ class TraceBook:
         """Every trace, in the order in which they became known."""
         return tuple(self._traces)
 
+    def called(self, text: str) -> Mapping[TraceId, str]:
+        """The traces whose id begins so, or that have a span of this id: each with which of both."""
+        digits = text.strip().lower()
+        if len(digits) < LEAST_NAME:
+            return {}
+        begin = {one: "its id begins so" for one in self._traces if one.startswith(digits)}
+        return begin or {one: "it has this span" for one, its in self._traces.items() if digits in its.spans}
+
     def size(self, trace_id: TraceId) -> int:
         """How many spans and log records of a trace are known: another number when it is known better."""
         pages = self._traces.get(trace_id)

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobtui.analysis.find import MAX_CANDIDATES, Candidate, find, is_ambiguous
+from jobtui.analysis.find import MAX_CANDIDATES, SURE, Candidate, find, is_ambiguous
 from jobtui.analysis.spelling import near, nearest
-from jobtui.commands.find import SURE
 from jobtui.model.clock import SECOND, Nanos
 from jobtui.model.ids import AgentPrefix, ContainerName, JobId, OpId, OpPrefix, split_jid
 from jobtui.model.jobs import Job, JobStatus

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtui.commands.logs import is_of_unit
+from jobtui.analysis.find import is_of_unit
 from tests.backends.journal.make import make_journal, needs_journal_tools
 from tests.commands.running import AT, CAPTURES, Runner, sources_of
 from tests.journal_captures import container_rows, exported, supervisor_rows

@@ -11,7 +11,7 @@ from jobtui.commands import demo, open, reader
 from jobtui.commands.context import Context, make_context
 from jobtui.commands.streams import Exit
 from jobtui.config import load
-from jobtui.model.ids import JobId, TraceRef
+from jobtui.model.ids import JobFilter, JobId, TraceRef
 from jobtui.session import Session
 from tests.commands.running import CAPTURES, sources_of
 from tests.tracing import capture_file
@@ -24,7 +24,7 @@ class Dashboard:
     """Notes what it is opened with, and reads what it is given once."""
 
     def __init__(self) -> None:
-        self.opened: list[tuple[JobId | TraceRef | None, str]] = []
+        self.opened: list[tuple[JobId | TraceRef | JobFilter | None, str]] = []
         self.words: list[str] = []
         self.job_attributes: tuple[str, ...] = ()
         self.jobs = 0
@@ -32,7 +32,7 @@ class Dashboard:
         self.notes: list[str | None] = []
 
     def __call__(
-        self, session: Session, open_at: JobId | TraceRef | None, title: str, words: Sequence[str]
+        self, session: Session, open_at: JobId | TraceRef | JobFilter | None, title: str, words: Sequence[str]
     ) -> None:
         self.words, self.job_attributes = list(words), session.job_attributes
         asyncio.run(self._read(session))

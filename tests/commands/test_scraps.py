@@ -1,0 +1,181 @@
+"""Any scrap names its job, in every command that takes an ID, and on a screen."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from jobtui.cli import parse
+from jobtui.commands.context import make_context
+from jobtui.commands.reader import Reader, configured
+from jobtui.config import load
+from jobtui.screens.choices import Jump, jump_to
+from jobtui.session import Session
+from tests.commands.running import AT, CAPTURES, Ran, Runner, jobtui, sources_of
+from tests.slurm_stand_in import StandIn
+from tests.tracing import EXPECTED, capture_file
+
+COMMANDS = (
+    ("show",), ("timeline",), ("explain",), ("compare",), ("wait",), ("logs",), ("report", "--markdown"),
+    ("bundle", "--output", "bundle.jobtui"), ("find",), (),
+)  # fmt: skip
+"""Those that take an ID; the last is `jobtui SCRAP`."""
+
+LOST = "VUlhaMOD-rkZ6gZzZ-activityAnimation"
+RESTARTED = "VUlhaMOD-fuSjgiZf-activityAnimation"
+CANCELED = "3pMDuIiL-0R4tZXQg-activityAnimation"
+TRACEBACK = f"""Traceback (most recent call last):
+  File "/srv/sirepo/db/user/VUlhaMOD/myapp/fuSjgiZf/activityAnimation/parameters.py", line 12, in run
+    raise AssertionError("a big ugly error")
+AssertionError: a big ugly error for {RESTARTED}"""
+
+ONE = (
+    ("docker", RESTARTED, RESTARTED),
+    ("docker", "fuSj", RESTARTED),
+    ("docker", "fuSjgiZf", RESTARTED),
+    ("docker", "Mod-fusjg", RESTARTED),
+    ("docker", "/elsewhere/user/VUlhaMOD/myapp/fuSjgiZf/activityAnimation", RESTARTED),
+    ("docker", "V0Pk", RESTARTED),
+    ("docker", f"  receive ServerReq(api_runSimulation, {RESTARTED})\n", RESTARTED),
+    ("docker", "send DockerDriver(a=hOJT k=parallel u=VUlh [_Op(run, V0Pk)]) _Op(run, V0Pk)", RESTARTED),
+    ("docker", TRACEBACK, RESTARTED),
+    ("sbatch", "15", CANCELED),
+    ("sbatch", "sbatch_id=15", CANCELED),
+    ("sbatch", "job_agent.py:1149:_scancel sbatch_id=15", CANCELED),
+)
+"""A capture, a scrap, and the one job that is meant."""
+SEVERAL = (
+    ("docker", "srj-p-VUlhaMOD", "a container", 3, LOST),
+    ("docker", "t7K7", "an agent", 2, LOST),
+    ("docker", "VUlhaMOD", "a user", 6, RESTARTED),
+    ("docker", "VUlh", "a user", 6, RESTARTED),
+    ("docker", "v1.sirepo.example", "a host", 11, RESTARTED),
+    ("sbatch", "localhost", "a host", 5, CANCELED),
+)
+"""A capture, a scrap, what it is, how many jobs it has, and one of them."""
+
+
+def on_screen(capture: str, scrap: str) -> Jump:
+    """Where `:` and a paste lead on a dashboard that has read this capture."""
+
+    async def jump() -> Jump:
+        invocation = parse(["jobs", "--at", AT, *sources_of(capture)])
+        context = make_context(invocation, load(invocation.settings, {}), lambda *opened: None)
+        async with Session((), context.clock) as session:
+            reader = Reader(context, session, configured(context))
+            await reader.read_jobs()
+            await reader.read_logs(None)
+            return jump_to(scrap, session.store, session.logs().names())
+
+    return asyncio.run(jump())
+
+
+def ran(run: Runner, command: tuple[str, ...], capture: str, scrap: str, *more: str) -> Ran:
+    return run(*command, *more, "--at", AT, *sources_of(capture), "--", scrap)
+
+
+@pytest.mark.parametrize(("capture", "scrap", "job_id"), ONE)
+def test_every_command_takes_the_one_job_that_is_meant(
+    capture: str, scrap: str, job_id: str, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in COMMANDS:
+        # what no run is like cannot be compared, which is said of the job that was found
+        found = ran(run, command, capture, scrap)
+        assert found.code in (0, 1, 3) or "no good run of activityAnimation" in found.err, (command, found)
+        told = "bundle" in command or "compare" in command or "logs" in command or job_id in found.out
+        assert told, (command, found)
+        is_said = f"taken for job {job_id}" in found.err or f"its job is {job_id}" in found.err
+        assert is_said is (job_id not in scrap and "user/" not in scrap and command != ("find",)), (
+            command,
+            found,
+        )
+
+
+@pytest.mark.parametrize(("capture", "scrap", "kind", "count", "job_id"), SEVERAL)
+def test_what_has_several_jobs_is_answered_for_all_or_lists_the_command_for_each(
+    capture: str, scrap: str, kind: str, count: int, job_id: str, run: Runner
+) -> None:
+    for command in COMMANDS:
+        found = ran(run, command, capture, scrap)
+        if command in (("logs",), ("find",), ()):
+            assert found.code == 0
+            assert found.out.count("\n") > 1
+        else:
+            assert (found.code, found.out) == (4, ""), (command, found)
+            assert f"is {kind} with {count} jobs" in found.err
+            assert f"jobtui {' '.join(command[:1])} {job_id}" in found.err or count > 9
+
+
+@pytest.mark.parametrize(("capture", "scrap", "job_id"), ONE)
+def test_a_screen_goes_to_the_one_job(capture: str, scrap: str, job_id: str) -> None:
+    jump = on_screen(capture, scrap)
+    assert jump.is_clear
+    assert jump.goals[0].job == job_id
+
+
+@pytest.mark.parametrize(("capture", "scrap", "kind", "count", "job_id"), SEVERAL)
+def test_a_screen_shows_the_jobs_of_what_has_several(
+    capture: str, scrap: str, kind: str, count: int, job_id: str
+) -> None:
+    goal = on_screen(capture, scrap).goals[0]
+    assert goal.filter is not None
+    assert goal.filter.startswith("user:") if kind == "a user" else goal.filter.count(",") == count - 1
+
+
+def test_a_screen_opens_the_log_of_a_unit_and_nothing_for_two_letters() -> None:
+    (goal,) = on_screen("docker", "supervisor.log").goals
+    assert goal.log == str(CAPTURES / "docker" / "supervisor.log")
+    assert on_screen("docker", "VU").goals == ()
+    assert {goal.job for goal in on_screen("docker", "fuSjgiZf\nrkZ6gZzZ").goals[:2]} == {RESTARTED, LOST}
+
+
+@pytest.mark.parametrize("scrap", ["VU", "fu", "V", "v1", "Mod"])
+def test_fewer_than_four_characters_mean_nothing(scrap: str, run: Runner) -> None:
+    for command in (("show",), ("logs",), ("find",)):
+        found = ran(run, command, "docker", scrap)
+        assert (found.code, found.out) == (4, "")
+        assert f"nothing is known of '{scrap}'" in found.err
+
+
+def test_the_log_of_a_unit_is_given_whole_and_by_time(run: Runner) -> None:
+    whole = ran(run, ("logs",), "sbatch", "supervisor", "--json").json["lines"]
+    text = (CAPTURES / "sbatch" / "supervisor.log").read_text()
+    assert len(whole) == min(1000, text.count("\n"))
+    assert all(line["ids"]["job"] is None and line["source"].endswith("supervisor.log") for line in whole)
+    last = ran(run, ("logs",), "sbatch", "supervisor", "--json", "-n", "3").json["lines"]
+    assert last == whole[-3:]
+    since, until = "2026-11-20T20:48:00Z", "2026-11-20T20:48:10Z"
+    within = ran(run, ("logs",), "sbatch", "supervisor", "--json", "--since", since, "--until", until)
+    times = {line["at"] for line in within.json["lines"] if line["at"]}
+    assert times
+    assert all(since <= at[:19] + "Z" <= until for at in times)
+
+
+def test_a_user_without_a_terminal_is_a_filtered_table(run: Runner) -> None:
+    found = ran(run, (), "docker", "VUlhaMOD", "--json").json
+    assert found["schema"] == "jobtui/jobs/1"
+    assert {job["owner"] for job in found["jobs"]} == {"VUlhaMOD"}
+
+
+def test_several_lines_at_once_are_looked_up_one_by_one() -> None:
+    found = jobtui("find", "-", "--json", *sources_of("docker"), stdin=b"fuSjgiZf\n\nrkZ6gZzZ\n")
+    assert found.code == 0
+    assert {one["id"] for one in found.json["candidates"][:2]} == {RESTARTED, LOST}
+
+
+@pytest.mark.parametrize("scrap", ["/arch/job.2_script", "/spool/hash.2/job.2/script", "2", "slurm/2", "#2"])
+def test_a_kept_script_names_its_job(
+    scrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Runner
+) -> None:
+    monkeypatch.setenv("PATH", StandIn(tmp_path).captured().search_path)
+    assert run("show", scrap, "--slurm", "local", "--at", AT, "--json").json["job"]["id"] == "slurm/2"
+
+
+def test_a_span_names_its_trace(run: Runner) -> None:
+    spans = ("--trace-file", str(capture_file("job-fail", "otlp.pb")))
+    trace_id, span_id = EXPECTED["job-fail"]["traceID"], EXPECTED["job-fail"]["deepest_errors"][0]
+    assert run("trace", span_id, "--json", *spans).json["trace_id"] == trace_id
+    found = run("show", span_id, *spans)
+    assert found.code == 4
+    assert f"trace {trace_id} (it has this span): jobtui trace {trace_id}" in found.err
