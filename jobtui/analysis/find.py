@@ -38,6 +38,7 @@ from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.model.ops import Agent, Op
 from jobtui.model.slurm import SYSTEM as SLURM
+from jobtui.model.tables import tables_of
 
 MAX_LENGTH = 20_000
 """Of a longer text only the start is looked at."""
@@ -74,55 +75,25 @@ class _Shape(NamedTuple):
     target: Target
     weight: float
     why: str
-    form: str = r"\1"
+    form: str
 
 
-_WORD_BEFORE = r"(?<![A-Za-z0-9])"
-_WORD_AFTER = r"(?![A-Za-z0-9])"
+_FORMS = {
+    "JID": JID,
+    "UID": UID,
+    "SIMULATION": SIMULATION_ID,
+    "JOBSUB": JOBSUB_ID,
+    "LABEL": LABEL,
+    "NUMBER": NUMBER,
+}
 
-_SHAPES = (
-    _Shape(rf"(?<![\w-])({JID})", Target.JOB, 1.0, "its id is in the text"),
-    _Shape(
-        rf"(?<![\w/.@-])((?:balsam|slurm)(?:@{LABEL})?/{NUMBER})(?![\w/])",
-        Target.JOB,
-        1.0,
-        "its id is in the text",
-    ),
-    _Shape(rf"(?<![\w.@/-])({JOBSUB_ID})", Target.CONDOR, 0.98, "its id is in the text"),
-    _Shape(r"\bsubmitted to cluster (\d{1,12})\b", Target.CONDOR, 0.95, "its cluster is in the text"),
-    _Shape(
-        rf"/user/({UID})/\w+/({SIMULATION_ID})/(\w+)",
-        Target.JOB,
-        0.97,
-        "this is its run directory",
-        r"\1-\2-\3",
-    ),
-    _Shape(
-        rf"\*(\w+)\*({SIMULATION_ID})\*", Target.SIMULATION, 0.8, "a frame of its simulation is named", r"\2"
-    ),
-    _Shape(r"\b_Op\((?:DESTROYED, )?\w+, (\w{4})\b", Target.OP, 0.9, "the text names its op"),
-    _Shape(r"\bo=(\w{4})\b", Target.OP, 0.9, "the text names its op"),
-    _Shape(r"\bopId\W{1,6}(\w{32})\b", Target.OP, 0.95, "the text has the op's full id"),
-    _Shape(r"\ba=(\w{4})\b", Target.AGENT, 0.6, "the text names the agent"),
-    _Shape(r"\b(?i:agent_?id)\W{1,6}(\w{4})", Target.AGENT, 0.6, "the text names the agent"),
-    _Shape(r"\bagent-local/(\w{4})", Target.AGENT, 0.6, "this is the agent's directory"),
-    _Shape(
-        rf"{_WORD_BEFORE}(srj-[sp]-{UID}){_WORD_AFTER}", Target.CONTAINER, 0.7, "the text names the container"
-    ),
-    _Shape(rf"\bu=({UID}){_WORD_AFTER}", Target.USER, 0.5, "the text names the user"),
-    _Shape(rf"\buid=(?:l[io]-|cr-)?({UID}){_WORD_AFTER}", Target.USER, 0.5, "the text names the user"),
-    _Shape(rf"/user/({UID}){_WORD_AFTER}", Target.USER, 0.5, "this is a directory of the user"),
-    _Shape(rf"{_WORD_BEFORE}({UID}){_WORD_AFTER}", Target.SIMULATION, 0.75, "its simulation is named"),
-    _Shape(rf"{_WORD_BEFORE}({UID}){_WORD_AFTER}", Target.USER, 0.45, "the user's id is in the text"),
-    _Shape(
-        r"(?i:sbatch_id\W{1,6}|Submitted batch job |JobId=|slurm job )(\d{1,18}(?:_\d{1,9})?)\b",
-        Target.NUMBER,
-        0.95,
-        "the text names its number in Slurm",
-    ),
-    _Shape(r"/job\.(\d{1,18})_(?:script|environment)\b", Target.NUMBER, 0.95, "this is its kept script"),
-    _Shape(r"/hash\.\d/job\.(\d{1,18})\b", Target.NUMBER, 0.95, "this is its script in Slurm's spool"),
-)
+
+def _shape(pattern: str, target: str, weight: float, why: str, form: str = r"\1") -> _Shape:
+    written = re.sub(r"%([A-Z]+)%", lambda named: _FORMS[named[1]], pattern)
+    return _Shape(written, Target[target], weight, why, form)
+
+
+_SHAPES = tuple(_shape(**one) for one in tables_of("jobtui.analysis", "find")["shape"])
 _SHORTEST_TRACE = 20
 """Characters of the shortest text in which a trace is looked for: fewer digits are ids of other things."""
 

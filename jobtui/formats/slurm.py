@@ -28,6 +28,7 @@ from jobtui.model.health import Skip
 from jobtui.model.jobs import JobStatus
 from jobtui.model.numbers import read_json, real, whole, whole_of
 from jobtui.model.slurm import BY_PROGRAM, Exit, SlurmJob, SlurmStep
+from jobtui.model.tables import tables_of
 
 NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE", "None assigned", "null"})
 """How the commands write that there is none."""
@@ -219,53 +220,24 @@ def _name(text: str) -> str:
     return text[:TEXT_CHARACTERS]
 
 
-SQUEUE: Mapping[str, tuple[str, Convert]] = {
-    "%i": ("id", text_of),
-    "%A": ("raw", text_of),
-    "%F": ("array", text_of),
-    "%K": ("task", text_of),
-    "%j": ("name", _name),
-    "%u": ("user", text_of),
-    "%a": ("account", text_of),
-    "%P": ("partition", text_of),
-    "%q": ("qos", text_of),
-    "%T": ("state", _name),
-    "%r": ("reason", reason_word),
-    "%V": ("submitted_at", time_of),
-    "%S": ("started_at", time_of),
-    "%e": ("ended_at", time_of),
-    "%l": ("limit_s", duration_of),
-    "%N": ("nodes", text_of),
-    "%D": ("node_count", text_of),
-    "%C": ("cpus", text_of),
-    "%E": ("dependency", text_of),
-    "%Z": ("directory", text_of),
-}
+_CONVERTERS: Mapping[str, Convert] = {
+    "name": _name, "reason_word": reason_word, "time_of": time_of, "duration_of": duration_of,
+    "exit_of": exit_of, "minutes": _minutes, "count": lambda text: whole(text, 0),
+}  # fmt: skip
+_TABLES = tables_of("jobtui.formats", "slurm")
+
+
+def _table_of(command: str) -> dict[str, tuple[str, Convert]]:
+    named = {
+        name: (field, "") if isinstance(field, str) else field for name, field in _TABLES[command].items()
+    }
+    return {name: (field, _CONVERTERS.get(how, text_of)) for name, (field, how) in named.items()}
+
+
+SQUEUE = _table_of("squeue")
 """What squeue is asked for, and what of a job that is."""
 
-SACCT: Mapping[str, tuple[str, Convert]] = {
-    "JobID": ("id", text_of),
-    "JobIDRaw": ("raw", text_of),
-    "JobName": ("name", _name),
-    "User": ("user", text_of),
-    "Account": ("account", text_of),
-    "Partition": ("partition", text_of),
-    "QOS": ("qos", text_of),
-    "Cluster": ("cluster", text_of),
-    "State": ("state", _name),
-    "Reason": ("reason", reason_word),
-    "ExitCode": ("exit", exit_of),
-    "Submit": ("submitted_at", time_of),
-    "Eligible": ("eligible_at", time_of),
-    "Start": ("started_at", time_of),
-    "End": ("ended_at", time_of),
-    "TimelimitRaw": ("limit_s", _minutes),
-    "NodeList": ("nodes", text_of),
-    "NNodes": ("node_count", text_of),
-    "NCPUS": ("cpus", text_of),
-    "ReqMem": ("memory", text_of),
-    "WorkDir": ("directory", text_of),
-}
+SACCT = _table_of("sacct")
 """The same of sacct, which has all of these since 20.11."""
 
 STEP_FIELDS = ("MaxRSS",)
@@ -347,29 +319,7 @@ _NAME = re.compile(
 _FIELD = re.compile(r"(?<!\S)([A-Z][A-Za-z0-9_:/]*)=")
 _LAST_COUNTS = frozenset({"StdErr", "StdIn", "StdOut"})
 
-SCONTROL: Mapping[str, tuple[str, Callable[[str], object]]] = {
-    "Account": ("account", text_of),
-    "Partition": ("partition", text_of),
-    "QOS": ("qos", text_of),
-    "JobState": ("state", text_of),
-    "Reason": ("reason", reason_word),
-    "Dependency": ("dependency", text_of),
-    "Restarts": ("restarts", lambda text: whole(text, 0)),
-    "ExitCode": ("exit", exit_of),
-    "TimeLimit": ("limit_s", duration_of),
-    "SubmitTime": ("submitted_at", time_of),
-    "EligibleTime": ("eligible_at", time_of),
-    "StartTime": ("started_at", time_of),
-    "EndTime": ("ended_at", time_of),
-    "NodeList": ("nodes", text_of),
-    "NumNodes": ("node_count", text_of),
-    "NumCPUs": ("cpus", text_of),
-    "Comment": ("comment", text_of),
-    "Command": ("command", text_of),
-    "WorkDir": ("directory", text_of),
-    "StdErr": ("stderr", text_of),
-    "StdOut": ("stdout", text_of),
-}
+SCONTROL = _table_of("scontrol")
 """The fields that a record is made of. `ArrayTaskId` is `3`, or `3-4%2` for those that have not begun."""
 
 
@@ -417,31 +367,10 @@ PHASES = ("COMPLETING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED"
           "STOPPED", "SIGNALING", "RESIZING", "RESV_DEL_HOLD", "POWER_UP_NODE", "REVOKED")  # fmt: skip
 """Words beside a state that squeue shows in its place."""
 
-TEXTS: Mapping[str, tuple[str, ...]] = {
-    "name": ("name",),
-    "user": ("user_name", "user", "association.user"),
-    "account": ("account", "association.account"),
-    "partition": ("partition",),
-    "qos": ("qos",),
-    "cluster": ("cluster",),
-    "reason": ("state_reason", "state.reason"),
-    "canceled_by": ("kill_request_user",),
-    "nodes": ("nodes",),
-    "dependency": ("dependency",),
-    "comment": ("comment", "comment.job"),
-    "command": ("command",),
-    "directory": ("current_working_directory", "working_directory"),
-    "stdout": ("stdout_expanded", "standard_output", "stdout"),
-    "stderr": ("stderr_expanded", "standard_error", "stderr"),
-}
+TEXTS: Mapping[str, Sequence[str]] = _TABLES["texts"]
 """Where a text is, likeliest first."""
 
-TIMES: Mapping[str, tuple[str, ...]] = {
-    "submitted_at": ("submit_time", "time.submission"),
-    "eligible_at": ("eligible_time", "time.eligible"),
-    "started_at": ("start_time", "time.start"),
-    "ended_at": ("end_time", "time.end"),
-}
+TIMES: Mapping[str, Sequence[str]] = _TABLES["times"]
 
 
 def jobs_of_text(text: bytes | str) -> tuple[SlurmJob, ...]:

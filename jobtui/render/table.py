@@ -16,28 +16,12 @@ SMALLEST = 4
 
 _RESET = "\x1b[0m"
 _SGR: Mapping[str, str] = {
-    "heading": "1",
-    "settled": "2",
-    "status.running": "36",
-    "status.pending": "33",
-    "status.failed": "31",
-    "status.needs_person": "1;31",
-    "status.unknown": "35",
-    "status.canceled": "2",
-    "status.completed": "",
-    "status.missing": "2",
-    "status.purged": "2",
-    "warning": "33",
-    "error": "31",
-    "good": "32",
-    "accent": "36",
-    "dim": "2",
-    "rule": "2",
-    "source.0": "36",
-    "source.1": "32",
-    "source.2": "33",
+    "heading": "1", "settled": "2", "status.running": "36", "status.pending": "33", "status.failed": "31",
+    "status.needs_person": "1;31", "status.unknown": "35", "status.canceled": "2", "status.completed": "",
+    "status.missing": "2", "status.purged": "2", "warning": "33", "error": "31", "good": "32",
+    "accent": "36", "dim": "2", "rule": "2", "source.0": "36", "source.1": "32", "source.2": "33",
     "source.4": "2",
-}
+}  # fmt: skip
 """What a style looks like: one accent, grey for what is settled, weight only where a person must look."""
 
 

@@ -7,6 +7,7 @@ from jobtui.analysis.filter import complete as complete_filter
 from jobtui.analysis.filter import token_span
 from jobtui.analysis.spelling import nearest
 from jobtui.model.jobs import Job
+from jobtui.model.tables import tables_of
 from jobtui.render.columns import JOB_COLUMNS
 from jobtui.render.text import safe
 from jobtui.widgets.filter_bar import Completion
@@ -26,32 +27,9 @@ class AppCommand(NamedTuple):
     needs_argument: bool = False
 
 
-COMMANDS: tuple[AppCommand, ...] = (
-    AppCommand("jobs", "all jobs", "app.go('jobs')"),
-    AppCommand("logs", "the logs", "app.go('logs')"),
-    AppCommand("agents", "what starts jobs, and what became of it", "app.go('agents')"),
-    AppCommand("charts", "jobs over time", "app.go('charts')"),
-    AppCommand("traces", "recent traces of jobs", "app.go('traces')"),
-    AppCommand("trace", "a trace by its id, a TRACEPARENT, or a text that holds one", "trace", "THING", True),
-    AppCommand("sources", "what is read", "app.go('sources')"),
-    AppCommand("incidents", "what went wrong lately, grouped", "app.go('incidents')"),
-    AppCommand("allocations", "sites, and the nodes schedulers give them", "app.go('allocations')"),
-    AppCommand("help", "the keys", "app.keys"),
-    AppCommand("filter", "show only these jobs; without words all again", "filter", "FILTER"),
-    AppCommand("sort", "sort by a column, - before it the other way round", "sort", "COLUMN"),
-    AppCommand("columns", "choose columns and their order", "columns"),
-    AppCommand("save", "keep filter, order and columns; without a name for the next start", "save", "NAME"),
-    AppCommand("view", "show what was kept under a name", "view", "NAME"),
-    AppCommand("forget", "forget what was kept under a name", "forget", "NAME"),
-    AppCommand("goto", "go to anything that can be pasted: an id, a path, a line", "goto", "THING", True),
-    AppCommand("utc", "times in UTC", "app.set_zone(False)"),
-    AppCommand("local", "times in the zone of this machine", "app.set_zone(True)"),
-    AppCommand("times", "ages or times of day", "app.times"),
-    AppCommand("pause", "let everything stay as it is; and go on", "app.pause"),
-    AppCommand("at", "in a replay: go to a time, as 20:34, or to so long before, as 15m", "at", "TIME", True),
-    AppCommand("mouse", "use the mouse, or leave it to the terminal", "app.mouse"),
-    AppCommand("quit", "end jobtui", "app.quit"),
-)  # fmt: skip
+COMMANDS: tuple[AppCommand, ...] = tuple(
+    AppCommand(name, **fields) for name, fields in tables_of("jobtui.screens", "command_table").items()
+)
 COMMAND_BY_NAME: Mapping[str, AppCommand] = {command.name: command for command in COMMANDS}
 COLUMN_KEYS = tuple(column.key for column in JOB_COLUMNS)
 
