@@ -10,14 +10,8 @@ from jobtui.screens.trace import TraceScreen
 from jobtui.screens.traces import TracesScreen
 
 SCREENS: tuple[type[LiveScreen], ...] = (
-    JobsScreen,
-    JobScreen,
-    ChartsScreen,
-    SourcesScreen,
-    ReadingScreen,
-    TracesScreen,
-    TraceScreen,
-)
+    JobsScreen, JobScreen, ChartsScreen, SourcesScreen, ReadingScreen, TracesScreen, TraceScreen,
+)  # fmt: skip
 
 
 def test_no_key_means_two_things_on_a_screen() -> None:

@@ -82,22 +82,12 @@ REFERENCE = (Path(__file__).parents[1] / "docs" / "reference.md").read_text()
 EVERYWHERE = {"schema", "partial", "sources"}
 JOB = "VUlhaMOD-tD9ZqDpL-heightWeightReport"
 PRINTED: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "jobs": ("docker", ()),
-    "show": ("docker", (JOB,)),
-    "timeline": ("docker", (JOB,)),
-    "explain": ("docker", (JOB,)),
-    "compare": ("docker", (JOB,)),
-    "status": ("docker", ()),
-    "incidents": ("docker", ()),
-    "logs": ("docker", (JOB,)),
-    "report": ("docker", ("throughput",)),
-    "agents": ("docker", ()),
-    "find": ("docker", ("srj-s-VUlhaMOD",)),
-    "trace": ("spans", ("212c8917",)),
-    "script": ("scripts", ("10",)),
-    "doctor": ("docker", ()),
-    "config": ("docker", ()),
-}
+    "jobs": ("docker", ()), "show": ("docker", (JOB,)), "timeline": ("docker", (JOB,)),
+    "explain": ("docker", (JOB,)), "compare": ("docker", (JOB,)), "status": ("docker", ()),
+    "incidents": ("docker", ()), "logs": ("docker", (JOB,)), "report": ("docker", ("throughput",)),
+    "agents": ("docker", ()), "find": ("docker", ("srj-s-VUlhaMOD",)), "trace": ("spans", ("212c8917",)),
+    "script": ("scripts", ("10",)), "doctor": ("docker", ()), "config": ("docker", ()),
+}  # fmt: skip
 """What is asked of each command, and where."""
 
 

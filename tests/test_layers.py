@@ -14,18 +14,12 @@ MAY_IMPORT_LATE: dict[str, frozenset[str]] = {"cli": ALL}
 LIBRARIES: dict[str, frozenset[str]] = {
     "textual": frozenset({"widgets", "screens", "app", "theme", "terminal", "web"}),
     "rich": frozenset({"render", "terminal", "widgets", "screens", "app", "theme", "commands"}),
-    "systemd": frozenset({"backends"}),
-    "h11": frozenset({"backends"}),
-    "httpx": frozenset({"transport"}),
-    "opentelemetry": frozenset({"formats"}),
-    "google": frozenset({"formats"}),
-    "plotext": frozenset({"render"}),
-    "confluent_kafka": frozenset({"backends"}),
-    "htcondor2": frozenset(),
-    "textual_serve": frozenset({"web"}),
-    "aiohttp": frozenset({"web"}),
+    "systemd": frozenset({"backends"}), "h11": frozenset({"backends"}), "httpx": frozenset({"transport"}),
+    "opentelemetry": frozenset({"formats"}), "google": frozenset({"formats"}),
+    "plotext": frozenset({"render"}), "confluent_kafka": frozenset({"backends"}), "htcondor2": frozenset(),
+    "textual_serve": frozenset({"web"}), "aiohttp": frozenset({"web"}),
     "aiohttp_jinja2": frozenset({"web"}),
-}
+}  # fmt: skip
 """Libraries that only some layers may know."""
 
 MAY_IMPORT_BY_NAME = frozenset({"cli", "commands", "screens/shared.py"})

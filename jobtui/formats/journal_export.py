@@ -57,15 +57,9 @@ def text(value: FieldValue | None) -> str:
 
 
 _TEXTS = (
-    "_HOSTNAME",
-    "_MACHINE_ID",
-    "_BOOT_ID",
-    "_SYSTEMD_UNIT",
-    "SYSLOG_IDENTIFIER",
-    "CONTAINER_NAME",
-    "CONTAINER_ID_FULL",
-    "CONTAINER_ID",
-)
+    "_HOSTNAME", "_MACHINE_ID", "_BOOT_ID", "_SYSTEMD_UNIT", "SYSLOG_IDENTIFIER", "CONTAINER_NAME",
+    "CONTAINER_ID_FULL", "CONTAINER_ID",
+)  # fmt: skip
 
 Make = Callable[[Mapping[Name, FieldValue], str, int, int | None], JournalEntry]
 """Fields, cursor, and the time of receipt and monotonic time in microseconds to a record."""

@@ -26,24 +26,15 @@ LONGEST_VARINT = 10
 
 
 _SHAPES: Mapping[str, Mapping[int, str]] = {
-    "TracesData": {1: "ResourceSpans"},
-    "ResourceSpans": {1: "Resource", 2: "ScopeSpans"},
-    "ScopeSpans": {1: "Scope", 2: "Span"},
-    "Span": {9: "KeyValue", 11: "Event", 13: "Link", 15: "Leaf"},
-    "Event": {3: "KeyValue"},
-    "Link": {4: "KeyValue"},
-    "LogsData": {1: "ResourceLogs"},
-    "ResourceLogs": {1: "Resource", 2: "ScopeLogs"},
-    "ScopeLogs": {1: "Scope", 2: "LogRecord"},
-    "LogRecord": {5: "AnyValue", 6: "KeyValue"},
-    "Resource": {1: "KeyValue", 3: "Leaf"},
-    "Scope": {3: "KeyValue"},
-    "KeyValue": {2: "AnyValue"},
-    "AnyValue": {5: "ArrayValue", 6: "KeyValueList"},
-    "ArrayValue": {1: "AnyValue"},
-    "KeyValueList": {1: "KeyValue"},
-    "Leaf": {},
-}
+    "TracesData": {1: "ResourceSpans"}, "ResourceSpans": {1: "Resource", 2: "ScopeSpans"},
+    "ScopeSpans": {1: "Scope", 2: "Span"}, "Span": {9: "KeyValue", 11: "Event", 13: "Link", 15: "Leaf"},
+    "Event": {3: "KeyValue"}, "Link": {4: "KeyValue"}, "LogsData": {1: "ResourceLogs"},
+    "ResourceLogs": {1: "Resource", 2: "ScopeLogs"}, "ScopeLogs": {1: "Scope", 2: "LogRecord"},
+    "LogRecord": {5: "AnyValue", 6: "KeyValue"}, "Resource": {1: "KeyValue", 3: "Leaf"},
+    "Scope": {3: "KeyValue"}, "KeyValue": {2: "AnyValue"},
+    "AnyValue": {5: "ArrayValue", 6: "KeyValueList"}, "ArrayValue": {1: "AnyValue"},
+    "KeyValueList": {1: "KeyValue"}, "Leaf": {},
+}  # fmt: skip
 TRACES_DATA = "TracesData"
 LOGS_DATA = "LogsData"
 

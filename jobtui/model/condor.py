@@ -22,15 +22,9 @@ COMPLETED, REMOVED, SUSPENDED = "COMPLETED", "REMOVED", "SUSPENDED"
 TRANSFERRING = "TRANSFERRING_OUTPUT"
 
 AD_STATES: Mapping[str, str] = {
-    "0": "UNEXPANDED",
-    "1": IDLE,
-    "2": RUNNING,
-    "3": REMOVED,
-    "4": COMPLETED,
-    "5": HELD,
-    "6": TRANSFERRING,
+    "0": "UNEXPANDED", "1": IDLE, "2": RUNNING, "3": REMOVED, "4": COMPLETED, "5": HELD, "6": TRANSFERRING,
     "7": SUSPENDED,
-}
+}  # fmt: skip
 """JobStatus of a job ad, in the words of condor_q."""
 
 

@@ -31,18 +31,12 @@ BY_PROGRAM = frozenset({"FAILED", "COMPLETED", "OUT_OF_MEMORY"})
 
 
 NOT_STARTED: Mapping[int, str] = {
-    36: "its credential was refused",
-    39: "its credential had expired",
-    40: "its credential was revoked",
-    42: "the directory for its script could not be made",
-    46: "its environment could not be set up",
-    48: "its user or group could not be set",
-    52: "its program could not be executed",
-    53: "its output, errors or input file could not be opened",
-    54: "the prolog failed on a node",
-    63: "its container could not be set up",
-    64: "it could not be bound to its CPUs",
-}
+    36: "its credential was refused", 39: "its credential had expired", 40: "its credential was revoked",
+    42: "the directory for its script could not be made", 46: "its environment could not be set up",
+    48: "its user or group could not be set", 52: "its program could not be executed",
+    53: "its output, errors or input file could not be opened", 54: "the prolog failed on a node",
+    63: "its container could not be set up", 64: "it could not be bound to its CPUs",
+}  # fmt: skip
 """Why slurmd started nothing, by the signal that Slurm writes then: its own error number, 4004 to 4032, of
 which the status of a process keeps the lowest seven bits. A real-time signal that ended a program looks the
 same."""

@@ -71,18 +71,11 @@ class What(StrEnum):
 
 
 TYPES: Mapping[What, Any] = {
-    What.BATCH: Batch,
-    What.FAILURE: str,
-    What.JOB: Job,
-    What.DETAIL: JobDetail | None,
-    What.LINES: tuple[RawLine, ...],
-    What.LISTING: RunListing | str,
-    What.FILE: FilePart | str,
-    What.NOTED: Noted | None,
-    What.MESSAGES: tuple[JournalEntry, ...] | str,
-    What.SCRIPT: Answer,
+    What.BATCH: Batch, What.FAILURE: str, What.JOB: Job, What.DETAIL: JobDetail | None,
+    What.LINES: tuple[RawLine, ...], What.LISTING: RunListing | str, What.FILE: FilePart | str,
+    What.NOTED: Noted | None, What.MESSAGES: tuple[JournalEntry, ...] | str, What.SCRIPT: Answer,
     What.TRACE: Telemetry | None,
-}
+}  # fmt: skip
 """The type of each; a text in place of what was asked for says why there is none."""
 
 COUNTS = ("skip_count", "recovered", "count")

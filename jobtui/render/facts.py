@@ -14,18 +14,12 @@ from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE,
 from jobtui.render.text import Zone, age, clock_time, date_time, duration, fit, show
 
 FLAG_WORDS = {
-    Flag.NO_PROGRESS: "pending without a reason",
-    Flag.CONTRADICTION: "sources disagree",
-    Flag.OVER_LIMIT: "over its time limit",
-    Flag.EXCEPTION: "exception in the supervisor",
-    Flag.STALE: "no word for long",
-    Flag.NEVER_STARTS: "will not begin by itself",
-    Flag.LONG_WAIT: "waits for long",
-    Flag.TIME_LIMIT: "canceled by its time limit",
-    Flag.ALERT: "alert",
-    Flag.UNKNOWN_STATUS: "status not known",
-    Flag.QUASI: "only a compute call",
-}
+    Flag.NO_PROGRESS: "pending without a reason", Flag.CONTRADICTION: "sources disagree",
+    Flag.OVER_LIMIT: "over its time limit", Flag.EXCEPTION: "exception in the supervisor",
+    Flag.STALE: "no word for long", Flag.NEVER_STARTS: "will not begin by itself",
+    Flag.LONG_WAIT: "waits for long", Flag.TIME_LIMIT: "canceled by its time limit", Flag.ALERT: "alert",
+    Flag.UNKNOWN_STATUS: "status not known", Flag.QUASI: "only a compute call",
+}  # fmt: skip
 SEPARATOR = " · "
 
 

@@ -52,15 +52,9 @@ def mistake_in_style(text: str) -> str:
 
 
 GLYPHS: Mapping[JobStatus, str] = {
-    JobStatus.RUNNING: "●",
-    JobStatus.PENDING: "○",
-    JobStatus.COMPLETED: "✓",
-    JobStatus.FAILED: "✗",
-    JobStatus.CANCELED: "⊘",
-    JobStatus.MISSING: "·",
-    JobStatus.PURGED: "…",
-    JobStatus.UNKNOWN: "?",
-}
+    JobStatus.RUNNING: "●", JobStatus.PENDING: "○", JobStatus.COMPLETED: "✓", JobStatus.FAILED: "✗",
+    JobStatus.CANCELED: "⊘", JobStatus.MISSING: "·", JobStatus.PURGED: "…", JobStatus.UNKNOWN: "?",
+}  # fmt: skip
 """One cell each, in every font."""
 NEEDS_PERSON_GLYPH = "!"
 

@@ -161,15 +161,9 @@ def _facts(job: Job, context: RowContext) -> Iterator[str]:
 PAGERS: Mapping[str, tuple[str, ...]] = {"less": ("-+r", "-+R"), "most": ()}
 """Safe pagers, with what makes them so."""
 EDITORS: Mapping[str, tuple[str, ...]] = {
-    "vi": ("-R",),
-    "vim": ("-R",),
-    "nvim": ("-R",),
-    "view": (),
-    "nano": ("-v",),
-    "pico": ("-v",),
-    "kak": ("-ro",),
-    "micro": ("-readonly", "true"),
-}
+    "vi": ("-R",), "vim": ("-R",), "nvim": ("-R",), "view": (), "nano": ("-v",), "pico": ("-v",),
+    "kak": ("-ro",), "micro": ("-readonly", "true"),
+}  # fmt: skip
 """Editors, with what keeps them from writing."""
 GUARDS = {"LESSSECURE": "1", "LESSOPEN": "", "LESSCLOSE": ""}
 """Keeps `less` from starting other programs."""

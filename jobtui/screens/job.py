@@ -235,15 +235,8 @@ def concerns(shared: Shared, job_id: JobId, changed: Collection[JobId]) -> bool:
 
 
 TABS: tuple[type[JobTab], ...] = (
-    TimelineTab,
-    WhyTab,
-    LogsTab,
-    HistoryTab,
-    TraceTab,
-    ScriptTab,
-    FilesTab,
-    RawTab,
-)
+    TimelineTab, WhyTab, LogsTab, HistoryTab, TraceTab, ScriptTab, FilesTab, RawTab,
+)  # fmt: skip
 
 
 class JobScreen(LiveScreen):

@@ -184,18 +184,12 @@ async def go_to(player: Player, text: str) -> str | None:
 
 
 SCREENS: Mapping[str, str] = {
-    Place.JOB: "job.JobScreen",
-    Place.TRACE: "trace.TraceScreen",
-    Place.LOGS: "logs.LogsScreen",
-    Place.SOURCES: "sources.SourcesScreen",
-    Place.AGENTS: "agents.AgentsScreen",
-    Place.CHARTS: "charts.ChartsScreen",
-    Place.TRACES: "traces.TracesScreen",
-    Place.INCIDENTS: "incidents.IncidentsScreen",
-    Place.ALLOCATIONS: "allocations.AllocationsScreen",
-    Place.COLUMNS: "choices.ColumnsScreen",
-    Place.LOG_SET: "choices.LogSetScreen",
-}
+    Place.JOB: "job.JobScreen", Place.TRACE: "trace.TraceScreen", Place.LOGS: "logs.LogsScreen",
+    Place.SOURCES: "sources.SourcesScreen", Place.AGENTS: "agents.AgentsScreen",
+    Place.CHARTS: "charts.ChartsScreen", Place.TRACES: "traces.TracesScreen",
+    Place.INCIDENTS: "incidents.IncidentsScreen", Place.ALLOCATIONS: "allocations.AllocationsScreen",
+    Place.COLUMNS: "choices.ColumnsScreen", Place.LOG_SET: "choices.LogSetScreen",
+}  # fmt: skip
 """The class of each screen that others open. It is imported when it is opened: no first paint needs it."""
 
 

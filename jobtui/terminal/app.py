@@ -34,18 +34,8 @@ LOOK_AGAIN_S, LOOK_AT_LEAST_S = 0.005, 0.25
 MOST_QUEUED = 6
 """Writes that may wait for the thread that makes them; an update is three."""
 ERASING_IN_COLOR = (
-    "alacritty",
-    "foot",
-    "gnome",
-    "iterm",
-    "konsole",
-    "linux",
-    "putty",
-    "rxvt",
-    "vte",
-    "wezterm",
-    "xterm",
-)
+    "alacritty", "foot", "gnome", "iterm", "konsole", "linux", "putty", "rxvt", "vte", "wezterm", "xterm",
+)  # fmt: skip
 """Beginnings of the names of terminals in which what is erased takes the background that is set."""
 
 ROUNDS = 3

@@ -247,18 +247,12 @@ def test_unknown_fields_stay_in_the_record() -> None:
 
 
 ODD: dict[str, list[object]] = {
-    "computeJobStart": ["soon", -1, 10**30, 1e300, True, [], {}],
-    "dbUpdateTime": ["now", -1.0, 1e300],
-    "status": [5, None, ["completed"]],
-    "simName": [7, {"a": 1}],
-    "error": [["x"], 0],
-    "history": ["none", 3, {"computeJobSerial": 1}],
-    "parallelStatus": [0, "half", []],
-    "driverDetails": ["DockerDriver", []],
-    "computeModel": [9, "x" * 300],
-    "canceledAfterSecs": ["1h", -5],
+    "computeJobStart": ["soon", -1, 10**30, 1e300, True, [], {}], "dbUpdateTime": ["now", -1.0, 1e300],
+    "status": [5, None, ["completed"]], "simName": [7, {"a": 1}], "error": [["x"], 0],
+    "history": ["none", 3, {"computeJobSerial": 1}], "parallelStatus": [0, "half", []],
+    "driverDetails": ["DockerDriver", []], "computeModel": [9, "x" * 300], "canceledAfterSecs": ["1h", -5],
     "uid": [12345678],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("field", "value"), [(field, value) for field in ODD for value in ODD[field]])

@@ -189,27 +189,14 @@ async def _after_login(scenario: Scenario, plan: Plan) -> None:
 
 
 ACTS: Mapping[tuple[str, ...], Act] = {
-    ("ok",): ok,
-    ("anim",): anim,
-    ("error",): error,
-    ("oom",): oom,
-    ("nomodel",): nomodel,
-    ("timeout",): timeout,
-    ("cancel",): cancel,
-    ("queue-head",): cancel_parallel,
-    ("rerun",): rerun,
-    ("queue",): queue,
-    ("stateless",): stateless,
-    ("missing",): missing,
-    ("download", "rundir-gone"): download,
-    ("agentdeath",): agentdeath,
-    ("restart",): restart,
-    ("sbatch-nologin", "sbatch-ok"): sbatch_nologin,
-    ("sbatch-ok",): sbatch_ok,
-    ("sbatch-error",): sbatch_error,
-    ("sbatch-cancel",): sbatch_cancel,
+    ("ok",): ok, ("anim",): anim, ("error",): error, ("oom",): oom, ("nomodel",): nomodel,
+    ("timeout",): timeout, ("cancel",): cancel, ("queue-head",): cancel_parallel, ("rerun",): rerun,
+    ("queue",): queue, ("stateless",): stateless, ("missing",): missing,
+    ("download", "rundir-gone"): download, ("agentdeath",): agentdeath, ("restart",): restart,
+    ("sbatch-nologin", "sbatch-ok"): sbatch_nologin, ("sbatch-ok",): sbatch_ok,
+    ("sbatch-error",): sbatch_error, ("sbatch-cancel",): sbatch_cancel,
     ("sbatch-after-restart", "sbatch-reattach"): sbatch_reattach,
-}
+}  # fmt: skip
 """By what the captures' `asked` says."""
 
 

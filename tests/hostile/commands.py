@@ -168,29 +168,11 @@ def of_servers(site: HostileSite) -> Iterator[Words]:
 
 
 CASES: Mapping[str, Callable[[HostileSite], Iterator[Words]]] = {
-    "agents": of_nothing,
-    "bundle": of_bundles,
-    "completion": of_shells,
-    "compare": of_pairs,
-    "config": of_nothing,
-    "demo": of_demo,
-    "doctor": of_nothing,
-    "explain": of_each_job,
-    "find": of_texts,
-    "incidents": of_nothing,
-    "init": of_files,
-    "jobs": of_texts,
-    "login": of_shells,
-    "logs": of_logs,
-    "record": of_recordings,
-    "replay": of_replays,
-    "report": of_reports,
-    "script": of_scripts,
-    "serve": of_servers,
-    "show": of_each_job,
-    "status": of_nothing,
-    "timeline": of_each_job,
-    "trace": of_traces,
-    "wait": of_waits,
-}
+    "agents": of_nothing, "bundle": of_bundles, "completion": of_shells, "compare": of_pairs,
+    "config": of_nothing, "demo": of_demo, "doctor": of_nothing, "explain": of_each_job, "find": of_texts,
+    "incidents": of_nothing, "init": of_files, "jobs": of_texts, "login": of_shells, "logs": of_logs,
+    "record": of_recordings, "replay": of_replays, "report": of_reports, "script": of_scripts,
+    "serve": of_servers, "show": of_each_job, "status": of_nothing, "timeline": of_each_job,
+    "trace": of_traces, "wait": of_waits,
+}  # fmt: skip
 """What stands behind each command."""

@@ -23,26 +23,12 @@ from jobtui.render.text import (
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 PILE = "e" + "\u0301" * 50
 HOSTILE = [
-    "\x1b[31mred\x1b[0m",
-    "\x1b]52;c;aGk=\x07",
-    "a\x00b\r\nc\td\x7f",
-    "\x9b31m\x85",
-    "\u202eevil\u202c \u2066x\u2069 \u200f\u200e\u061c\u200b\ufeff",
-    "[bold]x[/nope]",
-    "\ud800 \udfff",
-    FAMILY,
-    PILE,
-    "\u0301 starts with a mark",
-    "漢字" * 5000,
-    PILE * 100,
-    "\u3164\u115f\u1160\uffa0\u00ad\u034f\u180e",
-    "\ue000\u0378\U0010ffff\ufffe",
-    "a\u2028b\u2029c\u3000d\u00a0e",
-    "\U000e0041\U000e007f",
-    "👍🏽 ❤️ 1️⃣ 🇩🇪",
-    "नि ကြ ที่ 각",
-    "",
-]
+    "\x1b[31mred\x1b[0m", "\x1b]52;c;aGk=\x07", "a\x00b\r\nc\td\x7f", "\x9b31m\x85",
+    "\u202eevil\u202c \u2066x\u2069 \u200f\u200e\u061c\u200b\ufeff", "[bold]x[/nope]", "\ud800 \udfff",
+    FAMILY, PILE, "\u0301 starts with a mark", "漢字" * 5000, PILE * 100,
+    "\u3164\u115f\u1160\uffa0\u00ad\u034f\u180e", "\ue000\u0378\U0010ffff\ufffe",
+    "a\u2028b\u2029c\u3000d\u00a0e", "\U000e0041\U000e007f", "👍🏽 ❤️ 1️⃣ 🇩🇪", "नि ကြ ที่ 각", "",
+]  # fmt: skip
 ANY_TEXT = st.text(st.characters() | st.sampled_from("\u200d\u0301漢👩\x1b\u202e\ud800e "), max_size=60)
 
 

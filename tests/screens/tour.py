@@ -30,32 +30,22 @@ class Stop(NamedTuple):
 
 
 STOPS: tuple[Stop, ...] = (
-    Stop("jobs", (), "Doubler"),
-    Stop("job", (), "status error", FAILED),
-    Stop("job-why", ("w",), "evidence", FAILED),
-    Stop("job-logs", ("l",), "of 1 log", FAILED),
-    Stop("job-history", ("h",), "RUN", FAILED),
-    Stop("job-files", ("f",), "run directory", FAILED),
-    Stop("job-script", ("s",), "no script", FAILED),
-    Stop("job-raw", ("r",), '"runs": 3', FAILED),
-    Stop("error", ("e",), "esc back", FAILED),
-    Stop("logs", ("2",), "errors 39"),
+    Stop("jobs", (), "Doubler"), Stop("job", (), "status error", FAILED),
+    Stop("job-why", ("w",), "evidence", FAILED), Stop("job-logs", ("l",), "of 1 log", FAILED),
+    Stop("job-history", ("h",), "RUN", FAILED), Stop("job-files", ("f",), "run directory", FAILED),
+    Stop("job-script", ("s",), "no script", FAILED), Stop("job-raw", ("r",), '"runs": 3', FAILED),
+    Stop("error", ("e",), "esc back", FAILED), Stop("logs", ("2",), "errors 39"),
     Stop("logs-found", ("2", "tab", "slash", *"_ComputeJob(", "enter"), "45 of 45"),
-    Stop("agents", ("3", "j"), "t7K7"),
-    Stop("charts", ("4",), "jobs running"),
+    Stop("agents", ("3", "j"), "t7K7"), Stop("charts", ("4",), "jobs running"),
     Stop("charts-states", ("4", "tab", "tab", "tab"), "jobs in each state"),
-    Stop("charts-times", ("4", "shift+tab"), "LONGEST"),
-    Stop("traces", ("5",), "3 traces"),
+    Stop("charts-times", ("4", "shift+tab"), "LONGEST"), Stop("traces", ("5",), "3 traces"),
     Stop("trace", ("5", "enter"), "Fail flag triggered"),
     Stop("trace-path", ("5", "j", "enter", "c"), "stage-out"),
-    Stop("sources", ("6", "j", "j"), "agent.log"),
-    Stop("incidents", ("7",), "program_failed"),
-    Stop("help", ("question_mark",), "All jobs"),
-    Stop("columns", ("c",), "state"),
-    Stop("palette", ("ctrl+p",), "All jobs"),
-    Stop("commander", ("colon", "s", "o", "tab"), "sort"),
+    Stop("sources", ("6", "j", "j"), "agent.log"), Stop("incidents", ("7",), "program_failed"),
+    Stop("help", ("question_mark",), "All jobs"), Stop("columns", ("c",), "state"),
+    Stop("palette", ("ctrl+p",), "All jobs"), Stop("commander", ("colon", "s", "o", "tab"), "sort"),
     Stop("filter", ("slash", *"stats:x"), "did you mean"),
-)
+)  # fmt: skip
 
 
 @asynccontextmanager

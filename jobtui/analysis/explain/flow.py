@@ -50,24 +50,15 @@ class Mark(StrEnum):
 
 
 _WORDS: Mapping[Mark, tuple[str, ...]] = {
-    Mark.REQUESTED: ("request", "analysis wanted"),
-    Mark.CREATED: ("op created",),
-    Mark.ASSIGNED: ("driver assigned",),
-    Mark.AGENT_START: ("agent start",),
-    Mark.AGENT_WAIT: ("waits for the agent", "agent start delayed"),
-    Mark.AGENT_ALIVE: ("agent alive",),
-    Mark.SLOT_WAIT: ("waits for a slot", "waits for the run dir"),
-    Mark.SLOT_GOT: ("got the slot",),
-    Mark.SENT: ("sent",),
-    Mark.REPLY_WAIT: ("waits for the reply",),
-    Mark.ARRIVED: ("arrived",),
-    Mark.STARTED: ("job_cmd started",),
-    Mark.STDERR: ("job_cmd wrote", "job_cmd raised"),
+    Mark.REQUESTED: ("request", "analysis wanted"), Mark.CREATED: ("op created",),
+    Mark.ASSIGNED: ("driver assigned",), Mark.AGENT_START: ("agent start",),
+    Mark.AGENT_WAIT: ("waits for the agent", "agent start delayed"), Mark.AGENT_ALIVE: ("agent alive",),
+    Mark.SLOT_WAIT: ("waits for a slot", "waits for the run dir"), Mark.SLOT_GOT: ("got the slot",),
+    Mark.SENT: ("sent",), Mark.REPLY_WAIT: ("waits for the reply",), Mark.ARRIVED: ("arrived",),
+    Mark.STARTED: ("job_cmd started",), Mark.STDERR: ("job_cmd wrote", "job_cmd raised"),
     Mark.EXITED: ("job_cmd exited", "job_cmd ended"),
-    Mark.KILLED: ("kills job_cmd", "cancels job_cmd", "scancel"),
-    Mark.REPLIED: ("reply",),
-    Mark.UPDATED: ("update", "status"),
-    Mark.CANCEL: ("canceled by the user", "canceled", "cancel"),
+    Mark.KILLED: ("kills job_cmd", "cancels job_cmd", "scancel"), Mark.REPLIED: ("reply",),
+    Mark.UPDATED: ("update", "status"), Mark.CANCEL: ("canceled by the user", "canceled", "cancel"),
     Mark.TIME_LIMIT: ("canceled by the time limit", "time limit reached"),
     Mark.AGENT_TIMEOUT: ("agent did not start in time",),
     Mark.AGENT_GONE: ("agent lost", "agent exited", "agent killed"),
@@ -75,10 +66,9 @@ _WORDS: Mapping[Mark, tuple[str, ...]] = {
     Mark.RESTARTED: ("supervisor restarted",),
     Mark.REFUSED: ("request failed", "exception in the supervisor", "op failed"),
     Mark.GIVEN_UP: ("destroyed, no reply", "given up before it was sent"),
-    Mark.RUN_STATUS: ("run_status result",),
-    Mark.NOT_DELIVERED: ("not delivered",),
+    Mark.RUN_STATUS: ("run_status result",), Mark.NOT_DELIVERED: ("not delivered",),
     Mark.SBATCH_REFUSED: ("sbatch refused",),
-}
+}  # fmt: skip
 WORDS: Mapping[str, Mark] = {word: mark for mark, words in _WORDS.items() for word in words}
 """Which step of the flow the words of a timeline mean; longer words come before their beginnings."""
 

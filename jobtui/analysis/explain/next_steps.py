@@ -118,31 +118,21 @@ def _agents(case: Case) -> NextStep:
 
 
 SUGGESTIONS: Mapping[Code, tuple[Suggestion, ...]] = {
-    Code.RUNNING: (_timeline, _run_log),
-    Code.WAITING_OP_SLOT: (_agents, _timeline),
-    Code.WAITING_RUN_DIR_SLOT: (_agents, _timeline),
-    Code.WAITING_CPU_SLOT: (_agents, _timeline),
-    Code.AGENT_STARTING: (_timeline,),
-    Code.AGENT_NEVER_STARTED: (_agent_log, _container, _timeline),
+    Code.RUNNING: (_timeline, _run_log), Code.WAITING_OP_SLOT: (_agents, _timeline),
+    Code.WAITING_RUN_DIR_SLOT: (_agents, _timeline), Code.WAITING_CPU_SLOT: (_agents, _timeline),
+    Code.AGENT_STARTING: (_timeline,), Code.AGENT_NEVER_STARTED: (_agent_log, _container, _timeline),
     Code.AGENT_LOST: (_agent_log, _container, _memory, _timeline),
-    Code.SUPERVISOR_RESTARTED: (_supervisor_unit, _timeline),
-    Code.TIMED_OUT: (_run_log, _compare),
-    Code.CANCELED_BY_USER: (_timeline,),
-    Code.CANCELED: (_slurm, _timeline),
+    Code.SUPERVISOR_RESTARTED: (_supervisor_unit, _timeline), Code.TIMED_OUT: (_run_log, _compare),
+    Code.CANCELED_BY_USER: (_timeline,), Code.CANCELED: (_slurm, _timeline),
     Code.PROGRAM_FAILED: (_run_log, _compare, _input, _logs),
-    Code.KILLED_BY_SIGNAL: (_memory, _run_log, _compare),
-    Code.PREPARE_FAILED: (_logs, _input, _compare),
-    Code.SBATCH_LOGIN_NEEDED: (_ask_user, _timeline),
-    Code.SBATCH_QUEUED: (_queue, _timeline),
-    Code.NEVER_STARTS: (_queue, _timeline),
-    Code.HELD: (_queue, _timeline),
-    Code.SBATCH_FAILED: (_slurm, _run_log, _logs, _compare),
-    Code.RUN_DIR_GONE: (_timeline,),
+    Code.KILLED_BY_SIGNAL: (_memory, _run_log, _compare), Code.PREPARE_FAILED: (_logs, _input, _compare),
+    Code.SBATCH_LOGIN_NEEDED: (_ask_user, _timeline), Code.SBATCH_QUEUED: (_queue, _timeline),
+    Code.NEVER_STARTS: (_queue, _timeline), Code.HELD: (_queue, _timeline),
+    Code.SBATCH_FAILED: (_slurm, _run_log, _logs, _compare), Code.RUN_DIR_GONE: (_timeline,),
     Code.STALE_RECORD: (_ask_user, _supervisor_unit, _timeline),
     Code.REPLY_LOST: (_agent_log, _run_log, _timeline),
-    Code.CANCEL_UNCONFIRMED: (_agent_log, _agents, _timeline),
-    Code.UNKNOWN: (_logs, _timeline),
-}
+    Code.CANCEL_UNCONFIRMED: (_agent_log, _agents, _timeline), Code.UNKNOWN: (_logs, _timeline),
+}  # fmt: skip
 """What helps with each verdict."""
 
 

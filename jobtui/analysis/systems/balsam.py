@@ -371,21 +371,14 @@ def _unknown(matter: BalsamCase) -> Said:
 
 
 RULES: Mapping[str, Callable[[BalsamCase], Said]] = {
-    "CREATED": _by_agent("the server to take it up"),
-    "AWAITING_PARENTS": _parents,
+    "CREATED": _by_agent("the server to take it up"), "AWAITING_PARENTS": _parents,
     "READY": _staging("its files to be staged in"),
-    "STAGED_IN": _by_agent("the site's agent to prepare it"),
-    "PREPROCESSED": _runnable,
-    "RESTART_READY": _runnable,
-    "RUNNING": _running,
-    "RUN_DONE": _by_agent("the site's agent to finish it; its program is done"),
-    "RUN_ERROR": _run_error,
-    "RUN_TIMEOUT": _timeout,
-    "POSTPROCESSED": _staging("its results to be staged out"),
-    "STAGED_OUT": _by_agent("the server to finish it"),
-    "JOB_FINISHED": _finished,
-    "FAILED": _failed,
-}
+    "STAGED_IN": _by_agent("the site's agent to prepare it"), "PREPROCESSED": _runnable,
+    "RESTART_READY": _runnable, "RUNNING": _running,
+    "RUN_DONE": _by_agent("the site's agent to finish it; its program is done"), "RUN_ERROR": _run_error,
+    "RUN_TIMEOUT": _timeout, "POSTPROCESSED": _staging("its results to be staged out"),
+    "STAGED_OUT": _by_agent("the server to finish it"), "JOB_FINISHED": _finished, "FAILED": _failed,
+}  # fmt: skip
 """What is asked of a job in each state."""
 
 

@@ -252,15 +252,9 @@ def _unknown(matter: CondorCase) -> Said:
 
 
 RULES: Mapping[str, Callable[[CondorCase], Said]] = {
-    IDLE: _idle,
-    "UNEXPANDED": _idle,
-    RUNNING: _running,
-    SUSPENDED: _suspended,
-    TRANSFERRING: _transferring,
-    HELD: _held,
-    REMOVED: _removed,
-    COMPLETED: _completed,
-}
+    IDLE: _idle, "UNEXPANDED": _idle, RUNNING: _running, SUSPENDED: _suspended,
+    TRANSFERRING: _transferring, HELD: _held, REMOVED: _removed, COMPLETED: _completed,
+}  # fmt: skip
 """What is asked of a job in each state."""
 
 _NO_AD = ("an event log does not hold which exit status the job calls success; its job ad does",)

@@ -247,16 +247,9 @@ def by_record(case: Case) -> Finding | None:
 
 
 WAITING_RULES: tuple[Rule, ...] = (
-    ended_in_slurm,
-    login_needed,
-    agent_timeout,
-    restarted,
-    slot,
-    agent_start,
-    queued_on_cluster,
-    sent_without_answer,
-    by_record,
-)
+    ended_in_slurm, login_needed, agent_timeout, restarted, slot, agent_start, queued_on_cluster,
+    sent_without_answer, by_record,
+)  # fmt: skip
 """For a job that is pending, in the order in which they are asked."""
 
 
@@ -464,17 +457,9 @@ def asked_again(case: Case) -> Finding | None:
 
 
 RUNNING_RULES: tuple[Rule, ...] = (
-    ended_in_slurm,
-    restarted,
-    asked_again,
-    agent_gone,
-    cancel_unconfirmed,
-    ended_unwritten,
-    reply_lost,
-    sent_without_answer,
-    silent,
-    runs,
-)
+    ended_in_slurm, restarted, asked_again, agent_gone, cancel_unconfirmed, ended_unwritten, reply_lost,
+    sent_without_answer, silent, runs,
+)  # fmt: skip
 """For a job that is running, in the order in which they are asked."""
 
 

@@ -284,19 +284,11 @@ def _unknown(matter: SlurmCase) -> Said:
 Rule = Callable[[SlurmCase], Said]
 
 ENDED: Mapping[str, Rule] = {
-    "BOOT_FAIL": _launch_failed,
-    "CANCELLED": _canceled,
-    "COMPLETED": _completed,
-    "DEADLINE": _deadline,
-    "FAILED": _failed,
-    "LAUNCH_FAILED": _launch_failed,
-    "NODE_FAIL": _node_failed,
-    "OUT_OF_MEMORY": _out_of_memory,
-    "PREEMPTED": _preempted,
-    "RECONFIG_FAIL": _launch_failed,
-    "REVOKED": _canceled,
-    "TIMEOUT": _timeout,
-}
+    "BOOT_FAIL": _launch_failed, "CANCELLED": _canceled, "COMPLETED": _completed, "DEADLINE": _deadline,
+    "FAILED": _failed, "LAUNCH_FAILED": _launch_failed, "NODE_FAIL": _node_failed,
+    "OUT_OF_MEMORY": _out_of_memory, "PREEMPTED": _preempted, "RECONFIG_FAIL": _launch_failed,
+    "REVOKED": _canceled, "TIMEOUT": _timeout,
+}  # fmt: skip
 """What is asked of a job that ended, by its state."""
 
 BY_STATUS: Mapping[JobStatus, Rule] = {

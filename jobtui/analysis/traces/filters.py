@@ -47,14 +47,8 @@ FIELD_NAMES = (*_TEXTS, DURATION, ERROR)
 """The fields, as they are written; attributes beside them."""
 _YES: Mapping[str, bool] = {"yes": True, "true": True, "no": False, "false": False}
 _ORDER: Mapping[str, Callable[[int, int], bool]] = {
-    "<": lt,
-    "<=": le,
-    ">": gt,
-    ">=": ge,
-    "=": eq,
-    ":": ge,
-    "!=": lambda one, other: one != other,
-}
+    "<": lt, "<=": le, ">": gt, ">=": ge, "=": eq, ":": ge, "!=": lambda one, other: one != other,
+}  # fmt: skip
 """`dur:10ms` asks for so much at least."""
 _DOTTED = re.compile(r"(\w+(?:[.-]\w+)+)([:=])(.+)", re.DOTALL)
 """An attribute with a value, which the grammar takes for a word: no field of jobs has a dot."""

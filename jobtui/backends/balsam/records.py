@@ -26,21 +26,12 @@ from jobtui.model.state_runs import MESSAGE_CHARACTERS, RUNNING, by_run, error_o
 SYSTEM = "balsam"
 
 STATUSES: Mapping[str, JobStatus] = {
-    "CREATED": JobStatus.PENDING,
-    "AWAITING_PARENTS": JobStatus.PENDING,
-    "READY": JobStatus.PENDING,
-    "STAGED_IN": JobStatus.PENDING,
-    "PREPROCESSED": JobStatus.PENDING,
-    "RESTART_READY": JobStatus.PENDING,
-    "RUNNING": JobStatus.RUNNING,
-    "RUN_DONE": JobStatus.RUNNING,
-    "RUN_ERROR": JobStatus.RUNNING,
-    "RUN_TIMEOUT": JobStatus.RUNNING,
-    "POSTPROCESSED": JobStatus.RUNNING,
-    "STAGED_OUT": JobStatus.RUNNING,
-    "JOB_FINISHED": JobStatus.COMPLETED,
-    "FAILED": JobStatus.FAILED,
-}
+    "CREATED": JobStatus.PENDING, "AWAITING_PARENTS": JobStatus.PENDING, "READY": JobStatus.PENDING,
+    "STAGED_IN": JobStatus.PENDING, "PREPROCESSED": JobStatus.PENDING, "RESTART_READY": JobStatus.PENDING,
+    "RUNNING": JobStatus.RUNNING, "RUN_DONE": JobStatus.RUNNING, "RUN_ERROR": JobStatus.RUNNING,
+    "RUN_TIMEOUT": JobStatus.RUNNING, "POSTPROCESSED": JobStatus.RUNNING, "STAGED_OUT": JobStatus.RUNNING,
+    "JOB_FINISHED": JobStatus.COMPLETED, "FAILED": JobStatus.FAILED,
+}  # fmt: skip
 """What a job in each of Balsam's states is doing. States behind the run are its last part: not yet over."""
 
 FAULTS = frozenset({"RUN_ERROR", "FAILED"})

@@ -111,15 +111,9 @@ def _job_reader(session: Session) -> SessionTraces:
 
 
 RIGS = (
-    "files",
-    "received",
-    "jaeger-v3",
-    "jaeger-v3-old",
-    "jaeger-v1",
-    "jaeger-cassandra",
-    "tempo",
+    "files", "received", "jaeger-v3", "jaeger-v3-old", "jaeger-v1", "jaeger-cassandra", "tempo",
     "tempo-v1",
-)
+)  # fmt: skip
 """Every way to traces. Some storages of Jaeger want a service named."""
 
 
