@@ -149,7 +149,7 @@ class Found:
     screens: Counter[str] = field(default_factory=Counter)
     memory_mb: list[float] = field(default_factory=list)
     files_mb: list[float] = field(default_factory=list)
-    """Of each sample: its memory, and what of that are files of the journal, which the system may take back."""
+    """Of each sample: its memory, and what of that are mapped files, which the system may take back."""
     counts: list[dict[str, int]] = field(default_factory=list)
     """Of each sample: how many there were of what must not become more."""
 
