@@ -359,12 +359,7 @@ def _danger(pattern: str) -> str | None:
 
 
 _MAKERS: Mapping[Kind, Callable[[Field, str, Value], Test]] = {
-    Kind.TEXT: _text_test,
-    Kind.WORDS: _words_test,
-    Kind.NUMBER: _number_test,
-    Kind.DURATION: _duration_test,
-    Kind.TIME: _time_test,
-    Kind.STATUS: _status_test,
-    Kind.FLAG: _flag_test,
+    Kind.TEXT: _text_test, Kind.WORDS: _words_test, Kind.NUMBER: _number_test,
+    Kind.DURATION: _duration_test, Kind.TIME: _time_test, Kind.STATUS: _status_test, Kind.FLAG: _flag_test,
     Kind.YES_NO: _yes_no_test,
-}
+}  # fmt: skip

@@ -1,11 +1,13 @@
 """`explain ID` and `incidents`: what is wrong with a job, or with all of a time, and what that rests on."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from functools import partial
 
 from jobtui.analysis.explain.next_steps import on_sources
 from jobtui.analysis.incidents import Grouping, Incident, Incidents
+from jobtui.analysis.paths import run_dirs_of
 from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.jobs import with_agent
 from jobtui.commands.open import spelled
@@ -36,8 +38,19 @@ async def run(reader: Reader) -> Exit:
 
 
 async def explained(reader: Reader, found: Found) -> Verdict:
-    assert found.job is not None
-    return on_sources(await judged(reader, found), spelled(reader.context.config, reader.specs))
+    """The verdict on a job, with what to type next in the same shell."""
+    verdict = await judged(reader, found)
+    record = found.detail.path if found.detail is not None else None
+    ops = reader.session.store.correlation.ops_of(found.job.id) if found.job is not None else ()
+    dirs = run_dirs_of(found.job, record, ops)
+
+    def seen(path: str) -> str | None:
+        """A file as it is recorded, or in a run directory of the job that lies elsewhere now."""
+        name = os.path.basename(path)
+        places = (path, *(os.path.join(directory, name) for directory in dirs))
+        return next(filter(os.path.isfile, places), None)
+
+    return on_sources(verdict, spelled(reader.context.config, None), seen)
 
 
 def verdict_body(reader: Reader, job: Job, verdict: Verdict) -> dict[str, object]:

@@ -32,20 +32,20 @@ if TYPE_CHECKING:
     from jobtui.commands.find import Found
 
 
-def spelled(config: Config, specs: Sequence[SourceSpec]) -> tuple[str, ...]:
+def spelled(config: Config, specs: Sequence[SourceSpec] | None) -> tuple[str, ...]:
     """The flags with which jobtui has these settings anywhere; paths are absolute.
 
     What stands in the configuration file is found there again. `specs` are spelled where no setting names
-    them.
+    them. None: for the same shell, which has the same variables and finds the same sources.
     """
     words: list[str] = []
     for setting in SETTINGS:
         effective = config.settings[setting.name]
-        if effective.origin in (setting.flag, setting.variable):
+        if effective.origin == setting.flag or (specs is not None and effective.origin == setting.variable):
             values = effective.values if setting.repeatable else effective.values[-1:]
             for value in values:
                 words += [setting.flag, *([_absolute(setting, value)] if setting.metavar else [])]
-    return (*words, *(() if config.sources else of_specs(specs)))
+    return (*words, *(() if config.sources or specs is None else of_specs(specs)))
 
 
 def of_specs(specs: Sequence[SourceSpec]) -> tuple[str, ...]:

@@ -36,15 +36,10 @@ from jobtui.model.state_runs import FAILED
 from jobtui.model.tables import tables_of
 
 STATUSES: Mapping[str, JobStatus] = {
-    "UNEXPANDED": JobStatus.PENDING,
-    IDLE: JobStatus.PENDING,
-    HELD: JobStatus.PENDING,
-    RUNNING: JobStatus.RUNNING,
-    SUSPENDED: JobStatus.RUNNING,
-    TRANSFERRING: JobStatus.RUNNING,
-    COMPLETED: JobStatus.COMPLETED,
-    REMOVED: JobStatus.CANCELED,
-}
+    "UNEXPANDED": JobStatus.PENDING, IDLE: JobStatus.PENDING, HELD: JobStatus.PENDING,
+    RUNNING: JobStatus.RUNNING, SUSPENDED: JobStatus.RUNNING, TRANSFERRING: JobStatus.RUNNING,
+    COMPLETED: JobStatus.COMPLETED, REMOVED: JobStatus.CANCELED,
+}  # fmt: skip
 """What a job in each of HTCondor's states is doing."""
 OVER = frozenset({COMPLETED, REMOVED})
 

@@ -29,15 +29,10 @@ SECRET_FORMS = (
 """Secrets known by their form: JWTs, and tokens of GitHub, GitLab, AWS, Slack, Google, Stripe and others."""
 SECRET_OPTIONS = {
     "curl": r"(?:-[A-Za-z]*[uU]|--(?:proxy-)?user)%s[^\s'\":]*:",
-    "(?:mysql|mariadb)[\\w-]*": r"-p(?!['\"]?[\s,])%s",
-    "sshpass": "-p%s",
-    "redis-cli": "-a%s",
-    "ldap[a-z]+": "-w%s",
-    "(?:docker|podman|helm) login": "-p%s",
-    "(?:mongo|snowsql)[a-z]*": "-p%s",
-    "openssl": "-(?:k|pass(?:in|out)?)%s(?:pass:)?",
-    "smbclient": r"-U%s[^\s'\"%%]*%%",
-}
+    "(?:mysql|mariadb)[\\w-]*": r"-p(?!['\"]?[\s,])%s", "sshpass": "-p%s", "redis-cli": "-a%s",
+    "ldap[a-z]+": "-w%s", "(?:docker|podman|helm) login": "-p%s", "(?:mongo|snowsql)[a-z]*": "-p%s",
+    "openssl": "-(?:k|pass(?:in|out)?)%s(?:pass:)?", "smbclient": r"-U%s[^\s'\"%%]*%%",
+}  # fmt: skip
 """Programs with short options for secrets: what comes before the secret, and `%s` for spaces and quotes."""
 
 COUNT = re.compile("tokens|cookies|token_?(?:count|len|limit|budget)", re.IGNORECASE)

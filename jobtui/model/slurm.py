@@ -10,6 +10,8 @@ from jobtui.model.clock import Nanos
 from jobtui.model.jobs import JobStatus
 from jobtui.model.tables import tables_of
 
+STEP_COLUMNS = "--format=JobID,State,ExitCode,DerivedExitCode,Elapsed,Timelimit,ReqMem,MaxRSS,NodeList"
+"""What sacct is to show of a job that ended, for a person."""
 SYSTEM = "slurm"
 LEFT = "it left the queue, and accounting has not told yet how it ended"
 """What is said of a job that was live when it was last in the queue."""

@@ -30,14 +30,9 @@ RECENT_S = 3600.0
 """So long an agent that was lost or never came is something to look at."""
 
 GLYPHS: Mapping[AgentState, str] = {
-    AgentState.STARTING: "○",
-    AgentState.CONNECTED: "●",
-    AgentState.IDLE: "·",
-    AgentState.LOST: "✗",
-    AgentState.KILLED: "⊘",
-    AgentState.NEVER_CONNECTED: "✗",
-    AgentState.UNKNOWN: "?",
-}
+    AgentState.STARTING: "○", AgentState.CONNECTED: "●", AgentState.IDLE: "·", AgentState.LOST: "✗",
+    AgentState.KILLED: "⊘", AgentState.NEVER_CONNECTED: "✗", AgentState.UNKNOWN: "?",
+}  # fmt: skip
 """The sign of a state."""
 _STYLES: Mapping[AgentState, str] = {
     AgentState.STARTING: "status.pending",
@@ -50,14 +45,9 @@ _STYLES: Mapping[AgentState, str] = {
 }
 _BAD = frozenset({AgentState.LOST, AgentState.NEVER_CONNECTED})
 _RANKS: Mapping[AgentState, int] = {
-    AgentState.STARTING: 1,
-    AgentState.CONNECTED: 2,
-    AgentState.IDLE: 3,
-    AgentState.UNKNOWN: 4,
-    AgentState.NEVER_CONNECTED: 5,
-    AgentState.LOST: 5,
-    AgentState.KILLED: 5,
-}
+    AgentState.STARTING: 1, AgentState.CONNECTED: 2, AgentState.IDLE: 3, AgentState.UNKNOWN: 4,
+    AgentState.NEVER_CONNECTED: 5, AgentState.LOST: 5, AgentState.KILLED: 5,
+}  # fmt: skip
 _KINDS = {"sequential": "seq", "parallel": "par"}
 
 

@@ -13,15 +13,10 @@ from jobtui.render.table import Cell, Head, paint, table_lines
 from jobtui.render.text import NONE, Zone, date_time, duration, fit, show
 
 RUN_HEADS = (
-    Head("RUN", "right"),
-    Head("STATE", least=6),
-    Head("QUEUED", drop=1, least=19),
-    Head("STARTED", drop=4, least=19),
-    Head("ENDED", drop=3, least=19),
-    Head("WAITED", "right", least=6, drop=2),
-    Head("RAN", "right", least=6),
-    Head("RESULT", least=12),
-)
+    Head("RUN", "right"), Head("STATE", least=6), Head("QUEUED", drop=1, least=19),
+    Head("STARTED", drop=4, least=19), Head("ENDED", drop=3, least=19),
+    Head("WAITED", "right", least=6, drop=2), Head("RAN", "right", least=6), Head("RESULT", least=12),
+)  # fmt: skip
 
 
 def run_lines(runs: Sequence[Run], now: Nanos, cells: int) -> tuple[Span, list[Span]]:

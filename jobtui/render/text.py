@@ -54,14 +54,9 @@ _ASCII = {code: chr(_CONTROL_PICTURES + code) for code in range(32)} | {
     ord("\t"): " ",
 }
 _BY_CATEGORY = {
-    "Cf": _HIDDEN,
-    "Zl": _HIDDEN,
-    "Zp": _HIDDEN,
-    "Zs": " ",
-    "Cs": _MEANINGLESS,
-    "Co": _MEANINGLESS,
+    "Cf": _HIDDEN, "Zl": _HIDDEN, "Zp": _HIDDEN, "Zs": " ", "Cs": _MEANINGLESS, "Co": _MEANINGLESS,
     "Cn": _MEANINGLESS,
-}
+}  # fmt: skip
 
 
 def show(text: str) -> str:

@@ -159,7 +159,7 @@ class TraceBook:
         digits = text.strip().lower()
         if len(digits) < LEAST_NAME:
             return {}
-        begin = {one: "its id begins so" for one in self._traces if one.startswith(digits)}
+        begin = {one: f"its id begins with {digits}" for one in self._traces if one.startswith(digits)}
         return begin or {one: "it has this span" for one, its in self._traces.items() if digits in its.spans}
 
     def size(self, trace_id: TraceId) -> int:

@@ -1,6 +1,7 @@
 """`explain` on the captures of a real system."""
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -165,3 +166,30 @@ def test_of_a_stuck_job_the_last_lines_are_shown_and_no_cause(run: Runner, tmp_p
     last = [(one["line"], one["text"]) for one in found["evidence"] if one["what"] == "last lines"]
     assert last == [(2, "step 1"), (4, "ValueError: odd"), (5, "waits for a lock")]
     assert (found["verdict"], found["cause"]) == ("stale_record", None)
+
+
+def test_a_file_that_is_not_there_is_never_offered(run: Runner, tmp_path: Path) -> None:
+    gone = run("explain", "5K0DYGG3", "--json", *sources_of("local")).json["next"]
+    assert not any(word in step["command"] for step in gone for word in ("tail ", "less "))
+    jid = "hZk95g40-KwrjHk9u-heightWeightReport"
+    shutil.copytree(CAPTURES / "local" / "supervisor-job", tmp_path / "supervisor-job")
+    run_dir = tmp_path / "user" / "hZk95g40" / "myapp" / "KwrjHk9u" / "heightWeightReport"
+    run_dir.mkdir(parents=True)
+    (run_dir / "run.log").write_text("step 1\n")
+    log = CAPTURES / "local" / "supervisor.log"
+    moved = run("explain", jid, "--json", "--srdb", tmp_path, "--log", f"supervisor={log}").json["next"]
+    assert f"tail -n 50 -- {run_dir}/run.log" in [step["command"] for step in moved]
+
+
+def test_commands_are_short_where_the_shell_has_the_sources(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JOBTUI_SRDB", str(CAPTURES / "local"))
+    monkeypatch.setenv("JOBTUI_LOG", str(CAPTURES / "local" / "supervisor.log"))
+    steps = run("explain", "hZk95g40-7hdJ64j8-activityAnimation", "--json").json["next"]
+    assert 0 < len(steps) <= 4
+    (first, *_) = (step["command"] for step in steps)
+    assert first.startswith("jobtui logs --since ")
+    assert first.endswith(" supervisor.log")
+    words = shlex.split(first)[1:]
+    assert run(*words).out

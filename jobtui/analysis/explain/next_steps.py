@@ -8,12 +8,15 @@ from jobtui.analysis.explain.case import Case, Finding
 from jobtui.analysis.explain.flow import Mark
 from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.commands import OURS, Command
+from jobtui.model.slurm import STEP_COLUMNS
 from jobtui.model.verdicts import Code, NextStep, Verdict
 
 Suggestion = Callable[[Case], NextStep | None]
 
 TAIL_LINES = "50"
 AROUND = 120 * SECOND
+MOST = 4
+"""More steps are not offered: the first tell most."""
 
 
 def next_steps(case: Case, finding: Finding) -> tuple[NextStep, ...]:
@@ -21,10 +24,24 @@ def next_steps(case: Case, finding: Finding) -> tuple[NextStep, ...]:
     return tuple(step for step in found if step is not None and step.command)
 
 
-def on_sources(verdict: Verdict, flags: Sequence[str]) -> Verdict:
-    """The same verdict; the commands of this program get the flags with which it reads the same."""
-    steps = (_with_flags(step, flags) for step in verdict.next)
-    return msgspec.structs.replace(verdict, next=tuple(step for step in steps if step.command))
+def on_sources(
+    verdict: Verdict, flags: Sequence[str], seen: Callable[[str], str | None] = lambda path: path
+) -> Verdict:
+    """The same verdict with MOST steps at most; the commands of this program read with these flags.
+
+    `seen` tells where a file is as seen from here; one that is nowhere is not offered.
+    """
+    steps = (_with_flags(_on_file(step, seen), flags) for step in verdict.next)
+    offered = {step.command: step for step in steps if step.command}
+    return msgspec.structs.replace(verdict, next=tuple(offered.values())[:MOST])
+
+
+def _on_file(step: NextStep, seen: Callable[[str], str | None]) -> NextStep:
+    *words, path = step.command.words or ("",)
+    if words[:1] not in (["tail"], ["less"]):
+        return step
+    there = seen(path)
+    return step._replace(command=Command() if there is None else Command(*words, about=[there]))
 
 
 def _with_flags(step: NextStep, flags: Sequence[str]) -> NextStep:
@@ -93,14 +110,23 @@ def _queue(case: Case) -> NextStep:
 
 
 def _slurm(case: Case) -> NextStep | None:
-    return _queue(case) if case.slurm is not None else None
-
-
-def _supervisor_unit(case: Case) -> NextStep:
-    around = _around(case, Mark.RESTARTED, Mark.FOUND_GONE)
+    if case.slurm is None:
+        return None
+    number, source = case.slurm.id.rpartition("/")[2], case.slurm.source
+    host = source.rpartition("@")[2].removeprefix("ssh://") if source.startswith("ssh://") else ""
     return NextStep(
-        "see why the supervisor was restarted",
-        Command("journalctl", "-u", "sirepo_job_supervisor", *(around or ("-n", "100")), "--no-pager"),
+        "see how its steps ended", Command("sacct", STEP_COLUMNS, "-j", about=[number], host=host)
+    )
+
+
+def _supervisor_log(case: Case) -> NextStep | None:
+    """The log in which the restart stands, around it: that log can be read from here."""
+    step = case.last(Mark.RESTARTED, Mark.FOUND_GONE)
+    if step is None:
+        return None
+    name = step.source.rpartition("/")[2]
+    return NextStep(
+        "see why the supervisor was restarted", Command(OURS, "logs", *_window(step.at), about=[name])
     )
 
 
@@ -122,14 +148,14 @@ SUGGESTIONS: Mapping[Code, tuple[Suggestion, ...]] = {
     Code.WAITING_RUN_DIR_SLOT: (_agents, _timeline), Code.WAITING_CPU_SLOT: (_agents, _timeline),
     Code.AGENT_STARTING: (_timeline,), Code.AGENT_NEVER_STARTED: (_agent_log, _container, _timeline),
     Code.AGENT_LOST: (_agent_log, _container, _memory, _timeline),
-    Code.SUPERVISOR_RESTARTED: (_supervisor_unit, _timeline), Code.TIMED_OUT: (_run_log, _compare),
+    Code.SUPERVISOR_RESTARTED: (_supervisor_log, _timeline), Code.TIMED_OUT: (_run_log, _compare),
     Code.CANCELED_BY_USER: (_timeline,), Code.CANCELED: (_slurm, _timeline),
     Code.PROGRAM_FAILED: (_run_log, _compare, _input, _logs),
     Code.KILLED_BY_SIGNAL: (_memory, _run_log, _compare), Code.PREPARE_FAILED: (_logs, _input, _compare),
     Code.SBATCH_LOGIN_NEEDED: (_ask_user, _timeline), Code.SBATCH_QUEUED: (_queue, _timeline),
     Code.NEVER_STARTS: (_queue, _timeline), Code.HELD: (_queue, _timeline),
     Code.SBATCH_FAILED: (_slurm, _run_log, _logs, _compare), Code.RUN_DIR_GONE: (_timeline,),
-    Code.STALE_RECORD: (_ask_user, _supervisor_unit, _timeline),
+    Code.STALE_RECORD: (_ask_user, _supervisor_log, _timeline),
     Code.REPLY_LOST: (_agent_log, _run_log, _timeline),
     Code.CANCEL_UNCONFIRMED: (_agent_log, _agents, _timeline), Code.UNKNOWN: (_logs, _timeline),
 }  # fmt: skip
@@ -144,6 +170,14 @@ def _around(case: Case, *marks: Mark) -> tuple[str, ...]:
         at = case.job.ended_at or case.job.written_at
     if at is None:
         return ()
-    begin, end = (to_rfc3339(Nanos(at // SECOND * SECOND + shift)) for shift in (-AROUND, AROUND))
+    _, begin, _, end = _window(at)
     since, until = (f"{text[:10]} {text[11:19]} UTC" for text in (begin, end))
     return "--since", since, "--until", until
+
+
+def _window(at: Nanos | None) -> tuple[str, ...]:
+    """The flags with which this program reads some minutes around a time, ten lines where there is none."""
+    if at is None:
+        return "-n", "10"
+    begin, end = (to_rfc3339(Nanos(at // SECOND * SECOND + shift)) for shift in (-AROUND, AROUND))
+    return "--since", begin, "--until", end

@@ -16,7 +16,7 @@ from jobtui.model.commands import Command
 from jobtui.model.health import unread
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.numbers import whole
-from jobtui.model.slurm import LEFT, NOT_STARTED, reason_of
+from jobtui.model.slurm import LEFT, NOT_STARTED, STEP_COLUMNS, reason_of
 from jobtui.model.verdicts import Code, Fact, NextStep, Verdict
 
 HELD = frozenset(
@@ -327,21 +327,17 @@ def _show(matter: SlurmCase) -> Command:
 
 
 def _memory(matter: SlurmCase) -> tuple[NextStep, ...]:
-    columns = "JobID,State,ReqMem,MaxRSS,ExitCode"
     return (
         NextStep(
             "see how much memory its steps took",
-            Command("sacct", "-o", columns, "-j", about=[_number(matter)]),
+            Command("sacct", STEP_COLUMNS, "-j", about=[_number(matter)]),
         ),
     )
 
 
 def _look(matter: SlurmCase) -> Iterator[NextStep]:
-    for name in ("errors", "output"):
-        if matter.job.status is JobStatus.FAILED and name in matter.facts:
-            command = Command("tail", "-n", "50", "--", about=[matter.facts[name]])
-            yield NextStep("read the end of what it printed", command)
-            break
+    if matter.job.status is JobStatus.FAILED and {"errors", "output"} & matter.facts.keys():
+        yield NextStep("read what it printed", Command("jobtui", "logs", about=[matter.job.id]))
     command = Command("jobtui", "show", about=[matter.job.id])
     yield NextStep("see its record, its steps and where its output is", command)
 
