@@ -193,3 +193,22 @@ def test_commands_are_short_where_the_shell_has_the_sources(
     assert first.endswith(" supervisor.log")
     words = shlex.split(first)[1:]
     assert run(*words).out
+
+
+NEXT = {
+    "supervisor_restarted": [" logs -", "timeline"], "canceled_by_user": ["timeline"],
+    "agent_lost": ["logs --agent=", "docker inspect", "journalctl -k", "timeline"],
+    "killed_by_signal": ["journalctl -k", "compare", "logs"], "timed_out": ["compare", "logs"],
+    "prepare_failed": ["logs", "compare"], "sbatch_failed": ["logs", "compare"], "completed": [],
+}  # fmt: skip
+"""What is offered for the verdicts on the captured jobs, of which no file is here."""
+
+
+@pytest.mark.parametrize(("capture", "jid"), [("docker", jid) for jid in expected("docker")["jobs"]])
+def test_what_is_offered_is_by_the_verdict(capture: str, jid: str, run: Runner) -> None:
+    said = run("explain", jid, "--json", "--at", AT, *sources_of(capture)).json
+    found = [step["command"] for step in said["next"]]
+    is_known = said["verdict"] in NEXT
+    wanted = NEXT.get(said["verdict"], [])
+    assert len(found) <= 4
+    assert all(words in command for words, command in zip(wanted, found, strict=is_known))
