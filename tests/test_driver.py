@@ -191,7 +191,7 @@ def shown_words(tmp_path: Path) -> list[str]:
 
 def until_left(program: PtyProgram) -> bytes:
     """Everything that was written, once the jobs were seen and the dashboard left with `q`."""
-    program.wait_seen(b"srunit_")
+    program.wait_seen(b"srunit")
     program.wait_seen(READY)
     program.press(b"q")
     wait_for(lambda: ended(program))
@@ -279,7 +279,7 @@ def test_a_title_is_given_back_when_a_signal_ends_it(shown_words: list[str]) -> 
 @pytest.mark.parametrize("way", ["osc52", "off", "file"])
 def test_ways_to_copy(shown_words: list[str], way: str, tmp_path: Path) -> None:
     with PtyProgram([*shown_words, "--clipboard", way], environ={"TMPDIR": str(tmp_path)}) as program:
-        program.wait_seen(b"srunit_")
+        program.wait_seen(b"srunit")
         program.wait_seen(READY)
         program.press(b"jy")
         told = {"osc52": b"copied", "off": b"copying", "file": b"written"}[way]
@@ -294,7 +294,7 @@ def test_ways_to_copy(shown_words: list[str], way: str, tmp_path: Path) -> None:
 
 def test_in_tmux_it_copies_through_tmux_which_needs_no_setting(shown_words: list[str]) -> None:
     with Tmux([sys.executable, *shown_words], 100, 30) as window:
-        window.wait_text("srunit_")
+        window.wait_text("srunit")
         window.keys("j", "y")
         window.wait_text("copied")
         copied = window.run("show-buffer").strip()
@@ -305,7 +305,7 @@ def test_in_tmux_it_copies_through_tmux_which_needs_no_setting(shown_words: list
 
 def test_gnu_screen_is_handed_the_sequence_in_parts(shown_words: list[str]) -> None:
     with PtyProgram(shown_words, environ={"TERM": "screen", "STY": "1.pts-0.host"}) as program:
-        program.wait_seen(b"srunit_")
+        program.wait_seen(b"srunit")
         program.wait_seen(READY)
         program.press(b"jy")
         program.wait_seen(b"copied")
@@ -410,8 +410,8 @@ def dashboard(tmp_path: Path) -> Iterator[Screen]:
     """The dashboard on recorded jobs, paused, so that what it shows changes by keys and sizes only."""
     (tmp_path / "supervisor-job").symlink_to(CAPTURE / "supervisor-job")
     words = [sys.executable, "-m", "jobtui", "--srdb", str(tmp_path)]
-    with Terminal(Program(argv=words, ready="srunit_", columns=COLUMNS, rows=ROWS)) as terminal:
-        terminal.wait_for("srunit_")
+    with Terminal(Program(argv=words, ready="srunit", columns=COLUMNS, rows=ROWS)) as terminal:
+        terminal.wait_for("srunit")
         terminal.settle()
         terminal.press("p")
         terminal.settle()

@@ -38,7 +38,7 @@ def window(request: pytest.FixtureRequest, srdb: Path) -> Iterator[Tmux]:
 def test_it_lives_in_any_size_and_finds_back(window: Tmux) -> None:
     for columns, rows in ((7, 2), (200, 60), (1, 1), (40, 10), (80, 24)):
         window.resize(columns, rows)
-    window.wait_text("srunit_")
+    window.wait_text("srunit")
     window.keys("q")
     assert "Traceback" not in window.wait_text("[ended 0]")
 
@@ -99,7 +99,7 @@ def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(srdb: Path, number: 
         assert state_of(window) != before
         os.kill(pid_of(window), number)
         left = window.wait_text(f"[ended {code}]")
-        assert "srunit_" not in left
+        assert "srunit" not in left
         assert "Traceback" not in left
         assert state_of(window) == before
         assert line_settings(window) == settings
@@ -137,7 +137,7 @@ def test_it_stops_and_comes_back(srdb: Path, tmp_path: Path) -> None:
 
 def test_a_pager_on_a_record_and_back(srdb: Path) -> None:
     with dashboard("--srdb", str(srdb), columns=80, rows=24) as window:
-        window.wait_text("srunit_")
+        window.wait_text("srunit")
         window.keys("P")
         window.wait_text(lambda text: "computeJid" in text and "q quit" not in text)
         window.keys("q")
@@ -161,12 +161,12 @@ def walk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tmux]:
         before, settings = state_of(plain), line_settings(plain)
     words = [sys.executable, "-m", "jobtui", "--srdb", str(tmp_path), *logs]
     with Tmux(words, columns, rows) as window:
-        window.wait_text("srunit_")
+        window.wait_text("srunit")
         yield window
         window.keys("q")
         left = window.wait_text("[ended 0]")
         assert "Traceback" not in left
-        assert "srunit_" not in left, "what it drew is still there"
+        assert "srunit" not in left, "what it drew is still there"
         assert state_of(window) == before
         assert line_settings(window) == settings
 
@@ -197,7 +197,7 @@ def test_the_screens_of_a_job(walk: Tmux) -> None:
     walk.wait_text("› log line")
     back(walk, "› log line")
     back(walk, "exited 0")
-    walk.wait_text("srunit_")
+    walk.wait_text("srunit")
 
 
 def test_the_screens_with_numbers_and_back(walk: Tmux) -> None:
@@ -213,7 +213,7 @@ def test_the_screens_with_numbers_and_back(walk: Tmux) -> None:
     walk.wait_text("/_Comp")
     back(walk, "/_Comp")
     back(walk, "following")
-    walk.wait_text("srunit_")
+    walk.wait_text("srunit")
 
 
 def test_help_columns_palette_filter_and_pause(walk: Tmux) -> None:
@@ -230,7 +230,7 @@ def test_help_columns_palette_filter_and_pause(walk: Tmux) -> None:
     walk.keys("Enter")
     walk.wait_text("paused")
     walk.keys("p")
-    walk.wait_text(lambda text: "paused" not in text and "srunit_" in text)
+    walk.wait_text(lambda text: "paused" not in text and "srunit" in text)
     say(walk, "/", f"model:{MODEL}")
     walk.wait_text(f"/model:{MODEL[:8]}")
     back(walk, "/model:")

@@ -224,6 +224,8 @@ class JobsScreen(JobsFilteringScreen):
 
     def tick(self) -> None:
         self._judged.tick()
+        if self._judged.job_id != self._table.cursor_id:
+            self._judge_soon()  # there was no room for it until now
         if turned := self._lookup.turned():
             self._table.apply(job for job_id in turned if (job := self.shared.store.job(job_id)))
         self._table.tick()
