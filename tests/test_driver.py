@@ -77,6 +77,7 @@ def test_it_ends_when_its_terminal_goes(
 def test_a_signal_to_go_on_starts_nothing_twice(words: list[str]) -> None:
     with PtyProgram(words) as program:
         program.wait_seen(READY)
+        program.wait_seen(b" sure")  # the job under the cursor was explained
         wait_for(settled(program.threads))
         before = program.threads()
         for _ in range(3):

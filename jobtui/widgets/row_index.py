@@ -84,7 +84,8 @@ class RowIndex(Generic[Row]):
         if entry is None:
             return None
         if entry[0] is None:
-            return len(self._keyed) + int(self._keyless.index(entry))
+            behind: int = self._keyless.index(entry)
+            return len(self._keyed) + behind
         at: int = self._keyed.index(entry)
         return len(self._keyed) - 1 - at if self.order.reverse else at
 
