@@ -263,13 +263,13 @@ class Gatherer:
         Of one that is stuck, with the last lines it wrote. Itself where nobody can have ended the program, or
         it is not known when that was.
         """
-        from jobtui.analysis.killer import ending_of, find_killer  # few ask who did
-
         knows, verdict, job = self._store.correlation, explain(evidence), evidence.job
         if verdict.concern is Concern.STUCK and job is not None and job.started_at is not None:
             return msgspec.structs.replace(evidence, last_lines=await self._last_lines(job, evidence))
         if not may_be_killed(verdict, evidence.cause):
             return evidence
+        from jobtui.analysis.killer import ending_of, find_killer  # few are
+
         ending = ending_of(evidence, knows.agent_of(evidence.job_id), knows.ops())
         if ending is None:
             return evidence
