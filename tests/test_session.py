@@ -9,11 +9,12 @@ import pytest
 from jobtui.backends.base import Announced, Batch
 from jobtui.backends.log_start import TailBytes
 from jobtui.backends.logfile import LogFile
-from jobtui.model.clock import FixedClock, Nanos
+from jobtui.model.clock import SECOND, FixedClock, Nanos
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.job_reader import Reached
 from jobtui.model.jobs import JobDetail
+from jobtui.model.logs import LogRecord
 from jobtui.model.ops import Correlation
 from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.session import Session
@@ -152,9 +153,68 @@ async def test_a_source_without_a_size_is_waited_for_only_so_long(monkeypatch: p
     told: list[Reached] = []
     with pytest.raises(SourceError, match="more than 300 records"):
         await poller.read_again([Poller(source, store)], store, told.append)
-    # The third one is not taken, as the fourth tells that there is more
-    assert source.polls == 4
+    assert source.polls == 3
     assert told[-1] == Reached(0, 0, 200)
+
+
+async def test_what_grows_while_others_are_read_again_is_read_in_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lines(second: int, *, more: bool) -> Batch:
+        record = LogRecord("log", second, 0, Nanos(second * SECOND), None, None, "", {}, f"line {second}")
+        return Batch(cursor=str(second), records=(record,), more=more)
+
+    short = ScriptedSource(
+        [lines(second, more=False) for second in (1, 20, 40)], name="short", kind="logfile"
+    )
+    long = ScriptedSource([lines(second, more=second < 60) for second in range(2, 61)], kind="logfile")
+    monkeypatch.setattr(poller, "monotonic", map(float, range(10_000)).__next__)
+    fed: list[LogRecord] = []
+    correlation = FakeCorrelation()
+    monkeypatch.setattr(correlation, "feed", lambda records: fed.extend(records) or set())
+    store = Store(correlation, FixedClock(Nanos(0)))
+    await poller.read_again([Poller(short, store), Poller(long, store)], store, lambda reached: None)
+    seconds = [record.line for record in fed]
+    assert seconds == sorted(seconds)
+    assert seconds.count(40) == 2
+
+
+async def test_a_log_that_lags_behind_its_copy_for_a_moment_is_read_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *lines, last = (CAPTURE / "supervisor.log").read_bytes().splitlines(keepends=True)
+    log, copy = tmp_path / "supervisor.log", tmp_path / "copy.log"
+    log.write_bytes(b"".join(lines))
+    copy.write_bytes(b"".join(lines).replace(b"2", b"3", 1))
+    was_looked_at = threading.Event()
+    starting_at = LogFile.starting_at
+
+    def started(source: LogFile, at: Nanos) -> LogFile:
+        fresh = starting_at(source, at)
+        poll = fresh._poll
+
+        def polled(cursor: str | None) -> Batch:
+            if source.name == str(log):
+                try:
+                    return poll(cursor)
+                finally:
+                    was_looked_at.set()
+            assert was_looked_at.wait(20)
+            log.write_bytes(b"".join([*lines, last]))
+            return poll(cursor)
+
+        monkeypatch.setattr(fresh, "_poll", polled)
+        return fresh
+
+    monkeypatch.setattr(LogFile, "starting_at", started)
+    async with Session([short_tail(log), short_tail(copy)]) as session:
+        await session.catch_up()  # they differ, so both are read
+        whole = tmp_path / "whole"
+        whole.write_bytes(b"".join([*lines, last]))
+        whole.rename(copy)
+        await session.catch_up()
+        assert await session.reach_back(Nanos(0))
+        assert [op.name for op in session.store.correlation.ops_of(FIRST_JOB)] == ["run", "analysis"]
 
 
 async def test_a_log_is_followed_on_after_reaching_back(tmp_path: Path) -> None:

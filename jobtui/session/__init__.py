@@ -92,13 +92,8 @@ class Session:
             self._polling[poller] = self._group.create_task(poller.run())
 
     def _poller(self, source: Source, store: Store) -> Poller:
-        if isinstance(log := unwrapped(source), SharesFiles):
-            log.others = self._sharing
+        _share(source, lambda: self._pollers)
         return Poller(source, store, observer=self._observer)
-
-    def _sharing(self) -> tuple[Source, ...]:
-        logs = (unwrapped(poller.source) for poller in self._pollers)
-        return tuple(log for log in logs if isinstance(log, SharesFiles))
 
     def _make_next(self) -> Poller | None:
         """Make the next of the announced sources; None when that failed, which costs only this source."""
@@ -161,13 +156,15 @@ class Session:
             again = Store(NothingRead(), self.clock)
             old = [poller for poller, _ in logs]
             fresh = [self._poller(source.starting_at(at), again) for _, source in logs]
+            for poller in fresh:
+                _share(poller.source, lambda: fresh)  # what the others have read is not known to `again`
             held: asyncio.Task[object] | None = None
             try:
                 await read_again(fresh, again, progress)
                 if self._group is not None:  # which ends with the last of its tasks
                     held = self._group.create_task(asyncio.Event().wait())
                 await self._hold(old)
-                await asyncio.gather(*(poller.catch_up() for poller in fresh))
+                await read_again(fresh, again, progress)
             except BaseException:
                 # too much, or cancelled by who no longer wants to know: the files are not to stay open
                 self._put_in_place(old, old)
@@ -230,6 +227,7 @@ class Session:
         others = [poller for poller in self._pollers if poller not in old]
         self._pollers = [*others, *fresh]
         for before, after in zip(old, fresh, strict=True):
+            _share(after.source, lambda: self._pollers)
             after.feed_into(self.store)
             task = self._polling.get(before)
             if task is not None and self._group is not None and (after is not before or task.done()):
@@ -294,6 +292,17 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def _share(source: Source, pollers: Callable[[], Iterable[Poller]]) -> None:
+    """Let a log ask those that are polled with it, so that a file is read by one of them."""
+
+    def others() -> tuple[Source, ...]:
+        logs = (unwrapped(poller.source) for poller in pollers())
+        return tuple(log for log in logs if isinstance(log, SharesFiles))
+
+    if isinstance(log := unwrapped(source), SharesFiles):
+        log.others = others
 
 
 async def _close(source: Source) -> None:

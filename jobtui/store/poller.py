@@ -5,6 +5,7 @@ A fault of ours in reading a source, or in what is made of it, costs that source
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -177,29 +178,46 @@ REACHED_RECORDS = 5_000_000
 GB = 1 << 30
 
 
+RESTS_S = 1.0
+"""How long what has no more is left alone while others are read again: meanwhile it grows and is rotated."""
+
+
 async def read_again(pollers: Sequence[Poller], store: Store, progress: Callable[[Reached], None]) -> None:
-    """Let pollers read all there is, in the order of time, telling how far they are.
+    """Let pollers read until none has more, in the order of time, telling how far they are.
 
     So what a log and its copies have in common is told once and in its order, wherever each begins. Raises
     SourceError when more than REACHED_BYTES would have to be read, before they are, and when a source that
     does not know its size has more than REACHED_RECORDS.
     """
-    batches = dict(zip(pollers, await asyncio.gather(*(poller.fetch() for poller in pollers)), strict=True))
-    reached = _reached(pollers, store)
-    if reached.size > REACHED_BYTES:
-        size, most = (f"{count / GB:.1f} GB" for count in (reached.size, REACHED_BYTES))
-        raise SourceError(f"{size} of logs would have to be read, and {most} are read at most")
-    progress(reached)
-    fetched = {poller: batch for poller, batch in batches.items() if batch is not None}
+    waiting: dict[Poller, Batch] = {}
     begun: set[Poller] = set()
-    while fetched:
-        poller = min(fetched, key=lambda one: _turn(fetched[one], has_begun=one in begun))
-        begun.add(poller)
-        if await poller.take(fetched.pop(poller)) and (batch := await poller.fetch()) is not None:
-            _refuse_too_many(poller, store)
-            fetched[poller] = batch
-        progress(_reached(pollers, store))
-        await asyncio.sleep(0)
+    resting: dict[Poller, float] = {}
+    asked = list(pollers)
+    while asked:
+        for poller, batch in zip(asked, await asyncio.gather(*(one.fetch() for one in asked)), strict=True):
+            if batch is not None:
+                waiting[poller] = batch
+        if not begun:
+            _refuse_too_much(pollers, store)
+        asked = []
+        while waiting and not asked:
+            poller = min(waiting, key=lambda one: _turn(waiting[one], has_begun=one in begun))
+            begun.add(poller)
+            if await poller.take(waiting.pop(poller)):
+                _refuse_too_many(poller, store)
+                asked = [poller, *(one for one, until in resting.items() if until <= monotonic())]
+            else:
+                resting[poller] = monotonic() + RESTS_S
+            progress(_reached(pollers, store))
+            await asyncio.sleep(0)
+        for poller in asked:
+            resting.pop(poller, None)
+
+
+def _refuse_too_much(pollers: Sequence[Poller], store: Store) -> None:
+    if (size := _reached(pollers, store).size) > REACHED_BYTES:
+        shown, most = (f"{count / GB:.1f} GB" for count in (size, REACHED_BYTES))
+        raise SourceError(f"{shown} of logs would have to be read, and {most} are read at most")
 
 
 def _turn(batch: Batch, *, has_begun: bool) -> tuple[int, bool, int]:
