@@ -9,7 +9,6 @@ import struct
 import sys
 import termios
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Self
 
 from tests.waiting import wait_for
@@ -41,9 +40,7 @@ class PtyProgram:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.code() is None:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)

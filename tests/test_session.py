@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -161,7 +162,7 @@ async def test_what_grows_while_others_are_read_again_is_read_in_its_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def lines(second: int, *, more: bool) -> Batch:
-        record = LogRecord("log", second, 0, Nanos(second * SECOND), None, None, "", {}, f"line {second}")
+        record = LogRecord("log", second, 0, Nanos(second * SECOND), None, "", {}, f"line {second}")
         return Batch(cursor=str(second), records=(record,), more=more)
 
     short = ScriptedSource(
@@ -169,12 +170,16 @@ async def test_what_grows_while_others_are_read_again_is_read_in_its_turn(
     )
     long = ScriptedSource([lines(second, more=second < 60) for second in range(2, 61)], kind="logfile")
     monkeypatch.setattr(poller, "monotonic", map(float, range(10_000)).__next__)
-    fed: list[LogRecord] = []
     correlation = FakeCorrelation()
-    monkeypatch.setattr(correlation, "feed", lambda records: fed.extend(records) or set())
+    seconds: list[int] = []
+
+    def feed(records: Iterable[LogRecord]) -> set[JobId]:
+        seconds.extend(record.line for record in records)
+        return set()
+
+    monkeypatch.setattr(correlation, "feed", feed)
     store = Store(correlation, FixedClock(Nanos(0)))
     await poller.read_again([Poller(short, store), Poller(long, store)], store, lambda reached: None)
-    seconds = [record.line for record in fed]
     assert seconds == sorted(seconds)
     assert seconds.count(40) == 2
 

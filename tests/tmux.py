@@ -5,7 +5,6 @@ import shlex
 import subprocess
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import Self
 
 from tests.waiting import LONG_S, wait_for
@@ -34,9 +33,7 @@ class Tmux:
         self.run("resize-window", *self._size)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         subprocess.run(["tmux", "-L", self._socket, "kill-server"], check=False, capture_output=True)
 
     def run(self, *command: str) -> str:

@@ -48,13 +48,7 @@ from jobtui.transport.blocks import (
     align,
     place,
 )
-from jobtui.transport.files import (
-    FileId,
-    Look,
-    OpenFile,
-    look,
-    source_error,
-)
+from jobtui.transport.files import FileId, Look, OpenFile, look, source_error
 
 HEAD_BYTES = 1_024
 """How much of a file's beginning tells it again where it was copied or packed."""

@@ -31,18 +31,8 @@ from jobtui.formats.parser import LogParser
 from jobtui.model.clock import Nanos
 from jobtui.model.logs import RawLine
 from jobtui.model.source_errors import SourceError
-from jobtui.transport.blocks import (
-    Limits,
-    lines_around,
-)
-from jobtui.transport.files import (
-    Look,
-    OpenFile,
-    look,
-    open_file,
-    rotated,
-    source_error,
-)
+from jobtui.transport.blocks import Limits, lines_around
+from jobtui.transport.files import Look, OpenFile, look, open_file, rotated, source_error
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker, a_worker
 

@@ -18,14 +18,7 @@ from jobtui.backends.base import unwrapped
 from jobtui.backends.job_reader import HasEntries
 from jobtui.commands.context import OutputFormat
 from jobtui.commands.find import Found, print_not_found, resolve
-from jobtui.commands.printing import (
-    Report,
-    SourceNames,
-    answer,
-    print_csv,
-    print_lines,
-    print_report,
-)
+from jobtui.commands.printing import Report, SourceNames, answer, print_csv, print_lines, print_report
 from jobtui.commands.reader import Reader
 from jobtui.commands.streams import Exit, complain
 from jobtui.formats.parser import LINE, LogParser

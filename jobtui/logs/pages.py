@@ -15,16 +15,7 @@ from typing import TypeVar
 from jobtui.formats.parser import LogParser
 from jobtui.logs.segments import SCAN_BYTES, Segment
 from jobtui.model.clock import Nanos
-from jobtui.model.pages import (
-    Extent,
-    LogLine,
-    LogSearch,
-    LogUnreadable,
-    Overview,
-    Page,
-    Place,
-    Query,
-)
+from jobtui.model.pages import Extent, LogLine, LogSearch, LogUnreadable, Overview, Page, Place, Query
 from jobtui.model.source_errors import SourceError, SourceMissing
 from jobtui.transport.files import Look, look, open_file, source_error
 from jobtui.transport.watch import Watch

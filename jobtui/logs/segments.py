@@ -17,10 +17,7 @@ from itertools import islice
 from jobtui.formats.levels import LEVEL_BYTES, error_lines, level_of
 from jobtui.formats.parser import TIME_LENGTH, TimeReader
 from jobtui.model.clock import Nanos
-from jobtui.model.pages import (
-    LogLine,
-    Stretch,
-)
+from jobtui.model.pages import LogLine, Stretch
 from jobtui.model.source_errors import SourceUnreachable
 from jobtui.transport.blocks import RAW_LINE_BYTES
 from jobtui.transport.files import CHUNK_BYTES, ByteSource, Look, OpenFile

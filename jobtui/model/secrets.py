@@ -15,14 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
-from jobtui.model.secret_words import (
-    COUNT,
-    CUT,
-    FULL_ID_LENGTH,
-    KEY_WORD,
-    MASK,
-    SECRET_WORDS,
-)
+from jobtui.model.secret_words import COUNT, CUT, FULL_ID_LENGTH, KEY_WORD, MASK, SECRET_WORDS
 
 MAX_DEPTH = 100
 """Documents nested deeper are masked from there on, so that no input can exhaust the stack."""

@@ -6,7 +6,6 @@ The dashboard and the one-shot commands are both thin users of it. Knows nothing
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from jobtui.analysis.correlation import NothingRead
@@ -288,9 +287,7 @@ class Session:
         asyncio.get_running_loop().set_exception_handler(FAULTS.in_loop)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.aclose()
 
 

@@ -25,17 +25,7 @@ from jobtui.model.ops import Agent, AgentState, HeldOp
 from jobtui.model.verdicts import Code
 from tests.analysis.captured import CAPTURES, correlate, correlate_interleaved, expected, logs
 from tests.analysis.explain.cases import gatherer_of, incidents, samples_of
-from tests.analysis.lines import (
-    AGENT,
-    JID,
-    START,
-    Log,
-    begun,
-    correlated,
-    message,
-    sent,
-    update,
-)
+from tests.analysis.lines import AGENT, JID, START, Log, begun, correlated, message, sent, update
 from tests.builders import ago, an_agent
 from tests.conftest import NOW
 

@@ -2,13 +2,7 @@
 
 import pytest
 
-from jobtui.config.access import (
-    access_of_environment,
-    access_of_table,
-    accesses_of,
-    holds_secrets,
-    merged,
-)
+from jobtui.config.access import access_of_environment, access_of_table, accesses_of, holds_secrets, merged
 from jobtui.model.specs import Access
 
 SECRET = "s3cr3t-t0k3n"

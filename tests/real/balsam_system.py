@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from glob import glob
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import httpx
@@ -81,9 +80,7 @@ class BalsamSystem:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stack.close()
 
     def _start(self, stack: ExitStack, words: Sequence[str], **options: Any) -> "subprocess.Popen[bytes]":

@@ -7,7 +7,6 @@ import signal
 import subprocess
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import ClassVar, Self
 
 from jobtui.analysis.keys import POLLED_S
@@ -57,9 +56,7 @@ class Cluster:
         wait_for(lambda: "\n" in self._printed(), timeout_s=START_S)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._sshd is not None:
             end(self._sshd)
 

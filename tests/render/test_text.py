@@ -7,18 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from jobtui.model.clock import Nanos
-from jobtui.render.text import (
-    MAX_MARKS,
-    Align,
-    age,
-    clock_time,
-    date_time,
-    duration,
-    fit,
-    safe,
-    show,
-    width,
-)
+from jobtui.render.text import MAX_MARKS, Align, age, clock_time, date_time, duration, fit, safe, show, width
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 PILE = "e" + "\u0301" * 50
