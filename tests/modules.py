@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         {"model", "grammar", "actions", "keymap", "render", "transport", "backends.registry"}
     ),
     "views": frozenset({"model", "transport"}),
-    "actions": frozenset(),
+    "actions": frozenset({"model"}),
     "keymap": frozenset({"actions", "model"}),
     "theme": frozenset({"model", "render"}),
     "terminal": frozenset({"model", "render"}),

@@ -3,20 +3,26 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from math import exp, lgamma
 from typing import NamedTuple
 
 from jobtui.analysis.explain.case import Case, Evidence
 from jobtui.analysis.explain.flow import Mark, mark_of
-from jobtui.model.clock import Nanos, to_rfc3339
+from jobtui.model.clock import SECOND, Nanos, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, JobStatus
 from jobtui.model.ops import Op
 from jobtui.model.verdicts import Code, Concern, Verdict
 
-SHARED_BY = 0.8
-"""What so large a part of a group has in common, is said of it."""
-TELLING = 1.5
-"""And only when it is so many times as frequent in the group as among all jobs that were looked at."""
+SHARED_BY, GOOD_AT_MOST = 0.8, 0.5
+"""So large a part of a group must have a fact, and of the good jobs no larger one, for it to be said."""
+COMPARED, CHANCE = 5, 0.01
+"""So many jobs are compared on either side at least, and by chance it is less likely than this (Fisher)."""
+QUIET_S = 30 * 60
+"""What has been quiet for less may go on."""
+WIDER_S = (7 * 86_400, 30 * 86_400, 365 * 86_400)
+"""How far back is looked where nothing went wrong lately."""
 LEAST = 2
 """Fewer jobs are no group: they stand apart."""
 ENDED_BADLY = frozenset({JobStatus.FAILED, JobStatus.CANCELED})
@@ -69,7 +75,7 @@ def is_within(job: Job, since: Nanos, until: Nanos) -> bool:
 def sample_of(job: Job, evidence: Evidence, verdict: Verdict) -> Sample:
     """A job that was explained: where it ran, and what has ended it together with others."""
     if not job.needs_logs:
-        return Sample(job, verdict, driver=job.app or None, host=job.host)
+        return Sample(job, verdict)
     case = Case(evidence)
     return Sample(
         job,
@@ -92,31 +98,67 @@ def _restart(case: Case) -> str | None:
     return f"{to_rfc3339(step.at)} ({where})" if step.at is not None else where
 
 
+class Shared(NamedTuple):
+    """A fact that `jobs` jobs of a group have, and `elsewhere` of the `good` jobs of which it is known.
+
+    `good` is 0 for what went wrong itself, which has nothing to be compared with.
+    """
+
+    name: str
+    value: str
+    jobs: int
+    elsewhere: int = 0
+    good: int = 0
+
+
+class Line(NamedTuple):
+    """The line that says why: that of `jobs` out of the `of` jobs for which there is one."""
+
+    text: str
+    jobs: int
+    of: int
+
+
 class Incident(NamedTuple):
-    """Jobs that went wrong alike. `shared` are the facts they have in common, and how many of them.
+    """Jobs that went wrong alike, the earliest first, and at what `times`, as far as that is known.
 
     `codes` are all verdicts among them with their numbers, the most frequent first, which is `code` too.
     `confidence` is that of the least sure of them, `doubtful` how many are doubted: for a source that cannot
-    be believed now, or for sources that disagree.
-    `shape` are the steps of their latest runs. `first` is the job to look at first: the earliest.
+    be believed now, or for sources that disagree. `sentence` is that of one job.
+    `shape` are the steps of their latest runs. `is_live` is said of jobs that are stuck now.
     """
 
     code: str
     codes: tuple[tuple[str, int], ...]
     sentence: str
+    cause: Line
     error: str
     shape: tuple[Mark, ...]
     jobs: tuple[JobId, ...]
-    first_at: Nanos | None
-    last_at: Nanos | None
-    shared: tuple[tuple[str, str, int], ...]
+    times: tuple[Nanos, ...]
+    shared: tuple[Shared, ...]
     confidence: float
     doubtful: int
+    is_live: bool
 
     @property
     def first(self) -> JobId:
         """The job to look at first."""
         return self.jobs[0]
+
+    def is_ongoing(self, now: Nanos) -> bool:
+        """Whether it was not quiet for longer than ever between two of its failures, nor for QUIET_S."""
+        if self.is_live or len(self.times) < LEAST:
+            return self.is_live
+        longest = max(later - at for at, later in pairwise(self.times))
+        return now - self.times[-1] <= max(longest, QUIET_S * SECOND)
+
+    def rate(self, now: Nanos, parts: int) -> list[int]:
+        """How many went wrong in each of so many equal parts of the time since the first."""
+        counts = [0] * parts
+        for at in self.times:
+            counts[min(parts - 1, (at - self.times[0]) * parts // max(1, now - self.times[0]))] += 1
+        return counts
 
 
 class Incidents(NamedTuple):
@@ -168,7 +210,7 @@ class Grouping:
     """Takes in samples one by one; those that are well count for what is usual."""
 
     def __init__(self) -> None:
-        self._usual: dict[str, Counter[str | None]] = {name: Counter() for name in FACTS}
+        self._good: dict[str, Counter[str]] = {name: Counter() for name in FACTS}
         self._groups: defaultdict[IncidentKind, list[tuple[Sample, Verdict]]] = defaultdict(list)
         self._doubtful: list[JobId] = []
         self._looked_at = 0
@@ -176,25 +218,24 @@ class Grouping:
     def add(self, sample: Sample) -> None:
         """Count it, and put it with those that went wrong alike if it did."""
         self._looked_at += 1
-        for name, fact in FACTS.items():
-            self._usual[name][fact(sample)] += 1
         verdict = sample.verdict
-        if verdict is None:
-            return
-        if sample.is_told and verdict.concern in (Concern.FAILED, Concern.STUCK):
+        if verdict is None or (verdict.concern is Concern.FINE and not verdict.doubts):
+            for name, fact in FACTS.items():
+                if (value := fact(sample)) is not None:
+                    self._good[name][value] += 1
+        elif sample.is_told and verdict.concern in (Concern.FAILED, Concern.STUCK):
             self._groups[_kind(sample, verdict)].append((sample, verdict))
         elif verdict.doubts:
             self._doubtful.append(sample.job.id)
 
-    def found(self, blind_spots: tuple[str, ...] = ()) -> Incidents:
-        """The groups of what was taken in so far."""
-        total = self._looked_at
-        found = [_incident(group, kind, self._usual, total) for kind, group in self._groups.items()]
-        found.sort(key=lambda one: (-len(one.jobs), one.first_at or 0))
+    def found(self, blind_spots: tuple[str, ...] = (), now: Nanos | None = None) -> Incidents:
+        """The groups of what was taken in so far; what goes on at `now` comes first."""
+        found = [_incident(group, kind, self._good) for kind, group in self._groups.items()]
+        found.sort(key=lambda one: (now is None or not one.is_ongoing(now), -len(one.jobs), one.times[:1]))
         return Incidents(
             groups=tuple(one for one in found if len(one.jobs) >= LEAST),
             alone=tuple(one for one in found if len(one.jobs) < LEAST),
-            looked_at=total,
+            looked_at=self._looked_at,
             doubtful=tuple(self._doubtful),
             blind_spots=blind_spots,
         )
@@ -244,38 +285,89 @@ def happened_at(job: Job) -> Nanos | None:
     return job.ended_at or job.updated_at or job.started_at or job.queued_at or job.written_at
 
 
+class Earlier(NamedTuple):
+    """How many jobs failed before a time; how far back to look for the newest, None: as far as is known."""
+
+    jobs: int
+    window_s: int | None
+
+
+def failed_before(jobs: Iterable[Job], since: Nanos, now: Nanos) -> Earlier | None:
+    """What failed by its record before a time, None if nothing did."""
+    times = [
+        at
+        for job in jobs
+        if job.status is JobStatus.FAILED
+        and not job.is_quasi
+        and (at := happened_at(job)) is not None
+        and at < since
+    ]
+    if not times:
+        return None
+    wide = (window for window in WIDER_S if now - window * SECOND <= max(times))
+    return Earlier(len(times), next(wide, None))
+
+
 def _incident(
-    group: Sequence[tuple[Sample, Verdict]],
-    kind: IncidentKind,
-    usual: Mapping[str, Counter[str | None]],
-    total: int,
+    group: Sequence[tuple[Sample, Verdict]], kind: IncidentKind, good: Mapping[str, Counter[str]]
 ) -> Incident:
     ordered = sorted(group, key=lambda one: happened_at(one[0].job) or 0)
     samples, verdicts = [sample for sample, _ in ordered], [verdict for _, verdict in ordered]
-    times = [at for sample in samples if (at := happened_at(sample.job)) is not None]
     codes = Counter(verdict.code for verdict in verdicts).most_common()
     return Incident(
         code=codes[0][0],
         codes=tuple(codes),
         sentence=next(verdict.sentence for verdict in verdicts if verdict.code == codes[0][0]),
+        cause=_cause(samples, verdicts),
         error=kind.error,
         shape=kind.shape,
         jobs=tuple(sample.job.id for sample in samples),
-        first_at=times[0] if times else None,
-        last_at=times[-1] if times else None,
-        shared=tuple(_shared(samples, usual, total)),
+        times=tuple(at for sample in samples if (at := happened_at(sample.job)) is not None),
+        shared=tuple(_shared(samples, good)),
         confidence=min(verdict.confidence for verdict in verdicts),
         doubtful=sum(bool(verdict.doubts) for verdict in verdicts),
+        is_live=any(sample.job.status.is_live for sample in samples),
     )
 
 
-def _shared(
-    group: Sequence[Sample], usual: Mapping[str, Counter[str | None]], total: int
-) -> Iterable[tuple[str, str, int]]:
+def _cause(samples: Sequence[Sample], verdicts: Sequence[Verdict]) -> Line:
+    """The line that most jobs have: a failing line of their outputs, else their error, else the verdict."""
+    failing = [one.cause.text for one in verdicts if one.cause is not None]
+    errors = [text for one in samples if (text := one.job.error or one.job.alert)]
+    alike: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    lines = failing or errors or [one.sentence for one in verdicts]
+    for line in lines:
+        alike[fold(line)][line] += 1
+    folded, most = max(alike.items(), key=lambda one: one[1].total())
+    return Line(next(iter(most)) if len(most) == 1 else folded, most.total(), len(lines))
+
+
+def _shared(group: Sequence[Sample], good: Mapping[str, Counter[str]]) -> Iterable[Shared]:
     for name, fact in FACTS.items():
         value, count = Counter(map(fact, group)).most_common(1)[0]
         if value is None or count < SHARED_BY * len(group):
             continue
-        is_telling = count / len(group) >= TELLING * usual[name][value] / total or len(group) == total
-        if is_telling or name in CAUSES:
-            yield name, value, count
+        elsewhere, known = good[name][value], good[name].total()
+        if name in CAUSES:
+            yield Shared(name, value, count)
+        elif (
+            min(len(group), known) >= COMPARED
+            and elsewhere <= GOOD_AT_MOST * known
+            and by_chance(count, len(group), elsewhere, known) < CHANCE
+        ):
+            yield Shared(name, value, count, elsewhere, known)
+
+
+def by_chance(count: int, of: int, elsewhere: int, known: int) -> float:
+    """How likely `count` or more of a group have a fact when it is no likelier there than elsewhere.
+
+    Fisher's exact test, one-sided.
+    """
+    having, total = count + elsewhere, of + known
+
+    def ways(n: int, k: int) -> float:
+        return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+    every = ways(total, having)
+    most = min(of, having)
+    return sum(exp(ways(of, at) + ways(known, having - at) - every) for at in range(count, most + 1))

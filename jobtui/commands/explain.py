@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from jobtui.analysis.explain.next_steps import on_sources
-from jobtui.analysis.incidents import Grouping, Incident, Incidents
+from jobtui.analysis.incidents import Earlier, Grouping, Incident, Incidents, failed_before
 from jobtui.analysis.paths import run_dirs_of
 from jobtui.commands.find import Found, print_not_found, resolve
 from jobtui.commands.jobs import with_agent
@@ -15,12 +15,18 @@ from jobtui.commands.printing import Report, answer
 from jobtui.commands.reader import Reader
 from jobtui.commands.show import exit_of, headline, judged
 from jobtui.commands.streams import Exit
-from jobtui.model.clock import SECOND, Nanos
+from jobtui.model.clock import SECOND, Nanos, seconds_between, to_rfc3339
 from jobtui.model.jobs import Job
 from jobtui.model.numbers import counted
 from jobtui.model.secrets import mask_text
 from jobtui.model.verdicts import Verdict
-from jobtui.render.incidents import INCIDENT_COLUMNS, doubtful_words, incident_lines, incident_record
+from jobtui.render.incidents import (
+    INCIDENT_COLUMNS,
+    doubtful_words,
+    earlier_words,
+    incident_lines,
+    incident_record,
+)
 from jobtui.render.json_output import job_record
 from jobtui.render.text import show
 from jobtui.render.verdicts import chain_record, contradiction_record, verdict_lines, verdict_record
@@ -81,39 +87,56 @@ WINDOW_S = 24 * 3600
 
 
 async def run_incidents(reader: Reader) -> Exit:
-    """Print the groups; ATTENTION when there are any, or when it is not sure that there are none."""
+    """Print the groups; ATTENTION when there are any in the time that was asked for, or may be.
+
+    Where nothing went wrong in the usual window, what did before is printed too.
+    """
     await reader.read_jobs()
     await reader.read_logs(None)
-    now = reader.now
-    since = reader.context.since
+    now, since, jobs = reader.now, reader.context.since, reader.session.store.jobs
     begin = since if since is not None else Nanos(now - WINDOW_S * SECOND)
     end = reader.context.until or now
-    gatherer, grouping = Gatherer.of(reader.session), Grouping()
-    await reader.watched(gatherer.survey(begin, end, partial(asyncio.sleep, 0), grouping))
-    found = grouping.found(gatherer.blind_spots())
+    asked = found = await _survey(reader, begin, end)
+    earlier = None if found.groups or found.alone else failed_before(jobs.values(), begin, now)
+    if earlier is not None and since is None:
+        wide = 0 if earlier.window_s is None else now - earlier.window_s * SECOND
+        found = await _survey(reader, Nanos(wide), end)
     report = Report(
         "incidents",
         lambda: {
             "looked_at": found.looked_at,
-            "incidents": [incident_record(one) for one in found.groups],
-            "alone": [incident_record(one) for one in found.alone],
+            "since": to_rfc3339(begin),
+            "well": asked.is_well,
+            "failed_before": earlier.jobs if earlier is not None else 0,
+            "incidents": [incident_record(one, end) for one in found.groups],
+            "alone": [incident_record(one, end) for one in found.alone],
             "doubtful": list(found.doubtful),
             "blind_spots": list(map(mask_text, found.blind_spots)),
         },
         INCIDENT_COLUMNS,
-        lambda: map(incident_record, (*found.groups, *found.alone)),
-        lambda width, colour: _incident_lines(found, reader.now, colour),
+        lambda: (incident_record(one, end) for one in (*found.groups, *found.alone)),
+        lambda width, colour: _incident_lines(found, asked, earlier, (begin, end), colour),
     )
-    return answer(report, reader, Exit.FINE if found.is_well else Exit.ATTENTION)
+    return answer(report, reader, Exit.FINE if asked.is_well else Exit.ATTENTION)
 
 
-def _incident_lines(found: Incidents, now: Nanos, colour: bool) -> Iterator[str]:
+async def _survey(reader: Reader, begin: Nanos, end: Nanos) -> Incidents:
+    gatherer, grouping = Gatherer.of(reader.session), Grouping()
+    await reader.watched(gatherer.survey(begin, end, partial(asyncio.sleep, 0), grouping))
+    return grouping.found(gatherer.blind_spots(), min(end, reader.now))
+
+
+def _incident_lines(
+    found: Incidents, asked: Incidents, earlier: Earlier | None, window: tuple[Nanos, Nanos], colour: bool
+) -> Iterator[str]:
     shown: tuple[Incident, ...] = (*found.groups, *found.alone)
     yield from (f"not known: {show(spot)}" for spot in found.blind_spots)
-    if not shown:
-        known = "nothing went wrong" if found.is_well else "nothing is known to have gone wrong"
-        yield f"{known} with {counted(found.looked_at, 'job')}"
+    if earlier is not None:
+        yield earlier_words(seconds_between(*window), earlier)
+    elif not shown:
+        known = "nothing went wrong" if asked.is_well else "nothing is known to have gone wrong"
+        yield f"{known} with {counted(asked.looked_at, 'job')}"
     for one in shown:
-        yield from incident_lines(one, now, colour)
+        yield from incident_lines(one, window[1], colour)
     if found.doubtful:
         yield doubtful_words(found.doubtful)

@@ -2,16 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
-from jobtui.analysis.incidents import Incident
-from jobtui.analysis.times import age
+from jobtui.analysis.incidents import Earlier, Incident, Shared
+from jobtui.analysis.times import age, duration
 from jobtui.model.clock import Nanos, seconds_between, to_rfc3339
 from jobtui.model.ids import JobId
 from jobtui.model.secrets import mask_text
+from jobtui.render.pace import bars
 from jobtui.render.spans import Line, Span
 from jobtui.render.table import paint
 from jobtui.render.text import clock_time, fit, show
+from jobtui.render.verdicts import code
 
 INCIDENT_COLUMNS = ("verdict", "count", "first_at", "last_at", "error", "first", "jobs")
+SHARED_KEYS = ("name", "value", "count", "elsewhere", "elsewhere_of")
 INDENT = "  "
 COUNT_CELLS, CODE_CELLS, TIME_CELLS, SMALLEST_CODE = 7, 22, 10, 14
 LABEL_CELLS = len("verdicts ")
@@ -19,26 +22,47 @@ JOBS_NAMED = 200
 """Jobs of a group that are named."""
 WHAT_FROM = 70
 """Cells from which on there is room for what a group shares."""
-HEADINGS = ("JOBS", "WHAT", "FIRST", "LAST", "THEY SHARE")
+RATE_CELLS, RATE_FROM = 10, 100
+"""Of how often a group goes wrong, and from how many cells on that is shown."""
+HEADINGS = ("JOBS", "WHAT", "FIRST", "LAST", "RATE", "IN COMMON")
 
 
 def incident_lines(one: Incident, now: Nanos, colour: bool) -> Iterator[str]:
-    """A group: how many, since when, what they share, which to look at first."""
+    """A group: how many, since when, why, what they share, which to look at first."""
     count = len(one.jobs)
-    yield paint(f"{count} × {one.code}{_span(one, now)}", "error" if count > 1 else "warning", colour)
-    yield f"{INDENT}{show(one.sentence)}"
+    style = "error" if one.is_ongoing(now) else "warning"
+    yield paint(f"{count:,} × {one.code}  {_span(one, now)}".rstrip(), style, colour)
+    yield f"{INDENT}{_why(one)}"
     if doubt := _doubt(one):
         yield f"{INDENT}{doubt}"
     if len(one.codes) > 1:
         yield f"{INDENT}verdicts: {_codes(one)}"
-    if one.error and count > 1:
-        yield f"{INDENT}error: {show(one.error)}"
-    if count > 1 and one.shared:
-        shared = ", ".join(
-            f"{name} {show(value)} ({number} of {count})" for name, value, number in one.shared
-        )
-        yield f"{INDENT}shared: {shared}"
+    yield from (f"{INDENT}{shared_words(one, fact)}" for fact in one.shared if count > 1)
     yield f"{INDENT}first: {show(one.first)}"
+
+
+def _why(one: Incident) -> str:
+    """One line that says why; how many of several jobs it is of, where that is not all."""
+    text, count, of = one.cause
+    if len(one.jobs) == 1:
+        return show(one.sentence)
+    parts = f"{count:,} of {of:,}" if count < of else f"{count:,}"
+    told = f" ({parts}{' read' if of < len(one.jobs) else ''})" if count < len(one.jobs) else ""
+    return show(text) + told
+
+
+def shared_words(one: Incident, fact: Shared) -> str:
+    """What jobs share: how many of the group, and how large a part of the good jobs."""
+    words = f"{fact.name} {show(fact.value)}: {fact.jobs:,} of {len(one.jobs):,}"
+    part = 100 * fact.elsewhere / max(1, fact.good)
+    elsewhere = f", elsewhere {'under 1' if 0 < part < 1 else f'{part:.0f}'} % of {fact.good:,}"
+    return words + (elsewhere if fact.good else "")
+
+
+def earlier_words(window_s: float, earlier: Earlier) -> str:
+    """That nothing failed in a window, and what did before."""
+    wider = f" (try --since {duration(earlier.window_s)})" if earlier.window_s is not None else ""
+    return f"no failures in the last {duration(window_s)}; {earlier.jobs:,} before{wider}"
 
 
 def _codes(one: Incident) -> str:
@@ -57,13 +81,15 @@ def doubtful_words(jobs: Sequence[JobId]) -> str:
 
 
 def _span(one: Incident, now: Nanos) -> str:
-    if one.first_at is None or one.last_at is None:
+    if not one.times:
         return ""
-    first, last = (age(max(0.0, seconds_between(at, now))) for at in (one.first_at, one.last_at))
-    return f"  {first} ago" if first == last else f"  from {first} to {last} ago"
+    first, last = (age(max(0.0, seconds_between(at, now))) for at in (one.times[0], one.times[-1]))
+    words = f"{first} ago" if first == last else f"from {first} to {last} ago"
+    state = ", ongoing" if one.is_ongoing(now) else ", over" if len(one.jobs) > 1 else ""
+    return words + state
 
 
-def incident_record(one: Incident) -> dict[str, object]:
+def incident_record(one: Incident, now: Nanos) -> dict[str, object]:
     """A group as a JSON document, texts masked."""
     return {
         "verdict": one.code,
@@ -73,66 +99,75 @@ def incident_record(one: Incident) -> dict[str, object]:
         "confidence": round(one.confidence, 2),
         "doubtful": one.doubtful,
         "error": mask_text(one.error),
-        "first_at": None if one.first_at is None else to_rfc3339(one.first_at),
-        "last_at": None if one.last_at is None else to_rfc3339(one.last_at),
+        "cause": {"text": mask_text(one.cause.text), "count": one.cause.jobs, "of": one.cause.of},
+        "ongoing": one.is_ongoing(now),
+        "first_at": to_rfc3339(one.times[0]) if one.times else None,
+        "last_at": to_rfc3339(one.times[-1]) if one.times else None,
         "shape": [mark.name.lower() for mark in one.shape],
         "shared": [
-            {"name": name, "value": mask_text(value), "count": count} for name, value, count in one.shared
+            dict(zip(SHARED_KEYS, fact._replace(value=mask_text(fact.value)), strict=True))
+            for fact in one.shared
         ],
         "first": one.first,
         "jobs": list(one.jobs),
     }
 
 
-def row_cells(count: str, code: str, first: str, last: str, what: str, cells: int) -> tuple[str, ...]:
+def row_cells(
+    count: str, code: str, first: str, last: str, rate: str, what: str, cells: int
+) -> tuple[str, ...]:
     """The texts of a row cut to its columns; what a group shares and its first time go where it is narrow."""
     times = TIME_CELLS if cells >= COUNT_CELLS + CODE_CELLS + 2 * TIME_CELLS else 0
     last_cells = TIME_CELLS if cells >= COUNT_CELLS + SMALLEST_CODE + TIME_CELLS else 0
-    left = cells - COUNT_CELLS - times - last_cells
+    rate_cells = RATE_CELLS + 2 if cells >= RATE_FROM else 0
+    left = cells - COUNT_CELLS - times - last_cells - rate_cells
     code_cells = min(CODE_CELLS, left) if cells >= WHAT_FROM else left
     return (
         fit(count, COUNT_CELLS - 2, align="right") + "  ",
         fit(code, max(0, code_cells)),
         fit(first, times, align="right"),
         fit(last, last_cells, align="right"),
+        f"  {fit(rate, RATE_CELLS)}" if rate_cells else "",
         f"  {fit(what, left - code_cells - 2)}" if left - code_cells > 2 else "",
     )
 
 
 def incident_row(one: Incident, now: Nanos, cells: int, *, absolute: bool) -> Line:
-    """A group in one line: how many, what, since when, what they share."""
-    shared = ", ".join(f"{name} {value}" for name, value, _ in one.shared)
-    first, last = (_time(at, now, absolute) for at in (one.first_at, one.last_at))
-    texts = row_cells(
-        f"{len(one.jobs):,}",
-        show(one.code),
-        first,
-        last,
-        show(shared if shared and len(one.jobs) > 1 else one.sentence),
-        cells,
+    """A group in one line: how many, what, since when, how often, what they share and why."""
+    count, is_ongoing = len(one.jobs), one.is_ongoing(now)
+    first, last = (
+        (_time(at, now, absolute) for at in (one.times[0], one.times[-1])) if one.times else ("", "")
     )
-    styles = ("error" if len(one.jobs) > 1 else "warning", "", "dim", "dim", "dim")
+    shared = [shared_words(one, fact) for fact in one.shared[:1] if count > 1]
+    what = " · ".join((*shared, _why(one)))
+    texts = row_cells(f"{count:,}", show(one.code), first, last, _rate(one, now), what, cells)
+    styles = ("error" if is_ongoing else "warning", "", "dim", "" if is_ongoing else "dim", "dim", "dim")
     return tuple(Span(text, style) for text, style in zip(texts, styles, strict=True))
 
 
-def _time(at: Nanos | None, now: Nanos, absolute: bool) -> str:
-    if at is None:
-        return ""
+def _rate(one: Incident, now: Nanos) -> str:
+    counts = one.rate(now, RATE_CELLS) if len(one.times) > 1 else []
+    return bars(counts, max(counts, default=0))
+
+
+def _time(at: Nanos, now: Nanos, absolute: bool) -> str:
     return clock_time(at) if absolute else age(max(0.0, seconds_between(at, now)))
 
 
-def incident_facts(one: Incident) -> Iterator[tuple[str, str]]:
+def incident_facts(one: Incident, now: Nanos) -> Iterator[tuple[str, str]]:
     """All about a group, each fact with its style; safe to show."""
     count = len(one.jobs)
-    yield show(one.sentence), "error" if count > 1 else "warning"
+    yield _why(one), "error" if one.is_ongoing(now) else "warning"
     if doubt := _doubt(one):
         yield doubt, "warning"
     if len(one.codes) > 1:
         yield _labelled("verdicts", _codes(one)), ""
-    if one.error:
-        yield _labelled("error", show(one.error)), ""
-    for name, value, number in one.shared:
-        yield _labelled(name, show(value) + (f" ({number:,} of {count:,})" if count > 1 else "")), ""
+    if times := _span(one, now):
+        yield _labelled("when", f"{times}  {_rate(one, now)}".rstrip()), ""
+    yield from (
+        (_labelled("" if at else "shared", shared_words(one, fact)), "")
+        for at, fact in enumerate(one.shared if count > 1 else ())
+    )
     if one.shape:
         yield _labelled("steps", " · ".join(mark.value for mark in one.shape)), "dim"
     yield _labelled("first", show(one.first)), "accent"
@@ -144,3 +179,11 @@ def incident_facts(one: Incident) -> Iterator[tuple[str, str]]:
 
 def _labelled(label: str, words: str) -> str:
     return label.ljust(LABEL_CELLS) + words
+
+
+def incident_report(one: Incident, now: Nanos) -> Iterator[str]:
+    """The same in Markdown, as the beginning of a post-mortem."""
+    yield f"# {len(one.jobs):,} × {code(one.code)}, {to_rfc3339(now)}"
+    yield ""
+    for text, _ in incident_facts(one, now):
+        yield f"- {code(' '.join(text.split()))}"

@@ -1,6 +1,8 @@
 """How many jobs come and end, as bars of one line and numbers."""
 
-from jobtui.analysis.counts import Flow, Pace
+from collections.abc import Sequence
+
+from jobtui.analysis.counts import Pace
 from jobtui.render.spans import Line, Span
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -18,13 +20,15 @@ def pace_line(pace: Pace, *, with_ends: bool) -> Line:
     most = max(count for flow, _ in flows for count in flow.by_minute)
     spans: list[Span] = []
     for flow, word in flows:
-        spans += [Span("   " if not spans else "  "), Span(bars(flow, most), "dim", len(flow.by_minute))]
+        spans += [
+            Span("   " if not spans else "  "),
+            Span(bars(flow.by_minute, most), "dim", len(flow.by_minute)),
+        ]
         spans.append(Span(f" {flow.per_minute:,} {word}", "" if flow.per_minute else "dim"))
     return (*spans, Span("/min", "dim", 4))
 
 
-def bars(flow: Flow, most: int) -> str:
+def bars(counts: Sequence[int], most: int) -> str:
     return "".join(
-        BARS[max(1, round(count / most * (len(BARS) - 1)))] if count > 0 else BARS[0]
-        for count in flow.by_minute
+        BARS[max(1, round(count / most * (len(BARS) - 1)))] if count > 0 else BARS[0] for count in counts
     )

@@ -6,13 +6,13 @@ from time import monotonic
 from textual import on
 
 from jobtui.actions import Place, key_of
-from jobtui.analysis.incidents import Incidents
+from jobtui.analysis.incidents import Earlier, Incidents, failed_before
 from jobtui.analysis.times import duration, parse_moment
 from jobtui.model.clock import SECOND, Nanos, seconds_between
 from jobtui.model.health import SourceState
 from jobtui.model.ids import JobId
 from jobtui.model.numbers import counted
-from jobtui.render.incidents import LABEL_CELLS, incident_facts
+from jobtui.render.incidents import LABEL_CELLS, earlier_words, incident_facts, incident_report
 from jobtui.render.text import show
 from jobtui.screens.base import HeadedScreen, bindings_at
 from jobtui.screens.choices import ChoosingScreen, Goal, Guide
@@ -48,7 +48,9 @@ class IncidentsScreen(HeadedScreen):
         super().__init__(shared)
         self._window_s: float = WINDOWS_S[2]
         self._since = _since_flag(shared)
+        self._is_chosen = self._since is not None
         self._found: Incidents | None = None
+        self._earlier: Earlier | None = None
         self._texts: Texts = {}
         self._records: Records = {}
         self._causes: Causes = {}
@@ -92,7 +94,14 @@ class IncidentsScreen(HeadedScreen):
         known = self._texts, self._records, self._causes
         gatherer = Gatherer(store, self.shared.job_reader, now, self.shared.reach, *known)
         try:
-            self._found = await gatherer.survey(self._begin(now), now, _Slices().rest)
+            begin, rest = self._begin(now), _Slices().rest
+            found, self._earlier = await gatherer.survey(begin, now, rest), None
+            if not (found.groups or found.alone):
+                self._earlier = failed_before(store.jobs.values(), begin, now)
+            if self._earlier is not None and not self._is_chosen:
+                wide = self._earlier.window_s
+                found = await gatherer.survey(Nanos(0 if wide is None else now - wide * SECOND), now, rest)
+            self._found = found
             self._list.set_records((*self._found.groups, *self._found.alone))
             self._list.set_empty(self._nothing())
             self.show_all()
@@ -105,11 +114,16 @@ class IncidentsScreen(HeadedScreen):
             return moment.span(now).start
         return Nanos(now - round(self._window_s) * SECOND)
 
-    def _span(self) -> str:
+    def _span_s(self) -> float:
         now = self.shared.now()
-        return duration(float(round(seconds_between(self._begin(now), now))))
+        return float(round(seconds_between(self._begin(now), now)))
+
+    def _span(self) -> str:
+        return duration(self._span_s())
 
     def _nothing(self) -> tuple[str, ...]:
+        if self._earlier is not None:
+            return earlier_words(self._span_s(), self._earlier), f"{key_of('window')} looks at other times."
         return f"Nothing went wrong in the last {self._span()}.", f"{key_of('window')} looks at other times."
 
     def _words(self) -> str:
@@ -118,6 +132,8 @@ class IncidentsScreen(HeadedScreen):
             return f"looking at the last {span}"
         groups = f"{counted(len(found.groups), 'group')}, {counted(len(found.alone), 'single failure')}"
         what = groups if self._list.count else "nothing went wrong"
+        if self._earlier is not None and self._list.count:
+            return f"{earlier_words(self._span_s(), self._earlier)} · {groups}"
         early = " · not all is read yet" if self._is_early else ""
         early += f" · not sure of {len(found.doubtful):,} more" if found.doubtful else ""
         return f"{what} · {counted(found.looked_at, 'job')} of the last {span}{early}"
@@ -125,7 +141,7 @@ class IncidentsScreen(HeadedScreen):
     @on(IncidentList.Highlighted)
     def _show_about(self) -> None:
         one = self._list.record
-        facts = incident_facts(one) if one is not None else ()
+        facts = incident_facts(one, self.shared.now()) if one is not None else ()
         self._text.set_text(Paragraph(text, style, LABEL_CELLS) for text, style in facts)
 
     def action_open(self) -> None:
@@ -144,7 +160,7 @@ class IncidentsScreen(HeadedScreen):
         return "" if job is None else job.error or job.name or ""
 
     def action_window(self) -> None:
-        self._since = None
+        self._since, self._is_chosen = None, True
         later = [window for window in WINDOWS_S if window > self._window_s]
         self._window_s = later[0] if later else WINDOWS_S[0]
         self._is_due, self._ended_at = True, 0.0
@@ -154,11 +170,23 @@ class IncidentsScreen(HeadedScreen):
         if self._list.record is not None:
             self.copy(self._list.record.first)
 
+    def action_report(self) -> None:
+        if self._list.record is not None:
+            self.copy("\n".join(incident_report(self._list.record, self.shared.now())))
+
+    def action_bundle(self) -> None:
+        from jobtui.screens.export import jobtui_command
+
+        if self._list.record is not None:
+            self.copy(str(jobtui_command(self.shared, "bundle", about=[self._list.record.first])))
+
     async def taken(self) -> Taken | None:
         from jobtui.screens.export import jobtui_command
 
         one = self._list.record
-        block = "\n".join(text for text, _ in incident_facts(one)) if one is not None else ""
+        block = (
+            "\n".join(text for text, _ in incident_facts(one, self.shared.now())) if one is not None else ""
+        )
         window = () if self._since is not None else ("--since", f"{round(self._window_s)}s")
         return Taken(block, jobtui_command(self.shared, *window, "incidents"))
 

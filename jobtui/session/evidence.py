@@ -387,7 +387,7 @@ class Gatherer:
         """
         if job.status not in ENDED_BADLY and not needs_person(job, self._store.now_at(job.source, self._now)):
             if job.status in ENDED_WELL and self._is_all_told(job.id):
-                return Sample(job)
+                return self._good(job)
             # A live record is no heartbeat, and a missing one may have run: its logs may know better
             evidence = await self.gather(job.id, wants_chain=False)
             verdict = explain(evidence)
@@ -395,6 +395,16 @@ class Gatherer:
                 return sample_of(job, evidence, verdict)._replace(is_told=False)
         evidence = await self._with_record(job.id, await self._kept_record(job))
         return sample_of(job, evidence, explain(evidence))
+
+    def _good(self, job: Job) -> Sample:
+        knows = self._store.correlation
+        run = next((op for op in reversed(knows.ops_of(job.id)) if op.name == "run"), None)
+        agent = knows.agent_of(job.id)
+        return Sample(
+            job,
+            driver=run.driver if run is not None else None,
+            host=agent.host if agent is not None else None,
+        )
 
     async def survey(
         self,
@@ -416,7 +426,7 @@ class Gatherer:
                     continue
                 grouping.add(await self.sample(job))
             await rest()
-        return grouping.found(self.blind_spots())
+        return grouping.found(self.blind_spots(), min(until, self._now))
 
     async def _lines(self, ops: tuple[Op, ...]) -> dict[tuple[str, int], str]:
         """The whole records of the few steps of which the first line does not tell enough; read once each."""

@@ -526,7 +526,7 @@ def test_the_jobs_of_an_agent_that_flaps_are_one_incident(driver: DriverName, ti
     assert len(flaps) == max(0, times - FALLS + 1)
     if flaps:
         found = incidents(explained)
-        assert any(name == "flapping" for group in found.groups for name, _, _ in group.shared)
+        assert any(one.name == "flapping" for group in found.groups for one in group.shared)
 
 
 def test_agents_that_a_supervisor_stops_do_not_flap() -> None:

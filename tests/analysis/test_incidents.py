@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Coroutine, Sequence
+from math import comb
 from typing import Any
 
 import msgspec
@@ -60,9 +61,8 @@ def test_alike_failures_are_one_and_name_the_host_they_share() -> None:
     found = incidents([*well, *bad, odd])
     (group,) = found.groups
     assert (group.code, len(group.jobs), group.first) == (Code.AGENT_NEVER_STARTED, 31, bad[0].job.id)
-    assert ("host", "v2", 31) in group.shared
-    assert not {name for name, _, _ in group.shared} & {"app", "model"}
-    assert (group.first_at, group.last_at) == (100 * SECOND, 130 * SECOND)
+    assert group.shared == (("host", "v2", 31, 20, 60),)
+    assert (group.times[0], group.times[-1]) == (100 * SECOND, 130 * SECOND)
     assert [one.first for one in found.alone] == [odd.job.id]
     assert found.looked_at == 92
 
@@ -74,8 +74,42 @@ def test_what_one_user_did_is_said_of_that_user() -> None:
         for number in range(30, 35)
     ]
     (group,) = incidents([*others, *bad]).groups
-    assert group.error == "crystal N has no size"
-    assert ("user", "vn9m3eZW", 5) in group.shared
+    assert (group.error, group.cause) == ("crystal N has no size", ("crystal N has no size", 5, 5))
+    assert group.shared == (("user", "vn9m3eZW", 5, 0, 20),)
+
+
+FACT = st.sampled_from(("v1", "v2", "v3", None))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(FACT, min_size=2, max_size=20), st.lists(FACT, max_size=40))
+def test_shares_are_those_of_a_count_by_hand(bad: list[str | None], good: list[str | None]) -> None:
+    """Of 5 on either side at least, of 80 % of the group, of half of the good ones, beyond chance."""
+
+    def at(number: int, code: Code, host: str | None) -> Sample:
+        one = sample(number, code)
+        return one._replace(job=msgspec.structs.replace(one.job, host=host))
+
+    failed = [at(number, Code.PROGRAM_FAILED, host) for number, host in enumerate(bad)]
+    (group,) = incidents(
+        [*failed, *(at(number, Code.COMPLETED, host) for number, host in enumerate(good))]
+    ).groups
+    known, expected = [host for host in good if host is not None], set[tuple[object, ...]]()
+    for host in {*bad} - {None}:
+        count, elsewhere, n = bad.count(host), good.count(host), len(bad)
+        draws, every = count + elsewhere, comb(n + len(known), count + elsewhere)
+        chance = (
+            sum(comb(n, k) * comb(len(known), draws - k) for k in range(count, min(n, draws) + 1)) / every
+        )
+        if min(n, len(known)) >= 5 and count >= 0.8 * n and elsewhere <= len(known) / 2 and chance < 0.01:
+            expected.add(("host", host, count, elsewhere, len(known)))
+    assert {one for one in group.shared if one.name == "host"} == expected
+
+
+def test_what_has_been_quiet_for_longer_than_ever_is_over() -> None:
+    (group,) = incidents(sample(number, Code.PROGRAM_FAILED) for number in (100, 110, 7_300)).groups
+    assert [group.is_ongoing(Nanos(at * SECOND)) for at in (7_400, 14_480, 14_500)] == [True, True, False]
+    assert group.rate(Nanos(14_500 * SECOND), 4) == [2, 0, 1, 0]
 
 
 SENT = ("op created", "sent")
@@ -119,7 +153,7 @@ def test_a_restart_is_one_incident_whatever_is_said_of_its_jobs() -> None:
     ]
     (group,) = incidents([*ended, *(sample(number, Code.COMPLETED) for number in range(9, 90))]).groups
     assert group.codes == ((Code.SUPERVISOR_RESTARTED, 2), (Code.STALE_RECORD, 1))
-    assert group.shared[0] == ("restart", "at noon", 3)
+    assert group.shared[0][:3] == ("restart", "at noon", 3)
     assert sizes(ended[0], ended[1]._replace(restart="at one")) == [1, 1]
 
 

@@ -25,6 +25,8 @@ CONTRACT = {
     "incidents": each(GROUP),
     "alone": each(GROUP),
     "looked_at": whole,
+    "since": time,
+    "failed_before": whole,
     "doubtful": texts,
     "blind_spots": texts,
 }
@@ -53,7 +55,13 @@ def test_what_went_wrong_is_grouped(run: Runner) -> None:
 def test_a_window_in_which_nothing_went_wrong(run: Runner) -> None:
     ran = run("incidents", "--at", "2026-11-25T00:00:00Z", "--since", "1h", *sources_of("local"))
     assert ran.code == 0
-    assert ran.out.startswith("nothing went wrong with 0 jobs")
+    assert ran.out == "no failures in the last 1h; 4 before (try --since 7d)\n"
+
+
+def test_the_window_widens_by_itself_and_the_exit_code_is_of_what_was_asked(run: Runner) -> None:
+    ran = run("incidents", "--json", "--at", "2026-11-25T00:00:00Z", *sources_of("local"))
+    assert (ran.code, ran.json["well"], ran.json["failed_before"]) == (0, True, 4)
+    assert sum(one["verdict"] == "program_failed" for one in ran.json["incidents"]) == 1
 
 
 def test_with_a_source_that_cannot_be_read_nothing_is_said_to_be_well(run: Runner, tmp_path: Path) -> None:
