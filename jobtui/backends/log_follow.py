@@ -432,9 +432,9 @@ class Follower:
         The cursor to go on with. Raises SourceError.
         """
         own = self._current if self._current is not None and not self._next else None
-        given = (own.opened.id, own.given_to) if own is not None else None
-        self.close()
         try:
+            given = (own.opened.id, own.given_to) if own is not None and not own.is_other_text() else None
+            self.close()
             files = find_log_files(self._path)
             opened = files.present
             if given is not None and given[0] == opened.id:

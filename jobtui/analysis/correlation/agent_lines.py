@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from jobtui.analysis.correlation.agents import Agents, started_agent, user_of_container
+from jobtui.analysis.correlation.job_events import step_of
 from jobtui.analysis.correlation.ops import OpIndex, OpTrack, others, place_of
 from jobtui.analysis.correlation.supervisor_state import RUNS, AgentMessage, read_message
 from jobtui.formats.schema import step_words
@@ -53,9 +54,10 @@ class _Waiting(NamedTuple):
 
 
 class _Spoken(NamedTuple):
-    """What a process spoke of last: in its line of this number, of this op; None when it is not known yet."""
+    """What a process spoke of last: in its line of this number, then, of this op; None if not known yet."""
 
     number: int
+    at: Nanos | None
     op: OpTrack | None
 
 
@@ -68,8 +70,9 @@ class AgentPass:
         self._last: OrderedDict[_Process, _Spoken] = OrderedDict()
         self._waiting: OrderedDict[int, _Waiting] = OrderedDict()
         self._waiting_of: dict[str, list[int]] = {}
+        self._unnamed: OrderedDict[tuple[object, ...], _Spoken] = OrderedDict()
+        """Lines that name nothing, by their process and text, and what each was tied to."""
         self._count = 0
-        self.dropped = 0
 
     def read(self, record: LogRecord) -> JobId | None:
         """Take in one record; the id of the job it concerns, None when it names none and fits no op (yet)."""
@@ -102,7 +105,7 @@ class AgentPass:
         self._place(record, op, jid, found)
         self._remember(number, record, op)
         for follower in followers:
-            _add_unnamed(follower, op)
+            self._add_unnamed(follower, op, _Spoken(number, record.at, op))
         return op.jid
 
     def _fitting(self, record: LogRecord, prefix: str, jid: JobId | None) -> list[OpTrack]:
@@ -152,41 +155,52 @@ class AgentPass:
         before = self._last.get(key)
         if before is not None and before.number > number:
             return
-        self._last[key] = _Spoken(number, op)
+        self._last[key] = _Spoken(number, record.at, op)
         self._last.move_to_end(key)
         if len(self._last) > WAITING_KEPT:
             self._last.popitem(last=False)
 
     def _after_last(self, record: LogRecord) -> JobId | None:
-        """A line that names nothing: it speaks of the op its process spoke of just before."""
+        """A line that names nothing: it speaks of the op its process spoke of just before, not later."""
         spoken = self._last.get(_process(record))
-        if spoken is None:
+        if spoken is None or _second(spoken.at) > _second(record.at):
             return None
         if spoken.op is not None:
-            _add_unnamed(record, spoken.op)
+            self._add_unnamed(record, spoken.op, spoken)
             return spoken.op.jid
         waiting = self._waiting.get(spoken.number)
         if waiting is not None and len(waiting.followers) < FOLLOWERS_KEPT:
             waiting.followers.append(record)
         return None
 
+    def _add_unnamed(self, record: LogRecord, op: OpTrack, spoken: _Spoken) -> None:
+        """Add a line to the op its process spoke of before; of copies the one without a gap between is right.
+
+        In the second of what was said before, a like line may have been written about each of two ops.
+        """
+        step, component = step_words(record.shape)
+        place = place_of(record)
+        if not op.is_news((record.shape, f"{place[0]} {place[1]}")):
+            return
+        key = (*_process(record)[1:], record.shape, *place)
+        known = self._unnamed.get(key)
+        before, since = _second(known.at) if known else 0, _second(spoken.at)
+        if known and known.op and before != since and max(before, since) < _second(record.at):
+            if before > since:
+                return
+            known.op.remove(step, place)
+        op.add(record, step, component, Certainty.ADJACENT)
+        self._unnamed[key] = spoken._replace(op=op)
+        if len(self._unnamed) > WAITING_KEPT:
+            self._unnamed.popitem(last=False)
+
     def _wait(self, number: int, record: LogRecord, prefix: str, followers: Sequence[LogRecord]) -> None:
         self._remember(number, record, None)
         self._waiting[number] = _Waiting(record, [*followers])
         self._waiting_of.setdefault(prefix, []).append(number)
         if len(self._waiting) > WAITING_KEPT:
-            self._waiting.popitem(last=False)
-            self.dropped += 1
-            if self.dropped % WAITING_KEPT == 0:
-                self._forget_dropped()
-
-    def _forget_dropped(self) -> None:
-        for prefix, numbers in list(self._waiting_of.items()):
-            kept = [number for number in numbers if number in self._waiting]
-            if kept:
-                self._waiting_of[prefix] = kept
-            else:
-                del self._waiting_of[prefix]
+            oldest, dropped = self._waiting.popitem(last=False)
+            self._waiting_of.get(_prefix(dropped.record) or "", []).remove(oldest)
 
     def take_in(self, other: "AgentPass") -> None:
         """Place, or keep, the lines that wait there and are not known here."""
@@ -200,11 +214,8 @@ class AgentPass:
         return [waiting.record for waiting in self._waiting.values() if _jid_of(waiting.record) == jid]
 
 
-def _add_unnamed(record: LogRecord, op: OpTrack) -> None:
-    step, component = step_words(record.shape)
-    second = None if record.at is None else record.at // SECOND
-    if op.is_news((record.shape, f"{second} {record.text}")):
-        op.add(record, step, component, Certainty.ADJACENT)
+def _second(at: Nanos | None) -> int:
+    return (at or 0) // SECOND
 
 
 def _best(record: LogRecord, found: list[OpTrack]) -> OpTrack:
@@ -213,11 +224,7 @@ def _best(record: LogRecord, found: list[OpTrack]) -> OpTrack:
     fresh = [t for t in found if (t.arrived_at is None if arrival else not t.exited)] or found
     at = record.at
     timed = [t for t in fresh if at is not None and t.sent_at is not None and t.sent_at <= at + AHEAD]
-    return max(timed, key=_sent_at) if timed else fresh[0]
-
-
-def _sent_at(op: OpTrack) -> tuple[Nanos, int]:
-    return op.sent_at or Nanos(0), -op.key
+    return max(timed, key=lambda t: (t.sent_at or 0, -t.key)) if timed else fresh[0]
 
 
 def _prefix(record: LogRecord) -> str | None:
@@ -232,9 +239,7 @@ def _message(record: LogRecord) -> AgentMessage:
 
 
 def _jid_of(record: LogRecord) -> JobId | None:
-    if jid := record.fields.get("jid"):
-        return JobId(jid)
-    return jid_of_run_dir(record.fields.get("run_dir") or "") or _message(record).jid
+    return job_of(record) or _message(record).jid
 
 
 def _is_cut(record: LogRecord, jid: JobId, whole: JobId | None) -> bool:
@@ -278,7 +283,9 @@ def place_notes(
         if op is None:
             left.append(note)
         else:
-            placed.setdefault(op.key, []).append(_step(note))
+            placed.setdefault(op.key, []).append(
+                step_of(note, Component.AGENT, _WORDS[note.shape], Certainty.JID)
+            )
     return placed, tuple(left)
 
 
@@ -286,9 +293,3 @@ def _may_be_about(note: LogRecord, op: OpTrack) -> bool:
     if not op.sends:
         return False
     return note.at is None or op.sent_at is None or op.sent_at <= note.at + AHEAD
-
-
-def _step(note: LogRecord) -> Step:
-    words = _WORDS[note.shape]
-    place = note.source, note.line, note.offset
-    return Step(words, note.at, Component.AGENT, note.text, *place, Certainty.JID, note.cursor)

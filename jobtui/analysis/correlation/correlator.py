@@ -204,11 +204,18 @@ class SiteLines:
         self._by_job.setdefault(job_id, deque()).append(record)
         self._order.append(job_id)
         if len(self._order) > self._most:
-            self._let_go(self._order.popleft())
+            own = self._by_job[oldest := self._order.popleft()]
+            own.popleft()
+            if not own:
+                del self._by_job[oldest]
         return job_id
 
     def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
-        return tuple(Unlinked(job_id, _step(one), WHY) for one in self._by_job.get(job_id, ()))
+        lines = ((one, *site_shapes()[one.shape]) for one in self._by_job.get(job_id, ()))
+        return tuple(
+            Unlinked(job_id, step_of(one, component, step, Certainty.JID), WHY)
+            for one, step, component in lines
+        )
 
     def take_in(self, other: "SiteLines") -> None:
         for job_id, lines in other._by_job.items():
@@ -216,22 +223,10 @@ class SiteLines:
                 self._by_job[job_id] = lines
                 self._order.extendleft([job_id] * len(lines))
 
-    def _let_go(self, job_id: JobId) -> None:
-        own = self._by_job[job_id]
-        own.popleft()
-        if not own:
-            del self._by_job[job_id]
-
 
 @cache
 def site_shapes() -> dict[str, tuple[str, Component]]:
     return {shape.name: (shape.step or shape.name, shape.component) for shape in load(FORMAT).shapes}
-
-
-def _step(record: LogRecord) -> Step:
-    words, component = site_shapes()[record.shape]
-    place = record.source, record.line, record.offset
-    return Step(words, record.at, component, record.text, *place, Certainty.JID)
 
 
 HANDLERS: Mapping[str, Handler] = {

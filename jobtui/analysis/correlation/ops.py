@@ -157,6 +157,12 @@ class OpTrack:
         self.last_told = self.room.given
         self.take_room(_size(added))
 
+    def remove(self, step: str, place: tuple[int | None, str]) -> None:
+        """Take back a step that is not its own."""
+        kept = [one for one in self.steps if one.step != step or place_of(one) != place]
+        self.take_room(sum(map(_size, kept)) - sum(map(_size, self.steps)))
+        self.steps, self.frozen = kept, None
+
     def add_rest(self, other: "OpTrack") -> None:
         """Take in what another track of the same op, known from later on only, has beyond this one."""
         known = Counter(map(place_of, self.steps))
