@@ -233,9 +233,16 @@ async def test_older_files_of_a_schedd_are_read_although_they_are_packed(tmp_pat
     batches = await all_of(CondorFile(log.path))
     assert [what for what, job in said(batches) if job] == ["submit", "execute", "held", "released"]
     assert len({(fact.rotation, fact.part) for batch in batches for fact in batch.condor if fact.job}) == 4
-    (tmp_path / "EventLog.3.gz").write_bytes(b"\x28\xb5\x2f\xfd and no more")
-    batches = await all_of(CondorFile(log.path))
-    assert any("EventLog.3.gz" in (batch.note or "") for batch in batches)
+    log.path.write_text(TOLD["classic"].format(number=13, proc=0, minute=9))  # a job's log has no such head
+    for name, data in (
+        ("3.gz", b"\x28\xb5\x2f\xfd."),
+        ("old.zst", b"\x28\xb5\x2f\xfd."),
+        ("7.bz2", b"BZh9."),
+    ):
+        (path := tmp_path / f"EventLog.{name}").write_bytes(data)
+        batches = await all_of(CondorFile(log.path))
+        assert str(path) in [skip.where for batch in batches for skip in batch.skipped]
+        assert ("released", "7.0") in said(batches)
 
 
 async def test_a_log_that_was_copied_anew_as_it_grew_says_nothing_twice(tmp_path: Path) -> None:

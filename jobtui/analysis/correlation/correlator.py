@@ -211,11 +211,8 @@ class SiteLines:
         return job_id
 
     def unlinked_of(self, job_id: JobId) -> tuple[Unlinked, ...]:
-        lines = ((one, *site_shapes()[one.shape]) for one in self._by_job.get(job_id, ()))
-        return tuple(
-            Unlinked(job_id, step_of(one, component, step, Certainty.JID), WHY)
-            for one, step, component in lines
-        )
+        own = self._by_job.get(job_id, ())
+        return tuple(Unlinked(job_id, step_of(r, *site_shapes()[r.shape], Certainty.JID), WHY) for r in own)
 
     def take_in(self, other: "SiteLines") -> None:
         for job_id, lines in other._by_job.items():
@@ -225,8 +222,8 @@ class SiteLines:
 
 
 @cache
-def site_shapes() -> dict[str, tuple[str, Component]]:
-    return {shape.name: (shape.step or shape.name, shape.component) for shape in load(FORMAT).shapes}
+def site_shapes() -> dict[str, tuple[Component, str]]:
+    return {shape.name: (shape.component, shape.step or shape.name) for shape in load(FORMAT).shapes}
 
 
 HANDLERS: Mapping[str, Handler] = {
@@ -409,7 +406,9 @@ class Correlator(Correlation):
     def restarted_ops(self, job_id: JobId) -> Mapping[int, Step]:
         tracks = self._ops.of_job(job_id)
         found = ((track.key, self._restarts.first_after(track)) for track in tracks)
-        return {key: _restart(record) for key, record in found if record is not None}
+        return {
+            key: step_of(one, Component.SUPERVISOR, STEP, Certainty.ADJACENT) for key, one in found if one
+        }
 
     def ops_of(self, job_id: JobId) -> tuple[Op, ...]:
         tracks = list(self._ops.of_job(job_id))
@@ -456,10 +455,6 @@ def _with_steps(op: Op, call: Step | None, notes: Sequence[Step]) -> Op:
     if call is None and not notes:
         return op
     return msgspec.structs.replace(op, steps=in_order([*((call,) if call else ()), *op.steps, *notes]))
-
-
-def _restart(record: LogRecord) -> Step:
-    return step_of(record, Component.SUPERVISOR, STEP, Certainty.ADJACENT)
 
 
 def _loose(record: LogRecord, component: Component) -> Step:

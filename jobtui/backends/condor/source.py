@@ -51,6 +51,7 @@ GLOBAL_HEAD_BYTES = 1024
 """The first event of such a log is shorter."""
 _OLDER = re.compile(r"[.-](?:old|\d+)(?P<packed>\.(?:gz|xz|bz2|zst))?")
 """What follows the name of a log that was rotated, and perhaps packed."""
+_PACKED = frozenset({".gz", ".xz", ".bz2", ".zst"})
 _ENDS: Mapping[Form, bytes] = {
     Form.CLASSIC: b"\n...\n",
     Form.XML: b"</c>\n",
@@ -127,13 +128,14 @@ class CondorFile(PolledFile):
     def _read_older(self, place: ReadPlace, opened: OpenFile, look: Look) -> Batch | None:
         """What a log says that was rotated away before its end was read; None where there is none.
 
-        Of a schedd's own log, which goes on over several files, reading begins with the oldest.
+        A schedd's own log, and one with packed files, go on over several: reading begins with the oldest.
         """
         older = self._older_logs()
         at = next((at for at, (path, seen) in enumerate(older) if _ended_in(path, seen, place)), None)
         is_gap, note = False, None
         if at is None:
-            if not older or GLOBAL_HEAD not in opened.source.read(0, GLOBAL_HEAD_BYTES):
+            is_global = GLOBAL_HEAD in opened.source.read(0, GLOBAL_HEAD_BYTES)
+            if not older or not (is_global or any(one.suffix in _PACKED for one, _ in older)):
                 return None
             is_gap = bool(place.inode)
             place, at = ReadPlace(rotation=place.rotation + is_gap), _first_within(older, self._most_bytes)
@@ -144,15 +146,14 @@ class CondorFile(PolledFile):
         try:
             rotated = open_file(path)
         except SourceError as error:
-            gap = self._gap(next_log.rotation, next_log.part)
-            return Batch(cursor=cursor_of(next_log), condor=(gap,), more=True, note=str(error))
+            return self._unread(path, str(error), next_log)
         try:
             seen = rotated.look()
             form = form_of(rotated.source.read(0, HEAD_BYTES))
             if form is None or form not in _ENDS:
                 broken = rotated.packed.broken if rotated.packed is not None else None
-                note = f"{path.name}: {broken}" if broken else None
-                return Batch(cursor=cursor_of(next_log), more=True, note=note)
+                nothing = Batch(cursor=cursor_of(next_log), more=True)
+                return self._unread(path, broken, next_log) if broken else nothing
             read = self._read_on if rotated.packed is None else self._read_whole
             batch = read(rotated, seen, form, place)
         finally:
@@ -162,6 +163,11 @@ class CondorFile(PolledFile):
         return msgspec.structs.replace(
             batch, cursor=cursor, condor=gaps + batch.condor, more=True, note=batch.note or note
         )
+
+    def _unread(self, path: Path, why: str, next_log: ReadPlace) -> Batch:
+        gap = self._gap(next_log.rotation, next_log.part)
+        piece = _Piece([gap], [Skip(str(path), f"rotated file not read: {why}")], 0, 0)
+        return _batch(piece, next_log, 0, more=True, note=f"{path.name}: {why}")
 
     def _older_logs(self) -> list[tuple[Path, Look]]:
         """The files beside this one that had its name before, the oldest first."""
@@ -213,14 +219,13 @@ class CondorFile(PolledFile):
         begin, goes_on = _begin(opened, look, place)
         readers = self._readers_for(begin)
         size = self._piece_bytes if form is not Form.OUTPUT else max(self._piece_bytes, LARGE_PIECE_BYTES)
-        data = opened.source.read(begin.offset, size)
-        at_end = begin.offset + len(data) >= look.size
-        piece = _interpret(readers, form, data, begin, look)
-        if not piece.taken and not at_end:
-            data = opened.source.read(begin.offset, max(size, LARGE_PIECE_BYTES))
+        for most in (size, max(size, LARGE_PIECE_BYTES)):
+            data = opened.source.read(begin.offset, most)
             at_end = begin.offset + len(data) >= look.size
             piece = _interpret(readers, form, data, begin, look)
-        if not piece.taken and not at_end:
+            if piece.taken or at_end:
+                break
+        else:
             skip = self._skip(begin.offset, f"{len(data)} bytes hold nothing that is whole")
             piece = _Piece([], [skip], len(data), data.count(b"\n"))
         unfinished = at_end and bool(data[piece.taken :].strip(b" \t\r\n\0"))
