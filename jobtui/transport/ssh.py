@@ -17,8 +17,11 @@ import secrets
 import signal
 import stat
 import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from ctypes import CDLL
+from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -41,6 +44,8 @@ class Running:
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """Start it, with `environment` added to this process's own. Raises OSError, ValueError for a NUL."""
+        # Killed with this process: ssh would stay until there is something to print; 1 is PR_SET_PDEATHSIG
+        end_too = partial(CDLL(None).prctl, 1, signal.SIGTERM) if sys.platform == "linux" else None
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -48,6 +53,7 @@ class Running:
             stderr=subprocess.PIPE,
             env={**os.environ, **environment},
             start_new_session=True,
+            preexec_fn=end_too,
         )
         assert self._process.stdout is not None
         assert self._process.stderr is not None
@@ -125,17 +131,12 @@ class Running:
         return True
 
     async def _readable(self, fd: int) -> None:
-        ready: asyncio.Future[None] = self._loop.create_future()
-        self._loop.add_reader(fd, _set, ready)
+        ready = asyncio.Event()
+        self._loop.add_reader(fd, ready.set)
         try:
-            await ready
+            await ready.wait()
         finally:
             self._loop.remove_reader(fd)
-
-
-def _set(ready: "asyncio.Future[None]") -> None:
-    if not ready.done():
-        ready.set_result(None)
 
 
 SILENCE_S = 60.0
