@@ -24,7 +24,7 @@ with open(os.path.join(here, "calls"), "a") as calls:
     calls.write(json.dumps([name, *words]) + chr(10))
 def given(file):
     path = os.path.join(here, file)
-    return open(path, encoding="utf-8", errors="surrogateescape").read() if os.path.exists(path) else None
+    return open(path, encoding="utf-8", errors="surrogateescape").read() if os.path.isfile(path) else None
 if given(name + ".hang") is not None:
     time.sleep(60)
 if (fault := given(name + ".fault")) is not None:

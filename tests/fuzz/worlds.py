@@ -196,7 +196,8 @@ def _start_balsam(place: Path, stack: ExitStack) -> Sequence[str]:
         balsam.fates = fates.read_bytes().decode("latin-1").split("\n")
     for name in ("events", "jobs", "batch_jobs", "sites", "apps", "sessions"):
         try:
-            rows = json.loads((place / f"dump_{name}.json").read_bytes())["results"]
+            path = place / f"dump_{name}.json"
+            rows = json.loads(path.read_bytes() if path.is_file() else b"")["results"]
             setattr(balsam, name, [row for row in rows if isinstance(row, dict)])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             setattr(balsam, name, [])
