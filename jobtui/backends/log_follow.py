@@ -382,6 +382,7 @@ class Follower:
         self.beginning: Beginning | None = None
         self._path = path
         self._make_parser = make_parser
+        self._parser: BlockParser | None = None
         self._start = start
         self._limits = limits
         self._timer = timer
@@ -561,7 +562,9 @@ class Follower:
         return log
 
     def _open_log(self, opened: OpenFile, position: Position) -> OpenLog:
-        return OpenLog(opened, position, self._make_parser(), str(self._path), self._limits)
+        # One for all files: what goes on in the next one, such as an agent's log told again, is known there.
+        self._parser = self._parser or self._make_parser()
+        return OpenLog(opened, position, self._parser, str(self._path), self._limits)
 
     # Files that were rotated away.
 
@@ -728,7 +731,7 @@ class Follower:
 
     def _go_to(self, cursor: str | None) -> None:
         self.close()
-        self._event = self._problem_since = None
+        self._event = self._problem_since = self._parser = None
         self._read_before = 0
         place = _parse_cursor(cursor)
         self._begun = place is not None

@@ -37,7 +37,7 @@ TRIES = 20
 
 
 class BlockParser(Protocol):
-    """What turns the blocks of one file, in order, into records. `formats.parser.LogParser` is one."""
+    """What turns the blocks of one log, in order, into records. `formats.parser.LogParser` is one."""
 
     def parse(self, block: bytes, offset: int, line: int, newest: Nanos) -> Parsed:
         """The records of whole lines."""
@@ -47,7 +47,7 @@ class BlockParser(Protocol):
 
 
 class ParserFactory(Protocol):
-    """Makes the parser for a file."""
+    """Makes the parser for a log."""
 
     def __call__(self, source: str, role: str) -> BlockParser:
         """A new parser."""

@@ -46,7 +46,7 @@ class LogFile:
     """A growing log file. `name` is the path as it was given, `role` who writes it, or `auto`.
 
     `start` says where to begin reading. `limits` bound what is held at once. The parser factory is called
-    for every new file behind the name.
+    whenever reading begins.
     """
 
     kind = "logfile"

@@ -148,7 +148,7 @@ class Parsed(NamedTuple):
 
 
 class LogParser:
-    """Turns the blocks of one file, in order, into records. A new file needs a new parser."""
+    """Turns the blocks of one log, in order, into records: of one file after the other, as it was rotated."""
 
     def __init__(self, source: str, role: str = "auto", log_format: LogFormat | None = None) -> None:
         self._source = source
