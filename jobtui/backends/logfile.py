@@ -32,12 +32,15 @@ from jobtui.model.clock import Nanos
 from jobtui.model.logs import RawLine
 from jobtui.model.source_errors import SourceError
 from jobtui.transport.blocks import Limits, lines_around
-from jobtui.transport.files import Look, OpenFile, look, open_file, rotated, source_error
+from jobtui.transport.files import FileId, Look, OpenFile, look, open_file, rotated, source_error
 from jobtui.transport.watch import Watch
 from jobtui.transport.worker import Worker, a_worker
 
 COMPARED_BYTES = 4_096
 """How much of a file is compared at its beginning, middle and end, to tell that it is a copy."""
+
+FROM_START = ""
+"""The cursor of a log of which nothing was read or passed over."""
 
 T = TypeVar("T")
 
@@ -73,8 +76,9 @@ class LogFile:
         self._looked: Look | None = None
         self.others: Callable[[], Iterable[LogFile]] = tuple
         """The logs that are read beside it; it is not read where one before it reads the same file."""
-        self._passed_over: tuple[Look | None, int] | None = None
-        """What was looked at last, and up to where another log had given it; None where none does."""
+        self._passed_over: tuple[Look | None, int | None] | None = None
+        """What was looked at last, and up to where another log had given it, None if that has not begun; None
+        where none does."""
         self._compared: tuple[tuple[str, Look, Look] | None, bool] = None, False
         self._closed = False
 
@@ -116,7 +120,9 @@ class LogFile:
         self._looked = _look_quietly(self._path)
         if (elsewhere := self._read_elsewhere()) is not None:
             note, offset = elsewhere
-            if cursor is None or self._passed_over != (self._looked, offset):
+            if offset is None:
+                cursor = FROM_START
+            elif cursor is None or self._passed_over != (self._looked, offset):
                 cursor = self._follower.pass_over(offset)
             self._passed_over = self._looked, offset
             return Batch(cursor=cursor, note=note)
@@ -126,12 +132,13 @@ class LogFile:
         self._passed_over = None
         return batch
 
-    def _read_elsewhere(self) -> tuple[str, int] | None:
+    def _read_elsewhere(self) -> tuple[str, int | None] | None:
         """What is said when another log is the same file, or holds all that this one does.
 
         A path given twice, a link, a copy, a log and a file that was rotated away from it. And up to which
-        byte that one has given it: from there on this one is read when they are no longer the same. A copy
-        that is read goes on so: what it has in common with others is known line by line.
+        byte that one has given it: from there on this one is read when they are no longer the same, and from
+        the start when that one has not begun (None). A copy that is read goes on so: what it has in common
+        with others is known line by line.
         """
         mine, is_before = self._looked, True
         if mine is None:
@@ -145,15 +152,19 @@ class LogFile:
             is_before = is_before and other.name != self.name
             theirs = _look_quietly(other._path)
             if is_before and mine.id in {theirs and theirs.id, *other._follower.files}:
-                read = min(mine.size, other._follower.read_of(mine.id))
+                read = other._read_of(mine.id, mine.size)
                 return f"same file as {other.name}, read there: its lines count once", read
             if is_read or other._passed_over is not None or theirs is None or theirs.id == mine.id:
                 continue
             if not self._is_copy_of(other, mine, theirs, is_before):
                 continue
-            read = min(mine.size, other._follower.read_of(theirs.id))
+            read = other._read_of(theirs.id, mine.size)
             return f"same lines as {other.name}, read there: they count once", read
         return None
+
+    def _read_of(self, file: FileId, size: int) -> int | None:
+        """How much of the first `size` bytes of a file was given; None when reading has not begun."""
+        return min(size, self._follower.read_of(file)) if self._follower.files else None
 
     def _is_copy_of(self, other: "LogFile", mine: Look, theirs: Look, is_before: bool) -> bool:
         """Whether another file begins with all that is in this one; of two that are the same, the later."""
