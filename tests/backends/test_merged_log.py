@@ -110,6 +110,15 @@ async def test_files_and_journals_in_the_order_of_time(merged_of: Make, tmp_path
     assert all(places.get(line.text, line.place) == line.place for line in merged.lines)
 
 
+async def past_of(merged: MergedLog) -> list[LogLine]:
+    seen: list[LogLine] = []
+    place = LAST
+    while not (page := await merged.before(place, 700)).at_edge:
+        seen[:0] = page.lines
+        place = page.lines[0].place
+    return [*page.lines, *seen]
+
+
 async def test_the_past_comes_when_it_is_asked_for_and_without_holes(merged_of: Make) -> None:
     busy, quiet = MemoryJournal(), MemoryJournal()
     for n in range(6_000):
@@ -119,14 +128,7 @@ async def test_the_past_comes_when_it_is_asked_for_and_without_holes(merged_of: 
     merged = merged_of({"busy": journal_pages(busy), "quiet": journal_pages(quiet, "v7")})
     await merged.look()
     assert words(merged)[0] == "5000"  # not the quiet one's lines from before
-    seen: list[LogLine] = []
-    place = LAST
-    while True:
-        page = await merged.before(place, 700)
-        seen[:0] = page.lines
-        if page.at_edge:
-            break
-        place = page.lines[0].place
+    seen = await past_of(merged)
     assert len(seen) == 7_600
     assert [line.place for line in seen] == sorted({line.place for line in seen})
     assert [line.text for line in seen if "busy" in line.text] == [f"busy {n}" for n in range(6_000)]
@@ -254,14 +256,7 @@ async def test_while_nobody_looks_little_is_held_and_nothing_is_lost(
     write(busy, 8_000, "busy 8000")
     await merged.look()
     assert words(merged)[-1] == "8000"
-    seen: list[LogLine] = []
-    place = LAST
-    while True:
-        page = await merged.before(place, 700)
-        seen[:0] = page.lines
-        if page.at_edge:
-            break
-        place = page.lines[0].place
+    seen = await past_of(merged)
     assert [held for held in seen if held.is_gap] == gaps
     assert [held.text for held in seen if not held.is_gap] == [held.text for held in whole] + ["busy 8000"]
     assert [held.place for held in seen] == sorted({held.place for held in seen})
