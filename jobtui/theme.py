@@ -163,11 +163,7 @@ SMALL_TERMINALS = frozenset({"linux", "ansi", "vt100", "vt220", "dumb", ""})
 TRUE_COLORS = ("truecolor", "24bit")
 MANY_COLORS = ("256color", "kitty", "direct", "truecolor")
 """Ends of the names of terminals that have more than 16 colours."""
-IN_256_COLORS = {
-    "cursor": "on #444444",
-    "cursor.weak": "on #1c1c1c",
-    "selected": "on #262626",
-}
+IN_256_COLORS = {"cursor": "on #444444", "cursor.weak": "on #1c1c1c", "selected": "on #262626"}
 LIGHT_BACKGROUNDS = frozenset({"7", "11", "14", "15"})
 """Backgrounds on which dark letters are read, as `COLORFGBG` numbers them."""
 

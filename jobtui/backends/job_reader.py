@@ -48,9 +48,7 @@ class HasEntries(Protocol):
         """What follows some entries of a stream in their processes. Raises SourceError."""
 
 
-def _answering(
-    ask: Callable[Asked, Awaitable[Answered]],
-) -> Callable[Asked, Coroutine[Any, Any, Answered]]:
+def _answering(ask: Callable[Asked, Awaitable[Answered]]) -> Callable[Asked, Coroutine[Any, Any, Answered]]:
     """What cannot be answered raises Unreadable, and nothing else does: a fault of ours with its words."""
 
     @wraps(ask)

@@ -227,9 +227,7 @@ async def _examine_journal(finding: Finding, reader: Reader) -> Finding:
     found = next(s for s in reader.session.sources if s.name == finding.source.name)
     more, newest_at = examine_journal(found, reader.now)
     finding = finding._replace(
-        faults=(*finding.faults, *more.faults),
-        remarks=(*more.remarks, *finding.remarks),
-        newest_at=newest_at,
+        faults=(*finding.faults, *more.faults), remarks=(*more.remarks, *finding.remarks), newest_at=newest_at
     )
     if (journal := journal_of(found)) is None:
         return finding

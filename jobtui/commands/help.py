@@ -267,10 +267,7 @@ def _fish() -> Iterable[str]:
             yield f"complete -c jobtui -f {condition} -a {_fish_text(' '.join(command.argument.choices))}"
 
 
-_FISH_VALUES: Mapping[str, str] = {
-    "directory": "-x -a '(__fish_complete_directories)'",
-    "file": "-r -F",
-}
+_FISH_VALUES: Mapping[str, str] = {"directory": "-x -a '(__fish_complete_directories)'", "file": "-r -F"}
 
 
 def _fish_flag(flag: Flag | Setting, condition: str = "") -> str:

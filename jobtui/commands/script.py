@@ -197,12 +197,7 @@ def _side_record(side: Side) -> dict[str, object]:
 
 
 def _lines(
-    reader: Reader,
-    side: Side,
-    other: Side | None,
-    diff: ScriptDiff | None,
-    width: int | None,
-    colour: bool,
+    reader: Reader, side: Side, other: Side | None, diff: ScriptDiff | None, width: int | None, colour: bool
 ) -> Iterator[str]:
     if other is None:
         yield from _side_lines(side, width, colour)

@@ -184,12 +184,7 @@ def _report(
 
 
 def _lines(
-    job: Job,
-    now: Nanos,
-    detail: JobDetail | None,
-    places: Sequence[Place],
-    width: int | None,
-    colour: bool,
+    job: Job, now: Nanos, detail: JobDetail | None, places: Sequence[Place], width: int | None, colour: bool
 ) -> Iterator[str]:
     yield headline(job, colour)
     told = ((name, Cell(show(text))) for name, text in (detail.facts if detail else ()))

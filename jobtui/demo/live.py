@@ -66,12 +66,7 @@ class LiveDemo:
     """A site that lives in a directory. The caller makes the directory and removes it."""
 
     def __init__(
-        self,
-        directory: Path,
-        *,
-        seed: int = 1,
-        incident: str | None = None,
-        clock: Clock | None = None,
+        self, directory: Path, *, seed: int = 1, incident: str | None = None, clock: Clock | None = None
     ) -> None:
         """Raises KeyError when there is no such incident."""
         self._directory = directory.resolve()

@@ -157,9 +157,7 @@ def settled(job: SlurmJob) -> SlurmJob:
         job = msgspec.structs.replace(job, expected_at=began)
     tells = job.state in BY_PROGRAM and (job.state != "FAILED" or (job.exit is not None and any(job.exit)))
     return msgspec.structs.replace(
-        job,
-        exit=job.exit if tells else None,
-        ended_at=None if status.is_live else job.ended_at,
+        job, exit=job.exit if tells else None, ended_at=None if status.is_live else job.ended_at
     )
 
 

@@ -145,8 +145,7 @@ class AgentsScreen(TableScreen):
         self._read()
         passing = [agent for agent in self._agents if self._passes(agent)]
         self.show_records(
-            self._table,
-            sort_agents(passing, self.shared.now(), self._sorted_by, reverse=self._reverse),
+            self._table, sort_agents(passing, self.shared.now(), self._sorted_by, reverse=self._reverse)
         )
         self._show_about()
 

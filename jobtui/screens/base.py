@@ -128,8 +128,7 @@ class LiveScreen(Screen[None], inherit_bindings=False):
             return
         known = self.known_values()
         bar = CommandBar(
-            history=self.shared.commands,
-            completer=lambda text, cursor: complete_command(text, cursor, known),
+            history=self.shared.commands, completer=lambda text, cursor: complete_command(text, cursor, known)
         )
         await self.mount(bar, before=next(iter(self.query(KeyLine)), None))
 
@@ -414,10 +413,7 @@ class TableScreen(FilteringScreen):
 
     def filter_bar(self) -> FilterBar:
         return FilterBar(
-            self._filter_text,
-            history=self.filters,
-            completer=self.complete,
-            placeholder=self.PLACEHOLDER,
+            self._filter_text, history=self.filters, completer=self.complete, placeholder=self.PLACEHOLDER
         )
 
     def set_filter(self, text: str) -> Mistake | None:

@@ -58,11 +58,7 @@ class SessionTraces:
     """A `TraceClient` on the sources of a session, which may change while it runs, and on its store."""
 
     def __init__(
-        self,
-        store: Store,
-        sources: Callable[[], Sequence[Source]],
-        clock: Clock,
-        period_s: float = PERIOD_S,
+        self, store: Store, sources: Callable[[], Sequence[Source]], clock: Clock, period_s: float = PERIOD_S
     ) -> None:
         self._store = store
         self._sources = sources

@@ -296,10 +296,7 @@ class LocalShell:
     start_s = LOCAL_START_S
 
     def __init__(
-        self,
-        name: str,
-        known: Sequence[KnownFault] = (),
-        environment: Mapping[str, str] | None = None,
+        self, name: str, known: Sequence[KnownFault] = (), environment: Mapping[str, str] | None = None
     ) -> None:
         self.name = name
         self._known = known or faults_of("journalctl")

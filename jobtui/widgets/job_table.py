@@ -98,9 +98,7 @@ class JobTable(RowView):
         """The shown rows or their order changed."""
 
     def __init__(
-        self,
-        context: Callable[[], RowContext],
-        columns: Sequence[Column] = DEFAULT_COLUMNS,
+        self, context: Callable[[], RowContext], columns: Sequence[Column] = DEFAULT_COLUMNS
     ) -> None:
         super().__init__()
         self._row_context = context

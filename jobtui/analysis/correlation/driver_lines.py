@@ -263,8 +263,7 @@ def _on_the_way(state: PassState, record: LogRecord) -> JobId | None:
         agent.enter(AgentState.STARTING, record.at)
     name, uid = record.fields["name"], agent.uid
     found = state.ops.kept_with(
-        record.fields["o"] or "",
-        lambda t: t.name == name and not t.sends and t.belongs_to_user(uid),
+        record.fields["o"] or "", lambda t: t.name == name and not t.sends and t.belongs_to_user(uid)
     )
     meant = [t for t in found if t.assigned_agent == agent.agent] or found
     if not meant:

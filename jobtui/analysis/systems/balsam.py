@@ -78,10 +78,7 @@ def explain_balsam(evidence: Evidence) -> Verdict:
     matter = _matter(job, evidence)
     rule = RULES.get(job.native_status)
     said = rule(matter) if rule is not None else _unknown(matter)
-    blind = [
-        *said.doubts,
-        *unread(evidence.sources),
-    ]
+    blind = [*said.doubts, *unread(evidence.sources)]
     if not matter.changes:
         blind.append("no events of the job were read")
     if matter.site is None:

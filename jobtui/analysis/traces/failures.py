@@ -97,12 +97,7 @@ def _cause(tree: Tree, span: Span, top: Span) -> RootCause:
     is_handled = parent is not None and parent.ended_at is not None and end_of(parent) >= end_of(top)
     exception = next((event for event in reversed(span.events) if event.name == EXCEPTION), None)
     return RootCause(
-        span,
-        span.message or _words_of(exception),
-        exception,
-        logs_of(tree, span),
-        is_handled,
-        top,
+        span, span.message or _words_of(exception), exception, logs_of(tree, span), is_handled, top
     )
 
 

@@ -454,11 +454,7 @@ def open_balsam(spec: SourceSpec, since: Nanos | None) -> Balsam:
     if spec.kept and owner:
         cache = EventCache(cache_path(client.name, owner), client.name, client.system, spec.kept)
     return Balsam(
-        client,
-        owner=owner,
-        since=since,
-        notice=lambda now: _notice(spec.target, path, now),
-        cache=cache,
+        client, owner=owner, since=since, notice=lambda now: _notice(spec.target, path, now), cache=cache
     )
 
 

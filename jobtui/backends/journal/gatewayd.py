@@ -149,11 +149,7 @@ class GatewayJournal:
     """The journal at `http(s)://host:port`. Its name has no secrets. `transport` is for tests."""
 
     def __init__(
-        self,
-        spec: str,
-        transport: "Transport | None" = None,
-        limits: Limits = LIMITS,
-        idle_s: float = IDLE_S,
+        self, spec: str, transport: "Transport | None" = None, limits: Limits = LIMITS, idle_s: float = IDLE_S
     ) -> None:
         self.name = mask_text(spec)
         self._host = _host_of(spec)
@@ -294,10 +290,7 @@ class GatewayJournal:
         parser = ExportParser()
         found: list[Raw] = []
         taken = 0
-        async with (
-            self._http.deadline(),
-            contextlib.aclosing(self._export(params, place)) as pieces,
-        ):
+        async with self._http.deadline(), contextlib.aclosing(self._export(params, place)) as pieces:
             async for piece in pieces:
                 found += parser.feed(piece)
                 taken += len(piece)
