@@ -58,12 +58,8 @@ class Parsers:
         return self.made[-1]
 
     @property
-    def texts(self) -> list[bytes]:
-        return [parser.text for parser in self.made if parser.blocks]
-
-    @property
     def text(self) -> bytes:
-        return b"".join(self.texts)
+        return b"".join(parser.text for parser in self.made)
 
 
 class Reading:
