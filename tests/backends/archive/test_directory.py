@@ -4,7 +4,6 @@ import asyncio
 import os
 import stat
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -243,15 +242,13 @@ def test_a_script_of_ten_megabytes_is_whole_and_a_larger_file_is_refused(
     assert look(tmp_path, "1").tried[0].outcome is Outcome.REFUSED
 
 
-def test_a_pair_that_is_being_written_is_read_again(tmp_path: Path) -> None:
+def test_a_pair_that_is_being_written_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive_in(tmp_path, DAY, at=Nanos(time.time_ns()))
     environment = tmp_path / DAY / "job.1_environment"
     whole = environment.read_bytes()
     environment.write_bytes(whole[:200])
-    writing = threading.Timer(0.15, lambda: environment.write_bytes(whole))
-    writing.start()
+    monkeypatch.setattr(time, "sleep", lambda _: environment.write_bytes(whole))
     script = look(tmp_path, "1").script
-    writing.join()
     assert script is not None
     assert pairs(script.environment) == environment_of("1")
 
