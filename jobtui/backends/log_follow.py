@@ -13,6 +13,7 @@ which the parser fails is left out and counted.
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -455,12 +456,14 @@ class Follower:
         self._cursor = self._new_cursor()
         return self._cursor
 
-    def read_of(self, file: FileId) -> int:
-        """Up to which byte a file was given, 0 before it is its turn to be."""
-        is_current = self._current is not None and self._current.opened.id == file
-        if is_current and self._next:
-            return 0
-        return next((log.position.offset for log in self._logs() if log.opened.id == file), 0)
+    def read_of(self, file: FileId) -> int | None:
+        """Up to which byte a file was given; None when not all was that came before what it holds now."""
+        log = next((log for log in self._logs() if log.opened.id == file), None)
+        if log is None or (log is self._current and self._next):
+            return None
+        with suppress(OSError):  # closed meanwhile: another log asks, in its own thread
+            return None if log.is_other_text() else log.position.offset
+        return None
 
     def _logs(self) -> Iterator[OpenLog]:
         yield from (retired.log for retired in tuple(self._retired))

@@ -121,7 +121,7 @@ class LogFile:
         if (elsewhere := self._read_elsewhere()) is not None:
             note, offset = elsewhere
             if offset is None:
-                cursor = FROM_START
+                cursor = cursor or FROM_START
             elif cursor is None or self._passed_over != (self._looked, offset):
                 cursor = self._follower.pass_over(offset)
             self._passed_over = self._looked, offset
@@ -163,8 +163,9 @@ class LogFile:
         return None
 
     def _read_of(self, file: FileId, size: int) -> int | None:
-        """How much of the first `size` bytes of a file was given; None when reading has not begun."""
-        return min(size, self._follower.read_of(file)) if self._follower.files else None
+        """How much of the first `size` bytes of a file was given; None when not all before it was."""
+        read = self._follower.read_of(file)
+        return None if read is None else min(size, read)
 
     def _is_copy_of(self, other: "LogFile", mine: Look, theirs: Look, is_before: bool) -> bool:
         """Whether another file begins with all that is in this one; of two that are the same, the later."""
