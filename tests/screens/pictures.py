@@ -7,6 +7,8 @@ from string import ascii_letters, digits
 from rich.cells import get_character_cell_size
 from rich.style import Style
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+from syrupy.location import PyTestLocation
+from syrupy.types import SnapshotIndex
 from textual._compositor import LayoutUpdate
 from textual.app import App
 
@@ -18,6 +20,11 @@ SIGNS = [*ascii_letters, *digits]
 class TextFile(SingleFileSnapshotExtension):
     _write_mode = WriteMode.TEXT
     _file_extension = "txt"
+
+    @classmethod
+    def get_snapshot_name(cls, *, test_location: PyTestLocation, index: SnapshotIndex = 0) -> str:
+        """`test[case-index]`: one file for each picture that a case takes."""
+        return f"{test_location.snapshot_name.removesuffix(']')}-{index}]"
 
 
 class Picture:

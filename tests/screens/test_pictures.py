@@ -1,32 +1,88 @@
-"""Every screen as it looks, in three sizes, in our colours and in the terminal's own.
+"""Every screen in windows from very large to a single cell: it fits, can be left, and looks as it did.
 
-After a wanted change run with `--snapshot-update`, and look at what changed. `scripts/screenshots` makes
-pictures of the same screens.
+In three sizes it is compared with what is kept, in our colours and in the terminal's own. After a wanted
+change run with `--snapshot-update`, and look at what changed. `scripts/screenshots` makes pictures of the
+same screens.
 """
+
+from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
+from textual.pilot import Pilot
 
+from jobtui.app import JobtuiApp
 from jobtui.theme import ANSI, DARK
 from tests.screens.pictures import Picture, TextFile, document
 from tests.screens.tour import STOPS, Stop, at_stop, settled
+from tests.waiting import wait_until
+from tests.widgets.widget_app import press, screen_text
 
-SIZES = [(120, 40), (80, 24), (40, 10)]
+KEPT = [(120, 40), (80, 24), (40, 10)]
+SIZES = [*KEPT, (200, 60), (40, 5), (40, 3), (40, 1), (12, 2), (1, 1)]
+BY_NAME = {stop.name: stop for stop in STOPS}
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
 @pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.name)
-async def test_screen(stop: Stop, size: tuple[int, int], snapshot: SnapshotAssertion) -> None:
-    pictures = {}
-    async with at_stop(stop, size) as (app, pilot):
-        pictures[DARK.name] = Picture(app)
-        if stop.name != "palette":  # Textual's own list keeps colours for which it was drawn
-            app.theme = ANSI.name
-            await settled(app, pilot)
-            pictures[ANSI.name] = Picture(app)
-    if not pictures.get(ANSI.name):
-        async with at_stop(stop, size, theme=ANSI.name) as (app, _):
-            pictures[ANSI.name] = Picture(app)
-    texts = [picture.text for picture in pictures.values()]
-    assert texts[0] == texts[1], "the words depend on the colours"
-    assert document(pictures) == snapshot(extension_class=TextFile)
+async def test_screen(stop: Stop, snapshot: SnapshotAssertion) -> None:
+    pictures: dict[tuple[int, int], dict[str, Picture]] = {size: {} for size in KEPT}
+    colours = [DARK.name, ANSI.name]
+    walks = [colours]
+    if stop.name == "palette":  # Textual's own list keeps colours for which it was drawn
+        walks = [[name] for name in colours]
+    for names in walks:
+        async with at_stop(stop, SIZES[0], theme=names[0]) as (app, pilot):
+            for size in SIZES:
+                await pilot.resize_terminal(*size)
+                await settled(app, pilot)
+                check_fits(app, size)
+                for name in sorted(names, key=lambda name: name != app.theme) if size in KEPT else ():
+                    app.theme = name
+                    await settled(app, pilot)
+                    pictures[size][name] = Picture(app)
+            await leave(stop, app, pilot)
+    for (columns, lines), found in pictures.items():
+        assert found[DARK.name].text == found[ANSI.name].text, "the words depend on the colours"
+        shown = document({name: found[name] for name in colours})
+        assert shown == snapshot(name=f"{columns}x{lines}", extension_class=TextFile)
+
+
+def check_fits(app: JobtuiApp, size: tuple[int, int]) -> None:
+    lines = screen_text(app)
+    assert len(lines) == size[1]
+    assert all(len(line) <= size[0] for line in lines)
+    assert not app.screen.show_vertical_scrollbar
+    assert not app.screen.show_horizontal_scrollbar
+
+
+async def leave(stop: Stop, app: JobtuiApp, pilot: Pilot[Any]) -> None:
+    if stop.name in {"palette", "commander", "filter"}:
+        await pilot.press("escape", "escape")
+    await press(pilot, "q", until=lambda: app._exit)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("jobs", "●3 ○2 !"),
+        ("job", "✗ failed"),
+        ("error", "crystal3"),
+        ("logs", "20:36:01"),
+        ("sources", "agent.log down"),
+        ("help", "On this screen"),
+        ("columns", "state"),
+    ],
+)
+async def test_in_one_line_the_most_important_is_said(name: str, words: str) -> None:
+    async with at_stop(BY_NAME[name], (60, 1)) as (app, _):
+        assert words in screen_text(app)[0]
+
+
+async def test_where_one_is_is_said_before_how_one_came() -> None:
+    stop = Stop("sources", ("6",), open_at=BY_NAME["job"].open_at)
+    async with at_stop(stop, (40, 10)) as (app, pilot):
+        assert screen_text(app)[0].split() == ["jobtui", "›", "sources", "21:00:00Z"]
+        await pilot.resize_terminal(120, 40)
+        await wait_until(
+            lambda: "jobtui › EPRSqtUW…heightWeightReport › sources" in screen_text(app)[0], pilot
+        )
