@@ -4,13 +4,17 @@ import csv
 import io
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from jobtui.commands.context import Context
-from jobtui.grammar import COMMAND_BY_NAME, OUTPUT_FLAGS
+from jobtui.commands import config, printing
+from jobtui.commands.context import Context, OutputFormat
+from jobtui.commands.printing import Report, print_report
+from jobtui.commands.reader import Reader
+from jobtui.grammar import COMMAND_BY_NAME
 from tests.commands.running import Ran, Runner
 from tests.hostile.commands import CASES
 from tests.hostile.site import HostileSite
@@ -23,8 +27,30 @@ NOTE = re.compile(r"(\S \S|  \S)[^:]*: |no configuration file")
 """What may stand right below a table without being one of its rows."""
 WIDTH = 100
 TERMINAL = "terminal"
-FORMATS = (TERMINAL, *(flag.name for flag in OUTPUT_FLAGS))
-"""A table without a flag and without a terminal is a plain one."""
+FORMATS = {
+    TERMINAL: OutputFormat.TABLE,
+    **{one.value: one for one in OutputFormat if one != OutputFormat.TABLE},
+}
+MARK = "\x1c"
+"""Before what is printed in one format; nothing else prints it."""
+BY_FLAG = frozenset({"logs", "report", "script"})
+"""Commands that look at the format before there is a report."""
+
+
+class Forms:
+    """Lets each report be printed in every format: what it says is worked out once."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._form = TERMINAL
+        monkeypatch.setattr(Context, "format", property(lambda _: FORMATS[self._form]))
+        for module in (config, printing):
+            monkeypatch.setattr(module, "print_report", self._print_in_all)
+
+    def _print_in_all(self, report: Report, context: Context, reader: Reader | None = None) -> None:
+        for self._form in FORMATS:
+            sys.stdout.write(f"{MARK}{self._form}\n")
+            print_report(report, context, reader)
+        self._form = TERMINAL
 
 
 @pytest.fixture(scope="module")
@@ -38,28 +64,39 @@ def test_every_command_has_a_case() -> None:
     assert CASES.keys() <= COMMAND_BY_NAME.keys()
 
 
-@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("command", sorted(COMMAND_BY_NAME))
 def test_a_command_prints_nothing_raw(
-    command: str,
-    form: str,
-    site: HostileSite,
-    run: Runner,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    command: str, site: HostileSite, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # where what is made without a place of its own may lie
-    if form == TERMINAL:
-        monkeypatch.setattr(Context, "colour", property(lambda self: True))
-        monkeypatch.setattr(Context, "width", property(lambda self: WIDTH))
-    prints = COMMAND_BY_NAME[command].prints
-    if not prints and form != TERMINAL:
-        pytest.skip("it has one format only")
-    flag = [f"--{form}"] if form != TERMINAL else []
-    for words in CASES[command](site):
-        ran = run("--at", AT, *site.flags, command, *flag, *words)
-        faults = list(faults_of(ran, form))
-        assert not faults, f"{command} {words!a}: {faults}"
+    monkeypatch.setattr(Context, "colour", property(lambda self: self.format is OutputFormat.TABLE))
+    limit = property(lambda self: WIDTH if self.format is OutputFormat.TABLE else None)
+    monkeypatch.setattr(Context, "width", limit)
+    flags: list[list[str]] = [[]]
+    if COMMAND_BY_NAME[command].prints and command in BY_FLAG:
+        flags += [[f"--{form}"] for form in FORMATS if form != TERMINAL]
+    elif COMMAND_BY_NAME[command].prints:
+        Forms(monkeypatch)
+    found: set[str] = set()
+    for flag in flags:
+        for words in CASES[command](site):
+            ran = run("--at", AT, *site.flags, command, *flag, *words)
+            form = "".join(flag).removeprefix("--") or TERMINAL
+            forms = [*printed(ran, form)]
+            faults = [fault for name, one in forms for fault in faults_of(one, name)]
+            assert not faults, f"{command} {flag} {words!a}: {faults}"
+            found.update(name for name, one in forms if one.out)
+    assert found == FORMATS.keys() if COMMAND_BY_NAME[command].prints else not flags[1:]
+
+
+def printed(ran: Ran, form: str) -> Iterator[tuple[str, Ran]]:
+    """What was printed in each format; in this one before anything names another."""
+    first, *others = ran.out.split(MARK)
+    if first or not others:
+        yield form, ran._replace(out=first)
+    for text in others:
+        name, _, out = text.partition("\n")
+        yield name, ran._replace(out=out)
 
 
 def faults_of(ran: Ran, form: str) -> Iterator[str]:
