@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from urllib.parse import unquote
 
 from tests.trace_servers import TEXT, Answer, Document, Spans, as_json, attributes
 
@@ -42,9 +41,6 @@ class Jaeger:
     def _v3(self, path: str, said: Mapping[str, str]) -> Answer:
         if path == "services":
             return as_json({"services": self.spans.services()})
-        if path == "operations":
-            listed = self.spans.operations(said["service"])
-            return as_json({"operations": [{"name": name, "spanKind": "internal"} for name in listed]})
         if path == "traces" or (path == "trace-summaries" and not self.is_old):
             return self._search_v3(path, said)
         trace_id = path.removeprefix("traces/")
@@ -105,8 +101,6 @@ class Jaeger:
     def _v1(self, path: str, said: Mapping[str, str]) -> Answer:
         if path == "services":
             return _v1_answer(self.spans.services())
-        if found := re.fullmatch(r"services/([^/]+)/operations", path):
-            return _v1_answer(self.spans.operations(unquote(found[1])))
         if path == "traces":
             return self._search_v1(said)
         trace_id = path.removeprefix("traces/")

@@ -28,8 +28,6 @@ class Tempo:
             return self._trace(path.rpartition("/")[2], is_v2=False)
         if path == "/api/search":
             return self._search(said)
-        if found := re.fullmatch(r"/api/v2/search/tag/(resource\.service\.name|name)/values", path):
-            return self._values(found[1], said)
         return Answer(404, b"404 page not found\n", TEXT)
 
     def _trace(self, trace_id: str, *, is_v2: bool) -> Answer:
@@ -85,13 +83,6 @@ class Tempo:
             if span.get("status", {}).get("code") == 2:
                 one["errorCount"] = one.get("errorCount", 0) + 1
         return stats
-
-    def _values(self, tag: str, said: Mapping[str, str]) -> Answer:
-        wanted = _traceql(said.get("q", "{}"))
-        assert wanted is not None
-        pairs = [pair for one in self.spans.ids for pair in self.spans.spans(one) if wanted(*pair)]
-        values = {span["name"] if tag == "name" else sent_by["service.name"] for span, sent_by in pairs}
-        return as_json({"tagValues": [{"type": "string", "value": one} for one in sorted(values)]})
 
 
 def as_tempo(value: Any) -> Any:

@@ -71,10 +71,6 @@ class Spans:
     def services(self) -> list[str]:
         return sorted({sent_by["service.name"] for one in self.ids for _, sent_by in self.spans(one)})
 
-    def operations(self, service: str) -> list[str]:
-        spans = (pair for one in self.ids for pair in self.spans(one))
-        return sorted({span["name"] for span, sent_by in spans if sent_by["service.name"] == service})
-
     def where(self, wanted: Callable[[Document, Document], bool]) -> list[str]:
         return [one for one in self.ids if any(wanted(*pair) for pair in self.spans(one))]
 

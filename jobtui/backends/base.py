@@ -149,12 +149,6 @@ class TraceSource(Source, Protocol):
     async def search(self, search: "TraceSearch") -> "TraceList":
         """The traces that are wanted, the newest first."""
 
-    async def services(self) -> tuple[str, ...]:
-        """The services of which it has spans."""
-
-    async def operations(self, service: str) -> tuple[str, ...]:
-        """The names of spans of a service."""
-
 
 @runtime_checkable
 class SharesFiles(Protocol):

@@ -71,11 +71,6 @@ class ReadSpans:
     def skip_count(self) -> int:
         return self._skip_count
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing was found, not even something that made no sense."""
-        return not (self.spans or self.logs or self._skip_count)
-
     def telemetry(self) -> Telemetry:
         return Telemetry(
             spans=tuple(self.spans),

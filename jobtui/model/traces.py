@@ -287,10 +287,6 @@ class TraceClient(Protocol):
         """The same at once, as far as it is known, and again whenever one more source has answered."""
         ...
 
-    async def services(self) -> tuple[str, ...]: ...
-
-    async def operations(self, service: str) -> tuple[str, ...]: ...
-
 
 def better_told(known: TraceSummary | None, told: TraceSummary) -> TraceSummary:
     """Of two that tell of one trace the one that knows more spans."""

@@ -297,13 +297,6 @@ class ReplayedTraces(ReplayedSource):
         kept = [trace for trace in await self._traces() if is_wanted(trace, search)]
         return TraceList(newest((summary_of(trace, self.name) for trace in kept), search.most))
 
-    async def services(self) -> tuple[str, ...]:
-        return tuple(sorted({span.service for trace in await self._traces() for span in trace.spans}))
-
-    async def operations(self, service: str) -> tuple[str, ...]:
-        traces = await self._traces()
-        return tuple(sorted({s.name for trace in traces for s in trace.spans if s.service == service}))
-
     async def _traces(self) -> list[Trace]:
         found = []
         for key in await self.asked(What.TRACE):

@@ -18,7 +18,6 @@ from jobtui.model.faults import contained
 from jobtui.model.ids import TraceId
 from jobtui.model.source_errors import SourceError
 from jobtui.model.traces import (
-    Span,
     Telemetry,
     Trace,
     TraceAnswer,
@@ -158,18 +157,6 @@ class SessionTraces:
                 full = full or (told is not None and len(told.traces) >= search.most)
                 yield _listed(found.values(), search.most, self._in_order(notes), awaited, full=full)
 
-    async def services(self) -> tuple[str, ...]:
-        """The services of which there are traces, by name."""
-        known = {span.service async for span in self._known_spans()}
-        answers, _ = await self._ask_all(lambda source: source.services())
-        return tuple(sorted(known.union(*(names for _, names in answers)) - {""}))
-
-    async def operations(self, service: str) -> tuple[str, ...]:
-        """The names of spans of a service, by name."""
-        known = {span.name async for span in self._known_spans() if span.service == service}
-        answers, _ = await self._ask_all(lambda source: source.operations(service))
-        return tuple(sorted(known.union(*(names for _, names in answers)) - {""}))
-
     async def _search_known(self, search: TraceSearch) -> list[TraceSummary]:
         """What the store knows: the spans of files, and those that were received."""
         book = self._store.traces
@@ -180,15 +167,6 @@ class SessionTraces:
                 source = next(iter(book.sources_of(trace_id)), "")
                 found.append(await _aside(trace, partial(summary_of, trace, source)))
         return found
-
-    async def _known_spans(self) -> AsyncIterator[Span]:
-        for trace_id in self._store.traces.ids():
-            trace = self._store.traces.trace(trace_id)
-            for at, span in enumerate(trace.spans if trace else (), start=1):
-                yield span
-                if at % SPANS_AT_ONCE == 0:
-                    await asyncio.sleep(0)
-            await asyncio.sleep(0)
 
     async def _take_in(self, name: str, trace_id: TraceId, found: Telemetry) -> None:
         """Let the store know what a source told of a trace, a part at a time.

@@ -4,7 +4,9 @@ import asyncio
 import os
 import re
 import time
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -28,7 +30,6 @@ PreemptMode=CANCEL
 SlurmdTimeout=10
 JobRequeue=1
 Licenses=matlab:1"""
-LONG = "/bin/sleep 900"
 SETTLES_S = 600.0
 AWAY_S = 9.0
 BACK_S = 60.0
@@ -53,86 +54,11 @@ class Plant(NamedTuple):
     begins: bool = True
 
 
-def takes(megabytes: int, then: str) -> str:
-    """A script that holds so much memory for longer than memory is measured, and then does that."""
-    return f"exec /usr/bin/perl -e '$x = \"a\" x {megabytes}000000; sleep 12; {then}'"
-
-
-KILL = "kill 9, $$"
-PLANTS = (
-    Plant("completes", "echo all well; /bin/sleep 1", "completed", output="all well"),
-    Plant("fails", "echo boom >&2; exit 3", "program_failed", words="exit code 3", output="boom"),
-    Plant("apart", "echo one; echo two >&2; exit 4", "program_failed", ("-o", "a-%j.%x", "-e", "b-%u-%4j.e"),
-          "exit code 4", output="two"),
-    Plant("not-found", "nosuchprogram", "program_failed", words="exit code 127", output="not found"),
-    Plant("exit-53", "exit 53", "program_failed", words="exit code 53"),
-    Plant("exit-200", "exit 200", "program_failed", words="exit code 200"),
-    Plant("exit-255", "exit 255", "program_failed", words="exit code 255"),
-    Plant("seen-by-shell", "/bin/sh -c 'kill -9 $$'; exit $?", "killed_by_signal", words="exit code 137"),
-    Plant("segv", "kill -SEGV $$", "killed_by_signal", words="signal 11"),
-    Plant("kill", "/bin/sleep 1; kill -9 $$", "killed_by_signal", words="signal 9"),
-    Plant("term", "/bin/sleep 1; kill -TERM $$", "killed_by_signal", words="signal 15"),
-    Plant("real-time", "/bin/sleep 8; kill -53 $$", "killed_by_signal", words="signal 53"),
-    Plant("real-time-40", "kill -37 $$", "killed_by_signal", words="signal 37"),
-    Plant("no-output", "echo x", "launch_failed", ("-o", "/nonexistent/x-%j.out"), "/nonexistent/x-"),
-    Plant("no-errors", "echo x", "launch_failed", ("-e", "/nonexistent/x-%j.err"), "/nonexistent/x-"),
-    Plant("no-right", "echo x", "launch_failed", ("-o", "/root/x-%j.out"), "/root/x-"),
-    Plant("no-directory", "pwd", "launch_failed", ("--chdir=/nonexistent/w",), "never ran"),
-    Plant("no-input", "cat", "launch_failed", ("-i", "/nonexistent/input"), "never ran"),
-    Plant("step-fails", "srun /bin/sh -c 'exit 4'; exit 0", "completed", (), "step 0 (FAILED, exit 4:0)"),
-    Plant("step-ends-it", "srun /bin/sh -c 'exit 4' || exit 6", "program_failed", words="exit code 6"),
-    Plant("memory", takes(270, KILL), "out_of_memory", ("--mem=100",), "the job had 100M"),
-    Plant("memory-step", "srun /bin/sh -c '{}'".format(takes(270, KILL).replace("'", "'\\''")),
-          "out_of_memory", ("--mem=100",), "step 0 took"),
-    Plant("memory-cpu", takes(270, KILL), "out_of_memory", ("--mem-per-cpu=100",), "the job had 100M"),
-    Plant("memory-fails", takes(270, "exit 5"), "program_failed", ("--mem=100",), "exit code 5"),
-    Plant("memory-left", takes(20, KILL), "killed_by_signal", ("--mem=900",), "signal 9"),
-    Plant("too-long", LONG, "timed_out", ("-t", "1"), "time limit of 1 min"),
-    Plant("canceled", LONG, "canceled", act="scancel {}", words="after"),
-    Plant("canceled-trap", "trap 'kill $!; exit 0' TERM; /bin/sleep 900 & wait", "canceled",
-          act="scancel {}"),
-    Plant("canceled-early", LONG, "canceled", ("-H",), "before it began", act="scancel {}", begins=False),
-    Plant("canceled-by-user", LONG, "canceled", words="by user id", act="scancel {}"),
-    Plant("canceled-by-root", LONG, "canceled", words="by root", act="root scancel {}"),
-    Plant("signaled", LONG, "killed_by_signal", words="signal 10", act="scancel -f -s USR1 {}"),
-    Plant("batch-signaled", LONG, "killed_by_signal", words="signal 15", act="scancel -b -s TERM {}"),
-    Plant("preempted", LONG, "preempted", ("-p", "low"), act="sbatch -p high --exclusive --wrap=true"),
-    Plant("suspended", LONG, "running", words="it is suspended", act="scontrol suspend {}"),
-    Plant("runs", LONG, "running", words="It runs on n"),
-    Plant("requeued", LONG, "requeued", words="requeued (1 time", act="scontrol requeue {}"),
-    Plant("requeued-fails", f'[ -z "$SLURM_RESTART_COUNT" ] || exit 3; {LONG}', "program_failed",
-          words="exit code 3", act="scontrol requeue {}"),
-    Plant("requeued-held", LONG, "held", words="It is held", act="scontrol requeuehold {}"),
-    Plant("special", LONG, "held", words="It is held", act="scontrol requeuehold State=SpecialExit {}"),
-    Plant("held", "true", "held", ("-H",), "its user"),
-    Plant("held-by-root", "true", "held", ("--begin=now+1hour",), "an administrator",
-          act="scontrol hold {}", begins=False),
-    Plant("licensed", LONG, "running", ("-L", "matlab"), "It runs on n"),
-    Plant("license-taken", "true", "slurm_queued", ("-L", "matlab"), "license"),
-    Plant("one-at-a-time", LONG, "slurm_queued", ("--array=1-2%1",), "array", part="_2"),
-    Plant("later", "true", "slurm_queued", ("--begin=now+1hour",), "may begin"),
-    Plant("never", "true", "never_starts", ("-t", "200"), "more time than its partition"),
-    Plant("lost", LONG, "node_failed", ("-w", "n2", "--no-requeue"), "n2"),
-    Plant("lost-again", LONG, "requeued", ("-w", "n2"), "NODE_FAIL"),
-    Plant("task", 'echo "I am $SLURM_ARRAY_TASK_ID"; exit 7', "program_failed",
-          ("--array=1-3%2", "-o", "t-%A.%a"), "exit code 7", output="I am 2", part="_2"),
-    Plant("het-fails", "exit 9", "program_failed", ("-n1", ":", "-w", "n4"), "exit code 9", part="+0"),
-    Plant("het-canceled", LONG, "canceled", ("-n1", ":", "-w", "n4"), act="scancel {}", part="+1"),
-    Plant("a|b x=y [red] StdOut=/etc/passwd", "echo mine; exit 8", "program_failed", words="exit code 8",
-          output="mine"),
-    Plant("nowhere", "exit 7", "program_failed", ("-o", "/dev/null"), "exit code 7"),
-    Plant("het-waits", LONG, "canceled", ("-w", "n1", "--exclusive", ":", "-w", "n4", "--exclusive"),
-          "before it began", act="scancel {}", part="+1", begins=False),
-    Plant("deadline", "true", "timed_out",
-          ("--deadline=now+75seconds", "-t", "1", "-w", "n1", "--exclusive"), "deadline"),
-)  # fmt: skip
-LIVE = frozenset({"running", "requeued", "held", "slurm_queued", "never_starts", "waiting_parents"})
-AFTER = (
-    Plant("after-failed", "true", "never_starts", ("--dependency=afterok:{fails}",), "ended otherwise"),
-    Plant("after-runs", "true", "waiting_parents", ("--dependency=afterok:{runs}",), "that it depends on"),
-    Plant("node-down", "true", "slurm_queued", ("-w", "n2"), "nodes that are down"),
+PLANTS, AFTER = (
+    [Plant(**one | {"options": tuple(one.get("options", ()))}) for one in plants]
+    for plants in tomllib.loads(Path(__file__).with_name("slurm_plants.toml").read_text()).values()
 )
-"""Those that are submitted when all else is done; options name others by `{their name}`."""
+LIVE = frozenset({"running", "requeued", "held", "slurm_queued", "never_starts", "waiting_parents"})
 
 
 class Planted(NamedTuple):

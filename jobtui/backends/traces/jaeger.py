@@ -10,7 +10,6 @@ import asyncio
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
-from urllib.parse import quote
 
 import msgspec
 
@@ -75,11 +74,6 @@ class V3:
     async def services(self) -> tuple[str, ...]:
         document = self._server.document(await self._server.question("/api/v3/services"))
         return _texts(document.get("services"))
-
-    async def operations(self, service: str) -> tuple[str, ...]:
-        answer = await self._server.question("/api/v3/operations", [("service", service)])
-        listed = as_list(self._server.document(answer).get("operations"))
-        return _texts(as_dict(one).get("name") for one in listed)
 
     async def trace(self, trace_id: TraceId) -> Telemetry | None:
         answer = await self._server.question(f"/api/v3/traces/{trace_id}", most_bytes=TRACE_BYTES)
@@ -189,10 +183,6 @@ class V1:
     async def services(self) -> tuple[str, ...]:
         return _texts(as_list(self._data(await self._server.question("/api/services"))))
 
-    async def operations(self, service: str) -> tuple[str, ...]:
-        path = f"/api/services/{quote(service, safe='')}/operations"
-        return _texts(as_list(self._data(await self._server.question(path))))
-
     async def trace(self, trace_id: TraceId) -> Telemetry | None:
         answer = await self._server.question(f"/api/traces/{trace_id}", [("raw", "true")], TRACE_BYTES)
         if answer.status == 404 and answer.document is not None and "data" in answer.document:
@@ -274,9 +264,6 @@ class Jaeger(AskedServer):
         else:
             self._api = new
         return services
-
-    async def operations(self, service: str) -> tuple[str, ...]:
-        return await (await self._known_api()).operations(service)
 
     async def trace(self, trace_id: TraceId) -> Telemetry | None:
         return await (await self._known_api()).trace(trace_id)

@@ -106,14 +106,6 @@ class Tempo(AskedServer):
         ids = ((trace_id_of_hex(as_text(one.get("traceID"))), one) for one in told)
         return {trace_id: _jobs_in(one, search.names) for trace_id, one in ids if trace_id is not None}
 
-    async def services(self) -> tuple[str, ...]:
-        path = "/api/v2/search/tag/resource.service.name/values"
-        return _values(await self._ask_within(TraceSearch(), path))
-
-    async def operations(self, service: str) -> tuple[str, ...]:
-        params = [("q", traceql(TraceSearch(service=service)))]
-        return _values(await self._ask_within(TraceSearch(), "/api/v2/search/tag/name/values", params))
-
     async def _ask_within(self, search: TraceSearch, path: str, params: Params = ()) -> Document:
         """The answer for the times of a search, or as many of the newest hours as the server searches."""
         answer = await self._server.question(path, [*params, *_times(self._window(search))], SEARCH_BYTES)
@@ -139,11 +131,6 @@ class Tempo(AskedServer):
 
 def _times(window: SearchWindow) -> Params:
     return [("start", str(window.since // SECOND)), ("end", str(-(-window.until // SECOND)))]
-
-
-def _values(document: Document) -> tuple[str, ...]:
-    texts = (as_text(as_dict(one).get("value")) for one in as_list(document.get("tagValues")))
-    return tuple(dict.fromkeys(filter(None, texts)))
 
 
 def traceql(search: TraceSearch, *, any_job: bool = False) -> str:

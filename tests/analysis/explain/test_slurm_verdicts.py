@@ -1,5 +1,7 @@
 """Verdicts on jobs of Slurm: what a state and Slurm's own reason mean."""
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from jobtui.model.verdicts import CONCERNS, Code, Concern, Verdict
 from tests.builders import HOSTILE, ago
 from tests.conftest import NOW
 
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 SOURCE = "ssh://cori"
 TABLES = tables_of("jobtui.model", "slurm")
 
@@ -41,62 +44,15 @@ def explained(job: SlurmJob, **facts: str) -> Verdict:
     return explain(Evidence(job_id=made.id, now=NOW, job=made, detail=detail if facts else None))
 
 
-CASES: list[tuple[SlurmJob, dict[str, str], Code, str]] = [
-    (a_slurm_job("PENDING", reason="Resources"), {}, Code.SLURM_QUEUED, "It waits for 15m for free nodes."),
-    (a_slurm_job("PENDING", reason="QOSMaxCpuPerUserLimit"), {}, Code.SLURM_QUEUED,
-     "its user has all the CPUs that its QOS gives to one"),
-    (a_slurm_job("PENDING", reason="Priority"), {"may_begin": "2026-11-20T21:30:00Z"}, Code.SLURM_QUEUED,
-     "Slurm means to start it at 2026-11-20T21:30:00Z"),
-    (a_slurm_job("PENDING", reason="Dependency"), {"depends_on": "afterok:2"}, Code.WAITING_PARENTS,
-     "(afterok:2)"),
-    (a_slurm_job("PENDING", reason="DependencyNeverSatisfied"), {}, Code.NEVER_STARTS, "not begin by itself"),
-    (a_slurm_job("PENDING", reason="PartitionTimeLimit"), {}, Code.NEVER_STARTS, "more time than"),
-    (a_slurm_job("PENDING", reason="JobHeldUser"), {}, Code.HELD, "its user, who holds it"),
-    (a_slurm_job("PENDING", reason="JobHeldAdmin"), {}, Code.HELD, "an administrator"),
-    (a_slurm_job("REQUEUE_HOLD", reason="job_requeued_in_held_state"), {"requeued": "2 times"}, Code.HELD,
-     "It was requeued (2 times)"),
-    (a_slurm_job("PENDING", reason="BeginTime"), {"requeued": "1 time"}, Code.REQUEUED, "requeued (1 time)"),
-    (a_slurm_job("RUNNING"), {"time_limit": "30 min"}, Code.RUNNING, "on n1 for 10m of at most 30 min"),
-    (a_slurm_job("COMPLETING"), {}, Code.RUNNING, "its nodes are being cleared"),
-    (a_slurm_job("SUSPENDED"), {}, Code.RUNNING, "it is suspended"),
-    (a_slurm_job("COMPLETED", exit=Exit(0)), {}, Code.COMPLETED, "It completed after 9m"),
-    (a_slurm_job("FAILED", exit=Exit(3)), {}, Code.PROGRAM_FAILED, "ended with exit code 3 after 9m"),
-    (a_slurm_job("FAILED", exit=Exit(0, 11)), {}, Code.KILLED_BY_SIGNAL, "signal 11 (SIGSEGV)"),
-    (a_slurm_job("FAILED", exit=Exit(137)), {}, Code.KILLED_BY_SIGNAL, "memory is short"),
-    (a_slurm_job("FAILED", reason="JobLaunchFailure"), {}, Code.LAUNCH_FAILED, "could not be launched"),
-    (a_slurm_job("FAILED"), {}, Code.PROGRAM_FAILED, "no reason is given"),
-    (a_slurm_job("FAILED", exit=Exit(1)), {"step_0": "OUT_OF_MEMORY, exit 0:125"}, Code.OUT_OF_MEMORY,
-     "out of memory in its step 0"),
-    (a_slurm_job("OUT_OF_MEMORY", exit=Exit(0, 125)), {"memory": "1G"}, Code.OUT_OF_MEMORY, "asked for 1G"),
-    (a_slurm_job("TIMEOUT"), {}, Code.TIMED_OUT, "time limit of 30 min"),
-    (a_slurm_job("DEADLINE"), {}, Code.TIMED_OUT, "its deadline was over"),
-    (a_slurm_job("NODE_FAIL"), {}, Code.NODE_FAILED, "a node of it failed (n1)"),
-    (a_slurm_job("PREEMPTED"), {}, Code.PREEMPTED, "higher priority"),
-    (a_slurm_job("BOOT_FAIL"), {}, Code.LAUNCH_FAILED, "its nodes did not start"),
-    (a_slurm_job("CANCELLED", canceled_by="0"), {}, Code.CANCELED, "canceled by root after 9m"),
-    (a_slurm_job("CANCELLED", canceled_by="1001", started_at=None), {}, Code.CANCELED,
-     "by user id 1001 before it began"),
-    (a_slurm_job("CANCELLED"), {}, Code.CANCELED, "It was canceled"),
-    (a_slurm_job("FAILED", exit=Exit(0, 53)), {}, Code.LAUNCH_FAILED, "its output, errors or input file"),
-    (a_slurm_job("FAILED", exit=Exit(0, 53)), {"not_started": "its output could not be opened",
-     "output": "/no/x.out"}, Code.LAUNCH_FAILED, "could not be opened (its output /no/x.out)"),
-    (a_slurm_job("FAILED", exit=Exit(0, 53)), {"step_0": "FAILED, exit 0:53"}, Code.KILLED_BY_SIGNAL, "53"),
-    (a_slurm_job("FAILED", exit=Exit(0, 125)), {"memory": "1G"}, Code.OUT_OF_MEMORY, "asked for 1G"),
-    (a_slurm_job("FAILED", exit=Exit(0, 9)), {"over_its_memory": "step 0 took 2G, the job had 1G"},
-     Code.OUT_OF_MEMORY, "over its memory: step 0 took 2G"),
-    (a_slurm_job("FAILED", exit=Exit(137)), {"over_its_memory": "step 0 took 2G, the job had 1G"},
-     Code.OUT_OF_MEMORY, "over its memory: step 0 took 2G"),
-    (a_slurm_job("FAILED", exit=Exit(5)), {"over_its_memory": "step 0 took 2G, the job had 1G"},
-     Code.PROGRAM_FAILED, "exit code 5"),
-    (a_slurm_job("FAILED", exit=Exit(200)), {}, Code.PROGRAM_FAILED, "ended with exit code 200"),
-    (a_slurm_job("COMPLETED", exit=Exit(0)), {"step_0": "FAILED, exit 4:0", "step_1": "COMPLETED, exit 0:0"},
-     Code.COMPLETED, "Its step 0 (FAILED, exit 4:0) did not end well."),
-    (a_slurm_job("RUNNING"), {"step_2": "OUT_OF_MEMORY, exit 0:125"}, Code.RUNNING, "Its step 2 (OUT_OF_"),
-    (a_slurm_job("SPECIAL_EXIT"), {}, Code.HELD, "a person: it is held"),
-    (a_slurm_job("RESV_DEL_HOLD"), {}, Code.HELD, "a person: it is held"),
-    (a_slurm_job("REVOKED", started_at=None), {}, Code.CANCELED, "another cluster of its federation"),
-    (a_slurm_job("NEW_STATE"), {}, Code.UNKNOWN, '"NEW_STATE"'),
-]  # fmt: skip
+def a_case(told: dict[str, Any]) -> tuple[SlurmJob, dict[str, str], Code, str]:
+    facts, code, says = told.pop("facts", {}), Code(told.pop("code")), told.pop("says")
+    fields: dict[str, Any] = {"exit": Exit(*told.pop("exit"))} if "exit" in told else {}
+    if not told.pop("begun", True):
+        fields["started_at"] = None
+    return a_slurm_job(told.pop("state"), **told, **fields), facts, code, says
+
+
+CASES = [a_case(told) for told in tomllib.loads((FIXTURES / "slurm/verdicts.toml").read_text())["case"]]
 
 
 @pytest.mark.parametrize(("job", "facts", "code", "words"), CASES)

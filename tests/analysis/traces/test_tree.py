@@ -481,12 +481,6 @@ class Asked:
     def asks_servers(self) -> bool:
         return True
 
-    async def services(self) -> tuple[str, ...]:
-        return ()
-
-    async def operations(self, service: str) -> tuple[str, ...]:
-        return ()
-
 
 def a_condor_job(after_s: float = 2.0, **more: object) -> Job:
     """A job that came into the queue so long after a captured submission began."""

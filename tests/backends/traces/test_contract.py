@@ -121,13 +121,6 @@ async def test_recent_traces_come_newest_first_with_what_is_known_of_them(rig: R
     assert len((await rig.client.search(TraceSearch(most=2))).traces) == 2
 
 
-async def test_services_and_operations_are_named(rig: Rig) -> None:
-    assert await rig.client.services() == ("analyze", "fife", "tracingJob")
-    named = await rig.client.operations("tracingJob")
-    assert named == tuple(sorted({s.name for s in captured("job-good").spans if s.service == "tracingJob"}))
-    assert await rig.client.operations("none") == ()
-
-
 @pytest.mark.parametrize("name", RIGS)
 async def test_a_trace_that_grows_is_read_again_until_it_is_complete(
     name: str, spans: Spans, tmp_path: Path, clock: FixedClock
