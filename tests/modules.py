@@ -69,11 +69,26 @@ class Import(NamedTuple):
     deferred: bool
 
 
+def parts(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements right below a statement, and the handlers and cases that hold others."""
+    for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+        found = getattr(node, name, ())
+        yield from found if isinstance(found, list) else ()
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All of them below, at any depth; expressions are most of a tree, and not looked through."""
+    for child in parts(node):
+        yield child
+        yield from statements(child)
+
+
 def imports_in(source: str) -> Iterator[Import]:
     """Every import of a module's source; `from a import b` gives `a.b`."""
+    below = ast.iter_child_nodes if "import_module" in source or "__import__" in source else parts
 
     def walk(node: ast.AST, deferred: bool) -> Iterator[Import]:
-        for child in ast.iter_child_nodes(node):
+        for child in below(node):
             inside = deferred or isinstance(child, LATE) or _is_for_types(child)
             if isinstance(child, ast.Import):
                 yield from (Import(name.name, child.lineno, inside) for name in child.names)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.modules import Import, imports_in
+from tests.modules import Import, imports_in, statements
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "jobtui"
@@ -60,7 +60,7 @@ def modules(package: Path) -> dict[str, Module]:
         text = path.read_text()
         if text:
             name = ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__")
-            classes = (node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef))
+            classes = (node.name for node in statements(ast.parse(text)) if isinstance(node, ast.ClassDef))
             found[name] = Module(len(text.splitlines()), frozenset(classes), tuple(imports_in(text)))
     return found
 

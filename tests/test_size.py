@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.modules import Import
+from tests.modules import Import, statements
 from tests.sizes import LIMITS, Module, circles, fragments, measures
 
 ROOT = Path(__file__).parents[1]
@@ -22,7 +22,7 @@ def too_long(source: str) -> Iterator[str]:
     lines = source.count("\n")
     if lines > FILE_LINES:
         yield f"the file has {lines} lines of {FILE_LINES}"
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             limit = FUNCTION_LINES
         elif isinstance(node, ast.ClassDef):
