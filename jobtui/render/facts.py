@@ -8,7 +8,7 @@ from jobtui.analysis.times import status_since
 from jobtui.model.clock import Nanos, seconds_between
 from jobtui.model.job_reader import SbatchStatus
 from jobtui.model.jobs import Job, JobStatus
-from jobtui.render.json_output import Document, text_or_null, time_or_null
+from jobtui.render.json_output import Document, fields_of, text_or_null
 from jobtui.render.spans import Line, Span
 from jobtui.render.styles import GLYPHS, NEEDS_PERSON_GLYPH, NEEDS_PERSON_STYLE, STATUS_STYLES, WORDS
 from jobtui.render.text import Zone, age, clock_time, date_time, duration, fit, show
@@ -126,11 +126,5 @@ def joined_words(job_id: str, job: Job | None) -> str:
 
 
 def cluster_record(status: SbatchStatus, directory: str) -> Document:
-    return {
-        "slurm_id": text_or_null(status.slurm_id),
-        "state": text_or_null(status.state),
-        "submitted_at": time_or_null(status.submitted_at),
-        "started_at": time_or_null(status.started_at),
-        "percent": status.percent,
-        "directory": text_or_null(directory),
-    }
+    told = fields_of(status, "slurm_id state submitted_at started_at percent")
+    return told | {"directory": text_or_null(directory)}

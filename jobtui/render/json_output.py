@@ -79,7 +79,10 @@ def text_or_null(text: str | None) -> str | None:
 
 
 def fields_of(record: object, names: str, *, masks: bool = True) -> Document:
-    """These fields of a record, an enum by its value, a time (`..._at`) as text; texts masked if `masks`."""
+    """These fields of a record: enums by value, times (`at`, `..._at`) and texts as the contract has them.
+
+    Texts are masked if `masks`, those of a tuple each; a `line` that is not counted is null.
+    """
     return {name: _plain(name, getattr(record, name), masks=masks) for name in names.split()}
 
 
@@ -88,34 +91,27 @@ def _plain(name: str, value: object, *, masks: bool) -> object:
         return value.value
     if isinstance(value, str):
         return mask_text(value) if masks else value
-    return time_or_null(Nanos(value)) if isinstance(value, int) and name.endswith("_at") else value
+    if isinstance(value, tuple):
+        return [_plain("", one, masks=masks) for one in value]
+    if isinstance(value, int) and (name == "at" or name.endswith("_at")):
+        return time_or_null(Nanos(value))
+    return None if name == "line" and isinstance(value, int) and value <= 0 else value
 
 
 def source_record(source: SourceHealth, now: Nanos) -> Document:
     return {
-        "name": mask_text(source.name),
-        "kind": source.kind,
-        "state": source.state.value,
+        **fields_of(source, "name kind state"),
         "lag_s": source.lag_s(now),
-        "records": source.records,
-        "skipped": source.skipped,
-        "error": text_or_null(source.error),
-        "note": text_or_null(source.note),
-        "skips": [{"where": mask_text(skip.where), "why": mask_text(skip.why)} for skip in source.last_skips],
+        **fields_of(source, "records skipped error note"),
+        "skips": [fields_of(skip, "where why") for skip in source.last_skips],
     }
 
 
 def fault_records() -> list[Document]:
     """The faults of jobtui itself in this process: where they were, never what they said."""
     return [
-        {
-            "place": fault.place,
-            "kind": fault.kind,
-            "stage": fault.stage,
-            "count": fault.count,
-            "first": to_rfc3339(fault.first),
-            "last": to_rfc3339(fault.last),
-        }
+        fields_of(fault, "place kind stage count", masks=False)
+        | {"first": to_rfc3339(fault.first), "last": to_rfc3339(fault.last)}
         for fault in FAULTS.all()
     ]
 

@@ -27,7 +27,7 @@ from jobtui.model.numbers import counted
 from jobtui.model.secrets import mask_document, mask_text
 from jobtui.model.traces import Attributes, Span, SpanEvent, SpanLog
 from jobtui.render.columns import Cells, SortKey, TableColumn, sort_records, text_cell
-from jobtui.render.json_output import time_or_null
+from jobtui.render.json_output import fields_of, time_or_null
 from jobtui.render.table import Cell, Head, fact_lines, paint, table_lines
 from jobtui.render.text import NONE, Zone, age, clock_time, date_time, short_time, show
 from jobtui.render.waterfall import (
@@ -549,13 +549,7 @@ EMPTY: Mapping[str, object] = {
 
 def candidate_records(candidates: Iterable[TraceCandidate]) -> list[dict[str, object]]:
     return [
-        {
-            "trace_id": one.trace_id,
-            "score": one.score,
-            "why": [mask_text(why) for why in one.why],
-            "started_at": time_or_null(one.started_at),
-        }
-        for one in candidates
+        fields_of(one, "trace_id score", masks=False) | fields_of(one, "why started_at") for one in candidates
     ]
 
 
@@ -595,18 +589,13 @@ def _cause(cause: RootCause) -> dict[str, object]:
     span = cause.span
     return {
         "span_id": span.span_id,
-        "name": mask_text(span.name),
-        "service": mask_text(span.service),
+        **fields_of(span, "name service"),
         "message": mask_text(cause.message),
         "handled": cause.is_handled,
         "started_at": time_or_null(span.started_at),
         "attributes": mask_document(dict(span.attributes)),
         "events": [
-            {
-                "at": time_or_null(event.at),
-                "name": mask_text(event.name),
-                "attributes": mask_document(dict(event.attributes)),
-            }
+            fields_of(event, "at name") | {"attributes": mask_document(dict(event.attributes))}
             for event in span.events
         ],
         "logs": [_log(log) for log in cause.logs],

@@ -12,7 +12,8 @@ from jobtui.model.ids import JobId
 from jobtui.model.jobs import Job, Run
 from jobtui.model.ops import Op, Step
 from jobtui.model.secrets import mask_text
-from jobtui.model.verdicts import Cause, Chain, Contradiction, Fact, Holder, NextStep, Verdict, Wait
+from jobtui.model.verdicts import Chain, Contradiction, Fact, Holder, NextStep, Verdict, Wait
+from jobtui.render.json_output import fields_of
 from jobtui.render.styles import CONCERN_STYLES
 from jobtui.render.table import paint
 from jobtui.render.text import NONE, clock_time, date_time, fit, show, telling
@@ -73,9 +74,8 @@ def _missing_words(step: str, waited_s: float | None, limit_s: float | None) -> 
 def evidence_head(evidence: Fact, most: int | None) -> str:
     """When, which step of the flow, and where it stands, in `most` cells as far as that can be done."""
     at = clock_time(evidence.at) if evidence.at is not None else NONE
-    place = f"{evidence.source}:{evidence.line}" if evidence.line > 0 else evidence.source
     what = f"{fit(at, 8)}  {show(evidence.what)}  "
-    return f"{what}{_end_of(show(place), None if most is None else most - cells_of(what))}"
+    return f"{what}{_end_of(show(_place(evidence)), None if most is None else most - cells_of(what))}"
 
 
 def _end_of(path: str, most: int | None) -> str:
@@ -96,21 +96,18 @@ def _contradiction_lines(found: Sequence[Contradiction]) -> Iterator[str]:
 
 def _fact_line(fact: Fact) -> str:
     at = clock_time(fact.at) if fact.at is not None else NONE
-    place = f"{fact.source}:{fact.line}" if fact.line > 0 else fact.source
-    return f"{fit(at, 8)}  {show(fact.text)}  {show(place)}"
+    return f"{fit(at, 8)}  {show(fact.text)}  {show(_place(fact))}"
+
+
+def _place(told: Fact | Step) -> str:
+    return f"{told.source}:{told.line}" if told.line > 0 else told.source
 
 
 def contradiction_record(one: Contradiction) -> dict[str, object]:
     """A disagreement as a JSON document, texts masked."""
-    return {"about": one.about, "facts": [_fact_record(fact) for fact in (one.one, one.other)]}
-
-
-def _fact_record(fact: Fact) -> dict[str, object]:
     return {
-        "text": mask_text(fact.text),
-        "source": mask_text(fact.source),
-        "at": None if fact.at is None else to_rfc3339(fact.at),
-        "line": fact.line if fact.line > 0 else None,
+        "about": one.about,
+        "facts": [fields_of(fact, "text source at line") for fact in (one.one, one.other)],
     }
 
 
@@ -151,48 +148,15 @@ def _holder_line(holder: Holder) -> str:
 
 def verdict_record(verdict: Verdict) -> dict[str, object]:
     """A verdict as the JSON contract has it, texts masked."""
-    usual = verdict.usual
     return {
         "verdict": verdict.code.value,
-        "sentence": mask_text(verdict.sentence),
-        "confidence": verdict.confidence,
-        "concern": verdict.concern.value,
-        "last_step": verdict.last_step,
-        "last_at": None if verdict.last_at is None else to_rfc3339(verdict.last_at),
-        "missing_step": verdict.missing_step,
-        "waited_s": verdict.waited_s,
-        "limit_s": verdict.limit_s,
-        "usual": None if usual is None else {"n": usual.n, "p50_s": usual.p50_s, "p99_s": usual.p99_s},
-        "cause": None if verdict.cause is None else _cause_record(verdict.cause),
-        "history": None
-        if (told := verdict.history) is None
-        else told._asdict() | {"good_at": told.good_at and to_rfc3339(told.good_at)},
-        "evidence": [_evidence_record(one) for one in verdict.evidence],
-        "next": [{"why": step.why, "command": str(mask_text(step.command))} for step in verdict.next],
-        "blind_spots": [mask_text(spot) for spot in verdict.blind_spots],
-        "rests_on": [mask_text(source) for source in verdict.rests_on],
-        "doubts": [mask_text(doubt) for doubt in verdict.doubts],
-    }
-
-
-def _cause_record(cause: Cause) -> dict[str, object]:
-    return {
-        "text": mask_text(cause.text),
-        "source": mask_text(cause.source),
-        "line": cause.line,
-        "family": cause.family,
-        "confidence": cause.confidence,
-    }
-
-
-def _evidence_record(evidence: Fact) -> dict[str, object]:
-    return {
-        "what": evidence.what,
-        "text": mask_text(evidence.text),
-        "at": None if evidence.at is None else to_rfc3339(evidence.at),
-        "source": mask_text(evidence.source),
-        "line": evidence.line if evidence.line > 0 else None,
-        "cursor": evidence.cursor,
+        **fields_of(verdict, "sentence confidence concern last_step last_at missing_step waited_s limit_s"),
+        "usual": verdict.usual and verdict.usual._asdict(),
+        "cause": verdict.cause and fields_of(verdict.cause, "text source line family confidence"),
+        "history": verdict.history and verdict.history._asdict() | fields_of(verdict.history, "good_at"),
+        "evidence": [fields_of(one, "what text at source line cursor") for one in verdict.evidence],
+        "next": [fields_of(step, "why") | {"command": str(mask_text(step.command))} for step in verdict.next],
+        **fields_of(verdict, "blind_spots rests_on doubts"),
     }
 
 
@@ -209,9 +173,7 @@ def chain_record(chain: Chain) -> dict[str, object]:
 def _wait_record(wait: Wait) -> dict[str, object]:
     return {
         **_op_name(wait.op),
-        "slot": wait.slot.value,
-        "waited_s": wait.waited_s,
-        "ahead": wait.ahead,
+        **fields_of(wait, "slot waited_s ahead"),
         "holders": [_holder_record(holder) for holder in wait.holders],
     }
 
@@ -219,8 +181,7 @@ def _wait_record(wait: Wait) -> dict[str, object]:
 def _holder_record(holder: Holder) -> dict[str, object]:
     return {
         **_op_name(holder.op),
-        "held_s": holder.held_s,
-        "limit_s": holder.limit_s,
+        **fields_of(holder, "held_s limit_s"),
         "cancel_asked_s": holder.cancel_s,
         "cancel_confirmed": holder.is_confirmed if holder.cancel_s is not None else None,
     }
@@ -407,14 +368,13 @@ def _timeline(ops: Sequence[Op]) -> Iterator[str]:
 
 
 def _step_row(step: Step, op: Op) -> tuple[str, ...]:
-    place = f"{step.source}:{step.line}" if step.line > 0 else step.source
-    return (_time(step.at), code(f"{op.name} {op.op}"), _plain(step.component), code(step.step), code(place))
+    who = code(f"{op.name} {op.op}")
+    return (_time(step.at), who, _plain(step.component), code(step.step), code(_place(step)))
 
 
 def _quoted_evidence(verdict: Verdict) -> Iterator[str]:
     for one in verdict.evidence:
-        place = f"{one.source}:{one.line}" if one.line > 0 else one.source
-        yield f"- {_plain(one.what)}, {_time(one.at)}, {code(place)}:"
+        yield f"- {_plain(one.what)}, {_time(one.at)}, {code(_place(one))}:"
         yield f"  {code(telling(show(one.text), LONGEST))}"
 
 
